@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from hccl_tools.launch.runs import directory, names
 from hccl_tools.notation import masking
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from hccl_tools.launch.model.plan import Plan, RankProcess
 
@@ -25,9 +24,9 @@ _INTERNAL = (LAUNCHER_VARIABLE,)
 _TERMINAL_CONTROL = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
-def as_bytes(plan: Plan, environment: Mapping[str, str], command: Sequence[str] = ()) -> bytes:
-    """Return a plan as a JSON file; bytes of a name or an argument that are not UTF-8 are escaped."""
-    return as_json(plan, environment, command).encode(errors="backslashreplace")
+def as_bytes(plan: Plan, environment: Mapping[str, str], command: Sequence[str] = ()) -> Iterator[bytes]:
+    """Yield a plan as a JSON file, in parts; bytes that are not UTF-8 (in a name, an argument) are escaped."""
+    return (part.encode(errors="backslashreplace") for part in _parts(plan, environment, command))
 
 
 def write(plan: Plan, environment: Mapping[str, str]) -> None:
@@ -42,7 +41,25 @@ def write(plan: Plan, environment: Mapping[str, str]) -> None:
 
 def as_json(plan: Plan, environment: Mapping[str, str], command: Sequence[str] = ()) -> str:
     """Return a plan as JSON with a version and a stable order of keys."""
-    value: dict[str, Any] = {
+    return "".join(_parts(plan, environment, command))
+
+
+def _parts(plan: Plan, environment: Mapping[str, str], command: Sequence[str]) -> Iterator[str]:
+    """Yield a plan process by process: as one text, that of 8,192 ranks takes 18 MB."""
+    yield _text(_job(plan, environment, command), 0).removesuffix("\n}") + ',\n  "processes": ['
+    for number, process in enumerate(plan.processes):
+        yield f"{',' if number else ''}\n    " + _text(_process(process, plan), 4)
+    yield "\n  ]\n}\n"
+
+
+def _text(value: dict[str, Any], indent: int) -> str:
+    text = json.dumps(value, indent=2, ensure_ascii=False).replace("\n", "\n" + " " * indent)
+    # JSON escapes only the control characters of ASCII; terminals interpret others as well.
+    return _TERMINAL_CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _job(plan: Plan, environment: Mapping[str, str], command: Sequence[str]) -> dict[str, Any]:
+    return {
         "schema_version": SCHEMA_VERSION,
         "start": plan.start,
         "engine": plan.engine,
@@ -63,13 +80,7 @@ def as_json(plan: Plan, environment: Mapping[str, str], command: Sequence[str] =
         "command": masking.arguments(command),
         # `logs` needs the id to reach the hosts of the job.
         "slurm_job": environment.get("SLURM_JOB_ID"),
-        "processes": [_process(process, plan) for process in plan.processes],
     }
-    text = io.StringIO()  # json.dumps() would hold a string for each value, 30 MB for 8,192 ranks.
-    text.writelines(json.JSONEncoder(indent=2, ensure_ascii=False).iterencode(value))
-    text.write("\n")
-    # JSON escapes only the control characters of ASCII; terminals interpret others as well.
-    return _TERMINAL_CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text.getvalue())
 
 
 def _process(process: RankProcess, plan: Plan) -> dict[str, Any]:

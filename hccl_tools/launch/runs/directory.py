@@ -15,7 +15,7 @@ from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.runs import names, writing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 #: The mode of a run directory that other users cannot read.
 PRIVATE = 0o700
@@ -120,8 +120,8 @@ def point_latest_to(run_dir: str) -> None:
         _remove_quietly(fresh)
 
 
-def write(run_dir: str, name: str, data: bytes) -> str:
-    """Write one file of the run directory and return its path.
+def write(run_dir: str, name: str, data: bytes | Iterable[bytes]) -> str:
+    """Write one file of the run directory, whole or in parts, and return its path.
 
     Raises:
         LaunchError: The file cannot be written.

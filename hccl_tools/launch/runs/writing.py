@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
-def write(folder: str, name: str, data: bytes, mode: int = 0o600) -> str:
+def write(folder: str, name: str, data: bytes | Iterable[bytes], mode: int = 0o600) -> str:
     """Write a file completely or not at all, even if several hosts share the disk; return its path.
 
     Raises:
@@ -18,7 +22,7 @@ def write(folder: str, name: str, data: bytes, mode: int = 0o600) -> str:
     try:
         with open(descriptor, "wb") as file:
             os.fchmod(descriptor, mode)
-            file.write(data)
+            file.writelines([data] if isinstance(data, bytes) else data)
         os.replace(temporary, path)
     except OSError:
         os.unlink(temporary)
