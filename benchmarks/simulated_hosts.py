@@ -1,7 +1,7 @@
 """Simulated hosts of a job: one process that holds the connections of all agents to a real controller.
 
 Each host has a session of its own and sends what an agent sends. The hosts share the cores of this machine
-with the controller, so most of them read only the type of a message; every 64th host reads whole messages.
+with the controller, so most of them read only the type of a message; every 512th host reads whole messages.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import select
 import socket
 import struct
 import time
+import zlib
 from collections import Counter, deque
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,16 +33,17 @@ if TYPE_CHECKING:
     from hccl_tools.launch.protocol.messages import Message
 
 _TYPE = re.compile(rb'"type": "(\w+)"')
-_LENGTH, _HEAD = 4, 96
+#: In bytes: the length and the MAC of a frame, and a beginning that has its type also if it is packed.
+_LENGTH, _BEFORE, _HEAD = 4, 4 + 32, 1024
 _READ = 1 << 18
-_SAMPLED = 64
+_SAMPLED = 512
 #: As in RendezvousClient.
 _RETRY_SECONDS = 0.2
 #: As in AgentLink: for the proof of the controller, until a host connects again.
 _ANSWER_SECONDS = 5.0
 _SO_ATTACH_FILTER = 26
-#: As long as the path of a real one, and like a real one different on each host.
-_RUN_DIR = "/home/user/work/log/20261124-030000-{:032x}"
+#: As long as the path of a real one, and like a real one with random digits.
+_RUN_DIR = "/home/user/work/log/20261124-030000-{}"
 
 
 class Address(NamedTuple):
@@ -84,13 +86,16 @@ class Host:
         for message in messages:
             self.session.send(message)
         if self.session.outgoing:
-            self.socket.sendall(self.session.outgoing)  # A few KB, which the kernel accepts.
-            self.sent += len(self.session.outgoing)
+            data = bytes(self.session.outgoing)
+            self.socket.sendall(data)  # A few KB, which the kernel accepts.
+            self.sent += len(data)
             self.session.outgoing.clear()
 
     def join(self) -> list[Message]:
         """Return the messages with which this host joins."""
-        join = Join(self.number, os.getpid(), ("node", 1), f"node{self.number}", _RUN_DIR.format(self.number))
+        join = Join(
+            self.number, os.getpid(), ("node", 1), f"node{self.number}", _RUN_DIR.format(os.urandom(16).hex())
+        )
         values = self.address.values
         return [join] if values is None else [join, Ready(values=values)]
 
@@ -141,8 +146,11 @@ class Host:
             return len(part), ""
         if self.is_sampled:
             assert len(self.session.receive(frame)) == 1, self.session.problem
-        kind = _TYPE.search(frame)
-        assert kind, frame[:_HEAD]
+        content = frame[_BEFORE:_HEAD]
+        if not content.startswith(b"{"):
+            content = zlib.decompressobj().decompress(content, _BEFORE)
+        kind = _TYPE.search(content)
+        assert kind, content
         return len(part), kind[1].decode()
 
     def fall_silent(self) -> None:
