@@ -22,7 +22,7 @@ import pytest
 
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.protocol import session
-from hccl_tools.launch.protocol.messages import Ended, Ending, Join, Kill, Message, Ready, Refused, to_json
+from hccl_tools.launch.protocol.messages import Ended, Ending, Join, Kill, Message, Ready, Refused, to_bytes
 from hccl_tools.launch.protocol.session import Session
 from hccl_tools.version import __version__
 
@@ -109,14 +109,14 @@ def speak(target: Target, key: bytes, version: str = "") -> None:
             connection, spoken = target.connect(), Session(key, listens=False)
             while not spoken.is_proved and (data := connection.recv(1 << 16)):
                 spoken.receive(data)
-                connection.sendall(spoken.outgoing)
+                connection.sendall(bytes(spoken.outgoing))
                 spoken.outgoing.clear()
                 if spoken.problem is not None:
                     break
             for message in MESSAGES:
                 spoken.send(message)
                 mac = b"" if spoken.is_proved else os.urandom(32)
-                connection.sendall(bytes(spoken.outgoing) or framed(mac + to_json(message)))
+                connection.sendall(bytes(spoken.outgoing) or framed(mac + to_bytes(message)))
                 spoken.outgoing.clear()
 
 
@@ -218,8 +218,8 @@ KINDS: dict[str, Callable[[Target], None]] = {
     "wrong texts": _wrong_texts,
     "wrong types": _wrong_types,
     "old protocol": lambda target: target.send(_OLD_HELLO, b'{"kind":"ending","exit_code":0}\n'),
-    "no handshake": lambda target: target.answer(*map(to_json, MESSAGES)),
-    "no handshake, with a MAC": lambda target: target.answer(*(bytes(32) + to_json(m) for m in MESSAGES)),
+    "no handshake": lambda target: target.answer(*map(to_bytes, MESSAGES)),
+    "no handshake, with a MAC": lambda target: target.answer(*(bytes(32) + to_bytes(m) for m in MESSAGES)),
     "own challenge sent back": _mirrored,
     "replayed hello": lambda target: target.send(
         target.recorded[: 4 + int.from_bytes(target.recorded[:4], "big")]

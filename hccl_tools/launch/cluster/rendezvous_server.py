@@ -55,7 +55,12 @@ class RendezvousServer:
         self.server_of: dict[int, int] = {}
         self.joining: dict[int, Guest] = {}
         self.credentials = credentials
-        self.listener = Listener(credentials.secret, silence=credentials.silence, allows=credentials.allows)
+        self.listener = Listener(
+            credentials.secret,
+            silence=credentials.silence,
+            hosts=len(hosts.names),
+            allows=credentials.allows,
+        )
         #: Of the listener and all connections: a turn must not take time for each host that has joined.
         self.poller = select.epoll()
         self.poller.register(self.listener.fileno(), select.EPOLLIN)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.launch.model.plan import DEFAULT_SILENCE
 from hccl_tools.launch.processes.reactor import wait_readable
-from hccl_tools.launch.protocol.messages import to_json
+from hccl_tools.launch.protocol.payload import Payload
 from hccl_tools.launch.protocol.session import Session
 from hccl_tools.records import NamedTuple
 
@@ -32,7 +32,8 @@ _CHUNK = 1 << 16
 #: follow each other in half of that. Several must be lost on a bad link before the peer is.
 _IDLE_PART = 6
 _MOST_PROBES = 127
-#: Limits for connections that have not proved themselves: seconds for the proof, and their number.
+#: Limits for connections that have not proved themselves: seconds for the proof, and the number of
+#: connections beside those of the job's own hosts, which may all connect at once.
 _IDENTIFY_SECONDS = 10.0
 _MOST_UNPROVED = 1024
 
@@ -44,6 +45,8 @@ class Connection:
         closed: Whether the peer has disconnected or has sent invalid data.
         address: The address of the peer; "" for a peer on this host.
     """
+
+    __slots__ = ("_session", "_socket", "address", "closed")
 
     def __init__(
         self,
@@ -92,25 +95,24 @@ class Connection:
 
     def send(self, message: Message) -> None:
         """Queue a message and send as much as the kernel accepts now."""
-        self.send_content(to_json(message))
+        self.send_payload(Payload.of(message))
 
-    def send_content(self, content: bytes) -> None:
-        """Queue a message in the form of ``to_json``, and send as much as the kernel accepts now."""
-        self._session.send_content(content)
+    def send_payload(self, payload: Payload) -> None:
+        """Queue the content of a message, and send as much as the kernel accepts now."""
+        self._session.send_payload(payload)
         self.flush()
 
     def flush(self) -> None:
         """Send as much of the queued data as the kernel accepts now."""
         outgoing = self._session.outgoing
-        while outgoing and not self.closed:
-            try:
-                done = self._socket.send(outgoing)
-            except BlockingIOError:
-                return
-            except OSError:
-                outgoing.clear()  # Data that the peer sent earlier can still be read.
-                return
-            del outgoing[:done]
+        if not outgoing or self.closed:
+            return
+        try:
+            outgoing.send(self._socket)
+        except BlockingIOError:
+            return
+        except OSError:
+            outgoing.clear()  # Data that the peer sent earlier can still be read.
 
     def messages(self, most: int = _LARGEST_TURN) -> list[Message]:
         """Return the messages received so far; reads at most ``most`` bytes and does not block."""
@@ -151,9 +153,13 @@ class UnprovedConnection(NamedTuple):
 
 
 class Unproved:
-    """The connections of a listener that have not proved themselves, by descriptor, oldest first."""
+    """The connections of a listener that have not proved themselves, by descriptor, oldest first.
 
-    def __init__(self) -> None:
+    ``hosts`` is the number of hosts that are expected to connect.
+    """
+
+    def __init__(self, hosts: int = 0) -> None:
+        self._most = _MOST_UNPROVED + hosts
         self._entries: dict[int, UnprovedConnection] = {}
         self._of_address: Counter[str] = Counter()
 
@@ -169,7 +175,7 @@ class Unproved:
     @property
     def is_full(self) -> bool:
         """Whether a connection must be closed before the next one is accepted."""
-        return len(self._entries) >= _MOST_UNPROVED
+        return len(self._entries) >= self._most
 
     def add(self, connection: Connection, port: int) -> None:
         """Add a connection that was accepted now."""
@@ -212,10 +218,10 @@ class Unproved:
 
 
 def broadcast(connections: Iterable[Connection], message: Message) -> None:
-    """Send a message, which is converted once: a thousand hosts get the same run directories or table."""
-    content = to_json(message)
+    """Send a message, which is converted once: a thousand hosts get the same run directories or cause."""
+    payload = Payload.of(message)
     for connection in connections:
-        connection.send_content(content)
+        connection.send_payload(payload)
 
 
 def connect(

@@ -62,12 +62,20 @@ class Listener:
     """
 
     def __init__(
-        self, key: bytes | None, *, silence: float, allows: Callable[[str], bool] = lambda _address: True
+        self,
+        key: bytes | None,
+        *,
+        silence: float,
+        hosts: int = 0,
+        allows: Callable[[str], bool] = lambda _address: True,
     ) -> None:
-        """Listen nowhere yet. ``allows`` tells whether a peer's address may connect."""
+        """Listen nowhere yet.
+
+        ``hosts`` is the number of hosts that may connect at once; ``allows`` tells whether an address may.
+        """
         self._key, self._silence, self._allows = key, silence, allows
         self._sockets: dict[int, tuple[socket.socket, int]] = {}
-        self._unproved = Unproved()
+        self._unproved = Unproved(hosts)
         self._ready = select.epoll()
         #: When the listening sockets are polled again; infinite while they are polled.
         self._resume_at = float("inf")

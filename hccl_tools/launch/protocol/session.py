@@ -8,9 +8,9 @@ A frame is a length of 4 bytes (big-endian) and a content. The handshake has thr
 
 A proof is an HMAC-SHA-256 with the job key over both nonces and everything else in frames 1 and 2. After the
 handshake the content of a frame is a MAC of 32 bytes and a message. The MAC has a key per direction, derived
-from the job key and the handshake, and covers the number of the frame: a replayed, repeated, reordered or
-changed frame ends the session, as does a message that is not its sender's turn (see ``states``). Messages are
-authenticated, not encrypted.
+from the job key and the handshake, and covers the number of the frame and the SHA-256 of the message: a
+replayed, repeated, reordered or changed frame ends the session, as does a message that is not its sender's
+turn (see ``states``). Messages are authenticated, not encrypted.
 
 A session over a socket whose peer the kernel has identified needs no key; it begins with the messages.
 """
@@ -22,13 +22,14 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch.protocol import messages, states
+from hccl_tools.launch.protocol.payload import Outgoing, Payload
 from hccl_tools.records import NamedTuple
 from hccl_tools.version import __version__
 
 if TYPE_CHECKING:
     from hccl_tools.launch.protocol.messages import Message
 
-PROTOCOL = "hccl-tools job 1"
+PROTOCOL = "hccl-tools job 2"
 #: In bytes: a frame of the handshake.
 _LARGEST_HANDSHAKE = 4096
 _LENGTH, _MAC, _NONCE = 4, 32, 32
@@ -65,6 +66,22 @@ class Session:
         problem: Why the session has ended; ``None`` while it continues.
     """
 
+    __slots__ = (
+        "_inbox",
+        "_key",
+        "_largest",
+        "_listens",
+        "_peer",
+        "_receive_key",
+        "_received",
+        "_send_key",
+        "_sent",
+        "_transcript",
+        "is_proved",
+        "outgoing",
+        "problem",
+    )
+
     def __init__(self, key: bytes | None, *, listens: bool, largest: int = messages.LARGEST) -> None:
         """Begin a session.
 
@@ -72,7 +89,7 @@ class Session:
         limit on a message from the peer, in bytes.
         """
         self._key, self._listens, self._largest = key, listens, largest
-        self._inbox, self.outgoing = bytearray(), bytearray()
+        self._inbox, self.outgoing = bytearray(), Outgoing()
         self._transcript = b""
         self._peer = states.Conversation(states.AGENT if listens else states.CONTROLLER)
         self._sent, self._received = 0, 0
@@ -87,16 +104,15 @@ class Session:
 
     def send(self, message: Message) -> None:
         """Append a message to ``outgoing``; it is dropped once the session has ended."""
-        self.send_content(messages.to_json(message))
+        self.send_payload(Payload.of(message))
 
-    def send_content(self, content: bytes) -> None:
-        """Append a message in the form of ``to_json``; it is dropped once the session has ended."""
+    def send_payload(self, payload: Payload) -> None:
+        """Append the content of a message; it is dropped once the session has ended."""
         if self.problem is not None or not self.is_proved:
             return
-        if self._key is not None:
-            content = _mac(self._send_key, self._sent.to_bytes(8, "big") + content) + content
-            self._sent += 1
-        self._send_frame(content)
+        mac = b"" if self._key is None else _mac(self._send_key, _numbered(self._sent, payload))
+        self._sent += 1
+        self._send_frame(payload.content, mac)
 
     def receive(self, data: bytes) -> list[Message]:
         """Return the messages that are complete with these bytes; an invalid byte ends the session."""
@@ -132,16 +148,18 @@ class Session:
         del self._inbox[: _LENGTH + size]
         return content
 
-    def _send_frame(self, content: bytes) -> None:
-        self.outgoing += len(content).to_bytes(_LENGTH, "big") + content
+    def _send_frame(self, content: bytes, mac: bytes = b"") -> None:
+        size = len(mac) + len(content)
+        self.outgoing.add(size.to_bytes(_LENGTH, "big") + mac, content)
 
     def _opened(self, content: bytes) -> Message:
         if self._key is not None:
             mac, content = content[:_MAC], content[_MAC:]
-            if not _is_equal(_mac(self._receive_key, self._received.to_bytes(8, "big") + content), mac.hex()):
+            expected = _mac(self._receive_key, _numbered(self._received, Payload(content)))
+            if not _is_equal(expected, mac.hex()):
                 raise ValueError(mac)
             self._received += 1
-        message = messages.from_json(content)
+        message = messages.from_bytes(content, self._largest)
         self._peer.follow(message)
         return message
 
@@ -197,7 +215,7 @@ class Session:
     def _prove(self) -> None:
         keys = [self._proof(name) for name in (b"from the listener", b"to the listener")]
         self._send_key, self._receive_key = keys if self._listens else reversed(keys)
-        self.is_proved = True
+        self.is_proved, self._transcript = True, b""
 
     def _note(self, frame: dict[str, Any]) -> None:
         """Add a frame to the transcript, on which the proofs and keys depend."""
@@ -211,6 +229,11 @@ class Session:
     def _end(self, kind: str, version: str = "") -> None:
         self.problem = Problem(kind, version)
         self._inbox.clear()
+
+
+def _numbered(number: int, payload: Payload) -> bytes:
+    """Return what a MAC covers."""
+    return number.to_bytes(8, "big") + payload.digest
 
 
 def _json(frame: dict[str, Any]) -> bytes:

@@ -79,6 +79,8 @@ CONTROLLER: Mapping[str, Mapping[type, str]] = {
 class Conversation:
     """The state of one sender."""
 
+    __slots__ = ("_table", "state")
+
     def __init__(self, table: Mapping[str, Mapping[type, str]]) -> None:
         self._table, self.state = table, FIRST
 

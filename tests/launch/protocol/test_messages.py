@@ -1,4 +1,4 @@
-"""The messages between controller and agents as JSON."""
+"""The messages between controller and agents as bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from hccl_tools.launch.model.hang import HungRank
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_exit import RankExit
-from hccl_tools.launch.protocol import messages
 from hccl_tools.launch.protocol.messages import (
     End,
     Ended,
@@ -23,14 +22,15 @@ from hccl_tools.launch.protocol.messages import (
     Join,
     Kill,
     Leave,
+    Message,
     Ready,
     Refused,
     Release,
     Start,
     Table,
     Waiting,
-    from_json,
-    to_json,
+    from_bytes,
+    to_bytes,
 )
 
 TEXT = st.text(max_size=40)
@@ -49,7 +49,7 @@ CAUSE = st.builds(
 )  # fmt: skip
 EXIT = RankExit(3, 1234, 9, 1.5, was_terminated=False, log="rank_3.log")
 MESSAGES = st.one_of(
-    st.builds(Table.of, st.binary(max_size=200)),
+    st.builds(Table, st.binary(max_size=200) | st.binary(min_size=5000, max_size=5000)),
     st.builds(Join, NUMBER, INDEX, st.tuples(TEXT, INDEX), TEXT, TEXT),
     st.builds(Ready, INDEX, st.dictionaries(TEXT, TEXT)),
     st.builds(Waiting, st.lists(TEXT).map(tuple), INDEX),
@@ -65,8 +65,8 @@ MESSAGES = st.one_of(
 
 
 @given(MESSAGES)
-def test_every_message_is_read_as_it_was_written(message: messages.Message) -> None:
-    assert from_json(to_json(message)) == message
+def test_every_message_is_read_as_it_was_written(message: Message) -> None:
+    assert from_bytes(to_bytes(message)) == message
 
 
 _ANY = st.recursive(
@@ -77,17 +77,16 @@ _ANY = st.recursive(
 
 
 @given(MESSAGES, st.data())
-def test_a_message_with_a_wrong_value_is_read_or_refused(
-    message: messages.Message, data: st.DataObject
-) -> None:
-    fields = json.loads(to_json(message))
+def test_a_message_with_a_wrong_value_is_read_or_refused(message: Message, data: st.DataObject) -> None:
+    content = to_bytes(message)
+    fields = json.loads(content if content.startswith(b"{") else zlib.decompress(content))
     name = data.draw(st.sampled_from([*fields, "another"]))
     fields[name] = data.draw(_ANY)
     try:
-        read = from_json(json.dumps(fields).encode())
+        read = from_bytes(json.dumps(fields).encode())
     except (ValueError, TypeError, KeyError, RecursionError, OverflowError, AttributeError):
         return
-    assert from_json(to_json(read)) == read
+    assert from_bytes(to_bytes(read)) == read
 
 
 @pytest.mark.parametrize(
@@ -104,29 +103,47 @@ def test_a_message_with_a_wrong_value_is_read_or_refused(
         b'{"type":"unknown"}',
         b'{"type":"waiting","hosts":"abc"}',
         b'{"type":"join","number":0,"pid":1,"parent":["h"]}',
-        b'{"type":"table","packed":"?"}',
+        b'{"type":"table","differences":7}',
+        '{"type":"table","differences":"\u4e00"}'.encode(),
     ],
 )
 def test_content_that_is_no_message_is_refused(content: bytes) -> None:
     with pytest.raises((ValueError, TypeError, KeyError, AttributeError)):
-        from_json(content)
+        from_bytes(content)
 
 
-def test_a_table_that_unpacks_to_more_than_the_limit_takes_bounded_memory(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(messages, "LARGEST_FROM_CONTROLLER", 1 << 20)
-    bomb = Table(zlib.compress(bytes(64 << 20)))
+def test_a_long_message_is_packed_and_arrives() -> None:
+    start = Start(0, {number: f"/home/user/log/20261124-030000-{number:032x}" for number in range(1000)})
+    content = to_bytes(start)
+
+    assert len(content) < 30_000
+    assert from_bytes(content) == start
+
+
+def test_a_message_that_unpacks_to_more_than_the_limit_takes_bounded_memory() -> None:
+    bomb = zlib.compress(bytes(64 << 20))
     tracemalloc.start()
     with pytest.raises(ValueError, match="too large"):
-        bomb.data()
+        from_bytes(bomb, 1 << 20)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 
     assert peak < 8 << 20
 
 
-@pytest.mark.parametrize("packed", [b"", b"no table", zlib.compress(b"{}" * 99)[:-4]])
-def test_a_damaged_table_is_refused(packed: bytes) -> None:
-    with pytest.raises(ValueError, match=r"not a packed table|cut off"):
-        Table(packed).data()
+def test_the_limit_of_a_packed_message_is_that_of_what_it_unpacks_to() -> None:
+    message = Table(bytes(5000))
+    size = len(zlib.decompress(to_bytes(message)))
+
+    assert from_bytes(to_bytes(message), size) == message
+    with pytest.raises(ValueError, match="too large"):
+        from_bytes(to_bytes(message), size - 1)
+
+
+_PACKED = to_bytes(Table(bytes(range(256)) * 40))
+
+
+@pytest.mark.parametrize("packed", [b"no message", _PACKED[:-4], _PACKED + b"more"])
+def test_a_damaged_packed_message_is_refused(packed: bytes) -> None:
+    with pytest.raises(ValueError, match=r"not a packed message|cut off"):
+        from_bytes(packed)

@@ -219,7 +219,7 @@ def test_a_message_as_long_as_allowed_arrives_and_a_longer_one_ends_the_session(
     assert here.problem == session.Problem("protocol")
 
     here, there = proved_pair(largest=1000)
-    text = "x" * (1000 - len(messages.to_json(Ready(1, {"script": ""}))))
+    text = "x" * (1000 - len(messages.to_bytes(Ready(1, {"script": ""}))))
     there.send(Ready(1, {"script": text}))
     assert here.receive(taken(there)) == [Ready(1, {"script": text})]
     there.send(Ready(1, {"script": text + "x"}))

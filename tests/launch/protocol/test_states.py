@@ -38,7 +38,7 @@ CAUSE = Cause.lost("host-b", "host", "its launcher was killed")
 EXAMPLES: dict[type, Message] = {
     type(each): each
     for each in (
-        Table.of(b"{}"), Join(1, 2, ("", 0)), Ready(), Waiting(("host-b",)), Refused("no device"), Start(),
+        Table(b"{}"), Join(1, 2, ("", 0)), Ready(), Waiting(("host-b",)), Refused("no device"), Start(),
         Ending(CAUSE), EndedByEngine(), Ended(), End(CAUSE), Kill(), Heard(), Release(), Leave(),
     )
 }  # fmt: skip
