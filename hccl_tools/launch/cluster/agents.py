@@ -37,6 +37,7 @@ class Agents:
 
     Attributes:
         hosts: The host of each expected supervisor, by its number.
+        ranks: The ranks of each host, by the number of its supervisor.
         numbers: The numbers of the expected agents.
         missing: The numbers of agents that have not connected yet.
         done: The numbers of agents that have reported.
@@ -46,7 +47,10 @@ class Agents:
     def __init__(self, plan: Plan) -> None:
         ranks = plan.ranks
         self.hosts = {process.server_index: process.host for process in ranks}
-        self.numbers = {process.server_index if plan.supervisor else process.rank for process in ranks}
+        self.ranks: dict[int, list[int]] = {}
+        for process in ranks:
+            self.ranks.setdefault(process.server_index, []).append(process.rank)
+        self.numbers = set(self.ranks) if plan.supervisor else {process.rank for process in ranks}
         self.missing = set(self.numbers)
         self.done: set[int] = set()
         self.gone: dict[int, None] = {}

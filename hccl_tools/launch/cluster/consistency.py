@@ -46,7 +46,7 @@ def connect_peers(prepared: PreparedLaunch, request: LaunchRequest) -> PeerLink 
         credentials=_credentials(hosts, request, notify=notify),
         notify=notify,
     )
-    describe_loss = partial(host_status.describe_loss, prepared.plan, "launcher")
+    describe_loss = partial(host_status.launcher_loss, prepared.plan)
     return PeerLink(hosts.own, hosts.master, hosts.names, joined, describe_loss)
 
 

@@ -148,7 +148,7 @@ class Controller:
     def _unconnected_hosts(self) -> tuple[list[str], int]:
         """Return the hosts whose supervisor has not connected, and the number of disconnected supervisors."""
         missing = sorted(self._agents.missing)
-        return [host_status.name(self._plan, number) for number in missing], len(self._agents.gone)
+        return [self._agents.hosts[number] for number in missing], len(self._agents.gone)
 
     def _engine_ended(self, end: RankEnd) -> None:
         """End the rest of the job if mpirun exits before its ranks; Open MPI 5's mpirun may exit with 0."""
@@ -257,6 +257,11 @@ class Controller:
             f"found {agent.number}", TIMING.loss_delay if lost else 0.0, partial(attempt.end_for, cause)
         )
 
+    def _loss(self, agent: Agent) -> Cause:
+        if not self._has_supervisors:
+            return host_status.shim_loss(agent.number, agent.pid)
+        return host_status.supervisor_loss(self._agents.hosts[agent.number], self._agents.ranks[agent.number])
+
     def _is_engine(self, parent: tuple[str, int]) -> bool:
         ends = self._attempt.state.ends if self._attempt is not None else []
         return parent in [(os.uname().nodename, end.pid) for end in ends if end.process.rank >= 0]
@@ -265,7 +270,7 @@ class Controller:
         self._agents.remove(agent)
         self._order.unregister(agent.descriptor)
         if agent.number >= 0 and not agent.done:
-            self._record(agent, host_status.loss(self._plan, agent.number, agent.pid), lost=True)
+            self._record(agent, self._loss(agent), lost=True)
         agent.connection.close()
         if self._ending is not None:
             self._ending.release()

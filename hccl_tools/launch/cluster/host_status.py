@@ -11,15 +11,10 @@ from hccl_tools.launch.cluster.verdict import ranks_text
 from hccl_tools.launch.model.outcome import Cause, RankEnd
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.model.rank_exit import RankExit
-
-
-def name(plan: Plan, index: int) -> str:
-    """Return the host name of a server in the plan."""
-    return next(process.host for process in plan.ranks if process.server_index == index)
 
 
 def server_at(plan: Plan, address: str) -> int:
@@ -47,19 +42,27 @@ def rank_end(plan: Plan, reported: RankExit) -> RankEnd:
     )
 
 
-def loss(plan: Plan, number: int, pid: int) -> Cause:
-    """Return the cause of an end after the loss of a server's supervisor or of a rank's shim on this host."""
-    if plan.supervisor:
-        return Cause.lost(name(plan, number), "host", describe_loss(plan, "supervisor", number))
+def supervisor_loss(host: str, ranks: Sequence[int]) -> Cause:
+    """Return the cause of an end after the loss of the supervisor on a host."""
+    return Cause.lost(host, "host", describe_loss("supervisor", host, ranks))
+
+
+def shim_loss(number: int, pid: int) -> Cause:
+    """Return the cause of an end after the loss of a rank's shim on this host."""
     what = f"the shim of rank {number} (hccl_tools.launch.rank, pid {pid}) was killed"
     return Cause.lost(os.uname().nodename, "daemon", what)
 
 
-def describe_loss(plan: Plan, process: str, index: int) -> str:
-    """Describe the loss of a server's ``process`` (launcher, supervisor), whose connection has closed."""
-    own = [each.rank for each in plan.ranks if each.server_index == index]
+def launcher_loss(plan: Plan, index: int) -> str:
+    """Describe the loss of the launcher of a server."""
+    own = [each for each in plan.ranks if each.server_index == index]
+    return describe_loss("launcher", own[0].host, [each.rank for each in own])
+
+
+def describe_loss(process: str, host: str, ranks: Sequence[int]) -> str:
+    """Describe the loss of a host's ``process``, whose connection has closed."""
     return (
-        f"lost contact with the {process} on {name(plan, index)} ({ranks_text(own)}): it was killed, "
+        f"lost contact with the {process} on {host} ({ranks_text(ranks)}): it was killed, "
         "or the host is down or unreachable"
     )
 

@@ -49,10 +49,12 @@ class PeerCoordination:
         #: The cause of the job's end, once decided.
         self._cause: Cause | None = None
         #: Servers whose ranks have all exited with 0, servers that have acknowledged the last message, and
-        #: servers that have disconnected.
+        #: servers that have disconnected; and the connected servers that have not done so: each message of a
+        #: thousand hosts is followed by the question whether any is left.
         self._ended_well: set[int] = set()
         self._acknowledged: set[int] = set()
         self._disconnected: set[int] = set()
+        self._running, self._silent = set(link.connections), set(link.connections)
         self._announced, self._all_ended, self._reported_waiting = False, False, False
         self._deadline = float("inf")
         if restart == 0:
@@ -88,16 +90,13 @@ class PeerCoordination:
         late, reason = time.monotonic() > self._deadline, self._attempt.state.reason
         if self._link.is_leader:
             if self._cause is None:
-                return self._others() <= self._ended_well | self._disconnected
-            return late or self._others() <= self._acknowledged | self._disconnected
+                return not self._running
+            return late or not self._silent
         if self._disconnected or self._cause is not None:
             return True
         if reason == "ended" and self._restarts_after:
             return self._all_ended
         return late or (reason == "ended" and bool(self._acknowledged))
-
-    def _others(self) -> set[int]:
-        return set(self._link.connections)
 
     def _names(self, servers: Iterable[int]) -> str:
         return and_more([self._link.hosts[server] for server in sorted(servers)])
@@ -107,6 +106,8 @@ class PeerCoordination:
             self._handle(server, message)
         for server in self._link.lost():
             self._disconnected.add(server)
+            self._running.discard(server)
+            self._silent.discard(server)
             self._peer_lost(server)
         if self._link.flush():
             self._attempt.call_later("peers", TIMING.flush, self._read)
@@ -115,10 +116,12 @@ class PeerCoordination:
         link, heard = self._link, Heard(self._restart)
         if isinstance(message, Heard):
             self._acknowledged.add(server)
+            self._silent.discard(server)
         elif isinstance(message, Release):
             self._all_ended = True
         elif isinstance(message, Ended):
             self._ended_well.add(server)
+            self._running.discard(server)
             link.broadcast(heard, server)
             self._release_scheduler()
         elif isinstance(message, Ending):
@@ -193,9 +196,9 @@ class PeerCoordination:
         silent: set[int] = set()
         if self._link.is_leader:
             if self._cause is not None:
-                silent = self._others() - self._acknowledged - self._disconnected
+                silent = self._silent
         elif self._announced and self._cause is None:
-            silent = self._others() - self._disconnected
+            silent = set(self._link.connections) - self._disconnected
         if silent:
             hosts = self._names(silent)
             self._attempt.say(
@@ -203,7 +206,7 @@ class PeerCoordination:
             )
 
     def _report_waiting(self) -> None:
-        left = self._others() - self._ended_well - self._disconnected
+        left = self._running
         if self._cause is None and left and self._link.is_leader and not self._reported_waiting:
             self._reported_waiting = True
             self._attempt.say(

@@ -84,7 +84,8 @@ class Reports:
     def unreported(self, agents: Agents) -> Unreported:
         """Return the servers whose agent has not reported how its ranks exited, or cannot continue."""
         refused = self._of_reason("refused")
-        lost = [one for one in agents.gone if one not in agents.done and one not in refused]
+        known = agents.done.union(refused)
+        lost = [one for one in agents.gone if one not in known]
         return Unreported(refused, self._of_reason("daemon"), tuple(lost), tuple(sorted(agents.missing)))
 
     def _of_reason(self, reason: Reason) -> tuple[int, ...]:
