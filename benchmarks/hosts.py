@@ -12,7 +12,7 @@ connection, in one a host becomes silent (its kernel drops each packet, as after
 - all, go: from the first host to the join of all but the last; from the connect of the last to the last "go"
 - cpu: of the controller, for both
 - B sent, B recv, msg: bytes sent and received and messages received, per host, over the whole job
-- idle, MB: of the controller while nothing happens
+- idle, MB: of the controller while nothing happens, 2 s and 1 ms per host after "go"
 - told: from the end or the death of a host to the last answer or word of it; a silent host counts from
   ``--host-timeout`` after its last packet
 - over: from the same moment to the exit of the controller
@@ -177,10 +177,20 @@ def job_folder(hosts: int) -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
-def measure(folder: Path, way: str, hosts: int, end: str) -> dict[str, float]:
-    """Run one job; return its figures by name."""
+@contextmanager
+def running(folder: Path, way: str, hosts: int) -> Iterator[Job]:
+    """Start a job; at the end, kill a controller that is left."""
     job = Job(folder, way, hosts)
-    crowd, agents, pid = job.crowd, hosts - job.by_hand, job.launcher.pid
+    try:
+        yield job
+    finally:
+        job.launcher.kill()
+        job.launcher.wait()
+
+
+def measure(job: Job, end: str) -> dict[str, float]:
+    """Let a job run and end; return its figures by name."""
+    crowd, agents, pid = job.crowd, job.count - job.by_hand, job.launcher.pid
     go = "start" if job.by_hand else "table"
     job.join(1)  # The controller listens.
     crowd.dropped = 0
@@ -191,7 +201,7 @@ def measure(folder: Path, way: str, hosts: int, end: str) -> dict[str, float]:
     job.join(agents)
     crowd.run("go", lambda: crowd.counts[go] >= agents)
     found["go"] = crowd.last[go] - began
-    crowd.run("ranks", lambda: time.monotonic() > began + 2.0)
+    crowd.run("ranks", lambda: time.monotonic() > began + 2.0 + job.count / 1000)
     found["cpu"] = Process.of(pid).seconds - before.seconds
     found |= idle(pid)
     everyone, crowd.is_ending = list(crowd.hosts.values()), True
@@ -237,8 +247,8 @@ def main(sizes: list[int]) -> None:
     for hosts in sizes or SIZES:
         for way in WAYS:
             for end in ENDS:
-                with job_folder(hosts) as folder:
-                    found = measure(folder, way, hosts, end)
+                with job_folder(hosts) as folder, running(folder, way, hosts) as job:
+                    found = measure(job, end)
                 figures = "".join(f" {found[key]:{form}}" for key, _, form in COLUMNS)
                 print(f"{hosts:6} {way:7} {end:6}{figures}", flush=True)
 
