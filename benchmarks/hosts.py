@@ -208,7 +208,8 @@ def measure(job: Job, end: str) -> dict[str, float]:
     if end == "well":
         began = time.monotonic()
         crowd.end()
-        job.open_pipe()
+        if job.by_hand:  # srun exits after its agents.
+            job.open_pipe()
         last = "heard" if job.by_hand else "release"
         crowd.run("end", lambda: crowd.counts[last] >= agents)
     else:
