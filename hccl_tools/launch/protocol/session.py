@@ -29,7 +29,7 @@ from hccl_tools.version import __version__
 if TYPE_CHECKING:
     from hccl_tools.launch.protocol.messages import Message
 
-PROTOCOL = "hccl-tools job 2"
+PROTOCOL = "hccl-tools job 1"
 #: In bytes: a frame of the handshake.
 _LARGEST_HANDSHAKE = 4096
 _LENGTH, _MAC, _NONCE = 4, 32, 32
