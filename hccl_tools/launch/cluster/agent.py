@@ -101,7 +101,7 @@ class AgentLink:
             wait_readable(left, self._connection)
             self._early += self._connection.messages()
         if self._early and isinstance(first := self._early.pop(0), Table):
-            return first.data()
+            return first.data
         raise LaunchError(f"{self._host} has not received the table from the launcher")
 
     def begin(self, plan: Plan) -> None:

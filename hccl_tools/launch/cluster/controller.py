@@ -71,7 +71,7 @@ class Controller:
     def follow(self, plan: Plan, table: bytes | None) -> None:
         """Follow a plan from the next start on."""
         self._plan = plan
-        self._table = Payload.of(Table.of(table)) if self._has_supervisors and table is not None else None
+        self._table = Payload.of(Table(table)) if self._has_supervisors and table is not None else None
 
     def _reset(self) -> None:
         self._agents = Agents(self._plan)

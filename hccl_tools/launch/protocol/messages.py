@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from hccl_tools.launch.model.hang import HungRank
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_exit import RankExit
-from hccl_tools.launch.protocol import differences
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -34,20 +33,7 @@ _MOST_VALUES = 1 << 17
 class Table(NamedTuple):
     """Controller: the rank table, for the agents that an engine has started."""
 
-    differences: bytes
-
-    @classmethod
-    def of(cls, data: bytes) -> Table:
-        """Return the message with the bytes of a table."""
-        return cls(differences.encoded(data))
-
-    def data(self) -> bytes:
-        """Return the bytes of the table.
-
-        Raises:
-            ValueError: The message contains no table.
-        """
-        return differences.decoded(self.differences)
+    data: bytes
 
 
 class Join(NamedTuple):
@@ -249,7 +235,7 @@ def _optional_cause(value: Any) -> Cause | None:
 _RESTART: dict[str, Callable[[Any], Any]] = {"restart": _number}
 _CAUSE: dict[str, Callable[[Any], Any]] = {"cause": Cause.from_json, **_RESTART}
 _READERS: dict[type, dict[str, Callable[[Any], Any]]] = {
-    Table: {"differences": _bytes},
+    Table: {"data": _bytes},
     Join: {"number": _number, "pid": _number, "parent": _parent, "node": _text, "run_dir": _text},
     Ready: {"values": _by_name, **_RESTART},
     Waiting: {"hosts": _several(_text), "more": _number},

@@ -80,7 +80,7 @@ def test_a_table_larger_than_the_buffers_of_the_kernel_arrives(own_directory: Pa
         launcher.wait()
 
     assert isinstance(found[0], Table)
-    assert found[0].data() == Path("table.json").read_bytes()
+    assert found[0].data == Path("table.json").read_bytes()
 
 
 @pytest.fixture

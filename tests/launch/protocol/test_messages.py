@@ -103,8 +103,8 @@ def test_a_message_with_a_wrong_value_is_read_or_refused(message: Message, data:
         b'{"type":"unknown"}',
         b'{"type":"waiting","hosts":"abc"}',
         b'{"type":"join","number":0,"pid":1,"parent":["h"]}',
-        b'{"type":"table","differences":7}',
-        '{"type":"table","differences":"\u4e00"}'.encode(),
+        b'{"type":"table","data":7}',
+        '{"type":"table","data":"\u4e00"}'.encode(),
     ],
 )
 def test_content_that_is_no_message_is_refused(content: bytes) -> None:
