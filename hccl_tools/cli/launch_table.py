@@ -131,7 +131,7 @@ def _table(
     needed = len(hosts) - spares
     if needed < 1:
         raise UsageError(
-            f"--spares {spares} leaves none of the {count(len(hosts), 'host')} for the job",
+            f"--spares {spares} leaves no host for the job: {count(len(hosts), 'host')} in all",
             hint="name more hosts",
         )
     wanted = Wanted(_first_devices(request, needed) or request.devices.listed)

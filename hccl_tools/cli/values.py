@@ -103,4 +103,6 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]  # not generic before 
     def _span(self) -> str:
         if self.high < math.inf:
             return f" from {self.low:g} to {self.high:g} s"
-        return f" above {self.low:g} s" if self.above else ""
+        if self.above:
+            return f" above {self.low:g} s"
+        return f" of at least {self.low:g} s" if self.low else ""

@@ -67,6 +67,8 @@ def test_help_keeps_the_lines_of_examples(command_line: CommandLine, command: st
         ("launch --cpu=3 train.py", "--cpu does not accept a value", "launch"),
         ("launch --timeout 0 train.py",
          '--timeout "0" is not a time above 0 s (such as 90, 90s, 5m, 2h)', "launch"),
+        ("launch --hang-timeout 0.1 -n 1 --no-table --no-python true",
+         '--hang-timeout "0.1" is not a time of at least 1 s (such as 90, 90s, 5m, 2h)', "launch"),
         ("launch --start_port=8 x", '--start_port "8" is not a whole number, from 1024 to 65535', "launch"),
         ("launch --engine rsh x.py", '--engine "rsh" is not one of loop, mpirun, slurm, ssh', "launch"),
     ],
