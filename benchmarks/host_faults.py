@@ -17,7 +17,7 @@ import sys
 import time
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from benchmarks.fault_experiment import GRACE, LEFT, LONGEST, Tally, kill, wait_until
 from tests.beds.three_hosts import drop, flapping, isolate, make_three_hosts, poor_link
@@ -25,6 +25,8 @@ from tests.support.processes import above
 from tests.support.three_by import ORDER, STARTS, Job, Start
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from tests.beds.three_hosts import ThreeHosts
 
 #: Fault: how likely it is, next to the others. Flapping takes a minute.
@@ -53,6 +55,11 @@ class Trial(NamedTuple):
     delay: float
 
     @property
+    def name(self) -> str:
+        """The way to start."""
+        return str(self.start)
+
+    @property
     def host(self) -> int:
         """The index of the faulty host."""
         return self.start.controller if self.fault == "controller" else ORDER[self.rank]
@@ -74,6 +81,31 @@ def draw(generator: random.Random, only: tuple[str, ...]) -> Trial:
     elsewhere = start.engine is not None and (fault == "daemon" or fault in HARMLESS or "cut" in fault)
     ranks = [rank for rank in range(3) if not (elsewhere and ORDER[rank] == start.controller)]
     return Trial(start, fault, generator.choice(ranks), generator.uniform(0, 0.5))
+
+
+class AnyTrial(Protocol):
+    """What a campaign has to know of a trial."""
+
+    @property
+    def name(self) -> str:
+        """The row of the table to which it belongs."""
+
+    @property
+    def fault(self) -> str:
+        """What is broken."""
+
+
+class OnHosts(Protocol):
+    """One trial in the current folder, whose job has been started."""
+
+    def judge(self, tally: Tally) -> dict[str, str]:
+        """See the trial to its end; return what is wrong."""
+
+    def clean_up(self) -> None:
+        """Repair the network, and kill what is left."""
+
+
+T = TypeVar("T", bound=AnyTrial)
 
 
 class HostExperiment:
@@ -182,18 +214,25 @@ class HostExperiment:
 def campaign(trials: int, seed: int, only: tuple[str, ...]) -> bool:
     """Run so many random trials and print a row for each way to start; return whether all went well."""
     generator = random.Random(seed)  # noqa: S311  (repeatable, not secret)
+    return run(trials, [str(start) for start in STARTS], lambda: draw(generator, only), HostExperiment)
+
+
+def run(
+    trials: int, names: Sequence[str], draw_one: Callable[[], T], begin: Callable[[ThreeHosts, T], OnHosts]
+) -> bool:
+    """Run so many trials on three hosts and print a row for each name; return whether all went well."""
     # TMPDIR may be long, and the path of a socket has at most 108 bytes.
     base = Path(mkdtemp(prefix="hccl-tools-faults-", dir="/tmp"))
     base.chmod(0o755)
-    tallies = {start.name: Tally() for start in STARTS}
+    tallies = {name: Tally() for name in names}
     try:
         (base / "bed").mkdir()
         with make_three_hosts(base / "bed") as bed:
             for number in range(trials):
-                trial = draw(generator, only)
+                trial = draw_one()
                 (folder := base / str(number)).mkdir()
                 os.chdir(folder)
-                _carry_out(bed, trial, tallies[trial.start.name])
+                _carry_out(trial, begin(bed, trial), tallies[trial.name])
                 os.chdir("/")
                 shutil.rmtree(folder, ignore_errors=True)
     finally:
@@ -203,9 +242,8 @@ def campaign(trials: int, seed: int, only: tuple[str, ...]) -> bool:
     return not any(tally.failed for tally in tallies.values())
 
 
-def _carry_out(bed: ThreeHosts, trial: Trial, tally: Tally) -> None:
+def _carry_out(trial: AnyTrial, experiment: OnHosts, tally: Tally) -> None:
     tally.faults[trial.fault] += 1
-    experiment = HostExperiment(bed, trial)
     try:
         if problems := experiment.judge(tally):
             tally.problems.update(problems.keys())

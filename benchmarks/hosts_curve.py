@@ -21,7 +21,7 @@ PANELS: tuple[tuple[str, str, str, dict[int, float]], ...] = (
     ("from the last host to the last “go”", "s", "go", {1024: 0.5, 8192: 4.0}),
     ("CPU time of the controller until then", "s", "cpu", {}),
     ("memory of the idle controller", "MB", "megabytes", {1024: 60.0}),
-    ("a lost connection is told to all hosts", "s", "told", {1024: 0.5}),
+    ("until all hosts know that one is lost", "s", "told", {1024: 0.5}),
 )
 #: Colours that readers with a colour-vision deficiency can tell apart (Okabe and Ito).
 COLORS = ("#0072B2", "#D55E00")

@@ -10,19 +10,16 @@ spare, continue where it was, or end, as the guide states, and nothing may be le
 from __future__ import annotations
 
 import json
-import os
 import random
-import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import TYPE_CHECKING, NamedTuple
 
-from benchmarks.fault_experiment import LEFT, LONGEST, Tally, kill, wait_until
-from tests.beds.three_hosts import drop, make_three_hosts
+from benchmarks.fault_experiment import LEFT, LONGEST, kill, wait_until
+from benchmarks.host_faults import run
+from tests.beds.three_hosts import drop
 from tests.support.mpiruns import REMOTE_ENGINES
 from tests.support.processes import above
 from tests.support.spare_jobs import OnThreeHosts, SpareJob
@@ -30,6 +27,7 @@ from tests.support.spare_jobs import OnThreeHosts, SpareJob
 if TYPE_CHECKING:
     from typing import Any
 
+    from benchmarks.fault_experiment import Tally
     from tests.beds.three_hosts import ThreeHosts
     from tests.support.mpiruns import Mpirun, Ssh
 
@@ -59,6 +57,11 @@ class Trial(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.engine}: {self.fault} after {self.delay:.2f} s"
+
+    @property
+    def name(self) -> str:
+        """The engine."""
+        return str(self.engine)
 
 
 def draw(generator: random.Random, only: tuple[str, ...]) -> Trial:
@@ -134,7 +137,7 @@ class SpareExperiment:
             return {"hung": "hung"}
         tally.seconds.append(time.monotonic() - began)
         found = self._wrong(said) if self.trial.fault != "launcher" else {}
-        # A host that was cut off ends its ranks itself; nobody waits for it.
+        # A host that was cut off ends its ranks itself; the launcher does not wait for it.
         if not wait_until(lambda: not self.job.left(), LEFT + (_CUT_S if "cut" in self.trial.fault else 0)):
             found["left over"] = f"left processes {self.job.left()}"
         return found
@@ -174,34 +177,4 @@ class SpareExperiment:
 def campaign(trials: int, seed: int, only: tuple[str, ...]) -> bool:
     """Run so many random trials and print a row for each engine; return whether all went well."""
     generator = random.Random(seed)  # noqa: S311  (repeatable, not secret)
-    # TMPDIR may be long, and the path of a socket has at most 108 bytes.
-    base = Path(mkdtemp(prefix="hccl-tools-faults-", dir="/tmp"))
-    base.chmod(0o755)
-    tallies = {str(engine): Tally() for engine in REMOTE_ENGINES}
-    try:
-        (base / "bed").mkdir()
-        with make_three_hosts(base / "bed") as bed:
-            for number in range(trials):
-                trial = draw(generator, only)
-                (folder := base / str(number)).mkdir()
-                os.chdir(folder)
-                _carry_out(bed, trial, tallies[str(trial.engine)])
-                os.chdir("/")
-                shutil.rmtree(folder, ignore_errors=True)
-    finally:
-        shutil.rmtree(base, ignore_errors=True)
-    for name, tally in tallies.items():
-        tally.print_row(name)
-    return not any(tally.failed for tally in tallies.values())
-
-
-def _carry_out(bed: ThreeHosts, trial: Trial, tally: Tally) -> None:
-    tally.faults[trial.fault] += 1
-    experiment = SpareExperiment(bed, trial)
-    try:
-        if problems := experiment.judge(tally):
-            tally.problems.update(problems.keys())
-            tally.failed[trial.fault] += 1
-            print(f"  {trial}: {', '.join(problems.values())}", file=sys.stderr, flush=True)
-    finally:
-        experiment.clean_up()
+    return run(trials, list(map(str, REMOTE_ENGINES)), lambda: draw(generator, only), SpareExperiment)

@@ -47,7 +47,7 @@ def checked_table(table: str | None, product: str | None, target: str | None) ->
 
     Raises:
         InputError: The file cannot be read.
-        TableError: The file is known, but is no rank table.
+        TableError: The file is known, but is not a rank table.
     """
     from hccl_tools.launch.planning import table_source  # noqa: PLC0415
 

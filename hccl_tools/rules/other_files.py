@@ -31,4 +31,4 @@ def no_rank_table(subject: Subject) -> Iterator[Finding]:
     hint = f"omit --target: {reader} reads this file"
     if subject.kind == SERVICE:
         hint = "name the table of an instance: `hccl-tools convert FILE --instance N --to 1.0` writes it"
-    yield Finding(f"{with_article(noun)} is no rank table", hint=hint)
+    yield Finding(f"{with_article(noun)} is not a rank table", hint=hint)

@@ -1,4 +1,4 @@
-"""Check documents that are no rank tables for hccl-tools.
+"""Check documents that are not rank tables for hccl-tools.
 
 HCCL reads version 1.1 and the old "lab" form of a group_list. Each has its own rules; a table without faults
 is then checked as the table that HCCL derives from it. Service tables have rules of their own alone.
