@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 #: The limits: etcd stores objects of up to 1.5 MiB, and a dump of a namespace has many.
 SIZE_LIMIT = 8 << 20
 _MOST_VALUES, _DEEPEST = 100_000, 64
+_TOO_MANY = "the YAML has too many values for a ConfigMap"
+_TOO_DEEP = "the YAML is nested too deeply for a ConfigMap"
+#: libyaml reads ahead in a list of lists, and some versions then reach a limit of their own first.
+_LIBYAML_LIMIT = "exceeded maximum nesting depth"
 _AS_JSON = "use JSON instead: kubectl get configmap NAME -o json"
 _TAG = "tag:yaml.org,2002:"
 #: A value for each type of scalar that is not a string in Kubernetes; only the type matters.
@@ -65,8 +69,10 @@ def read_yaml(data: bytes, shown: str) -> Yaml:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         at = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        message = f"{shown}{at}: not valid YAML: {error.problem or error.context}"
-        raise InputError(message, hint=_AS_JSON) from None
+        problem = f"not valid YAML: {error.problem or error.context}"
+        if _LIBYAML_LIMIT in problem:
+            problem = _TOO_DEEP
+        raise InputError(f"{shown}{at}: {problem}", hint=_AS_JSON) from None
     except yaml.YAMLError as error:
         reason = getattr(error, "reason", None) or "it cannot be read"
         raise InputError(f"{shown}: not valid YAML: {reason}", hint=_AS_JSON) from None
@@ -101,8 +107,7 @@ class _Reader:
             elif isinstance(event, yaml.NodeEvent):
                 values += 1
                 if values > _MOST_VALUES or len(self._open) >= _DEEPEST:
-                    what = "is nested too deeply" if values <= _MOST_VALUES else "has too many values"
-                    raise self._refusal(event, f"the YAML {what} for a ConfigMap", _AS_JSON)
+                    raise self._refusal(event, _TOO_MANY if values > _MOST_VALUES else _TOO_DEEP, _AS_JSON)
                 self._add(event)
 
     def result(self) -> Yaml:
