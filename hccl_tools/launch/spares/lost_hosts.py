@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _REASONS = frozenset({"failed", "hang", "host", "daemon", "refused"})
 #: Seconds for all hosts to run a command; the connection of ssh has 10.
 _PROBE_SECONDS = 20.0
+#: The hosts that are asked at a time.
+_MOST_PROBES = 64
 
 
 def mark(plan: Plan, outcome: Outcome, unreported: Unreported) -> None:
@@ -35,40 +37,50 @@ def mark(plan: Plan, outcome: Outcome, unreported: Unreported) -> None:
     silent = _silent(plan, [hosts[server] for server in (*unreported.lost, *unreported.missing)])
     found = {server for server in (*unreported.lost, *unreported.missing) if hosts[server] in silent}
     found |= set(unreported.refused)
-    if _is_loss(outcome) and not found:
-        # Only a daemon or a supervisor was killed; the first loss is the cause of the others. An agent that
-        # has not connected proves nothing: the engine may have ended it.
-        found = set((*unreported.without_daemon, *unreported.lost)[:1])
+    is_loss = _is_loss(outcome)
+    if is_loss and not found:
+        found = {server for server in _first_loss(unreported) if not is_this_host(hosts[server])}
     outcome.lost_servers = tuple(sorted(found))
-    may_be_lost = (_is_loss(outcome) or outcome.reason == "refused") and unreported.missing
-    outcome.is_host_lost = bool(found or may_be_lost)
+    outcome.is_host_lost = bool(found or (is_loss and (unreported.lost or unreported.missing)))
     began = {*unreported.lost, *unreported.without_daemon} - set(unreported.refused)
     outcome.lost_before_start = bool(found) and not found & began
+
+
+def _first_loss(unreported: Unreported) -> tuple[int, ...]:
+    """Return the server whose loss is the cause of the others if all hosts run commands; empty if unknown.
+
+    A daemon or a supervisor was killed. If an agent has not connected, the engine may have killed all others
+    because of it.
+    """
+    lost = () if unreported.missing else unreported.lost
+    return (*unreported.without_daemon, *lost)[:1]
 
 
 def _is_loss(outcome: Outcome) -> bool:
     """Return whether a lost agent or daemon explains an end, even if all hosts run a command."""
     if outcome.reason == "failed" and outcome.first_failure is not None:
         return isinstance(outcome.first_failure.process, EngineProcess)  # MPICH's fails when it loses a host.
-    return outcome.reason in {"host", "daemon"}
+    return outcome.reason in {"host", "daemon", "refused"}
 
 
 def _silent(plan: Plan, hosts: Iterable[str]) -> set[str]:
     """Return the hosts that do not run a command of the engine in time."""
-    engine = engines.of(plan)
-    probes = {
-        host: subprocess.Popen(
-            engine.probe(plan, host),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        for host in hosts
-        if not is_this_host(host)
-    }
-    _wait(list(probes.values()), time.monotonic() + _PROBE_SECONDS)
-    return {host for host, probe in probes.items() if probe.returncode != 0}
+    asked, silent = [host for host in hosts if not is_this_host(host)], set[str]()
+    for first in range(0, len(asked), _MOST_PROBES):
+        probes = {host: _start_probe(plan, host) for host in asked[first : first + _MOST_PROBES]}
+        _wait(list(probes.values()), time.monotonic() + _PROBE_SECONDS)
+        silent |= {host for host, probe in probes.items() if probe.returncode != 0}
+    return silent
+
+
+def _start_probe(plan: Plan, host: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        engines.of(plan).probe(plan, host),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
 
 
 def _wait(probes: Sequence[subprocess.Popen[bytes]], deadline: float) -> None:

@@ -1,6 +1,8 @@
-"""Which hosts of a job count as lost; all of these hosts are this one, which runs commands."""
+"""Which hosts of a job count as lost. The first is this host; a program stands for ssh to the others."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,16 +12,28 @@ from hccl_tools.launch.model.outcome import Outcome, RankEnd, Reason
 from hccl_tools.launch.model.plan import Plan, RankProcess
 from hccl_tools.launch.spares import lost_hosts
 
-HOSTS = 3
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOSTS = ("127.0.0.1", "10.9.0.1", "10.9.0.2")
+SSH = """#!/bin/sh
+case "$*" in *10.9.0.2*) exit 255;; esac
+"""
+
+
+@pytest.fixture(autouse=True)
+def _all_run_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMPI_MCA_plm_ssh_agent", "true")
 
 
 def marked(reason: Reason, unreported: Unreported, failed: type[RankProcess] = RankProcess) -> Outcome:
     ranks = tuple(
-        RankProcess(rank, "127.0.0.1", rank, 0, 0, {}, ("true",), f"rank_{rank}.log") for rank in range(HOSTS)
+        RankProcess(rank, host, rank, 0, 0, {}, ("true",), f"rank_{rank}.log")
+        for rank, host in enumerate(HOSTS)
     )
     first = failed(0, "127.0.0.1", 0, 0, 0, {}, ("mpirun",), "engine.log")
     outcome = Outcome(reason, [], 1.0, RankEnd(first, first.log) if reason == "failed" else None)
-    lost_hosts.mark(Plan(ranks, "torch", "ssh", "log", "/", HOSTS), outcome, unreported)
+    lost_hosts.mark(Plan(ranks, "torch", "ssh", "log", "/", len(HOSTS)), outcome, unreported)
     return outcome
 
 
@@ -37,6 +51,24 @@ def test_the_first_loss_is_the_cause_of_the_others(
     outcome = marked(reason, unreported)
 
     assert (outcome.is_host_lost, outcome.lost_servers) == (True, lost)
+
+
+def test_a_host_that_runs_no_command_is_the_lost_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ssh").write_text(SSH)
+    (tmp_path / "ssh").chmod(0o755)
+    monkeypatch.setenv("OMPI_MCA_plm_ssh_agent", str(tmp_path / "ssh"))
+
+    outcome = marked("host", Unreported(lost=(1,), missing=(2,)))
+
+    assert (outcome.is_host_lost, outcome.lost_servers, outcome.lost_before_start) == (True, (2,), True)
+
+
+@pytest.mark.parametrize("unreported", [Unreported(lost=(0, 1)), Unreported(lost=(2,), missing=(1,))])
+def test_no_spare_takes_the_place_of_a_host_that_may_be_sound(unreported: Unreported) -> None:
+    """This host runs the launcher; and an engine kills all agents if one of them did not connect."""
+    outcome = marked("host", unreported)
+
+    assert (outcome.is_host_lost, outcome.lost_servers) == (True, ())
 
 
 @pytest.mark.parametrize("missing", [(1,), (1, 2)])

@@ -76,7 +76,8 @@ def test_a_spare_takes_the_place_of_a_host_whose_processes_are_killed(
     assert [one["server_id"] for one in after["server_list"]] == [three_hosts.hosts[0].address, spare]
     assert (run_dir / "rank_1.restart_1.log").read_text() == f"on {three_hosts.hosts[2].name}\n"
     assert json.loads((run_dir / "plan.json").read_text())["hosts"] == [three_hosts.hosts[0].address, spare]
-    assert [one["reason"] for one in report["attempts"]] == ["host", "ended"]
+    lost, ended = (one["reason"] for one in report["attempts"])
+    assert (lost in {"host", "daemon"}, ended) == (True, "ended")  # What the first of its processes was.
 
 
 @every_remote_engine
