@@ -33,7 +33,7 @@ class Listed(NamedTuple):
     Attributes:
         value: The document. Entries of one host are one server; damaged entries stay as they are.
         servers: The path of each server in the mixture: that of its first entry.
-        devices: The path of each device of each server in the mixture.
+        devices: The path of each device of each server in the mixture; empty if the entry stays as it is.
     """
 
     value: _Object
@@ -45,8 +45,8 @@ class Listed(NamedTuple):
         if path[:1] != ("server_list",) or len(path) == 1:
             return path
         index = int(path[1])
-        if path[2:3] == ("device",) and len(path) > 3:
-            return (*self.devices[index][int(path[3])], *path[4:])
+        if path[2:3] == ("device",) and len(path) > 3 and (devices := self.devices[index]):
+            return (*devices[int(path[3])], *path[4:])
         return (*self.servers[index], *path[2:])
 
 

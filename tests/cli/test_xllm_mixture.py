@@ -103,14 +103,14 @@ DAMAGES: dict[str, tuple[Callable[[JSON], Any], str]] = {
         lambda one: one["device"][0].update(rank_id="0"),
         "(HCC203)",
     ),
-    "a rank that is no number": (lambda one: one["device"][0].update(rank_id="x"), "(HCC201)"),
+    "a rank that is not a number": (lambda one: one["device"][0].update(rank_id="x"), "(HCC201)"),
     "a rank with a zero": (
         lambda one: one["device"][0].update(rank_id="08"),
         "(HCC873)",
     ),
     "a gap": (lambda one: one["device"][7].update(rank_id="99"), "too high for 16 ranks (HCC202)"),
     "a device twice": (lambda one: one["device"][1].update(device_id="0"), "(HCC303)"),
-    "a device that is no number": (lambda one: one["device"][1].update(device_id="npu"), "(HCC301)"),
+    "a device that is not a number": (lambda one: one["device"][1].update(device_id="npu"), "(HCC301)"),
     "a number": (lambda one: one["device"][1].update(device_id=1), "(HCC112)"),
     "no address": (lambda one: one["device"][1].update(device_ip="10.20.0.256"), "(HCC403)"),
     "an address twice": (
@@ -198,6 +198,18 @@ def test_a_damaged_mixture_is_refused_with_the_findings(command_line: CommandLin
 
     assert (done.code, "error[HCC111]" in done.err) == (1, True)
     assert command_line("show", "t.json").code == 1
+
+
+@pytest.mark.parametrize("devices", [[None], [{"rank_id": 0}, 7], {"a": None}, {"0": {}}, "01"])
+@pytest.mark.parametrize("named", [{}, {"server_id": 7}])
+def test_devices_of_a_server_without_an_id_have_their_own_places(devices: Any, named: JSON) -> None:
+    value = {**HEAD, "group_list": [{"server_list": [{**named, "device": devices}]}]}
+
+    report = validate(json.dumps(value).encode())
+
+    places = [one.path for one in report.findings if one.rule.id == "HCC876"]
+    assert places
+    assert all(place[:4] == ("group_list", 0, "server_list", 0) for place in places if len(place) > 1)
 
 
 @given(
