@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.three_by import BY_HAND, BY_SSH, STARTS, Job, Start, host_of
+from tests.support.training import MARKS, SCRIPT
 
 if TYPE_CHECKING:
     from tests.beds.three_hosts import ThreeHosts
 
-pytestmark = [
-    pytest.mark.bed,
-    pytest.mark.mindspore,
-    pytest.mark.mpi,
-    pytest.mark.slow,
-    *(
-        pytest.mark.skipif(importlib.util.find_spec(name) is None, reason=f"{name} is not installed")
-        for name in ("mindspore", "sklearn")
-    ),
-]
-SCRIPT = Path(__file__).parents[3] / "examples" / "train_digits.py"
+pytestmark = [*MARKS, pytest.mark.mpi]
 TRAINING = [sys.executable, str(SCRIPT), "--epochs", "1", "--batch_size", "96"]
 PROGRAM = ["--no-python", "sh", "-c", 'echo "on $(hostname)"; exec "$@"', "sh", *TRAINING]
 PATIENCE_S = 300

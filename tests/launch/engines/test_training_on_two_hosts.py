@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import subprocess
 import sys
@@ -13,21 +12,13 @@ import pytest
 
 from tests.support import two_by_two
 from tests.support.mpiruns import MPIRUNS, Mpirun, Ssh
+from tests.support.training import MARKS, SCRIPT
 
 if TYPE_CHECKING:
     from tests.beds.two_hosts import TwoHosts
     from tests.beds.two_nodes import TwoNodes
 
-pytestmark = [
-    pytest.mark.bed,
-    pytest.mark.mindspore,
-    pytest.mark.slow,
-    *(
-        pytest.mark.skipif(importlib.util.find_spec(name) is None, reason=f"{name} is not installed")
-        for name in ("mindspore", "sklearn")
-    ),
-]
-SCRIPT = Path(__file__).parents[3] / "examples" / "train_digits.py"
+pytestmark = MARKS
 TRAINING = [sys.executable, str(SCRIPT), "--epochs", "4"]
 #: Each rank says first where it is (a node of Slurm, else an address) and becomes the training then.
 WHERE = 'echo "on ${SLURMD_NODENAME:-$(hostname -I)} $DEVICE_ID"; exec "$@"'

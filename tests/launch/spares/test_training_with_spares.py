@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shutil
@@ -16,23 +15,14 @@ import pytest
 
 from tests.support.mpiruns import MPIRUNS, Ssh
 from tests.support.spare_jobs import InSlurm, OnThreeHosts, SpareJob
+from tests.support.training import MARKS, SCRIPT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tests.support.spare_jobs import Place
 
-pytestmark = [
-    pytest.mark.bed,
-    pytest.mark.mindspore,
-    pytest.mark.mpi,
-    pytest.mark.slow,
-    *(
-        pytest.mark.skipif(importlib.util.find_spec(name) is None, reason=f"{name} is not installed")
-        for name in ("mindspore", "sklearn")
-    ),
-]
-SCRIPT = Path(__file__).parents[3] / "examples" / "train_digits.py"
+pytestmark = [*MARKS, pytest.mark.mpi]
 #: Enough that a host is lost long before the end.
 EPOCHS = 20
 CHECKPOINT = "digits.ckpt"
