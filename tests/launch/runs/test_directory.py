@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import errno
 import os
 import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -100,6 +102,26 @@ def test_free_port_is_free_and_in_range() -> None:
         taken.listen(1)
         assert not host_ports.is_free(port)
     assert host_ports.is_free(port)
+
+
+def test_a_port_accepts_no_connection_while_it_is_asked_for() -> None:
+    """A host of the job that connects at this instant would take it for the launcher."""
+    port, is_over, connected = ports.free_port(), threading.Event(), list[int]()
+
+    def connect() -> None:
+        while not is_over.is_set():
+            with socket.socket() as host:
+                # The kernel gives no such port to a client: this one cannot connect to itself.
+                connected.append(host.connect_ex(("127.0.0.1", port)))
+
+    connecting = threading.Thread(target=connect)
+    connecting.start()
+    found = {host_ports.is_free(port, "127.0.0.1") for _ in range(10_000)}
+    is_over.set()
+    connecting.join()
+
+    assert found == {True}
+    assert set(connected) == {errno.ECONNREFUSED}
 
 
 def test_agreed_port_in_order() -> None:
