@@ -45,6 +45,14 @@ class HungRank(NamedTuple):
     stack: list[str] = []  # noqa: RUF012  (read only)
     is_culprit: bool = False
 
+    def after(self, seconds: float) -> HungRank:
+        """Return the record of a time later, if the rank has done nothing since."""
+        beat = self.idle_heartbeat
+        return self._replace(
+            idle=round(self.idle + seconds, 3),
+            idle_heartbeat=None if beat is None else round(beat + seconds, 3),
+        )
+
     @classmethod
     def parse(cls, value: Any) -> HungRank:
         """Return the record of a JSON object.

@@ -127,11 +127,13 @@ class HangWatch:
         )
         from hccl_tools.launch.supervise.hung_stacks import HungStacks  # noqa: PLC0415  (few jobs hang)
 
-        HungStacks(attempt, hung, self._finish)
+        noticed_at = time.monotonic()
+        HungStacks(attempt, hung, lambda found: self._finish(found, time.monotonic() - noticed_at))
 
-    def _finish(self, hung: list[HungRank]) -> None:
+    def _finish(self, found: list[HungRank], seconds: float) -> None:
+        """End the job; other hosts describe their ranks now, so that the time for the stacks counts too."""
         if not self._attempt.state.is_ending:
-            self._attempt.state.hung = hung
+            self._attempt.state.hung = hung = [one.after(seconds) for one in found]
             self._attempt.end("hang", hang.headline(hung))
 
     def _warn(self, running: Sequence[RankEnd]) -> None:

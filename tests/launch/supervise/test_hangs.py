@@ -138,7 +138,10 @@ def test_a_python_without_a_sitecustomize_starts(tmp_path: Path) -> None:
 
 
 PY_SPY = {
-    "dumps": ("echo Process 1: python; echo; echo 'Thread 0x7F12 (idle):'; echo '    recv (a.py:3)'\n", ""),
+    "dumps": (
+        "sleep 1; echo Process 1: python; echo; echo 'Thread 0x7F12 (idle):'; echo '    recv (a.py:3)'\n",
+        "",
+    ),
     "is denied": (
         "echo 'Error: Permission Denied: Try running again'\nexit 1\n",
         "py-spy may not look at it: ptrace is denied here (Error: Permission Denied: Try running again)",
@@ -166,7 +169,9 @@ def test_py_spy_is_used_where_it_is_installed(
     said = f"no Python stack of the rank that stopped first: {problem}"
     assert (said in job.stderr) == bool(problem)
     assert ("    recv (a.py:3)\n" in Path("log/latest/rank_0.log").read_text()) == (not problem)
-    assert report()["hung"][0]["stack"] == ([] if problem else ["Thread (idle):", "    recv (a.py:3)"])
+    (rank,) = report()["hung"]
+    assert rank["stack"] == ([] if problem else ["Thread (idle):", "    recv (a.py:3)"])
+    assert (rank["idle"] > 1.5) == (not problem)
 
 
 def test_the_option_sets_nothing_unless_it_is_used() -> None:
