@@ -72,11 +72,12 @@ if [[ -n $SCHED_PORT ]]; then
   export MS_SCHED_HOST=${SERVERS[0]%% *} MS_SCHED_PORT=$SCHED_PORT MS_WORKER_NUM=$RANK_SIZE
 fi
 
-# Ranks tell through a pipe how they have ended, so that the first in time is known.
+# Ranks tell through a pipe how they have ended, so that the first in time is known. Nothing is written to the other
+# pipe: a read with a timeout loses what arrives at that instant, so this script only pauses with it.
 ends=${TMPDIR:-/tmp}/rank_loop.$$.$RANDOM
-mkfifo -m 600 "$ends" || refuse "no pipe can be made in ${TMPDIR:-/tmp}"
-exec 3<>"$ends"
-rm -f "$ends"
+mkfifo -m 600 "$ends" "$ends.pause" || refuse "no pipe can be made in ${TMPDIR:-/tmp}"
+exec 3<>"$ends" 4<>"$ends.pause"
+rm -f "$ends" "$ends.pause"
 
 declare -A groups=()  # name -> process group, of what has not ended
 declare -A started=() # the same, of everything
@@ -89,7 +90,7 @@ start() { # name, log, program...
     # The program dies of these; this shell goes on and tells how it ended, silently.
     trap : INT TERM HUP
     exec 2>/dev/null
-    "$@" </dev/null >"$log" 2>&1 3>&-
+    "$@" </dev/null >"$log" 2>&1 3>&- 4>&-
     echo "$name $?" >&3
   ) &
   groups[$name]=$! started[$name]=$!
@@ -140,7 +141,13 @@ done
 say "${#ranks[@]} of $RANK_SIZE ranks, devices $device_list; logs: $LOG_DIR"
 
 while [[ ${#groups[@]} -gt 0 && "${!groups[*]}" != scheduler ]]; do
-  if read -r -t 1 -u 3 name name_code; then hear "$name" "$name_code"; else lost; fi
+  if read -r -t 0 -u 3; then
+    read -r -u 3 name name_code
+    hear "$name" "$name_code"
+  else
+    lost
+    read -r -t 0.1 -u 4
+  fi
   [[ -z $deadline || $SECONDS -lt $deadline ]] || break
 done
 # Whatever is still there: ranks that did not heed SIGTERM, and what ranks have left behind. The shell need not tell.
