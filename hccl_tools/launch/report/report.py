@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from hccl_tools.launch.processes.signals import Signals
 
 SCHEMA_VERSION = 1
+#: What the report keeps of each start of the ranks.
+_OF_ATTEMPT = ("reason", "detail", "began_on", "exit_code", "first_failure", "warnings")
 _MOST_CONSEQUENCES = 8
 #: Seconds until a ``--notify`` command is killed.
 _NOTIFY_SECONDS = 30.0
@@ -69,7 +71,7 @@ def make(
     elif outcome.first_failure is not None:
         first = first_failure(outcome.first_failure, killed_by_oom=killed_by_oom)
     report["first_failure"] = first and first._asdict()
-    this = {name: report[name] for name in ("reason", "exit_code", "first_failure", "warnings")}
+    this = {name: report[name] for name in _OF_ATTEMPT}
     report["attempts"] = [*earlier, {"duration": round(outcome.duration, 3), **this}]
     return report
 
@@ -186,11 +188,16 @@ def notify(report: Mapping[str, Any], command: str, signals: Signals) -> str | N
     return f"the command {how}: {command}"
 
 
-def text(report: Mapping[str, Any], unwritten: str | None = None) -> str:
-    """Return the report as text, without the verdict; ``unwritten`` is why report.json is missing."""
+def text(report: Mapping[str, Any], unwritten: str | None = None, *, has_verdict: bool = True) -> str:
+    """Return the report as text, to be followed by the verdict, or with its cause if it is not.
+
+    ``unwritten`` is why report.json is missing.
+    """
     lines: list[str] = []
     first = report["first_failure"]
     lines += failure_lines(RankFailure(**first), report["began_on"]) if first else [_head(report)]
+    if not (first or report["hung"] or has_verdict) and report["detail"]:
+        lines.append(f"  cause: {report['detail']}")
     if report["hung"]:
         from hccl_tools.launch.report import hang  # noqa: PLC0415  (rare)
 

@@ -58,7 +58,7 @@ class Reporter:
         """Report a failure after which the job may be restarted."""
         self._drain_logs(_READER_TIMEOUT)
         made = self._report(outcome)
-        self._console.say(report.text(made))
+        self._console.say(report.text(made, has_verdict=False))
         self._reported, self._attempts = outcome, made["attempts"]
 
     def report_interrupt(self, attempt: Attempt) -> None:

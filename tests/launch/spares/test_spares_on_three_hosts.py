@@ -13,7 +13,7 @@ import pytest
 from tests.support.mpiruns import Ssh, every_remote_engine
 from tests.support.processes import above
 from tests.support.spare_jobs import OnThreeHosts, SpareJob
-from tests.support.spares import ONCE_AGAIN
+from tests.support.spares import ONCE_AGAIN, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,8 +122,28 @@ def test_a_spare_that_is_unreachable_is_passed_over(three_hosts: ThreeHosts, eng
 
     assert (code, report["restarts"]) == (0, 2), said
     assert [(one["host"], one["spare"]) for one in report["replaced"]] == [(lost, NOBODY), (NOBODY, spare)]
+    assert f"  cause: {report['attempts'][0]['detail']}\n" in said
     assert "restart 1 of 1: starting all ranks again\n" in said
     assert "restart 2: starting all ranks again\n" in said
+
+
+@every_remote_engine
+def test_a_spare_that_refuses_at_its_turn_is_passed_over(
+    three_hosts: ThreeHosts, engine: Mpirun | Ssh, scripts: list[Path]
+) -> None:
+    first, refusing, good = (host.address for host in three_hosts.hosts)
+    scripts[1].unlink()
+    place = OnThreeHosts(three_hosts, engine, reserve=[refusing, good])
+    options = ["--rank-table", write_table(first, NOBODY), "--max-restarts", "1", *program(three_hosts)]
+
+    code, said, report = SpareJob(place, *options, own_table=True).end()
+
+    assert (code, report["restarts"]) == (0, 2), said
+    replaced = [(one["host"], one["spare"]) for one in report["replaced"]]
+    assert replaced == [(NOBODY, refusing), (refusing, good)]
+    assert f"  cause: {three_hosts.hosts[1].name} does not start its part: the program " in said
+    assert [one["reason"] for one in report["attempts"]][1:] == ["refused", "ended"]
+    assert report["attempts"][1]["began_on"] == three_hosts.hosts[1].name
 
 
 def test_a_job_whose_only_spare_refuses_ends(three_hosts: ThreeHosts, scripts: list[Path]) -> None:

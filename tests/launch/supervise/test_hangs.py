@@ -225,7 +225,7 @@ def test_explain_names_the_rank_that_stopped_first() -> None:
 
 
 def test_a_job_that_computes_without_heartbeats_goes_on(jobs: Jobs) -> None:
-    code, job = jobs.run(SPIN, SLEEP, hang_timeout=1.0, timeout=3.0, tail=[])
+    code, job = jobs.run(SPIN, SLEEP, hang_timeout=2.0, timeout=5.0, tail=[])
     assert (code, job.report["reason"], job.report["hung"]) == (124, "timeout", [])
 
 
@@ -233,7 +233,7 @@ def test_a_heartbeat_of_an_idle_rank_is_progress(jobs: Jobs) -> None:
     beating = sh("while :; do touch heartbeat_0; sleep 0.2; done")
     run_dir = jobs.folder / "beating"
     code, job = jobs.run(
-        beating, SLEEP, hang_timeout=1.0, timeout=3.0, run_dir=run_dir, working_dir=str(run_dir)
+        beating, SLEEP, hang_timeout=2.0, timeout=5.0, run_dir=run_dir, working_dir=str(run_dir)
     )
     assert (code, job.report["reason"]) == (124, "timeout")
 
@@ -242,7 +242,7 @@ def test_a_stale_heartbeat_of_an_earlier_start_does_not_count(jobs: Jobs) -> Non
     run_dir = jobs.folder / "stale"
     run_dir.mkdir()
     (run_dir / "heartbeat_0").touch()
-    code, job = jobs.run(SPIN, hang_timeout=1.0, timeout=3.0, run_dir=run_dir, tail=[])
+    code, job = jobs.run(SPIN, hang_timeout=2.0, timeout=5.0, run_dir=run_dir, tail=[])
     assert (code, job.report["reason"]) == (124, "timeout")
 
 
