@@ -183,16 +183,22 @@ class Violations:
 
     def __init__(self, value: Any, table_format: str, limit: int | None = None) -> None:
         """Validate a document; keep at most ``limit`` violations of each rule."""
-        self._limit = float("inf") if limit is None else limit
         self.kept: list[Violation] = []
-        self.counts: Counter[str] = Counter()
         self.keys: set[str | None] = set()
-        walk(value, compiled(table_format), (), None, self._note)
+        most = float("inf") if limit is None else limit
+        kept, keys, counts = self.kept, self.keys, dict[str, int]()  # A megabyte can have a million.
 
-    def _note(self, _holder: Any, path: Path, keyword: str, key: str | None, node: Node) -> None:
-        rule_id, hint = (node.rules[keyword], node.hint) if key is None else node.required[key]
-        number = self.counts[rule_id] = self.counts.get(rule_id, 0) + 1
-        faulty = key or (path[-1] if path else None)
-        self.keys.add(faulty if type(faulty) is str else None)
-        if number <= self._limit:
-            self.kept.append(Violation(path, keyword, rule_id, key, hint))
+        def note(_holder: Any, path: Path, keyword: str, key: str | None, node: Node) -> None:
+            if key is None:
+                rule_id, hint = node.rules[keyword], node.hint
+                faulty = path[-1] if path else None
+                keys.add(faulty if type(faulty) is str else None)
+            else:
+                rule_id, hint = node.required[key]
+                keys.add(key)
+            number = counts[rule_id] = counts.get(rule_id, 0) + 1
+            if number <= most:
+                kept.append(Violation(path, keyword, rule_id, key, hint))
+
+        walk(value, compiled(table_format), (), None, note)
+        self.counts = Counter(counts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
@@ -23,16 +23,18 @@ if TYPE_CHECKING:
 _HOW = "`hccn_tool -i N -ip -g` shows a device's address"
 
 
-def _missing(subject: Subject, value: Any, index: int, hosts: list[bool]) -> bool:
-    """Whether HCCL refuses a device because device_ip is missing or empty."""
+def _refused(subject: Subject) -> list[tuple[str | None, ...]]:
+    """For each server, the values of device_ip that HCCL takes for a missing one, and refuses."""
+    servers, need = subject.table.servers, subject.product.needs_device_ip
+    absent = (None,)
     if subject.table.format == "group_list":
-        return value is None and index not in servers_unread(subject)
-    if len(subject.table.servers) == 1 and not intra_roce(subject):
-        return False
-    need = subject.product.needs_device_ip
-    if need == "never" and not intra_roce(subject):
-        return False
-    return (value is None and not hosts[index]) or (need == "always" and value in (None, ""))
+        unread = servers_unread(subject)
+        return [() if index in unread else absent for index in range(len(servers))]
+    if (len(servers) == 1 or need == "never") and not intra_roce(subject):
+        return [()] * len(servers)
+    if need == "always":
+        return [(None, "")] * len(servers)
+    return [() if has_host else absent for has_host in hosts_set(subject)]
 
 
 @rule(
@@ -57,10 +59,10 @@ def device_ip_missing(subject: Subject) -> Iterator[Finding]:
     """
     if all_plain(subject):
         return
-    hosts, ips = hosts_set(subject), subject.table.device_ips
-    for index, server in enumerate(subject.table.servers):
-        for row in server.rows:
-            if _missing(subject, ips[row], index, hosts):
+    ips = subject.table.device_ips
+    for server, refused in zip(subject.table.servers, _refused(subject), strict=True):
+        for row in server.rows if refused else ():
+            if ips[row] in refused:
                 key = ("device_ip",) if ips[row] == "" else ()
                 yield Finding(
                     f"{subject.rank_name(row)} has no device_ip", subject.device_path(row, *key), _HOW

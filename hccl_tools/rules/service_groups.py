@@ -146,11 +146,12 @@ def incomplete_instance(subject: Subject) -> Iterator[Finding]:
 
 
 def _without_logical_id(table: ServiceTable) -> Iterator[Finding]:
-    for row, device in enumerate(table.devices):
-        if "device_logical_id" not in device:
-            place = row - table.servers[table.server_of_row(row)].rows.start
-            hint = f'add the index of the device in its pod: "device_logical_id": "{place}"'
-            yield Finding("a device has no device_logical_id", table.device_path(row), hint)
+    for number, server in enumerate(table.servers):
+        path = table.server_path(number, "device")
+        for place, row in enumerate(server.rows):
+            if "device_logical_id" not in table.devices[row]:
+                hint = f'add the index of the device in its pod: "device_logical_id": "{place}"'
+                yield Finding("a device has no device_logical_id", (*path, place), hint)
 
 
 @rule("HCC716", "duplicate-service-server", "refused", source="RankTableLoader.cpp:51-57, :330, :426")

@@ -56,11 +56,13 @@ def without_damage(value: dict[str, Any], violations: Violations, table_format: 
     damaged = set()
 
     def repair(holder: Any, path: Path, _keyword: str, missing: str | None, _node: Node) -> None:
-        key = missing or str(path[-1])
-        converted = _converted(key, holder.get(key), table_format)
-        if converted is not None:
-            holder[key] = converted
-            return
+        key = missing
+        if key is None:
+            key = str(path[-1])
+            converted = _converted(key, holder.get(key), table_format)
+            if converted is not None:
+                holder[key] = converted
+                return
         damaged.add(key)
         if key in harmless:
             holder[key] = harmless[key]
@@ -82,12 +84,18 @@ def _converted(key: str, value: Any, table_format: Format) -> Any:
 def _copied(value: Any, node: Node) -> Any:
     """Copy the objects and lists of a document that a schema describes; share all other values."""
     if type(value) is dict:
-        copies = {
-            key: _copied(value[key], below)
-            for key, below in node.properties.items()
-            if key in value and not below.is_leaf
-        }
-        return {**value, **copies}
-    if type(value) is list and node.items is not None and not node.items.is_leaf:
-        return [_copied(item, node.items) for item in value]
+        copy = value.copy()
+        for key, below in _deep(node):
+            if key in value:
+                copy[key] = _copied(value[key], below)
+        return copy
+    if type(value) is list and (items := node.items) is not None and not items.is_leaf:
+        if items.items is None and not _deep(items):  # The devices: most of a table.
+            return [item.copy() if type(item) is dict else item for item in value]
+        return [_copied(item, items) for item in value]
     return value
+
+
+def _deep(node: Node) -> list[tuple[str, Node]]:
+    """Return the keys with objects and lists of their own."""
+    return [(key, below) for key, below in node.properties.items() if not below.is_leaf]
