@@ -42,6 +42,8 @@ def addresses_read(subject: Subject) -> list[list[str]]:
     HCCL ignores the addresses of a group_list instance that is the only instance of its group.
     """
     table = subject.table
+    if "device_ip" not in table.columns:
+        return [_NONE] * len(table.device_ips)
     found = [split_addresses(value) for value in table.device_ips]
     if table.format == "group_list":
         found = [
