@@ -197,8 +197,9 @@ class ServiceTable:
 def _texts(holders: list[Object], key: str) -> list[str | None]:
     try:
         values: Column = list(map(itemgetter(key), holders))
-    except KeyError:
+        "".join(values)  # the fastest way to see that all are strings
+    except (KeyError, TypeError):
         values = [holder.get(key) for holder in holders]
-    if not set(map(type, values)) <= {str, type(None)}:
-        values = [value if isinstance(value, str) else None for value in values]
+        if not set(map(type, values)) <= {str, type(None)}:
+            values = [value if isinstance(value, str) else None for value in values]
     return values
