@@ -22,7 +22,7 @@ _PAUSE = 0.05
 def is_free(port: int, address: str = "") -> bool:
     """Return whether a TCP port is free to listen on.
 
-    It is only bound: a peer that connects too early is refused and tries again, rather than lost.
+    It is bound only: a socket that listens would accept a host that connects at this moment, and hang up.
     """
     import socket  # noqa: PLC0415  (2 ms, and `--start table` needs no port)
 

@@ -29,11 +29,13 @@ class Activity:
         active_at: When it last wrote, used the CPU or sent a heartbeat.
         beat_at: When it last sent a heartbeat, ``None`` before its first.
         beat: The time of the last heartbeat as its file has it, in ns; comparable within the job.
-        computes: Whether it has used the CPU since the sample before.
+        computes: Whether it has used the CPU in the time of the last two samples. In one a rank that
+            computes may get none from a loaded machine.
     """
 
     active_at: float
     cpu: int = 0
+    cpu_before: int = 0
     written: int = 0
     beat: int = 0
     beat_at: float | None = None
@@ -72,14 +74,14 @@ class ActivityMonitor:
         self._sampled_at = now
         if late > max(interval, 1.0):
             self._skip(late)  # The launcher itself was stopped (Ctrl-Z), and the ranks with it.
-        least = max(_IDLE * interval * procfs.CLOCK_TICKS, 1)
+        least = _least_ticks(interval)
         processes = self._processes()
         total = sum(process.cpu for process in processes)
         is_active = abs(total - self._total) > least
         self._total = total
         cpu = _cpu_by_process(processes, {end.pid for end in ranks})
         for end in ranks:
-            is_active |= self._measure(end, cpu.get(end.pid, 0), least, now)
+            is_active |= self._measure(end, cpu.get(end.pid, 0), interval, now)
         if is_active:
             self.active_at = now
         return ranks
@@ -91,15 +93,16 @@ class ActivityMonitor:
             if activity.beat_at is not None:
                 activity.beat_at += seconds
 
-    def _measure(self, end: RankEnd, cpu: int, least: float, now: float) -> bool:
+    def _measure(self, end: RankEnd, cpu: int, interval: float, now: float) -> bool:
         """Update the activity of a rank; return whether it has written or sent a heartbeat."""
         rank, written = end.process.rank, _size(end.log)
         activity = self._by_rank.setdefault(rank, Activity(now))
         has_written = written != activity.written
-        activity.computes = abs(cpu - activity.cpu) > least
-        activity.cpu, activity.written = cpu, written
+        has_computed = abs(cpu - activity.cpu) > _least_ticks(interval)
+        activity.computes = abs(cpu - activity.cpu_before) > _least_ticks(2 * interval)
+        activity.cpu_before, activity.cpu, activity.written = activity.cpu, cpu, written
         has_beaten = rank in self._heartbeats and self._read_beat(rank, activity, now)
-        if has_written or has_beaten or activity.computes:
+        if has_written or has_beaten or has_computed:
             activity.active_at = now
         return has_written or has_beaten
 
@@ -112,6 +115,11 @@ class ActivityMonitor:
             return False
         activity.beat, activity.beat_at = beat, now
         return True
+
+
+def _least_ticks(seconds: float) -> float:
+    """Return the clock ticks up to which a process counts as idle for some seconds."""
+    return max(_IDLE * seconds * procfs.CLOCK_TICKS, 1)
 
 
 def _cpu_by_process(processes: Sequence[Status], roots: set[int]) -> dict[int, int]:
