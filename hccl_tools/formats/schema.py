@@ -186,7 +186,8 @@ class Violations:
         self.kept: list[Violation] = []
         self.keys: set[str | None] = set()
         most = float("inf") if limit is None else limit
-        kept, keys, counts = self.kept, self.keys, dict[str, int]()  # A megabyte can have a million.
+        # Local names, as a megabyte can have a million violations.
+        kept, keys, counts = self.kept, self.keys, dict[str, int]()
 
         def note(_holder: Any, path: Path, keyword: str, key: str | None, node: Node) -> None:
             if key is None:
