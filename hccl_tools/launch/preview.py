@@ -67,5 +67,7 @@ def _missing(request: LaunchRequest, plan: Plan) -> str | None:
     try:
         program_check.check(request.program, environ, python=plan.ranks[0].argv[0])
     except ProgramMissingError as error:
-        return f"{error.message}; it must exist on the hosts of the job"
+        note = f"{error.message}; it must exist on the hosts of the job"
+        is_script = request.program.kind == "script" and not request.program.argv[0].endswith(".py")
+        return f"{note}; --no-python starts a program that is not Python" if is_script else note
     return None

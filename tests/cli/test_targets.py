@@ -434,6 +434,15 @@ def test_the_service_may_be_installed_on_other_hosts_only(command_line: CommandL
     assert done.err == 'note: the program "./serve" does not exist; it must exist on the hosts of the job\n'
 
 
+def test_the_note_on_a_missing_service_names_the_option_for_programs(command_line: CommandLine) -> None:
+    made(command_line, "mindie", lambda *_: None, 0o640)
+
+    done = command_line("launch", "--rank-table", "t.json", "--emit", "xllm", "./serve", "-x")
+
+    assert done.code == 0
+    assert done.err.endswith("; --no-python starts a program that is not Python\n")
+
+
 @pytest.mark.parametrize(
     ("target", "damage", "rule"),
     [("xllm", link, "HCC871"), ("mindie", without(1, "container_ip"), "HCC864")],

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 #: Time limit for the check by the ranks' Python, in seconds.
 _ANSWER_SECONDS = 30.0
+_ELF = b"\x7fELF"
 #: The check that the ranks' Python runs. It may not find the submodules of a package that sets its own
 #: ``__path__``, or of a module that replaces another module (``os.path``).
 _ASK = """\
@@ -71,6 +72,15 @@ def _check_script(name: str, environ: Mapping[str, str]) -> None:
         )
     if not os.access(name, os.R_OK):
         raise ProgramRefusedError(f'the script "{name}" is not readable by this user')
+    if os.path.isfile(name) and _is_compiled(name):  # to read a pipe would take its content
+        raise ProgramRefusedError(
+            f'"{name}" is a compiled program, not a Python script', hint=f"--no-python starts {name}"
+        )
+
+
+def _is_compiled(path: str) -> bool:
+    with open(path, "rb") as file:
+        return file.read(len(_ELF)) == _ELF
 
 
 def _check_module(name: str, environ: Mapping[str, str], python: str) -> None:
