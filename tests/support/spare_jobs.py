@@ -81,7 +81,7 @@ class OnThreeHosts:
         )
 
     def kill(self, pids: Sequence[int]) -> None:
-        _kill(pids)
+        kill_all(pids)
 
     def cut(self) -> None:
         self.bed.impair(*isolate(self.hosts[1]))
@@ -107,7 +107,7 @@ class InSlurm:
 
     def kill(self, pids: Sequence[int] = ()) -> None:  # noqa: ARG002  (Slurm's daemons too)
         self._has_died = True
-        _kill(self.hosts[1].pids())
+        kill_all(self.hosts[1].pids())
 
     def cut(self) -> None:
         self._is_cut = True
@@ -167,7 +167,7 @@ class SpareJob:
         return self.launcher.returncode, said, json.loads(Path("log/latest/report.json").read_text())
 
 
-def _kill(pids: Sequence[int]) -> None:
+def kill_all(pids: Sequence[int]) -> None:
     for pid in pids:
         with suppress(ProcessLookupError):  # The death of one may have ended it.
             os.kill(pid, signal.SIGKILL)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,12 +13,12 @@ import pytest
 
 from tests.beds.daemons import program
 from tests.support.jobs import eventually
+from tests.support.spare_jobs import kill_all
 from tests.support.spares import ONCE_AGAIN, OPTIONS, TIMING, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.beds.network_host import Host
     from tests.beds.slurm_cluster import SlurmCluster
 
 pytestmark = [pytest.mark.bed, pytest.mark.slow]
@@ -58,11 +57,6 @@ def is_up() -> bool:
     return eventually(lambda: all(Path(f"up_{rank}").exists() for rank in (0, 1)), 60)
 
 
-def kill_all(node: Host) -> None:
-    for pid in node.pids():
-        os.kill(pid, signal.SIGKILL)
-
-
 def check(bed: SlurmCluster, said: str) -> None:
     """Check that n3 took the place of n2, and that nothing is left."""
     report: dict[str, Any] = json.loads(Path("log/latest/report.json").read_text())
@@ -77,7 +71,7 @@ def check(bed: SlurmCluster, said: str) -> None:
 def test_a_spare_node_takes_the_place_of_a_node_that_has_died(bed: SlurmCluster, is_noticed: bool) -> None:
     job = start(bed, "salloc", "-N3", "--ntasks-per-node=1", "--no-kill", *launch(ONCE_AGAIN))
     assert is_up()
-    kill_all(bed.second)
+    kill_all(bed.second.pids())
     try:
         if is_noticed:
             bed.run([program("scontrol"), "update", "nodename=n2", "state=down", "reason=dead"])
@@ -95,7 +89,7 @@ def test_an_emitted_batch_script_continues_on_a_spare(bed: SlurmCluster) -> None
     Path("job.sbatch").write_text(emitted.stdout)
     job = start(bed, "sbatch", "--wait", "--output=out", "job.sbatch")
     assert is_up()
-    kill_all(bed.second)
+    kill_all(bed.second.pids())
     try:
         bed.run([program("scontrol"), "update", "nodename=n2", "state=down", "reason=dead"])
         job.communicate(timeout=120)
