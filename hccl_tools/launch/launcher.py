@@ -149,7 +149,7 @@ def _preflight(prepared: PreparedLaunch, typed: Mapping[str, str]) -> tuple[str,
 
 
 def _lock(prepared: PreparedLaunch) -> int:
-    if prepared.table_data is None:
+    if prepared.table_data is None or prepared.plan.cpu:  # a rehearsal uses no device of the table
         return -1
     # A lock per server (hosts may share a disk), or one lock for all, so that two jobs cannot deadlock.
     part = "all" if prepared.plan.supervisor else str(prepared.plan.local_server)

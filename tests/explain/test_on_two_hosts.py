@@ -24,7 +24,6 @@ SCRIPT = 'echo "pid $$"; [ "$RANK_ID" != 3 ] || eval "$0"; exec sleep 6171'
 @pytest.fixture
 def bed(two_hosts: TwoHosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TwoHosts:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TMPDIR", str(tmp_path))  # Other tests use the same table.
     if not MPIRUNS:
         pytest.skip("no mpirun")
     return two_hosts

@@ -48,7 +48,6 @@ init()
 @pytest.fixture
 def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TMPDIR", str(tmp_path))  # Other tests use the same table.
     return tmp_path
 
 

@@ -70,6 +70,8 @@ def hello(own_directory: Path) -> Path:
 
 #: A rehearsal with the variables of the table start: no framework and no NPU is needed.
 TABLE_START = ("--start", "table", "--cpu")
+#: A job with devices as far as the launcher knows; the program opens none.
+WITH_DEVICES = ("--start", "table", "--no-preflight")
 
 
 def test_every_rank_starts_with_its_variables_and_its_own_log() -> None:
@@ -209,30 +211,54 @@ def test_paddles_flat_logs() -> None:
 
 def test_same_table_twice_is_refused_while_the_first_runs() -> None:
     table = write_table(1, 0)
-    command = [sys.executable, "-m", "hccl_tools", "launch", "--rank-table", table, *TABLE_START]
+    command = [sys.executable, "-m", "hccl_tools", "launch", "--rank-table", table, *WITH_DEVICES]
     program = ["--no-python", "sh", "-c", "echo up; exec sleep 60"]
     with subprocess.Popen([*command, *program], stdout=subprocess.PIPE, text=True) as job:
         assert job.stdout is not None
         job.stdout.readline()
         first = run_dir()
-        done = launch("--rank-table", table, *TABLE_START, "hello.py")
+        done = launch("--rank-table", table, *WITH_DEVICES, "hello.py")
+        rehearsal = launch("--rank-table", table, *TABLE_START, "--log-dir", "rehearsed", "hello.py")
         job.kill()
 
     assert done.returncode == 125
     assert f"a job with this table is already running on this host: pid {job.pid}, {first}" in done.stderr
     assert f"end it with `hccl-tools stop {first}`" in done.stderr
+    assert rehearsal.returncode == 0, rehearsal.stderr
     # The kernel has released it with the launcher, however that ended.
-    assert launch("--rank-table", table, *TABLE_START, "hello.py").returncode == 0
+    assert launch("--rank-table", table, *WITH_DEVICES, "hello.py").returncode == 0
+
+
+def test_rehearsals_of_one_table_run_at_the_same_time() -> None:
+    """Each of two rehearsals ends only when it has seen the other one run."""
+    table = str(Path(write_table(2, 0)).resolve())
+    command = [sys.executable, "-m", "hccl_tools", "launch", "--rank-table", table, *TABLE_START]
+    meet = "touch here; until [ -e ../$0/here ]; do sleep 0.05; done"
+    for folder in ("one", "two"):
+        Path(folder).mkdir()
+    jobs = [
+        subprocess.Popen(
+            [*command, "--timeout", "60", "--no-python", "sh", "-c", meet, other],
+            cwd=folder, stderr=subprocess.PIPE, text=True,
+        )
+        for folder, other in (("one", "two"), ("two", "one"))
+    ]  # fmt: skip
+    said = [job.communicate(timeout=120)[1] for job in jobs]
+
+    assert [job.returncode for job in jobs] == [0, 0], said
 
 
 def test_lock_is_not_inherited_by_ranks() -> None:
     table = write_table(1, 0)
     program = "setsid sleep 60 >/dev/null 2>&1 & exit 0"
 
-    assert launch("--rank-table", table, *TABLE_START, "--no-python", "sh", "-c", program).returncode == 0
-    for lock in Path.cwd().glob("hccl-tools-*.lock"):
-        with lock.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    environ = {"TMPDIR": str(Path.cwd())}
+    done = launch("--rank-table", table, *WITH_DEVICES, "--no-python", "sh", "-c", program, env=environ)
+
+    assert done.returncode == 0, done.stderr
+    (lock,) = Path.cwd().glob("hccl-tools-*/table-*.lock")
+    with lock.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def test_dry_run_starts_and_writes_nothing() -> None:

@@ -1,4 +1,7 @@
-"""The lock that prevents two jobs with the same table from running on a host at the same time."""
+"""The lock that prevents two jobs with the same table from running on a host at the same time.
+
+A rehearsal on the CPU takes no lock: it uses no device, and every simulated table of a size is the same.
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["table"]
 
 LAUNCH = [sys.executable, "-m", "hccl_tools", "launch", "--engine", "slurm"]
-LAUNCH += ["--product", "a2", "--ignore", "HCC2,HCC5,HCC6", "--start", "table", "--no-preflight", "--cpu"]
+LAUNCH += ["--product", "a2", "--ignore", "HCC2,HCC5,HCC6", "--start", "table", "--no-preflight"]
 PROGRAM = ["--no-python", "sh", "-c", "sleep 2; echo done $RANK_ID"]
 
 

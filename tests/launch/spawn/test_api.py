@@ -358,10 +358,15 @@ def test_table_decides_ranks_and_devices() -> None:
         "server_list": [{"server_id": "127.0.0.1", "device": devices, "host_nic_ip": "reserve"}],
     }  # fmt: skip
     Path("table.json").write_text(json.dumps(value))
+    call = f'hccl_tools.spawn(work.who, rank_table="table.json", {OPTIONS})'
 
-    results = answer(
-        f'print(json.dumps(hccl_tools.spawn(work.who, rank_table="table.json", {OPTIONS}).results))'
-    )
+    # The second rehearsal of the table starts while the first is not joined.
+    results = answer(f"""
+first = {call[:-1]}, join=False)
+second = {call}
+first.join()
+print(json.dumps(second.results))
+""")
 
     assert isinstance(results, list)
     assert [result[0][:2] for result in results] == [["0", "5"], ["1", "4"]]
