@@ -32,10 +32,8 @@ _LIMITS = {
     "nproc": resource.RLIMIT_NPROC,
     "memlock": resource.RLIMIT_MEMLOCK,
 }
-_VERSION_FILES = {
-    "driver": f"{DRIVER}/version.info",
-    "CANN": f"{CANN_HOMES[0]}/ascend_toolkit_install.info",
-}
+#: The file with the version, in the folder of the CPU's architecture below CANN's own (hiascend, File Paths).
+_CANN_VERSION = "ascend_toolkit_install.info"
 _FAMILIES = ("HCCL_", "ASCEND_", "RANK", "MASTER_", "FLAGS_", "MIES_", "MINDSPORE_", "MS_", "GLOO_", "TP_")
 
 
@@ -87,14 +85,30 @@ def kernel(site: Site) -> dict[str, str]:
 
 def versions(site: Site) -> dict[str, str]:
     """Return the versions of Python, hccl-tools, driver and CANN, as far as known."""
-    found = {"python": platform.python_version(), "hccl-tools": __version__}
-    for name, path in _VERSION_FILES.items():
-        for line in procfs.read(site.path(path)).splitlines():
-            key, equals, value = line.partition("=")
-            if equals and key.strip().lower() == "version":
-                found[name] = value.strip()
-                break
-    return found
+    found = {
+        "python": platform.python_version(),
+        "hccl-tools": __version__,
+        "driver": _version_in(site.path(f"{DRIVER}/version.info")),
+        "CANN": cann_version(site),
+    }
+    return {name: version for name, version in found.items() if version}
+
+
+def cann_version(site: Site) -> str:
+    """Return the version of CANN in its folder (ASCEND_HOME_PATH, else a usual one), or ``""``."""
+    homes = filter(None, (site.environ.get("ASCEND_HOME_PATH"), *CANN_HOMES))
+    folders = (folder for home in homes for folder in (f"{home}/{os.uname().machine}-linux", home))
+    found = (_version_in(site.path(f"{folder}/{_CANN_VERSION}")) for folder in folders)
+    return next(filter(None, found), "")
+
+
+def _version_in(path: str) -> str:
+    """Return the value of the first line ``version=...`` of a file, or ``""``."""
+    for line in procfs.read(path).splitlines():
+        key, equals, value = line.partition("=")
+        if equals and key.strip().lower() == "version":
+            return value.strip()
+    return ""
 
 
 def variables(environ: Mapping[str, str]) -> dict[str, str]:
