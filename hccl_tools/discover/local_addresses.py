@@ -65,7 +65,7 @@ def interface_addresses() -> list[str]:
         names = [name for _, name in socket.if_nameindex()]
     except OSError:
         return []
-    return sorted({ip for ip in map(_interface_address, names) if ip is not None and is_reachable(ip)})
+    return sorted({ip for ip in map(interface_address, names) if ip is not None and is_reachable(ip)})
 
 
 def addresses_towards(hosts: Iterable[str]) -> list[str]:
@@ -86,7 +86,8 @@ def source_address(destination: str) -> str | None:
     return None
 
 
-def _interface_address(name: str) -> str | None:
+def interface_address(name: str) -> str | None:
+    """Return the first IPv4 address of an interface, or None."""
     import fcntl  # noqa: PLC0415
     import socket  # noqa: PLC0415
     import struct  # noqa: PLC0415

@@ -48,6 +48,11 @@ class Case:
         self.environ = self.seen.variables
 
     @property
+    def cann(self) -> str:
+        """The version of CANN on the host, ``""`` if unknown."""
+        return self.seen.versions.get("CANN", "")
+
+    @property
     def needs_roce(self) -> bool | None:
         """Whether the devices communicate over their own network ports; ``None`` without a table.
 

@@ -66,7 +66,7 @@ class Job(NamedTuple):
         if table is None:
             return asked
         known = {number for number in table.device_numbers if number is not None}
-        stated = (text for server in table.servers for text in ways.stated_names(server))
+        stated = (text for server in table.servers for text in ways.stated_addresses(server))
         servers = ways.ping_servers(table) if self.pings != "none" else ()
         return asked._replace(
             device_ids=tuple(sorted(known)),

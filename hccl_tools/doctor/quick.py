@@ -13,9 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 
-def problems(devices: Sequence[int], environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield what would stop a job on devices of this host, with these variables."""
-    seen = observe_settings(devices, environ, Site(environ))
+def problems(
+    devices: Sequence[int], environ: Mapping[str, str], addresses: Sequence[str] = ()
+) -> Iterator[str]:
+    """Yield what would stop a job on devices of this host, with these variables.
+
+    Args:
+        addresses: Names and addresses of this host in the table.
+    """
+    seen = observe_settings(devices, environ, Site(environ), addresses)
     for one in judge("", Case(seen, devices=tuple(devices)), quick=True):
         if one.consequence == "stops":
             yield one.message

@@ -27,6 +27,7 @@ _MODULES = (
     "general",
     "device_checks",
     "network_checks",
+    "port_checks",
     "setting_checks",
     "variable_checks",
     "container_checks",

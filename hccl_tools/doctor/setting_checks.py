@@ -1,11 +1,11 @@
-"""Checks of ports, limits, disks and kernel settings of a host."""
+"""Checks of limits, disks and kernel settings of a host."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.doctor.registry import Consequence, Example, Finding, check
-from hccl_tools.inspection import hccl_variables, host_ports
+from hccl_tools.doctor.registry import Example, Finding, check
+from hccl_tools.inspection import hccl_variables
 from hccl_tools.inspection.machine import LOG_VARIABLE
 
 if TYPE_CHECKING:
@@ -24,72 +24,6 @@ _LEAST = {
 _DOCKER_SHM = 64 << 20
 #: Logs and the compiler's cache of a job need more than this.
 _LEAST_DISK = 1 << 30
-
-
-@check(
-    "HCD301",
-    "hccl-port-in-use",
-    "stops",
-    remedy="end the other job on this host, or set HCCL_IF_BASE_PORT",
-    source="HCCL_IF_BASE_PORT; EJ0003",
-    example=Example("observed", "busy_ports", str(list(host_ports.HCCL_PORTS))),
-    quick=True,
-)
-def hccl_port_in_use(case: Case) -> Iterator[Finding]:
-    """Are HCCL's host ports free (60000 to 60015, or HCCL_IF_BASE_PORT and on)?"""
-    used = case.devices or case.seen.nodes
-    ports = host_ports.candidates(used, case.environ)
-    taken = [port for port in ports if port in case.seen.busy_ports]
-    if not taken or not used:
-        return
-    listed = ", ".join(map(str, taken))
-    if host_ports.BASE_PORT in case.environ:
-        yield Finding(f"HCCL's port HCCL_IF_BASE_PORT + device is in use (EJ0003): {listed}")
-    elif (free := len(ports) - len(taken)) < len(used):
-        yield Finding(
-            f"HCCL needs a port per rank, {len(used)} in total, but only {free} of {ports[0]}-{ports[-1]} are "
-            "free (EJ0003): end the other job on this host, or set HCCL_IF_BASE_PORT"
-        )
-    else:
-        yield Finding(
-            f"HCCL's port {listed} is in use by another program; {free} others are free",
-            consequence="may-stop",
-        )
-
-
-@check(
-    "HCD302",
-    "device-port-in-use",
-    "may-stop",
-    remedy="end the other program, or set HCCL_NPU_SOCKET_PORT_RANGE",
-    source="HCCL listens on port 16666 of each device",
-    example=Example("observed", "busy_ports", f"[{host_ports.DEVICE_PORT}]"),
-)
-def device_port_in_use(case: Case) -> Iterator[Finding]:
-    """Is port 16666, on which HCCL listens for the other devices, free on the host?"""
-    if host_ports.DEVICE_PORT in case.seen.busy_ports and "HCCL_NPU_SOCKET_PORT_RANGE" not in case.environ:
-        yield Finding(f"port {host_ports.DEVICE_PORT}, on which HCCL listens for other devices, is in use")
-
-
-@check(
-    "HCD303",
-    "start-port-in-use",
-    "stops",
-    remedy="end the program that listens there, or choose another port with --start-port",
-    source="the rendezvous port of the ranks, and one port per rank for paddle",
-)
-def start_port_in_use(case: Case) -> Iterator[Finding]:
-    """Are the start port and the next ports, one for each rank of the host, free?"""
-    if case.start_port is None:
-        return
-    count = max(1, len(case.devices or case.seen.nodes))
-    taken = [port for port in range(case.start_port, case.start_port + count) if port in case.seen.busy_ports]
-    if taken:
-        lower: Consequence | None = None if taken[0] == case.start_port else "may-stop"
-        yield Finding(
-            f"port {', '.join(map(str, taken))} of the ports from --start-port {case.start_port} is in use",
-            consequence=lower,
-        )
 
 
 @check(

@@ -63,6 +63,12 @@ def stated_names(server: Server) -> list[str]:
     return [text for text in stated if isinstance(text, str)]
 
 
+def stated_addresses(server: Server) -> list[str]:
+    """Return the names and addresses that a table has of a server, then that of its network card."""
+    card = server.fields.get("host_nic_ip")
+    return [*stated_names(server), *([card] if isinstance(card, str) else ())]
+
+
 def ping_servers(table: RankTable) -> tuple[PingServer, ...]:
     """Return the servers of a table with their devices in ascending order; none for format 2.0.
 

@@ -16,6 +16,8 @@ _BASE_PORT_RANGE = (1024, 65520)
 
 #: The variable with the address of this host that HCCL is to use.
 ADDRESS = "HCCL_IF_IP"
+#: The variable that chooses among the interfaces of this host.
+INTERFACE = "HCCL_SOCKET_IFNAME"
 
 
 def problems(
@@ -27,8 +29,8 @@ def problems(
         yield f'HCCL_WHITELIST_DISABLE="{text}": HCCL accepts only 0 or 1'
     if (address := environ.get(ADDRESS)) and not is_local(address):
         yield f"{ADDRESS}={address} is not an address of this host"
-    if (text := environ.get("HCCL_SOCKET_IFNAME")) and not _some_interface(text, interfaces):
-        yield f"HCCL_SOCKET_IFNAME={text} matches no interface of this host ({', '.join(sorted(interfaces))})"
+    if (text := environ.get(INTERFACE)) and not matching(text, interfaces):
+        yield f"{INTERFACE}={text} matches no interface of this host ({', '.join(sorted(interfaces))})"
     if (text := environ.get("HCCL_IF_BASE_PORT")) is not None and not is_base_port(text):
         yield f'HCCL_IF_BASE_PORT="{text}": HCCL accepts {_BASE_PORT_RANGE[0]} to {_BASE_PORT_RANGE[1]}'
 
@@ -62,12 +64,15 @@ def _is_between(text: str, first: int, last: int) -> bool:
     return text.isascii() and text.isdecimal() and first <= int(text) <= last
 
 
-def _some_interface(text: str, interfaces: Collection[str]) -> bool:
-    """Match HCCL_SOCKET_IFNAME: prefixes (``eth``), exact names (``=eth0``); ``^`` excludes the matches."""
+def matching(text: str, interfaces: Collection[str]) -> list[str]:
+    """Return the interfaces that a value of HCCL_SOCKET_IFNAME chooses.
+
+    It has prefixes (``eth``) or exact names (``=eth0``); ``^`` excludes the matches.
+    """
     excluded, exact = text.startswith("^"), text.lstrip("^").startswith("=")
     names = [name.strip() for name in text.lstrip("^").lstrip("=").split(",")]
 
     def named(interface: str) -> bool:
         return any(interface == name if exact else interface.startswith(name) for name in names)
 
-    return any(named(interface) != excluded for interface in interfaces)
+    return [interface for interface in interfaces if named(interface) != excluded]

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import time
+import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.inspection import hccl_variables
+from hccl_tools.notation import number_list
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Mapping
 
 #: HCCL's host ports unless HCCL_IF_BASE_PORT is set; each rank of a host uses one.
 HCCL_PORTS = range(60000, 60016)
+#: The same from CANN 8.5 on (hiascend canncommercial/850, HCCL_IF_BASE_PORT).
+_HCCL_PORTS_8_5 = range(60000, 60032)
+#: The number of ports from HCCL_IF_BASE_PORT on that HCCL may use.
+_FROM_BASE = 16
 #: The port on which each device listens.
 DEVICE_PORT = 16666
 BASE_PORT = "HCCL_IF_BASE_PORT"
-#: Seconds; a program that asks whether a port is free holds it for less.
-_PAUSE = 0.05
+_VERSION = re.compile(r"(\d+)\.(\d+)", re.ASCII)
 
 
 def is_free(port: int, address: str = "") -> bool:
@@ -35,20 +39,38 @@ def is_free(port: int, address: str = "") -> bool:
     return True
 
 
-def busy(ports: Iterable[int]) -> tuple[int, ...]:
-    """Return the ports that are in use, without repetitions.
+def hccl_range(environ: Mapping[str, str], cann: str = "") -> range:
+    """Return the range of HCCL's host ports; empty if HCCL_IF_BASE_PORT is invalid.
 
-    A port is in use for an instant while another program asks the same; such a port is asked for twice.
+    Args:
+        cann: The version of CANN; if it is unknown, the ports that every version uses are returned.
     """
-    found = [port for port in dict.fromkeys(ports) if not is_free(port)]
-    if found:
-        time.sleep(_PAUSE)
-    return tuple(port for port in found if not is_free(port))
-
-
-def candidates(devices: Collection[int], environ: Mapping[str, str]) -> tuple[int, ...]:
-    """Return the ports that HCCL may use on a host; none if HCCL_IF_BASE_PORT is invalid."""
     base = environ.get(BASE_PORT)
-    if base is None:
-        return tuple(HCCL_PORTS)
-    return tuple(int(base) + device for device in devices) if hccl_variables.is_base_port(base) else ()
+    if base is not None:
+        return range(int(base), int(base) + _FROM_BASE) if hccl_variables.is_base_port(base) else range(0)
+    found = _VERSION.match(cann)
+    is_new = found is not None and (int(found[1]), int(found[2])) >= (8, 5)
+    return _HCCL_PORTS_8_5 if is_new else HCCL_PORTS
+
+
+def candidates(devices: Collection[int], environ: Mapping[str, str], cann: str = "") -> tuple[int, ...]:
+    """Return the ports that HCCL may use on a host for these devices: those of the range, or one for each."""
+    ports = hccl_range(environ, cann)
+    if not ports or BASE_PORT not in environ:
+        return tuple(ports)
+    return tuple(ports[0] + device for device in devices)
+
+
+def unreserved(ports: Collection[int], reserved: str) -> tuple[int, ...]:
+    """Return the ports that ``reserved``, as in ip_local_reserved_ports, does not contain."""
+    kept = set(number_list.parse(reserved))
+    return tuple(port for port in ports if port not in kept)
+
+
+def with_reserved(ports: Collection[int], reserved: str) -> str:
+    """Return the value of ip_local_reserved_ports that also contains these ports.
+
+    >>> with_reserved(range(60000, 60016), "8080,9100-9101")
+    '8080,9100-9101,60000-60015'
+    """
+    return number_list.fold(sorted({*number_list.parse(reserved), *ports}))

@@ -27,6 +27,9 @@ PATHS = (hccn_conf.USUAL_PLACE, hccn_tool.USUAL_PLACE, npu_smi.USUAL_PLACE, DRIV
 MANAGERS = ("davinci_manager", "devmm_svm", "hisi_hdc")
 #: Where CANN writes its logs unless ASCEND_PROCESS_LOG_PATH is set.
 LOG_VARIABLE = "ASCEND_PROCESS_LOG_PATH"
+#: The ports of outgoing connections, and those of them that connections do not get.
+LOCAL_PORTS = "/proc/sys/net/ipv4/ip_local_port_range"
+_RESERVED_PORTS = "/proc/sys/net/ipv4/ip_local_reserved_ports"
 _LIMITS = {
     "nofile": resource.RLIMIT_NOFILE,
     "nproc": resource.RLIMIT_NPROC,
@@ -76,10 +79,15 @@ def existing(folder: str) -> str:
 
 
 def kernel(site: Site) -> dict[str, str]:
-    """Return the setting of transparent huge pages and the CPU governor, as far as known."""
+    """Return transparent huge pages, the CPU governor and the ports of connections, as far as known."""
     pages = procfs.read(site.path("/sys/kernel/mm/transparent_hugepage/enabled"))
     governor = procfs.read(site.path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))
-    found = {"thp": pages.partition("[")[2].partition("]")[0], "governor": governor.strip()}
+    found = {
+        "thp": pages.partition("[")[2].partition("]")[0],
+        "governor": governor.strip(),
+        "local_ports": "-".join(procfs.read(site.path(LOCAL_PORTS)).split()),
+        "reserved_ports": procfs.read(site.path(_RESERVED_PORTS)).strip(),
+    }
     return {name: value for name, value in found.items() if value}
 
 

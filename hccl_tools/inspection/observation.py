@@ -130,6 +130,15 @@ class BandwidthObservation(NamedTuple):
     verdict: str
 
 
+class PortUse(NamedTuple):
+    """A port that a program listens on, with its process id and command if known, or a connection has."""
+
+    port: int
+    listens: bool = False
+    pid: int | None = None
+    command: str = ""
+
+
 class Unknown(NamedTuple):
     """A fact that could not be determined, and why."""
 
@@ -149,10 +158,11 @@ class Observation(NamedTuple):
         local_addresses: The addresses of the request that belong to this host.
         stated: The host's addresses in variables of the platform.
         problems: Other facts about the table that could not be determined, one sentence each.
-        busy_ports: The ports in use, of those requested and of HCCL's.
+        hccl_ports: HCCL's host ports that are in use at the address on which HCCL listens.
+        busy_ports: The requested ports, and the device port, that are in use at any address.
         limits: Soft limits: nofile, nproc, memlock (bytes), pids (cgroup); -1 for none.
         sizes: Bytes: ``shm`` (size of /dev/shm), ``log_free`` (free space at the log folder).
-        kernel: Settings of the kernel: ``thp``, ``governor``.
+        kernel: Of the kernel: ``thp``, ``governor``, ``local_ports`` (``32768-60999``), ``reserved_ports``.
         versions: By component: python, hccl-tools, driver, CANN.
         variables: The variables of HCCL and of frameworks in the environment.
         files: State of paths: ``file``, ``directory``, ``absent``.
@@ -178,7 +188,8 @@ class Observation(NamedTuple):
     conf: str = "/etc/hccn.conf"
     problems: tuple[str, ...] = ()
     unknown: tuple[Unknown, ...] = ()
-    busy_ports: tuple[int, ...] = ()
+    hccl_ports: tuple[PortUse, ...] = ()
+    busy_ports: tuple[PortUse, ...] = ()
     limits: Mapping[str, int] = {}
     sizes: Mapping[str, int] = {}
     log_folder: str = ""
@@ -211,6 +222,8 @@ _RECORDS = {
     "devices": DeviceObservation,
     "npus": NpuObservation,
     "processes": DeviceProcess,
+    "hccl_ports": PortUse,
+    "busy_ports": PortUse,
     "unknown": Unknown,
     "pings": PingObservation,
     "bandwidths": BandwidthObservation,

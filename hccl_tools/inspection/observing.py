@@ -16,10 +16,12 @@ from hccl_tools.inspection import (
     device_holders,
     device_network,
     hccl_variables,
+    host_address,
     host_ports,
     machine,
     npu_overview,
     pings,
+    port_users,
 )
 from hccl_tools.inspection.observation import (
     HCCS,
@@ -28,6 +30,7 @@ from hccl_tools.inspection.observation import (
     Observation,
     ObservationRequest,
     PingObservation,
+    PortUse,
     Unknown,
 )
 from hccl_tools.table.products import PRODUCTS
@@ -70,7 +73,7 @@ def _host(request: ObservationRequest, site: Site) -> Observation:
     answers, unanswered = _pings(request, frozenset(local) | state.names, devices, site)
     npus, processes, no_npus = npu_overview.read_npus(site)
     ids = state.nodes or request.device_ids
-    ports = (*host_ports.candidates(ids, environ), host_ports.DEVICE_PORT, *request.ports)
+    versions = machine.versions(site)
     return Observation(
         names=tuple(sorted(state.names)),
         nodes=state.nodes,
@@ -86,13 +89,14 @@ def _host(request: ObservationRequest, site: Site) -> Observation:
         conf=state.conf,
         problems=state.problems,
         unknown=(*unknown, *no_npus, *unanswered)[:_MOST_UNKNOWN],
-        busy_ports=host_ports.busy(ports),
+        hccl_ports=_hccl_ports(ids, local, versions.get("CANN", ""), site),
+        busy_ports=port_users.in_use((host_ports.DEVICE_PORT, *request.ports), "", site),
         limits=machine.limits(site),
         sizes=machine.sizes(site, log),
         log_folder=log,
         log_writable=machine.is_writable(log),
         kernel=machine.kernel(site),
-        versions=machine.versions(site),
+        versions=versions,
         variables=machine.variables(environ),
         in_container=machine.in_container(site),
         files=machine.files(site),
@@ -121,19 +125,33 @@ def _pings_in_super_pod(request: ObservationRequest, site: Site) -> Observation:
     return Observation(pings=tuple(answers), unknown=tuple(unanswered))
 
 
-def observe_settings(devices: Sequence[int], environ: Mapping[str, str], site: Site) -> Observation:
-    """Return what the checks before a start need; no tool is called, so this takes milliseconds."""
+def observe_settings(
+    devices: Sequence[int], environ: Mapping[str, str], site: Site, addresses: Sequence[str] = ()
+) -> Observation:
+    """Return what the checks before a start need; no tool is called, so this takes milliseconds.
+
+    Args:
+        addresses: Names and addresses of this host in the table.
+    """
     nodes = visible.present(site)
-    ports = host_ports.candidates(devices, environ)
+    local = tuple(filter(is_local, (*addresses, environ.get(hccl_variables.ADDRESS, ""))))
+    cann = machine.cann_version(site)
     return Observation(
         nodes=nodes,
         closed_nodes=device_holders.closed_nodes(devices, site),
         processes=_processes((), devices, site),
-        busy_ports=host_ports.busy(ports),
+        hccl_ports=_hccl_ports(devices, local, cann, site),
         interfaces=interfaces(),
-        local_addresses=tuple(filter(is_local, [environ.get(hccl_variables.ADDRESS, "")])),
+        local_addresses=local,
+        versions={"CANN": cann},
         variables=machine.variables(environ),
     )
+
+
+def _hccl_ports(devices: Sequence[int], local: Sequence[str], cann: str, site: Site) -> tuple[PortUse, ...]:
+    """Return HCCL's host ports in use; ``local`` has the addresses that HCCL_IF_IP and the table state."""
+    address = host_address.hccl_address(site.environ, local, interfaces())
+    return port_users.in_use(host_ports.candidates(devices, site.environ, cann), address, site)
 
 
 def interfaces() -> tuple[str, ...]:

@@ -34,12 +34,26 @@ exec /usr/bin/python3 "$@"
 """
 LISTEN = """
 import socket, sys
-port = socket.socket()
-port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-port.bind(("", int(sys.argv[1])))
-port.listen()
+ports = [socket.socket() for _ in sys.argv[1:]]
+for port, number in zip(ports, sys.argv[1:]):
+    port.bind(("", int(number)))
+    port.listen()
 print("up", flush=True)
 sys.stdin.read()
+"""
+#: Connects from an address and a port to the same address.
+CONNECT = """
+import socket, sys
+server = socket.socket()
+server.bind((sys.argv[1], 0))
+server.listen()
+client = socket.create_connection(server.getsockname(), source_address=(sys.argv[1], int(sys.argv[2])))
+accepted, _ = server.accept()
+print("up", flush=True)
+sys.stdin.read()
+client.close()
+accepted.recv(1)
+accepted.close()
 """
 
 
@@ -119,6 +133,11 @@ class Bed:
         assert "Traceback" not in done.stderr
         found = json.loads(done.stdout)["findings"]
         return [(one["check"], one["hosts"], one["message"]) for one in found if one["consequence"] != "note"]
+
+    def about(self, check: str) -> list[dict[str, Any]]:
+        """Return the findings of a check, notes included."""
+        found: list[dict[str, Any]] = json.loads(self.run("-f", "json", "--select", check).stdout)["findings"]
+        return found
 
 
 @pytest.fixture
@@ -432,25 +451,53 @@ def test_a_host_that_hangs_after_the_login(bed: Bed) -> None:
         end_processes(lambda: [pid for pid, argv in third.commands().items() if argv == ["sleep", "300"]])
 
 
+@contextmanager
+def running(bed: Bed, program: str, *args: str) -> Iterator[int]:
+    """Run a program on the second host, where the ports in use are read from the kernel; yield its pid."""
+    bed.machines[1].real_ports()
+    command = [sys.executable, "-c", program, *args]
+    with bed.hosts.hosts[1].start(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as job:
+        assert job.stdout is not None
+        job.stdout.readline()
+        yield job.pid
+        job.communicate("")
+
+
 @pytest.mark.parametrize(
     ("port", "check", "args"),
-    [
-        (18555, "HCD303", ["--start-port", "18555"]),
-        (60000, "HCD301", []),
-        (16666, "HCD302", []),
-    ],
+    [(18555, "HCD303", ["--start-port", "18555"]), (16666, "HCD302", [])],
 )
 def test_a_taken_port(bed: Bed, port: int, check: str, args: list[str]) -> None:
-    with bed.hosts.hosts[1].start(
-        [sys.executable, "-c", LISTEN, str(port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as listener:
-        assert listener.stdout is not None
-        listener.stdout.readline()
+    with running(bed, LISTEN, str(port)):
         found = bed.findings(*args)
-        listener.communicate("")
 
     assert [(one, hosts) for one, hosts, _ in found] == [(check, [ADDRESSES[1]])]
-    assert str(port) in found[0][2]
+    assert f"port {port} is in use by process" in found[0][2]
+
+
+@pytest.mark.parametrize(("taken", "consequence"), [(1, "note"), (14, "note"), (15, "stops")])
+def test_ports_of_hccl_on_which_a_program_listens(bed: Bed, taken: int, consequence: str) -> None:
+    """Two ranks run on each host, and HCCL has 16 ports."""
+    with running(bed, LISTEN, *map(str, range(60000, 60000 + taken))) as pid:
+        found = bed.about("HCD301")
+
+    assert [(one["consequence"], one["hosts"]) for one in found] == [(consequence, [ADDRESSES[1]])]
+    assert f"in use by process {pid} (" in found[0]["message"]
+
+
+def test_a_port_of_hccl_that_belongs_to_a_connection(bed: Bed) -> None:
+    with running(bed, CONNECT, ADDRESSES[1], "60008"):
+        found = bed.about("HCD301")
+
+    assert [(one["consequence"], one["hosts"]) for one in found] == [("note", [ADDRESSES[1]])]
+    assert "port 60008 belongs to an outgoing connection" in found[0]["message"]
+    assert "15 of 60000-60015" in found[0]["message"]
+    assert bed.about("HCD301") == found  # the connection is closed, and its port is in TIME_WAIT
+
+
+def test_a_connection_at_another_address(bed: Bed) -> None:
+    with running(bed, CONNECT, "127.0.0.1", "60008"):
+        assert bed.about("HCD301") == []
 
 
 def test_code_that_differs_in_one_file(bed: Bed) -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import resource
-import socket
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,9 +16,9 @@ from jsonschema import Draft202012Validator
 from hccl_tools.discover.host import own_address
 from hccl_tools.formats.schema import load
 from tests.support.hosts import StandInHost, conf_text, described, make_host
+from tests.support.sockets import ADDRESS, OTHER_ADDRESS, connection, listener
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 IPS = [f"192.168.{100 + device}.101" for device in range(4)]
@@ -57,17 +55,10 @@ def table(host: StandInHost, *, servers: int = 2, **differs: str) -> Path:
     return path
 
 
-#: Another test may listen on the ports of HCCL.
-WITHOUT_PORTS = ("--ignore", "HCD301", "--ignore", "HCD302")
-
-
-def doctor(
-    host: StandInHost, *args: str, ports: bool = False, **variables: Any
-) -> tuple[int, list[dict[str, Any]]]:
+def doctor(host: StandInHost, *args: str, **variables: Any) -> tuple[int, list[dict[str, Any]]]:
     """Return the exit code and the findings of this host alone."""
     done = host.run(
-        *("doctor", "--local", "--product", "a2", "-f", "json"), *(() if ports else WITHOUT_PORTS), *args,
-        HOME=str(host.folder), **variables
+        *("doctor", "--local", "--product", "a2", "-f", "json"), *args, HOME=str(host.folder), **variables
     )  # fmt: skip
     assert done.stdout, done.stderr
     answer = json.loads(done.stdout)
@@ -91,15 +82,6 @@ def differ(host: StandInHost, device: int = 3, **fields: Any) -> None:
 def a2(host: StandInHost) -> StandInHost:
     differ(host)
     return host
-
-
-@contextmanager
-def listening(port: int) -> Iterator[None]:
-    with socket.socket() as taken:
-        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        taken.bind(("", port))
-        taken.listen(1)
-        yield
 
 
 def test_a_sound_host_with_its_table(a2: StandInHost) -> None:
@@ -290,7 +272,7 @@ def test_all_devices_of_one_server_ping_each_other_over_hccs(tmp_path: Path) -> 
     host = make_host(tmp_path / "host", description, nodes=range(4))
     made = host.run("gen", "--server_ip", own_address()[0], "--devices", "0-3", "-o", "t.json")
     assert made.returncode == 0, made.stderr
-    ask = ["doctor", "--local", "-f", "json", "t.json", *WITHOUT_PORTS, "--ignore", "HCC642"]
+    ask = ["doctor", "--local", "-f", "json", "t.json", "--ignore", "HCC642"]
 
     quiet = host.run(*ask)
     done = host.run(*ask, "--full")
@@ -302,30 +284,37 @@ def test_all_devices_of_one_server_ping_each_other_over_hccs(tmp_path: Path) -> 
     assert "pinging" not in quiet.stderr
 
 
-def test_ports_in_use(a2: StandInHost) -> None:
-    with socket.socket() as probe:
-        probe.bind(("", 0))
-        port = probe.getsockname()[1]
-    with listening(port):
-        start = doctor(a2, str(table(a2)), "--start-port", str(port))
-        base = doctor(a2, str(table(a2)), ports=True, HCCL_IF_BASE_PORT=str(port - 2))
+def test_the_start_port_is_in_use(a2: StandInHost) -> None:
+    a2.real_ports()
+    with listener() as port:
+        code, found = doctor(a2, str(table(a2)), "--start-port", str(port), "--select", "HCD303")
 
-    assert [one for one, _ in severe(start[1])] == ["HCD303"]
-    assert start[0] == 1
-    assert [one for one, _ in severe(base[1])] == ["HCD301"]
-    assert str(port) in base[1][0]["message"]
+    assert (code, severe(found)) == (1, [("HCD303", [])])
+    assert f"port {port} is in use by process {os.getpid()} (" in found[0]["message"]
 
 
-@pytest.mark.parametrize(("port", "check"), [(60000, "HCD301"), (16666, "HCD302")])
-def test_the_ports_of_hccl(a2: StandInHost, port: int, check: str) -> None:
-    try:
-        with listening(port):
-            code, found = doctor(a2, str(table(a2)), ports=True)
-    except OSError:
-        pytest.skip(f"port {port} is in use on this machine")
+def test_hccls_port_is_in_use(a2: StandInHost) -> None:
+    a2.real_ports()
+    with listener() as port:
+        base = {"HCCL_IF_BASE_PORT": str(port - 2), "HCCL_IF_IP": ADDRESS}
+        code, found = doctor(a2, str(table(a2)), "--select", "HCD301", **base)
+        other = doctor(a2, "--select", "HCD301", **{**base, "HCCL_IF_IP": OTHER_ADDRESS})
 
-    assert (code, [one for one, _ in severe(found)]) == (0, [check])
-    assert str(port) in found[0]["message"]
+    assert (code, severe(found)) == (1, [("HCD301", [])])
+    assert f"port {port} is in use by process {os.getpid()} (" in found[0]["message"]
+    assert other == (0, [])
+
+
+@pytest.mark.parametrize("closed", [False, True], ids=["open", "TIME_WAIT"])
+def test_hccls_port_belongs_to_a_connection(a2: StandInHost, closed: bool) -> None:
+    a2.real_ports()
+    with connection(closed=closed) as port:
+        base = {"HCCL_IF_BASE_PORT": str(port - 2), "HCCL_IF_IP": ADDRESS}
+        code, found = doctor(a2, str(table(a2)), "--select", "HCD301", **base)
+
+    assert (code, severe(found)) == (0, [("HCD301", [])])
+    assert f"port {port} belongs to an outgoing connection at the moment" in found[0]["message"]
+    assert f"ip_local_reserved_ports={port - 2}-{port + 13}`" in found[0]["remedy"]
 
 
 def test_a_running_job_is_one_finding(a2: StandInHost) -> None:

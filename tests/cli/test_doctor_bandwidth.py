@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from tests.cli.test_doctor_hosts import WITHOUT_PORTS, Cluster
+from tests.cli.test_doctor_hosts import Cluster
 from tests.support.jobs import eventually
 from tests.support.mpiruns import MPIRUNS, every_mpirun
 
@@ -85,14 +85,14 @@ class Bed(Cluster):
             shutil.copy(self.ssh, self.folder / "mpi" / "ssh")
         command = [sys.executable, "-m", "hccl_tools", "doctor", "--product", "a2", "--bandwidth"]
         return subprocess.run(
-            [*command, "--engine", "ssh", *ssh, *WITHOUT_PORTS, str(self.table()), *args],
+            [*command, "--engine", "ssh", *ssh, str(self.table()), *args],
             capture_output=True, text=True, check=False, env=self.environ(mpirun, **more), timeout=300,
         )  # fmt: skip
 
     def local_command(self, *args: str) -> list[str]:
         """Return the command on node1 alone, whose server of the table has the name of this machine."""
         self.names[0] = os.uname().nodename
-        command = [sys.executable, "-m", "hccl_tools", "doctor", "--product", "a2", "--local", *WITHOUT_PORTS]
+        command = [sys.executable, "-m", "hccl_tools", "doctor", "--product", "a2", "--local"]
         return [*command, "--bandwidth", str(self.table()), *args]
 
     def local_environ(self, mpirun: Mpirun, **more: str) -> dict[str, str]:

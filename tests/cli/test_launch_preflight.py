@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.test_doctor_hosts import WITHOUT_PORTS, Cluster
+from tests.cli.test_doctor_hosts import Cluster
 
 if TYPE_CHECKING:
     from pathlib import Path
-FULL = ("--preflight", "full", *WITHOUT_PORTS)
+FULL = ("--preflight", "full")
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from hccl_tools.doctor.findings import judge
 from hccl_tools.doctor.pages import page
 from hccl_tools.doctor.registry import Check, all_checks, selection
 from hccl_tools.errors import UsageError
-from hccl_tools.inspection.observation import Observation, ObservationRequest, from_json
+from hccl_tools.inspection.observation import Observation, ObservationRequest, PortUse, from_json
 from hccl_tools.inspection.observing import observe
 from tests.support import reference_pages
 from tests.support.hosts import StandInHost, conf_text, described, make_host
@@ -34,8 +34,7 @@ def host(tmp_path: Path) -> StandInHost:
 
 def seen_on(host: StandInHost, **variables: str) -> Observation:
     environ = host.environ(HOME=str(host.folder), **variables)
-    seen = observe(ObservationRequest(tool_timeout=5), Site(environ))
-    return seen._replace(busy_ports=())  # another test may listen there
+    return observe(ObservationRequest(tool_timeout=5), Site(environ))
 
 
 def plant(host: StandInHost, check: Check) -> Observation:
@@ -84,6 +83,7 @@ def test_an_observation_survives_its_way_between_hosts(host: StandInHost) -> Non
     host.conf(conf_text(["10.0.0.1"]))
     host.describe({**host.description, "processes": [[3, 4711, "python", 900]]})
     seen = seen_on(host, HCCL_BUFFSIZE="200")
+    seen = seen._replace(hccl_ports=(PortUse(60000, True, 4711, "python"), PortUse(60001)))
 
     assert from_json(json.loads(json.dumps(seen.as_json()))) == seen
 
@@ -124,9 +124,8 @@ def test_a_selector_that_matches_nothing() -> None:
 def test_a_tool_without_an_answer_is_a_note(host: StandInHost, stdout: str, reason: str) -> None:
     host.describe({**host.description, "answers": {"hccn_tool -i 3 -tls -g": {"stdout": stdout}}})
 
-    found = list(judge("node1", Case(observe(
-        ObservationRequest(tool_timeout=0.5), Site(host.environ(HOME=str(host.folder)))
-    )._replace(busy_ports=()), product="910a")))  # fmt: skip
+    site = Site(host.environ(HOME=str(host.folder)))
+    found = list(judge("node1", Case(observe(ObservationRequest(tool_timeout=0.5), site), product="910a")))
 
     assert {one.consequence for one in found} == {"note"}
     assert any(reason in one.message and 3 in one.devices for one in found)

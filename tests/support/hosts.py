@@ -104,6 +104,19 @@ class StandInHost:
         ):
             (dev / name).touch()
 
+    def free_ports(self) -> None:
+        """Write ``/proc/net/tcp`` without sockets: no port is in use, whatever this machine's programs do."""
+        folder = self.root / "proc" / "net"
+        folder.mkdir(parents=True, exist_ok=True)
+        for table in ("tcp", "tcp6"):
+            (folder / table).write_text("  sl  local_address rem_address   st\n")
+
+    def real_ports(self) -> None:
+        """Let the ports in use be those of the network in which the commands run."""
+        for table in ("tcp", "tcp6"):
+            (self.root / "proc" / "net" / table).unlink()
+            (self.root / "proc" / "net" / table).symlink_to(f"/proc/self/net/{table}")
+
     def calls(self) -> list[str]:
         """Return the command lines of all calls so far."""
         log = self.bin / "calls.log"
@@ -164,7 +177,7 @@ def make_host(
     """
     host = StandInHost(folder)
     host.bin.mkdir(parents=True)
-    host.root.mkdir()
+    host.free_ports()
     for tool in tools:
         host.install(tool)
     host.describe({**(description or described_910a()), **differs})

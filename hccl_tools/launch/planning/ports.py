@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DEFAULT_PORT = 18118
 #: The port at which launchers with different ``--start-port`` find each other.
 DISCOVERY_PORT = 18117
-#: The range to choose from: excludes MindSpore's 8118, torch's 29500, HCCL's 16666 and 60000-60015.
+#: The range to choose from: excludes MindSpore's 8118, torch's 29500, HCCL's 16666 and 60000-60031.
 FIRST = 10000
 LAST = 19999
 _LOCAL_RANGE = "/proc/sys/net/ipv4/ip_local_port_range"

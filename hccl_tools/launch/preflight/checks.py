@@ -76,7 +76,8 @@ def _quick_checks(plan: Plan, environment: Mapping[str, str]) -> Iterator[str]:
     """Yield what the quick checks of ``doctor`` find on this host."""
     from hccl_tools.doctor import quick  # noqa: PLC0415  (only with NPUs)
 
-    yield from quick.problems(tuple(_devices(plan)), environment)
+    addresses = tuple(dict.fromkeys(process.host for process in plan.local))
+    yield from quick.problems(tuple(_devices(plan)), environment, addresses)
 
 
 def _own_port(plan: Plan) -> Iterator[str]:

@@ -15,6 +15,7 @@ from hccl_tools.inspection import device_holders, hccl_variables
 from hccl_tools.launch.model.plan import Plan, RankProcess
 from hccl_tools.launch.preflight import checks
 from hccl_tools.launch.preflight.checks import Findings
+from tests.support.sockets import ADDRESS, connection, listener
 
 HOST = tuple(range(8))
 
@@ -88,13 +89,13 @@ def test_device_that_another_process_holds(own_directory: Path) -> None:
 
 
 def test_hccls_ports_are_taken() -> None:
-    with socket.socket() as taken:
-        taken.bind(("", 0))
-        taken.listen(1)
-        port = taken.getsockname()[1]
-        errors = check(plan(4), {"HCCL_IF_BASE_PORT": str(port - 4)}, HOST).errors
+    with listener() as port, connection() as connected:
+        listens = check(plan(4), {"HCCL_IF_IP": ADDRESS, "HCCL_IF_BASE_PORT": str(port - 4)}, HOST).errors
+        base = {"HCCL_IF_IP": ADDRESS, "HCCL_IF_BASE_PORT": str(connected - 4)}
+        connects = check(plan(4), base, HOST).errors
 
-    assert any(f"is in use (EJ0003): {port}" in error for error in errors)
+    assert any(f"port {port} is in use by process {os.getpid()}" in error for error in listens)
+    assert not any(str(connected) in error for error in connects)
 
 
 def test_meeting_port_is_taken() -> None:
