@@ -14,6 +14,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.model.plan import DEFAULT_SILENCE
+from hccl_tools.launch.processes import timing
 from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.launch.protocol.payload import Payload
 from hccl_tools.launch.protocol.session import Session
@@ -32,10 +33,22 @@ _CHUNK = 1 << 16
 #: follow each other in half of that. Several must be lost on a bad link before the peer is.
 _IDLE_PART = 6
 _MOST_PROBES = 127
-#: Limits for connections that have not proved themselves: seconds for the proof, and the number of
-#: connections beside those of the job's own hosts, which may all connect at once.
-_IDENTIFY_SECONDS = 10.0
+#: The limit for connections that have not proved themselves, beside those of the job's own hosts, which may
+#: all connect at once.
 _MOST_UNPROVED = 1024
+
+
+class Timing(NamedTuple):
+    """Times of a connection, in seconds.
+
+    Attributes:
+        identify: For a peer to prove itself.
+    """
+
+    identify: float = 10.0
+
+
+TIMING = timing.from_environment("connection", Timing())
 
 
 class Connection:
@@ -192,14 +205,14 @@ class Unproved:
 
     def expired(self, now: float) -> list[int]:
         """Return the descriptors of the connections whose time is over."""
-        late = takewhile(lambda item: now - item[1].since >= _IDENTIFY_SECONDS, self._entries.items())
+        late = takewhile(lambda item: now - item[1].since >= TIMING.identify, self._entries.items())
         return [descriptor for descriptor, _ in late]
 
     @property
     def due(self) -> float:
         """When the time of the oldest connection is over; infinite if there is none."""
         first = next(iter(self._entries.values()), None)
-        return float("inf") if first is None else first.since + _IDENTIFY_SECONDS
+        return float("inf") if first is None else first.since + TIMING.identify
 
     def surplus(self) -> int:
         """Return the descriptor to close first: the oldest of the address that has the most connections.

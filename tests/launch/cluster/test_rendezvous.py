@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,9 +18,12 @@ from hccl_tools.launch.cluster import membership, rendezvous, rendezvous_client,
 from hccl_tools.launch.cluster.credentials import Credentials
 from hccl_tools.launch.cluster.job_hosts import JobHosts
 from hccl_tools.launch.cluster.membership import HostManifest
+from hccl_tools.launch.cluster.rendezvous_server import RendezvousServer
 from hccl_tools.launch.planning import ports
+from hccl_tools.launch.protocol import connection
 from hccl_tools.launch.protocol.connection import connect, proved
 from hccl_tools.launch.protocol.messages import Join, Ready
+from tests.support.jobs import LONG, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,15 +35,25 @@ HOSTS = ("10.0.0.1", "10.0.0.2", "10.0.0.3")
 SAME = {"fingerprint of the rank table": "1f2e", "--start": "torch"}
 MASTER = "127.0.0.1"
 NO_KEY = Credentials("this host", b"", 12.0, frozenset({MASTER}))
-#: The meaning of each stays, but a test does not wait for seconds.
-SHORT = membership.Timing(notice=0.3, linger=1.0, discovery=0.2, discovery_retry=0.3)
+#: The meaning of each stays, but a test does not wait for seconds. Nobody lingers once all have come.
+SHORT = membership.Timing(notice=0.3, linger=LONG, discovery=0.2, discovery_retry=0.3)
 
 
 @pytest.fixture(autouse=True)
 def short_times(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten the times in this process; hosts in processes of their own keep those that users get."""
+    set_times(monkeypatch, SHORT)
+
+
+@pytest.fixture
+def absent_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a refusal that not all hosts come to hear."""
+    set_times(monkeypatch, SHORT._replace(linger=0.5))
+
+
+def set_times(monkeypatch: pytest.MonkeyPatch, timing: membership.Timing) -> None:
     for module in (rendezvous_client, rendezvous_server):
-        monkeypatch.setattr(module, "TIMING", SHORT)
+        monkeypatch.setattr(module, "TIMING", timing)
 
 
 class Meeting:
@@ -51,7 +64,7 @@ class Meeting:
         *,
         port: int | None = None,
         discovery: int | None = None,
-        wait: float = 30.0,
+        wait: float = LONG,
         credentials: Credentials = NO_KEY,
     ) -> None:
         self.credentials = credentials
@@ -86,8 +99,8 @@ class Meeting:
             return
         self.connections[own.host] = sorted(met.connections)
         self.run_dirs[own.host] = met.run_dirs
-        for connection in met.connections.values():
-            self._open.callback(connection.close)
+        for made in met.connections.values():
+            self._open.callback(made.close)
 
     def end(self) -> dict[str, str]:
         """Wait for all; the port is free for the ranks while the hosts keep their connections."""
@@ -97,8 +110,12 @@ class Meeting:
         self._open.close()
         return self.refused
 
+    def tells(self, host: str, text: str) -> None:
+        """Wait until a host has told its user something with this text."""
+        assert eventually(lambda: text in self.told.get(host, "")), self.told
 
-def meet(manifests: Sequence[HostManifest], *, wait: float = 30.0) -> dict[str, str]:
+
+def meet(manifests: Sequence[HostManifest], *, wait: float = LONG) -> dict[str, str]:
     """Run the rendezvous of some hosts; return the refusal of each."""
     met = Meeting(wait=wait)
     for own in manifests:
@@ -126,13 +143,13 @@ def test_hosts_that_have_the_same_go_on_with_a_line_to_rank_0s() -> None:
 
 
 def test_a_difference_names_both_hosts_on_both() -> None:
-    own, other = everybody()[:2]
+    own, other, third = everybody()
     other.values["fingerprint of the rank table"] = "9a9a"
 
-    refused = meet([own, other])
+    refused = meet([own, other, third])
 
     said = "fingerprint of the rank table: 10.0.0.1 has 1f2e, 10.0.0.2 has 9a9a"
-    assert refused == {"10.0.0.1": said, "10.0.0.2": said}
+    assert refused == dict.fromkeys(HOSTS, said)
 
 
 def test_who_comes_late_is_told_of_a_refusal_too() -> None:
@@ -141,7 +158,7 @@ def test_who_comes_late_is_told_of_a_refusal_too() -> None:
     met = Meeting()
     for one in (own, other):
         met.invite(one)
-    time.sleep(0.5)
+    assert eventually(lambda: other.host in met.refused)
     met.invite(late)
 
     assert set(met.end()) == set(HOSTS)
@@ -159,6 +176,7 @@ def test_without_the_host_of_rank_0_nobody_waits_for_ever() -> None:
     assert refused["10.0.0.2"].startswith("host 10.0.0.1 (port ")
 
 
+@pytest.mark.usefixtures("absent_host")
 def test_two_hosts_that_take_themselves_for_one_server() -> None:
     assert "claim to be server 10.0.0.1" in membership.difference(everybody()[0], everybody()[0])
     own, other, _ = everybody()
@@ -186,7 +204,17 @@ def test_another_start_port_names_both() -> None:
     assert met.end() == dict.fromkeys(HOSTS, said)
 
 
-def test_another_job_that_meets_on_the_same_host_is_left_alone() -> None:
+def test_another_job_that_meets_on_the_same_host_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    has_asked = threading.Event()
+    admit = RendezvousServer.admit
+
+    def watched(server: RendezvousServer, *guest: Any) -> bool:
+        is_admitted = admit(server, *guest)
+        if not is_admitted:
+            has_asked.set()
+        return is_admitted
+
+    monkeypatch.setattr(RendezvousServer, "admit", watched)
     port = ports.free_port()
     ours, theirs = Meeting(discovery=port), Meeting(discovery=port)
     for own in everybody()[:2]:
@@ -194,10 +222,9 @@ def test_another_job_that_meets_on_the_same_host_is_left_alone() -> None:
     guest = everybody()[1]
     guest.values["fingerprint of the rank table"] = "9a9a"
     theirs.invite(with_port(theirs.port)(guest))
-    time.sleep(0.8)  # It has asked at the common port by now, and its own rank 0's host is not there yet.
+    assert has_asked.wait(LONG)  # At the common port; its own rank 0's host is not there yet.
     assert (ours.refused, theirs.refused) == ({}, {})
     ours.invite(with_port(ours.port)(everybody()[2]))
-    theirs.wait = 0.5
     host, last = everybody()[0], everybody()[2]
     for own in (host, last):
         own.values["fingerprint of the rank table"] = "9a9a"
@@ -207,17 +234,20 @@ def test_another_job_that_meets_on_the_same_host_is_left_alone() -> None:
 
 
 def test_who_waits_says_its_port() -> None:
-    met = Meeting(wait=1.2)
-    met.invite(everybody()[0])
-    met.invite(everybody()[1])
-    met.end()
+    first, second, third = everybody()
+    met, late = Meeting(), Meeting()
+    met.invite(first)
+    met.invite(second)
+    met.tells(first.host, f"(port {met.port}")
+    met.tells(second.host, "waits for 10.0.0.3 to start its part")
+    met.invite(third)
+    assert met.end() == {}
 
-    assert f"(port {met.port}" in met.told["10.0.0.1"]
-    assert "waits for 10.0.0.3 to start its part" in met.told["10.0.0.2"]
-    alone = Meeting(wait=1.0)
-    alone.invite(everybody()[1])
-    alone.end()
-    assert alone.told["10.0.0.2"] == f"waiting for 10.0.0.1 (port {alone.port}) to start its part"
+    late.invite(second)
+    late.tells(second.host, f"waiting for 10.0.0.1 (port {late.port}) to start its part")
+    late.invite(first)
+    late.invite(third)
+    assert late.end() == {}
 
 
 @pytest.mark.parametrize(
@@ -229,7 +259,9 @@ def test_who_waits_says_its_port() -> None:
         b'{"kind": "hccl-tools launch", "server": 1, "host": "x", "has": 5}\n', b"x" * (1 << 21),
     ],
 )  # fmt: skip
-def test_strangers_at_the_port_stop_nothing(garbage: bytes) -> None:
+def test_strangers_at_the_port_stop_nothing(garbage: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever waited for those who say nothing would not meet in time."""
+    monkeypatch.setattr(connection, "TIMING", connection.Timing(identify=10 * LONG))
     met = Meeting()
     met.invite(everybody()[0])
     with ExitStack() as strangers:
@@ -237,20 +269,22 @@ def test_strangers_at_the_port_stop_nothing(garbage: bytes) -> None:
             stranger = strangers.enter_context(come_to(met.port))
             with suppress(OSError):  # It may be hung up on in the middle.
                 stranger.sendall(garbage)
-        began = time.monotonic()
         for own in everybody()[1:]:
             met.invite(own)
         assert met.end() == {}
-        assert time.monotonic() - began < 9  # Nobody has waited for those who say nothing.
 
 
 def come_to(port: int) -> socket.socket:
     """Connect as soon as somebody listens: a look by listening oneself could be what takes the port away."""
-    for _ in range(600):
+    made: list[socket.socket] = []
+
+    def has_come() -> bool:
         with suppress(OSError):
-            return socket.create_connection((MASTER, port))
-        time.sleep(0.05)
-    raise AssertionError(f"nobody listens on port {port}")
+            made.append(socket.create_connection((MASTER, port)))
+        return bool(made)
+
+    assert eventually(has_come), f"nobody listens on port {port}"
+    return made[0]
 
 
 def test_a_stranger_where_rank_0s_host_should_be() -> None:
@@ -266,6 +300,7 @@ def test_a_stranger_where_rank_0s_host_should_be() -> None:
     assert met.refused["10.0.0.2"].startswith("host 10.0.0.1 (port ")
 
 
+@pytest.mark.usefixtures("absent_host")
 def test_taken_port_is_told() -> None:
     met = Meeting()
     with socket.create_server((MASTER, met.port)):
@@ -299,7 +334,7 @@ def test_more_hosts_than_files_are_allowed() -> None:
             guest = connect((MASTER, port), b"", silence=12.0, seconds=5.0, largest=1 << 20)
             assert guest is not None
             guests.callback(guest.close)
-            assert proved(guest, 10.0) is not None
+            assert proved(guest, LONG) is not None
             guest.send(Join(server, 1, ("", 0)))
             guest.send(Ready())
         assert master.communicate(timeout=60)[0].endswith(f"{count - 1}\n")
@@ -324,7 +359,8 @@ def test_a_refusal_before_the_rendezvous_reaches_the_hosts_that_wait(server: int
 
 def test_a_taken_port_reaches_the_hosts_that_wait() -> None:
     met = Meeting()
-    met.invite(everybody()[1])
+    for own in everybody()[1:]:
+        met.invite(own)
     with socket.create_server((MASTER, met.port)) as taken:
         threading.Thread(target=lambda: suppress_accept(taken), daemon=True).start()
         met.invite(everybody()[0])
@@ -343,6 +379,7 @@ def suppress_accept(taken: socket.socket) -> None:
             taken.accept()[0].close()
 
 
+@pytest.mark.usefixtures("absent_host")
 def test_a_refusal_does_not_reach_another_job_at_the_discovery_port() -> None:
     met = Meeting(wait=2.0)
     other = everybody()[1]._replace(values={**SAME, membership.PORT: "1", "--start": "table"})
@@ -353,9 +390,21 @@ def test_a_refusal_does_not_reach_another_job_at_the_discovery_port() -> None:
     assert "did not join within 2 s" in met.end()["10.0.0.2"]
 
 
-def test_hosts_that_have_joined_learn_which_host_did_not() -> None:
-    met = Meeting(wait=1.5)
+class Clock:
+    """A clock that a test can move on."""
+
+    ahead = 0.0
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.ahead
+
+
+def test_hosts_that_have_joined_learn_which_host_did_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, met = Clock(), Meeting(wait=10 * LONG)
+    monkeypatch.setattr(rendezvous_server, "time", clock)
     for own in everybody()[:2]:
         met.invite(own)
+    met.tells("10.0.0.2", "waits for 10.0.0.3")
+    clock.ahead = 10 * LONG
 
     assert [text.startswith("host 10.0.0.3 did not join") for text in met.end().values()] == [True, True]
