@@ -20,7 +20,7 @@ from hccl_tools.notation.phrases import time_span
 from hccl_tools.programs.lookup import find_program
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from hccl_tools.launch.model.hang import HungRank
     from hccl_tools.launch.model.outcome import RankEnd
@@ -44,8 +44,14 @@ _OTHER_HOSTS_FIRST = 5.0
 class HangWatch:
     """Warns about a job that hangs (``--hang-warn``), and ends it (``--hang-timeout``)."""
 
-    def __init__(self, attempt: Attempt, options: Supervision, run_dir: str) -> None:
-        self._attempt, self._run_dir = attempt, run_dir
+    def __init__(
+        self,
+        attempt: Attempt,
+        options: Supervision,
+        run_dir: str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._attempt, self._run_dir, self._clock = attempt, run_dir, clock
         self._warn_after, self._end_after = options.watch.hang_warn, options.watch.hang_timeout
         self._engine_ranks = options.engine_ranks
         limits = [limit for limit in (self._warn_after, self._end_after) if limit is not None]
@@ -57,7 +63,7 @@ class HangWatch:
             own = options.engine_ranks
             ranks = range(own.number) if own else [end.process.rank for end in attempt.state.ends]
         self._monitor = ActivityMonitor(
-            self._running, attempt.keeper.descendants, run_dir, heartbeats_of=ranks
+            self._running, attempt.keeper.descendants, run_dir, heartbeats_of=ranks, clock=clock
         )
         self._warnings = 0
         self._warned = False
@@ -71,7 +77,7 @@ class HangWatch:
 
     def _check(self) -> None:
         running = self._monitor.sample(self._interval)
-        idle = time.monotonic() - self._monitor.active_at
+        idle = self._clock() - self._monitor.active_at
         if self._warn_after is not None:
             if idle < self._warn_after:
                 self._warned = False
@@ -96,7 +102,7 @@ class HangWatch:
         return True
 
     def _suspect(self, end: RankEnd) -> Suspect:
-        now, activity = time.monotonic(), self._monitor.activity(end.process.rank)
+        now, activity = self._clock(), self._monitor.activity(end.process.rank)
         since_beat = None if activity.beat_at is None else now - activity.beat_at
         return Suspect(
             end,
@@ -127,8 +133,8 @@ class HangWatch:
         )
         from hccl_tools.launch.supervise.hung_stacks import HungStacks  # noqa: PLC0415  (few jobs hang)
 
-        noticed_at = time.monotonic()
-        HungStacks(attempt, hung, lambda found: self._finish(found, time.monotonic() - noticed_at))
+        noticed_at = self._clock()
+        HungStacks(attempt, hung, lambda found: self._finish(found, self._clock() - noticed_at))
 
     def _finish(self, found: list[HungRank], seconds: float) -> None:
         """End the job; other hosts describe their ranks now, so that the time for the stacks counts too."""

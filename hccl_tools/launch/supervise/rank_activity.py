@@ -23,7 +23,7 @@ _IDLE = 0.01
 
 @dataclass(slots=True)
 class Activity:
-    """What one rank has done so far; times are ``time.monotonic()`` seconds of the samples.
+    """What one rank has done so far; times are the clock's seconds of the samples.
 
     Attributes:
         active_at: When it last wrote, used the CPU or sent a heartbeat.
@@ -52,12 +52,13 @@ class ActivityMonitor:
         run_dir: str,
         *,
         heartbeats_of: Iterable[int] = (),
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Begin with no activity; the heartbeats of the ranks ``heartbeats_of`` are read."""
         self._ranks, self._processes, self._run_dir = ranks, processes, run_dir
         self._heartbeats = frozenset(heartbeats_of)
-        self._total = 0
-        self._sampled_at = self.active_at = time.monotonic()
+        self._total, self._clock = 0, clock
+        self._sampled_at = self.active_at = clock()
         self._by_rank: dict[int, Activity] = {}
         for rank in self._heartbeats:
             with suppress(OSError):  # The heartbeat of an earlier start of the job.
@@ -69,7 +70,7 @@ class ActivityMonitor:
 
     def sample(self, interval: float) -> Sequence[RankEnd]:
         """Measure all ranks, ``interval`` seconds after the last sample, and return the running ones."""
-        now, ranks = time.monotonic(), self._ranks()
+        now, ranks = self._clock(), self._ranks()
         late = now - self._sampled_at - interval
         self._sampled_at = now
         if late > max(interval, 1.0):

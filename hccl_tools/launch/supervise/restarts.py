@@ -11,6 +11,8 @@ from hccl_tools.launch.processes.signals import ENDING
 from hccl_tools.notation.phrases import time_span
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hccl_tools.launch.model.outcome import Outcome, Reason, RestartCause
     from hccl_tools.launch.model.request import Watch
     from hccl_tools.launch.processes.signals import Signals
@@ -39,8 +41,8 @@ class Restarts:
             which the next spare then replaces, does not count.
     """
 
-    def __init__(self, watch: Watch) -> None:
-        self._watch = watch
+    def __init__(self, watch: Watch, clock: Callable[[], float] = time.monotonic) -> None:
+        self._watch, self._clock = watch, clock
         self._times: list[float] = []
         self.made, self.counted = 0, 0
 
@@ -57,7 +59,7 @@ class Restarts:
 
     def refusal(self) -> str:
         """Return why no restart may begin at this time, "" if one may."""
-        most, now = self._watch.restarts_per_hour, time.monotonic()
+        most, now = self._watch.restarts_per_hour, self._clock()
         recent = [one for one in self._times if now - one < _HOUR_SECONDS]
         if most is None or len(recent) < most:
             return ""
@@ -69,7 +71,7 @@ class Restarts:
         if not self._is_free(outcome):
             self.counted += 1
         self.made += 1
-        self._times.append(time.monotonic())
+        self._times.append(self._clock())
 
     def wait(self, signals: Signals) -> int:
         """Wait for ``--restart-delay``; return the signal that ended the wait, 0 without one."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.hanging import without_py_spy
-from tests.support.jobs import python, sh
 from tests.support.mpiruns import every_mpirun
 from tests.support.typed_jobs import Typed
 
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from tests.support.mpiruns import Mpirun
 
 RANK = Path(__file__).parents[2] / "support" / "hanging_rank.py"
-SLEEP = sh("exec sleep 300")
-SPIN = python("while True: pass")
 
 
 def launch(*argv: str, ranks: int = 3, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
@@ -222,28 +219,6 @@ def test_explain_names_the_rank_that_stopped_first() -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Rank 1 (device 1 of localhost): the job was ended because it hung")
     assert "the job was ended because it hung" in job.stderr
-
-
-def test_a_job_that_computes_without_heartbeats_goes_on(jobs: Jobs) -> None:
-    code, job = jobs.run(SPIN, SLEEP, hang_timeout=2.0, timeout=5.0, tail=[])
-    assert (code, job.report["reason"], job.report["hung"]) == (124, "timeout", [])
-
-
-def test_a_heartbeat_of_an_idle_rank_is_progress(jobs: Jobs) -> None:
-    beating = sh("while :; do touch heartbeat_0; sleep 0.2; done")
-    run_dir = jobs.folder / "beating"
-    code, job = jobs.run(
-        beating, SLEEP, hang_timeout=2.0, timeout=5.0, run_dir=run_dir, working_dir=str(run_dir)
-    )
-    assert (code, job.report["reason"]) == (124, "timeout")
-
-
-def test_a_stale_heartbeat_of_an_earlier_start_does_not_count(jobs: Jobs) -> None:
-    run_dir = jobs.folder / "stale"
-    run_dir.mkdir()
-    (run_dir / "heartbeat_0").touch()
-    code, job = jobs.run(SPIN, hang_timeout=2.0, timeout=5.0, run_dir=run_dir, tail=[])
-    assert (code, job.report["reason"]) == (124, "timeout")
 
 
 def test_without_the_option_no_rank_has_a_heartbeat_file(jobs: Jobs) -> None:

@@ -11,54 +11,51 @@ import pytest
 
 from hccl_tools.launch.runs.disk_space import free_bytes
 from hccl_tools.notation.number_list import rank_list
-from tests.support.jobs import python, sh
+from tests.support.jobs import LONG, eventually, python, sh
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.support.jobs import Jobs
 
 SLEEP = sh("exec sleep 300")
+UP = sh("echo $$; exec sleep 300")
 
 
-def test_a_rank_that_ended_while_others_run_is_told_once(jobs: Jobs) -> None:
-    code, job = jobs.run(sh("sleep 1.5"), sh("true"), sh("sleep 1.5"), sh("true"), early_exit_warn=0.3)
-    assert code == 0
-    assert job.err.count("in a collective they would wait forever") == 1
-    assert "ranks 1, 3 exited with code 0, but ranks 0, 2 are still running 0." in job.err
+def test_a_rank_that_ended_while_others_run_is_told_once(jobs: Jobs, tmp_path: Path) -> None:
+    running, said = sh("until [ -e go ]; do sleep 0.02; done"), tmp_path / "said"
+    with said.open("w") as file:
+        job = jobs.start(running, running, sh("true"), early_exit_warn=0.3, popen={"stderr": file})
+    assert eventually(lambda: "they would wait forever" in said.read_text())
+    (tmp_path / "go").touch()
+    assert job.end() == 0
+    assert said.read_text().count("in a collective they would wait forever") == 1
+    assert "rank 2 exited with code 0, but ranks 0-1 are still running" in said.read_text()
     assert any("they would wait forever" in warning for warning in job.report["warnings"])
 
 
 def test_ranks_that_end_together_are_not_told(jobs: Jobs) -> None:
-    code, job = jobs.run(sh("true"), sh("sleep 0.3"), early_exit_warn=30.0)
+    code, job = jobs.run(sh("true"), sh("true"), early_exit_warn=10 * LONG)
     assert code == 0
     assert job.err == ""
 
 
+def hanging(jobs: Jobs, *programs: list[str]) -> Callable[[], str]:
+    """Start a job in which nothing happens; return what says what the launcher has said so far."""
+    said = jobs.folder / "said"
+    with said.open("w") as file:
+        jobs.start(*programs, hang_warn=0.4, popen={"stderr": file})
+    return said.read_text
+
+
 def test_a_job_in_which_nothing_happens_is_told_with_what_each_rank_waits_for(jobs: Jobs) -> None:
-    code, job = jobs.run(SLEEP, SLEEP, hang_warn=0.4, timeout=2.0)
-    assert code == 124
-    assert job.err.count("no rank has written or computed anything for 0.40 s") == 1
-    for rank in (0, 1):
-        pid = job.report["ranks"][rank]["pid"]
-        assert f"  rank {rank} (pid {pid}): sleeping" in job.err
-    assert "rank 1" in (job.run_dir / "hang_1.txt").read_text()
-
-
-def test_a_stopped_rank_is_seen_to_be_stopped(jobs: Jobs) -> None:
-    _, job = jobs.run(sh("kill -STOP $$"), hang_warn=0.4, timeout=1.5)
-    assert "): stopped" in job.err
-
-
-WRITES = "import time\nwhile True: print(1, flush=True); time.sleep(0.05)"
-
-
-@pytest.mark.parametrize("script", ["while True: pass", WRITES])
-def test_a_job_that_computes_or_writes_is_not_hanging(jobs: Jobs, script: str) -> None:
-    code, job = jobs.run(python(script), SLEEP, hang_warn=1.0, timeout=3.0, tail=[])
-    assert code == 124
-    assert "no rank has written" not in job.err
+    said = hanging(jobs, UP, sh("echo $$; kill -STOP $$"))
+    job = jobs.started[0]
+    lines = [f"  rank 0 (pid {job.pid(0)}): sleeping", f"  rank 1 (pid {job.pid(1)}): stopped\n"]
+    assert eventually(lambda: all(line in said() for line in lines))
+    assert "no rank has written or computed anything for 0.40 s" in said()
+    assert any("rank 1" in file.read_text() for file in job.run_dir.glob("hang_*.txt"))
 
 
 def test_python_stacks_are_added_where_py_spy_is_installed(
@@ -68,22 +65,26 @@ def test_python_stacks_are_added_where_py_spy_is_installed(
     tool.write_text('#!/bin/sh\necho "stacks by $*"\n')
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    _, job = jobs.run(SLEEP, hang_warn=0.4, timeout=2.0)
-    pid = job.report["ranks"][0]["pid"]
-    assert f"Python stacks: {job.run_dir}/hang_1.txt" in job.err
-    assert f"stacks by dump --nonblocking --pid {pid}" in (job.run_dir / "hang_1.txt").read_text()
+    said = hanging(jobs, UP)
+    job = jobs.started[0]
+    stacks = f"stacks by dump --nonblocking --pid {job.pid(0)}"
+    assert eventually(lambda: any(stacks in file.read_text() for file in job.run_dir.glob("hang_*.txt")))
+    assert f"Python stacks: {job.run_dir}/hang_1.txt" in said()
 
 
 def test_a_py_spy_that_hangs_does_not_outlive_the_job(
     jobs: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tool = tmp_path / "py-spy"
-    tool.write_text("#!/bin/sh\nsleep 300\n")
+    tool.write_text(f"#!/bin/sh\ntouch {tmp_path}/spies\nsleep 300\n")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    code, job = jobs.run(SLEEP, hang_warn=0.4, timeout=1.5)
-    assert code == 124
-    assert job.is_gone(2.0)
+    hanging(jobs, UP)
+    job = jobs.started[0]
+    assert eventually((tmp_path / "spies").exists)
+    job.launcher.terminate()
+    assert job.end() == 143
+    assert job.is_gone()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,156 @@
+"""When a job counts as hanging, and how often it may start again: on a clock that the test moves."""
+
+from __future__ import annotations
+
+import os
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hccl_tools.launch.model.outcome import Outcome, RankEnd
+from hccl_tools.launch.model.plan import RankProcess
+from hccl_tools.launch.model.request import Watch
+from hccl_tools.launch.processes.procfs import CLOCK_TICKS, Status
+from hccl_tools.launch.supervise.hangs import HangWatch
+from hccl_tools.launch.supervise.options import Supervision
+from hccl_tools.launch.supervise.restarts import Restarts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+#: Nothing has these process ids.
+PIDS = (1 << 30, (1 << 30) + 1)
+LIMIT = 80.0
+
+
+class Job:
+    """Two ranks as the launcher sees them; ``watch`` is asked in its own interval."""
+
+    def __init__(self, folder: Path, **watch: float) -> None:
+        self.folder, self.now = folder, 1000.0
+        self.cpu = dict.fromkeys(PIDS, 0)
+        self.said, self.ended = list[str](), list[str]()
+        self._due: tuple[float, Callable[[], None]] | None = None
+        ends = [
+            RankEnd(RankProcess(rank, "a", 0, rank, rank, {}, ("x",), "x.log"), str(self.log(rank)), pid=pid)
+            for rank, pid in enumerate(PIDS)
+        ]
+        attempt: Any = SimpleNamespace(
+            state=SimpleNamespace(ends=ends, running=ends, is_ending=False, grace=1.0),
+            keeper=SimpleNamespace(
+                descendants=lambda: [Status(pid, 1, "S", cpu, 0) for pid, cpu in self.cpu.items()]
+            ),
+            call_later=self._call_later,
+            say=self.said.append,
+            end=lambda reason, _detail: self.ended.append(reason),
+            on_ending=[],
+            helpers=[],
+        )
+        options = Supervision(watch=Watch(**watch))  # type: ignore[arg-type]
+        HangWatch(attempt, options, str(folder), clock=lambda: self.now)
+
+    def log(self, rank: int) -> Path:
+        return self.folder / f"rank_{rank}.log"
+
+    def _call_later(self, _name: str, seconds: float, act: Callable[[], None]) -> None:
+        self._due = (self.now + seconds, act)
+
+    def run(self, seconds: float, work: Callable[[], object] = lambda: None) -> None:
+        """Let time pass; the ranks work before each sample."""
+        until = self.now + seconds
+        while self._due is not None and self._due[0] <= until and not self.ended:
+            (due, act), self._due = self._due, None
+            self.now = max(self.now, due)
+            work()
+            act()
+        self.now = until
+
+    def compute(self) -> None:
+        self.cpu[PIDS[0]] += 10 * CLOCK_TICKS
+
+    def write(self) -> None:
+        with self.log(0).open("a") as file:
+            file.write("step\n")
+
+    def beat(self) -> None:
+        file = self.folder / "heartbeat_0"
+        file.touch()
+        os.utime(file, ns=(0, int(self.now * 1e9)))
+
+
+@pytest.mark.parametrize("work", ["compute", "write", "beat"])
+def test_a_job_in_which_one_rank_works_does_not_hang(tmp_path: Path, work: str) -> None:
+    job = Job(tmp_path, hang_warn=LIMIT, hang_timeout=LIMIT)
+
+    job.run(10 * LIMIT, getattr(job, work))
+
+    assert (job.said, job.ended) == ([], [])
+
+
+def test_a_job_in_which_nothing_happens_is_warned_of_once_and_again_after_work(tmp_path: Path) -> None:
+    job = Job(tmp_path, hang_warn=LIMIT)
+
+    job.run(0.8 * LIMIT)
+    assert job.said == []
+    job.run(10 * LIMIT)
+    assert len(job.said) == 1
+    assert job.said[0].startswith("no rank has written or computed anything for 1 min 20 s:\n")
+    job.run(LIMIT / 2, job.write)
+    job.run(10 * LIMIT)
+    assert len(job.said) == 2
+    assert job.ended == []
+
+
+def test_a_job_in_which_nothing_happens_is_ended_after_the_limit(tmp_path: Path) -> None:
+    job = Job(tmp_path, hang_timeout=LIMIT)
+
+    job.run(2 * LIMIT, job.write)
+    job.run(0.8 * LIMIT)
+    assert job.ended == []
+    job.run(LIMIT)
+    assert job.ended == ["hang"]
+
+
+def test_a_rank_that_computes_but_sends_no_heartbeat_any_more_hangs(tmp_path: Path) -> None:
+    job = Job(tmp_path, hang_timeout=LIMIT)
+
+    job.run(2 * LIMIT, job.beat)
+    job.run(0.8 * LIMIT, job.compute)
+    assert job.ended == []
+    job.run(LIMIT, job.compute)
+    assert job.ended == ["hang"]
+
+
+def test_a_heartbeat_of_an_earlier_start_does_not_count(tmp_path: Path) -> None:
+    (tmp_path / "heartbeat_0").touch()
+    job = Job(tmp_path, hang_timeout=LIMIT)
+
+    job.run(10 * LIMIT, job.compute)
+
+    assert job.ended == []
+
+
+def test_the_time_in_which_the_launcher_was_stopped_does_not_count(tmp_path: Path) -> None:
+    job = Job(tmp_path, hang_timeout=LIMIT)
+    job.run(LIMIT / 2)
+
+    job.now += 100 * LIMIT  # Ctrl-Z, and fg.
+    job.run(0.3 * LIMIT)
+    assert job.ended == []
+    job.run(LIMIT)
+    assert job.ended == ["hang"]
+
+
+def test_restarts_of_more_than_an_hour_ago_do_not_count() -> None:
+    clock = SimpleNamespace(now=0.0)
+    restarts = Restarts(Watch(max_restarts=9, restarts_per_hour=2), clock=lambda: clock.now)
+    for clock.now in (0.0, 1800.0):
+        assert restarts.refusal() == ""
+        restarts.count(Outcome("failed", [], 1.0))
+
+    clock.now = 3599.0
+    assert restarts.refusal() == "--max-restarts-per-hour 2: 2 in the last 59 min 59 s"
+    clock.now = 3601.0
+    assert restarts.refusal() == ""
