@@ -9,7 +9,6 @@ import select
 import signal
 import subprocess
 import termios
-import time
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -91,14 +90,14 @@ def test_of_a_progress_bar_several_ranks_show_the_last_state(jobs: Jobs) -> None
 
 
 def test_a_very_long_line_is_whole(jobs: Jobs) -> None:
-    code, job = jobs.run(python("print('a' * 900_000); print('b')"), sh("sleep 0.2; echo c"), tail="all")
+    code, job = jobs.run(python("print('a' * 900_000); print('b')"), sh("echo c"), tail="all")
     assert code == 0
     assert sorted(len(line) for line in job.out.splitlines()) == [10, 10, 900_009]
 
 
 def test_a_reader_that_does_not_read_holds_nobody_back(jobs: Jobs) -> None:
     """The rank writes on and ends, its death is seen; the reader then gets everything."""
-    job = jobs.start(python(WRITER.format(count=20_000, pieces=1)), sh("sleep 0.5; echo over"))
+    job = jobs.start(python(WRITER.format(count=20_000, pieces=1)), sh("echo over"))
     assert job.says("over", 1)
     assert eventually(lambda: job.log(0).count("\n") == 20_000)
     memory = Path(f"/proc/{job.launcher.pid}/status").read_text()
@@ -110,7 +109,7 @@ def test_a_reader_that_does_not_read_holds_nobody_back(jobs: Jobs) -> None:
 def test_a_failure_is_acted_on_while_the_reader_does_not_read(jobs: Jobs) -> None:
     job = jobs.start(
         python(WRITER.format(count=20_000, pieces=1) + "import time; time.sleep(300)"),
-        sh("sleep 1; echo more; exit 5"),
+        sh("until [ $(wc -l < run_0/rank_0.log) -ge 10000 ]; do sleep 0.05; done; echo more; exit 5"),
     )
     assert job.says("more", 1)
     assert job.ranks_are_gone()
@@ -130,8 +129,7 @@ def test_a_reader_that_goes_away_does_not_end_the_job(jobs: Jobs) -> None:
 def test_interrupting_the_last_output_ends_at_once(jobs: Jobs) -> None:
     job = jobs.start(python(WRITER.format(count=20_000, pieces=1)))
     assert eventually(lambda: job.log(0).count("\n") == 20_000)
-    assert job.ranks_are_gone()
-    time.sleep(0.2)
+    assert eventually((job.run_dir / "report.json").exists)  # Then nothing is left but the output.
     job.launcher.send_signal(signal.SIGINT)
     assert job.launcher.wait(LONG) == 0
 
@@ -143,6 +141,15 @@ def terminal() -> Iterator[tuple[int, int]]:
     yield ours, theirs
     os.close(ours)
     os.close(theirs)
+
+
+def read_until(descriptor: int, text: str) -> str:
+    """What is written to a terminal until a text."""
+    data = b""
+    while text.encode() not in data:
+        assert select.select([descriptor], [], [], LONG)[0], data
+        data += os.read(descriptor, 65536)
+    return data.decode()
 
 
 def read_all(descriptor: int, job: Job) -> str:
@@ -171,11 +178,13 @@ def test_a_terminal_gets_colours_and_a_progress_line(
     jobs: Jobs, terminal: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
-    job = jobs.start(sh("echo a; sleep 1.5"), sh("echo b"), tail="all", popen=on_terminal(terminal))
-    shown = read_all(terminal[0], job)
+    waiting = sh("echo a; until [ -e go ]; do sleep 0.02; done")
+    job = jobs.start(waiting, sh("echo b"), tail="all", popen=on_terminal(terminal))
+    shown = read_until(terminal[0], "1 of 2 ranks running, 0:00:01")
+    (jobs.folder / "go").touch()
+    shown += read_all(terminal[0], job)
     assert "\x1b[36m[rank 0] \x1b[0ma" in shown
     assert "\x1b[33m[rank 1] \x1b[0mb" in shown
-    assert "1 of 2 ranks running, 0:00:01" in shown
     assert shown.endswith("\x1b[K")
 
 
@@ -226,11 +235,12 @@ def test_a_stopped_terminal_stops_neither_the_job_nor_its_supervision(
     """Ctrl-S."""
     job = jobs.start(
         sh("echo up; while :; do echo more; sleep 0.01; done"),
-        sh("sleep 1; exit 5"),
+        sh("until [ -e stopped ]; do sleep 0.02; done; exit 5"),
         popen=on_terminal(terminal),
     )
     assert job.says("up", 0)
     os.write(terminal[0], b"\x13")
+    (jobs.folder / "stopped").touch()
     assert job.ranks_are_gone()
     os.write(terminal[0], b"\x11")
     assert "exit code 5, from rank 1" in read_all(terminal[0], job)

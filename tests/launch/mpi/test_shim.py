@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,10 +143,8 @@ def test_the_first_rank_of_a_host_judges_the_table_for_all(monkeypatch: pytest.M
 
 @every_mpirun
 def test_world_size_unlike_the_tables_is_refused_once(mpirun: Mpirun) -> None:
-    began = time.monotonic()
     done = by_hand(mpirun, "--rank-table", write_table((0, 1, 2, 3)), "--start", "table", "show.py")
 
-    assert time.monotonic() - began < 5  # Nobody waits for the first rank when that has ended.
     assert done.returncode == 125
     assert done.stderr.count("mpirun started 2 ranks, but the table has 4") == 1
 
@@ -244,7 +241,8 @@ def test_several_ranks_are_shown_with_their_names(mpirun: Mpirun) -> None:
 
 @every_mpirun
 def test_children_of_a_rank_do_not_outlive_it(mpirun: Mpirun) -> None:
-    program = "setsid sh -c 'echo $$ > child.pid; exec sleep 60' & sleep 0.5; exit 3"
+    child = "setsid sh -c 'echo $$ > child.pid; exec sleep 60'"
+    program = f"{child} & until test -s child.pid; do sleep 0.02; done; exit 3"
 
     assert by_hand(mpirun, "--no-python", "sh", "-c", program, count=1).returncode == 3
     pid = int(Path("child.pid").read_text())
@@ -268,10 +266,9 @@ def test_children_of_ranks_that_mpirun_kills_do_not_outlive_them(mpirun: Mpirun)
 
 @every_mpirun
 def test_a_failed_rank_by_hand_ends_the_others_at_once(mpirun: Mpirun) -> None:
-    began = time.monotonic()
+    program = "test $RANK_ID = 1 && exit 3; exec sleep 600"
 
-    assert by_hand(mpirun, "--no-python", "sh", "-c", "test $RANK_ID = 1 && exit 3; sleep 60").returncode == 3
-    assert time.monotonic() - began < 40
+    assert by_hand(mpirun, "--no-python", "sh", "-c", program).returncode == 3
 
 
 def test_mpich_gives_the_other_ranks_the_grace_time() -> None:
@@ -280,7 +277,7 @@ def test_mpich_gives_the_other_ranks_the_grace_time() -> None:
         pytest.skip("no MPICH (Debian's mpich)")
     Path("ranks.sh").write_text(
         "if test $RANK_ID = 1; then until test -e ready; do sleep 0.1; done; exit 7; fi\n"
-        "trap 'sleep 1; echo saved; exit 0' TERM\n"
+        "trap 'sleep 0.2; echo saved; exit 0' TERM\n"
         "touch ready\nwhile :; do sleep 0.1; done\n"
     )
 
@@ -374,8 +371,5 @@ def test_scheduler_that_was_collected_with_the_orphans_is_over() -> None:
     os.waitpid(child.pid, 0)
     child.returncode = 0
 
-    started = time.monotonic()
     scheduler_end.end(child.pid, port=1, wait=True)
     scheduler_end.end(child.pid, port=1, wait=False)
-
-    assert time.monotonic() - started < 5

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.launch.processes import procfs
-from tests.support.jobs import eventually
+from tests.support.jobs import LONG, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,7 +97,7 @@ def test_stop_ends_a_run() -> None:
         assert done.returncode == 0, done.stderr
         assert "has ended after" in done.stderr
         assert "exit code 143" in done.stderr
-        assert job.wait(10) == 143
+        assert job.wait(LONG) == 143
     again = run("stop", "latest")
     assert (again.returncode, "has already ended: exit code 143" in again.stderr) == (0, True)
 
@@ -110,10 +110,8 @@ def test_stop_wakes_a_stopped_launcher_and_can_be_impatient() -> None:
         assert "has not ended within 0.3 s" in impatient.stderr
         assert "--now" in impatient.stderr
 
-        began = time.monotonic()
         assert run("stop", "--now").returncode == 0
-        assert time.monotonic() - began < 10
-        assert job.wait(10) == 143
+        assert job.wait(LONG) == 143
 
 
 def test_stop_ends_what_a_killed_launcher_has_left() -> None:
@@ -206,8 +204,13 @@ def test_logs_of_ranks() -> None:
 
 
 def test_logs_follow_to_the_end() -> None:
-    with running("echo up; sleep 1; echo over"):
-        assert run("logs", "latest", "-f").stdout == "up\nover\n"
+    with running("echo up; until [ -e go ]; do sleep 0.02; done; echo over"):
+        command = [sys.executable, "-m", "hccl_tools", "logs", "latest", "-f"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as follower:
+            assert follower.stdout is not None
+            assert follower.stdout.readline() == "up\n"
+            Path("go").touch()
+            assert follower.communicate(timeout=LONG)[0] == "over\n"
 
 
 def test_logs_begin_with_the_rank_that_failed_first() -> None:

@@ -7,7 +7,6 @@ import pwd
 import socket
 import subprocess
 import sys
-import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 
 from hccl_tools.errors import HcclToolsError, InputError, UsageError, WriteError
 from hccl_tools.launch.runs import job_key
+from tests.support.jobs import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -181,11 +181,9 @@ def test_something_else_than_a_small_file(
     path = default(Path("home"))
     path.parent.mkdir(parents=True)
     make(path)
-    before = time.monotonic()
 
     for environ in ({"HOME": f"{tmp_path}/home"}, {"HCCL_TOOLS_JOB_KEY_FILE": f"{tmp_path}/{path}"}):
         assert refused(environ).message == f"the job key {tmp_path}/{path} {problem}"
-    assert time.monotonic() - before < 1
 
 
 @pytest.mark.parametrize(
@@ -447,14 +445,17 @@ def test_a_reader_sees_a_complete_key_while_it_is_replaced(tmp_path: Path) -> No
     )
     with subprocess.Popen([sys.executable, "-c", replace, str(path)]) as writer:
         seen: set[bytes] = set()
-        end = time.monotonic() + 60
-        while len(seen) < 50 and time.monotonic() < end:
+
+        def has_seen_many() -> bool:
             found = job_key.find({"HOME": str(tmp_path)})
             assert found is not None
             seen.add(found.secret)
+            return len(seen) >= 50
+
+        are_many = eventually(has_seen_many)
         writer.kill()
 
-    assert len(seen) == 50
+    assert are_many
 
 
 def test_the_module_is_cheap_to_import() -> None:
