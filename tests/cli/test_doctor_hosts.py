@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -14,9 +13,11 @@ from hccl_tools.doctor.case import Case
 from hccl_tools.doctor.findings import compare
 from hccl_tools.inspection.observation import DeviceObservation, Observation
 from tests.support import junit
+from tests.support.commands import run_here
 from tests.support.hosts import StandInHost, make_host
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
 #: Drops its options, and runs the rest with the tools and the tree of the host.
@@ -74,13 +75,9 @@ class Cluster:
         return path
 
     def run(self, *args: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "hccl_tools", "doctor", "--product", "a2"]
-        command += ["--engine", "ssh"]
+        command = ["doctor", "--product", "a2", "--engine", "ssh", *WITHOUT_PORTS]
         environ = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "LANG": "C.UTF-8"}
-        return subprocess.run(
-            [*command, "--ssh", str(self.ssh), *args],
-            capture_output=True, text=True, check=False, env=environ, timeout=120,
-        )  # fmt: skip
+        return run_here(*command, "--ssh", str(self.ssh), *args, environ=environ)
 
     def findings(self, *args: str) -> list[dict[str, Any]]:
         done = self.run("-f", "json", *args)
