@@ -13,6 +13,7 @@ import pytest
 
 import hccl_tools
 from hccl_tools.launch import engines
+from tests.support.bulk import for_each
 from tests.support.import_graph import LAYERS, MODULES, PACKAGE, folder_of, folders, imports_of, tree_of
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def test_every_folder_has_its_layer() -> None:
     assert {folder for layer in LAYERS for folder in layer} == set(folders())
 
 
-@pytest.mark.parametrize("module", MODULES)
+@for_each(MODULES, name=str)
 def test_imports_point_down(module: str) -> None:
     here = folder_of(module)
     if here in {"", "launch"}:  # the package itself hands out the public names of every folder
@@ -153,7 +154,7 @@ def test_a_comparison_with_an_engines_name_is_found(line: str) -> None:
     assert engine_comparisons(ast.parse(line))
 
 
-@pytest.mark.parametrize("path", MODULES.values(), ids=lambda path: str(path.relative_to(PACKAGE)))
+@for_each(MODULES.values(), name=lambda path: str(path.relative_to(PACKAGE)))
 def test_modules_and_functions_stay_short(path: Path) -> None:
     lines = len(path.read_text(encoding="utf-8").splitlines())
     long_functions = [
@@ -174,7 +175,7 @@ def length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return (function.end_lineno or function.lineno) - function.lineno + 1 - skipped
 
 
-@pytest.mark.parametrize("path", MODULES.values(), ids=lambda path: str(path.relative_to(PACKAGE)))
+@for_each(MODULES.values(), name=lambda path: str(path.relative_to(PACKAGE)))
 def test_public_names_have_a_docstring(path: Path) -> None:
     if path.name == "__init__.py" and not path.read_text(encoding="utf-8").strip():
         return

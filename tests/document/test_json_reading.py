@@ -15,6 +15,7 @@ from hccl_tools.document.document import Document
 from hccl_tools.document.fast_parser import NESTING_LIMIT
 from hccl_tools.document.strict_parser import Reader
 from hccl_tools.document.syntax_problem import JsonError
+from tests.support.bulk import for_each
 
 ROWS = [
     json.loads(line)
@@ -108,7 +109,7 @@ def typed(value: Any) -> Any:
     return type(value).__name__, repr(value)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: repr(row["text"])[:40])
+@for_each(ROWS, name=lambda row: repr(row["text"])[:40])
 def test_verdict_and_value_are_those_of_hccls_library(row: dict[str, Any]) -> None:
     data = row["text"].encode("latin-1")
 
@@ -121,7 +122,9 @@ def test_verdict_and_value_are_those_of_hccls_library(row: dict[str, Any]) -> No
         assert row["strict"] == (document.trailing is None or nul_behind)
 
 
-@pytest.mark.parametrize(("text", "kind", "offset"), PROBLEMS, ids=lambda part: repr(part)[:30])
+@pytest.mark.parametrize(
+    ("text", "kind", "offset"), PROBLEMS, ids=lambda part: repr(part[:30]) if isinstance(part, str) else None
+)
 def test_a_problem_is_called_what_it_is(text: str, kind: str, offset: int) -> None:
     problem = Document.parse(text.encode(), "x").problem
 
@@ -148,6 +151,7 @@ def test_a_problem_is_called_what_it_is(text: str, kind: str, offset: int) -> No
         (b"\xef\xbb\xbf", "empty file", "empty"),
         (b"\xef\xbb", "bad utf-8", "0xEF"),
     ],
+    ids=lambda part: repr(part[:20]),
 )
 def test_a_file_that_is_no_utf8_text_is_called_what_it_is(data: bytes, kind: str, words: str) -> None:
     problem = Document.parse(data, "x").problem

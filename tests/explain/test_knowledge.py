@@ -14,6 +14,7 @@ from hccl_tools.knowledge import pages, patterns, registry
 from hccl_tools.knowledge.message import FIELDS, KINDS
 from hccl_tools.rules.registry import all_rules
 from tests.support import reference_pages
+from tests.support.bulk import for_each
 
 if TYPE_CHECKING:
     from hccl_tools.knowledge.message import Message
@@ -21,11 +22,10 @@ if TYPE_CHECKING:
 MESSAGES = registry.messages()
 #: Codes that say no more than another message with the same code, whose words are in their example.
 _SHADOWED = {"HCM006", "HCM013", "HCM014", "HCM017", "HCM018", "HCM021", "HCM023"}
-each = pytest.mark.parametrize("message", MESSAGES.values(), ids=lambda message: message.id)
 
 
-@each
-def test_the_example_of_a_message_in_a_log_is_found(tmp_path: Path, message: Message) -> None:
+@for_each(MESSAGES.values(), name=lambda message: message.id)
+def test_the_example_of_a_message_in_a_log_is_found(message: Message, tmp_path: Path) -> None:
     log = tmp_path / "plog.log"
     log.write_text(f"a line before\n{message.example}\na line after\n", encoding="utf-8")
     scan = Scanner().scan(str(log), 0)
@@ -45,7 +45,7 @@ def test_the_example_of_a_message_in_a_log_is_found(tmp_path: Path, message: Mes
             assert event.message is message
 
 
-@each
+@for_each(MESSAGES.values(), name=lambda message: message.id)
 def test_a_record_refers_to_what_exists(message: Message) -> None:
     assert re.fullmatch(r"HCM\d{3}", message.id)
     assert message.kind in KINDS
@@ -57,7 +57,7 @@ def test_a_record_refers_to_what_exists(message: Message) -> None:
     assert not message.remedy.endswith(".")
 
 
-@each
+@for_each(MESSAGES.values(), name=lambda message: message.id)
 def test_a_pattern_takes_no_exponential_time(message: Message) -> None:
     assert patterns.problem(message.pattern) == ""
 
@@ -93,7 +93,7 @@ def test_every_number_of_hccl_result_is_known(number: int) -> None:
     assert pages.page(message).startswith(f"# HcclResult {number} HCCL_")
 
 
-@each
+@for_each(MESSAGES.values(), name=lambda message: message.id)
 def test_a_page_says_what_happened_and_what_to_do(message: Message) -> None:
     page = pages.page(message)
 

@@ -9,6 +9,7 @@ import pytest
 
 from hccl_tools.rules.registry import LOCAL, NOT_FOR_TARGETS, TARGETS, Rule, all_rules
 from hccl_tools.validation.checker import validate
+from tests.support.bulk import for_each
 from tests.support.rule_examples import example
 
 if TYPE_CHECKING:
@@ -17,10 +18,18 @@ if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Report
 
 RULES = all_rules()
-ALL = [pytest.param(rule, id=rule_id) for rule_id, rule in RULES.items()]
 
 
-def report_of(rule: Rule, which: str, folder: Path) -> Report:
+@pytest.fixture(scope="module")
+def bad(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Report]:
+    """The reports on the bad examples, by rule."""
+    folder = tmp_path_factory.mktemp("bad")
+    return {rule_id: report_of(rule, "Example", folder) for rule_id, rule in RULES.items()}
+
+
+def report_of(rule: Rule, which: str, above: Path) -> Report:
+    folder = above / rule.facts.id
+    folder.mkdir()
     shown = example(rule, which)
     host = shown.host if rule.formats == LOCAL or shown.is_local else None
     target = rule.formats[0] if rule.formats and rule.formats[0] in TARGETS else None
@@ -29,32 +38,28 @@ def report_of(rule: Rule, which: str, folder: Path) -> Report:
     return validate(shown.write(folder), product=shown.product, env=shown.env, host=host, target=target)
 
 
-def found_by(rule: Rule, which: str, folder: Path) -> list[str]:
-    return [finding.rule.id for finding in report_of(rule, which, folder).findings]
+@for_each(RULES.values(), name=lambda rule: rule.facts.id)
+def test_bad_example_fires_the_rule(rule: Rule, bad: dict[str, Report]) -> None:
+    assert rule.facts.id in [finding.rule.id for finding in bad[rule.facts.id].findings]
 
 
-@pytest.mark.parametrize("rule", ALL)
-def test_bad_example_fires_the_rule(rule: Rule, tmp_path: Path) -> None:
-    assert rule.facts.id in found_by(rule, "Example", tmp_path)
-
-
-@pytest.mark.parametrize("rule", ALL)
-def test_hint_of_the_page_is_the_finding_s(rule: Rule, tmp_path: Path) -> None:
-    hints = [
-        one.hint for one in report_of(rule, "Example", tmp_path).findings if one.rule.id == rule.facts.id
-    ]
+@for_each(RULES.values(), name=lambda rule: rule.facts.id)
+def test_hint_of_the_page_is_the_finding_s(rule: Rule, bad: dict[str, Report]) -> None:
+    hints = [one.hint for one in bad[rule.facts.id].findings if one.rule.id == rule.facts.id]
     documented = re.search(r"^ *Hint: (.*)$", rule.check.__doc__ or "", re.MULTILINE)
 
     assert documented
     assert hints[0] == documented[1]
 
 
-@pytest.mark.parametrize("rule", ALL)
+@for_each(RULES.values(), name=lambda rule: rule.facts.id)
 def test_good_example_does_not(rule: Rule, tmp_path: Path) -> None:
-    assert rule.facts.id not in found_by(rule, "Instead", tmp_path)
+    findings = report_of(rule, "Instead", tmp_path).findings
+
+    assert rule.facts.id not in [finding.rule.id for finding in findings]
 
 
-@pytest.mark.parametrize("rule", ALL)
+@for_each(RULES.values(), name=lambda rule: rule.facts.id)
 def test_rule_is_documented(rule: Rule) -> None:
     facts = rule.facts
 
@@ -72,9 +77,9 @@ def test_names_are_unique() -> None:
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("rule", ALL)
-def test_messages_read_well(rule: Rule, tmp_path: Path) -> None:
-    for finding in report_of(rule, "Example", tmp_path).findings:
+@for_each(RULES.values(), name=lambda rule: rule.facts.id)
+def test_messages_read_well(rule: Rule, bad: dict[str, Report]) -> None:
+    for finding in bad[rule.facts.id].findings:
         assert not finding.message.endswith(".")
         assert (
             not finding.message[0].isupper()
