@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.commands import run_here
+
 GEN = [sys.executable, "-m", "hccl_tools", "gen"]
 
 
@@ -43,7 +45,7 @@ def gen(work: Path, *args: str, **variables: str) -> subprocess.CompletedProcess
     ],
 )
 def test_a_wrong_use_is_one_clear_sentence(tmp_path: Path, args: list[str], words: str) -> None:
-    done = gen(tmp_path, *args)
+    done = run_here("gen", *args, folder=tmp_path)
 
     assert done.returncode == (1 if "slurm" in args and "no srun" in done.stderr else 2)
     assert words in done.stderr

@@ -51,7 +51,7 @@ def answered(files: dict[str, bytes]) -> dict[str, Any]:
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), st.lists(lines, max_size=12), min_size=1))
-@settings(max_examples=200)
+@settings(max_examples=2 * settings().max_examples)
 def test_messages_in_any_mixture(files: dict[str, list[str]]) -> None:
     found = answered({name: "\n".join(content).encode() for name, content in files.items()})
 

@@ -175,6 +175,7 @@ def test_commands_that_need_a_table_name_the_file(command: list[str], tmp_path: 
     assert "it is a root info, not a rank table" in result.exception.message
 
 
+@pytest.mark.slow
 def test_many_devices_cost_little(tmp_path: Path) -> None:
     value = root_info()
     value["rank_list"] *= 2_000
