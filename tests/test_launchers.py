@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,9 +34,9 @@ SCRIPTS = ("rank_loop.sh", "mpirun.sh", "slurm.sbatch")
 #: Four ranks whose order is not that of their devices.
 SERVERS = 'SERVERS=(\n  "127.0.0.1 0,1,2,3 5,4,6,7"\n)'
 WHO = 'echo "$RANK_ID $DEVICE_ID $RANK_SIZE $DEVICE_NUM $SERVER_ID ${RANK_TABLE_FILE-none}"'
-#: Rank 2 fails with a last word; the others have children and would go on for a minute.
-FAILS = 'if [ $RANK_ID = 2 ]; then sleep 60 & echo "no data here"; exit 7; fi; sleep 60 & sleep 60'
-STUBBORN = '[ $RANK_ID = 1 ] && trap "" TERM; sleep 60 & echo up; while :; do sleep 60; done'
+#: Rank 2 fails with a last word; the others have children and would go on for longer than ``run`` waits.
+FAILS = 'if [ $RANK_ID = 2 ]; then sleep 600 & echo "no data here"; exit 7; fi; sleep 600 & sleep 600'
+STUBBORN = '[ $RANK_ID = 1 ] && trap "" TERM; sleep 600 & echo up; while :; do sleep 600; done'
 
 
 def mpiruns() -> list[str]:
@@ -109,14 +108,12 @@ def test_table_is_passed_with_its_whole_path(script: Path, monkeypatch: pytest.M
 
 
 def test_failure_ends_the_job_with_its_code(script: Path, mark: str) -> None:
-    began = time.monotonic()
     done = run(script, FAILS)
 
     assert done.returncode == 7, done.stderr
-    assert time.monotonic() - began < 30
     assert "rank 2" in done.stderr
     assert "no data here" in done.stderr
-    assert eventually(lambda: not living(mark), 5)
+    assert eventually(lambda: not living(mark))
 
 
 @pytest.mark.parametrize(
@@ -133,8 +130,8 @@ def test_signal_ends_the_job(
         assert eventually(lambda: all(log(rank) == "up\n" for rank in range(4)))
         job.send_signal(number)
 
-        assert job.wait(30) == code
-    assert eventually(lambda: not living(mark), 5)
+        assert job.wait(60) == code
+    assert eventually(lambda: not living(mark))
 
 
 @pytest.mark.parametrize(
@@ -190,7 +187,7 @@ def test_nohup_keeps_the_loop_from_a_hangup(
         assert eventually(lambda: all(Path(f"log/rank_{rank}.log").exists() for rank in range(4)))
         job.send_signal(signal.SIGHUP)
 
-        assert job.wait(30) == 0
+        assert job.wait(60) == 0
     assert not living(mark)
 
 
@@ -310,7 +307,7 @@ def test_mindspore_ranks_meet_over_two_nodes(
     assert [reduced(rank) for rank in range(4)] == [
         [["sum", str(rank), str(device), "10.0"]] for rank, device in enumerate(devices)
     ]
-    assert eventually(lambda: not living(mark), 30)
+    assert eventually(lambda: not living(mark))
 
 
 @pytest.mark.bed
@@ -356,7 +353,7 @@ def test_slurm_passes_the_first_failure_on(two_nodes: TwoNodes, batch: Path, mar
     assert code == 7, said
     assert "rank 2 (10.0.0.1) failed first, exit code 7" in said
     assert "no data here" in said
-    assert eventually(lambda: not living(mark), 15)
+    assert eventually(lambda: not living(mark))
 
 
 @pytest.mark.bed
@@ -368,7 +365,7 @@ def test_slurm_job_that_is_cancelled_ends(two_nodes: TwoNodes, batch: Path, mark
     two_nodes.run(["scancel", "--batch", "--signal=TERM", done.stdout.strip()])
 
     assert eventually(lambda: "exit code 143" in Path("out").read_text())
-    assert eventually(lambda: not living(mark), 30)
+    assert eventually(lambda: not living(mark))
 
 
 @pytest.mark.bed
@@ -404,4 +401,4 @@ def test_mpirun_on_two_hosts(
     failed = host.run([str(script), "sh", "-c", FAILS], env=environment)
     assert failed.returncode == 7, failed.stderr
     assert f"rank 2 ({first}) failed first, exit code 7" in failed.stderr
-    assert eventually(lambda: not living(mark), 10)
+    assert eventually(lambda: not living(mark))

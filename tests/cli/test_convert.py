@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from hccl_tools.table.fingerprint import fingerprint
+from hccl_tools.tablefiles import waiting
 from tests.support.clusters import host
 from tests.support.tables import table
 
@@ -164,7 +163,9 @@ def test_wrong_use(command_line: CommandLine, arguments: tuple[str, ...], senten
     assert sentence in done.sentence
 
 
-def test_a_table_behind_a_data_link_that_is_completed_later(command_line: CommandLine) -> None:
+def test_a_table_behind_a_data_link_that_is_completed_later(
+    command_line: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A Volcano or ModelArts table: empty at first, swapped by Kubernetes when it is complete."""
     folder = command_line.folder / "config"
     for name, value in (
@@ -175,17 +176,18 @@ def test_a_table_behind_a_data_link_that_is_completed_later(command_line: Comman
     (folder / "..data").symlink_to("..1")
     (folder / "jobstart_hccl.json").symlink_to("..data/jobstart_hccl.json")
 
-    def operator() -> None:
-        time.sleep(0.3)
-        (folder / "fresh").symlink_to("..2")
-        (folder / "fresh").replace(folder / "..data")
+    def completed_after_a_look(path: str) -> waiting.State:
+        state = look(path)
+        if not state.ready:
+            (folder / "fresh").symlink_to("..2")
+            (folder / "fresh").replace(folder / "..data")
+        return state
 
-    thread = threading.Thread(target=operator)
-    thread.start()
+    look = waiting.look
+    monkeypatch.setattr(waiting, "look", completed_after_a_look)
     done = command_line(
-        "convert", "--wait", "60", "config/jobstart_hccl.json", "--to", "1.0", "-o", "hccl.json"
+        "convert", "--wait", "600", "config/jobstart_hccl.json", "--to", "1.0", "-o", "hccl.json"
     )
-    thread.join()
 
     assert done.code == 0, done.err
     assert 'waiting for config/jobstart_hccl.json: its status is "initializing"; no' not in done.err

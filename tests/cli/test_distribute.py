@@ -238,7 +238,7 @@ def test_ctrl_c_leaves_nothing_behind(cluster: Cluster) -> None:
         lambda: cluster.has_table("node1") and asked.exists() and asked.read_text() == "stuck\n"
     )
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=60)
 
     assert process.returncode == 130
     assert "Traceback" not in errors

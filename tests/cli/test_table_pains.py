@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 #: Each test starts processes, or takes a second or more.
 pytestmark = pytest.mark.slow
 
-#: Seconds from the first line of the waiting command until the platform completes its table.
-COMPLETED_AFTER = 0.3
 MINE = "240.0.0.2"
 
 
@@ -52,13 +49,12 @@ def asked_early(folder: Path, table_format: str, *command: str) -> subprocess.Co
     (folder / "..data").symlink_to("..1")
     (folder / "hccl.json").symlink_to("..data/hccl.json")
     with subprocess.Popen(
-        [sys.executable, "-m", "hccl_tools", *command, "--wait", "60", "hccl.json"],
+        [sys.executable, "-m", "hccl_tools", *command, "--wait", "600", "hccl.json"],
         cwd=folder, env={**os.environ, "MA_CURRENT_HOST_IP": MINE},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as child:  # fmt: skip
         assert child.stderr is not None
         said = child.stderr.readline()
-        time.sleep(COMPLETED_AFTER)
         assert child.poll() is None, "it did not wait"
         (folder / "fresh").symlink_to("..2")
         (folder / "fresh").replace(folder / "..data")

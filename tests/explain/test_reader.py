@@ -112,7 +112,7 @@ def test_a_log_full_of_errors_takes_linear_time(tmp_path: Path) -> None:
     begin = time.process_time()
     result = scan(tmp_path / "rank_0.log", line * 4000)
 
-    assert time.process_time() - begin < 20
+    assert time.process_time() - begin < 60
     assert len(result.events) == 20
 
 

@@ -106,7 +106,7 @@ def test_bad_yaml_is_refused_soon(text: str, message: str) -> None:
     else:
         assert read_yaml(text.encode(), "x.yaml").value["items"] == []
 
-    assert time.process_time() - began < 30
+    assert time.process_time() - began < 60
 
 
 @pytest.mark.usefixtures("_parser")

@@ -45,10 +45,10 @@ def test_variables() -> None:
 
 @pytest.mark.parametrize("text", ["a.", "key=", 'key="', "a://", " --key ", "eyJ", "-----BEGIN PRIVATE KEY"])
 def test_masking_takes_linear_time(text: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     masking.text(text * (1_000_000 // len(text)))
 
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 60  # the square of a million steps takes hours
 
 
 def test_plans_hold_no_secret_and_ranks_get_them_all() -> None:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 SHARE = 0.25
 N = "--nproc-per-node"
-#: Works for 0.6 s, of which a quarter cannot be divided; start and end take time as well.
+#: Works for 0.6 s, of which a quarter cannot be divided, and says how fast it would be on an idle machine:
+#: what is measured depends on what else the machine does.
 WORK = f"""\
 import json, os, sys, time
 ranks = int(os.environ["RANK_SIZE"])
@@ -37,6 +38,7 @@ print("step 1 of 2", flush=True)
 time.sleep(0.6 * ({SHARE} + (1 - {SHARE}) / ranks))
 print("step 2 of 2", flush=True)
 print(f"speed: {{100 * ranks}} images/s", flush=True)
+print(f"rate: {{100 / ({SHARE} + (1 - {SHARE}) / ranks)}} images/s", flush=True)
 print(json.dumps({{"accuracy": 0.97 - ranks / 100}}), flush=True)
 print("accuracy: 0.9", flush=True)
 """
@@ -80,15 +82,14 @@ def start(*args: str) -> subprocess.Popen[str]:
 @pytest.mark.slow
 def test_a_known_serial_share(command_line: CommandLine, work: str) -> None:
     done = command_line(
-        "scaling", "run", N, "1,2,4,8", "--repeat", "3", *BETWEEN, "--metric-key", "accuracy",
-        "-f", "json", "--", *LAUNCH, work,
+        "scaling", "run", N, "1,2,4,8", "--repeat", "3", "--throughput", "rate:",
+        "--metric-key", "accuracy", "-f", "json", "--", *LAUNCH, work,
     )  # fmt: skip
 
     assert done.code == 0, done.err
     (series,) = json.loads(done.out)["series"]
     share = series["serial_share"]
-    # On a busy machine eight processes on few cores begin one after the other, which is a serial share, too.
-    assert abs(share["value"] - SHARE) <= max(share["error"], 0.04)
+    assert share["value"] == pytest.approx(SHARE)
     assert [point["runs"] for point in series["points"]] == [3, 3, 3, 3]
     # The counts alternate, and every second repeat is in the reverse order.
     order = [(1, 1), (2, 1), (4, 1), (8, 1), (8, 2), (4, 2), (2, 2), (1, 2), (1, 3), (2, 3), (4, 3), (8, 3)]
@@ -99,9 +100,18 @@ def test_a_known_serial_share(command_line: CommandLine, work: str) -> None:
     assert len({row["run"] for row in rows}) == 12
     lines = done.err.splitlines()
     assert re.fullmatch(
-        r"1/12  1 device, repeat 1 of 3: 0\.6\d s, metric 0\.96; log/scaling/devices-1/.*", lines[0]
+        r"1/12  1 device, repeat 1 of 3: .*, metric 0\.96; log/scaling/devices-1/.*", lines[0]
     )
     assert lines[-1] == "wrote scaling.json"
+
+
+@pytest.mark.slow
+def test_the_time_between_two_lines(command_line: CommandLine, work: str) -> None:
+    done = command_line("scaling", "run", N, "1,2", *BETWEEN, "-f", "json", "--", *LAUNCH, work)
+
+    assert done.code == 0, done.err
+    assert re.match(r"1/2  1 device, repeat 1 of 1: [\d.]+ m?s; log/scaling/devices-1/", done.err)
+    assert all(0 <= row["time"] < row["whole_time"] for row in series_of()["runs"])
 
 
 @pytest.mark.slow
@@ -124,6 +134,11 @@ def test_throughput_and_a_metric_by_pattern(command_line: CommandLine, work: str
 @pytest.mark.parametrize("how", ["killed", "interrupted", "terminated"])
 def test_a_series_that_ends_early_goes_on(command_line: CommandLine, work: str, mark: str, how: str) -> None:
     args = (N, "1,2,4", "--repeat", "2", *BETWEEN)
+    going_on = command_line.folder / "going_on"
+    wait = (
+        f"while os.environ['RANK_SIZE'] == '4' and not os.path.exists({str(going_on)!r}): time.sleep(0.01)\n"
+    )
+    command_line.write(work, WORK.replace("print", f"{wait}print", 1))
     process = start(*args, "--", *LAUNCH, work)
     wait_for_rows(2)
     if how == "killed":
@@ -138,7 +153,8 @@ def test_a_series_that_ends_early_goes_on(command_line: CommandLine, work: str, 
     assert process.returncode == {"killed": -9, "interrupted": 130, "terminated": 143}[how]
     assert how == "killed" or "stopped; scaling.json has the finished runs: --resume continues" in err
     kept = series_of()["runs"]
-    assert 2 <= len(kept) < 6
+    assert len(kept) == 2
+    going_on.touch()
     refused = command_line("scaling", "run", *args, "--", *LAUNCH, work)
     assert (refused.code, refused.sentence) == (2, "scaling.json exists")
 

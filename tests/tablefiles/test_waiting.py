@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -147,20 +146,18 @@ def test_a_config_map_is_completed_while_it_is_waited_for(tmp_path: Path) -> Non
     config.publish(json.dumps(group_list(0, 2)))
     reported: list[str] = []
 
-    def operator() -> None:
-        for instances in (1, 2):
-            time.sleep(0.1)
-            config.publish(
-                json.dumps(group_list(instances, 2, "initializing" if instances < 2 else "completed"))
-            )
+    def operator(line: str) -> None:
+        """Go one step further with each state that the waiting command reports."""
+        reported.append(line)
+        status = "initializing" if len(reported) < 2 else "completed"
+        config.publish(json.dumps(group_list(len(reported), 2, status)))
 
-    thread = in_background(operator)
     path = config.folder / "hccl.json"
-    waiting.wait(str(path), seconds=60, report=reported.append)
-    thread.join()
+    waiting.wait(str(path), seconds=600, report=operator)
 
     assert checker.validate(path).verdict == "accepted"
     assert reported[0].endswith("0 of 2 instances are listed, 2 missing")
+    assert len(reported) == 2
 
 
 def test_a_config_map_that_changes_all_the_time_is_always_read(tmp_path: Path) -> None:
