@@ -199,7 +199,7 @@ def test_the_scripts_of_several_hosts_are_not_printed_as_one(cluster: Cluster) -
     ],
 )
 def test_a_host_that_does_not_answer(cluster: Cluster, other: str, words: str) -> None:
-    found = cluster.findings("--hosts", f"node[1-3],{other}", "--gather-timeout", "20")
+    found = cluster.findings("--hosts", f"node1,{other}", "--gather-timeout", "20")
 
     assert [(one["check"], one["hosts"], one["consequence"]) for one in found] == [
         ("HCD501", [other], "stops")

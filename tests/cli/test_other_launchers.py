@@ -12,6 +12,7 @@ import pytest
 from hccl_tools.cli import launch_request, other_launchers
 from hccl_tools.cli.launch import command
 from hccl_tools.errors import UsageError
+from tests.support.bulk import for_each
 
 if TYPE_CHECKING:
     from hccl_tools.launch.model.request import LaunchRequest
@@ -37,9 +38,7 @@ def typed(*args: str) -> LaunchRequest:
         return launch_request.read(context.params, own_python=True)
 
 
-@pytest.mark.parametrize(
-    "name", sorted({*MSRUN.split(), *TORCHRUN.split(), *PADDLE.split(), *FLEETRUN.split()})
-)
+@for_each(sorted({*MSRUN.split(), *TORCHRUN.split(), *PADDLE.split(), *FLEETRUN.split()}), name=str)
 def test_every_option_of_other_launchers_is_known(name: str) -> None:
     own = {text for parameter in command.params for text in parameter.opts}
     plain = f"--{name.replace('_', '-')}"

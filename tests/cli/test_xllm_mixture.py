@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import time
 from copy import deepcopy
@@ -161,7 +162,8 @@ def test_entries_that_repeat_a_server_are_no_damage() -> None:
 
 
 def test_a_server_may_be_spread_over_groups() -> None:
-    halves = [{**SERVERS[1], "device": SERVERS[1]["device"][half]} for half in (slice(0, 4), slice(4, 8))]
+    server = copy.deepcopy(SERVERS[1])
+    halves = [{**server, "device": server["device"][half]} for half in (slice(0, 4), slice(4, 8))]
     value = {**HEAD, "server_list": SERVERS[:1], "group_list": [{"server_list": [one]} for one in halves]}
 
     assert [one.rule.id for one in validate(value).errors] == []

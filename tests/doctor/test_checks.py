@@ -17,6 +17,7 @@ from hccl_tools.errors import UsageError
 from hccl_tools.inspection.observation import Observation, ObservationRequest, PortUse, from_json
 from hccl_tools.inspection.observing import observe
 from tests.support import reference_pages
+from tests.support.bulk import for_each
 from tests.support.hosts import StandInHost, conf_text, described, make_host
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def test_the_page_lists_every_check() -> None:
     assert stored == reference_pages.checks(), "run: python -m tests.support.reference_pages"
 
 
-@pytest.mark.parametrize("check", CHECKS.values(), ids=lambda check: check.id)
+@for_each(CHECKS.values(), name=lambda check: check.id)
 def test_the_page_of_a_check(check: Check) -> None:
     text = page(check)
 

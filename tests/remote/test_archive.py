@@ -17,6 +17,7 @@ from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
 from hccl_tools.gathering.stdout_framing import EngineOutput
 from hccl_tools.remote import archive, target
 from hccl_tools.version import IMPORT_ROOT
+from tests.support.bulk import for_each
 from tests.support.pythons import python
 
 OLDEST = (3, 8)
@@ -38,7 +39,7 @@ def test_the_same_sources_give_the_same_archive_with_its_hash() -> None:
     assert zipfile.ZipFile(io.BytesIO(first.data)).namelist() == [*NAMES, "__main__.py"]
 
 
-@pytest.mark.parametrize("name", [*NAMES, "hccl_tools/remote/target.py"])
+@for_each([*NAMES, "hccl_tools/remote/target.py"], name=str)
 def test_each_file_is_python_3_8(name: str) -> None:
     ast.parse(Path(IMPORT_ROOT, name).read_text(), feature_version=OLDEST)
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.commands import run_here
 from tests.support.tables import table as made
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Mapping
 
 
@@ -39,11 +39,8 @@ def write_table(*servers: tuple[str, list[int], list[int]]) -> str:
 
 
 def launch(*options: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "hccl_tools.launch", "--start", "table", "--cpu", *options, "--dry-run=json",
-         "train.py"],
-        capture_output=True, text=True, timeout=60, check=False, env={**os.environ, **(env or {})},
-    )  # fmt: skip
+    typed = ("--start", "table", "--cpu", *options, "--dry-run=json", "train.py")
+    return run_here("launch", *typed, environ={**os.environ, **(env or {})})
 
 
 def seats(*options: str, env: Mapping[str, str] | None = None) -> dict[str, list[int]]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.support.hosts import IPS_910A, StandInHost, make_host
-
-if TYPE_CHECKING:
-    import subprocess
 
 
 @pytest.fixture
@@ -27,14 +25,11 @@ def host(tmp_path: Path) -> StandInHost:
 
 
 def launch(host: StandInHost, *args: str, **more: str) -> subprocess.CompletedProcess[str]:
-    return host.run(
-        "launch",
-        "--python",
-        sys.executable,
-        *args,
-        TMPDIR=str(host.work),
-        **{"PATH": f"{host.bin}:/usr/bin:/bin", **more},
-    )
+    environ = host.environ(TMPDIR=str(host.work), **{"PATH": f"{host.bin}:/usr/bin:/bin", **more})
+    return subprocess.run(
+        [sys.executable, "-m", "hccl_tools", "launch", "--python", sys.executable, *args],
+        capture_output=True, text=True, check=False, cwd=host.work, env=environ, timeout=120,
+    )  # fmt: skip
 
 
 def said(host: StandInHost, rank: int) -> dict[str, Any]:

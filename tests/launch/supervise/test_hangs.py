@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from tests.support.jobs import Jobs
     from tests.support.mpiruns import Mpirun
 
+#: Each test waits until a job hangs, for two seconds or more.
+pytestmark = pytest.mark.slow
+
 RANK = Path(__file__).parents[2] / "support" / "hanging_rank.py"
 
 
