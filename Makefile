@@ -37,7 +37,7 @@ demo: $(VENV)/.demo-installed  ## make a table, check it, train on four ranks fr
 test: lint typecheck $(TORCHRUN) $(BROWSER)  ## run every check and every test
 	@$(BIN)/python -m pytest --numprocesses=$(WORKERS) --dist=worksteal $(PYTEST_ARGS)
 
-check: $(VENV)/.test-installed  ## run lint, typecheck and the quick tests (at most 90 s on two cores)
+check: $(VENV)/.test-installed  ## run lint, typecheck and the quick tests (about 75 s on two cores)
 	@$(MAKE) --jobs=2 --output-sync style typecheck
 	@$(BIN)/python -m pytest --quiet --numprocesses=auto --maxprocesses=4 --dist=worksteal \
 	  --hypothesis-profile=check -m '$(QUICK)' --ignore=tests/beds --ignore-glob='*_on_*_hosts.py' $(PYTEST_ARGS)

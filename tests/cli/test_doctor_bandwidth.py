@@ -21,6 +21,9 @@ from tests.support.mpiruns import MPIRUNS, every_mpirun
 if TYPE_CHECKING:
     from tests.support.mpiruns import Mpirun
 
+#: Each test starts processes by the dozen.
+pytestmark = pytest.mark.slow
+
 #: Prints what the program prints; rank 0 is silent on all others. ``answer`` says how fast it is.
 PROGRAM = """\
 #!/bin/sh

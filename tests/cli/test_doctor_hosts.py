@@ -102,6 +102,7 @@ def test_sound_hosts(cluster: Cluster) -> None:
     assert done.stdout.splitlines()[-1].startswith("3 hosts: nothing would stop the job")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("device", "fields", "check", "words"),
     [
@@ -122,6 +123,7 @@ def test_a_fault_of_one_host(
     assert words in found[0]["message"]
 
 
+@pytest.mark.slow
 def test_tls_that_differs_between_hosts(cluster: Cluster) -> None:
     for device in range(2):
         cluster.differ("node3", device, tls=1)
@@ -132,6 +134,7 @@ def test_tls_that_differs_between_hosts(cluster: Cluster) -> None:
     assert found[0]["message"] == "the TLS switch of the devices differs: on, but off on node[1-2]"
 
 
+@pytest.mark.slow
 def test_equal_findings_of_hosts_are_one(cluster: Cluster) -> None:
     for name in ("node1", "node3"):
         cluster.differ(name, 0, npu_health="Alarm")
@@ -144,6 +147,7 @@ def test_equal_findings_of_hosts_are_one(cluster: Cluster) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_junit_has_every_check_of_every_host(cluster: Cluster) -> None:
     cluster.differ("node2", 1, tls=1)
 

@@ -60,6 +60,7 @@ def as_json() -> dict[int, dict[str, Any]]:
     return {one["rank"]: one for one in json.loads(stacks("-f", "json").stdout)["ranks"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "doing", "function"),
     [

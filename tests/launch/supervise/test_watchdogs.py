@@ -139,6 +139,7 @@ WRITER = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "engine",
     [
