@@ -5,6 +5,7 @@ The text of this module is sent to the target and executed there: it needs nothi
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import select
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 #: Seconds from SIGTERM to SIGKILL of the archive's process.
 _GRACE_SECONDS = 2.0
+_PR_SET_CHILD_SUBREAPER = 36
 #: The archive sees neither packages of the target nor its user's settings for Python.
 _PYTHON_OPTIONS = ("-I", "-S", "-B")
 
@@ -70,13 +72,22 @@ def _wake_on_signals() -> int:
 
 def _run(archive: bytes, path: Path, argv: list[str], woken: int, until: float) -> int:
     path.write_bytes(archive)
+    _adopt_orphans()
     command = [sys.executable, *_PYTHON_OPTIONS, str(path), *argv]
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, cwd="/", start_new_session=True)
     try:
         _wait(child, woken, until)
     finally:
         _end(child)
+        for left in _children(os.getpid()):
+            _kill_tree(left)
     return child.wait()
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of what the archive leaves behind, such as a tool that it started while it ended."""
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _wait(child: subprocess.Popen[bytes], woken: int, until: float) -> None:
@@ -98,4 +109,27 @@ def _end(child: subprocess.Popen[bytes]) -> None:
         try:
             child.wait(_GRACE_SECONDS)
         except subprocess.TimeoutExpired:
-            os.killpg(child.pid, signal.SIGKILL)
+            _kill_tree(child.pid)
+
+
+def _kill_tree(pid: int) -> None:
+    """Kill a process and all below it, in any session. It is stopped first, so that it starts no more."""
+    try:
+        os.kill(pid, signal.SIGSTOP)
+    except ProcessLookupError:
+        return
+    for child in _children(pid):
+        _kill_tree(child)
+    os.kill(pid, signal.SIGKILL)
+
+
+def _children(parent: int) -> list[int]:
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
+        except OSError:  # It has ended.
+            continue
+        if int(fields[1]) == parent:
+            found.append(int(folder.name))
+    return found
