@@ -138,7 +138,7 @@ def main(venv: Path, *words: str) -> None:
     """Measure the faults with one of these words in their names, or all."""
     folder = Path(mkdtemp(prefix="hccl-tools-bench-"))
     try:
-        with make_three_hosts(folder) as hosts:
+        with make_three_hosts(folder / "bed") as hosts:
             with fresh(hosts) as bed:
                 complete(bed)
                 said = Checker(venv, bed, Fault(nothing)).said()

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from tests.support import two_by_two
+from tests.support.jobs import eventually
 from tests.support.processes import has_ended, name_of
 
 if TYPE_CHECKING:
@@ -123,10 +124,7 @@ class Slurm(Place):
 
     def make_ready(self) -> None:
         """Wait until the allocation before has gone."""
-        for _ in range(600):
-            if self._bed.states() == ["idle", "idle"]:
-                return
-            subprocess.run(["sleep", "0.1"], check=False)
+        assert eventually(lambda: self._bed.is_idle)
 
     def cancel(self) -> None:
         """Have Slurm end all jobs."""

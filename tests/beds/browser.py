@@ -42,18 +42,22 @@ class Browser:
         return list(answer["results"])
 
 
+def missing() -> str:
+    """Return what is not installed, "" for nothing."""
+    absent = [program for program in ("chromium", "node") if shutil.which(program) is None]
+    if absent:
+        return f"not installed: {', '.join(absent)}"
+    absent = [module for module in ("puppeteer-core", "axe-core") if not (MODULES / module).is_dir()]
+    return f"not installed: {', '.join(absent)} (`make .venv/browser/.installed`)" if absent else ""
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Return the browser; the test is left out without Chromium, Node.js or the two modules."""
-    chromium, node = shutil.which("chromium"), shutil.which("node")
-    if chromium is None or node is None:
-        pytest.skip("bed browser: not installed: chromium or node")
-    if not (MODULES / "puppeteer-core").is_dir() or not (MODULES / "axe-core").is_dir():
-        pytest.skip(
-            "bed browser: not installed: puppeteer-core or axe-core (`make .venv/browser/.installed`)"
-        )
+    if why := missing():
+        pytest.skip(f"bed browser: {why}")
     with subprocess.Popen(
-        [node, str(_DRIVER), chromium],
+        ["node", str(_DRIVER), str(shutil.which("chromium"))],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "NODE_PATH": str(MODULES)},

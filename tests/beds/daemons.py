@@ -20,13 +20,18 @@ if TYPE_CHECKING:
 PATIENCE_S = 60.0
 
 
+def missing(programs: Iterable[str]) -> str:
+    """Return what a bed with these programs lacks here, "" for nothing."""
+    if os.geteuid() != 0:
+        return "needs root"
+    absent = [program for program in programs if shutil.which(program, path=search_path()) is None]
+    return f"not installed: {', '.join(absent)}" if absent else ""
+
+
 def need(bed: str, programs: Iterable[str]) -> None:
     """Leave the test out, with the name of its bed, unless this is root and has the programs."""
-    if os.geteuid() != 0:
-        pytest.skip(f"bed {bed}: needs root")
-    absent = [program for program in programs if shutil.which(program, path=search_path()) is None]
-    if absent:
-        pytest.skip(f"bed {bed}: not installed: {', '.join(absent)}")
+    if why := missing(programs):
+        pytest.skip(f"bed {bed}: {why}")
 
 
 def search_path() -> str:

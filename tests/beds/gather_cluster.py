@@ -68,7 +68,7 @@ class Cluster:
 
     def temporary_files(self) -> set[str]:
         """Return the names of the files in the TMPDIR of the second host."""
-        return {path.name for path in Path("/tmp", self.second.namespace).iterdir()}
+        return {path.name for path in self.second.tmp.iterdir()}
 
     def gen(self, *args: str, mpirun: Path = VENV / "mpirun") -> subprocess.CompletedProcess[str]:
         """Run ``gen --hosts`` on the first host; ``mpirun`` is the one on its PATH."""

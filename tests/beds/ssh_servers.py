@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from functools import partial
 from pathlib import Path
@@ -59,13 +58,9 @@ def _start_sshd(stack: ExitStack, host: Host, key: str) -> str:
     public = _make_key(folder / "host_key")
     config = folder / "sshd_config"
     variables = f"PATH={folder}/ascend/bin:/usr/bin:/bin HCCL_TOOLS_ROOT={folder}/ascend/root"
-    # A short path, for Open MPI's sockets. Locks of tables lie there, which other beds have as well.
-    own_tmp = Path("/tmp", host.namespace)
-    own_tmp.mkdir()
-    stack.callback(shutil.rmtree, own_tmp, ignore_errors=True)
     variables += (
         f" XDG_CONFIG_HOME={folder}/config"
-        f" PYTHONPATH={folder}/python TMPDIR={own_tmp} RES_OPTIONS={os.environ.get('RES_OPTIONS', '')}"
+        f" PYTHONPATH={folder}/python RES_OPTIONS={os.environ.get('RES_OPTIONS', '')}"
     )
     # Otherwise bash reads root's .bashrc for a command of sshd, which may put another python3 on PATH.
     variables += " SHLVL=1"

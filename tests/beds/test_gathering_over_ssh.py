@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.beds.gather_cluster import HOSTS, VENV, Cluster, described, expected_rows, rows_of
-from tests.support.jobs import eventually
+from tests.support.jobs import LONG, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -55,7 +55,7 @@ def start(cluster: Cluster, *args: str, reach: Sequence[str] | None = None) -> s
 
 def gen(cluster: Cluster, *args: str, reach: Sequence[str] | None = None) -> subprocess.CompletedProcess[str]:
     process = start(cluster, *args, reach=reach)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=LONG)
     assert "Traceback" not in err
     return subprocess.CompletedProcess(args, process.returncode, out, err)
 
@@ -212,7 +212,7 @@ def test_a_host_whose_tool_hangs_is_named_and_nothing_is_left_there(cluster: Clu
 
     assert done.returncode == 1
     assert "10.77.0.2: its process started but did not answer within 5 s" in done.stderr
-    assert eventually(lambda: not left_behind(cluster), 20), left_behind(cluster)
+    assert eventually(lambda: not left_behind(cluster)), left_behind(cluster)
 
 
 def interrupt(process: subprocess.Popen[str], cluster: Cluster) -> None:
@@ -257,16 +257,16 @@ def test_an_interrupted_query_leaves_nothing_on_the_host(
     process = start(cluster, "--hosts", hosts, "--tool-timeout", "60", reach=reach)
     assert eventually(lambda: any("hccn_tool" in text for text in left_behind(cluster)))
     folders = [name for name in left_behind(cluster) if name.startswith("hccl-tools-")]
-    modes = [Path("/tmp", cluster.second.namespace, name).stat().st_mode & 0o777 for name in folders]
+    modes = [(cluster.second.tmp / name).stat().st_mode & 0o777 for name in folders]
 
     end(process, cluster)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=LONG)
 
     assert modes == [0o700]
     assert process.returncode == code, err
     assert said.format(way) in err
     assert "Traceback" not in err
-    assert eventually(lambda: not left_behind(cluster), 20), left_behind(cluster)
+    assert eventually(lambda: not left_behind(cluster)), left_behind(cluster)
     assert not list(cluster.work.iterdir())
 
 
@@ -277,8 +277,8 @@ def test_a_host_that_is_cut_off_ends_its_process_by_itself(cluster: Cluster) -> 
 
     cluster.second.cut_off()
     try:
-        _, err = process.communicate(timeout=60)
-        is_clean = eventually(lambda: not left_behind(cluster), 30)
+        _, err = process.communicate(timeout=LONG)
+        is_clean = eventually(lambda: not left_behind(cluster))
     finally:
         cluster.second.reconnect()
 

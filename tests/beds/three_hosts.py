@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.beds import ssh_servers
+from tests.beds import network_host, ssh_servers
 from tests.beds.daemons import need, program
 from tests.beds.network_host import configure, make_host
 
@@ -35,6 +35,7 @@ setting = array.array("I", [ETHTOOL_STXCSUM, 0])
 request = struct.pack("16sP16x", sys.argv[1].encode(), setting.buffer_info()[0])
 fcntl.ioctl(socket.socket(socket.AF_INET, socket.SOCK_DGRAM), SIOCETHTOOL, request)
 """
+PROGRAMS = (*network_host.PROGRAMS, "nice", *ssh_servers.PROGRAMS)
 ADDRESSES = tuple(f"10.78.0.{number}" for number in _NUMBERS)
 
 
@@ -52,11 +53,21 @@ class ThreeHosts:
 
     def impair(self, *faults: dict[str, Any]) -> None:
         """Replace the faults of the network by these (see ``switch.Fault``); they are in force on return."""
+        self._ask(faults)
+
+    def lost(self, protocol: int) -> int:
+        """Return how many packets of a protocol (``socket.IPPROTO_TCP``) the network has lost so far."""
+        return self._ask(None).get(str(protocol), 0)
+
+    def _ask(self, faults: tuple[dict[str, Any], ...] | None) -> dict[str, int]:
         assert self.switch.stdin is not None
         assert self.switch.stdout is not None
         self.switch.stdin.write(json.dumps(faults) + "\n")
         self.switch.stdin.flush()
-        assert self.switch.stdout.readline() == "ok\n", "the switch has ended"
+        answer = self.switch.stdout.readline()
+        assert answer, "the switch has ended"
+        lost: dict[str, int] = json.loads(answer)
+        return lost
 
     @contextmanager
     def impaired(self, *faults: dict[str, Any]) -> Iterator[None]:
@@ -125,14 +136,14 @@ def _start_switch(stack: ExitStack, hosts: tuple[Host, ...], tag: str) -> subpro
     stack.enter_context(process)
     stack.callback(process.kill)
     assert process.stdout is not None
-    assert process.stdout.readline() == "ok\n", "the switch has not started"
+    assert process.stdout.readline() == "ready\n", "the switch has not started"
     return process
 
 
 @contextmanager
 def make_three_hosts(folder: Path) -> Iterator[ThreeHosts]:
     """Three hosts with their files in a folder, until the context is left."""
-    need("three_hosts", ["ip", "unshare", "hostname", "nice", *ssh_servers.PROGRAMS])
+    need("three_hosts", PROGRAMS)
     tag = f"hccl{os.getpid()}"
     with ExitStack() as stack:
         first, second, third = (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.beds import ssh_servers
+from tests.beds import network_host, ssh_servers
 from tests.beds.daemons import need
 from tests.beds.network_host import configure, make_host
 
@@ -32,7 +32,7 @@ class TwoHosts:
 @contextmanager
 def make_two_hosts(folder: Path) -> Iterator[TwoHosts]:
     """Two hosts with their files in a folder, until the context is left."""
-    need("two_hosts", ["ip", "unshare", "hostname", *ssh_servers.PROGRAMS])
+    need("two_hosts", [*network_host.PROGRAMS, *ssh_servers.PROGRAMS])
     tag = f"{os.getpid()}"
     with ExitStack() as stack:
         addresses = ("10.77.0.1", "10.77.0.2")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support import two_by_two
+from tests.support.jobs import LONG
 from tests.support.mpiruns import MPIRUNS
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def first_line(bed: TwoHosts) -> str:
 def test_a_port_that_is_taken_on_the_other_host(bed: TwoHosts) -> None:
     said = "host nic listen start failed, port[60000], return[11]"
     job = started(bed, f'echo "{said}"; exit 1')
-    job.communicate(timeout=60)
+    job.communicate(timeout=LONG)
     line = first_line(bed)
 
     assert line.startswith("Rank 3 (device 5 of ")
@@ -58,8 +59,8 @@ def test_a_port_that_is_taken_on_the_other_host(bed: TwoHosts) -> None:
 
 
 def test_a_rank_that_is_killed_on_the_other_host(bed: TwoHosts) -> None:
-    job = started(bed, "sleep 1; kill -9 $$")
-    job.communicate(timeout=60)
+    job = started(bed, "kill -9 $$")
+    job.communicate(timeout=LONG)
     line = first_line(bed)
     assert line.startswith("Rank 3 (device 5 of ")
     assert "killed by SIGKILL" in line
