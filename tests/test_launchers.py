@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.beds.two_nodes import run_batch_job
-from tests.support.jobs import MARK, eventually, living
+from tests.beds.slurm_cluster import run_batch_job
+from tests.support.jobs import MARK, eventually, living, none_left
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.beds.slurm_cluster import SlurmCluster
     from tests.beds.two_hosts import TwoHosts
-    from tests.beds.two_nodes import TwoNodes
 
 #: Each test starts processes.
 pytestmark = pytest.mark.slow
@@ -113,7 +113,7 @@ def test_failure_ends_the_job_with_its_code(script: Path, mark: str) -> None:
     assert done.returncode == 7, done.stderr
     assert "rank 2" in done.stderr
     assert "no data here" in done.stderr
-    assert eventually(lambda: not living(mark))
+    assert none_left(mark)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_signal_ends_the_job(
         job.send_signal(number)
 
         assert job.wait(60) == code
-    assert eventually(lambda: not living(mark))
+    assert none_left(mark)
 
 
 @pytest.mark.parametrize(
@@ -257,14 +257,14 @@ def test_mindspore_ranks_meet(script: Path, reduce: list[str], mark: str) -> Non
     assert [reduced(rank) for rank in range(4)] == [
         [["sum", str(rank), str(device), "10.0"]] for rank, device in enumerate(devices)
     ], "\n".join(logs)
-    assert eventually(lambda: not living(mark)), living(mark)
+    assert none_left(mark), living(mark)
 
 
 NODES = 'SERVERS=(\n  "10.0.0.2 3,0 5,4"\n  "10.0.0.1 2,1 0,1"\n)'
 
 
 @pytest.fixture
-def batch(two_nodes: TwoNodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def batch(slurm_cluster: SlurmCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The Slurm script with two nodes of two ranks each."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RANK_TABLE_FILE", "")
@@ -278,15 +278,15 @@ def batch(two_nodes: TwoNodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     return path
 
 
-def submit(two_nodes: TwoNodes, batch: Path, program: str, *options: str) -> int:
+def submit(slurm_cluster: SlurmCluster, batch: Path, program: str, *options: str) -> int:
     """Submit the script and wait for its end; return the job's exit code."""
     argv = ["--output=out", *options, str(batch), "sh", "-c", program]
-    return run_batch_job(two_nodes, argv, env={"LOG_DIR": "log"})
+    return run_batch_job(slurm_cluster, argv, env={"LOG_DIR": "log"})
 
 
 @pytest.mark.bed
-def test_slurm_runs_every_rank_in_its_place(two_nodes: TwoNodes, batch: Path) -> None:
-    code = submit(two_nodes, batch, f'{WHO}; echo "$SLURMD_NODENAME"')
+def test_slurm_runs_every_rank_in_its_place(slurm_cluster: SlurmCluster, batch: Path) -> None:
+    code = submit(slurm_cluster, batch, f'{WHO}; echo "$SLURMD_NODENAME"')
 
     assert code == 0, Path("out").read_text()
     places = {3: (5, 0, "n1"), 0: (4, 0, "n1"), 2: (0, 1, "n2"), 1: (1, 1, "n2")}
@@ -298,21 +298,21 @@ def test_slurm_runs_every_rank_in_its_place(two_nodes: TwoNodes, batch: Path) ->
 @pytest.mark.slow
 @pytest.mark.mindspore
 def test_mindspore_ranks_meet_over_two_nodes(
-    two_nodes: TwoNodes, batch: Path, reduce: list[str], mark: str
+    slurm_cluster: SlurmCluster, batch: Path, reduce: list[str], mark: str
 ) -> None:
-    code = run_batch_job(two_nodes, ["--output=out", str(batch), *reduce], env={"LOG_DIR": "log"})
+    code = run_batch_job(slurm_cluster, ["--output=out", str(batch), *reduce], env={"LOG_DIR": "log"})
 
     assert code == 0, Path("out").read_text()
     devices = (4, 1, 0, 5)
     assert [reduced(rank) for rank in range(4)] == [
         [["sum", str(rank), str(device), "10.0"]] for rank, device in enumerate(devices)
     ]
-    assert eventually(lambda: not living(mark))
+    assert none_left(mark)
 
 
 @pytest.mark.bed
 def test_emitted_script_runs_as_a_batch_job(
-    two_nodes: TwoNodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    slurm_cluster: SlurmCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     placed = {"10.0.0.2": ((5, 3), (4, 0)), "10.0.0.1": ((0, 2), (1, 1))}
@@ -337,7 +337,7 @@ def test_emitted_script_runs_as_a_batch_job(
     assert emitted.returncode == 0, emitted.stderr
     Path("job.sbatch").write_text(emitted.stdout)
 
-    code = run_batch_job(two_nodes, ["--output=out", "job.sbatch"], env={"LOG_DIR": "log"})
+    code = run_batch_job(slurm_cluster, ["--output=out", "job.sbatch"], env={"LOG_DIR": "log"})
 
     assert code == 0, Path("out").read_text()
     path = Path("table.json").resolve()
@@ -346,31 +346,31 @@ def test_emitted_script_runs_as_a_batch_job(
 
 
 @pytest.mark.bed
-def test_slurm_passes_the_first_failure_on(two_nodes: TwoNodes, batch: Path, mark: str) -> None:
-    code = submit(two_nodes, batch, FAILS)
+def test_slurm_passes_the_first_failure_on(slurm_cluster: SlurmCluster, batch: Path, mark: str) -> None:
+    code = submit(slurm_cluster, batch, FAILS)
 
     said = Path("out").read_text()
     assert code == 7, said
     assert "rank 2 (10.0.0.1) failed first, exit code 7" in said
     assert "no data here" in said
-    assert eventually(lambda: not living(mark))
+    assert none_left(mark)
 
 
 @pytest.mark.bed
-def test_slurm_job_that_is_cancelled_ends(two_nodes: TwoNodes, batch: Path, mark: str) -> None:
-    done = two_nodes.run(
+def test_slurm_job_that_is_cancelled_ends(slurm_cluster: SlurmCluster, batch: Path, mark: str) -> None:
+    done = slurm_cluster.run(
         ["sbatch", "--parsable", "--output=out", str(batch), "sh", "-c", STUBBORN], env={"LOG_DIR": "log"}
     )
     assert eventually(lambda: all(Path(f"log/rank_{rank}.log").exists() for rank in range(4)))
-    two_nodes.run(["scancel", "--batch", "--signal=TERM", done.stdout.strip()])
+    slurm_cluster.run(["scancel", "--batch", "--signal=TERM", done.stdout.strip()])
 
     assert eventually(lambda: "exit code 143" in Path("out").read_text())
-    assert eventually(lambda: not living(mark))
+    assert none_left(mark)
 
 
 @pytest.mark.bed
-def test_slurm_job_of_another_shape_is_refused(two_nodes: TwoNodes, batch: Path) -> None:
-    code = submit(two_nodes, batch, "true", "--nodes=1")
+def test_slurm_job_of_another_shape_is_refused(slurm_cluster: SlurmCluster, batch: Path) -> None:
+    code = submit(slurm_cluster, batch, "true", "--nodes=1")
 
     assert code == 125
     assert Path("out").read_text() == "slurm.sbatch: 1 nodes, but 2 SERVERS\n"
@@ -401,4 +401,4 @@ def test_mpirun_on_two_hosts(
     failed = host.run([str(script), "sh", "-c", FAILS], env=environment)
     assert failed.returncode == 7, failed.stderr
     assert f"rank 2 ({first}) failed first, exit code 7" in failed.stderr
-    assert eventually(lambda: not living(mark))
+    assert none_left(mark)

@@ -3,31 +3,71 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.beds import network_host
 from tests.beds.daemons import Daemon, end_processes, need, pids_with_environment, program, wait_until
 from tests.beds.network_host import configure, make_host
-from tests.beds.two_nodes import SLURM_CONFIG, start_munge, write_task_prolog
+from tests.support.jobs import eventually
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tests.beds.network_host import Host
 
+_CONFIG = """\
+ClusterName=bed
+SlurmctldHost=login({address})
+SlurmctldPort=6817
+SlurmdPort=6818
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.sock
+ProctrackType=proctrack/pgid
+TaskPlugin=task/none
+TaskProlog={folder}/task_prolog
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SlurmdParameters=config_overrides
+MpiDefault=none
+ReturnToService=2
+KillWait=5
+MailProg=/bin/true
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool-%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd-%n.log
+{nodes}\
+PartitionName=p Nodes={names} Default=YES State=UP
+"""
+PROGRAMS = (
+    *("munged", "slurmctld", "slurmd", "srun", "sbatch", "sinfo", "scancel", "scontrol"),
+    *network_host.PROGRAMS,
+)
 _ADDRESSES = {"login": "10.79.0.254", "n1": "10.79.0.1", "n2": "10.79.0.2", "n3": "10.79.0.3"}
 _NAMES = tuple(_ADDRESSES)[1:]
 _NODES = "".join(f"NodeName={name} NodeAddr={_ADDRESSES[name]} CPUs=8\n" for name in _NAMES)
 
+#: A batch job may import MindSpore on as few as two cores.
+_LONGEST_JOB_S = 300.0
+
 
 @dataclass(frozen=True)
 class SlurmCluster:
-    """The bed. Jobs are submitted on ``login``; the cable of a node can be pulled, and a node can die."""
+    """The bed. Jobs are submitted on ``login``; the cable of a node can be pulled, and a node can die.
+
+    What a site's TaskProlog would set on a node stands in ``folder``, in ``n1.env`` and so on.
+    """
 
     login: Host
     first: Host
@@ -44,9 +84,16 @@ class SlurmCluster:
     def env(self) -> dict[str, str]:
         return {**os.environ, "SLURM_CONF": str(self.config)}
 
-    def run(self, argv: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
-        """Run a program on the login node to its end."""
-        return self.login.run(argv, env=self.env, **options)
+    @property
+    def folder(self) -> Path:
+        """What the login node and all others share."""
+        return self.config.parent
+
+    def run(
+        self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, **options: Any
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a program on the login node to its end; ``env`` are further variables."""
+        return self.login.run(argv, env={**self.env, **(env or {})}, **options)
 
     def start(self, argv: Sequence[str], **options: Any) -> subprocess.Popen[str]:
         """Start a program on the login node."""
@@ -70,7 +117,45 @@ class SlurmCluster:
         wait_until(lambda: self.is_idle, "idle nodes", log=self.config.with_name("slurmctld.log"))
 
 
-def _wire(hosts: Sequence[Host]) -> None:
+def run_batch_job(bed: SlurmCluster, argv: Sequence[str], **options: Any) -> int:
+    """Run a batch job to its end; return its exit code. ``sbatch --wait`` would look every 2 to 10 s."""
+    submitted = bed.run(["sbatch", "--parsable", *argv], **options)
+    assert submitted.returncode == 0, submitted.stderr
+    job = submitted.stdout.strip()
+
+    def ended() -> re.Match[str] | None:
+        shown = bed.run(["scontrol", "--oneliner", "show", "job", job]).stdout
+        return re.search(r" JobState=(?:COMPLETED|FAILED|CANCELLED|NODE_FAIL) .* ExitCode=(\d+):", shown)
+
+    assert eventually(ended, _LONGEST_JOB_S), f"job {job} does not end"
+    found = ended()
+    assert found is not None
+    return int(found[1])
+
+
+def _write_task_prolog(folder: Path) -> None:
+    """Let each node add its own variables to every task (lines such as ``export HOST_IP=10.78.0.1``)."""
+    script = folder / "task_prolog"
+    variables = f"{folder}/$SLURMD_NODENAME.env"
+    script.write_text(f"#!/bin/sh\n[ ! -e {variables} ] || cat {variables}\n")
+    script.chmod(0o755)
+
+
+def _start_munge(stack: ExitStack, folder: Path, env: Mapping[str, str]) -> None:
+    """Start a munge of one's own, whose socket lies in ``folder``."""
+    key = folder / "munge.key"
+    key.write_bytes(os.urandom(128))
+    key.chmod(0o400)
+    files = {"socket": "sock", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
+    options = [f"--{option}={folder}/munge.{suffix}" for option, suffix in files.items()]
+    # The folder lies under a world-writable one, which munged takes only with --force.
+    argv = [program("munged"), "--foreground", "--force", f"--key-file={key}", *options]
+    daemon = Daemon(argv, log=folder / "munged.out", env=env)
+    stack.callback(daemon.stop)
+    wait_until((folder / "munge.sock").exists, "munge's socket", log=daemon.log)
+
+
+def _connect(hosts: Sequence[Host]) -> None:
     """Join the hosts by a switch, which stands in the first."""
     login = hosts[0].namespace
     configure("-n", login, "link", "add", "cable", "type", "bridge")
@@ -95,8 +180,7 @@ def _start_daemons(bed: SlurmCluster, folder: Path) -> None:
 @contextmanager
 def make_slurm_cluster(folder: Path) -> Iterator[SlurmCluster]:
     """A cluster with its files in a folder, until the context is left."""
-    programs = ["munged", "slurmctld", "slurmd", "srun", "sbatch", "sinfo", "scancel", "scontrol"]
-    need("slurm_cluster", [*programs, "ip", "nsenter", "unshare", "hostname"])
+    need("slurm_cluster", PROGRAMS)
     folder.chmod(0o755)
     tag = f"{os.getpid()}"
     with ExitStack() as stack:
@@ -105,21 +189,15 @@ def make_slurm_cluster(folder: Path) -> Iterator[SlurmCluster]:
             make_host(stack, f"hccl{tag}{name}", address, folder / name, name=name, **options)
             for name, address in _ADDRESSES.items()
         ]
-        _wire(hosts)
+        _connect(hosts)
         login, first, second, third = hosts
         bed = SlurmCluster(login, first, second, third, folder / "slurm.conf", stack)
-        text = SLURM_CONFIG.format(
-            host="login",
-            address=_ADDRESSES["login"],
-            ports=(6817, 6818),
-            folder=folder,
-            nodes=_NODES,
-            names=",".join(_NAMES),
-        )
-        write_task_prolog(folder)
+        facts = {"address": _ADDRESSES["login"], "nodes": _NODES, "names": ",".join(_NAMES)}
+        text = _CONFIG.format(folder=folder, **facts)
+        _write_task_prolog(folder)
         bed.config.write_text(text)
         stack.callback(end_processes, lambda: pids_with_environment(f"SLURM_CONF={bed.config}"))
-        start_munge(stack, folder, bed.env)
+        _start_munge(stack, folder, bed.env)
         _start_daemons(bed, folder)
         yield bed
 

@@ -17,7 +17,7 @@ from tests.support.mpiruns import every_mpirun
 from tests.support.torch_python import TORCHRUN, needs_torch
 
 if TYPE_CHECKING:
-    from tests.beds.two_nodes import TwoNodes
+    from tests.beds.slurm_cluster import SlurmCluster
     from tests.support.mpiruns import Mpirun
 
 WHO = """\
@@ -194,8 +194,8 @@ def test_msrun() -> None:
 
 
 @pytest.mark.bed
-def test_srun(two_nodes: TwoNodes) -> None:
-    done = two_nodes.run(["srun", "-N2", "--ntasks-per-node=1", sys.executable, "who.py"])
+def test_srun(slurm_cluster: SlurmCluster) -> None:
+    done = slurm_cluster.run(["srun", "-N2", "--ntasks-per-node=1", sys.executable, "who.py"])
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert read(done.stdout) == [CurrentRank(rank, 2, None, 0, True, "SLURM_PROCID") for rank in range(2)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.beds.two_nodes import run_batch_job
+from tests.beds.slurm_cluster import run_batch_job
 from tests.support.hosts import described_910a, make_host
 
 if TYPE_CHECKING:

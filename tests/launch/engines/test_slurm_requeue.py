@@ -15,7 +15,7 @@ from tests.support.jobs import eventually
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.beds.two_nodes import TwoNodes
+    from tests.beds.slurm_cluster import SlurmCluster
 
 pytestmark = [pytest.mark.bed, pytest.mark.slow]
 
@@ -26,10 +26,10 @@ PROGRAM = (
 
 
 @pytest.fixture
-def spare_node(two_nodes: TwoNodes) -> Iterator[TwoNodes]:
+def spare_node(slurm_cluster: SlurmCluster) -> Iterator[SlurmCluster]:
     """The two nodes; n1 is back in service afterwards."""
-    yield two_nodes
-    two_nodes.run(["scontrol", "update", "NodeName=n1", "State=resume"])
+    yield slurm_cluster
+    slurm_cluster.run(["scontrol", "update", "NodeName=n1", "State=resume"])
 
 
 def emitted() -> str:
@@ -55,11 +55,11 @@ def log(name: str) -> str:
     return path.read_text() if path.exists() else ""
 
 
-def state(bed: TwoNodes, job: str) -> str:
+def state(bed: SlurmCluster, job: str) -> str:
     return bed.run(["scontrol", "--oneliner", "show", "job", job]).stdout
 
 
-def test_requeue_on_another_node(spare_node: TwoNodes) -> None:
+def test_requeue_on_another_node(spare_node: SlurmCluster) -> None:
     bed = spare_node
     Path("job.sbatch").write_text(emitted())
     submit = ["sbatch", "--parsable", "--requeue", "--nodelist=n1", "--output=out", "--open-mode=append"]
