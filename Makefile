@@ -21,12 +21,19 @@ TORCHRUN := $(dir $(HCCL_TOOLS_TORCH_PYTHON))torchrun
 COMPILE := $(BIN)/python -m compileall -q hccl_tools
 SHELL_SCRIPTS := .ci/run .ci/find-python examples/demo.sh $(wildcard launchers/*.sh launchers/*.sbatch)
 
-# The tests wait longer than they compute: one more than the cores, at most four.
-WORKERS := $(shell n=$$(($$(nproc) + 1)); echo $$((n < 4 ? n : 4)))
+# One for each core prefers tests that compute, two more those that wait (tests/suite/dealing.py).
+WORKERS := $(shell n=$$(($$(nproc) + 2)); echo $$((n < 10 ? n : 10)))
+PYTEST := $(BIN)/python -m pytest
 # What needs no bed, no MindSpore, no mpirun and no waiting.
 QUICK := not (slow or bed or mpi or mindspore)
+# For `make steady`: so often, beside so many busy loops, with these arguments of pytest.
+TIMES := 5
+LOAD := 2
+SELECT := -m bed
+# Otherwise each worker would compile all tests again, in every run.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check lint style typecheck bench clean
+.PHONY: help demo test test-all steady durations check lint style typecheck bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,12 +41,23 @@ help:  ## list the targets
 demo: $(VENV)/.demo-installed  ## make a table, check it, train on four ranks from it (on the CPU)
 	@DEMO_INSTALLED_IN="$$(cat $<)" PATH="$(abspath $(BIN)):$$PATH" examples/demo.sh
 
-test: lint typecheck $(TORCHRUN) $(BROWSER)  ## run every check and every test
-	@$(BIN)/python -m pytest --numprocesses=$(WORKERS) --dist=worksteal $(PYTEST_ARGS)
+test: $(TORCHRUN) $(BROWSER) $(VENV)/.test-installed  ## run every check and every test
+	@$(MAKE) --jobs=2 --output-sync typecheck lint $(VENV)/.tests-compiled
+	@$(PYTEST) --numprocesses=$(WORKERS) --dist=loadgroup $(PYTEST_ARGS)
+
+test-all:  ## the same with every engine for every fault
+	@$(MAKE) test PYTEST_ARGS='--all-starts $(PYTEST_ARGS)'
+
+steady: $(TORCHRUN) $(BROWSER) $(VENV)/.tests-compiled  ## run SELECT TIMES times beside LOAD busy loops, list what failed
+	@$(BIN)/python -m tests.suite.steady --times $(TIMES) --load $(LOAD) -- \
+	  --numprocesses=$(WORKERS) --dist=loadgroup $(SELECT)
+
+durations: $(TORCHRUN) $(BROWSER) $(VENV)/.tests-compiled  ## measure how long the tests take, by which they are dealt
+	@$(PYTEST) --numprocesses=$(WORKERS) --dist=loadgroup --write-durations
 
 check: $(VENV)/.test-installed  ## run lint, typecheck and the quick tests (about 75 s on two cores)
 	@$(MAKE) --jobs=2 --output-sync style typecheck
-	@$(BIN)/python -m pytest --quiet --numprocesses=auto --maxprocesses=4 --dist=worksteal \
+	@$(PYTEST) --quiet --numprocesses=auto --maxprocesses=4 --dist=worksteal \
 	  --hypothesis-profile=check -m '$(QUICK)' --ignore=tests/beds --ignore-glob='*_on_*_hosts.py' $(PYTEST_ARGS)
 
 # Rules of ruff (S) stand for bandit's in `make check`: they take a hundredth of its time.
@@ -74,6 +92,10 @@ $(VENV)/.test-installed: pyproject.toml | $(BIN)/python
 	@echo 'installing hccl-tools, $(MINDSPORE) and the test tools into $(VENV) (a minute or two)'
 	@$(BIN)/python -m pip install --quiet --editable '.[dev,fast,mpi,plot,examples]' '$(MINDSPORE)'
 	@$(COMPILE); touch $@
+
+# All tests are compiled once here, and not by each worker.
+$(VENV)/.tests-compiled: $(shell find tests -name '*.py') | $(VENV)/.test-installed
+	@$(PYTEST) --collect-only --quiet >/dev/null && touch $@
 
 # Where pip is offered no such build all else goes on, and the tests that want torch say that they are left out.
 $(abspath $(VENV))/torch/bin/torchrun: | $(BIN)/python

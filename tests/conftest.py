@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 pytest_plugins = [
-    *("tests.beds.two_hosts", "tests.beds.three_hosts", "tests.beds.two_nodes", "tests.beds.slurm_cluster"),
+    *("tests.beds.two_hosts", "tests.beds.three_hosts", "tests.beds.slurm_cluster"),
     "tests.beds.browser",
+    *("tests.suite.own_network", "tests.suite.dealing", "tests.suite.order", "tests.suite.left_out"),
     "tests.support.golden",
     "tests.support.strangers",
 ]
@@ -39,7 +40,7 @@ FOREIGN_NAMES = {
 BEDS_REQUIRED = os.environ.get("HCCL_TOOLS_REQUIRE_BEDS") == "1"
 NEVER_LEFT_OUT_IN_CI = ("bed", "mindspore", "mpi")
 #: Fixtures that start a bed or act as another user: a test that uses one, also indirectly, is marked ``bed``.
-BED_FIXTURES = {"browser", "two_hosts", "three_hosts", "two_nodes", "slurm_cluster", "stranger"}
+BED_FIXTURES = {"browser", "two_hosts", "three_hosts", "slurm_cluster", "stranger"}
 #: Fixtures that start jobs and wait for what happens to them: a test that uses one is marked ``slow``.
 SLOW_FIXTURES = {"jobs"}
 
@@ -71,13 +72,20 @@ def no_configuration(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tmp_path_factory.mktemp("config"))
 
 
+@pytest.fixture(scope="session")
+def own_tmp(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the directory in which this worker has its locks of tables and the index of its runs."""
+    return str(tmp_path_factory.mktemp("tmp"))
+
+
 @pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch, no_configuration: str) -> None:
+def clean_environment(monkeypatch: pytest.MonkeyPatch, no_configuration: str, own_tmp: str) -> None:
     """Remove what this machine sets and another does not."""
     for name in list(os.environ):
         if name.startswith(FOREIGN_PREFIXES) or name in FOREIGN_NAMES:
             monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CONFIG_HOME", no_configuration)
+    monkeypatch.setenv("TMPDIR", own_tmp)
 
 
 @pytest.hookimpl(wrapper=True)
