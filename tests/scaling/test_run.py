@@ -18,7 +18,7 @@ from hccl_tools import formats
 from hccl_tools.errors import UsageError
 from hccl_tools.scaling import tables
 from hccl_tools.scaling.measuring import Measures, Observer
-from tests.support.jobs import MARK, eventually, living
+from tests.support.jobs import MARK, eventually, none_left
 from tests.support.tables import table
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def test_a_series_that_ends_early_goes_on(command_line: CommandLine, work: str, 
         process.terminate()
     _, err = process.communicate()
 
-    assert eventually(lambda: not living(mark))
+    assert none_left(mark)
     assert process.returncode == {"killed": -9, "interrupted": 130, "terminated": 143}[how]
     assert how == "killed" or "stopped; scaling.json has the finished runs: --resume continues" in err
     kept = series_of()["runs"]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
 import time
 import uuid
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,17 +22,21 @@ if TYPE_CHECKING:
 DRIVER = Path(__file__).with_name("supervised.py")
 #: In the environment of every process of a job, however it was started.
 MARK = "HCCL_TOOLS_TEST_JOB"
-#: Seconds after which a test gives up; no test waits this long when all is well.
-LONG = 60.0
+#: Seconds after which a test gives up; no test waits this long when all is well, however busy the machine is.
+LONG = 120.0
 
 
 def eventually(condition: Callable[[], object], seconds: float = LONG) -> bool:
-    """Whether a condition comes true within so many seconds."""
-    deadline = time.monotonic() + seconds
+    """Whether a condition comes true within so many seconds.
+
+    It is asked less and less often, down to ten times a second: to ask must not be what loads the machine.
+    """
+    began = time.monotonic()
     while not condition():
-        if time.monotonic() > deadline:
+        waited = time.monotonic() - began
+        if waited > seconds:
             return False
-        time.sleep(0.005)
+        time.sleep(min(max(0.005, waited / 10), 0.1))
     return True
 
 
@@ -48,6 +53,35 @@ def living(mark: str) -> dict[int, str]:
         except (OSError, IndexError):
             continue
     return found
+
+
+def none_left(mark: str, seconds: float = LONG, *, but: Sequence[str] = ()) -> bool:
+    """Whether all processes of a job end within so many seconds.
+
+    Args:
+        mark: The mark of the job.
+        seconds: How long to wait for their ends, of which the kernel tells.
+        but: Processes with one of these words in their command lines may stay.
+    """
+    deadline = time.monotonic() + seconds
+    while left := [pid for pid, line in living(mark).items() if not any(word in line for word in but)]:
+        if not _have_ended(left, deadline):
+            return False
+    return True
+
+
+def _have_ended(pids: Sequence[int], deadline: float) -> bool:
+    """Wait until these processes have ended, at most until a time of ``time.monotonic``."""
+    with ExitStack() as stack:
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                descriptor = os.pidfd_open(pid)
+                stack.callback(os.close, descriptor)
+                poll = select.poll()
+                poll.register(descriptor, select.POLLIN)
+                if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+                    return False
+    return True
 
 
 @dataclass
@@ -90,11 +124,11 @@ class Job:
     def ranks_are_gone(self) -> bool:
         """Whether, before long, nothing but the launcher and its keeper runs."""
         own = (DRIVER.name, "hccl_tools.launch.processes.keeper_process")
-        return eventually(lambda: all(any(word in line for word in own) for line in self.living().values()))
+        return none_left(self.mark, but=own)
 
     def is_gone(self, seconds: float = LONG) -> bool:
         """Whether nothing of it runs any more, at the latest after so many seconds."""
-        return eventually(lambda: not self.living(), seconds)
+        return none_left(self.mark, seconds)
 
 
 class Jobs:
