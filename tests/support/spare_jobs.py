@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tests.beds.daemons import program
 from tests.beds.three_hosts import isolate
-from tests.support.jobs import eventually
+from tests.support.jobs import LONG, eventually
 from tests.support.processes import has_ended, name_of
 from tests.support.spares import OPTIONS, TIMING, write_table
 from tests.support.three_by import environ
@@ -136,9 +136,7 @@ class SpareJob:
 
     def waits_for(self, *files: str | Path) -> bool:
         """Whether the job writes these files before long."""
-        return (
-            eventually(lambda: all(map(os.path.exists, files)) or self.has_ended, 120) and not self.has_ended
-        )
+        return eventually(lambda: all(map(os.path.exists, files)) or self.has_ended) and not self.has_ended
 
     @property
     def has_ended(self) -> bool:
@@ -157,13 +155,17 @@ class SpareJob:
         """Kill everything on the second host."""
         self.place.kill(self.on(self.place.hosts[1]))
 
-    def end(self, within: float = 120) -> tuple[int, str, dict[str, Any]]:
+    def cut(self) -> None:
+        """Cut the second host off."""
+        self.place.cut()
+
+    def end(self) -> tuple[int, str, dict[str, Any]]:
         """Wait for the end: the code, the output and the report; nothing may be left on any host."""
         try:
-            said = self.launcher.communicate(timeout=within)[0]
+            said = self.launcher.communicate(timeout=LONG)[0]
         finally:
             self.launcher.kill()
-        assert eventually(lambda: not self.left(), 20), (said, self.left())
+        assert eventually(lambda: not self.left()), (said, self.left())
         return self.launcher.returncode, said, json.loads(Path("log/latest/report.json").read_text())
 
 

@@ -15,8 +15,8 @@ from tests.support.mpiruns import MPIRUNS, Mpirun, Ssh
 from tests.support.training import MARKS, SCRIPT
 
 if TYPE_CHECKING:
+    from tests.beds.slurm_cluster import SlurmCluster
     from tests.beds.two_hosts import TwoHosts
-    from tests.beds.two_nodes import TwoNodes
 
 pytestmark = MARKS
 TRAINING = [sys.executable, str(SCRIPT), "--epochs", "4"]
@@ -87,13 +87,11 @@ def test_typed_on_both_without_ssh(two_hosts: TwoHosts, accuracy_on_one_host: fl
     check(logs, hosts, accuracy_on_one_host)
 
 
-def test_typed_once_in_a_slurm_allocation(two_nodes: TwoNodes, accuracy_on_one_host: float) -> None:
+def test_typed_once_in_a_slurm_allocation(slurm_cluster: SlurmCluster, accuracy_on_one_host: float) -> None:
     hosts = ("n1", "n2")
-    # Both nodes of the bed are this machine, and their names stand in no host list.
-    options = ("--engine", "slurm", "--master-addr", "127.0.0.1")
-    command = [*two_by_two.command(hosts, *options), *PROGRAM]
+    command = [*two_by_two.command(hosts, "--engine", "slurm"), *PROGRAM]
 
-    done = two_nodes.run(["salloc", "-N2", "--ntasks-per-node=1", *command], timeout=PATIENCE_S)
+    done = slurm_cluster.run(["salloc", "-N2", "--ntasks-per-node=1", *command], timeout=PATIENCE_S)
 
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     check(logs_in(Path("log")), hosts, accuracy_on_one_host)

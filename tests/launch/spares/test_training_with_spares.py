@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.jobs import LONG
 from tests.support.mpiruns import MPIRUNS, Ssh
 from tests.support.spare_jobs import InSlurm, OnThreeHosts, SpareJob
 from tests.support.training import MARKS, SCRIPT
@@ -20,9 +20,11 @@ from tests.support.training import MARKS, SCRIPT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tests.beds.slurm_cluster import SlurmCluster
+    from tests.beds.three_hosts import ThreeHosts
     from tests.support.spare_jobs import Place
 
-pytestmark = [*MARKS, pytest.mark.mpi]
+pytestmark = [*MARKS, pytest.mark.usefixtures("own_directory")]
 #: Enough that a host is lost long before the end.
 EPOCHS = 20
 CHECKPOINT = "digits.ckpt"
@@ -41,75 +43,47 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> float:
     return float(accuracy)
 
 
-@pytest.fixture(params=["ssh", "mpirun", "srun"])
-def place(request: pytest.FixtureRequest, own_directory: Path) -> Iterator[Place]:
-    assert own_directory
-    found: Place
-    if request.param == "srun":
-        found = InSlurm(request.getfixturevalue("slurm_cluster"))
-    elif request.param == "mpirun" and not MPIRUNS:
-        pytest.skip("no mpirun")
-    else:
-        engine = MPIRUNS[0] if request.param == "mpirun" else Ssh()
-        found = OnThreeHosts(request.getfixturevalue("three_hosts"), engine)
-    yield found
-    found.restore()
-
-
-@pytest.fixture
-def scripts(place: Place) -> Iterator[list[Path]]:
-    """Put the script on each host's own disk."""
-    own = [host.folder / "disk" / SCRIPT.name for host in place.hosts]
-    everywhere = {*own, place.launching.folder / "disk" / SCRIPT.name}
+@contextmanager
+def scripts(place: Place) -> Iterator[None]:
+    """Put the script on each host's own disk, and make the hosts what they were in the end."""
+    everywhere = {host.folder / "disk" / SCRIPT.name for host in (*place.hosts, place.launching)}
     for path in everywhere:
         shutil.copyfile(SCRIPT, path)
-    yield own
-    for path in everywhere:
-        path.unlink(missing_ok=True)
+    try:
+        yield
+    finally:
+        place.restore()
+        for path in everywhere:
+            path.unlink(missing_ok=True)
 
 
-def kill_all(job: SpareJob, _script: Path) -> None:
-    job.kill()
+def test_by_ssh(three_hosts: ThreeHosts, undisturbed: float) -> None:
+    continues_on_a_spare(OnThreeHosts(three_hosts, Ssh()), SpareJob.kill, undisturbed)
 
 
-def cut(job: SpareJob, _script: Path) -> None:
-    job.place.cut()
+@pytest.mark.mpi
+@pytest.mark.skipif(not MPIRUNS, reason="no mpirun")
+def test_by_mpirun(three_hosts: ThreeHosts, undisturbed: float) -> None:
+    continues_on_a_spare(OnThreeHosts(three_hosts, MPIRUNS[0]), SpareJob.cut, undisturbed)
 
 
-def fail_preflight(job: SpareJob, script: Path) -> None:
-    """Have a rank fail on a host that then lacks the script: the host refuses its part of the restart."""
-    host = job.place.hosts[1]
-    ranks = [pid for pid, words in host.commands().items() if words[1:2] == [str(host.disk / SCRIPT.name)]]
-    script.unlink()
-    for rank in ranks:
-        os.kill(rank, signal.SIGKILL)
+def test_in_slurm(slurm_cluster: SlurmCluster, undisturbed: float) -> None:
+    continues_on_a_spare(InSlurm(slurm_cluster), SpareJob.kill, undisturbed)
 
 
-@pytest.mark.parametrize(
-    ("lose", "restarts"),
-    [
-        pytest.param(kill_all, 1, id="all is killed"),
-        pytest.param(cut, 1, id="link is cut"),
-        pytest.param(fail_preflight, 2, id="preflight fails"),
-    ],
-)
-def test_training_continues_on_a_spare(
-    place: Place,
-    scripts: list[Path],
-    lose: Callable[[SpareJob, Path], None],
-    restarts: int,
-    undisturbed: float,
-) -> None:
-    program = [str(place.launching.disk / SCRIPT.name), *TRAINING]
-    job = SpareJob(place, "--python", sys.executable, "--max-restarts", "1", *program)
-    assert job.waits_for(CHECKPOINT), job.launcher.communicate(timeout=60)[0]
+def continues_on_a_spare(place: Place, lose: Callable[[SpareJob], None], undisturbed: float) -> None:
+    """Train, lose the second host after a checkpoint, and check what the spare has made of it."""
+    with scripts(place):
+        program = [str(place.launching.disk / SCRIPT.name), *TRAINING]
+        job = SpareJob(place, "--python", sys.executable, "--max-restarts", "1", *program)
+        assert job.waits_for(CHECKPOINT), job.launcher.communicate(timeout=LONG)[0]
 
-    lose(job, scripts[1])
+        lose(job)
 
-    code, said, report = job.end()
-    assert (code, report["restarts"]) == (0, restarts), said
-    check(place, report, said)
-    assert abs(accuracy(restarts) - undisturbed) <= 0.02
+        code, said, report = job.end()
+        assert (code, report["restarts"]) == (0, 1), said
+        check(place, report, said)
+        assert abs(accuracy() - undisturbed) <= 0.02
 
 
 def check(place: Place, report: dict[str, Any], said: str) -> None:
@@ -125,9 +99,9 @@ def check(place: Place, report: dict[str, Any], said: str) -> None:
     assert f"{news}\n" in said
 
 
-def accuracy(restarts: int) -> float:
-    """Return the accuracy after so many restarts, having checked that both ranks have resumed."""
-    logs = [Path(f"log/latest/rank_{rank}.restart_{restarts}.log").read_text() for rank in (0, 1)]
+def accuracy() -> float:
+    """Return the accuracy after the restart, having checked that both ranks have resumed."""
+    logs = [Path(f"log/latest/rank_{rank}.restart_1.log").read_text() for rank in (0, 1)]
     for log in logs:
         (step,) = re.findall(r"^resumed from step (\d+)$", log, re.MULTILINE)
         assert 0 < int(step) < EPOCHS * 11
