@@ -2,7 +2,8 @@
 
 It forwards the frames between the interfaces of its network namespace itself, as the kernel of many a
 machine has no netem, and no other way to delay a packet. It starts with no fault. Each line on its standard
-input is a JSON list of faults, which replaces the list before; it prints ``ok`` when they are in force.
+input is a JSON list of faults, which replaces the list before, or ``null``, which leaves it. When the faults
+are in force, it prints how many frames have been lost so far, by the protocol of their IP packet (6 is TCP).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import select
 import socket
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,6 +64,7 @@ class Switch:
         self._faults: list[Fault] = []
         self._delayed: list[tuple[float, int, str, bytes]] = []
         self._count = 0
+        self._lost: Counter[int] = Counter()
         self._random = random.Random(1)  # noqa: S311  (repeatable, not secret)
 
     def run(self) -> None:
@@ -83,9 +86,10 @@ class Switch:
     def _obey(self) -> bool:
         lines = os.read(0, 1 << 16).decode().splitlines()
         for line in lines:
-            described: list[dict[str, Any]] = json.loads(line)
-            self._faults = [Fault(**one) for one in described]
-            print("ok", flush=True)
+            described: list[dict[str, Any]] | None = json.loads(line)
+            if described is not None:
+                self._faults = [Fault(**one) for one in described]
+            print(json.dumps(self._lost), flush=True)
         return bool(lines)
 
     def _read(self, source: str) -> None:
@@ -106,6 +110,7 @@ class Switch:
         for fault in self._faults:
             if fault.applies(source, target):
                 if self._random.random() < fault.loss:
+                    self._lost[_protocol(frame)] += 1
                     return
                 delay += fault.delay
         if delay:
@@ -121,6 +126,12 @@ class Switch:
             return
 
 
+def _protocol(frame: bytes) -> int:
+    """Return the protocol of the IP packet in a frame, 0 for another packet."""
+    kind = frame[12:14]
+    return frame[23] if kind == b"\x08\x00" else frame[20] if kind == b"\x86\xdd" else 0
+
+
 def _open(interface: str) -> socket.socket:
     port = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     for option in (_SO_RCVBUFFORCE, _SO_SNDBUFFORCE):
@@ -133,7 +144,7 @@ def _open(interface: str) -> socket.socket:
 def main() -> None:
     """Be a switch."""
     switch = Switch(dict(word.rsplit("=", 1) for word in sys.argv[1:]))
-    print("ok", flush=True)
+    print("ready", flush=True)
     switch.run()
 
 

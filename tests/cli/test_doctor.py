@@ -7,7 +7,6 @@ import os
 import resource
 import subprocess
 import sys
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -17,8 +16,11 @@ import pytest
 from tests.cli.test_doctor_hosts import Cluster
 from tests.support.jobs import eventually
 from tests.support.mpiruns import MPIRUNS, every_mpirun
+from tests.support.processes import has_ended
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.support.mpiruns import Mpirun
 
 #: Each test starts processes by the dozen.
@@ -243,4 +245,4 @@ def test_an_interrupt_ends_all_processes(bed: Bed, mpirun: Mpirun) -> None:
 
     assert process.returncode == 130
     pids = [int(line.split()[0]) for line in (bed.folder / "calls").read_text().splitlines()]
-    assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+    assert eventually(lambda: all(has_ended(pid) for pid in pids))

@@ -74,7 +74,7 @@ class Cluster:
         return path
 
     def run(self, *args: str) -> subprocess.CompletedProcess[str]:
-        command = ["doctor", "--product", "a2", "--engine", "ssh", *WITHOUT_PORTS]
+        command = ["doctor", "--product", "a2", "--engine", "ssh"]
         environ = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "LANG": "C.UTF-8"}
         return run_here(*command, "--ssh", str(self.ssh), *args, environ=environ)
 

@@ -182,17 +182,22 @@ def test_groups_and_servers_that_are_no_objects(junk: Any) -> None:
     assert "HCC876" in {one.rule.id for one in in_group.findings}
 
 
+@pytest.mark.slow
 def test_many_groups_take_linear_time() -> None:
     def spent(groups: int) -> float:
+        """Return the least CPU time of three, in which the garbage collector had the least to do."""
         servers = table("1.0", groups, 8)["server_list"]
         value = {**HEAD, "group_list": [{"server_list": [server]} for server in servers]}
         data = json.dumps(value).encode()
-        started = time.process_time()
-        validate(data)
-        return time.process_time() - started
+        times = []
+        for _ in range(3):
+            started = time.process_time()
+            validate(data)
+            times.append(time.process_time() - started)
+        return min(times)
 
-    spent(1)  # loads what is loaded once
-    assert spent(2000) < 32 * spent(250)  # 8 times in linear time, 64 times in quadratic time
+    # 8 times in linear time, 64 times in quadratic time; a table of some hundred ranks takes a shorter way.
+    assert spent(4096) < 32 * spent(512)
 
 
 def test_a_damaged_mixture_is_refused_with_the_findings(command_line: CommandLine) -> None:

@@ -68,5 +68,5 @@ every_mpirun = pytest.mark.parametrize(
     "mpirun", MPIRUNS or [pytest.param(None, marks=pytest.mark.skip("no mpirun"))], ids=str
 )
 #: All that start the supervisors of a job on other hosts from one.
-REMOTE_ENGINES: Sequence[Mpirun | Ssh] = [*MPIRUNS, Ssh()]
+REMOTE_ENGINES: Sequence[Mpirun | Ssh] = [Ssh(), *MPIRUNS]
 every_remote_engine = pytest.mark.parametrize("engine", REMOTE_ENGINES, ids=str)

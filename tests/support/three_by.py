@@ -166,7 +166,7 @@ class Job:
 
     def is_up(self) -> bool:
         """Whether all ranks run before long; for ranks that write their process ids."""
-        return eventually(lambda: len(list(Path().glob("up_*"))) == self.ranks, _UP_S)
+        return eventually(lambda: len(list(Path().glob("up_*"))) == self.ranks)
 
     def pid(self, rank: int) -> int:
         """Return the process of a rank that has written it."""
@@ -186,7 +186,6 @@ class Job:
         return [launcher.returncode for launcher in self.launchers], said
 
 
-_UP_S = 60.0
 _LAUNCH = (
     *(sys.executable, "-m", "hccl_tools", "launch", "--product", "a2", "--ignore", IGNORED),
     *("--cpu", "--python", sys.executable),

@@ -35,6 +35,7 @@ def older(two_hosts: TwoHosts) -> Iterator[TwoHosts]:
 
 
 @every_remote_engine
+@pytest.mark.rotates("engine")
 def test_the_host_and_both_versions_are_named(
     older: TwoHosts, own_directory: Path, engine: Mpirun | Ssh
 ) -> None:

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +14,7 @@ import pytest
 from hccl_tools.errors import UsageError
 from hccl_tools.launch.planning import remote_launch
 from tests.support import two_by_two
+from tests.support.jobs import eventually
 from tests.support.mpiruns import MPIRUNS, every_remote_engine
 
 if TYPE_CHECKING:
@@ -166,10 +166,14 @@ def test_typed_once_with_mpirun(
 @pytest.mark.bed
 @pytest.mark.mpi
 @every_remote_engine
+@pytest.mark.rotates("engine")
 def test_failure_on_one_host_ends_the_job_on_all(
     job: list[str], two_hosts: TwoHosts, engine: Mpirun | Ssh
 ) -> None:
-    program = ["--no-python", "sh", "-c", "echo up; test $RANK_ID = 3 && sleep 1 && exit 7; exec sleep 61"]
+    fails = (
+        "echo up; touch up_$RANK_ID; [ $RANK_ID != 3 ] || { until [ -e up_0 ]; do sleep 0.05; done; exit 7; }"
+    )
+    program = ["--no-python", "sh", "-c", f"{fails}; exec sleep 61"]
 
     done = on(two_hosts.first, [*job, *engine.for_launch, "--grace", "2", *program], two_hosts)
 
@@ -183,6 +187,7 @@ def test_failure_on_one_host_ends_the_job_on_all(
 @pytest.mark.bed
 @pytest.mark.mpi
 @every_remote_engine
+@pytest.mark.rotates("engine")
 def test_host_that_cannot_be_reached_is_told(
     job: list[str], two_hosts: TwoHosts, own_directory: Path, engine: Mpirun | Ssh
 ) -> None:
@@ -199,29 +204,22 @@ def test_host_that_cannot_be_reached_is_told(
 @pytest.mark.bed
 @pytest.mark.mpi
 @every_remote_engine
+@pytest.mark.rotates("engine")
 def test_killed_launcher_leaves_nothing_on_either_host(
     job: list[str], two_hosts: TwoHosts, engine: Mpirun | Ssh
 ) -> None:
     program = ["--no-python", "sh", "-c", "exec sleep 61"]
     started = two_hosts.first.start([*job, *engine.for_launch, *program], env=two_by_two.environ(two_hosts))
-    _wait(lambda: len(_sleepers(two_hosts)) == 4)
-    assert len(_sleepers(two_hosts)) == 4
+    assert eventually(lambda: len(_sleepers(two_hosts)) == 4)
     started.send_signal(signal.SIGKILL)
     started.wait()
-    _wait(lambda: not _sleepers(two_hosts))
 
-    assert _sleepers(two_hosts) == []
+    assert eventually(lambda: not _sleepers(two_hosts))
 
 
 def _sleepers(two_hosts: TwoHosts) -> list[int]:
     hosts = (two_hosts.first, two_hosts.second)
     return [pid for host in hosts for pid, command in host.commands().items() if command == ["sleep", "61"]]
-
-
-def _wait(condition: Any) -> None:
-    deadline = time.monotonic() + 30
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.05)
 
 
 def test_variables_that_travel() -> None:

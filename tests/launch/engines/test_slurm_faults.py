@@ -8,7 +8,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support import two_by_two
-from tests.support.jobs import eventually
+from tests.support.jobs import LONG, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,12 +25,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.bed
 
-#: Seconds that the guide states from the loss of a host, without the grace time.
-LOSS_S = 20.0
-#: Seconds that the guide states from a death to the end of the job, without the grace time of all jobs here.
-DEATH_S, GRACE_S = 10.0, 2.0
-#: What a busy machine may add.
-LOAD_S = 15.0
 #: Ranks that nothing but a signal ends: quiet ones, and such as always have output on its way.
 QUIET = "echo up; exec sleep 6464"
 TALKING = 'while :; do echo "rank $RANK_ID talks, and talks, and has no end"; sleep 0.01 6464e-9; done'
@@ -82,7 +75,7 @@ class Cluster:
         finally:
             if job.poll() is None:
                 job.terminate()
-            job.communicate(timeout=60)
+            job.communicate(timeout=LONG)
 
     def ranks(self) -> list[int]:
         """The processes of ranks on both nodes."""
@@ -105,16 +98,13 @@ def test_a_node_that_is_cut_off_ends_the_job_on_both_sides(cluster: Cluster, scr
     with cluster.running(script, *two_by_two.SHORT_LOSS) as job:
         second.cut_off()
         try:
-            began = time.monotonic()
-            _, said = job.communicate(timeout=60)
-            took = time.monotonic() - began
-            gone = eventually(lambda: not cluster.ranks(), LOSS_S)
+            _, said = job.communicate(timeout=LONG)
+            gone = eventually(lambda: not cluster.ranks())
         finally:
             second.reconnect()
 
     assert job.returncode == 128 + signal.SIGKILL, said
     assert "lost contact with the supervisor on 10.79.0.2 (ranks 0, 3): " in said
-    assert took < LOSS_S + LOAD_S
     assert gone
     # Slurm finds out by itself that the node is back; the next test wants it.
     assert eventually(lambda: cluster.bed.is_idle)
@@ -128,9 +118,9 @@ def test_a_killed_launcher_leaves_nothing_on_the_nodes(cluster: Cluster) -> None
             if command[1:4] == ["-m", "hccl_tools", "launch"]
         ]
         os.kill(launcher, signal.SIGKILL)
-        job.communicate(timeout=60)
+        job.communicate(timeout=LONG)
 
-        assert eventually(lambda: not cluster.ranks(), LOSS_S)
+        assert eventually(lambda: not cluster.ranks())
 
 
 def _slurmstepds(cluster: Cluster) -> list[int]:
@@ -142,14 +132,13 @@ def _slurmstepds(cluster: Cluster) -> list[int]:
 def test_a_killed_slurmstepd_ends_the_job_and_is_named(cluster: Cluster) -> None:
     """Srun does not notice, and waits for ever."""
     with cluster.running(QUIET) as job:
-        assert eventually(
-            lambda: len(_slurmstepds(cluster)) == 1, 10
-        )  # That of an earlier job may still end.
+        # That of an earlier job may still end.
+        assert eventually(lambda: len(_slurmstepds(cluster)) == 1)
         (slurmstepd,) = _slurmstepds(cluster)
         os.kill(slurmstepd, signal.SIGKILL)
-        _, said = job.communicate(timeout=GRACE_S + DEATH_S + LOAD_S)
+        _, said = job.communicate(timeout=LONG)
 
-        assert eventually(lambda: not cluster.ranks(), 5)
+        assert eventually(lambda: not cluster.ranks())
     assert job.returncode == 128 + signal.SIGKILL, said
     assert f"exit code 137: slurmstepd (pid {slurmstepd}) on 10.79.0.2 was killed" in said
 
@@ -157,14 +146,13 @@ def test_a_killed_slurmstepd_ends_the_job_and_is_named(cluster: Cluster) -> None
 def test_ranks_that_have_ended_well_do_not_wait_for_srun(cluster: Cluster) -> None:
     over = Path.cwd() / "over"
     with cluster.running(f"echo up; until [ -e {over} ]; do sleep 0.1 6464e-9; done") as job:
-        assert eventually(
-            lambda: len(_slurmstepds(cluster)) == 1, 10
-        )  # That of an earlier job may still end.
+        # That of an earlier job may still end.
+        assert eventually(lambda: len(_slurmstepds(cluster)) == 1)
         (slurmstepd,) = _slurmstepds(cluster)
         os.kill(slurmstepd, signal.SIGSTOP)
         try:
             over.touch()
-            _, said = job.communicate(timeout=DEATH_S + LOAD_S)
+            _, said = job.communicate(timeout=LONG)
         finally:
             os.kill(slurmstepd, signal.SIGCONT)
 
@@ -177,9 +165,9 @@ def test_a_killed_srun_is_named(cluster: Cluster) -> None:
         commands = cluster.bed.login.commands()
         srun = min(pid for pid, command in commands.items() if command[0].endswith("/srun"))
         os.kill(srun, signal.SIGKILL)
-        _, said = job.communicate(timeout=GRACE_S + DEATH_S + LOAD_S)
+        _, said = job.communicate(timeout=LONG)
 
-        assert eventually(lambda: not cluster.ranks(), 5)
+        assert eventually(lambda: not cluster.ranks())
     assert job.returncode == 128 + signal.SIGKILL, said
     assert "srun failed first: killed by SIGKILL" in said
 
@@ -199,7 +187,7 @@ def test_scancel_leaves_a_report_although_slurm_kills_the_launcher(cluster: Clus
     cluster.bed.run(["scancel", job])
 
     assert eventually(lambda: not cluster.bed.run(["squeue", "--noheader"]).stdout)
-    assert eventually(lambda: not cluster.ranks(), 5)
+    assert eventually(lambda: not cluster.ranks())
     report = json.loads(cluster.log(first, "report.json"))
     assert (report["reason"], report["exit_code"]) == ("signal", 128 + signal.SIGTERM)
 
@@ -208,10 +196,10 @@ def test_scancel_leaves_a_report_although_slurm_kills_the_launcher(cluster: Clus
 def test_stop_ends_ranks_that_do_not_want_to(cluster: Cluster, options: list[str]) -> None:
     with cluster.running(STUBBORN) as job:
         done = cluster.tool("stop", *options)
-        _, said = job.communicate(timeout=60)
+        _, said = job.communicate(timeout=LONG)
 
         assert done.returncode == 0, done.stderr
-        assert eventually(lambda: not cluster.ranks(), 5)
+        assert eventually(lambda: not cluster.ranks())
     assert job.returncode == 128 + signal.SIGTERM, said
 
 
@@ -220,7 +208,7 @@ def test_ranks_have_the_grace_time_when_the_launcher_is_asked_to_end(cluster: Cl
     saves = 'trap "sleep 1; echo saved; exit" TERM; echo up; while :; do sleep 0.1 6464e-9; done'
     with cluster.running(saves) as job:
         assert cluster.tool("stop").returncode == 0
-        _, said = job.communicate(timeout=60)
+        _, said = job.communicate(timeout=LONG)
 
     assert job.returncode == 128 + signal.SIGTERM, said
     for rank, host in ((1, cluster.bed.first), (3, cluster.bed.second)):
@@ -237,8 +225,8 @@ def test_logs_of_a_node_are_followed_to_the_end(cluster: Cluster) -> None:
         assert eventually(lambda: "[rank 3] line" in Path("shown").read_text())
         assert eventually(lambda: "[rank 1] line" in Path("shown").read_text())
         over.touch()
-        _, said = following.communicate(timeout=60)
-        job.communicate(timeout=60)
+        _, said = following.communicate(timeout=LONG)
+        job.communicate(timeout=LONG)
 
     assert following.returncode == 0, said
     for rank, host in ((1, cluster.bed.first), (3, cluster.bed.second)):
@@ -249,10 +237,12 @@ def test_logs_of_a_node_are_followed_to_the_end(cluster: Cluster) -> None:
 
 
 def test_all_ranks_start_again(cluster: Cluster) -> None:
-    once = Path.cwd() / "once"
-    fails = f'echo up; [ "$RANK_ID" != 3 ] || [ -e {once} ] || {{ touch {once}; sleep 1; exit 7; }}'
-    job = cluster.start(fails, "--max-restarts", "1")
-    _, said = job.communicate(timeout=60)
+    up = Path.cwd() / "up"
+    all_up = " && ".join(f"[ -e {up}_{rank} ]" for rank in range(4))
+    starts = f"echo up; touch {up}_$RANK_ID; [ $HCCL_TOOLS_RESTART = 0 ] || exit 0"
+    fails = f"until {all_up}; do sleep 0.05; done; [ $RANK_ID != 3 ] || exit 7; exec sleep 6464"
+    job = cluster.start(f"{starts}; {fails}", "--max-restarts", "1")
+    _, said = job.communicate(timeout=LONG)
 
     assert job.returncode == 0, said
     for rank, host in ((1, cluster.bed.first), (3, cluster.bed.second)):
@@ -266,7 +256,7 @@ def test_only_what_is_exported_reaches_the_ranks(cluster: Cluster, monkeypatch: 
     monkeypatch.setenv("MINE", "a, b")
     monkeypatch.setenv("HCCL_MINE", "c")
     job = cluster.start('echo "$MINE/$HCCL_MINE/$RANK_ID"', "--no-export", "--export", "MINE")
-    _, said = job.communicate(timeout=60)
+    _, said = job.communicate(timeout=LONG)
 
     assert job.returncode == 0, said
     assert cluster.log(cluster.bed.first, "rank_1.log") == "a, b//1\n"
@@ -274,7 +264,7 @@ def test_only_what_is_exported_reaches_the_ranks(cluster: Cluster, monkeypatch: 
 
 def test_the_rank_that_failed_on_another_host_is_shown_with_host_and_path(cluster: Cluster) -> None:
     job = cluster.start('echo "no data here"; [ "$RANK_ID" != 3 ] || exit 4; exec sleep 6464')
-    _, said = job.communicate(timeout=60)
+    _, said = job.communicate(timeout=LONG)
 
     assert job.returncode == 4, said
     assert "| no data here" in said
@@ -286,10 +276,14 @@ def test_the_rank_that_failed_on_another_host_is_shown_with_host_and_path(cluste
 STOPS = "echo up; [ $RANK_ID = 3 ] && kill -STOP $$; exec sleep 6464"
 
 
-def test_a_stopped_rank_ends_the_job_as_a_hang_and_stacks_show_it_before(cluster: Cluster) -> None:
-    with cluster.running(STOPS, "--hang-timeout", "20") as job:
+def test_stacks_show_a_stopped_rank(cluster: Cluster) -> None:
+    with cluster.running(STOPS):
         assert eventually(lambda: "): stopped\n" in cluster.tool("stacks").stdout)
-        _, said = job.communicate(timeout=120)
+
+
+def test_a_stopped_rank_ends_the_job_as_a_hang(cluster: Cluster) -> None:
+    with cluster.running(STOPS, "--hang-timeout", "2") as job:
+        _, said = job.communicate(timeout=LONG)
 
     assert job.returncode == 124, said
     assert "rank 3 stopped first" in said

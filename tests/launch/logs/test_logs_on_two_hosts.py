@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support import two_by_two
-from tests.support.jobs import eventually
+from tests.support.jobs import LONG, eventually
 from tests.support.mpiruns import MPIRUNS
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class OwnDisks:
             yield job
         finally:
             self.over.touch()
-            job.communicate(timeout=60)
+            job.communicate(timeout=LONG)
 
     @property
     def over(self) -> Path:
@@ -96,7 +96,7 @@ def test_ranks_of_both_hosts_are_followed_in_whole_lines_to_the_end(own_disks: O
         shows = [f"[rank {rank}] " for rank in (1, 3, 0)]
         assert eventually(lambda: all(Path("shown").read_text().count(prefix) > 6 for prefix in shows))
         own_disks.over.touch()
-        _, said = following.communicate(timeout=60)
+        _, said = following.communicate(timeout=LONG)
 
     assert following.returncode == 0, said
     for rank, host in ((1, own_disks.bed.first), (3, own_disks.bed.second), (0, own_disks.bed.second)):
@@ -112,19 +112,24 @@ def test_ranks_of_both_hosts_are_followed_in_whole_lines_to_the_end(own_disks: O
 
 def test_a_log_of_another_host_after_the_end_and_its_last_lines(own_disks: OwnDisks) -> None:
     with own_disks.running("echo one; echo two; printf three") as job:
-        job.wait(60)
+        job.wait(LONG)
 
     assert own_disks.logs("--rank", "3").stdout == "one\ntwo\nthree"
     assert own_disks.logs("--rank", "3", "-n", "2").stdout == "two\nthree"
 
 
 def test_a_log_of_another_host_is_followed_over_a_restart(own_disks: OwnDisks) -> None:
-    fails_once = 'echo up; [ $RANK_ID != 3 ] || [ -e "$0.1" ] || { touch "$0.1"; sleep 6; exit 7; }; sleep 1'
+    wait = 'until [ -e "$0.fail" ]; do sleep 0.05; done'
+    fails_once = (
+        f"echo up; [ $HCCL_TOOLS_RESTART = 0 ] || exit 0; {wait}; [ $RANK_ID != 3 ] || exit 7; sleep 6363"
+    )
     with own_disks.running(fails_once, "--max-restarts", "1") as job:
         assert eventually(lambda: "up" in own_disks.log(own_disks.bed.second, "rank_3.log"))
         following = own_disks.follow("--rank", "3")
-        _, said = following.communicate(timeout=60)
-        job.wait(60)
+        assert eventually(lambda: Path("shown").read_text() == "up\n")
+        Path(f"{own_disks.over}.fail").touch()
+        _, said = following.communicate(timeout=LONG)
+        job.wait(LONG)
 
     assert (following.returncode, Path("shown").read_text()) == (0, "up\nup\n"), said
     assert own_disks.logs("--rank", "3").stdout == "up\n"
@@ -139,16 +144,16 @@ def test_who_follows_no_longer_leaves_nothing_on_the_other_host(own_disks: OwnDi
         assert senders(own_disks.bed.second)
 
         following.send_signal(number)
-        _, said = following.communicate(timeout=20)
+        _, said = following.communicate(timeout=LONG)
 
         assert following.returncode == (130 if number == signal.SIGINT else -number)
         assert said.strip() == ""
-        assert eventually(lambda: not senders(own_disks.bed.second), 40)
+        assert eventually(lambda: not senders(own_disks.bed.second))
 
 
 def test_a_host_that_cannot_be_reached_is_told_in_the_words_of_ssh(own_disks: OwnDisks) -> None:
     with own_disks.running("echo up") as job:
-        job.wait(60)
+        job.wait(LONG)
     own_disks.bed.second.cut_off()
     try:
         done = own_disks.logs("--rank", "3")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.beds.daemons import program
-from tests.support.jobs import eventually
+from tests.support.jobs import LONG, eventually
 from tests.support.spare_jobs import kill_all
 from tests.support.spares import ONCE_AGAIN, OPTIONS, TIMING, write_table
 
@@ -54,7 +54,7 @@ def start(bed: SlurmCluster, *argv: str) -> subprocess.Popen[str]:
 
 def is_up() -> bool:
     """Whether both ranks run before long."""
-    return eventually(lambda: all(Path(f"up_{rank}").exists() for rank in (0, 1)), 60)
+    return eventually(lambda: all(Path(f"up_{rank}").exists() for rank in (0, 1)))
 
 
 def check(bed: SlurmCluster, said: str) -> None:
@@ -75,7 +75,7 @@ def test_a_spare_node_takes_the_place_of_a_node_that_has_died(bed: SlurmCluster,
     try:
         if is_noticed:
             bed.run([program("scontrol"), "update", "nodename=n2", "state=down", "reason=dead"])
-        said = job.communicate(timeout=120)[0]
+        said = job.communicate(timeout=LONG)[0]
     finally:
         bed.revive(bed.second)
 
@@ -92,7 +92,7 @@ def test_an_emitted_batch_script_continues_on_a_spare(bed: SlurmCluster) -> None
     kill_all(bed.second.pids())
     try:
         bed.run([program("scontrol"), "update", "nodename=n2", "state=down", "reason=dead"])
-        job.communicate(timeout=120)
+        job.communicate(timeout=LONG)
     finally:
         bed.revive(bed.second)
 
@@ -103,7 +103,7 @@ def test_an_emitted_batch_script_continues_on_a_spare(bed: SlurmCluster) -> None
 
 def test_spares_need_an_allocation_that_outlives_a_node(bed: SlurmCluster) -> None:
     job = start(bed, "salloc", "-N3", "--ntasks-per-node=1", *launch(ONCE_AGAIN))
-    said = job.communicate(timeout=60)[0]
+    said = job.communicate(timeout=LONG)[0]
 
     assert job.returncode == 125
     assert "nothing shows that this allocation was requested with --no-kill" in said
@@ -112,7 +112,7 @@ def test_spares_need_an_allocation_that_outlives_a_node(bed: SlurmCluster) -> No
 
 def test_an_allocation_without_further_nodes_has_no_spares(bed: SlurmCluster) -> None:
     job = start(bed, "salloc", "-N2", "--ntasks-per-node=1", "--no-kill", *launch(ONCE_AGAIN))
-    said = job.communicate(timeout=60)[0]
+    said = job.communicate(timeout=LONG)[0]
 
     assert job.returncode == 2
     assert "--spares 1: the number of known hosts besides the table's is 0" in said

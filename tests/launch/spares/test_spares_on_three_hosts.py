@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.jobs import LONG
 from tests.support.mpiruns import Ssh, every_remote_engine
 from tests.support.processes import above
 from tests.support.spare_jobs import OnThreeHosts, SpareJob
@@ -53,7 +54,7 @@ def test_a_spare_takes_the_place_of_a_host_whose_processes_are_killed(
 ) -> None:
     lost, spare = (host.address for host in three_hosts.hosts[1:])
     job = SpareJob(OnThreeHosts(three_hosts, engine), "--max-restarts", "1", *SHELL)
-    assert job.waits_for("up_0", "up_1"), job.launcher.communicate(timeout=30)[0]
+    assert job.waits_for("up_0", "up_1"), job.launcher.communicate(timeout=LONG)[0]
     job.kill()
 
     code, said, report = job.end()
@@ -81,6 +82,7 @@ def test_a_spare_takes_the_place_of_a_host_whose_processes_are_killed(
 
 
 @every_remote_engine
+@pytest.mark.rotates("engine")
 def test_a_spare_takes_the_place_of_a_host_that_refuses_its_part(
     three_hosts: ThreeHosts, engine: Mpirun | Ssh, scripts: list[Path]
 ) -> None:
@@ -96,12 +98,13 @@ def test_a_spare_takes_the_place_of_a_host_that_refuses_its_part(
 
 
 @every_remote_engine
+@pytest.mark.rotates("engine")
 def test_a_spare_takes_the_place_of_a_host_whose_daemon_is_killed(
     three_hosts: ThreeHosts, engine: Mpirun | Ssh
 ) -> None:
     lost, spare = (host.address for host in three_hosts.hosts[1:])
     job = SpareJob(OnThreeHosts(three_hosts, engine), "--max-restarts", "1", *SHELL)
-    assert job.waits_for("up_0", "up_1"), job.launcher.communicate(timeout=30)[0]
+    assert job.waits_for("up_0", "up_1"), job.launcher.communicate(timeout=LONG)[0]
     os.kill(above(int(Path("up_1").read_text()))["daemon"], signal.SIGKILL)
 
     code, said, report = job.end()
@@ -111,11 +114,12 @@ def test_a_spare_takes_the_place_of_a_host_whose_daemon_is_killed(
 
 
 @every_remote_engine
+@pytest.mark.rotates("engine")
 def test_a_spare_that_is_unreachable_is_passed_over(three_hosts: ThreeHosts, engine: Mpirun | Ssh) -> None:
     lost, spare = (host.address for host in three_hosts.hosts[1:])
     place = OnThreeHosts(three_hosts, engine, reserve=[NOBODY, spare])
     job = SpareJob(place, "--max-restarts", "1", *SHELL)
-    assert job.waits_for("up_0", "up_1"), job.launcher.communicate(timeout=30)[0]
+    assert job.waits_for("up_0", "up_1"), job.launcher.communicate(timeout=LONG)[0]
     job.kill()
 
     code, said, report = job.end()
@@ -128,6 +132,7 @@ def test_a_spare_that_is_unreachable_is_passed_over(three_hosts: ThreeHosts, eng
 
 
 @every_remote_engine
+@pytest.mark.rotates("engine")
 def test_a_spare_that_refuses_at_its_turn_is_passed_over(
     three_hosts: ThreeHosts, engine: Mpirun | Ssh, scripts: list[Path]
 ) -> None:
@@ -149,7 +154,7 @@ def test_a_spare_that_refuses_at_its_turn_is_passed_over(
 def test_a_job_whose_only_spare_refuses_ends(three_hosts: ThreeHosts, scripts: list[Path]) -> None:
     _, spare = (host.address for host in three_hosts.hosts[1:])
     job = SpareJob(OnThreeHosts(three_hosts, Ssh()), "--max-restarts", "3", *program(three_hosts))
-    assert job.waits_for("up_0", "up_1"), job.launcher.communicate(timeout=30)[0]
+    assert job.waits_for("up_0", "up_1"), job.launcher.communicate(timeout=LONG)[0]
     scripts[2].unlink()
     job.kill()
 

@@ -14,6 +14,7 @@ import pytest
 
 from tests.beds.three_hosts import ADDRESSES
 from tests.support.hosts import conf_text, make_host
+from tests.support.jobs import LONG
 from tests.support.mpiruns import Ssh
 from tests.support.spare_jobs import OnThreeHosts, SpareJob
 from tests.support.spares import ONCE_AGAIN
@@ -111,7 +112,7 @@ def addresses() -> dict[str, list[str]]:
 def test_the_table_gets_the_devices_of_the_spare(place: OnAscendHosts, options: list[str]) -> None:
     write_table()
     job = SpareJob(place, *options, *PROGRAM, own_table=True)
-    assert job.waits_for(*(f"up_{rank}" for rank in range(4))), job.launcher.communicate(timeout=60)[0]
+    assert job.waits_for(*(f"up_{rank}" for rank in range(4))), job.launcher.communicate(timeout=LONG)[0]
     assert addresses() == {ADDRESSES[host]: device_ips(host) for host in (0, 1)}
     job.kill()
 
@@ -128,7 +129,7 @@ def test_a_spare_has_the_place_of_a_host_that_does_not_answer_at_the_start(place
     place.cut()
 
     job = SpareJob(place, *ALL, *PROGRAM, own_table=True)
-    assert job.waits_for(*(f"up_{rank}" for rank in range(4))), job.launcher.communicate(timeout=60)[0]
+    assert job.waits_for(*(f"up_{rank}" for rank in range(4))), job.launcher.communicate(timeout=LONG)[0]
 
     assert addresses() == {ADDRESSES[host]: device_ips(host) for host in (0, 2)}
     job.launcher.terminate()
@@ -143,7 +144,7 @@ def test_a_spare_that_does_not_answer_at_the_start_is_refused(place: OnAscendHos
     (place.machines[2].root / "etc" / "hccn.conf").unlink()
 
     job = SpareJob(place, *TABLE, *PROGRAM, own_table=True)
-    said = job.launcher.communicate(timeout=60)[0]
+    said = job.launcher.communicate(timeout=LONG)[0]
 
     assert job.launcher.returncode == 125
     assert "error: a spare cannot be used: " in said

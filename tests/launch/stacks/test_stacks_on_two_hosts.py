@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support import two_by_two
-from tests.support.jobs import eventually
+from tests.support.jobs import LONG, eventually
 from tests.support.mpiruns import every_remote_engine
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def command(two_hosts: TwoHosts, engine: Mpirun | Ssh, *options: str) -> list[st
 
 
 @every_remote_engine
+@pytest.mark.rotates("engine")
 def test_the_host_of_the_stopped_rank_ends_the_job(
     engine: Mpirun | Ssh, own_directory: Path, two_hosts: TwoHosts
 ) -> None:
@@ -56,6 +57,7 @@ def test_the_host_of_the_stopped_rank_ends_the_job(
 
 
 @every_remote_engine
+@pytest.mark.rotates("engine")
 def test_the_ranks_of_both_hosts_are_shown(
     engine: Mpirun | Ssh, own_directory: Path, two_hosts: TwoHosts
 ) -> None:
@@ -73,7 +75,7 @@ def test_the_ranks_of_both_hosts_are_shown(
         done = two_hosts.first.run([*tool, "stacks", "-f", "json"], env=environ)
         two_hosts.first.run([*tool, "stop"], env=environ)
     finally:
-        job.communicate(timeout=60)
+        job.communicate(timeout=LONG)
 
     assert done.returncode == 0, done.stderr
     ranks = {one["rank"]: one for one in json.loads(done.stdout)["ranks"]}

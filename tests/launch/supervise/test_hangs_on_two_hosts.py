@@ -33,6 +33,7 @@ def report_of(bed: ThreeHosts, engine: Mpirun | Ssh, program: str) -> tuple[str,
 
 
 @every_remote_engine
+@pytest.mark.rotates("engine")
 def test_a_deadlock_names_the_ranks_of_both_hosts(three_hosts: ThreeHosts, engine: Mpirun | Ssh) -> None:
     said, report = report_of(three_hosts, engine, DEADLOCK)
 
@@ -45,6 +46,7 @@ def test_a_deadlock_names_the_ranks_of_both_hosts(three_hosts: ThreeHosts, engin
 
 
 @every_remote_engine
+@pytest.mark.rotates("engine")
 def test_a_stopped_rank_is_first_and_what_the_other_host_waits_for_is_listed(
     three_hosts: ThreeHosts, engine: Mpirun | Ssh
 ) -> None:
