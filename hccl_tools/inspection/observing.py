@@ -16,7 +16,6 @@ from hccl_tools.inspection import (
     device_holders,
     device_network,
     hccl_variables,
-    host_address,
     host_ports,
     machine,
     npu_overview,
@@ -150,7 +149,7 @@ def observe_settings(
 
 def _hccl_ports(devices: Sequence[int], local: Sequence[str], cann: str, site: Site) -> tuple[PortUse, ...]:
     """Return HCCL's host ports in use; ``local`` has the addresses that HCCL_IF_IP and the table state."""
-    address = host_address.hccl_address(site.environ, local, interfaces())
+    address = port_users.hccl_address(site.environ, local, interfaces())
     return port_users.in_use(host_ports.candidates(devices, site.environ, cann), address, site)
 
 

@@ -1,7 +1,7 @@
-"""Find what uses TCP ports of this host: a program that listens there, or a connection.
+"""Find what uses TCP ports of this host at the address on which HCCL listens: a listener, or a connection.
 
 The kernel gives an outgoing connection a port of ip_local_port_range, which contains HCCL's ports by default.
-Such a connection is no fault of the host, and its port is free again a minute after its end at the latest.
+The host is sound then: the port is free again at most a minute after the connection has ended.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from hccl_tools.discover.local_addresses import interface_address, is_reachable
+from hccl_tools.inspection import hccl_variables
 from hccl_tools.inspection.host_ports import is_free
 from hccl_tools.inspection.observation import PortUse
 from hccl_tools.launch.processes import procfs
@@ -18,7 +20,7 @@ from hccl_tools.records import NamedTuple
 from hccl_tools.table.addresses import packed
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from hccl_tools.discover.site import Site
 
@@ -36,6 +38,32 @@ class _Socket(NamedTuple):
     port: int
     listens: bool
     inode: str
+
+
+def hccl_address(environ: Mapping[str, str], local: Sequence[str], interfaces: Sequence[str]) -> str:
+    """Return the address on which HCCL listens, ``""`` if it is unknown.
+
+    HCCL_IF_IP is first, then HCCL_SOCKET_IFNAME, then the table, then the interfaces in HCCL's order: by
+    name, those of Docker and the loopback interface last.
+
+    Args:
+        local: The addresses of this host that HCCL_IF_IP and the table state.
+        interfaces: The names of the interfaces of this host.
+    """
+    if (stated := environ.get(hccl_variables.ADDRESS, "")) in local:
+        return stated
+    chosen = environ.get(hccl_variables.INTERFACE)
+    if chosen:
+        return _first_address(hccl_variables.matching(chosen, interfaces))
+    return next(filter(is_reachable, local), "") or _first_address(sorted(interfaces, key=_place))
+
+
+def _place(interface: str) -> tuple[bool, bool, str]:
+    return interface == "lo", interface.startswith("docker"), interface
+
+
+def _first_address(interfaces: Sequence[str]) -> str:
+    return next(filter(None, map(interface_address, interfaces)), "")
 
 
 def in_use(ports: Iterable[int], address: str, site: Site) -> tuple[PortUse, ...]:

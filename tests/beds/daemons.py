@@ -15,6 +15,7 @@ import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from contextlib import ExitStack
 
 #: How long a daemon may take to come up or to go. A busy machine with two cores stays far below it.
 PATIENCE_S = 60.0
@@ -84,6 +85,16 @@ class Daemon:
             except subprocess.TimeoutExpired:
                 continue
             return
+
+
+def start_helper(stack: ExitStack, argv: Sequence[str]) -> subprocess.Popen[str]:
+    """Start a program of a bed, which prints ``ready`` when it is; the stack ends it."""
+    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    stack.enter_context(process)
+    stack.callback(process.kill)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n", f"not ready: {' '.join(argv)}"
+    return process
 
 
 def end_processes(pids: Callable[[], Sequence[int]]) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.beds.daemons import end_processes, program, wait_until
+from tests.beds.daemons import end_processes, program, start_helper, wait_until
 from tests.support.torch_python import TORCH_PYTHON
 
 if TYPE_CHECKING:
@@ -182,7 +182,9 @@ def make_host(
     entry = [program("ip"), "netns", "exec", namespace]
     if not own_sys:
         entry = [program("nsenter"), f"--net=/run/netns/{namespace}"]
-    keeper = _start_keeper(stack, entry, [name or namespace, *map(str, places)])
+    (folder / "tmp").mkdir()
+    namespaces = ["unshare", "--uts", "--ipc", "--mount", "sh", "-c", _SETUP, "sh"]
+    keeper = start_helper(stack, [*entry, *namespaces, name or namespace, *map(str, places)])
     others = tuple(other for other in neighbours if other != address)
     host = Host(namespace, "cable", address, folder, disk, name or namespace, keeper, others, ipv6)
     stack.callback(end_processes, host.pids)
@@ -195,19 +197,3 @@ def _shared(bed: Path) -> list[Path]:
     wanted = {bed.parent, _ROOT, *(Path(path) for path in (sys.prefix, sys.base_prefix))}
     below = {path for path in wanted | {Path(TORCH_PYTHON).parents[1]} if path.is_relative_to("/tmp")}
     return [path for path in below if not below.intersection(path.parents)]
-
-
-def _start_keeper(stack: ExitStack, entry: list[str], arguments: list[str]) -> subprocess.Popen[str]:
-    """Start what keeps the namespaces of a host, and wait until they are complete."""
-    Path(arguments[4]).mkdir()
-    keeper = subprocess.Popen(
-        [*entry, "unshare", "--uts", "--ipc", "--mount", "sh", "-c", _SETUP, "sh", *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    stack.enter_context(keeper)
-    stack.callback(keeper.kill)
-    assert keeper.stdout is not None
-    assert keeper.stdout.readline() == "ready\n", "the namespaces of a host could not be made"
-    return keeper

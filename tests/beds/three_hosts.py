@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -14,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.beds import network_host, ssh_servers
-from tests.beds.daemons import need, program
+from tests.beds.daemons import need, program, start_helper
 from tests.beds.network_host import configure, make_host
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator
 
     from tests.beds.network_host import Host
@@ -127,17 +127,7 @@ def _start_switch(stack: ExitStack, hosts: tuple[Host, ...], tag: str) -> subpro
     ports = [f"{host.address}=port{number}" for number, host in enumerate(hosts)]
     # It is to forward at once, however busy the cores are with the hosts' programs.
     entry = [program("ip"), "netns", "exec", namespace, "nice", "-n", "-15"]
-    process = subprocess.Popen(
-        [*entry, sys.executable, str(_SWITCH), *ports],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    stack.enter_context(process)
-    stack.callback(process.kill)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n", "the switch has not started"
-    return process
+    return start_helper(stack, [*entry, sys.executable, str(_SWITCH), *ports])
 
 
 @contextmanager

@@ -74,3 +74,49 @@ def test_the_tables_of_a_mounted_host(tmp_path: Path) -> None:
         for table in ("tcp", "tcp6"):
             (tmp_path / "proc" / "net" / table).write_text("  sl  local_address rem_address   st\n")
         assert port_users.in_use((port,), ADDRESS, site) == ()
+
+
+ADDRESSES = {
+    "lo": "127.0.0.1",
+    "docker0": "172.17.0.1",
+    "enp1s0": "10.0.0.5",
+    "eth0": "10.0.1.5",
+    "ib0": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("environ", "local", "expected"),
+    [
+        ({}, (), "10.0.0.5"),
+        ({}, ("127.0.0.1",), "10.0.0.5"),  # the server_id of a table for one host
+        ({}, ("10.0.1.5", "10.0.0.5"), "10.0.1.5"),
+        ({"HCCL_SOCKET_IFNAME": "docker"}, ("10.0.1.5",), "172.17.0.1"),
+        ({"HCCL_SOCKET_IFNAME": "^enp,docker,lo"}, (), "10.0.1.5"),
+        ({"HCCL_SOCKET_IFNAME": "=ib0"}, ("10.0.1.5",), ""),
+        ({"HCCL_IF_IP": "127.0.0.2", "HCCL_SOCKET_IFNAME": "eth"}, ("10.0.1.5", "127.0.0.2"), "127.0.0.2"),
+        ({"HCCL_IF_IP": "192.0.2.1"}, ("10.0.1.5",), "10.0.1.5"),  # not of this host
+    ],
+)
+def test_the_order(
+    monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], local: tuple[str, ...], expected: str
+) -> None:
+    monkeypatch.setattr(port_users, "interface_address", ADDRESSES.get)
+
+    assert port_users.hccl_address(environ, local, tuple(ADDRESSES)) == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [(("lo", "docker0", "ib0"), "172.17.0.1"), (("lo", "ib0"), "127.0.0.1"), ((), "")],
+)
+def test_docker_and_loopback_are_last(
+    monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...], expected: str
+) -> None:
+    monkeypatch.setattr(port_users, "interface_address", ADDRESSES.get)
+
+    assert port_users.hccl_address({}, (), names) == expected
+
+
+def test_a_real_interface() -> None:
+    assert port_users.hccl_address({"HCCL_SOCKET_IFNAME": "=lo"}, (), ("lo",)) == "127.0.0.1"

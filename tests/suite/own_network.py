@@ -1,8 +1,7 @@
 """A network of its own for each process that runs tests, as far as this user may make one.
 
-No test then meets another's ports, and no program of this machine takes them. There are the loopback
-interface and one card, whose other end nobody uses. Outgoing connections keep off the ports from 60000 on,
-which HCCL uses.
+No port of a test then conflicts with another worker or with a program of this machine. The network has the
+loopback interface and one card. Outgoing connections do not get the ports from 60000 on, which HCCL uses.
 """
 
 from __future__ import annotations

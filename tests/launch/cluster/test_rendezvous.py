@@ -283,7 +283,7 @@ def come_to(port: int) -> socket.socket:
             made.append(socket.create_connection((MASTER, port)))
         return bool(made)
 
-    assert eventually(has_come), f"nobody listens on port {port}"
+    assert eventually(has_come), f"no program listens on port {port}"
     return made[0]
 
 

@@ -29,7 +29,7 @@ TIMES = f"connection.identify={10 * LONG}"
 HARMLESS_WITHOUT_KEY = [kind for kind in KINDS if kind not in LIKE_A_HOST]
 #: The kinds of which nothing is refused before the job has started.
 PATIENT = ("half-open", "slow", "again and again")
-#: Why connections were refused, of the kinds for which that is told.
+#: The reason in the message on a refused connection, by kind of stranger. Other kinds have no message.
 WHY = {
     "garbage": "not an agent of this job",
     "replayed messages": "the host has another job key",

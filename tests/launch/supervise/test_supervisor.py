@@ -51,7 +51,7 @@ def once_up(*ranks: int, then: str) -> list[str]:
 
 
 def state(pid: int) -> str:
-    """R, S, Z ...; "" when there is no such process."""
+    """Return the state of a process in /proc, such as R, S or Z; "" if it does not exist."""
     status = procfs.status(pid)
     return status.state if status else ""
 
@@ -134,7 +134,7 @@ def test_a_log_that_cannot_be_written_is_refused(jobs: Jobs, tmp_path: Path) -> 
 
 
 def test_the_first_failure_in_time_decides_not_in_rank_order(jobs: Jobs) -> None:
-    """Rank 0 fails after rank 3, and would be found first by whoever asks in rank order."""
+    """Rank 0 fails after rank 3. A search in the order of ranks would find rank 0 first."""
     job = jobs.start(*[SLEEP] * 4)
     assert job.says("up", *range(4))
     first, second = job.pid(3), job.pid(0)
