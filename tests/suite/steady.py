@@ -1,7 +1,7 @@
 """Run tests many times, each time in another order and beside other load, and list those that failed.
 
-``python -m tests.suite.steady --times 5 --load 2 -- -m bed``: a test that is right fails never. The exit code
-is 0 if none failed, else 1.
+``python -m tests.suite.steady --times 5 --load 2 -- -m bed``: a sound test never fails. The exit code is
+0 if none failed, else 1.
 """
 
 from __future__ import annotations
@@ -18,10 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _BUSY = "while True: pass"
+#: Pytest's exit codes after all tests have run; another one also stands for a selection without a test.
+_RAN_TO_THE_END = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
 
 
 def main() -> int:
@@ -37,7 +41,7 @@ def main() -> int:
             print(f"--seed {seed}: {closing} ({time.monotonic() - began:.0f} s)", flush=True)
     for name, seeds in sorted(failed.items(), key=lambda each: -len(each[1])):
         print(f"{len(seeds)} of {options.times} failed: {name} (--seed {', '.join(map(str, seeds))})")
-    print(f"{len(failed)} tests failed in {options.times} runs beside {options.load} busy loops")
+    print(f"{len(failed)} failed in {options.times} runs beside {options.load} busy loops")
     return 1 if failed else 0
 
 
@@ -47,7 +51,10 @@ def _parsed() -> argparse.Namespace:
     parser.add_argument("--load", type=int, default=0, help="so many busy loops beside them")
     parser.add_argument("--seed", type=int, help="of the first run; the others have the next ones")
     parser.add_argument("arguments", nargs="*", help="of pytest")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.times < 1 or options.load < 0:
+        parser.error("--times is at least 1, and --load at least 0")
+    return options
 
 
 def _seeds(first: int | None, times: int) -> range:
@@ -74,8 +81,9 @@ def _run(seed: int, arguments: list[str]) -> tuple[list[str], str]:
         command = [sys.executable, "-m", "pytest", f"--seed={seed}", f"--junitxml={report}", *arguments]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         closing = next(filter(None, reversed(done.stdout.splitlines())), "no output").strip("= ")
-        if not report.exists():
-            return [f"the run itself: {done.stdout}{done.stderr}"], closing
+        if done.returncode not in _RAN_TO_THE_END or not report.exists():
+            print(done.stdout, done.stderr, flush=True)
+            return [f"the run itself (pytest's exit code {done.returncode})"], closing
         cases = ET.parse(report).iter("testcase")  # noqa: S314  (pytest has just written it)
         bad = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
     if bad:
