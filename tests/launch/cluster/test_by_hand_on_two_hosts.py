@@ -63,7 +63,6 @@ class Typed:
         program: list[str],
         first: dict[str, str] | None = None,
         second: dict[str, str] | None = None,
-        timing: str = "",
     ) -> None:
         self.bed, self.hosts = bed, (bed.first, bed.second)
         command = two_by_two.command((bed.first.address, bed.second.address), "--start", "torch", *options)
@@ -74,7 +73,7 @@ class Typed:
             self.launchers.append(
                 host.start(
                     [*words, "--grace", str(GRACE_S), "--log-dir", host.namespace, *program],
-                    env=two_by_two.environ(bed, timing), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                    env=two_by_two.environ(bed, timing=""), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                 )
             )  # fmt: skip
 
