@@ -149,13 +149,13 @@ def _preflight(prepared: PreparedLaunch, typed: Mapping[str, str]) -> tuple[str,
 
 
 def _lock(prepared: PreparedLaunch) -> int:
-    if prepared.table_data is None or prepared.plan.cpu:  # a rehearsal uses no device of the table
+    if (data := prepared.table_to_lock) is None:
         return -1
     # A lock per server (hosts may share a disk), or one lock for all, so that two jobs cannot deadlock.
     part = "all" if prepared.plan.supervisor else str(prepared.plan.local_server)
     from hccl_tools.launch.runs import table_lock  # noqa: PLC0415  (only with a table)
 
-    return table_lock.take(prepared.table_data + part.encode(), prepared.plan.run_dir, os.environ)
+    return table_lock.take(data + part.encode(), prepared.plan.run_dir, os.environ)
 
 
 def _connect_to_launcher(request: LaunchRequest, part: Part) -> tuple[AgentLink, LaunchRequest]:

@@ -55,6 +55,11 @@ class PreparedLaunch(NamedTuple):
         """The environment of every process, to which each rank's own variables are added."""
         return {**self.environment, **self.plan.common}
 
+    @property
+    def table_to_lock(self) -> bytes | None:
+        """The bytes of the table that no other job may use; ``None`` in a rehearsal, which uses no device."""
+        return None if self.plan.cpu else self.table_data
+
 
 def prepare(
     request: LaunchRequest,

@@ -148,8 +148,8 @@ def _write(
 ) -> tuple[tuple[str, int], tuple[int, ...]]:
     plan = prepared.plan
     lock = -1
-    if prepared.table_data is not None and not plan.cpu:  # a rehearsal uses no device of the table
-        lock = table_lock.take(prepared.table_data, plan.run_dir, os.environ)
+    if (data := prepared.table_to_lock) is not None:
+        lock = table_lock.take(data, plan.run_dir, os.environ)
     directory.create(plan.run_dir, mode=mode)
     directory.write(plan.run_dir, names.PLAN, plan_json.as_bytes(plan, prepared.environment))
     if prepared.table_data is not None:
