@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from hccl_tools.launch.processes import linux
+
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterator
 
 pytest_plugins = [
     *("tests.beds.two_hosts", "tests.beds.three_hosts", "tests.beds.slurm_cluster"),
@@ -86,6 +88,13 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, no_configuration: str, ow
             monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CONFIG_HOME", no_configuration)
     monkeypatch.setenv("TMPDIR", own_tmp)
+
+
+@pytest.fixture(autouse=True)
+def own_children_only() -> Iterator[None]:
+    """Undo that the start of a keeper makes this process inherit orphans, for which it never waits."""
+    yield
+    linux.become_subreaper(False)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -57,14 +58,29 @@ def wait_until(condition: Callable[[], bool], what: str, *, log: Path | None = N
         time.sleep(0.05)
 
 
+#: Runs a program and waits for all that this leaves behind, as the init of a host does: Slurm takes a node with
+#: zombies out of service. SIGTERM is passed on.
+_INIT = """
+import ctypes, os, signal, sys
+PR_SET_CHILD_SUBREAPER = 36
+ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+daemon = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ)
+signal.signal(signal.SIGTERM, lambda *_: os.kill(daemon, signal.SIGTERM))
+while True:
+    ended, status = os.wait()
+    if ended == daemon:
+        sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
 class Daemon:
-    """One process that stays in the foreground, in a process group of its own."""
+    """One process that stays in the foreground, under an init, in a process group of its own."""
 
     def __init__(self, argv: Sequence[str], *, log: Path, env: Mapping[str, str] | None = None) -> None:
         self.log = log
         with log.open("ab") as output:
             self._process = subprocess.Popen(
-                argv,
+                [sys.executable, "-I", "-S", "-c", _INIT, *argv],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -77,14 +93,13 @@ class Daemon:
 
     def stop(self) -> None:
         """End the process: politely, then not."""
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            if self._process.poll() is None:
-                self._process.send_signal(number)
-            try:
-                self._process.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                continue
-            return
+        if self._process.poll() is None:
+            self._process.terminate()
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
 
 
 def start_helper(stack: ExitStack, argv: Sequence[str]) -> subprocess.Popen[str]:

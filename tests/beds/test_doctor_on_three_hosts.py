@@ -36,6 +36,8 @@ LISTEN = """
 import socket, sys
 ports = [socket.socket() for _ in sys.argv[1:]]
 for port, number in zip(ports, sys.argv[1:]):
+    # A connection of another test on this port may just have ended.
+    port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     port.bind(("", int(number)))
     port.listen()
 print("up", flush=True)
@@ -458,7 +460,7 @@ def running(bed: Bed, program: str, *args: str) -> Iterator[int]:
     command = [sys.executable, "-c", program, *args]
     with bed.hosts.hosts[1].start(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as job:
         assert job.stdout is not None
-        job.stdout.readline()
+        assert job.stdout.readline() == "up\n"
         yield job.pid
         job.communicate("")
 
