@@ -58,8 +58,8 @@ def wait_until(condition: Callable[[], bool], what: str, *, log: Path | None = N
         time.sleep(0.05)
 
 
-#: Runs a program and waits for all that this leaves behind, as the init of a host does: Slurm takes a node with
-#: zombies out of service. SIGTERM is passed on.
+#: Runs a program and waits for all that this leaves behind, as the init of a host does: Slurm takes a node
+#: with zombies out of service. SIGTERM is passed on.
 _INIT = """
 import ctypes, os, signal, sys
 PR_SET_CHILD_SUBREAPER = 36
