@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import ctypes
+import os
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def name_of(pid: int) -> str:
@@ -40,3 +46,35 @@ def above(rank: int) -> dict[str, int]:
     found = ancestors(rank)
     supervisor = [name_of(pid) for pid in found].index("hccl-watcher") + 1
     return {"keeper": found[1], "supervisor": found[supervisor], "daemon": found[supervisor + 1]}
+
+
+@contextmanager
+def held(pid: int) -> Iterator[None]:
+    """Let a process not run; unlike after SIGSTOP, the kernel sends it no SIGHUP when its parent ends.
+
+    All threads of the process must exist already.
+    """
+    threads = [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()]
+    for thread in threads:
+        _ptrace(_SEIZE, thread)
+        _ptrace(_INTERRUPT, thread)
+    try:
+        for thread in threads:
+            os.waitpid(thread, _ALL_THREADS)
+        yield
+    finally:
+        for thread in threads:
+            _ptrace(_DETACH, thread)
+
+
+def _ptrace(request: int, thread: int) -> None:
+    if _LIBC.ptrace(request, thread, None, None) != 0:
+        raise OSError(ctypes.get_errno(), f"ptrace {request:#x} of {thread}")
+
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+_LIBC.ptrace.restype = ctypes.c_long
+#: Requests of <linux/ptrace.h>, and the option of waitpid for threads of other processes.
+_SEIZE, _INTERRUPT, _DETACH = 0x4206, 0x4207, 17
+_ALL_THREADS = 0x40000000

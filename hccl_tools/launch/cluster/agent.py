@@ -88,6 +88,8 @@ class AgentLink:
         self._release_timeout = 0.0
         #: Whether this part ends on request, and therefore reports no cause.
         self._end_requested = False
+        #: The loss of the engine's process on this host, if the launcher knew only that the engine had ended.
+        self._daemon_lost: Cause | None = None
         self._attempt: Attempt | None = None
 
     def table(self) -> bytes:
@@ -130,7 +132,7 @@ class AgentLink:
         """Report how the ranks of this host exited; all their processes have exited."""
         ends = tuple(RankExit.of(end) for end in outcome.ends if end.process.rank >= 0)
         cause = self._cause(outcome) if outcome.reason != "ended" and not self._end_requested else None
-        self._connection.send(Ended(ends, cause, tuple(outcome.hung[:MOST_RANKS])))
+        self._connection.send(Ended(ends, self._daemon_lost or cause, tuple(outcome.hung[:MOST_RANKS])))
 
     def end(self, outcome: Outcome) -> int:
         """Disconnect and return the exit code; after a failure, first wait until all ranks have exited.
@@ -173,7 +175,15 @@ class AgentLink:
         parent = self._parent
         what = f"{parent.name} (pid {parent.pid}) on {self._host} was killed, or exited before its ranks"
         attempt.console.abandon()  # The pipe to the parent may be full.
+        remote = attempt.state.remote_cause
+        if remote is not None and remote.reason == "daemon" and not self._has_signalled(attempt):
+            # mpirun may detect the loss, and end the job, before this process runs again.
+            self._daemon_lost = Cause.lost(self._host, "daemon", what)
         attempt.end("daemon", what)
+
+    def _has_signalled(self, attempt: Attempt) -> bool:
+        """Return whether the parent has sent a signal: an engine signals its processes before it exits."""
+        return self._parent.pid in attempt.signals.senders.values()
 
     def _read(self, attempt: Attempt) -> None:
         connection = self._connection

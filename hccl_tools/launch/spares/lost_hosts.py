@@ -58,8 +58,10 @@ def _first_loss(unreported: Unreported) -> tuple[int, ...]:
 
 def _is_loss(outcome: Outcome) -> bool:
     """Return whether a lost agent or daemon explains an end, even if all hosts run a command."""
-    if outcome.reason == "failed" and outcome.first_failure is not None:
-        return isinstance(outcome.first_failure.process, EngineProcess)  # MPICH's fails when it loses a host.
+    failed = outcome.first_failure
+    if outcome.reason == "failed" and failed is not None:
+        # MPICH's fails when it loses a host. If it was killed, its processes on the hosts end because of it.
+        return isinstance(failed.process, EngineProcess) and not failed.signal
     return outcome.reason in {"host", "daemon", "refused"}
 
 

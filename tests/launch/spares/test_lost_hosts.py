@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,13 +27,19 @@ def _all_run_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMPI_MCA_plm_ssh_agent", "true")
 
 
-def marked(reason: Reason, unreported: Unreported, failed: type[RankProcess] = RankProcess) -> Outcome:
+def marked(
+    reason: Reason,
+    unreported: Unreported,
+    failed: type[RankProcess] = RankProcess,
+    status: int = 255 << 8,
+) -> Outcome:
     ranks = tuple(
         RankProcess(rank, host, rank, 0, 0, {}, ("true",), f"rank_{rank}.log")
         for rank, host in enumerate(HOSTS)
     )
     first = failed(0, "127.0.0.1", 0, 0, 0, {}, ("mpirun",), "engine.log")
-    outcome = Outcome(reason, [], 1.0, RankEnd(first, first.log) if reason == "failed" else None)
+    end = RankEnd(first, first.log, status=status)
+    outcome = Outcome(reason, [], 1.0, end if reason == "failed" else None)
     lost_hosts.mark(Plan(ranks, "torch", "ssh", "log", "/", len(HOSTS)), outcome, unreported)
     return outcome
 
@@ -96,6 +103,13 @@ def test_an_engine_that_fails_because_it_has_lost_a_host_names_this_host() -> No
     outcome = marked("failed", Unreported(lost=(1,)), EngineProcess)
 
     assert (outcome.is_host_lost, outcome.lost_servers) == (True, (1,))
+
+
+def test_an_engine_that_was_killed_names_no_host() -> None:
+    """Its processes on the other hosts exit because of it."""
+    outcome = marked("failed", Unreported(without_daemon=(1,)), EngineProcess, status=signal.SIGKILL)
+
+    assert (outcome.is_host_lost, outcome.lost_servers) == (False, ())
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.jobs import LONG
-from tests.support.mpiruns import Ssh, every_remote_engine
-from tests.support.processes import above
+from tests.support.jobs import LONG, eventually
+from tests.support.mpiruns import Ssh, every_mpirun, every_remote_engine
+from tests.support.processes import above, has_ended, held
 from tests.support.spare_jobs import OnThreeHosts, SpareJob
 from tests.support.spares import ONCE_AGAIN, write_table
 
@@ -106,6 +106,26 @@ def test_a_spare_takes_the_place_of_a_host_whose_daemon_is_killed(
     job = SpareJob(OnThreeHosts(three_hosts, engine), "--max-restarts", "1", *SHELL)
     assert job.waits_for("up_0", "up_1"), job.launcher.communicate(timeout=LONG)[0]
     os.kill(above(int(Path("up_1").read_text()))["daemon"], signal.SIGKILL)
+
+    code, said, report = job.end()
+
+    assert code == 0, said
+    assert [(one["host"], one["spare"]) for one in report["replaced"]] == [(lost, spare)]
+
+
+@every_mpirun
+@pytest.mark.rotates("mpirun")
+def test_a_spare_takes_the_place_of_a_host_that_learns_of_the_end_before_it_sees_its_daemon_killed(
+    three_hosts: ThreeHosts, mpirun: Mpirun
+) -> None:
+    lost, spare = (host.address for host in three_hosts.hosts[1:])
+    job = SpareJob(OnThreeHosts(three_hosts, mpirun), "--max-restarts", "1", *SHELL)
+    assert job.waits_for("up_0", "up_1"), job.launcher.communicate(timeout=LONG)[0]
+    engine = above(int(Path("up_0").read_text()))["daemon"]
+    upper = above(int(Path("up_1").read_text()))
+    with held(upper["supervisor"]):
+        os.kill(upper["daemon"], signal.SIGKILL)
+        assert eventually(lambda: has_ended(engine))
 
     code, said, report = job.end()
 
