@@ -147,12 +147,13 @@ class Controller:
 
     def _unconnected_hosts(self) -> tuple[list[str], int]:
         """Return the hosts whose supervisor has not connected, and the number of disconnected supervisors."""
+        self._read_all()
         missing = sorted(self._agents.missing)
         return [self._agents.hosts[number] for number in missing], len(self._agents.gone)
 
     def _engine_ended(self, end: RankEnd) -> None:
         """End the rest of the job if mpirun exits before its ranks; Open MPI 5's mpirun may exit with 0."""
-        self._read_ready()
+        self._read_all()
         if end.process.rank < 0 or self._attempt is None:
             return
         self._engine_has_ended = True
@@ -181,6 +182,11 @@ class Controller:
             self._end_for(cause)
         if self._attempt is not None and (wait := self._listener.wait) is not None:
             self._attempt.call_later("listener", wait, self._accept)
+
+    def _read_all(self) -> None:
+        """Read all that agents have sent: an event that follows from the end of one may be handled first."""
+        self._accept()
+        self._read_ready()
 
     def _read_ready(self) -> None:
         for descriptor, events in self._order.poll(0):

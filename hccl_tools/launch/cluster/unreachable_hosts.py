@@ -30,16 +30,18 @@ def watch(
 ) -> None:
     """End the job when a process that mpiexec needs to reach a host has exited.
 
-    ``hosts`` returns the hosts whose supervisor has not connected, and the number of disconnected hosts.
+    ``hosts`` reads what the supervisors have sent, and returns the hosts whose supervisor has not connected,
+    and the number of disconnected hosts.
     ``lost`` is called with a description of a process lost after all hosts had connected.
     """
 
     def check() -> None:
-        missing, gone = hosts()  # First: a host disconnects before its ssh exits.
+        ended_children = len(_ended(attempt))  # First: a host disconnects before its ssh exits.
+        missing, gone = hosts()
         if not missing:
             for child in _children(attempt):
                 parent.on_end_of(child.pid, attempt.reactor, partial(ended, child))
-        elif len(_ended(attempt)) <= gone:
+        elif ended_children <= gone:
             attempt.call_later("unreached", _CHECK_SECONDS, check)
         else:
             errors = excerpt.last_lines(excerpt.log_end(os.path.join(run_dir, names.ENGINE_ERRORS)), 1)
