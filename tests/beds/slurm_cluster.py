@@ -48,7 +48,8 @@ SlurmdPidFile={folder}/slurmd-%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd-%n.log
 {nodes}\
-PartitionName=p Nodes={names} Default=YES State=UP
+PartitionName=p Nodes=n1,n2 Default=YES State=UP
+PartitionName={all_nodes} Nodes={names} State=UP
 """
 PROGRAMS = (
     *("munged", "slurmctld", "slurmd", "srun", "sbatch", "sinfo", "scancel", "scontrol"),
@@ -58,6 +59,8 @@ _ADDRESSES = {"login": "10.79.0.254", "n1": "10.79.0.1", "n2": "10.79.0.2", "n3"
 _NAMES = tuple(_ADDRESSES)[1:]
 _NODES = "".join(f"NodeName={name} NodeAddr={_ADDRESSES[name]} CPUs=8\n" for name in _NAMES)
 
+#: The partition that has the third node too: nobody else gets n3 while the job before completes on n1 or n2.
+ALL_NODES = "all"
 #: A batch job may import MindSpore on as few as two cores.
 _LONGEST_JOB_S = 300.0
 
@@ -100,7 +103,9 @@ class SlurmCluster:
         return self.login.start(argv, env=self.env, **options)
 
     def states(self) -> list[str]:
-        return self.run([program("sinfo"), "--noheader", "--Node", "--format=%t"]).stdout.split()
+        return self.run(
+            [program("sinfo"), "--noheader", "--Node", f"--partition={ALL_NODES}", "--format=%t"]
+        ).stdout.split()
 
     @property
     def is_idle(self) -> bool:
@@ -192,7 +197,12 @@ def make_slurm_cluster(folder: Path) -> Iterator[SlurmCluster]:
         _connect(hosts)
         login, first, second, third = hosts
         bed = SlurmCluster(login, first, second, third, folder / "slurm.conf", stack)
-        facts = {"address": _ADDRESSES["login"], "nodes": _NODES, "names": ",".join(_NAMES)}
+        facts = {
+            "address": _ADDRESSES["login"],
+            "nodes": _NODES,
+            "names": ",".join(_NAMES),
+            "all_nodes": ALL_NODES,
+        }
         text = _CONFIG.format(folder=folder, **facts)
         _write_task_prolog(folder)
         bed.config.write_text(text)

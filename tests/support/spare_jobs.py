@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tests.beds.daemons import program
+from tests.beds.slurm_cluster import ALL_NODES
 from tests.beds.three_hosts import isolate
 from tests.support.jobs import LONG, eventually
-from tests.support.processes import has_ended, name_of
+from tests.support.processes import ancestors, has_ended, name_of
 from tests.support.spares import OPTIONS, TIMING, write_table
 from tests.support.three_by import environ
 
@@ -101,7 +102,7 @@ class InSlurm:
         self._is_cut = self._has_died = False
 
     def start(self, *argv: str) -> subprocess.Popen[str]:
-        allocation = ["salloc", "-N3", "--ntasks-per-node=1", "--no-kill"]
+        allocation = ["salloc", "-N3", f"--partition={ALL_NODES}", "--ntasks-per-node=1", "--no-kill"]
         launch = [*LAUNCH, "--engine", "slurm", "--spares", "1", *argv]
         return self.launching.start([*allocation, *launch], env=self.cluster.env | TIMING, **_STREAMS)
 
@@ -152,8 +153,11 @@ class SpareJob:
         return [pid for host in self.place.hosts for pid in self.on(host)]
 
     def kill(self) -> None:
-        """Kill everything on the second host."""
-        self.place.kill(self.on(self.place.hosts[1]))
+        """Kill everything on the second host.
+
+        Parents come first, or the supervisor would report the death of its rank and not be missed.
+        """
+        self.place.kill(sorted(self.on(self.place.hosts[1]), key=lambda pid: len(ancestors(pid))))
 
     def cut(self) -> None:
         """Cut the second host off."""

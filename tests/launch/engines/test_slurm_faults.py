@@ -70,7 +70,12 @@ class Cluster:
         try:
             first, second = self.hosts[1:]
             logs = [(first, 1), (first, 2), (second, 0), (second, 3)]
-            assert eventually(lambda: all(self.log(host, f"rank_{rank}.log") for host, rank in logs))
+
+            def are_up() -> bool:
+                return all(self.log(host, f"rank_{rank}.log") for host, rank in logs)
+
+            assert eventually(lambda: are_up() or job.poll() is not None)
+            assert are_up(), job.communicate()[1]
             yield job
         finally:
             if job.poll() is None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.beds.daemons import program
+from tests.beds.slurm_cluster import ALL_NODES
 from tests.support.jobs import LONG, eventually
 from tests.support.spare_jobs import kill_all
 from tests.support.spares import ONCE_AGAIN, OPTIONS, TIMING, write_table
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.bed, pytest.mark.slow]
 
 LAUNCH = [sys.executable, "-m", "hccl_tools", "launch", "--product", "a2", "--cpu", "--start", "torch"]
+THREE = f"--partition={ALL_NODES}"
 SPARES = ["--engine", "slurm", "--spares", "1", "--max-restarts", "1"]
 
 
@@ -69,7 +71,7 @@ def check(bed: SlurmCluster, said: str) -> None:
 
 @pytest.mark.parametrize("is_noticed", [False, True], ids=["before Slurm notices", "noticed by Slurm"])
 def test_a_spare_node_takes_the_place_of_a_node_that_has_died(bed: SlurmCluster, is_noticed: bool) -> None:
-    job = start(bed, "salloc", "-N3", "--ntasks-per-node=1", "--no-kill", *launch(ONCE_AGAIN))
+    job = start(bed, "salloc", "-N3", THREE, "--ntasks-per-node=1", "--no-kill", *launch(ONCE_AGAIN))
     assert is_up()
     kill_all(bed.second.pids())
     try:
@@ -87,7 +89,7 @@ def test_an_emitted_batch_script_continues_on_a_spare(bed: SlurmCluster) -> None
     emitted = bed.login.run(launch(ONCE_AGAIN, "--emit", "slurm"))
     assert "\n#SBATCH --nodes=3\n" in emitted.stdout, emitted.stderr
     Path("job.sbatch").write_text(emitted.stdout)
-    job = start(bed, "sbatch", "--wait", "--output=out", "job.sbatch")
+    job = start(bed, "sbatch", "--wait", THREE, "--output=out", "job.sbatch")
     assert is_up()
     kill_all(bed.second.pids())
     try:
@@ -102,7 +104,7 @@ def test_an_emitted_batch_script_continues_on_a_spare(bed: SlurmCluster) -> None
 
 
 def test_spares_need_an_allocation_that_outlives_a_node(bed: SlurmCluster) -> None:
-    job = start(bed, "salloc", "-N3", "--ntasks-per-node=1", *launch(ONCE_AGAIN))
+    job = start(bed, "salloc", "-N3", THREE, "--ntasks-per-node=1", *launch(ONCE_AGAIN))
     said = job.communicate(timeout=LONG)[0]
 
     assert job.returncode == 125
