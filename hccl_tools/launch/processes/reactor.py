@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Protocol
 
     class HasFileno(Protocol):
@@ -46,11 +46,14 @@ class Reactor:
         elif self._readers.pop(descriptor, None) is not None:
             self.poller.unregister(descriptor)
 
-    def poll(self, until: float = float("inf")) -> set[int]:
-        """Wait for a descriptor or the next timer, at most to time ``until``; return ready descriptors."""
+    def poll(self, until: float = float("inf")) -> list[int]:
+        """Wait for a descriptor or the next timer, at most to time ``until``.
+
+        Returns the ready descriptors in order of their registration.
+        """
         due = min([until, *(due for due, _ in self._timers.values())])
         wait = None if due == float("inf") else max(0.0, due - time.monotonic()) * 1000 + 0.5
-        return {descriptor for descriptor, _ in self.poller.poll(wait)}
+        return [descriptor for descriptor, _ in self.poller.poll(wait)]
 
     def run_due(self) -> None:
         """Run the timers that are due."""
@@ -62,7 +65,9 @@ class Reactor:
                 del self._timers[name]
                 act()
 
-    def run_ready(self, ready: set[int]) -> None:
-        """Call the functions of the descriptors that are ready, each function once."""
-        for act in {self._readers[descriptor] for descriptor in ready & self._readers.keys()}:
+    def run_ready(self, ready: Sequence[int]) -> None:
+        """Call the functions of the descriptors that are ready, each function once, in this order."""
+        for act in dict.fromkeys(
+            self._readers[descriptor] for descriptor in ready if descriptor in self._readers
+        ):
             act()
