@@ -153,11 +153,8 @@ class SpareJob:
         return [pid for host in self.place.hosts for pid in self.on(host)]
 
     def kill(self) -> None:
-        """Kill everything on the second host.
-
-        Parents come first, or the supervisor would report the death of its rank and not be missed.
-        """
-        self.place.kill(sorted(self.on(self.place.hosts[1]), key=lambda pid: len(ancestors(pid))))
+        """Kill everything on the second host."""
+        self.place.kill(self.on(self.place.hosts[1]))
 
     def cut(self) -> None:
         """Cut the second host off."""
@@ -174,7 +171,8 @@ class SpareJob:
 
 
 def kill_all(pids: Sequence[int]) -> None:
-    for pid in pids:
+    """Kill these processes, parents first: else a supervisor could report the death of its rank."""
+    for pid in sorted(pids, key=lambda pid: len(ancestors(pid))):
         with suppress(ProcessLookupError):  # The death of one may have ended it.
             os.kill(pid, signal.SIGKILL)
 
