@@ -205,7 +205,7 @@ MESSAGES = (
     ),
     Message(
         "HCM023", "Communication_Error_Bind_IP_Port", "cause",
-        "a port that HCCL wants to listen on is in use, 60000 to 60015 on the host or 16666 on the device",
+        "a port that HCCL wants to listen on is in use, 60000 to 60031 on the host (60015 before CANN 8.5) or 16666 on the device",
         "if another job of this host uses the port, give each job its own HCCL_IF_BASE_PORT, else stop the process that an earlier job left",
         anchor=b"EJ0003", codes=(Code("EJ0003", "8"),),
         causes=("another job of this host uses the port", "a process of an earlier job still runs"),
