@@ -196,12 +196,9 @@ class Controller:
                 agent.connection.flush()
                 if not agent.connection.waiting:
                     self._order.modify(descriptor, select.EPOLLIN)
-            self._read(agent)
-
-    def _read(self, agent: Agent) -> None:
-        self._handle_all(agent, agent.connection.messages())
-        if agent.connection.closed:
-            self._agent_lost(agent)
+            self._handle_all(agent, agent.connection.messages())
+            if agent.connection.closed:
+                self._agent_lost(agent)
 
     def _handle_all(self, agent: Agent, messages: Sequence[Message]) -> None:
         try:
