@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -171,10 +172,22 @@ class SpareJob:
 
 
 def kill_all(pids: Sequence[int]) -> None:
-    """Kill these processes, parents first: else a supervisor could report the death of its rank."""
-    for pid in sorted(pids, key=lambda pid: len(ancestors(pid))):
-        with suppress(ProcessLookupError):  # The death of one may have ended it.
-            os.kill(pid, signal.SIGKILL)
+    """Kill processes as a power failure does: none of them can report the end of another.
+
+    All are stopped first, parents before their children, and killed in the opposite order: the kernel would
+    continue a stopped process whose parent has ended.
+    """
+    ordered = sorted(pids, key=lambda pid: len(ancestors(pid)))
+    for pid in ordered:
+        _signal(pid, signal.SIGSTOP)
+    for pid in reversed(ordered):
+        _signal(pid, signal.SIGKILL)
+        assert eventually(partial(has_ended, pid))
+
+
+def _signal(pid: int, number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 #: A host that is cut off keeps their sessions, until they notice it or can report it.
