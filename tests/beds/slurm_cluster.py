@@ -48,7 +48,7 @@ SlurmdPidFile={folder}/slurmd-%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd-%n.log
 {nodes}\
-PartitionName=p Nodes=n1,n2 Default=YES State=UP
+PartitionName=two Nodes={two} Default=YES State=UP
 PartitionName={all_nodes} Nodes={names} State=UP
 """
 PROGRAMS = (
@@ -59,7 +59,8 @@ _ADDRESSES = {"login": "10.79.0.254", "n1": "10.79.0.1", "n2": "10.79.0.2", "n3"
 _NAMES = tuple(_ADDRESSES)[1:]
 _NODES = "".join(f"NodeName={name} NodeAddr={_ADDRESSES[name]} CPUs=8\n" for name in _NAMES)
 
-#: The partition that has the third node too: nobody else gets n3 while the job before completes on n1 or n2.
+#: The partition with the third node. The default partition has only n1 and n2, so that a job of two nodes
+#: never gets n3 while an earlier job completes.
 ALL_NODES = "all"
 #: A batch job may import MindSpore on as few as two cores.
 _LONGEST_JOB_S = 300.0
@@ -201,6 +202,7 @@ def make_slurm_cluster(folder: Path) -> Iterator[SlurmCluster]:
             "address": _ADDRESSES["login"],
             "nodes": _NODES,
             "names": ",".join(_NAMES),
+            "two": ",".join(_NAMES[:2]),
             "all_nodes": ALL_NODES,
         }
         text = _CONFIG.format(folder=folder, **facts)

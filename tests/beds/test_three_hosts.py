@@ -118,7 +118,7 @@ def test_cut_one_way(three_hosts: ThreeHosts, echo: subprocess.Popen[str]) -> No
 
 def test_isolated_host(three_hosts: ThreeHosts, echo: subprocess.Popen[str]) -> None:
     first, second, third = three_hosts.hosts
-    # Who does not know the other's address would ask for that first, and send no datagram.
+    # A host that does not know the other's link address asks for it first, and sends no datagram.
     assert ask(three_hosts, first, second.address)
     assert ask(three_hosts, third, second.ipv6)
     with three_hosts.impaired(*isolate(second)):

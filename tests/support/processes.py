@@ -50,9 +50,9 @@ def above(rank: int) -> dict[str, int]:
 
 @contextmanager
 def held(pid: int) -> Iterator[None]:
-    """Let a process not run; unlike after SIGSTOP, the kernel sends it no SIGHUP when its parent ends.
+    """Stop a process by ptrace. After SIGSTOP, the kernel would send SIGHUP when its parent ends.
 
-    All threads of the process must exist already.
+    The process must not start threads meanwhile.
     """
     threads = [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()]
     for thread in threads:

@@ -146,7 +146,7 @@ class Controller:
             self._read_ready()
 
     def _unconnected_hosts(self) -> tuple[list[str], int]:
-        """Return the hosts whose supervisor has not connected, and the number of disconnected supervisors."""
+        """Read all; return the hosts without a supervisor, and the number of disconnected supervisors."""
         self._read_all()
         missing = sorted(self._agents.missing)
         return [self._agents.hosts[number] for number in missing], len(self._agents.gone)

@@ -55,7 +55,7 @@ def watched(attempt: Attempt, hosts: Any) -> None:
     unreachable_hosts.watch(attempt, hosts, str(Path.cwd()), lambda _what: None)  # type: ignore[arg-type]
 
 
-def test_a_child_that_ends_while_the_supervisors_are_read_is_no_lost_host(
+def test_a_child_that_ends_while_the_supervisors_are_read_is_not_a_lost_host(
     child: subprocess.Popen[bytes],
 ) -> None:
     """Its supervisor may have left after the reading and before the child ended."""

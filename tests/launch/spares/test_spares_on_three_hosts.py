@@ -122,9 +122,9 @@ def test_a_spare_takes_the_place_of_a_host_that_learns_of_the_end_before_it_sees
     job = SpareJob(OnThreeHosts(three_hosts, mpirun), "--max-restarts", "1", *SHELL)
     assert job.waits_for("up_0", "up_1"), job.launcher.communicate(timeout=LONG)[0]
     engine = above(int(Path("up_0").read_text()))["daemon"]
-    upper = above(int(Path("up_1").read_text()))
-    with held(upper["supervisor"]):
-        os.kill(upper["daemon"], signal.SIGKILL)
+    second = above(int(Path("up_1").read_text()))
+    with held(second["supervisor"]):
+        os.kill(second["daemon"], signal.SIGKILL)
         assert eventually(lambda: has_ended(engine))
 
     code, said, report = job.end()
