@@ -24,7 +24,8 @@ State = Literal["here", "copied", "same", "different", "failed"]
 _MARK = "hccl-tools-job-key"
 #: The program of the shell on the other host. It has no single quotes, backslashes or exclamation marks, and
 #: is sent as one line: the login shell that parses the quoted text may be csh or fish. A link never replaces
-#: a file that another process has just made. Hosts may share the directory: the temporary name has the host.
+#: a file that another process has just made, and that file is compared before it is reported. Hosts may share
+#: the directory: the temporary name has the host.
 _SCRIPT = """\
 set -eu; umask 077; LC_ALL=C; export LC_ALL;
 case "${XDG_CONFIG_HOME:-}" in /*) d=$XDG_CONFIG_HOME ;; *) d=$HOME/.config ;; esac;
@@ -34,6 +35,7 @@ text() { tr -d "[:space:]" | tr A-F a-f; };
 same() { test -f "$f" && test -O "$f" && test "$(text < "$f")" = "$(text < "$t")"; };
 exists() { test -e "$f" || test -L "$f"; };
 report() { echo "MARK $1 $f"; exit 0; };
+compare() { if exists; then if same; then report same; fi; report different; fi; };
 mkdir -p "$d"; chmod 700 "$d";
 trap clean EXIT; trap "exit 1" HUP INT TERM;
 clean; set -C; cat > "$t";
@@ -41,10 +43,9 @@ if test $(wc -c < "$t") -ne $2; then echo "the key was not received completely" 
 if same; then chmod 600 "$f"; report same; fi;
 if test -d "$f"; then echo "$f is a directory" >&2; exit 1; fi;
 if test "$1" = force; then mv -f "$t" "$f"; report copied; fi;
-if exists; then report different; fi;
+compare;
 if ln "$t" "$f"; then report copied; fi;
-if same; then report same; fi;
-if exists; then report different; fi;
+compare;
 exit 1
 """.replace("MARK", _MARK)
 #: Seconds for a host to accept a connection, and for the whole copy.
