@@ -69,7 +69,7 @@ def test_python_stacks_are_added_where_py_spy_is_installed(
     job = jobs.started[0]
     stacks = f"stacks by dump --nonblocking --pid {job.pid(0)}"
     assert eventually(lambda: any(stacks in file.read_text() for file in job.run_dir.glob("hang_*.txt")))
-    assert f"Python stacks: {job.run_dir}/hang_1.txt" in said()
+    assert eventually(lambda: f"Python stacks: {job.run_dir}/hang_1.txt" in said())
 
 
 def test_a_py_spy_that_hangs_does_not_outlive_the_job(
