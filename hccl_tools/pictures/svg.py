@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import chain, islice
 from typing import TYPE_CHECKING
-from xml.etree import ElementTree as ET  # nosec B405  (written, never parsed)
+from xml.etree import ElementTree as ET  # written, never parsed  # nosec B405
 
 from hccl_tools.notation.printable import escaped
 from hccl_tools.pictures.boxes import Selection

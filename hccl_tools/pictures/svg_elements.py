@@ -6,7 +6,7 @@ All text passes through ``escaped`` and ElementTree, so that no name in a table 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree as ET  # nosec B405  (written, never parsed)
+from xml.etree import ElementTree as ET  # written, never parsed  # nosec B405
 
 from hccl_tools.notation.printable import escaped
 from hccl_tools.pictures.places import LETTER

@@ -14,7 +14,7 @@ from hccl_tools.table.links import MEANINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from xml.etree import ElementTree as ET  # nosec B405  (written, never parsed)
+    from xml.etree import ElementTree as ET  # written, never parsed  # nosec B405
 
     from hccl_tools.pictures.boxes import Scene
     from hccl_tools.pictures.marks import Note
