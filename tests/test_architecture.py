@@ -23,7 +23,7 @@ LAYER_OF = {folder: number for number, layer in enumerate(LAYERS) for folder in 
 #: Facts about the host know nothing about tables, except what their formats and products are called.
 DISCOVER_MAY_IMPORT = {"errors", "notation", "programs", "records", "table"}
 
-LONGEST_MODULE = 280  # the aim is 250; a little more is left to a module that is one thing
+LONGEST_MODULE = 500  # what one reads in one go
 LONGEST_FUNCTION = 50
 MOST_MODULES = 20  # in a folder
 #: They have one module for each family of rules, and for each command.

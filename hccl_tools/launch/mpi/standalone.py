@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.model.inheritance import composed
-from hccl_tools.launch.model.variables import LOG_PATH_VARIABLE
 from hccl_tools.launch.mpi import job as rank_job
 from hccl_tools.launch.mpi import shared_preparation
 from hccl_tools.launch.mpi.planned_ranks import sha256
@@ -96,8 +95,8 @@ def _facts(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) 
         if known
         else (),
         run_dir=run_dir,
-        buffered=options.buffered or "PYTHONUNBUFFERED" in found.around.environ,
-        has_log_path=LOG_PATH_VARIABLE in found.around.environ,
+        buffered=options.buffered,
+        set_by_user=environment.set_by_user(found.around.environ),
         under_mpirun=True,
         ignore_visible=options.ignore_visible,
         restart=options.restart,

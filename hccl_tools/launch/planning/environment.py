@@ -49,8 +49,8 @@ class JobFacts(NamedTuple):
     run_dir: str | None = None
     #: Whether the output of the ranks' Python is buffered.
     buffered: bool = False
-    #: Whether the user has set the directory of CANN's logs.
-    has_log_path: bool = False
+    #: The variables with ``users_first`` that the user has set.
+    set_by_user: frozenset[str] = frozenset()
     under_mpirun: bool = False
     #: Whether the ranks do not inherit the variables that limit the visible devices.
     ignore_visible: bool = False
@@ -59,8 +59,6 @@ class JobFacts(NamedTuple):
     #: The folder that is put at the front of PYTHONPATH, and the user's PYTHONPATH; ``None`` without
     #: ``--faulthandler``.
     python_path: str | None = None
-    #: Whether the user has set PYTHONFAULTHANDLER.
-    has_faulthandler: bool = False
     #: The number of restarts before this start.
     restart: int = 0
 
@@ -75,6 +73,8 @@ class Variable(NamedTuple):
     meaning: str
     #: Whether all processes of the job have the same value, which is then kept once.
     shared: bool = False
+    #: Whether a value that the user has set is kept.
+    users_first: bool = False
 
 
 #: The families of variables that a start sets, besides "process", "supervision" and "logs". ``mpi`` keeps
@@ -114,7 +114,7 @@ def _endpoints(_placement: RankPlacement, job: JobFacts) -> str | None:
 
 
 def _log_path(placement: RankPlacement, job: JobFacts) -> str | None:
-    if job.cpu or job.has_log_path or job.run_dir is None:
+    if job.cpu or job.run_dir is None:
         return None
     return f"{job.run_dir}/{plog_folder(placement.rank)}"
 
@@ -137,6 +137,7 @@ VARIABLES: dict[str, tuple[Variable, ...]] = {
             lambda _, job: None if job.buffered else "1",
             "`1`, so that a log has the order of the writes; not with `--buffered`, or if you set it",
             shared=True,
+            users_first=True,
         ),
         Variable(RUN_VARIABLE, lambda _, job: job.run_dir, "the run directory", shared=True),
         Variable(
@@ -144,9 +145,10 @@ VARIABLES: dict[str, tuple[Variable, ...]] = {
         ),
         Variable(
             "PYTHONFAULTHANDLER",
-            lambda _, job: None if job.python_path is None or job.has_faulthandler else "1",
+            lambda _, job: None if job.python_path is None else "1",
             "`1`: a crash writes the Python stacks to the log; only with `--faulthandler`",
             shared=True,
+            users_first=True,
         ),
         Variable(
             "PYTHONPATH",
@@ -154,6 +156,15 @@ VARIABLES: dict[str, tuple[Variable, ...]] = {
             "yours, after a folder whose `sitecustomize` registers SIGUSR2 for stack dumps; only with "
             "`--faulthandler`",
             shared=True,
+        ),
+        # Otherwise MindSpore's main thread spins while another one communicates. That costs four ranks on two
+        # cores three quarters of their CPU time.
+        Variable(
+            "MS_DEV_HOST_BLOCKING_RUN",
+            lambda _, job: "1" if job.cpu else None,
+            "`1`: MindSpore does not spin while ranks communicate; only with `--cpu`, not if you set it",
+            shared=True,
+            users_first=True,
         ),
     ),
     "supervision": (
@@ -245,6 +256,7 @@ VARIABLES: dict[str, tuple[Variable, ...]] = {
             _log_path,
             "the folder of this rank's CANN logs (plog) in the run directory; not with `--cpu`, or if you "
             "set it",
+            users_first=True,
         ),
     ),
 }
@@ -253,6 +265,13 @@ VARIABLES: dict[str, tuple[Variable, ...]] = {
 def names(chosen: Iterable[str]) -> set[str]:
     """Return the names of the variables of some families."""
     return {row.name for family in chosen for row in VARIABLES[family]}
+
+
+def set_by_user(environ: Iterable[str]) -> frozenset[str]:
+    """Return which of the names in ``environ`` keep the user's value."""
+    return frozenset(row.name for rows in VARIABLES.values() for row in rows if row.users_first).intersection(
+        environ
+    )
 
 
 def families(job: JobFacts) -> set[str]:
@@ -272,5 +291,6 @@ def rank_environment(placement: RankPlacement, job: JobFacts, *, shared: bool = 
     """Return the variables of one rank; with ``shared``, the variables that all placements have in common."""
     chosen = families(job)
     rows = (row for family in VARIABLES if family in chosen for row in VARIABLES[family])
-    values = ((row.name, row.value(placement, job)) for row in rows if row.shared == shared)
+    ours = (row for row in rows if row.shared == shared and row.name not in job.set_by_user)
+    values = ((row.name, row.value(placement, job)) for row in ours)
     return {name: value for name, value in values if value is not None}

@@ -9,7 +9,6 @@ from hccl_tools.errors import UsageError
 from hccl_tools.launch import engines
 from hccl_tools.launch.model.inheritance import composed
 from hccl_tools.launch.model.plan import Plan
-from hccl_tools.launch.model.variables import LOG_PATH_VARIABLE
 from hccl_tools.launch.planning import (
     composition,
     cpu_affinity,
@@ -207,14 +206,13 @@ def _facts(
         if start == "mpi"
         else ports.endpoints(job.placements, master=job.master, port=port, servers=job.server_count),
         run_dir=run_dir,
-        buffered=request.variables.buffered or "PYTHONUNBUFFERED" in around.environ,
-        has_log_path=LOG_PATH_VARIABLE in {*around.environ, *assigned},
+        buffered=request.variables.buffered,
+        set_by_user=environment.set_by_user({*around.environ, *assigned}),
         under_mpirun=engine.starts_mpi_ranks,
         ignore_visible=request.devices.ignore_visible,
         heartbeats=request.watch.hang_timeout is not None,
         python_path=rank_site.python_path({**around.environ, **assigned}.get("PYTHONPATH", ""))
         if request.watch.faulthandler
         else None,
-        has_faulthandler="PYTHONFAULTHANDLER" in {*around.environ, *assigned},
         restart=request.part.restart if request.part else 0,
     )

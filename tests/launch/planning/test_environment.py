@@ -217,7 +217,7 @@ def test_each_rank_has_a_folder_for_the_logs_of_cann_unless_the_user_decides(sta
         return found.get("ASCEND_PROCESS_LOG_PATH")
 
     assert folder(run_dir="/run") == "/run/plog_rank_3"
-    assert folder(run_dir="/run", has_log_path=True) is None
+    assert folder(run_dir="/run", set_by_user=frozenset({"ASCEND_PROCESS_LOG_PATH"})) is None
     assert folder(run_dir="/run", cpu=True) is None
 
 
@@ -225,6 +225,14 @@ def test_output_is_unbuffered_unless_the_user_decides() -> None:
     assert shared() == {"PYTHONUNBUFFERED": "1"}
     assert shared(buffered=True) == {}
     assert shared(buffered=True, run_dir="/run") == {"HCCL_TOOLS_RUN_DIR": "/run"}
+
+
+def test_rehearsals_do_not_spin_unless_the_user_decides() -> None:
+    name = "MS_DEV_HOST_BLOCKING_RUN"
+
+    assert shared(cpu=True)[name] == "1"
+    assert name not in shared()
+    assert name not in shared(cpu=True, set_by_user=environment.set_by_user({name, "PATH"}))
 
 
 def test_paddles_endpoints_begin_where_all_ranks_meet() -> None:
