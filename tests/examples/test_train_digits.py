@@ -120,10 +120,6 @@ def test_a_finished_training_continues_with_more_epochs(tmp_path: Path) -> None:
     assert accuracy(continued) >= 0.93
 
 
-def test_with_adam_it_learns_as_well(tmp_path: Path) -> None:
-    assert accuracy(run([str(SCRIPT), "--optimizer", "adam"], tmp_path)) >= 0.93
-
-
 def test_a_batch_that_cannot_be_divided_is_refused(tmp_path: Path) -> None:
     run(
         ["-m", "hccl_tools", "gen", "--simulate", "910a", "--device_num", "[0,2)", "-o", "table.json"],
