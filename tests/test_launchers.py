@@ -248,6 +248,7 @@ def reduce(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.mindspore
+@pytest.mark.rotates("script")
 def test_mindspore_ranks_meet(script: Path, reduce: list[str], mark: str) -> None:
     done = subprocess.run([script, *reduce], capture_output=True, text=True, timeout=300, check=False)
 

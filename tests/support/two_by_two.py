@@ -40,10 +40,14 @@ def table(hosts: tuple[str, str]) -> dict[str, Any]:
 
 
 def command(hosts: tuple[str, str], *options: str) -> list[str]:
-    """Write ``table.json`` into the working directory and return the start of a command that launches it."""
+    """Write ``table.json`` into the working directory and return the start of a command that launches it.
+
+    Without ``--start`` among the options, the ranks get torch's variables: MindSpore's need its scheduler.
+    """
     Path("table.json").write_text(json.dumps(table(hosts)))
     launch = [sys.executable, "-m", "hccl_tools", "launch", "--rank-table", "table.json", "--product", "a2"]
-    return [*launch, "--ignore", IGNORED, "--cpu", "--python", sys.executable, *options]
+    start = () if "--start" in options else ("--start", "torch")
+    return [*launch, "--ignore", IGNORED, "--cpu", "--python", sys.executable, *start, *options]
 
 
 def seats_as_seen(logs: dict[int, Path]) -> dict[int, tuple[str, int]]:

@@ -23,6 +23,7 @@ TRAINING = [sys.executable, str(SCRIPT), "--epochs", "4"]
 #: Each rank says first where it is (a node of Slurm, else an address) and becomes the training then.
 WHERE = 'echo "on ${SLURMD_NODENAME:-$(hostname -I)} $DEVICE_ID"; exec "$@"'
 PROGRAM = ["--no-python", "sh", "-c", WHERE, "sh", *TRAINING]
+START = ("--start", "auto")
 #: Four ranks import MindSpore on as few as two cores.
 PATIENCE_S = 300
 ACCURACY = re.compile(r"^held-out accuracy: ([0-9.]+) ", re.MULTILINE)
@@ -60,7 +61,7 @@ def logs_in(folder: Path) -> dict[int, Path]:
 @pytest.mark.parametrize("engine", [*MPIRUNS[:1], Ssh()], ids=str)
 def test_typed_once(two_hosts: TwoHosts, accuracy_on_one_host: float, engine: Mpirun | Ssh) -> None:
     hosts = (two_hosts.first.address, two_hosts.second.address)
-    command = [*two_by_two.command(hosts, *engine.for_launch), *PROGRAM]
+    command = [*two_by_two.command(hosts, *START, *engine.for_launch), *PROGRAM]
 
     done = two_hosts.first.run(command, env=two_by_two.environ(two_hosts), timeout=PATIENCE_S)
 
@@ -70,7 +71,7 @@ def test_typed_once(two_hosts: TwoHosts, accuracy_on_one_host: float, engine: Mp
 
 def test_typed_on_both_without_ssh(two_hosts: TwoHosts, accuracy_on_one_host: float) -> None:
     hosts = (two_hosts.first.address, two_hosts.second.address)
-    command = two_by_two.command(hosts)
+    command = two_by_two.command(hosts, *START)
     started = [
         host.start(
             [*command, "--log-dir", host.namespace, *PROGRAM],
@@ -89,7 +90,7 @@ def test_typed_on_both_without_ssh(two_hosts: TwoHosts, accuracy_on_one_host: fl
 
 def test_typed_once_in_a_slurm_allocation(slurm_cluster: SlurmCluster, accuracy_on_one_host: float) -> None:
     hosts = ("n1", "n2")
-    command = [*two_by_two.command(hosts, "--engine", "slurm"), *PROGRAM]
+    command = [*two_by_two.command(hosts, *START, "--engine", "slurm"), *PROGRAM]
 
     done = slurm_cluster.run(["salloc", "-N2", "--ntasks-per-node=1", *command], timeout=PATIENCE_S)
 
