@@ -6,6 +6,8 @@ torchrun and msrun are installed they are measured in the same run.
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import subprocess
 import sys
@@ -23,11 +25,30 @@ if TYPE_CHECKING:
 #: A rank says when it got to work.
 RANK = "import time\nprint('first line at', time.time(), flush=True)\n"
 RANKS = 4
+#: The path of a host with NPUs, which stand-ins imitate: its devices are looked at before the start.
+WITH_DEVICES = "launch with devices"
+MAKE_HOST = """\
+import json, sys
+from pathlib import Path
+from tests.support.hosts import make_host
+print(json.dumps(make_host(Path(sys.argv[1]), nodes=range(int(sys.argv[2]))).environ()))
+"""
 LOOP = """
 mkdir -p {logs}
 for i in $(seq 0 {last}); do RANK_ID=$i {program} > {logs}/rank_$i.log 2>&1 & done
 wait
 """
+
+
+def _host_with_devices(folder: Path) -> dict[str, str]:
+    """Make a host with NPUs and return the environment for it.
+
+    In another process: the peak memory of a child begins with that of its parent.
+    """
+    making = [sys.executable, "-c", MAKE_HOST, str(folder), str(RANKS)]
+    made = subprocess.run(making, check=True, capture_output=True, text=True).stdout
+    found: dict[str, str] = json.loads(made)
+    return {**found, "PATH": f"{found['PATH'].split(':')[0]}:{os.environ['PATH']}"}
 
 
 def last_first_line(logs: Path, began: float) -> float:
@@ -61,11 +82,16 @@ def trivial_ranks(folder: Path, runs: int) -> dict[str, Figures]:
     loop, after_click = (
         LOOP.format(logs=logs, last=RANKS - 1, program="python rank.py") for logs in ("loop", "click")
     )
+    devices = _host_with_devices(folder / "host")
+    own_table = ["hccl-tools", "gen", "--device_num", f"[0,{RANKS})", "-o", str(folder / "devices.json")]
+    subprocess.run(own_table, check=True, capture_output=True, env=devices)
+    with_devices = ["hccl-tools", "launch", "--rank-table", "devices.json", "--start", "table"]
     commands = {
         "bash loop": ["bash", "-c", loop],
         # What any launcher needs that is written with click, before it has done anything.
         "loop after click": ["bash", "-c", f"python -c 'import click'; {after_click}"],
         "launch": [*launch, "--log-dir", "launch", "rank.py"],
+        WITH_DEVICES: [*with_devices, "--log-dir", "devices", "rank.py"],
     }
     if torchrun := installed("torchrun"):
         options = ["--nproc-per-node=4", "--log-dir=torchrun", "--redirects=3"]
@@ -74,7 +100,13 @@ def trivial_ranks(folder: Path, runs: int) -> dict[str, Figures]:
         options = ["--worker_num=4", "--local_worker_num=4", "--join=True", "--log_dir=msrun"]
         commands["msrun"] = ["msrun", *options, "rank.py"]
     contenders = [
-        Contender(name, argv, cwd=str(folder), note=partial(last_first_line, folder / name.split()[-1]))
+        Contender(
+            name,
+            argv,
+            cwd=str(folder),
+            env=devices if name == WITH_DEVICES else {},
+            note=partial(last_first_line, folder / name.split()[-1]),
+        )
         for name, argv in commands.items()
     ]
     return alternate(contenders, runs)
@@ -154,11 +186,21 @@ def main(runs: int) -> None:
     try:
         figures = trivial_ranks(folder, runs)
         ours, loop, after_click = (figures[name] for name in ("launch", "bash loop", "loop after click"))
+        devices = figures[WITH_DEVICES]
         rows = [
             Row("4 ranks, the last rank's first line", ours.noted, "s", "bash loop", loop.noted, 2.3),
             Row("  the same", ours.noted, "s", "import click, then the loop", after_click.noted),
             Row("4 ranks, the whole run", ours.seconds, "s", "bash loop", loop.seconds),
             Row("  peak memory", ours.megabytes, "MB", "a bound", 25, 1),
+            Row(
+                "4 ranks with devices, the same",
+                devices.noted,
+                "s",
+                "import click, then the loop",
+                after_click.noted,
+                1.6,
+            ),
+            Row("  peak memory", devices.megabytes, "MB", "a bound", 21, 1),
         ]
         rows += [
             Row(f"4 ranks, the last first line, {name}", ours.noted, "s", name, figures[name].noted, 1 / 6)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import pairwise
-from statistics import median_high
 from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.ways import Endpoint, hosts_of_servers
@@ -143,7 +142,7 @@ def slow_pairs(found: list[MeasuredPair]) -> Iterator[tuple[float, int, list[Mea
     for one in found:
         kinds[one.pair.kind].append(one)
     for own in kinds.values():
-        middle = median_high(one.gigabytes for one in own)
+        middle = sorted(one.gigabytes for one in own)[len(own) // 2]
         slow = [one for one in own if one.gigabytes < SLOW_SHARE * middle]
         if slow:
             yield middle, len(own), slow

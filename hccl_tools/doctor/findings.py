@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from hccl_tools.doctor.registry import CONSEQUENCES, NOT_EXAMINED, all_checks
+from hccl_tools.doctor.registry import CONSEQUENCES, NOT_EXAMINED, all_checks, quick_checks
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -77,16 +77,16 @@ class Examination(NamedTuple):
 
 def judge(host: str, case: Case, *, quick: bool = False) -> Iterator[HostFinding]:
     """Yield the findings of all checks on one host; ``quick``: of the checks before a start."""
-    for check in checks_of(case):
-        for found in check.find(case) if check.quick or not quick else ():
+    for check in checks_of(case, quick_checks() if quick else None):
+        for found in check.find(case):
             yield host_finding(check, found, host)
 
 
-def checks_of(case: Case) -> list[Check]:
-    """Return the checks that apply to one host alone."""
+def checks_of(case: Case, checks: Mapping[str, Check] | None = None) -> list[Check]:
+    """Return the checks that apply to one host alone, of all checks or of some."""
     return [
         check
-        for check in all_checks().values()
+        for check in (all_checks() if checks is None else checks).values()
         if not check.between and (not check.products or case.product in check.products)
     ]
 

@@ -35,6 +35,8 @@ _MODULES = (
     "way_checks",
     "bandwidth_checks",
 )
+#: The modules with the checks that ``launch`` runs before every start.
+_QUICK_MODULES = ("general", "device_checks", "port_checks", "setting_checks")
 _Find = TypeVar("_Find", bound="Callable[[Any], Iterator[Finding]]")
 
 
@@ -141,7 +143,16 @@ def check(
 
 def all_checks() -> dict[str, Check]:
     """Return every check by id, in the order of the ids."""
-    for module in _MODULES:
+    return _loaded(_MODULES)
+
+
+def quick_checks() -> dict[str, Check]:
+    """Return the checks before every start, by id, without loading the others."""
+    return {check_id: one for check_id, one in _loaded(_QUICK_MODULES).items() if one.quick}
+
+
+def _loaded(modules: Sequence[str]) -> dict[str, Check]:
+    for module in modules:
         import_module(f"hccl_tools.doctor.{module}")
     return dict(sorted(_CHECKS.items()))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.notation.phrases import count
 
 if TYPE_CHECKING:
+    import hashlib
     from collections.abc import Iterator
 
 ABSENT = "absent"
@@ -26,7 +26,7 @@ _MADE = frozenset({"__pycache__", ".git"})
 
 def code(path: str) -> str:
     """Return a short hash of a file, or of all files of a folder with their names; else why there is none."""
-    digest = hashlib.sha256()
+    digest = _digest()
     try:
         if not os.path.isdir(path):
             _add(digest, path)
@@ -45,7 +45,7 @@ def data(path: str) -> str:
     """Return how many files a folder has, their bytes together, and a hash of names, sizes and samples."""
     if not os.path.isdir(path):
         return "not a folder" if os.path.exists(path) else ABSENT
-    digest, total = hashlib.sha256(), 0
+    digest, total = _digest(), 0
     names = list(_files(path))
     sampled = {names[len(names) * number // _DATA_FILES] for number in range(_DATA_FILES) if names}
     for name in names:
@@ -58,6 +58,12 @@ def data(path: str) -> str:
                 _add(digest, full, _DATA_SAMPLE)
     more = "or more " if len(names) == MOST_ENTRIES else ""
     return f"{count(len(names), 'file')} {more}of {total:,} bytes, {digest.hexdigest()[:12]}"
+
+
+def _digest() -> hashlib._Hash:
+    import hashlib  # noqa: PLC0415  (it loads OpenSSL: 3.6 MB)
+
+    return hashlib.sha256()
 
 
 def _files(folder: str) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import socket
 import time
 from contextlib import suppress
@@ -190,8 +189,10 @@ def _processes(
 
 
 def _sha256(path: str) -> str:
-    with suppress(OSError):
-        if path:
-            with open(path, "rb") as file:
-                return hashlib.sha256(file.read(_LARGEST_TABLE)).hexdigest()
+    if not path:
+        return ""
+    import hashlib  # noqa: PLC0415  (it loads OpenSSL: 3.6 MB)
+
+    with suppress(OSError), open(path, "rb") as file:
+        return hashlib.sha256(file.read(_LARGEST_TABLE)).hexdigest()
     return ""

@@ -12,7 +12,6 @@ from hccl_tools.errors import TableError, UsageError, WriteError
 from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.products import assumed_for
-from hccl_tools.tablefiles.revision import require_json
 from hccl_tools.transform.generation import file_name
 
 if TYPE_CHECKING:
@@ -144,6 +143,8 @@ def target(destination: str | None, table: RankTable, *, name: str | None = None
         return name or file_name(table)
     if destination.endswith(os.sep) or os.path.isdir(destination):
         return os.path.join(destination, name or file_name(table))
+    from hccl_tools.tablefiles.revision import require_json  # noqa: PLC0415  (pathlib, for a typed name only)
+
     require_json(destination)
     return destination
 

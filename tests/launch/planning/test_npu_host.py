@@ -32,6 +32,24 @@ def launch(host: StandInHost, *args: str, **more: str) -> subprocess.CompletedPr
     )  # fmt: skip
 
 
+#: Modules that a quick look at the devices does not need; together they take several MB.
+HEAVY = {
+    "hashlib",
+    "_hashlib",
+    "statistics",
+    "decimal",
+    "pathlib",
+    "jsonschema",
+    "hccl_tools.doctor.bandwidth",
+}
+SHOWS_MODULES = f"""\
+import atexit, sys
+atexit.register(lambda: print("loaded", sorted({HEAVY!r} & set(sys.modules))))
+from hccl_tools.__main__ import main
+main()
+"""
+
+
 def said(host: StandInHost, rank: int) -> dict[str, Any]:
     value: dict[str, Any] = json.loads((host.work / "log/latest" / f"rank_{rank}.log").read_text())
     return value
@@ -141,6 +159,18 @@ def test_torch_needs_no_table(host: StandInHost) -> None:
     assert said(host, 1) == {
         "RANK_ID": "1", "DEVICE_ID": "1", "RANK_TABLE_FILE": None, "ASCEND_RT_VISIBLE_DEVICES": "6,7",
     }  # fmt: skip
+
+
+def test_a_launch_with_devices_does_not_load_what_only_doctor_needs(host: StandInHost) -> None:
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", SHOWS_MODULES, "launch", "--rank-table", write_table(host),
+         "--start", "table", "--no-python", "/bin/true"],
+        capture_output=True, text=True, check=False, cwd=host.work, timeout=120,
+        env=host.environ(TMPDIR=str(host.work), PATH=f"{host.bin}:/usr/bin:/bin"),
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "loaded []"
 
 
 def test_product_is_the_hosts_own(host: StandInHost) -> None:
