@@ -55,6 +55,22 @@ def status(pid: int) -> Status | None:
     return Status(pid, int(fields[1]), fields[0], cpu, int(fields[19]))
 
 
+def children(pid: int) -> list[int]:
+    """Return the children of all threads of a process; none on a kernel without such lists."""
+    found: list[int] = []
+    with suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            found += map(int, read(f"/proc/{pid}/task/{thread}/children").split())
+    return found
+
+
+def disk_bytes(pid: int) -> int:
+    """Return the bytes that a process has read from disks and written to files, 0 if that is not known."""
+    words = read(f"/proc/{pid}/io").split()
+    found = dict(zip(words[::2], words[1::2], strict=False))
+    return int(found.get("read_bytes:", 0)) + int(found.get("write_bytes:", 0))
+
+
 def started(process: Status) -> float:
     """Return when a process started, in seconds since the epoch."""
     return time.time() - float(read("/proc/uptime").split()[0]) + process.start / CLOCK_TICKS

@@ -1,4 +1,8 @@
-"""What a process does right now: its state and the system call in which it waits, from /proc."""
+"""What a process does right now: its state and the system call in which it waits, from /proc.
+
+Of a process that waits for its child, the child is described, and of a process whose main thread waits for
+another thread, the thread that waits for something else.
+"""
 
 from __future__ import annotations
 
@@ -18,27 +22,38 @@ _STATES = {
 #: The system calls in which processes wait for long, by machine and number (the kernel's unistd.h).
 _CALLS: dict[str, dict[int, str]] = {
     "x86_64": {
-        0: "read", 1: "write", 7: "poll", 16: "ioctl", 17: "pread64", 19: "readv", 23: "select", 34: "pause",
-        35: "nanosleep", 42: "connect", 43: "accept", 44: "sendto", 45: "recvfrom", 46: "sendmsg",
-        47: "recvmsg", 61: "wait4", 72: "fcntl", 73: "flock", 74: "fsync", 128: "rt_sigtimedwait",
-        202: "futex", 230: "clock_nanosleep", 232: "epoll_wait", 247: "waitid", 257: "openat",
-        270: "pselect6", 271: "ppoll", 281: "epoll_pwait", 288: "accept4",
+        0: "read", 1: "write", 2: "open", 7: "poll", 16: "ioctl", 17: "pread64", 18: "pwrite64", 19: "readv",
+        20: "writev", 23: "select", 34: "pause", 35: "nanosleep", 42: "connect", 43: "accept", 44: "sendto",
+        45: "recvfrom", 46: "sendmsg", 47: "recvmsg", 61: "wait4", 72: "fcntl", 73: "flock", 74: "fsync",
+        75: "fdatasync", 128: "rt_sigtimedwait", 202: "futex", 230: "clock_nanosleep", 232: "epoll_wait",
+        247: "waitid", 257: "openat", 270: "pselect6", 271: "ppoll", 281: "epoll_pwait", 288: "accept4",
     },
     "aarch64": {
         22: "epoll_pwait", 25: "fcntl", 29: "ioctl", 32: "flock", 56: "openat", 63: "read", 64: "write",
-        65: "readv", 67: "pread64", 72: "pselect6", 73: "ppoll", 82: "fsync", 95: "waitid", 98: "futex",
-        101: "nanosleep", 115: "clock_nanosleep", 137: "rt_sigtimedwait", 202: "accept", 203: "connect",
-        206: "sendto", 207: "recvfrom", 211: "sendmsg", 212: "recvmsg", 242: "accept4", 260: "wait4",
+        65: "readv", 66: "writev", 67: "pread64", 68: "pwrite64", 72: "pselect6", 73: "ppoll", 82: "fsync",
+        83: "fdatasync", 95: "waitid", 98: "futex", 101: "nanosleep", 115: "clock_nanosleep",
+        137: "rt_sigtimedwait", 202: "accept", 203: "connect", 206: "sendto", 207: "recvfrom",
+        211: "sendmsg", 212: "recvmsg", 242: "accept4", 260: "wait4",
     },
 }  # fmt: skip
 #: The calls whose first argument is a descriptor that tells what the process waits for.
 _ON_DESCRIPTOR = frozenset(
     {
-        "read", "write", "pread64", "readv", "recvfrom", "recvmsg", "sendto", "sendmsg",
-        "connect", "accept", "accept4", "flock", "fcntl", "ioctl", "fsync",
+        "read", "write", "pread64", "pwrite64", "readv", "writev", "recvfrom", "recvmsg", "sendto", "sendmsg",
+        "connect", "accept", "accept4", "flock", "fcntl", "ioctl", "fsync", "fdatasync",
     }
 )  # fmt: skip
-_READING = frozenset({"read", "pread64", "readv"})
+#: The calls that wait for a file, a pipe or a disk if they are not on a socket; not ``ioctl``, by which ranks
+#: wait for their device. A FIFO is opened when its other end is.
+_ON_FILE = frozenset(
+    {
+        "read", "pread64", "readv", "write", "pwrite64", "writev", "flock", "fcntl", "fsync", "fdatasync",
+    }
+)  # fmt: skip
+_OPENING = frozenset({"open", "openat"})
+_WAITING_FOR_CHILD = frozenset({"wait4", "waitid"})
+#: Most threads of a process, and most generations of children, that are looked at.
+_MOST_THREADS, _MOST_GENERATIONS = 1024, 8
 _KINDS = {"pipe": "a pipe", "socket": "a socket"}
 #: The signal mask of /proc/PID/status has a bit per signal, from 1.
 _CAUGHT = "SigCgt:"
@@ -49,15 +64,17 @@ class WaitState(NamedTuple):
 
     Attributes:
         state: The letter of the state in /proc.
-        call: The system call in which the main thread is, "" if unknown: the kernel may hide it.
+        call: The system call in which the thread is, "" if unknown: the kernel may hide it.
         target: The file behind the descriptor of the call: ``a socket``, ``a pipe`` or a path; "" if unknown.
         channel: The kernel function in which the main thread sleeps, "" if unknown.
+        pid: The process that is described: the one that was asked about, or a descendant.
     """
 
     state: str
     call: str = ""
     target: str = ""
     channel: str = ""
+    pid: int = 0
 
     @property
     def is_stopped(self) -> bool:
@@ -67,7 +84,13 @@ class WaitState(NamedTuple):
     @property
     def waits_outside(self) -> bool:
         """Whether the process waits for something that is no other rank: a file, a pipe or a disk."""
-        return self.state == "D" or (self.call in _READING and self.target not in {"", "a socket"})
+        return self.is_stuck or (self.call in _ON_FILE and self.target == "a pipe")
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether this is no usual state of a thread or child that serves a rank: those wait at a pipe."""
+        is_on_file = self.call in _ON_FILE and self.target.startswith("/")
+        return self.is_stopped or self.state == "D" or self.call in _OPENING or is_on_file
 
     @property
     def description(self) -> str:
@@ -82,11 +105,39 @@ class WaitState(NamedTuple):
 
 def of(pid: int) -> WaitState | None:
     """Return what a process does, ``None`` if it does not exist."""
-    status = procfs.status(pid)
+    return _of(pid, _MOST_GENERATIONS)
+
+
+def _of(pid: int, generations: int) -> WaitState | None:
+    main = _of_thread(pid, pid)
+    if main is None or main.is_stopped or main.state == "R":
+        return main
+    children = procfs.children(pid) if generations else []
+    if main.call in _WAITING_FOR_CHILD:
+        states = [state for child in children if (state := _of(child, generations - 1))]
+        return max(states, key=_shows_cause, default=main)
+    threads = (_of_thread(thread, pid) for thread in _other_threads(pid))
+    helpers = (*threads, *(_of(child, generations - 1) for child in children))
+    return next((state for state in helpers if state and state.is_stuck), main)
+
+
+def _shows_cause(state: WaitState) -> tuple[bool, bool]:
+    return state.is_stopped, state.waits_outside
+
+
+def _other_threads(pid: int) -> list[int]:
+    try:
+        return [int(name) for name in os.listdir(f"/proc/{pid}/task")[:_MOST_THREADS] if int(name) != pid]
+    except OSError:
+        return []
+
+
+def _of_thread(thread: int, pid: int) -> WaitState | None:
+    status = procfs.status(thread)
     if status is None:
         return None
-    call, target = _call(pid)
-    return WaitState(status.state, call, target, procfs.waits_in(pid))
+    call, target = _call(thread)
+    return WaitState(status.state, call, target, procfs.waits_in(thread), pid)
 
 
 def catches(pid: int, number: int) -> bool:

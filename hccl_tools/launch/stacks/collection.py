@@ -77,7 +77,8 @@ def _here(run: Run, planned: list[Mapping[str, Any]]) -> list[RankStack]:
     pids = rank_processes.find(run.path) if planned else {}
     states = {pid: wait_state.of(pid) for pid in pids.values()}
     # The link stays valid if the log is in another mount namespace (a container).
-    targets = {pid: Target(pid, f"/proc/{pid}/fd/2") for pid in pids.values()}
+    looked_at = {pid: state.pid if state else pid for pid, state in states.items()}
+    targets = {pid: Target(at, f"/proc/{at}/fd/2") for pid, at in looked_at.items()}
     dump = StackDump(list(targets.values()))
     try:
         deadline = time.monotonic() + dump.seconds
@@ -94,7 +95,9 @@ def _here(run: Run, planned: list[Mapping[str, Any]]) -> list[RankStack]:
             found.append(RankStack(rank, host, problem="it has no process on its host"))
             continue
         stack: Stack = stacks[targets[pid]]
-        found.append(RankStack(rank, host, pid, state.description, stack.lines, stack.source, stack.problem))
+        found.append(
+            RankStack(rank, host, state.pid, state.description, stack.lines, stack.source, stack.problem)
+        )
     return found
 
 
