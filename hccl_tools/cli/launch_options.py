@@ -7,10 +7,10 @@ from typing import Any, get_args
 from click import Option
 
 from hccl_tools.cli import product_option
-from hccl_tools.cli.values import Choice, Choices, IntRange, Seconds
+from hccl_tools.cli.values import Choice, Choices, IntRange, Pattern, Seconds
 from hccl_tools.launch import engines
 from hccl_tools.launch.model.outcome import RestartCause
-from hccl_tools.launch.model.plan import DEFAULT_SILENCE
+from hccl_tools.launch.model.plan import DEFAULT_JOIN_SECONDS, DEFAULT_SILENCE
 from hccl_tools.launch.model.request import Watch
 
 _HABITS = "Other launchers' spellings"
@@ -125,10 +125,16 @@ GROUPS: dict[str, list[Option]] = {
                 help="Warn when no rank has written output or used the CPU for this time."),
         _option("--hang-timeout", type=Seconds(1.0), metavar="SECONDS",
                 help="End the job (exit code 124) when its ranks have done nothing for this time."),
-        _flag("--faulthandler", help="Let the ranks' Python write its stacks to the log: in a crash, at the "
-              "end of a hang and on SIGUSR2."),
+        _option("--progress", type=Pattern(), metavar="REGEX",
+                help="With --hang-timeout: only a line of output that matches counts, such as 'step \\d+'. "
+                "For NPUs, whose ranks use their CPUs while they wait."),
+        _option("--faulthandler/--no-faulthandler", default=None,
+                help="Let the ranks' Python write its stacks to the log: in a crash, at the end of a hang "
+                "and on SIGUSR2. By default with --hang-timeout."),
         _option("--host-timeout", type=Seconds(2.0, 3600.0), default=DEFAULT_SILENCE, show_default=True,
                 metavar="SECONDS", help="Time without an answer from a host until it counts as lost."),
+        _option("--join-timeout", type=Seconds(2.0), default=DEFAULT_JOIN_SECONDS, show_default=True,
+                metavar="SECONDS", help="Time for a host that answers to start its part of the job."),
         _option("--max-restarts", type=IntRange(min=0), default=0, show_default=True, metavar="N",
                 help="Restart the whole job up to N times after a failure."),
         _option("--max-restarts-per-hour", "restarts_per_hour", type=IntRange(min=1), metavar="N",

@@ -83,6 +83,11 @@ def _logs(options: dict[str, Any]) -> Logs:
 
 
 def _watch(options: dict[str, Any]) -> Watch:
+    if options["progress"] is not None and options["hang_timeout"] is None:
+        raise UsageError(
+            "--progress says what counts for --hang-timeout, which is missing",
+            hint="add --hang-timeout SECONDS",
+        )
     return Watch(
         options["grace"],
         options["timeout"],
@@ -93,10 +98,12 @@ def _watch(options: dict[str, Any]) -> Watch:
         options["max_restarts"],
         options["host_timeout"],
         options["hang_timeout"],
-        options["faulthandler"],
+        options["hang_timeout"] is not None if options["faulthandler"] is None else options["faulthandler"],
         options["restart_delay"],
         options["restart_on"],
         options["restarts_per_hour"],
+        options["progress"],
+        options["join_timeout"],
     )
 
 

@@ -63,6 +63,22 @@ class Choices(Choice):
         return frozenset(super(Choices, self).convert(part.strip(), param, ctx) for part in value.split(","))
 
 
+class Pattern(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
+    """A regular expression."""
+
+    name = "regex"
+
+    def convert(self, value: Any, param: Parameter | None, ctx: Context | None) -> str:
+        """Return the expression."""
+        import re  # noqa: PLC0415  (few command lines have an expression)
+
+        try:
+            re.compile(value)
+        except (re.error, RecursionError, OverflowError) as error:
+            raise click.BadParameter(f'"{value}" is not a regular expression: {error}', ctx, param) from None
+        return str(value)
+
+
 class IntRange(click.IntRange):
     """A whole number between bounds."""
 

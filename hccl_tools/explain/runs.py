@@ -99,11 +99,11 @@ def _is_rank(end: Mapping[str, Any]) -> bool:
     return isinstance(end.get("rank"), int) and end["rank"] >= 0
 
 
-def _first_hung(report: Mapping[str, Any]) -> int | None:
-    """Return the rank that stopped first in a job that hung, ``None`` if several did."""
+def _first_hung(report: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the record of the rank that stopped first in a job that hung, ``None`` if several did."""
     found = report.get("hung")
     ranks = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-    first = [one["rank"] for one in ranks if one.get("is_first") is True and _is_rank(one)]
+    first = [one for one in ranks if one.get("is_first") is True and _is_rank(one)]
     return first[0] if len(first) == 1 else None
 
 
@@ -112,15 +112,18 @@ def _events(report: Mapping[str, Any], file: int) -> list[Event]:
     known = messages()
     if (reason := report.get("reason")) in _REASONS:
         detail = str(report.get("detail") or "")
-        fields = {"server": str(report.get("began_on") or ""), "reason": detail}
-        rank = _first_hung(report)
-        return [Event(known[_REASONS[reason]], fields, (), file, 0, rank=rank, text=detail or str(reason))]
+        hung = _first_hung(report) or {}
+        # The host that has noticed a hang may be another than that of the rank.
+        server = str(hung.get("host") or report.get("began_on") or "")
+        fields = {"server": server, "reason": detail}
+        text = detail or str(reason)
+        return [Event(known[_REASONS[reason]], fields, (), file, 0, rank=hung.get("rank"), text=text)]
     first = report.get("first_failure")
     if not first:
         return []
     how = str(first.get("how") or "")
     text = f"{first.get('name')} {how}"
-    if first.get("name") != f"rank {first['rank']}" and first["rank"] >= 0:
+    if first.get("name") not in {"scheduler", f"rank {first['rank']}"}:
         return [Event(known["HCM830"], {"reason": text}, (), file, 0, text=text)]
     if any(_OUT_OF_MEMORY in str(hint) for hint in first.get("hints") or ()):
         message = known["HCM822"]

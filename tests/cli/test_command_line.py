@@ -10,7 +10,7 @@ import click
 import pytest
 
 from hccl_tools import cli
-from hccl_tools.cli.values import Choice, IntRange, Seconds
+from hccl_tools.cli.values import Choice, IntRange, Pattern, Seconds
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,7 +115,7 @@ def test_every_option_says_in_our_words_what_it_takes() -> None:
         f"{name} {option.opts[0]}"
         for name in cli.COMMANDS
         for option in (cli.cli.get_command(context, name) or cli.cli).params
-        if not isinstance(option.type, Choice | IntRange | Seconds | click.types.StringParamType)
+        if not isinstance(option.type, Choice | IntRange | Pattern | Seconds | click.types.StringParamType)
         and not isinstance(option.type, click.types.BoolParamType | click.types.UnprocessedParamType)
     ]
 

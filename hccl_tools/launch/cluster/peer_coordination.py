@@ -11,23 +11,39 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
+from hccl_tools.launch.cluster.hang_decision import HangDecision
 from hccl_tools.launch.cluster.peer_link import TIMING
+from hccl_tools.launch.model.hang import MOST_RANKS
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.processes import signals as received
 from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.launch.processes.signal_names import signal_name
-from hccl_tools.launch.protocol.messages import End, Ended, Ending, Heard, Kill, Release
+from hccl_tools.launch.protocol.messages import (
+    End,
+    Ended,
+    Ending,
+    Heard,
+    Hung,
+    Kill,
+    Look,
+    Quiet,
+    Release,
+)
 from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from hccl_tools.launch.cluster.peer_link import PeerLink
+    from hccl_tools.launch.model.hang import HungRank
     from hccl_tools.launch.model.outcome import Outcome, RankEnd, Reason
     from hccl_tools.launch.model.rank_failure import RankFailure
     from hccl_tools.launch.processes.signals import Signals
     from hccl_tools.launch.protocol.messages import Message
     from hccl_tools.launch.supervise.attempt import Attempt
+
+#: The number in End of a cause that no server has reported.
+_NO_SERVER = -1
 
 
 class PeerCoordination:
@@ -64,6 +80,8 @@ class PeerCoordination:
         attempt.on_end.append(self._rank_ended)
         if link.is_leader:
             attempt.state.scheduler_wait = float("inf")  # Remote ranks may need the scheduler for long.
+        self._hangs = HangDecision(self._running_servers, self._ask_hung, self._end_hung)
+        attempt.report_quiet = self._report_quiet
         attempt.on_readable(link.fileno(), self._read)
         attempt.call_later("peers", 0.0, self._read)  # Messages that arrived while this start was prepared.
 
@@ -79,12 +97,47 @@ class PeerCoordination:
             for number in signals.read():
                 self._handle_signal(number)
             self._read()
+            self._hangs.check()
             if time.monotonic() > began + TIMING.notice:
                 self._report_waiting()
         if self._link.is_leader and self._cause is None:
             self._link.broadcast(Release(self._restart))
         self._warn_unacknowledged()
         return self._attempt.outcome()
+
+    def _running_servers(self) -> set[int]:
+        own = () if self._attempt.state.ranks_ended_well else (self._link.own,)
+        return self._running.union(own)
+
+    def _report_quiet(self, idle: float) -> None:
+        if self._link.is_leader:
+            self._hangs.report(self._link.own, idle)
+        else:
+            self._link.broadcast(Quiet(round(idle, 3), self._restart))
+
+    def _ask_hung(self) -> None:
+        if self._cause is not None:
+            return
+        self._link.broadcast(Look(self._restart))
+        self._attempt.call_later("hung hosts", self._hangs.seconds_left, self._hangs.check)
+        self._describe(self._link.own)
+
+    def _describe(self, server: int) -> None:
+        """Describe the ranks of this host to the leader."""
+        if self._attempt.describe_ranks is None:
+            return
+        if self._link.is_leader:
+            self._attempt.describe_ranks(lambda found: self._hangs.answer(server, tuple(found)))
+        else:
+            self._attempt.describe_ranks(
+                lambda found: self._link.broadcast(Hung(tuple(found[:MOST_RANKS]), self._restart))
+            )
+
+    def _end_hung(self, hung: list[HungRank], cause: Cause) -> None:
+        if self._cause is None:
+            self._attempt.state.hung = hung
+            # Not this host's own server: all hosts, also this one, adopt the cause.
+            self._decide(cause, _NO_SERVER)
 
     def _is_released(self) -> bool:
         late, reason = time.monotonic() > self._deadline, self._attempt.state.reason
@@ -131,6 +184,12 @@ class PeerCoordination:
             self._cause = message.cause
             if message.number != link.own:
                 self._adopt_cause(self._cause)
+        elif isinstance(message, Quiet):
+            self._hangs.report(server, message.idle)
+        elif isinstance(message, Look):
+            self._describe(link.own)
+        elif isinstance(message, Hung):
+            self._hangs.answer(server, message.ranks)
         elif isinstance(message, Kill) and self._attempt.state.reason != "ended":
             if link.is_leader and (to := [other for other in link.others if other != server]):
                 link.broadcast(Kill(self._restart), *to)

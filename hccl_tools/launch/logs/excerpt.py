@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 
+from hccl_tools.launch.processes.stack_dump import without_dumps
+
 #: Bytes read from the end of a log.
 _TAIL = 1 << 18
 _LONGEST_LINE = 400
@@ -38,8 +40,9 @@ def _clean(line: str) -> str:
 
 
 def last_lines(lines: list[str], count: int = 20) -> list[str]:
-    """Return the last lines that are not empty and not messages between processes of hccl-tools."""
-    return [line for line in lines if line and not line.startswith('{"hccl_tools":')][-count:]
+    """Return the last lines that are not empty and are the program's: no stack dumps, no messages of ours."""
+    own = without_dumps(lines)
+    return [line for line in own if line and not line.startswith('{"hccl_tools":')][-count:]
 
 
 def last_traceback(lines: list[str]) -> list[str]:

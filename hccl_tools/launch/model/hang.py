@@ -81,12 +81,29 @@ def on_all_hosts(reported: Sequence[HungRank], others: Sequence[HungRank]) -> li
     first = [one for one in hung if one.is_first]
     if culprits := [one for one in first if one.is_culprit]:
         first = culprits
+    elif (odd := odd_ones_first(hung)) != hung:
+        return odd
     else:
         longest = max((_silent_seconds(one) for one in first), default=0.0)
         first = [one for one in first if _silent_seconds(one) >= longest * _SAME_TIME]
     numbers = {one.rank for one in first}
     hung = [one._replace(is_first=one.rank in numbers) for one in hung]
     return sorted(hung, key=lambda one: not one.is_first)
+
+
+def odd_ones_first(hung: Sequence[HungRank]) -> list[HungRank]:
+    """Return the ranks of a job with the few whose Python stack differs from that of all others first.
+
+    The others wait for these in a collective. Nothing changes if a stack is not known, if a rank's state
+    shows the cause, or if the ranks fall apart into more than two groups.
+    """
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for one in hung:
+        groups.setdefault(tuple(one.stack), []).append(one.rank)
+    few, many = sorted(groups.values(), key=len)[:2] if len(groups) == 2 else ((), ())
+    if () in groups or len(few) >= len(many) or any(one.is_first and one.is_culprit for one in hung):
+        return list(hung)
+    return sorted((one._replace(is_first=one.rank in few) for one in hung), key=lambda one: not one.is_first)
 
 
 def _silent_seconds(one: HungRank) -> float:

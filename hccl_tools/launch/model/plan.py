@@ -24,6 +24,8 @@ NOT_A_MEMBER = -1
 FACTS_FILE = "mpi_ranks"
 #: Seconds without an answer from another host until that host counts as lost.
 DEFAULT_SILENCE = 12.0
+#: Seconds for a host that answers to start its part of a job.
+DEFAULT_JOIN_SECONDS = 300.0
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -49,6 +51,11 @@ class RankProcess(NamedTuple):
     def name(self) -> str:
         """The name in messages: ``rank 3`` or ``scheduler``."""
         return "scheduler" if self.rank < 0 else f"rank {self.rank}"
+
+    @property
+    def is_engine(self) -> bool:
+        """Whether this is not a rank but the engine that starts the ranks."""
+        return False
 
 
 class Plan(NamedTuple):
@@ -96,6 +103,8 @@ class Plan(NamedTuple):
     cores: Mapping[int, tuple[int, ...]] = MappingProxyType({})
     #: Seconds without an answer from a host until it counts as lost.
     host_timeout: float = DEFAULT_SILENCE
+    #: Seconds for every host to start its part, if an engine starts the hosts.
+    join_timeout: float = DEFAULT_JOIN_SECONDS
     #: The address and port to which the launchers connect if the user starts one on each host, else ``None``.
     rendezvous: tuple[str, int] | None = None
 

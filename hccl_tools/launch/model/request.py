@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, get_args
 
 from hccl_tools.launch.model.outcome import RestartCause
-from hccl_tools.launch.model.plan import DEFAULT_SILENCE
+from hccl_tools.launch.model.plan import DEFAULT_JOIN_SECONDS, DEFAULT_SILENCE
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -184,6 +184,10 @@ class Watch(NamedTuple):
     restart_on: frozenset[RestartCause] = frozenset(get_args(RestartCause))
     #: Within an hour; ``None`` for any number.
     restarts_per_hour: int | None = None
+    #: A regular expression: with ``hang_timeout``, only a line of output that matches shows progress.
+    progress: str | None = None
+    #: For every host that answers to start its part.
+    join_timeout: float = DEFAULT_JOIN_SECONDS
 
 
 class Part(NamedTuple):

@@ -37,6 +37,11 @@ if TYPE_CHECKING:
     from hccl_tools.launch.planning.visible_devices import Surroundings
     from hccl_tools.table.model import RankTable
 
+_POLLING_RANKS = (
+    "ranks that wait for an NPU may use their CPUs, and --hang-timeout then does not end the job: with "
+    "--progress REGEX only a matching line of output counts"
+)
+
 
 class PreparedLaunch(NamedTuple):
     """A plan and the data needed to carry it out."""
@@ -76,9 +81,8 @@ def prepare(
         UsageError: Options exclude or contradict each other.
         LaunchError: The table, the devices or the program do not allow the launch.
     """
-    around = surroundings(
-        environ, nodes, cpu=request.start.cpu, ignore_visible=request.devices.ignore_visible
-    )
+    ignore_visible = request.devices.ignore_visible
+    around = surroundings(environ, nodes, cpu=request.start.cpu, ignore_visible=ignore_visible)
     run_dir = request.run_dir or directory.path_for(request.logs.dir, environ)
     notes = list(request.remarks)
     engine = engines.get(request.start.engine)
@@ -116,6 +120,7 @@ def prepare(
         cores=cpu_affinity.cores_of(request.start.bind, [] if commands.supervisor else job.local, environ),
         chosen=chosen,
         host_timeout=request.watch.host_timeout,
+        join_timeout=request.watch.join_timeout,
     )
     table = (job.table.data, job.table.table) if job.table else ()
     return PreparedLaunch(plan, {**kept, **commands.exported}, around.nodes, *table)
@@ -147,6 +152,9 @@ def _job(
     if table is None and (table := table_source.make(job, request, around, copy, start)) is not None:
         notes += table.notes
         job = job._replace(table=table)
+    is_blind = request.watch.hang_timeout is not None and request.watch.progress is None
+    if is_blind and around.nodes and not (request.part or request.start.cpu):
+        notes.append(_POLLING_RANKS)
     log_paths.check(request.logs, len(job.placements))
     if not request.program.may_be_missing:
         assigned = {**around.environ, **request.variables.assigned}

@@ -27,6 +27,9 @@ _MOST_LINES = 60
 #: Bytes read of a dump.
 _LARGEST = 1 << 20
 _HEADER = re.compile(r"^(Current thread|Thread) 0x[0-9a-f]+.*\(most recent call first\):$")
+#: A frame of faulthandler; a traceback has a comma before "in".
+_FRAME = re.compile(r'^  File ".*", line (\d+|\?\?\?) in ')
+_REST_OF_DUMP = frozenset({"", "  ...", "  <no Python frame>"})
 #: The number of a thread, which differs between ranks with equal stacks.
 _THREAD = re.compile(r"^Thread (0x)?[0-9A-Fa-f]+")
 _NO_SPY = "its Python was not started with launch --faulthandler, and py-spy is not installed"
@@ -171,6 +174,19 @@ def _dumped(target: Target, begin: int) -> bool:
     if not found and text.startswith("Current thread 0x"):
         rest = text
     return "\n  File " in rest and rest.endswith("\n")
+
+
+def without_dumps(lines: Sequence[str]) -> list[str]:
+    """Return the lines of a log that are no part of a stack dump."""
+    found: list[str] = []
+    is_inside = False
+    for line in lines:
+        if _HEADER.match(line):
+            is_inside = True
+        elif not (is_inside and (_FRAME.match(line) or line in _REST_OF_DUMP)):
+            is_inside = False
+            found.append(line)
+    return found
 
 
 def _main_thread(text: str) -> list[str]:

@@ -7,6 +7,7 @@ ahead must not be taken for one about the current start.
 from __future__ import annotations
 
 import json
+import math
 import zlib
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -129,6 +130,26 @@ class Heard(NamedTuple):
     restart: int = 0
 
 
+class Quiet(NamedTuple):
+    """Agent: no rank of this host has done anything for ``idle`` seconds; 0: one has done something again."""
+
+    idle: float
+    restart: int = 0
+
+
+class Look(NamedTuple):
+    """Controller: all hosts are quiet; describe the ranks of this host."""
+
+    restart: int = 0
+
+
+class Hung(NamedTuple):
+    """Agent: what the ranks of this host do."""
+
+    ranks: tuple[HungRank, ...] = ()
+    restart: int = 0
+
+
 class Release(NamedTuple):
     """Controller: no host has ranks left."""
 
@@ -143,7 +164,7 @@ class Leave(NamedTuple):
 
 Message: TypeAlias = (
     "Table | Join | Ready | Waiting | Refused | Start | Ending | EndedByEngine | Ended | End | Kill | Heard "
-    "| Release | Leave"
+    "| Quiet | Look | Hung | Release | Leave"
 )
 _T = TypeVar("_T")
 
@@ -200,6 +221,12 @@ def _number(value: Any) -> int:
     return value
 
 
+def _seconds(value: Any) -> float:
+    if type(value) not in {int, float} or not 0 <= value < math.inf:
+        raise ValueError(value)
+    return float(value)
+
+
 def _bytes(value: Any) -> bytes:
     return str.encode(value, "latin-1")
 
@@ -252,6 +279,9 @@ _READERS: dict[type, dict[str, Callable[[Any], Any]]] = {
     End: {"number": _number, **_CAUSE},
     Kill: _RESTART,
     Heard: _RESTART,
+    Quiet: {"idle": _seconds, **_RESTART},
+    Look: _RESTART,
+    Hung: {"ranks": _several(HungRank.parse), **_RESTART},
     Release: _RESTART,
     Leave: {"why": _text},
 }

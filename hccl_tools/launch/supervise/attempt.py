@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.logs.follower import Followers
     from hccl_tools.launch.logs.terminal import Console
+    from hccl_tools.launch.model.hang import HungRank
     from hccl_tools.launch.model.outcome import Cause, Outcome, RankEnd, Reason
     from hccl_tools.launch.processes.keeper import Keeper
     from hccl_tools.launch.processes.keeper_protocol import Event
@@ -39,6 +40,9 @@ class Attempt:
         terminate: Terminates the processes; they are killed when the grace time is over.
         call_later: Calls a function after the given seconds; a later timer of the same name replaces it.
         on_readable: Calls a function whenever a descriptor is readable; ``None`` removes the function.
+        report_quiet: Reports for how long the ranks of this host have done nothing, 0 once they go on;
+            ``None`` if this host decides alone whether the job hangs.
+        describe_ranks: Calls a function with what the ranks of this host do; ``None`` without a watch.
         helpers: Programs that the launcher has started for itself; it kills them when the job ends.
     """
 
@@ -66,6 +70,8 @@ class Attempt:
         self.on_ending: list[Callable[[], None]] = []
         self.on_kill: list[Callable[[], None]] = []
         self.terminate: Callable[[int], None] = keeper.signal
+        self.report_quiet: Callable[[float], None] | None = None
+        self.describe_ranks: Callable[[Callable[[list[HungRank]], None]], None] | None = None
 
     def say(self, text: str) -> None:
         """Show a message, and add it to the report."""

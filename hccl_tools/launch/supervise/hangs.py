@@ -1,7 +1,9 @@
 """Detect a job that hangs, tell which ranks stopped first and what each waits for, and end the job.
 
-A job hangs if no rank of this host has written output, used the CPU or sent a heartbeat for a time, or if a
-rank that sends heartbeats has sent none for that time: it may compute in an endless loop.
+A job hangs if no rank of any host has written output, used the CPU, read or written files or sent a
+heartbeat for a time; with ``--progress``, if no line of output has matched. If the job has other hosts, this
+host reports that its ranks are quiet, and another place decides. A rank that sends heartbeats hangs if it has
+sent none for that time: it may compute in an endless loop.
 """
 
 from __future__ import annotations
@@ -63,13 +65,20 @@ class HangWatch:
             own = options.engine_ranks
             ranks = range(own.number) if own else [end.process.rank for end in attempt.state.ends]
         self._monitor = ActivityMonitor(
-            self._running, attempt.keeper.descendants, run_dir, heartbeats_of=ranks, clock=clock
+            self._running,
+            attempt.keeper.descendants,
+            run_dir,
+            heartbeats_of=ranks,
+            progress=options.watch.progress if self._end_after is not None else None,
+            clock=clock,
         )
+        self._is_quiet = self._has_described = False
         self._warnings = 0
         self._warned = False
         attempt.call_later("hang", self._interval, self._check)
         if self._end_after is not None:
             attempt.on_ending.append(self._describe_for_others)
+            attempt.describe_ranks = self._describe_ranks
 
     def _running(self) -> list[RankEnd]:
         own = self._engine_ranks
@@ -90,16 +99,31 @@ class HangWatch:
 
     def _hangs(self, running: Sequence[RankEnd], idle: float, limit: float) -> bool:
         """End the job if it hangs; return whether it does."""
-        suspects = [self._suspect(end) for end in running if end.process.rank >= 0]
-        silent = [one for one in suspects if (one.since_beat or 0.0) >= limit]
-        if (idle < limit and not silent) or self._attempt.state.is_ending:
+        if self._attempt.state.is_ending:
             return False
-        longest = max([idle, *(one.since_beat or 0.0 for one in silent)])
+        is_alone = self._attempt.report_quiet is None
+        if not is_alone:
+            self._report_quiet(idle, limit)
+        suspects = self._suspects(running)
+        silent = [one.since_beat for one in suspects if (one.since_beat or 0.0) >= limit]
+        if not (silent or (idle >= limit and is_alone)):
+            return False
         first = first_hung.first(suspects, 2 * self._interval)
-        if longest < limit + self._patience and not any(one.is_culprit for one in first):
+        if not is_alone and max(filter(None, silent)) < limit + self._patience and not _any_cause(first):
             return False
         self._end(self._described(suspects, first))
         return True
+
+    def _report_quiet(self, idle: float, limit: float) -> None:
+        was_quiet, self._is_quiet = self._is_quiet, idle >= limit
+        if self._attempt.report_quiet is not None and (was_quiet or self._is_quiet):
+            self._attempt.report_quiet(idle if self._is_quiet else 0.0)
+
+    def _suspects(self, running: Iterable[RankEnd]) -> list[Suspect]:
+        found = [self._suspect(end) for end in running if end.process.rank >= 0]
+        # If all use their CPUs, as ranks that poll do, that is the sign of none.
+        all_compute = len(found) > 1 and all(one.computes for one in found)
+        return [one._replace(computes=False) for one in found] if all_compute else found
 
     def _suspect(self, end: RankEnd) -> Suspect:
         now, activity = self._clock(), self._monitor.activity(end.process.rank)
@@ -116,8 +140,8 @@ class HangWatch:
     def _describe_for_others(self) -> None:
         """Record what the ranks of this host do, if another host ends the job because it hangs."""
         state = self._attempt.state
-        if state.reason == "hang" and state.remote_cause is not None:
-            suspects = [self._suspect(end) for end in self._running() if end.process.rank >= 0]
+        if state.reason == "hang" and state.remote_cause is not None and not self._has_described:
+            suspects = self._suspects(self._running())
             state.hung = self._described(suspects, first_hung.first(suspects, 2 * self._interval))
 
     @staticmethod
@@ -125,21 +149,35 @@ class HangWatch:
         hung = [_describe(one, is_first=one in first) for one in suspects]
         return sorted(hung, key=lambda one: not one.is_first)
 
+    def _describe_ranks(self, answer: Callable[[list[HungRank]], None]) -> None:
+        """Describe the ranks of this host for the place that decides whether the job hangs."""
+        self._has_described = True
+        suspects = self._suspects(self._running())
+        self._with_stacks(self._described(suspects, first_hung.first(suspects, 2 * self._interval)), answer)
+
     def _end(self, hung: list[HungRank]) -> None:
         attempt = self._attempt
         attempt.say(
             f"the job hangs (--hang-timeout {self._end_after:g} s): ending it"
             f" (at most {attempt.state.grace:g} s)"
         )
+        self._with_stacks(hung, self._finish)
+
+    def _with_stacks(self, hung: list[HungRank], then: Callable[[list[HungRank]], None]) -> None:
         from hccl_tools.launch.supervise.hung_stacks import HungStacks  # noqa: PLC0415  (few jobs hang)
 
         noticed_at = self._clock()
-        HungStacks(attempt, hung, lambda found: self._finish(found, self._clock() - noticed_at))
 
-    def _finish(self, found: list[HungRank], seconds: float) -> None:
-        """End the job; other hosts describe their ranks now, so that the time for the stacks counts too."""
+        def finish(found: list[HungRank]) -> None:
+            # Other hosts describe their ranks later, so that the time for the stacks counts too.
+            seconds = self._clock() - noticed_at
+            then([one.after(seconds) for one in found])
+
+        HungStacks(self._attempt, hung, finish)
+
+    def _finish(self, hung: list[HungRank]) -> None:
         if not self._attempt.state.is_ending:
-            self._attempt.state.hung = hung = [one.after(seconds) for one in found]
+            self._attempt.state.hung = hung
             self._attempt.end("hang", hang.headline(hung))
 
     def _warn(self, running: Sequence[RankEnd]) -> None:
@@ -176,6 +214,10 @@ class HangWatch:
         return f"  Python stacks: {path}"
 
 
+def _any_cause(first: Sequence[Suspect]) -> bool:
+    return any(one.is_culprit for one in first)
+
+
 def _end_all(helpers: list[Helper]) -> None:
     for helper in helpers:
         helper.end()
@@ -203,7 +245,7 @@ def _describe(one: Suspect, *, is_first: bool) -> HungRank:
         rank=end.process.rank,
         name=end.process.name,
         host=end.process.host,
-        pid=end.pid,
+        pid=one.waits.pid if one.waits else end.pid,
         is_first=is_first,
         is_culprit=one.is_culprit,
         idle=round(one.idle, 3),

@@ -7,6 +7,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from hccl_tools.launch.model.hang import odd_ones_first
 from hccl_tools.launch.processes.stack_dump import StackDump, Target, writes_stacks
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class HungStacks:
         for problem in sorted({stack.problem for target, stack in found.items() if target in first} - {""}):
             self._attempt.say(f"no Python stack of the rank that stopped first: {problem}")
         stacks = {target: list(stack.lines) for target, stack in found.items()}
-        self._finish([one._replace(stack=stacks.get(_target(one), [])) for one in self._hung])
+        self._finish(odd_ones_first([one._replace(stack=stacks.get(_target(one), [])) for one in self._hung]))
 
 
 def _target(one: HungRank) -> Target:

@@ -1,14 +1,20 @@
-"""Measure when each rank has last done something: output, CPU time, a heartbeat."""
+"""Measure when each rank has last done something: output, CPU time, reads and writes of files, a heartbeat.
+
+With ``--progress`` only a line that matches counts, and a heartbeat: a rank that waits for its NPU, or for
+another rank, may poll and use a whole core.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import time
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.processes import procfs
+from hccl_tools.launch.processes.stack_dump import without_dumps
 from hccl_tools.launch.runs import names
 
 if TYPE_CHECKING:
@@ -19,6 +25,11 @@ if TYPE_CHECKING:
 
 #: A smaller part of one core counts as no CPU time: waiting threads use a little.
 _IDLE = 0.01
+#: Bytes that are read of what a log has grown by.
+_MOST_READ = 1 << 20
+_LONGEST_LINE = 1 << 12
+#: A stack dump is smaller.
+_LARGEST_DUMP = 1 << 18
 
 
 @dataclass(slots=True)
@@ -52,9 +63,15 @@ class ActivityMonitor:
         run_dir: str,
         *,
         heartbeats_of: Iterable[int] = (),
+        progress: str | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begin with no activity; the heartbeats of the ranks ``heartbeats_of`` are read."""
+        """Begin with no activity; the heartbeats of the ranks ``heartbeats_of`` are read.
+
+        ``progress`` is a regular expression: only a line that it matches counts as activity of the job.
+        """
+        self._progress = None if progress is None else re.compile(progress)
+        self._io = 0
         self._ranks, self._processes, self._run_dir = ranks, processes, run_dir
         self._heartbeats = frozenset(heartbeats_of)
         self._total, self._clock = 0, clock
@@ -81,8 +98,16 @@ class ActivityMonitor:
         is_active = abs(total - self._total) > least
         self._total = total
         cpu = _cpu_by_process(processes, {end.pid for end in ranks})
+        has_progressed = False
         for end in ranks:
-            is_active |= self._measure(end, cpu.get(end.pid, 0), interval, now)
+            has_written = self._measure(end, cpu.get(end.pid, 0), interval, now)
+            has_progressed |= has_written
+            is_active |= has_written
+        if self._progress is not None:
+            is_active = has_progressed
+        elif not is_active:
+            io = sum(procfs.disk_bytes(process.pid) for process in processes)
+            is_active, self._io = io != self._io, io
         if is_active:
             self.active_at = now
         return ranks
@@ -95,10 +120,10 @@ class ActivityMonitor:
                 activity.beat_at += seconds
 
     def _measure(self, end: RankEnd, cpu: int, interval: float, now: float) -> bool:
-        """Update the activity of a rank; return whether it has written or sent a heartbeat."""
+        """Update the activity of a rank; return whether it has written (progressed) or sent a heartbeat."""
         rank, written = end.process.rank, _size(end.log)
         activity = self._by_rank.setdefault(rank, Activity(now))
-        has_written = written != activity.written
+        has_written = written != activity.written and self._is_own(end.log, activity.written, written)
         has_computed = abs(cpu - activity.cpu) > _least_ticks(interval)
         activity.computes = abs(cpu - activity.cpu_before) > _least_ticks(2 * interval)
         activity.cpu_before, activity.cpu, activity.written = activity.cpu, cpu, written
@@ -106,6 +131,15 @@ class ActivityMonitor:
         if has_written or has_beaten or has_computed:
             activity.active_at = now
         return has_written or has_beaten
+
+    def _is_own(self, log: str, before: int, after: int) -> bool:
+        """Return whether what a log has grown by is output of the program, or with ``--progress`` matches."""
+        if self._progress is None and not 0 < after - before <= _LARGEST_DUMP:
+            return True
+        lines = _lines_since(log, max(before if before <= after else 0, after - _MOST_READ))
+        if self._progress is not None:
+            return any(self._progress.search(line[:_LONGEST_LINE]) for line in lines)
+        return any(without_dumps(lines))
 
     def _read_beat(self, rank: int, activity: Activity, now: float) -> bool:
         try:
@@ -116,6 +150,19 @@ class ActivityMonitor:
             return False
         activity.beat, activity.beat_at = beat, now
         return True
+
+
+def _lines_since(path: str, begin: int) -> list[str]:
+    """Return the lines from a place in a log on; the first one whole if its beginning is before that."""
+    already = min(begin, _LONGEST_LINE)
+    try:
+        with open(path, "rb") as file:
+            file.seek(begin - already)
+            data = file.read(already + _MOST_READ)
+    except OSError:
+        return []
+    start = data.rfind(b"\n", 0, already) + 1
+    return data[start:].decode(errors="replace").replace("\r", "\n").split("\n")
 
 
 def _least_ticks(seconds: float) -> float:

@@ -18,10 +18,13 @@ from hccl_tools.launch.protocol.messages import (
     EndedByEngine,
     Ending,
     Heard,
+    Hung,
     Join,
     Kill,
     Leave,
+    Look,
     Message,
+    Quiet,
     Ready,
     Refused,
     Release,
@@ -40,6 +43,7 @@ EXAMPLES: dict[type, Message] = {
     for each in (
         Table(b"{}"), Join(1, 2, ("", 0)), Ready(), Waiting(("host-b",)), Refused("no device"), Start(),
         Ending(CAUSE), EndedByEngine(), Ended(), End(CAUSE), Kill(), Heard(), Release(), Leave(),
+        Quiet(2.5), Look(), Hung(),
     )
 }  # fmt: skip
 SENDERS = {"Agent": states.AGENT, "Controller": states.CONTROLLER}

@@ -23,12 +23,23 @@ if TYPE_CHECKING:
 #: Nothing has these process ids.
 PIDS = (1 << 30, (1 << 30) + 1)
 LIMIT = 80.0
+#: What ``hccl-tools stacks`` lets a rank write.
+DUMP = """\
+Thread 0x00007f3b6c7f8640 (most recent call first):
+  File "/usr/lib/python3.11/threading.py", line 327 in wait
+  ...
+
+Current thread 0x00007f3b70a2b740 (most recent call first):
+  File "train.py", line 3 in <module>
+"""
 
 
 class Job:
     """Two ranks as the launcher sees them; ``watch`` is asked in its own interval."""
 
-    def __init__(self, folder: Path, **watch: float) -> None:
+    def __init__(
+        self, folder: Path, report_quiet: Callable[[float], None] | None = None, **watch: float | str
+    ) -> None:
         self.folder, self.now = folder, 1000.0
         self.cpu = dict.fromkeys(PIDS, 0)
         self.said, self.ended = list[str](), list[str]()
@@ -47,6 +58,7 @@ class Job:
             end=lambda reason, _detail: self.ended.append(reason),
             on_ending=[],
             helpers=[],
+            report_quiet=report_quiet,
         )
         options = Supervision(watch=Watch(**watch))  # type: ignore[arg-type]
         HangWatch(attempt, options, str(folder), clock=lambda: self.now)
@@ -73,6 +85,10 @@ class Job:
     def write(self) -> None:
         with self.log(0).open("a") as file:
             file.write("step\n")
+
+    def dump_stack(self) -> None:
+        with self.log(0).open("a") as file:
+            file.write(DUMP)
 
     def beat(self) -> None:
         file = self.folder / "heartbeat_0"
@@ -129,6 +145,60 @@ def test_a_heartbeat_of_an_earlier_start_does_not_count(tmp_path: Path) -> None:
 
     job.run(10 * LIMIT, job.compute)
 
+    assert job.ended == []
+
+
+def test_a_stack_dump_is_no_output_of_a_rank(tmp_path: Path) -> None:
+    job = Job(tmp_path, hang_timeout=LIMIT)
+    job.run(2 * LIMIT, job.write)
+
+    job.run(1.2 * LIMIT, job.dump_stack)
+
+    assert job.ended == ["hang"]
+
+
+def test_with_a_pattern_only_lines_that_match_are_progress(tmp_path: Path) -> None:
+    job = Job(tmp_path, hang_timeout=LIMIT, progress=r"^step( \d+)?$")
+    job.run(2 * LIMIT, job.write)
+    assert job.ended == []
+
+    def poll() -> None:
+        job.compute()
+        with job.log(0).open("a") as file:
+            file.write("still waiting\n")
+
+    job.run(0.8 * LIMIT, poll)
+    assert job.ended == []
+    job.run(0.4 * LIMIT, poll)
+    assert job.ended == ["hang"]
+
+
+def test_a_line_that_is_written_in_two_parts_is_progress(tmp_path: Path) -> None:
+    job = Job(tmp_path, hang_timeout=LIMIT, progress=r"^step \d+ of \d+$")
+    parts = ["step 7 o", "f 9\n"]
+
+    def write() -> None:
+        with job.log(0).open("a") as file:
+            file.write(parts[0])
+        parts.reverse()
+
+    job.run(4 * LIMIT, write)
+
+    assert job.ended == []
+
+
+def test_a_host_of_several_reports_that_its_ranks_are_quiet_and_that_they_go_on(tmp_path: Path) -> None:
+    reported = list[float]()
+    job = Job(tmp_path, reported.append, hang_timeout=LIMIT)
+
+    job.run(LIMIT - 1)
+    assert reported == []
+    job.run(0.5 * LIMIT)
+    assert min(reported) >= LIMIT
+    job.run(0.3 * LIMIT, job.write)
+
+    assert reported[-1] == 0.0
+    assert reported.count(0.0) == 1
     assert job.ended == []
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.jobs import LONG
 from tests.support.mpiruns import every_remote_engine
 from tests.support.spare_jobs import OnThreeHosts, SpareJob
+from tests.support.three_by import STARTS, Job, Start, host_of
 
 if TYPE_CHECKING:
     from tests.beds.three_hosts import ThreeHosts
@@ -23,6 +26,23 @@ echo "step 5"
 exec sleep 300
 """
 HANG = ["--hang-timeout", "1", "--start", "torch", "--no-python", "sh", "-c"]
+
+
+#: Rank 1 computes for much longer than the others may do nothing.
+EVALUATION = """\
+touch "up$RANK"
+until [ -e up0 ] && [ -e up1 ] && [ -e up2 ]; do sleep 0.02; done
+[ $RANK = 1 ] || exec sleep 3
+timeout 5 sh -c 'while :; do :; done'
+exit 0
+"""
+#: The ranks differ in nothing but where their Python sleeps.
+ODD_ONE = """\
+import os, time
+def reduce(): time.sleep(1000)
+def load(): time.sleep(1000)
+load() if os.environ["RANK"] == "1" else reduce()
+"""
 
 
 def report_of(bed: ThreeHosts, engine: Mpirun | Ssh, program: str) -> tuple[str, dict[str, Any]]:
@@ -58,3 +78,33 @@ def test_a_stopped_rank_is_first_and_what_the_other_host_waits_for_is_listed(
     assert report["hung"][1]["doing"].startswith("sleeping in clock_nanosleep()")
     assert "rank 1 stopped first" in said
     assert "  rank 0: sleeping in clock_nanosleep()" in said
+
+
+@pytest.mark.parametrize("start", STARTS, ids=str)
+@pytest.mark.rotates("start")
+def test_hosts_whose_ranks_wait_for_one_that_computes_do_not_hang(
+    three_hosts: ThreeHosts, start: Start
+) -> None:
+    options = ("--hang-timeout", "1", "--start", "torch", "--grace", "1")
+    job = Job(three_hosts, start, options, ("--no-python", "sh", "-c", EVALUATION))
+
+    codes, said = job.end(LONG)
+
+    assert set(codes) == {0}, said
+
+
+@pytest.mark.parametrize("start", STARTS, ids=str)
+@pytest.mark.rotates("start")
+def test_the_rank_whose_stack_differs_is_first_with_its_host(three_hosts: ThreeHosts, start: Start) -> None:
+    Path("train.py").write_text(ODD_ONE)
+    options = ("--hang-timeout", "1", "--start", "torch", "--grace", "1")
+    job = Job(three_hosts, start, options, (str(Path("train.py").resolve()),))
+
+    codes, said = job.end(LONG)
+
+    assert set(codes) == {124}, said
+    host = job.names[host_of(1)]
+    assert f"  rank 1 stopped first (host {host}, pid " in said[0]
+    report = job.reports()[0]
+    assert (report["hung"][0]["rank"], report["hung"][0]["is_first"]) == (1, True)
+    assert any("in load" in line for line in report["hung"][0]["stack"])
