@@ -31,14 +31,16 @@ def with_spares(
 
     Raises:
         UsageError: Another option excludes spares.
-        LaunchError: A spare did not answer, or the engine ends a job that loses a host.
+        LaunchError: No spare can be used, or the engine ends a job that loses a host.
     """
     engine = engines.get(request.start.engine)
     _check(request, engine)
+    left_out: tuple[str, ...] = ()
     if request.table.made is None:
-        request = request._replace(spares=_beside_table(request, options, engine, environ))
+        spares, left_out = _beside_table(request, options, engine, environ)
+        request = request._replace(spares=spares)
     engine.check_spares(environ)
-    return request._replace(remarks=(*request.remarks, _note(request.spares)))
+    return request._replace(remarks=(*request.remarks, *left_out, _note(request.spares)))
 
 
 def batch_script(request: LaunchRequest, options: dict[str, Any]) -> str:
@@ -119,8 +121,8 @@ def _check(request: LaunchRequest, engine: Engine) -> None:
 
 def _beside_table(
     request: LaunchRequest, options: dict[str, Any], engine: Engine, environ: Mapping[str, str]
-) -> tuple[SpareHost, ...]:
-    """Return the spares of a job whose table is a file."""
+) -> tuple[tuple[SpareHost, ...], tuple[str, ...]]:
+    """Return the spares of a job whose table is a file, and a remark on each host that is left out."""
     from hccl_tools.launch.planning import placement  # noqa: PLC0415
     from hccl_tools.notation import host_list  # noqa: PLC0415
 
@@ -146,8 +148,8 @@ def _beside_table(
         raise UsageError(f"--spare-hosts: {twice} is a server of {loaded.path}", hint="name other hosts")
     hosts = hosts[: wanted or None]
     if request.start.cpu:
-        return tuple(SpareHost(host) for host in hosts)
-    return of_facts(_queried(hosts, loaded.table, request, engine, environ))
+        return tuple(SpareHost(host) for host in hosts), ()
+    return _queried(hosts, loaded.table, request, engine, environ)
 
 
 def _table(request: LaunchRequest, environ: Mapping[str, str]) -> JobTable | None:
@@ -159,9 +161,13 @@ def _table(request: LaunchRequest, environ: Mapping[str, str]) -> JobTable | Non
 
 
 def _queried(
-    hosts: Sequence[str], table: RankTable, request: LaunchRequest, engine: Engine, environ: Mapping[str, str]
-) -> Sequence[HostFacts]:
-    """Return what is found on the spares, for the devices that the first server of the table has."""
+    hosts: Sequence[str],
+    table: RankTable,
+    request: LaunchRequest,
+    engine: Engine,
+    environ: Mapping[str, str],
+) -> tuple[tuple[SpareHost, ...], tuple[str, ...]]:
+    """Return the spares with the devices that the first server of the table has, and who is left out."""
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
     from hccl_tools.discover.survey import SurveyRequest  # noqa: PLC0415
     from hccl_tools.gathering import agreement, choice  # noqa: PLC0415
@@ -174,10 +180,17 @@ def _queried(
     survey = SurveyRequest(
         Wanted(",".join(map(str, ids))), product=request.table.product, table_format=wanted_format
     )
-    how = GatherOptions(engine.queries_with or choice.outside_slurm(environ).engine, environ=environ)
+    queries_with = engine.queries_with or choice.outside_slurm(environ).engine
+    how = GatherOptions(queries_with, allow_missing=True, environ=environ)
     try:
-        return agreement.check(survey_hosts(hosts, survey, how).answers)
+        found = survey_hosts(hosts, survey, how)
+        agreement.refuse_twice(found.answers)
     except UsageError:
         raise
     except HcclToolsError as error:
-        raise LaunchError(f"a spare cannot be used: {error.message}") from error
+        raise LaunchError(
+            f"no spare can be used: {error.message.removeprefix('no table is written: ')}",
+            hint=None if "--allow-missing" in str(error.hint) else error.hint,
+        ) from error
+    left_out = tuple(f"spare {one.host} is left out: {one.message}" for one in found.left_out)
+    return of_facts([one.facts for one in found.answers if one.facts is not None]), left_out

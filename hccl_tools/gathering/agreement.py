@@ -23,7 +23,7 @@ def check(answers: Sequence[SurveyAnswer]) -> list[HostFacts]:
         GatheringError: The hosts differ in product or format, or two entries are the same host.
     """
     facts = [answer.facts for answer in answers if answer.facts is not None]
-    _refuse_twice(answers)
+    refuse_twice(answers)
     _refuse_different(
         answers, "products", lambda one: f"{one.product} ({one.product_source})", lambda one: one.product
     )
@@ -37,7 +37,12 @@ def by_address(facts: Sequence[HostFacts]) -> list[HostFacts]:
     return [host for key, host in sorted(keyed, key=lambda pair: (pair[0] is None, pair[0] or (0, b"")))]
 
 
-def _refuse_twice(answers: Sequence[SurveyAnswer]) -> None:
+def refuse_twice(answers: Sequence[SurveyAnswer]) -> None:
+    """Refuse two entries of a list that are the same host.
+
+    Raises:
+        GatheringError: Two answers came from one host, or have one address.
+    """
     machines: dict[str, SurveyAnswer] = {}
     for answer in answers:
         first = machines.setdefault(answer.machine, answer) if answer.machine else answer

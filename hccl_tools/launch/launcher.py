@@ -60,7 +60,7 @@ def launch(request: LaunchRequest) -> int:
 
             restart.check(plan, request)
         # The kernel releases all locks when this process exits for any reason.
-        locks = [lock, *_hold(prepared, request, again=bool(request.part and request.part.restart))]
+        held, *logs = _hold(prepared, request, again=bool(request.part and request.part.restart))
         controller = _open_controller(plan, prepared.table_data, [spare.name for spare in request.spares])
     except BaseException as error:
         if started := keeper.current():
@@ -76,9 +76,9 @@ def launch(request: LaunchRequest) -> int:
         run_dir=plan.run_dir,
         environment={**prepared.shared_environment, **(controller.environment if controller else {})},
         working_dir=plan.working_dir,
-        options=_supervision(request, prepared, link=link, agent=agent, controller=controller),
+        options=_supervision(request, prepared, link, agent, controller, holds_run=held >= 0),
         keeper=guard,
-        locks=locks,
+        locks=[lock, held, *logs],
     )
     if plan.private_dir:
         private_files.remove(plan.private_dir)
@@ -207,7 +207,7 @@ def _report_refusal(
 
 
 def _hold(prepared: PreparedLaunch, request: LaunchRequest, *, again: bool) -> list[int]:
-    """Create and fill the run directory, or remove it on an error; return its locks."""
+    """Create and fill the run directory, or remove it on an error; return the lock of the run and of logs."""
     run_dir, shared = prepared.plan.run_dir, request.part is not None
     directory.create(run_dir, shared=shared, mode=request.logs.mode)
     try:
@@ -241,10 +241,11 @@ def _write(prepared: PreparedLaunch, *, shared: bool, again: bool) -> list[int]:
 def _supervision(
     request: LaunchRequest,
     prepared: PreparedLaunch,
-    *,
     link: PeerLink | None,
     agent: AgentLink | None,
     controller: Controller | None,
+    *,
+    holds_run: bool,
 ) -> Supervision:
     from hccl_tools.launch.supervise.options import Supervision  # noqa: PLC0415  (not for a refused launch)
 
@@ -259,6 +260,7 @@ def _supervision(
         stdin_rank=request.logs.stdin_rank,
         restart=request.part.restart if request.part else 0,
         reports=agent is None,
+        writes_report=agent is None or holds_run,
         join_peers=join_peers,
         cpus=None if plan.shim_command else plan.cores,
         # Without ranks on other hosts, no rank needs the scheduler any longer.

@@ -8,6 +8,7 @@ launcher was killed or is unreachable, and ends its ranks. It also watches its p
 from __future__ import annotations
 
 import os
+import signal
 import time
 from typing import TYPE_CHECKING
 
@@ -26,8 +27,11 @@ from hccl_tools.launch.protocol.messages import (
     Ended,
     EndedByEngine,
     Ending,
+    Hung,
     Join,
     Kill,
+    Look,
+    Quiet,
     Release,
     Table,
 )
@@ -83,7 +87,11 @@ class AgentLink:
         self._parent = Parent()
         self._oom_kills = oom.kills()
         self._srun = environ.get(_SRUN_ADDRESS, "")
-        self._connection, self._early = _connect(environ.pop(LAUNCHER_VARIABLE, ""), self._srun, silence)
+        try:
+            self._connection, self._early = _connect(environ.pop(LAUNCHER_VARIABLE, ""), self._srun, silence)
+        except LaunchError:
+            self._parent.end_waiting_daemon()
+            raise
         self._host = node_names.own_node_name()
         self._release_timeout = 0.0
         #: Whether this part ends on request, and therefore reports no cause.
@@ -126,6 +134,7 @@ class AgentLink:
         self._attempt, self._release_timeout = attempt, attempt.state.grace + TIMING.other_hosts
         attempt.on_ending.append(self._report_ending)
         attempt.on_readable(self._connection.fileno(), lambda: self._read(attempt))
+        attempt.report_quiet = lambda idle: self._connection.send(Quiet(round(idle, 3)))
         self._parent.watch(attempt.reactor, lambda: self._parent_ended(attempt))
 
     def report_end(self, outcome: Outcome) -> None:
@@ -182,8 +191,12 @@ class AgentLink:
         attempt.end("daemon", what)
 
     def _has_signalled(self, attempt: Attempt) -> bool:
-        """Return whether the parent has sent a signal: an engine signals its processes before it exits."""
-        return self._parent.pid in attempt.signals.senders.values()
+        """Return whether the parent has sent a signal: an engine signals its processes before it exits.
+
+        SIGCONT is the kernel's, at the end of the parent.
+        """
+        senders = attempt.signals.senders.items()
+        return any(sender == self._parent.pid and number != signal.SIGCONT for number, sender in senders)
 
     def _read(self, attempt: Attempt) -> None:
         connection = self._connection
@@ -195,6 +208,8 @@ class AgentLink:
             elif isinstance(message, End):
                 self._end_requested = self._end_requested or not attempt.state.is_ending
                 attempt.end_for(message.cause)
+            elif isinstance(message, Look) and attempt.describe_ranks is not None:
+                attempt.describe_ranks(lambda found: self._connection.send(Hung(tuple(found[:MOST_RANKS]))))
         if connection.closed:
             self._end_requested = True
             attempt.on_readable(connection.fileno(), None)

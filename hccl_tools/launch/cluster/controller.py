@@ -19,26 +19,42 @@ from hccl_tools.launch import engines
 from hccl_tools.launch.cluster import host_status, verdict
 from hccl_tools.launch.cluster.agents import Agent, Agents
 from hccl_tools.launch.cluster.engine_end import TIMING, EngineEnd
+from hccl_tools.launch.cluster.hang_decision import HangDecision
 from hccl_tools.launch.cluster.job_addresses import bindings
+from hccl_tools.launch.cluster.missing_hosts import MissingHosts
 from hccl_tools.launch.cluster.verdict import Finding, Reports, Unreported
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.launch.processes.signals import ENDING
 from hccl_tools.launch.protocol.listener import Listener
-from hccl_tools.launch.protocol.messages import Ended, EndedByEngine, Ending, Join, Kill, Table
+from hccl_tools.launch.protocol.messages import (
+    Ended,
+    EndedByEngine,
+    Ending,
+    Hung,
+    Join,
+    Kill,
+    Look,
+    Quiet,
+    Table,
+)
 from hccl_tools.launch.protocol.payload import Payload
 from hccl_tools.launch.runs import node_names
+from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hccl_tools.launch.model.hang import HungRank
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.protocol.messages import Message
     from hccl_tools.launch.supervise.attempt import Attempt
 
 _KEY_BYTES = 32
+#: The hosts that a message names.
+_MOST_NAMED = 4
 
 
 class Controller:
@@ -79,6 +95,7 @@ class Controller:
         self._engine_has_ended = False
         self._reports = Reports()
         self._attempt: Attempt | None = None
+        self._hangs: HangDecision | None = None
 
     @property
     def environment(self) -> dict[str, str]:
@@ -90,6 +107,7 @@ class Controller:
     def watch(self, attempt: Attempt) -> None:
         """Accept agents, and end the attempt when one ends early or is lost."""
         self._disconnect()
+        self._listener.other_versions.clear()  # That host may have been replaced.
         self._attempt = attempt
         attempt.on_readable(self._listener.fileno(), self._accept)
         attempt.on_readable(self._order.fileno(), self._read_ready)
@@ -97,6 +115,10 @@ class Controller:
         if not self._has_supervisors:
             return  # Shims and ranks are on this host: the keeper signals them itself.
         self._ending = EngineEnd(attempt, self._agents)
+        MissingHosts(attempt, self._agents, self._plan, self._hosts_missing)
+        self._hangs = HangDecision(
+            lambda: self._agents.numbers - self._agents.done, partial(self._ask_hung, attempt), self._end_hung
+        )
         if engines.of(self._plan).waits_for_lost_hosts:
             from hccl_tools.launch.cluster import unreachable_hosts  # noqa: PLC0415  (MPICH only)
 
@@ -111,10 +133,21 @@ class Controller:
         """
         self._wait_for_reports()
         self.unreported = self._reports.unreported(self._agents)
-        verdict.decide(self._plan, outcome, self._reports)
+        verdict.decide(self._plan, outcome, self._reports, self.unreported)
+        self._warn_of_silent()
         if strangers := self._listener.strangers():
             outcome.notes.append(strangers)
         self._disconnect()
+
+    def _warn_of_silent(self) -> None:
+        """Name the hosts that have joined and not reported, unless their loss has been reported."""
+        agents = self._agents
+        silent = [
+            one for one in sorted(agents.numbers - agents.missing - agents.done) if not self._reports.has(one)
+        ]
+        if silent and self._has_supervisors and self._attempt is not None:
+            hosts = and_more([agents.hosts[number] for number in silent], _MOST_NAMED)
+            self._attempt.say(f"no report from {hosts}: stopped or unreachable; ranks may still run there")
 
     def close(self) -> None:
         """Close all connections; running supervisors then end their ranks."""
@@ -145,6 +178,26 @@ class Controller:
                 self._agents.broadcast(Kill())
             self._read_ready()
 
+    def _ask_hung(self, attempt: Attempt) -> None:
+        if self._hangs is not None and not attempt.state.is_ending:
+            self._agents.broadcast(Look())
+            attempt.call_later("hung hosts", self._hangs.seconds_left, self._hangs.check)
+
+    def _end_hung(self, hung: list[HungRank], cause: Cause) -> None:
+        self._reports.hung = hung
+        if self._attempt is not None and not self._attempt.state.is_ending:
+            self._attempt.say(f"the job hangs: ending it (at most {self._attempt.state.grace:g} s)")
+        self._end_for(cause)
+
+    def _hosts_missing(self, servers: Sequence[int], why: str) -> None:
+        """End the start for hosts that have not connected; the first of them is the cause."""
+        self._read_all()
+        missing = [server for server in servers if server in self._agents.missing]
+        for server in missing:
+            self._reports.add(Finding(server, Cause.lost(self._agents.hosts[server], "refused", why)))
+        if missing and self._attempt is not None:
+            self._attempt.end_for(self._reports.findings[0].cause)
+
     def _unconnected_hosts(self) -> tuple[list[str], int]:
         """Read all; return the hosts without a supervisor, and the number of disconnected supervisors."""
         self._read_all()
@@ -164,8 +217,8 @@ class Controller:
     def _engine_process_lost(self, what: str) -> None:
         self._end_for(Cause.lost(os.uname().nodename, "daemon", what))
 
-    def _end_for(self, cause: Cause) -> None:
-        self._reports.add(Finding(-1, cause))
+    def _end_for(self, cause: Cause, agent: int = -1) -> None:
+        self._reports.add(Finding(agent, cause))
         if self._attempt is not None:
             self._attempt.end_for(cause)
 
@@ -178,8 +231,8 @@ class Controller:
             unsent = select.EPOLLOUT if agent.connection.waiting else 0  # A table of a thousand hosts.
             self._order.register(agent.descriptor, select.EPOLLIN | unsent)
             self._handle_all(agent, guest.messages)
-        for cause in host_status.other_versions(self._plan, self._listener.other_versions):
-            self._end_for(cause)
+        for server, cause in host_status.other_versions(self._plan, self._listener.other_versions):
+            self._end_for(cause, server)
         if self._attempt is not None and (wait := self._listener.wait) is not None:
             self._attempt.call_later("listener", wait, self._accept)
 
@@ -216,6 +269,11 @@ class Controller:
             if agent.number < 0:
                 self._recognise(agent)
             self._record(agent, message.cause)
+        elif isinstance(message, Quiet | Hung) and self._hangs is not None:
+            if isinstance(message, Quiet):
+                self._hangs.report(agent.number, message.idle)
+            else:
+                self._hangs.answer(agent.number, message.ranks)
         elif isinstance(message, Ended):
             if message.cause is not None:
                 self._record(agent, message.cause)
@@ -270,6 +328,8 @@ class Controller:
         return parent in [(os.uname().nodename, end.pid) for end in ends if end.process.rank >= 0]
 
     def _agent_lost(self, agent: Agent) -> None:
+        if agent.number < 0:
+            self._recognise(agent)  # It was lost before it had identified itself.
         self._agents.remove(agent)
         self._order.unregister(agent.descriptor)
         if agent.number >= 0 and not agent.done:

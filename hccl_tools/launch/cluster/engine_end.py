@@ -46,6 +46,7 @@ class EngineEnd:
     def __init__(self, attempt: Attempt, agents: Agents) -> None:
         self._attempt, self._agents = attempt, agents
         self._given_up = False
+        attempt.state.extra_grace = TIMING.report
         attempt.on_kill.append(lambda: agents.broadcast(Kill()))
         attempt.terminate = self._terminate
 
@@ -78,7 +79,6 @@ class EngineEnd:
 
     def _terminate(self, number: int) -> None:
         attempt = self._attempt
-        attempt.state.extra_grace = TIMING.report
         if self._agents.missing:
             # Unreachable hosts must not delay an interrupt; otherwise supervisors may be about to start.
             wait = TIMING.connect if attempt.state.remote_cause else 0.0

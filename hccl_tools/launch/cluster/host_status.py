@@ -67,10 +67,14 @@ def describe_loss(process: str, host: str, ranks: Sequence[int]) -> str:
     )
 
 
-def other_versions(plan: Plan, versions: Mapping[str, str]) -> list[Cause]:
-    """Return the causes of a refused start: the hosts, by address, that have other versions of hccl-tools."""
-    here, found = os.uname().nodename, list[Cause]()
+def other_versions(plan: Plan, versions: Mapping[str, str]) -> list[tuple[int, Cause]]:
+    """Return the servers, by their addresses, whose version of hccl-tools differs, with what to report.
+
+    The index of a server is -1 if no host of the job has the address.
+    """
+    here, found = os.uname().nodename, list[tuple[int, Cause]]()
     for address, version in versions.items():
-        host = next((one for one in plan.hosts if address in resolved([one])), address)
-        found.append(Cause.lost(host, "refused", version_conflict(here, host, version)))
+        index = server_at(plan, address)
+        host = address if index < 0 else next(one.host for one in plan.ranks if one.server_index == index)
+        found.append((index, Cause.lost(host, "refused", version_conflict(here, host, version))))
     return found

@@ -7,9 +7,11 @@ success into failure, never failure into success: mpirun of Open MPI 5 exits wit
 from __future__ import annotations
 
 import os
+import signal
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.model.outcome import Cause
+from hccl_tools.launch import engines
+from hccl_tools.launch.model.outcome import NOT_REPORTED, NOT_STARTED, Cause, RankEnd
 from hccl_tools.launch.runs import names
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.records import NamedTuple
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.cluster.agents import Agents
     from hccl_tools.launch.model.hang import HungRank
-    from hccl_tools.launch.model.outcome import Outcome, RankEnd, Reason
-    from hccl_tools.launch.model.plan import Plan
+    from hccl_tools.launch.model.outcome import Outcome, Reason
+    from hccl_tools.launch.model.plan import Plan, RankProcess
 
 _MOST_RANKS = 8
 
@@ -105,7 +107,7 @@ def _order(finding: Finding) -> int:
     return 1 if finding.lost else {"daemon": 0, "signal": 2}.get(finding.cause.reason, 1)
 
 
-def decide(plan: Plan, outcome: Outcome, reports: Reports) -> None:
+def decide(plan: Plan, outcome: Outcome, reports: Reports, unreported: Unreported) -> None:
     """Replace the engine in an outcome with its ranks, and the exit code with the verdict."""
     engine = _engine(outcome)
     scheduler = [end for end in outcome.ends if end is not engine]
@@ -116,10 +118,25 @@ def decide(plan: Plan, outcome: Outcome, reports: Reports) -> None:
         errors = os.path.join(plan.run_dir, names.ENGINE_ERRORS)
         if os.path.exists(errors) and os.path.getsize(errors):
             engine.log = errors
-        if not reports.ranks:
-            return  # The engine did not start anything: only its own end can be reported.
     outcome.hung = outcome.hung or reports.hung
-    outcome.ends = scheduler + sorted(reports.ranks.values(), key=lambda end: end.process.rank)
+    missing = frozenset(unreported.missing)
+    outcome.ends = scheduler + [
+        reports.ranks.get(process.rank) or _without_report(plan, process, missing, outcome)
+        for process in plan.ranks
+    ]
+
+
+def _without_report(plan: Plan, process: RankProcess, missing: frozenset[int], outcome: Outcome) -> RankEnd:
+    """Return what is known of a rank that no agent has reported; ``missing`` agents have not connected."""
+    log = os.path.join(plan.run_dir, names.generation(process.log, outcome.restarts))
+    end = RankEnd(process, log, is_elsewhere=bool(plan.supervisor))
+    if (process.server_index if plan.supervisor else process.rank) in missing:
+        end.unreported = NOT_STARTED
+    elif plan.supervisor or outcome.stuck:
+        end.unreported = NOT_REPORTED
+    else:  # Its shim was on this host, where no process of the job is left.
+        end.status, end.was_terminated = int(signal.SIGKILL), True
+    return end
 
 
 def _judge(plan: Plan, outcome: Outcome, reports: Reports, engine: RankEnd) -> None:
@@ -131,7 +148,10 @@ def _judge(plan: Plan, outcome: Outcome, reports: Reports, engine: RankEnd) -> N
     elif first is not None and first.end is not None:
         outcome.reason, outcome.first_failure = "failed", first.end
     elif first is not None:
-        outcome.reason, outcome.remote_cause = first.cause.reason, first.cause
+        cause = first.cause
+        if first.lost and (why := engines.of(plan).why_ended(_said(plan, engine))):
+            cause = Cause.lost(os.uname().nodename, "daemon", why)
+        outcome.reason, outcome.remote_cause = cause.reason, cause
     elif own is not None and own is not engine:
         outcome.reason, outcome.first_failure = "failed", own  # The scheduler, on this host.
     elif engine.code and not stopped:
@@ -143,6 +163,13 @@ def _judge(plan: Plan, outcome: Outcome, reports: Reports, engine: RankEnd) -> N
         outcome.detail = f"{name} ended the job before {ranks_text(missing)} had exited with 0"
     else:
         outcome.reason = "ended"
+
+
+def _said(plan: Plan, engine: RankEnd) -> list[str]:
+    """Return the last lines of an engine."""
+    from hccl_tools.launch.logs import excerpt  # noqa: PLC0415  (few jobs lose a host)
+
+    return excerpt.log_end(os.path.join(plan.run_dir, names.ENGINE_ERRORS)) + excerpt.log_end(engine.log)
 
 
 def _unreported(plan: Plan, reports: Reports) -> list[int]:

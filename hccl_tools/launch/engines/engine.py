@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
@@ -11,7 +12,7 @@ from hccl_tools.launch.runs import names
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from hccl_tools.launch.model.plan import Plan
 
@@ -44,6 +45,11 @@ class EngineProcess(RankProcess):
         """The name of the program in messages: ``mpirun``."""
         is_wrapped = self.argv[: len(_STDERR_APART)] == _STDERR_APART
         return os.path.basename(self.argv[len(_STDERR_APART) + 1 if is_wrapped else 0])
+
+    @property
+    def is_engine(self) -> bool:
+        """Return true."""
+        return True
 
 
 class Engine:
@@ -100,11 +106,15 @@ class Engine:
         """Return the hosts that the engine can start besides those of a job; empty if it knows none."""
         return ()
 
-    def probe(self, plan: Plan, host: str) -> list[str]:  # noqa: ARG002  (for engines that need the plan)
-        """Return a command that succeeds if a host of a plan can run a program."""
+    def probe(self, plan: Plan, host: str, command: Sequence[str]) -> list[str]:  # noqa: ARG002  (for engines that need the plan)
+        """Return the command line that runs a command on a host of a plan."""
         from hccl_tools.programs import ssh  # noqa: PLC0415  (few jobs lose a host)
 
-        return [*ssh.command(None, os.environ, wait=CONNECT_SECONDS), "--", host, "true"]
+        return [*ssh.command(None, os.environ, wait=CONNECT_SECONDS), "--", host, shlex.join(command)]
+
+    def why_ended(self, errors: Iterable[str]) -> str:  # noqa: ARG002  (for engines with such messages)
+        """Return why the engine's scheduler has ended the job, from lines of its stderr; "" if unknown."""
+        return ""
 
     def keeps_stderr_apart(self, plan: Plan) -> bool:  # noqa: ARG002  (for engines that do)
         """Return whether the stderr of the engine is written to a separate file."""

@@ -12,7 +12,7 @@ from hccl_tools.programs.lookup import ProgramMissingError
 from hccl_tools.programs.slurm import allocated_nodes, find_srun, nodes_of_hosts, step_command
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from hccl_tools.launch.model.plan import Plan
 
@@ -66,11 +66,22 @@ class Slurm(Engine):
         own = nodes_of_hosts(hosts, environ)
         return tuple(node for node in allocated_nodes(environ) if own and node not in own)
 
-    def probe(self, plan: Plan, host: str) -> list[str]:
-        """Return a command that succeeds if the node of a host of a plan can run a step."""
+    def probe(self, plan: Plan, host: str, command: Sequence[str]) -> list[str]:
+        """Return the command line that runs a command as a step on the node of a host of a plan."""
         node = plan.nodes[plan.hosts.index(host)] if plan.nodes else host
         step = step_command(plan.engine_program, os.environ["SLURM_JOB_ID"], node)
-        return [*step, "--immediate=10", "true"]
+        return [*step, "--immediate=10", *command]
+
+    def why_ended(self, errors: Iterable[str]) -> str:
+        """Return what slurmstepd says about the end of the step: ``scancel JOB.STEP``, a limit."""
+        import re  # noqa: PLC0415  (few jobs are cancelled)
+
+        cancelled = re.compile(r"\*\*\* (STEP|JOB) (\S+) ON \S+ CANCELLED AT \S+(?: DUE TO (.*?))? \*\*\*")
+        for match in filter(None, map(cancelled.search, errors)):
+            kind, number, why = match.groups()
+            by = f"due to {why.lower()}" if why else f"by `scancel {number}`, or by an administrator"
+            return f"Slurm has ended {kind.lower()} {number} {by}"
+        return ""
 
     def command(self, plan: Plan) -> list[str]:
         """Return the srun command line of a plan."""

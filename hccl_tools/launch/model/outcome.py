@@ -34,6 +34,8 @@ _TIMED_OUT = 124
 _LAUNCHER_FAILED = 125
 #: The exit code of a job that lost a required process.
 _KILLED = 128 + signal.SIGKILL
+#: The descriptions of ranks whose end no agent has reported.
+NOT_STARTED, NOT_REPORTED = "not started", "not reported"
 
 
 class ReasonText(NamedTuple):
@@ -123,6 +125,8 @@ class RankEnd:
     was_terminated: bool | None = None
     #: Whether another launcher has reported this process; the log is on that launcher's host.
     is_elsewhere: bool = False
+    #: Of a rank that no agent has reported: ``NOT_STARTED`` or ``NOT_REPORTED``.
+    unreported: str = ""
 
     @property
     def code(self) -> int | None:
@@ -144,11 +148,11 @@ class RankEnd:
 
     @property
     def description(self) -> str:
-        """``exit code 7``, ``killed by SIGSEGV``, ``still running`` or ``not started``."""
+        """``exit code 7``, ``killed by SIGSEGV``, ``still running``, ``not started`` or ``not reported``."""
         if self.signal:
             return f"killed by {signal_name(self.signal)}"
         if self.code is None:
-            return "still running" if self.pid else "not started"
+            return self.unreported or ("still running" if self.pid else NOT_STARTED)
         return f"exit code {self.code}"
 
 
@@ -185,6 +189,8 @@ class Outcome:
     is_host_lost: bool = False
     #: The indices of the servers whose hosts were lost, or refused their part: spares must replace them.
     lost_servers: tuple[int, ...] = ()
+    #: Sentences on those of them that answer, but cannot run hccl-tools.
+    unusable: list[str] = field(default_factory=list)
     #: Whether these hosts did not begin their part: they could not be reached, or refused it.
     lost_before_start: bool = False
 
@@ -209,8 +215,14 @@ class Outcome:
     def consequences(self) -> list[RankEnd]:
         """The other failed ranks in order of time, followed by the terminated ranks in order of rank."""
         reported = self.remote_cause.first_failure if self.remote_cause else None
-        first = self.first_failure.process.rank if self.first_failure else reported and reported.rank
-        others = [end for end in self.ends if end.process.rank != first and end.status != 0]
+        others = [
+            end
+            for end in self.ends
+            if end.status != 0
+            and end.unreported != NOT_STARTED
+            and end is not self.first_failure
+            and not (reported and end.process.rank == reported.rank)
+        ]
         return sorted(others, key=_order)
 
     def cause(self, host: str, first: RankFailure | None = None) -> Cause:

@@ -11,7 +11,7 @@ import signal
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.processes import procfs
+from hccl_tools.launch.processes import linux, procfs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +37,9 @@ class Parent:
         return self.pid > 0 and os.getppid() != self.pid
 
     def watch(self, reactor: Reactor, act: Callable[[], None]) -> None:
-        """Call ``act`` once when the parent has exited."""
+        """Call ``act`` once when the parent has exited, even if this process is stopped until then."""
+        # If the parent is in another session (sshd), the kernel would leave a stopped process stopped.
+        linux.die_with_parent(signal.SIGCONT)
         if self.pid > 0 and not on_end_of(self.pid, reactor, act):
             self._check(reactor, act)
 

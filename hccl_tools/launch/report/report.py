@@ -101,10 +101,10 @@ def first_failure(first: RankEnd, *, killed_by_oom: bool | None) -> RankFailure:
 def _end(end: RankEnd) -> dict[str, Any]:
     process = end.process
     return {
-        "rank": process.rank,
+        "rank": -1 if process.is_engine else process.rank,
         "name": process.name,
         "host": process.host,
-        "device": process.device,
+        "device": -1 if process.is_engine else process.device,
         "pid": end.pid or None,
         "exit_code": end.code,
         "signal": signal_name(end.signal) if end.signal else None,

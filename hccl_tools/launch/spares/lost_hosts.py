@@ -6,16 +6,18 @@ one host. Its host is then still there: only a host that does not run a command 
 
 from __future__ import annotations
 
-import subprocess
+import os
+import shlex
 import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.discover.local_addresses import is_this_host
-from hccl_tools.launch import engines
+from hccl_tools.launch.cluster.host_probe import HostProbe
 from hccl_tools.launch.engines.engine import EngineProcess
+from hccl_tools.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Mapping, Sequence
 
     from hccl_tools.launch.cluster.verdict import Unreported
     from hccl_tools.launch.model.outcome import Outcome
@@ -27,22 +29,33 @@ _REASONS = frozenset({"failed", "hang", "host", "daemon", "refused"})
 _PROBE_SECONDS = 20.0
 #: The hosts that are asked at a time.
 _MOST_PROBES = 64
+_PAUSE_SECONDS = 0.02
+#: The first line of a host that runs commands.
+_RUNS_COMMANDS = "runs-commands"
+#: Imports what a supervisor imports, and prints the version.
+_VERSION = """\
+import hccl_tools.cli.launch, hccl_tools.launch.launcher
+from hccl_tools.version import __version__
+print(__version__)
+"""
 
 
 def mark(plan: Plan, outcome: Outcome, unreported: Unreported) -> None:
-    """Record in an outcome the servers whose hosts were lost, or refused their part of the job."""
+    """Record in an outcome the servers whose hosts were lost, or cannot run or have refused their part."""
     if outcome.reason not in _REASONS:
         return
     hosts = {process.server_index: process.host for process in plan.ranks}
-    silent = _silent(plan, [hosts[server] for server in (*unreported.lost, *unreported.missing)])
-    found = {server for server in (*unreported.lost, *unreported.missing) if hosts[server] in silent}
-    found |= set(unreported.refused)
+    refused = set(unreported.refused)
+    asked = [server for server in (*unreported.lost, *unreported.missing) if server not in refused]
+    unusable = _unusable(plan, {server: hosts[server] for server in asked})
+    outcome.unusable = [f"{hosts[server]} {why}" for server, why in unusable.items() if why]
+    found = refused.union(unusable)
     is_loss = _is_loss(outcome)
     if is_loss and not found:
         found = {server for server in _first_loss(unreported) if not is_this_host(hosts[server])}
     outcome.lost_servers = tuple(sorted(found))
     outcome.is_host_lost = bool(found or (is_loss and (unreported.lost or unreported.missing)))
-    began = {*unreported.lost, *unreported.without_daemon} - set(unreported.refused)
+    began = {*unreported.lost, *unreported.without_daemon} - refused
     outcome.lost_before_start = bool(found) and not found & began
 
 
@@ -65,30 +78,43 @@ def _is_loss(outcome: Outcome) -> bool:
     return outcome.reason in {"host", "daemon", "refused"}
 
 
-def _silent(plan: Plan, hosts: Iterable[str]) -> set[str]:
-    """Return the hosts that do not run a command of the engine in time."""
-    asked, silent = [host for host in hosts if not is_this_host(host)], set[str]()
+def _unusable(plan: Plan, hosts: Mapping[int, str]) -> dict[int, str]:
+    """Return the servers whose host does not run hccl-tools, with the reason: "" if it runs no command."""
+    asked = [(server, host) for server, host in hosts.items() if not is_this_host(host)]
+    found: dict[int, str] = {}
     for first in range(0, len(asked), _MOST_PROBES):
-        probes = {host: _start_probe(plan, host) for host in asked[first : first + _MOST_PROBES]}
-        _wait(list(probes.values()), time.monotonic() + _PROBE_SECONDS)
-        silent |= {host for host, probe in probes.items() if probe.returncode != 0}
-    return silent
+        probes = {
+            server: HostProbe(plan, host, _own_version(plan))
+            for server, host in asked[first : first + _MOST_PROBES]
+        }
+        _wait(list(probes.values()))
+        for server, probe in probes.items():
+            if (why := _why_unusable(probe)) is not None:
+                found[server] = why
+            probe.close()
+    return found
 
 
-def _start_probe(plan: Plan, host: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        engines.of(plan).probe(plan, host),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+def _own_version(plan: Plan) -> list[str]:
+    """Return a command that shows that a host runs commands, and then its version of hccl-tools."""
+    exported = (f"{name}={os.environ[name]}" for name in plan.exported if name in os.environ)
+    shown = ["env", *exported, plan.supervisor[0], "-c", _VERSION]
+    return ["sh", "-c", f"echo {_RUNS_COMMANDS}; exec {shlex.join(shown)}"]
 
 
-def _wait(probes: Sequence[subprocess.Popen[bytes]], deadline: float) -> None:
-    for probe in probes:
-        try:
-            probe.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:  # noqa: PERF203  (each can time out)
-            probe.kill()
-            probe.wait()
+def _why_unusable(probe: HostProbe) -> str | None:
+    lines = probe.said.splitlines()
+    runs_commands, last = _RUNS_COMMANDS in lines, lines[-1] if lines else ""
+    if not probe.has_ended:
+        return None if runs_commands else ""  # A slow host is not a lost host.
+    if not runs_commands:
+        return ""
+    if not probe.has_succeeded:
+        return f"cannot run hccl-tools: {last}"
+    return None if last == __version__ else f"has hccl-tools {last}, and this host has {__version__}"
+
+
+def _wait(probes: Sequence[HostProbe]) -> None:
+    deadline = time.monotonic() + _PROBE_SECONDS
+    while not all(probe.has_ended for probe in probes) and time.monotonic() < deadline:
+        time.sleep(_PAUSE_SECONDS)

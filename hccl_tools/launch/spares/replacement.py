@@ -64,7 +64,7 @@ class HostReplacement:
         lost = [(index, self._host(index)) for index in outcome.lost_servers]
         if len(lost) > len(self._left):
             raise self._too_few([host for _, host in lost])
-        data, facts, news = before, list[dict[str, Any]](), list[str]()
+        data, facts, news = before, list[dict[str, Any]](), list(outcome.unusable)
         for index, host in lost:
             data, spare, changed = self._replaced(data, index, host, news)
             ranks = [process.rank for process in self.prepared.plan.ranks if process.server_index == index]

@@ -95,8 +95,11 @@ class Supervision(NamedTuple):
     hidden: tuple[bytes, ...] = ()
     #: Called with the outcome of an attempt before its report; replaces the engine's process with the ranks.
     explain: Callable[[Outcome], None] | None = None
-    #: Whether a failure is reported on the terminal; report.json is written in any case.
+    #: Whether a failure is reported on the terminal.
     reports: bool = True
+    #: Whether report.json is written. A supervisor on another host does not write it into a run directory
+    #: that the launcher holds: its report would replace that of the whole job.
+    writes_report: bool = True
     #: Called with every attempt as it begins: for an engine that does not end a job itself.
     on_attempt: Callable[[Attempt], None] | None = None
     #: Coordinates every start of the job with the launchers of other hosts, if each was started by hand.

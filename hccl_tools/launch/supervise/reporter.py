@@ -63,14 +63,15 @@ class Reporter:
 
     def report_interrupt(self, attempt: Attempt) -> None:
         """Write a report as soon as the launcher is signalled: a batch system may soon kill the launcher."""
-        if attempt.state.reason == "signal":
+        if attempt.state.reason == "signal" and self._options.writes_report:
             report.write(self._report(attempt.outcome()), self._run_dir)
 
     def report_end(self, outcome: Outcome, signals: Signals, locks: Sequence[int] = ()) -> None:
         """Write report.json and release the locks; after a failure, run --notify and print the report."""
         console, options = self._console, self._options
         made = self._report(outcome)
-        if unwritten := report.write(made, self._run_dir):
+        unwritten = report.write(made, self._run_dir) if options.writes_report else None
+        if unwritten:
             console.say(f"cannot write {self._run_dir}/report.json: {unwritten}")
             directory.note_end(self._run_dir, outcome.exit_code, outcome.reason)
         for descriptor in locks:

@@ -77,7 +77,6 @@ class HostSupervision:
         outcome = self.attempt(keeper, signals)
         while self.restarts.follows(outcome) and self.prepare_restart(outcome, signals):
             outcome = self.attempt(keeper, signals)
-        outcome.restarts = self.restarts.made
         keeper.close(wait=0.1 if outcome.stuck else 1.0)
         self.reporter.report_end(outcome, signals, locks)
         self.console.close()
@@ -151,6 +150,7 @@ class HostSupervision:
         outcome = attempt.run()
         if peers:
             outcome = peers.wait_for_peers(signals)
+        outcome.restarts = restart
         if options.explain:
             options.explain(outcome)
         outcome.combine_hung()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.launch.cluster import verdict
-from hccl_tools.launch.cluster.verdict import Finding, Reports
+from hccl_tools.launch.cluster.verdict import Finding, Reports, Unreported
 from hccl_tools.launch.model.outcome import Cause, Outcome, RankEnd, Reason
 from hccl_tools.launch.model.plan import Plan, RankProcess
 
@@ -23,7 +23,7 @@ def judged(
     folder: Path, statuses: tuple[int | None, ...], engine: int, *findings: Finding, asked: bool = False
 ) -> Outcome:
     """Return the outcome of a job of two hosts; a status of None is one that was not reported."""
-    plan = Plan((process(0), process(1)), "torch", "mpirun", str(folder), "/", 2, supervisor=("x",))
+    plan = Plan((process(0), process(1)), "torch", "ssh", str(folder), "/", 2, supervisor=("x",))
     end = RankEnd(process(0), "engine.log", pid=7, status=engine, was_terminated=asked)
     reason: Reason = "failed" if engine and not asked else "ended"
     outcome = Outcome(reason, [end], 1.0, first_failure=end if engine else None)
@@ -33,7 +33,7 @@ def judged(
     for rank, status in enumerate(statuses):
         if status is not None:
             reports.ranks[rank] = RankEnd(process(rank), "log", pid=9, status=status)
-    verdict.decide(plan, outcome, reports)
+    verdict.decide(plan, outcome, reports, Unreported())
     return outcome
 
 

@@ -197,6 +197,18 @@ def test_scancel_leaves_a_report_although_slurm_kills_the_launcher(cluster: Clus
     assert (report["reason"], report["exit_code"]) == ("signal", 128 + signal.SIGTERM)
 
 
+def test_scancel_of_the_step_is_named(cluster: Cluster) -> None:
+    with cluster.running(QUIET) as job:
+        (step,) = cluster.bed.run(["squeue", "--noheader", "--steps", "--format=%i %j"]).stdout.splitlines()
+        number = step.split()[0]
+        cluster.bed.run(["scancel", number])
+        _, said = job.communicate(timeout=LONG)
+
+        assert eventually(lambda: not cluster.ranks())
+    assert job.returncode == 128 + signal.SIGKILL, said
+    assert f"Slurm has ended step {number} by `scancel {number}`" in said
+
+
 @pytest.mark.parametrize("options", [[], ["--now"]], ids=["in good order", "--now"])
 def test_stop_ends_ranks_that_do_not_want_to(cluster: Cluster, options: list[str]) -> None:
     with cluster.running(STUBBORN) as job:

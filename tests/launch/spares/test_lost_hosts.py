@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,14 +18,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HOSTS = ("127.0.0.1", "10.9.0.1", "10.9.0.2")
+#: Runs the command on this host, except for a host of the case.
 SSH = """#!/bin/sh
-case "$*" in *10.9.0.2*) exit 255;; esac
+case "$*" in *{lost}*) exit 255;; esac
+for command; do :; done
+exec sh -c "$command"
 """
+NONE = "no-host"
 
 
 @pytest.fixture(autouse=True)
-def _all_run_commands(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMPI_MCA_plm_ssh_agent", "true")
+def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The program that stands for ssh; all hosts run commands."""
+    program = tmp_path / "ssh"
+    program.write_text(SSH.format(lost=NONE))
+    program.chmod(0o755)
+    monkeypatch.setenv("OMPI_MCA_plm_ssh_agent", str(program))
+    return program
 
 
 def marked(
@@ -40,7 +50,8 @@ def marked(
     first = failed(0, "127.0.0.1", 0, 0, 0, {}, ("mpirun",), "engine.log")
     end = RankEnd(first, first.log, status=status)
     outcome = Outcome(reason, [], 1.0, end if reason == "failed" else None)
-    lost_hosts.mark(Plan(ranks, "torch", "ssh", "log", "/", len(HOSTS)), outcome, unreported)
+    plan = Plan(ranks, "torch", "ssh", "log", "/", len(HOSTS), supervisor=(sys.executable,))
+    lost_hosts.mark(plan, outcome, unreported)
     return outcome
 
 
@@ -60,10 +71,8 @@ def test_the_first_loss_is_the_cause_of_the_others(
     assert (outcome.is_host_lost, outcome.lost_servers) == (True, lost)
 
 
-def test_a_host_that_runs_no_command_is_the_lost_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "ssh").write_text(SSH)
-    (tmp_path / "ssh").chmod(0o755)
-    monkeypatch.setenv("OMPI_MCA_plm_ssh_agent", str(tmp_path / "ssh"))
+def test_a_host_that_runs_no_command_is_the_lost_one(ssh: Path) -> None:
+    ssh.write_text(SSH.format(lost="10.9.0.2"))
 
     outcome = marked("host", Unreported(lost=(1,), missing=(2,)))
 

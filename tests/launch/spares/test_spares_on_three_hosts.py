@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.beds.three_hosts import isolate
 from tests.support.jobs import LONG, eventually
 from tests.support.mpiruns import Ssh, every_mpirun, every_remote_engine
-from tests.support.processes import above, has_ended, held
+from tests.support.processes import above, has_ended, held, is_supervisor
 from tests.support.spare_jobs import OnThreeHosts, SpareJob
 from tests.support.spares import ONCE_AGAIN, write_table
 
@@ -169,6 +170,64 @@ def test_a_spare_that_refuses_at_its_turn_is_passed_over(
     assert f"  cause: {three_hosts.hosts[1].name} does not start its part: the program " in said
     assert [one["reason"] for one in report["attempts"]][1:] == ["refused", "ended"]
     assert report["attempts"][1]["began_on"] == three_hosts.hosts[1].name
+
+
+@pytest.fixture
+def changed_python(three_hosts: ThreeHosts) -> Iterator[Path]:
+    """A file that every Python on the second host runs at its start."""
+    changed = three_hosts.hosts[1].folder / "python" / "sitecustomize.py"
+    changed.parent.mkdir(exist_ok=True)
+    yield changed
+    changed.unlink()
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ("import hccl_tools.version\nhccl_tools.version.__version__ = '0.0.9'\n", "has 0.0.9"),
+        (
+            "import sys\nsys.modules['hccl_tools.cli'] = None\n",
+            "cannot run hccl-tools: ModuleNotFoundError: ",
+        ),
+    ],
+    ids=["other version", "broken installation"],
+)
+@every_remote_engine
+@pytest.mark.rotates("engine")
+def test_a_spare_that_cannot_run_hccl_tools_is_passed_over(
+    three_hosts: ThreeHosts, engine: Mpirun | Ssh, changed_python: Path, change: str, why: str
+) -> None:
+    first, unusable, good = (host.address for host in three_hosts.hosts)
+    changed_python.write_text(change)
+    place = OnThreeHosts(three_hosts, engine, reserve=[unusable, good])
+    options = ["--rank-table", write_table(first, NOBODY), "--max-restarts", "1"]
+
+    code, said, report = SpareJob(place, *options, *SHELL, own_table=True).end()
+
+    assert (code, report["restarts"]) == (0, 2), said
+    replaced = [(one["host"], one["spare"]) for one in report["replaced"]]
+    assert replaced == [(NOBODY, unusable), (unusable, good)]
+    assert why in said
+    assert "restart 1 of 1: " in said
+    assert "restart 2: " in said
+
+
+@every_remote_engine
+@pytest.mark.rotates("engine")
+def test_a_spare_that_is_cut_off_at_its_turn_is_passed_over(
+    three_hosts: ThreeHosts, engine: Mpirun | Ssh
+) -> None:
+    first, cut, good = (host.address for host in three_hosts.hosts)
+    place = OnThreeHosts(three_hosts, engine, reserve=[cut, good])
+    options = ["--rank-table", write_table(first, NOBODY), "--max-restarts", "1"]
+    job = SpareJob(place, *options, *SHELL, own_table=True)
+    assert eventually(lambda: any(map(is_supervisor, job.on(three_hosts.hosts[1]))))
+    with three_hosts.impaired(*isolate(three_hosts.hosts[1])):
+        code, said, report = job.end()
+
+    assert (code, report["restarts"]) == (0, 2), said
+    replaced = [(one["host"], one["spare"]) for one in report["replaced"]]
+    assert replaced == [(NOBODY, cut), (cut, good)]
 
 
 def test_a_job_whose_only_spare_refuses_ends(three_hosts: ThreeHosts, scripts: list[Path]) -> None:

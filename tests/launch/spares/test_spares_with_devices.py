@@ -138,7 +138,7 @@ def test_a_spare_has_the_place_of_a_host_that_does_not_answer_at_the_start(place
     assert f"{ADDRESSES[1]} is left out: it did not answer: " in said
 
 
-def test_a_spare_that_does_not_answer_at_the_start_is_refused(place: OnAscendHosts) -> None:
+def test_a_job_whose_only_spare_does_not_answer_at_the_start_is_refused(place: OnAscendHosts) -> None:
     write_table()
     (place.machines[2].bin / "hccn_tool").unlink()
     (place.machines[2].root / "etc" / "hccn.conf").unlink()
@@ -147,7 +147,7 @@ def test_a_spare_that_does_not_answer_at_the_start_is_refused(place: OnAscendHos
     said = job.launcher.communicate(timeout=LONG)[0]
 
     assert job.launcher.returncode == 125
-    assert "error: a spare cannot be used: " in said
+    assert "error: no spare can be used: " in said
     assert ADDRESSES[2] in said
     assert not Path("log").exists()
 

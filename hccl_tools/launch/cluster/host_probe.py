@@ -1,0 +1,52 @@
+"""Ask a host of a job, through its engine, to run a command."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from hccl_tools.launch import engines
+from hccl_tools.launch.processes.signals import spawn
+from hccl_tools.programs.lookup import find_program
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hccl_tools.launch.model.plan import Plan
+    from hccl_tools.launch.processes.signals import Helper
+
+_MOST_SAID = 4096
+
+
+class HostProbe:
+    """A command that runs on a host; by default it only shows that the host runs commands."""
+
+    def __init__(self, plan: Plan, host: str, command: Sequence[str] = ("true",)) -> None:
+        argv = engines.of(plan).probe(plan, host, command)
+        self._output = os.memfd_create("probe", os.MFD_CLOEXEC)
+        self._process: Helper | None = None
+        program = find_program(argv[0], os.environ.get("PATH", os.defpath))
+        with suppress(OSError):
+            self._process = spawn([program, *argv[1:]], stdout=self._output, stderr=self._output)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the command has ended, or could not be started."""
+        return self._process is None or self._process.ended()
+
+    @property
+    def has_succeeded(self) -> bool:
+        """Whether the command has ended with exit code 0."""
+        return self._process is not None and self._process.ended() and self._process.code == 0
+
+    @property
+    def said(self) -> str:
+        """What the command has written so far, to stdout and stderr."""
+        return os.pread(self._output, _MOST_SAID, 0).decode(errors="replace")
+
+    def close(self) -> None:
+        """Kill the command if it still runs."""
+        if self._process is not None:
+            self._process.end()
+        os.close(self._output)

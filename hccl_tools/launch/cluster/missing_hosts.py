@@ -1,0 +1,143 @@
+"""Watch the hosts whose supervisor has not connected: they are lost, or slow.
+
+An engine may wait forever for a host that is lost while the job starts. Until every supervisor has connected,
+each missing host is asked in rounds. A host is lost if it neither runs a command of the engine nor answers on
+the port of ssh. Both count: a site may forbid ssh to its nodes, and a firewall may drop packets. A host that
+answers may be slow (a cold file system, a slow directory of users): the user is told, and the job ends only
+after ``--join-timeout``.
+"""
+
+from __future__ import annotations
+
+import errno
+import select
+import socket
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from hccl_tools.discover.local_addresses import is_this_host
+from hccl_tools.launch.cluster.host_probe import HostProbe
+from hccl_tools.launch.cluster.job_addresses import resolved
+from hccl_tools.launch.cluster.verdict import ranks_text
+from hccl_tools.launch.processes import timing
+from hccl_tools.notation.phrases import and_more
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hccl_tools.launch.cluster.agents import Agents
+    from hccl_tools.launch.model.plan import Plan
+    from hccl_tools.launch.supervise.attempt import Attempt
+
+#: The hosts that are asked in one round.
+_MOST_ASKED = 64
+#: The hosts that a message names.
+_MOST_NAMED = 4
+_SSH_PORT = 22
+
+
+class Timing(NamedTuple):
+    """Times of a start, in seconds.
+
+    Attributes:
+        notice: Until the user is told which hosts are slow.
+    """
+
+    notice: float = 20.0
+
+
+TIMING = timing.from_environment("start", Timing())
+
+
+class MissingHosts:
+    """Watches one start of a job.
+
+    ``lost`` is called with the servers that are lost, and why.
+    """
+
+    def __init__(
+        self, attempt: Attempt, agents: Agents, plan: Plan, lost: Callable[[Sequence[int], str], None]
+    ) -> None:
+        self._attempt, self._agents, self._plan, self._lost = attempt, agents, plan, lost
+        #: A host that is lost right after a round is noticed at the end of the next one.
+        self._round_seconds = plan.host_timeout / 2
+        self._asked: dict[int, _Question] = {}
+        self._has_told = False
+        attempt.on_ending.append(self._stop)
+        attempt.call_later("missing hosts", self._round_seconds, self._next_round)
+        attempt.call_later("join timeout", plan.join_timeout, self._end_late_start)
+
+    @property
+    def _missing(self) -> list[int]:
+        return [] if self._attempt.state.is_ending else sorted(self._agents.missing)
+
+    def _next_round(self) -> None:
+        missing = self._missing
+        silent = [
+            number for number, asked in self._asked.items() if number in missing and not asked.answered()
+        ]
+        before = list(self._asked)
+        self._stop()
+        if not missing:
+            return
+        if silent:
+            self._lost(silent, "it does not answer")
+            return
+        if not self._has_told and self._attempt.age >= TIMING.notice:
+            self._has_told = True
+            self._attempt.say(
+                f"still waiting for {self._named(missing)} to start; "
+                f"the job ends after {self._plan.join_timeout:g} s (--join-timeout)"
+            )
+        hosts = self._agents.hosts
+        others = [number for number in missing if not is_this_host(hosts[number])]
+        # Those that were not asked in the last round come first.
+        others.sort(key=before.__contains__)
+        self._asked = {number: _Question(self._plan, hosts[number]) for number in others[:_MOST_ASKED]}
+        self._attempt.call_later("missing hosts", self._round_seconds, self._next_round)
+
+    def _end_late_start(self) -> None:
+        if missing := self._missing:
+            limit = f"{self._plan.join_timeout:g} s"
+            self._lost(missing, f"it was not ready within {limit} (--join-timeout)")
+
+    def _named(self, servers: Sequence[int]) -> str:
+        names = [f"{self._agents.hosts[one]} ({ranks_text(self._agents.ranks[one])})" for one in servers]
+        return and_more(names, _MOST_NAMED)
+
+    def _stop(self) -> None:
+        for asked in self._asked.values():
+            asked.close()
+        self._asked = {}
+
+
+class _Question:
+    """Asks a host for a sign of life, without waiting for it."""
+
+    def __init__(self, plan: Plan, host: str) -> None:
+        self._socket: socket.socket | None = None
+        self._error = errno.EINPROGRESS
+        self._command = HostProbe(plan, host)
+        for address in sorted(resolved([host]))[:1]:
+            family = socket.AF_INET6 if ":" in address else socket.AF_INET
+            with suppress(OSError):
+                self._socket = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+                self._error = self._socket.connect_ex((address, _SSH_PORT))
+
+    def answered(self) -> bool:
+        """Return whether the host has run the command, or has accepted or refused the connection."""
+        if self._command.has_succeeded:
+            return True
+        if self._socket is not None and self._error == errno.EINPROGRESS:
+            poller = select.poll()
+            poller.register(self._socket, select.POLLOUT)
+            if poller.poll(0):
+                self._error = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        return self._error in {0, errno.ECONNREFUSED}
+
+    def close(self) -> None:
+        """End the command and the connection."""
+        self._command.close()
+        if self._socket is not None:
+            self._socket.close()
