@@ -6,6 +6,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from hccl_tools.errors import HcclToolsError
 from hccl_tools.launch import engines
 from hccl_tools.launch.processes.signals import spawn
 from hccl_tools.programs.lookup import find_program
@@ -23,12 +24,17 @@ class HostProbe:
     """A command that runs on a host; by default it only shows that the host runs commands."""
 
     def __init__(self, plan: Plan, host: str, command: Sequence[str] = ("true",)) -> None:
-        argv = engines.of(plan).probe(plan, host, command)
         self._output = os.memfd_create("probe", os.MFD_CLOEXEC)
         self._process: Helper | None = None
-        program = find_program(argv[0], os.environ.get("PATH", os.defpath))
-        with suppress(OSError):
+        with suppress(OSError, HcclToolsError):
+            argv = engines.of(plan).probe(plan, host, command)
+            program = find_program(argv[0], os.environ.get("PATH", os.defpath))
             self._process = spawn([program, *argv[1:]], stdout=self._output, stderr=self._output)
+
+    @property
+    def has_started(self) -> bool:
+        """Whether the engine has a way to run the command: without an ssh there is none."""
+        return self._process is not None
 
     @property
     def has_ended(self) -> bool:

@@ -126,8 +126,11 @@ class _Question:
                 self._error = self._socket.connect_ex((address, _SSH_PORT))
 
     def answered(self) -> bool:
-        """Return whether the host has run the command, or has accepted or refused the connection."""
-        if self._command.has_succeeded:
+        """Return whether the host has run the command, or has accepted or refused the connection.
+
+        Without a way to run a command, a firewall cannot be told from a lost host: the host may be there.
+        """
+        if self._command.has_succeeded or not self._command.has_started:
             return True
         if self._socket is not None and self._error == errno.EINPROGRESS:
             poller = select.poll()

@@ -149,7 +149,8 @@ def _judge(plan: Plan, outcome: Outcome, reports: Reports, engine: RankEnd) -> N
         outcome.reason, outcome.first_failure = "failed", first.end
     elif first is not None:
         cause = first.cause
-        if first.lost and (why := engines.of(plan).why_ended(_said(plan, engine))):
+        # If an agent has reported, this launcher has ended the job: the scheduler then speaks of that.
+        if first.lost and not reports.ranks and (why := engines.of(plan).why_ended(_said(plan, engine))):
             cause = Cause.lost(os.uname().nodename, "daemon", why)
         outcome.reason, outcome.remote_cause = cause.reason, cause
     elif own is not None and own is not engine:

@@ -79,6 +79,8 @@ class Slurm(Engine):
         cancelled = re.compile(r"\*\*\* (STEP|JOB) (\S+) ON \S+ CANCELLED AT \S+(?: DUE TO (.*?))? \*\*\*")
         for match in filter(None, map(cancelled.search, errors)):
             kind, number, why = match.groups()
+            if why and why.startswith("NODE FAILURE"):
+                continue  # The lost host is the cause.
             by = f"due to {why.lower()}" if why else f"by `scancel {number}`, or by an administrator"
             return f"Slurm has ended {kind.lower()} {number} {by}"
         return ""

@@ -116,6 +116,7 @@ class HangWatch:
 
     def _report_quiet(self, idle: float, limit: float) -> None:
         was_quiet, self._is_quiet = self._is_quiet, idle >= limit
+        self._has_described &= self._is_quiet
         if self._attempt.report_quiet is not None and (was_quiet or self._is_quiet):
             self._attempt.report_quiet(idle if self._is_quiet else 0.0)
 
