@@ -270,7 +270,7 @@ def _supervision(
         from hccl_tools.launch.cluster import engine_output  # noqa: PLC0415  (an engine's jobs only)
 
         supervision = engine_output.shown_by(supervision, plan, controller.watch)
-        supervision = supervision._replace(explain=controller.explain)
+        supervision = supervision._replace(explain=controller.explain, count_ranks=controller.count_ranks)
     elif agent is not None:
         supervision = supervision._replace(on_attempt=agent.watch, explain=agent.report_end)
     return _restarting(supervision, request, prepared, link, controller)

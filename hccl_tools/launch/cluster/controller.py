@@ -41,6 +41,7 @@ from hccl_tools.launch.protocol.messages import (
 )
 from hccl_tools.launch.protocol.payload import Payload
 from hccl_tools.launch.runs import node_names
+from hccl_tools.launch.supervise.progress import RankCount
 from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
@@ -125,6 +126,14 @@ class Controller:
             unreachable_hosts.watch(
                 attempt, self._unconnected_hosts, self._plan.run_dir, self._engine_process_lost
             )
+
+    def count_ranks(self) -> RankCount:
+        """Count the ranks of the job: those of an agent run until it has reported their ends."""
+        agents, number = self._agents, self._plan.world_size
+        running = agents.numbers - agents.missing - agents.done - agents.gone.keys()
+        if self._has_supervisors:
+            return RankCount(sum(len(agents.ranks[one]) for one in running), number)
+        return RankCount(len(running), number)
 
     def explain(self, outcome: Outcome) -> None:
         """Determine how this start of the job ended, and disconnect.

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.request import Tail
     from hccl_tools.launch.processes.signals import Signals
     from hccl_tools.launch.supervise.attempt import Attempt
+    from hccl_tools.launch.supervise.progress import RankCount
 
 
 class Peers(Protocol):
@@ -104,6 +105,8 @@ class Supervision(NamedTuple):
     on_attempt: Callable[[Attempt], None] | None = None
     #: Coordinates every start of the job with the launchers of other hosts, if each was started by hand.
     join_peers: JoinPeers | None = None
+    #: Counts the ranks of the job, if an engine has started them.
+    count_ranks: Callable[[], RankCount] | None = None
     #: The ranks, if an engine on this host has started them.
     engine_ranks: EngineRanks | None = None
 

@@ -6,7 +6,11 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+from hccl_tools.records import NamedTuple
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hccl_tools.launch.supervise.attempt import Attempt
 
 #: Seconds between two updates of the line.
@@ -15,24 +19,36 @@ _INTERVAL = 1.0
 _QUIET = 10.0
 
 
+class RankCount(NamedTuple):
+    """The ranks of a job that run, and all ranks."""
+
+    running: int
+    number: int
+
+
 class Progress:
     """Redraws the progress line once a second, below all other output."""
 
-    def __init__(self, attempt: Attempt) -> None:
-        self._attempt = attempt
+    def __init__(self, attempt: Attempt, count_ranks: Callable[[], RankCount] | None = None) -> None:
+        """``count_ranks`` counts the ranks of a job whose process here is an engine."""
+        self._attempt, self._count_ranks = attempt, count_ranks or self._count_here
         attempt.call_later("progress", _INTERVAL, self._draw)
 
     def _draw(self) -> None:
         ranks = [end for end in self._attempt.state.ends if end.process.rank >= 0]
-        running = sum(end.status is None for end in ranks)
+        running, number = self._count_ranks()
         minutes, seconds = divmod(int(self._attempt.age), 60)
-        text = f"{running} of {len(ranks)} ranks running, {minutes // 60}:{minutes % 60:02}:{seconds:02}"
+        text = f"{running} of {number} ranks running, {minutes // 60}:{minutes % 60:02}:{seconds:02}"
         quiet = time.time() - max((_written(end.log) for end in ranks), default=0.0)
         if _QUIET < quiet < self._attempt.age:
             text += f", no output for {quiet:.0f} s"
         width = _terminal_width(self._attempt.console.err.fileno())
         self._attempt.console.err.show_status(text[: width - 1])
         self._attempt.call_later("progress", _INTERVAL, self._draw)
+
+    def _count_here(self) -> RankCount:
+        ranks = [end for end in self._attempt.state.ends if end.process.rank >= 0]
+        return RankCount(sum(end.status is None for end in ranks), len(ranks))
 
 
 def _written(path: str) -> float:

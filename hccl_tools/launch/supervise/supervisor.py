@@ -177,7 +177,7 @@ class HostSupervision:
         if options.watch.hang_warn is not None or options.watch.hang_timeout is not None:
             HangWatch(attempt, options, self.run_dir)
         if self.console.progress:
-            Progress(attempt)
+            Progress(attempt, options.count_ranks)
 
     def announce_timeout(self, attempt: Attempt) -> None:
         """Show a message if the job ends because it has exceeded its time limit."""

@@ -8,16 +8,18 @@ import re
 import select
 import signal
 import subprocess
+import sys
 import termios
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from hccl_tools.launch.logs.follower import Follower, Followers
 from hccl_tools.launch.logs.terminal import Console, Stream
 from tests.support.jobs import LONG, eventually, python, sh
+from tests.support.mpiruns import MPIRUNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -186,6 +188,24 @@ def test_a_terminal_gets_colours_and_a_progress_line(
     assert "\x1b[36m[rank 0] \x1b[0ma" in shown
     assert "\x1b[33m[rank 1] \x1b[0mb" in shown
     assert shown.endswith("\x1b[K")
+
+
+@pytest.mark.mpi
+@pytest.mark.skipif(not MPIRUNS, reason="no mpirun")
+def test_the_progress_line_counts_the_ranks_of_an_engine(
+    own_directory: Path, terminal: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    waiting = "[ $RANK_ID = 1 ] || until [ -e go ]; do sleep 0.02; done"
+    options: Any = on_terminal(terminal)
+    job: subprocess.Popen[bytes] = subprocess.Popen(
+        [sys.executable, "-m", "hccl_tools", "launch", "-n", "3", "--cpu", "--start", "torch",
+         *MPIRUNS[0].for_launch, "--no-python", "sh", "-c", waiting],
+        **options,
+    )  # fmt: skip
+    read_until(terminal[0], "2 of 3 ranks running")
+    (own_directory / "go").touch()
+    assert job.wait(LONG) == 0
 
 
 @pytest.mark.parametrize("variable", [("NO_COLOR", "1"), ("TERM", "dumb")])

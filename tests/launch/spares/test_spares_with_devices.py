@@ -138,6 +138,20 @@ def test_a_spare_has_the_place_of_a_host_that_does_not_answer_at_the_start(place
     assert f"{ADDRESSES[1]} is left out: it did not answer: " in said
 
 
+def test_a_spare_that_does_not_answer_at_the_start_is_left_out(place: OnAscendHosts) -> None:
+    write_table()
+    spares = ["--rank-table", "table.json", "--spare-hosts", f"10.78.0.9,{ADDRESSES[2]}"]
+
+    job = SpareJob(place, *spares, *PROGRAM, own_table=True)
+    assert job.waits_for(*(f"up_{rank}" for rank in range(4))), job.launcher.communicate(timeout=LONG)[0]
+    job.launcher.terminate()
+    code, said, _ = job.end()
+
+    assert code == 143, said
+    assert "spare 10.78.0.9 is left out: " in said
+    assert f"1 spare host: {ADDRESSES[2]}" in said
+
+
 def test_a_job_whose_only_spare_does_not_answer_at_the_start_is_refused(place: OnAscendHosts) -> None:
     write_table()
     (place.machines[2].bin / "hccn_tool").unlink()

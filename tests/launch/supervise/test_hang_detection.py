@@ -11,6 +11,7 @@ import pytest
 from hccl_tools.launch.model.outcome import Outcome, RankEnd
 from hccl_tools.launch.model.plan import RankProcess
 from hccl_tools.launch.model.request import Watch
+from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.processes.procfs import CLOCK_TICKS, Status
 from hccl_tools.launch.supervise.hangs import HangWatch
 from hccl_tools.launch.supervise.options import Supervision
@@ -155,6 +156,17 @@ def test_a_stack_dump_is_no_output_of_a_rank(tmp_path: Path) -> None:
     job.run(1.2 * LIMIT, job.dump_stack)
 
     assert job.ended == ["hang"]
+
+
+def test_a_rank_that_only_reads_or_writes_files_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = Job(tmp_path, hang_timeout=LIMIT)
+    monkeypatch.setattr(procfs, "disk_bytes", lambda pid: int(job.now) if pid == PIDS[1] else 0)
+
+    job.run(4 * LIMIT)
+
+    assert job.ended == []
 
 
 def test_with_a_pattern_only_lines_that_match_are_progress(tmp_path: Path) -> None:
