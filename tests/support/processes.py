@@ -41,13 +41,6 @@ def ancestors(pid: int) -> list[int]:
     return found
 
 
-def is_supervisor(pid: int) -> bool:
-    """Whether a process is a launcher, or the supervisor of a part of a job."""
-    with suppress(OSError):
-        return b"\0-m\0hccl_tools.launch\0" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    return False
-
-
 def above(rank: int) -> dict[str, int]:
     """Return the processes above a rank, by role: its keeper, its supervisor, and what started that."""
     found = ancestors(rank)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.beds.three_hosts import isolate
 from tests.support.jobs import LONG, eventually
+from tests.support.late_host import LateHost
 from tests.support.mpiruns import every_remote_engine
-from tests.support.processes import is_supervisor
 from tests.support.three_by import Job, Start
 
 if TYPE_CHECKING:
@@ -30,52 +30,50 @@ LATE = 1
 
 
 @pytest.fixture
-def bed(three_hosts: ThreeHosts) -> Iterator[ThreeHosts]:
-    yield three_hosts
+def late(three_hosts: ThreeHosts) -> Iterator[LateHost]:
+    found = LateHost(three_hosts.hosts[LATE])
+    yield found
+    found.goes_on()
     three_hosts.impair()
+    found.restore()
 
 
-def starting(bed: ThreeHosts, engine: Mpirun | Ssh, *options: str) -> tuple[Job, int]:
-    """Start a job; return it with the supervisor of the late host, which has just appeared."""
-    job = Job(bed, Start("", engine), (*OPTIONS, *options), variables=TIMING)
-    found: list[int] = []
-
-    def has_appeared() -> bool:
-        found.extend(filter(is_supervisor, bed.hosts[LATE].pids()))
-        return bool(found)
-
-    assert eventually(has_appeared)
-    return job, found[0]
+def start(bed: ThreeHosts, engine: Mpirun | Ssh, *options: str) -> Job:
+    return Job(bed, Start("", engine), (*OPTIONS, *options), variables=TIMING)
 
 
 @every_remote_engine
-def test_a_host_that_is_cut_off_while_it_starts_is_named(bed: ThreeHosts, engine: Mpirun | Ssh) -> None:
-    job, _ = starting(bed, engine)
-    bed.impair(*isolate(bed.hosts[LATE]))
+def test_a_host_that_is_cut_off_while_it_starts_is_named(
+    three_hosts: ThreeHosts, late: LateHost, engine: Mpirun | Ssh
+) -> None:
+    job = start(three_hosts, engine)
+    assert late.has_begun()
+    three_hosts.impair(*isolate(late.host))
 
     (code,), (said,) = job.end(LONG)
-    bed.impair()
+    late.goes_on()
+    three_hosts.impair()
 
     assert code in {125, 137}, said
-    assert bed.hosts[LATE].address in said
+    assert late.host.address in said
     assert eventually(lambda: not job.living()), said
 
 
 @every_remote_engine
 @pytest.mark.rotates("engine")
-def test_a_host_that_is_slow_to_start_is_named_and_awaited(bed: ThreeHosts, engine: Mpirun | Ssh) -> None:
-    job, supervisor = starting(bed, engine)
-    os.kill(supervisor, signal.SIGSTOP)
-    said = ""
-    stdout = job.launchers[0].stdout
+def test_a_host_that_is_slow_to_start_is_named_and_awaited(
+    three_hosts: ThreeHosts, late: LateHost, engine: Mpirun | Ssh
+) -> None:
+    job = start(three_hosts, engine)
+    said, stdout = "", job.launchers[0].stdout
     assert stdout is not None
     while "still waiting for" not in said:
-        said = stdout.readline()
-        assert said, job.end(LONG)
-    os.kill(supervisor, signal.SIGCONT)
+        assert select.select([stdout], [], [], LONG)[0], said
+        said += os.read(stdout.fileno(), 1 << 16).decode()
+    late.goes_on()
 
     assert job.is_up()
-    assert f"{bed.hosts[LATE].address} (rank 2) to start; the job ends after 300 s (--join-timeout)" in said
+    assert f"{late.host.address} (rank 2) to start; the job ends after 300 s (--join-timeout)" in said
     job.launchers[0].terminate()
     (code,), _ = job.end(LONG)
     assert code == 128 + signal.SIGTERM
@@ -83,17 +81,18 @@ def test_a_host_that_is_slow_to_start_is_named_and_awaited(bed: ThreeHosts, engi
 
 @every_remote_engine
 @pytest.mark.rotates("engine")
-def test_a_host_that_is_never_ready_ends_the_start(bed: ThreeHosts, engine: Mpirun | Ssh) -> None:
-    job, supervisor = starting(bed, engine, "--join-timeout", "2")
-    os.kill(supervisor, signal.SIGSTOP)
+def test_a_host_that_is_never_ready_ends_the_start(
+    three_hosts: ThreeHosts, late: LateHost, engine: Mpirun | Ssh
+) -> None:
+    job = start(three_hosts, engine, "--join-timeout", "2")
 
     (code,), (said,) = job.end(LONG)
+    late.goes_on()
 
-    late = bed.hosts[LATE].address
     assert code == 125, said
-    assert f"{late} does not start its part: it was not ready within 2 s (--join-timeout)" in said
+    assert (
+        f"{late.host.address} does not start its part: it was not ready within 2 s (--join-timeout)" in said
+    )
     (report,) = job.reports()
     assert sorted(end["rank"] for end in report["ranks"]) == [0, 1, 2]
-    with suppress(ProcessLookupError):  # Where its parent has ended, it has been continued, and has ended.
-        os.kill(supervisor, signal.SIGCONT)
     assert eventually(lambda: not job.living()), said

@@ -12,8 +12,9 @@ import pytest
 
 from tests.beds.three_hosts import isolate
 from tests.support.jobs import LONG, eventually
+from tests.support.late_host import LateHost
 from tests.support.mpiruns import Ssh, every_mpirun, every_remote_engine
-from tests.support.processes import above, has_ended, held, is_supervisor
+from tests.support.processes import above, has_ended, held
 from tests.support.spare_jobs import OnThreeHosts, SpareJob
 from tests.support.spares import ONCE_AGAIN, write_table
 
@@ -212,17 +213,26 @@ def test_a_spare_that_cannot_run_hccl_tools_is_passed_over(
     assert "restart 2: " in said
 
 
+@pytest.fixture
+def late(three_hosts: ThreeHosts) -> Iterator[LateHost]:
+    found = LateHost(three_hosts.hosts[1])
+    yield found
+    found.goes_on()
+    found.restore()
+
+
 @every_remote_engine
 @pytest.mark.rotates("engine")
 def test_a_spare_that_is_cut_off_at_its_turn_is_passed_over(
-    three_hosts: ThreeHosts, engine: Mpirun | Ssh
+    three_hosts: ThreeHosts, engine: Mpirun | Ssh, late: LateHost
 ) -> None:
     first, cut, good = (host.address for host in three_hosts.hosts)
     place = OnThreeHosts(three_hosts, engine, reserve=[cut, good])
     options = ["--rank-table", write_table(first, NOBODY), "--max-restarts", "1"]
     job = SpareJob(place, *options, *SHELL, own_table=True)
-    assert eventually(lambda: any(map(is_supervisor, job.on(three_hosts.hosts[1]))))
-    with three_hosts.impaired(*isolate(three_hosts.hosts[1])):
+    assert late.has_begun()
+    with three_hosts.impaired(*isolate(late.host)):
+        late.goes_on()
         code, said, report = job.end()
 
     assert (code, report["restarts"]) == (0, 2), said
