@@ -172,6 +172,7 @@ def _queried(
     from hccl_tools.discover.survey import SurveyRequest  # noqa: PLC0415
     from hccl_tools.gathering import agreement, choice  # noqa: PLC0415
     from hccl_tools.gathering.coordinator import survey_hosts  # noqa: PLC0415
+    from hccl_tools.gathering.failures import GatheringError  # noqa: PLC0415
     from hccl_tools.gathering.options import GatherOptions  # noqa: PLC0415
 
     ids = sorted(number for row in table.servers[0].rows if (number := table.device_numbers[row]) is not None)
@@ -188,8 +189,9 @@ def _queried(
     except UsageError:
         raise
     except HcclToolsError as error:
+        problem = error.problem if isinstance(error, GatheringError) else error.message
         raise LaunchError(
-            f"no spare can be used: {error.message.removeprefix('no table is written: ')}",
+            f"no spare can be used: {problem}",
             hint=None if "--allow-missing" in str(error.hint) else error.hint,
         ) from error
     left_out = tuple(f"spare {one.host} is left out: {one.message}" for one in found.left_out)

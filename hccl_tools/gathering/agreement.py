@@ -53,15 +53,13 @@ def refuse_twice(answers: Sequence[SurveyAnswer]) -> None:
                 if alike
                 else f"{first.host} and {answer.host} are the same host"
             )
-            raise GatheringError(
-                f"no table is written: {problem}", hint="list the host once; with mpirun: --map-by ppr:1:node"
-            )
+            raise GatheringError(problem, hint="list the host once; with mpirun: --map-by ppr:1:node")
     addresses: dict[str, SurveyAnswer] = {}
     for answer in answers:
         own = answer.facts.server_id if answer.facts is not None else ""
         if (first := addresses.setdefault(own, answer)) is not answer:
             raise GatheringError(
-                f"no table is written: {first.host} and {answer.host} both use the address {own}",
+                f"{first.host} and {answer.host} both use the address {own}",
                 hint="list the hosts by addresses that other hosts can reach, or set HOST_IP on each host",
             )
 
@@ -87,7 +85,7 @@ def _refuse_different(
     few = [answer.host for own in kinds.values() if len(own) < most for answer in own]
     odd = f", leave {fold(few)} out" if few else ""
     raise GatheringError(
-        f"no table is written: the hosts have different {what}\n" + "\n".join(lines),
+        f"the hosts have different {what}\n" + "\n".join(lines),
         hint=f"HCCL needs one kind of machine{odd}; or specify their common product: --product NAME"
         if what == "products"
         else "specify one: --format NAME",

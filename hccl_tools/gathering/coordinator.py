@@ -83,8 +83,8 @@ def _ask(
             if answer.has_failed
         }
         if not outcome.answers and not outcome.causes:
-            what = "no table is written" if isinstance(request, SurveyRequest) else "no host was asked"
-            raise GatheringError(f"{what}: {engine} failed\n{outcome.output}")
+            undone = "no table is written" if isinstance(request, SurveyRequest) else "no host was asked"
+            raise GatheringError(f"{engine} failed\n{outcome.output}", undone=undone)
         if causes and not options.allow_missing:
             break
         if time.monotonic() > deadline:

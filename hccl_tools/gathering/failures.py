@@ -42,7 +42,14 @@ class Gathered(NamedTuple):
 
 
 class GatheringError(HcclToolsError):
-    """A table cannot be made: a host did not answer, or the hosts are not consistent."""
+    """A table cannot be made: a host did not answer, or the hosts are not consistent.
+
+    ``problem`` is the cause alone, ``undone`` what is not done because of it.
+    """
+
+    def __init__(self, problem: str, *, hint: str | None = None, undone: str = "no table is written") -> None:
+        super().__init__(f"{undone}: {problem}", hint=hint)
+        self.problem = problem
 
 
 def listed(failures: Sequence[Failure]) -> str:
@@ -56,6 +63,6 @@ def listed(failures: Sequence[Failure]) -> str:
 def no_answer(failures: Sequence[Failure], total: int) -> GatheringError:
     """Return the error for hosts that did not return facts."""
     return GatheringError(
-        f"no table is written: {len(failures)} of {count(total, 'host')} did not answer\n{listed(failures)}",
+        f"{len(failures)} of {count(total, 'host')} did not answer\n{listed(failures)}",
         hint="--allow-missing makes the table without these hosts" if len(failures) < total else None,
     )

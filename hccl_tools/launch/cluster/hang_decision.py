@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.model.hang import HungRank
 
-#: Seconds for the hosts to describe their ranks: py-spy has its time, and the way there and back.
+#: Seconds for the hosts to describe their ranks: the timeout of py-spy, and the messages.
 _ANSWER_SECONDS = SPY_SECONDS + 5.0
 
 
@@ -28,7 +28,7 @@ class HangDecision:
     """The hosts of one start of a job, by the indexes of their servers.
 
     Attributes:
-        deadline: When the answers are no longer awaited; infinite if none is awaited.
+        deadline: The end of the wait for answers, in seconds of the clock; infinite without a wait.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class HangDecision:
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until the answers are no longer awaited."""
+        """Seconds until the end of the wait for answers."""
         return max(0.0, self.deadline - self._clock())
 
     def report(self, server: int, idle: float) -> None:

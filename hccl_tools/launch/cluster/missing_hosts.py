@@ -1,10 +1,10 @@
 """Watch the hosts whose supervisor has not connected: they are lost, or slow.
 
 An engine may wait forever for a host that is lost while the job starts. Until every supervisor has connected,
-each missing host is asked in rounds. A host is lost if it neither runs a command of the engine nor answers on
-the port of ssh. Both count: a site may forbid ssh to its nodes, and a firewall may drop packets. A host that
-answers may be slow (a cold file system, a slow directory of users): the user is told, and the job ends only
-after ``--join-timeout``.
+the launcher probes each missing host in rounds. A host is lost if it neither runs a command of the engine nor
+answers on the port of ssh. Both are needed: a site may forbid ssh to its nodes, and a firewall may drop
+packets. A host that answers may be slow, for example because of its file system or its login: the launcher
+names it, and ends the job only after ``--join-timeout``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.supervise.attempt import Attempt
 
-#: The hosts that are asked in one round.
+#: The maximum number of hosts that are probed in one round.
 _MOST_ASKED = 64
 #: The hosts that a message names.
 _MOST_NAMED = 4
@@ -41,7 +41,7 @@ class Timing(NamedTuple):
     """Times of a start, in seconds.
 
     Attributes:
-        notice: Until the user is told which hosts are slow.
+        notice: From the start until a message names the hosts that have not connected.
     """
 
     notice: float = 20.0

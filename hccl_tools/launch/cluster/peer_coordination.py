@@ -32,7 +32,7 @@ from hccl_tools.launch.protocol.messages import (
 from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from hccl_tools.launch.cluster.peer_link import PeerLink
     from hccl_tools.launch.model.hang import HungRank
@@ -120,23 +120,23 @@ class PeerCoordination:
             return
         self._link.broadcast(Look(self._restart))
         self._attempt.call_later("hung hosts", self._hangs.seconds_left, self._hangs.check)
-        self._describe(self._link.own)
+        self._describe()
 
-    def _describe(self, server: int) -> None:
+    def _describe(self) -> None:
         """Describe the ranks of this host to the leader."""
-        if self._attempt.describe_ranks is None:
-            return
+        if self._attempt.describe_ranks is not None:
+            self._attempt.describe_ranks(self._answer)
+
+    def _answer(self, found: Sequence[HungRank]) -> None:
         if self._link.is_leader:
-            self._attempt.describe_ranks(lambda found: self._hangs.answer(server, tuple(found)))
+            self._hangs.answer(self._link.own, tuple(found))
         else:
-            self._attempt.describe_ranks(
-                lambda found: self._link.broadcast(Hung(tuple(found[:MOST_RANKS]), self._restart))
-            )
+            self._link.broadcast(Hung(tuple(found[:MOST_RANKS]), self._restart))
 
     def _end_hung(self, hung: list[HungRank], cause: Cause) -> None:
         if self._cause is None:
             self._attempt.state.hung = hung
-            # Not this host's own server: all hosts, also this one, adopt the cause.
+            # Without a server: all hosts, also this one, adopt the cause.
             self._decide(cause, _NO_SERVER)
 
     def _is_released(self) -> bool:
@@ -187,7 +187,7 @@ class PeerCoordination:
         elif isinstance(message, Quiet):
             self._hangs.report(server, message.idle)
         elif isinstance(message, Look):
-            self._describe(link.own)
+            self._describe()
         elif isinstance(message, Hung):
             self._hangs.answer(server, message.ranks)
         elif isinstance(message, Kill) and self._attempt.state.reason != "ended":

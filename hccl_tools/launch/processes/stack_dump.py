@@ -177,7 +177,7 @@ def _dumped(target: Target, begin: int) -> bool:
 
 
 def without_dumps(lines: Sequence[str]) -> list[str]:
-    """Return the lines of a log that are no part of a stack dump."""
+    """Return the lines of a log without its stack dumps."""
     found: list[str] = []
     is_inside = False
     for line in lines:

@@ -1,7 +1,7 @@
 """What a process does right now: its state and the system call in which it waits, from /proc.
 
-Of a process that waits for its child, the child is described, and of a process whose main thread waits for
-another thread, the thread that waits for something else.
+If a process waits for its child, the description is that of the child. If another thread or a child is stuck,
+the description is that of this thread or child.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class WaitState(NamedTuple):
 
     @property
     def is_stuck(self) -> bool:
-        """Whether this is no usual state of a thread or child that serves a rank: those wait at a pipe."""
+        """Whether this is unusual for a helper thread or a worker process, which usually waits at a pipe."""
         is_on_file = self.call in _ON_FILE and self.target.startswith("/")
         return self.is_stopped or self.state == "D" or self.call in _OPENING or is_on_file
 

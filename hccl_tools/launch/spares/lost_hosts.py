@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.discover.local_addresses import is_this_host
 from hccl_tools.launch.cluster.host_probe import HostProbe
-from hccl_tools.launch.engines.engine import EngineProcess
 from hccl_tools.version import __version__
 
 if TYPE_CHECKING:
@@ -32,6 +31,9 @@ _MOST_PROBES = 64
 _PAUSE_SECONDS = 0.02
 #: The first line of a host that runs commands.
 _RUNS_COMMANDS = "runs-commands"
+#: The exported variables that decide which hccl-tools a host runs. A command line is visible to all users of
+#: a host, so that no other variable may be in it.
+_FOR_PYTHON = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH")
 #: Imports what a supervisor imports, and prints the version.
 _VERSION = """\
 import hccl_tools.cli.launch, hccl_tools.launch.launcher
@@ -74,7 +76,7 @@ def _is_loss(outcome: Outcome) -> bool:
     failed = outcome.first_failure
     if outcome.reason == "failed" and failed is not None:
         # MPICH's fails when it loses a host. If it was killed, its processes on the hosts end because of it.
-        return isinstance(failed.process, EngineProcess) and not failed.signal
+        return failed.process.is_engine and not failed.signal
     return outcome.reason in {"host", "daemon", "refused"}
 
 
@@ -97,7 +99,9 @@ def _unusable(plan: Plan, hosts: Mapping[int, str]) -> dict[int, str]:
 
 def _own_version(plan: Plan) -> list[str]:
     """Return a command that shows that a host runs commands, and then its version of hccl-tools."""
-    exported = (f"{name}={os.environ[name]}" for name in plan.exported if name in os.environ)
+    exported = (
+        f"{name}={os.environ[name]}" for name in _FOR_PYTHON if name in {*plan.exported} & {*os.environ}
+    )
     shown = ["env", *exported, plan.supervisor[0], "-c", _VERSION]
     return ["sh", "-c", f"echo {_RUNS_COMMANDS}; exec {shlex.join(shown)}"]
 

@@ -105,11 +105,12 @@ class HangWatch:
         if not is_alone:
             self._report_quiet(idle, limit)
         suspects = self._suspects(running)
-        silent = [one.since_beat for one in suspects if (one.since_beat or 0.0) >= limit]
-        if not (silent or (idle >= limit and is_alone)):
+        longest = max((one.since_beat or 0.0 for one in suspects), default=0.0)
+        if longest < limit and not (is_alone and idle >= limit):
             return False
         first = first_hung.first(suspects, 2 * self._interval)
-        if not is_alone and max(filter(None, silent)) < limit + self._patience and not _any_cause(first):
+        is_own = any(one.is_culprit for one in first)
+        if not is_alone and longest < limit + self._patience and not is_own:
             return False
         self._end(self._described(suspects, first))
         return True
@@ -122,7 +123,7 @@ class HangWatch:
 
     def _suspects(self, running: Iterable[RankEnd]) -> list[Suspect]:
         found = [self._suspect(end) for end in running if end.process.rank >= 0]
-        # If all use their CPUs, as ranks that poll do, that is the sign of none.
+        # If all use their CPUs, as ranks that poll do, that does not point to one of them.
         all_compute = len(found) > 1 and all(one.computes for one in found)
         return [one._replace(computes=False) for one in found] if all_compute else found
 
@@ -213,10 +214,6 @@ class HangWatch:
         self._attempt.helpers += spies
         self._attempt.call_later("stacks", _STACKS_TIMEOUT, lambda: _end_all(spies))
         return f"  Python stacks: {path}"
-
-
-def _any_cause(first: Sequence[Suspect]) -> bool:
-    return any(one.is_culprit for one in first)
 
 
 def _end_all(helpers: list[Helper]) -> None:

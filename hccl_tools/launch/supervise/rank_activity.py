@@ -95,22 +95,21 @@ class ActivityMonitor:
         least = _least_ticks(interval)
         processes = self._processes()
         total = sum(process.cpu for process in processes)
-        is_active = abs(total - self._total) > least
+        has_computed = abs(total - self._total) > least
         self._total = total
         cpu = _cpu_by_process(processes, {end.pid for end in ranks})
-        has_progressed = False
-        for end in ranks:
-            has_written = self._measure(end, cpu.get(end.pid, 0), interval, now)
-            has_progressed |= has_written
-            is_active |= has_written
-        if self._progress is not None:
-            is_active = has_progressed
-        elif not is_active:
-            io = sum(procfs.disk_bytes(process.pid) for process in processes)
-            is_active, self._io = io != self._io, io
+        progressed = [self._measure(end, cpu.get(end.pid, 0), interval, now) for end in ranks]
+        is_active = any(progressed)
+        if self._progress is None and not is_active:
+            is_active = has_computed or self._has_used_files(processes)
         if is_active:
             self.active_at = now
         return ranks
+
+    def _has_used_files(self, processes: Sequence[Status]) -> bool:
+        """Return whether the processes have read or written files since the last call."""
+        before, self._io = self._io, sum(procfs.disk_bytes(process.pid) for process in processes)
+        return self._io != before
 
     def _skip(self, seconds: float) -> None:
         self.active_at += seconds
