@@ -128,9 +128,9 @@ GROUPS: dict[str, list[Option]] = {
         _option("--progress", type=Pattern(), metavar="REGEX",
                 help="With --hang-timeout: only a line of output that matches counts, such as 'step \\d+'. "
                 "For NPUs, whose ranks use their CPUs while they wait."),
-        _option("--faulthandler/--no-faulthandler", default=None,
-                help="Let the ranks' Python write its stacks to the log: in a crash, at the end of a hang "
-                "and on SIGUSR2. By default with --hang-timeout."),
+        _flag("--faulthandler", help="Let the ranks' Python write its stacks to the log: in a crash, at the "
+              "end of a hang and on SIGUSR2. The default with --hang-timeout."),
+        _flag("--no-faulthandler", help="With --hang-timeout: do not change the ranks' Python for that."),
         _option("--host-timeout", type=Seconds(2.0, 3600.0), default=DEFAULT_SILENCE, show_default=True,
                 metavar="SECONDS", help="Time without an answer from a host until it counts as lost."),
         _option("--join-timeout", type=Seconds(2.0), default=DEFAULT_JOIN_SECONDS, show_default=True,

@@ -88,6 +88,9 @@ def _watch(options: dict[str, Any]) -> Watch:
             "--progress says what counts for --hang-timeout, which is missing",
             hint="add --hang-timeout SECONDS",
         )
+    if options["faulthandler"] and options["no_faulthandler"]:
+        raise UsageError("--faulthandler and --no-faulthandler exclude each other", hint="leave one out")
+    by_default = options["hang_timeout"] is not None and not options["no_faulthandler"]
     return Watch(
         options["grace"],
         options["timeout"],
@@ -98,7 +101,7 @@ def _watch(options: dict[str, Any]) -> Watch:
         options["max_restarts"],
         options["host_timeout"],
         options["hang_timeout"],
-        options["hang_timeout"] is not None if options["faulthandler"] is None else options["faulthandler"],
+        options["faulthandler"] or by_default,
         options["restart_delay"],
         options["restart_on"],
         options["restarts_per_hour"],

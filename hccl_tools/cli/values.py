@@ -72,6 +72,8 @@ class Pattern(click.ParamType):  # type: ignore[type-arg]  # not generic before 
         """Return the expression."""
         import re  # noqa: PLC0415  (few command lines have an expression)
 
+        if not value:
+            raise click.BadParameter('"" matches every line', ctx, param)
         try:
             re.compile(value)
         except (re.error, RecursionError, OverflowError) as error:

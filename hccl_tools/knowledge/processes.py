@@ -131,7 +131,7 @@ MESSAGES = (
         "HCM833", "job-hung", "error",
         "the job was ended because it hung (--hang-timeout)",
         "look at what the rank that stopped first was doing: state, last line and stack are in report.json (`hung`);"
-        " `launch --faulthandler` adds the stack",
+        " `launch --no-faulthandler` leaves the stack out",
         explains=_LATER, source="report.json of the run",
     ),
     Message(

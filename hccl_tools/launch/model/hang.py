@@ -30,6 +30,7 @@ class HungRank(NamedTuple):
         last_line: The last line of its log.
         stack: Its Python stack, the lines of faulthandler or py-spy; empty if unknown.
         is_culprit: Whether its state shows that it does not wait for another rank.
+        by_progress: Whether ``idle`` is the time since a line of any rank has matched ``--progress``.
     """
 
     rank: int
@@ -44,6 +45,7 @@ class HungRank(NamedTuple):
     last_line: str = ""
     stack: list[str] = []  # noqa: RUF012  (read only)
     is_culprit: bool = False
+    by_progress: bool = False
 
     def after(self, seconds: float) -> HungRank:
         """Return the record of a time later, if the rank has done nothing since."""
@@ -126,4 +128,5 @@ def silence(one: HungRank) -> str:
     """Return for how long a rank has done nothing: ``no heartbeat for 1m 2s``."""
     if one.idle_heartbeat is not None and one.idle_heartbeat > one.idle:
         return f"no heartbeat for {time_span(one.idle_heartbeat, 2)}"
-    return f"no output and no CPU time for {time_span(one.idle, 2)}"
+    what = "no line that matches --progress" if one.by_progress else "no output and no CPU time"
+    return f"{what} for {time_span(one.idle, 2)}"

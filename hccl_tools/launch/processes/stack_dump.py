@@ -33,6 +33,7 @@ _REST_OF_DUMP = frozenset({"", "  ...", "  <no Python frame>"})
 #: The number of a thread, which differs between ranks with equal stacks.
 _THREAD = re.compile(r"^Thread (0x)?[0-9A-Fa-f]+")
 _NO_SPY = "its Python was not started with launch --faulthandler, and py-spy is not installed"
+_NO_HANDLER = "it is not Python, or does not handle SIGUSR2, and py-spy is not installed"
 
 
 class Target(NamedTuple):
@@ -74,9 +75,7 @@ class StackDump:
             elif program:
                 self._start_spy(program, target)
             else:
-                self._problems[target] = (
-                    "it is stopped, and py-spy is not installed" if is_stopped else _NO_SPY
-                )
+                self._problems[target] = _why_no_stack(target.pid, is_stopped=is_stopped)
 
     @property
     def seconds(self) -> float:
@@ -133,6 +132,12 @@ class StackDump:
 def writes_stacks(pid: int) -> bool:
     """Return whether a process was started with ``--faulthandler`` and handles its signal."""
     return rank_site.is_used(procfs.environment(pid)) and wait_state.catches(pid, signal.SIGUSR2)
+
+
+def _why_no_stack(pid: int, *, is_stopped: bool) -> str:
+    if is_stopped:
+        return "it is stopped, and py-spy is not installed"
+    return _NO_HANDLER if rank_site.is_used(procfs.environment(pid)) else _NO_SPY
 
 
 def _spy_stack(text: str, code: int | None) -> Stack:

@@ -72,6 +72,7 @@ class HangWatch:
             progress=options.watch.progress if self._end_after is not None else None,
             clock=clock,
         )
+        self._by_progress = self._monitor.counts_lines
         self._is_quiet = self._has_described = False
         self._warnings = 0
         self._warned = False
@@ -133,7 +134,7 @@ class HangWatch:
         return Suspect(
             end,
             wait_state.of(end.pid),
-            now - activity.active_at,
+            now - (self._monitor.active_at if self._by_progress else activity.active_at),
             since_beat,
             activity.beat,
             activity.computes,
@@ -146,9 +147,8 @@ class HangWatch:
             suspects = self._suspects(self._running())
             state.hung = self._described(suspects, first_hung.first(suspects, 2 * self._interval))
 
-    @staticmethod
-    def _described(suspects: Sequence[Suspect], first: Sequence[Suspect]) -> list[HungRank]:
-        hung = [_describe(one, is_first=one in first) for one in suspects]
+    def _described(self, suspects: Sequence[Suspect], first: Sequence[Suspect]) -> list[HungRank]:
+        hung = [_describe(one, is_first=one in first, by_progress=self._by_progress) for one in suspects]
         return sorted(hung, key=lambda one: not one.is_first)
 
     def _describe_ranks(self, answer: Callable[[list[HungRank]], None]) -> None:
@@ -234,7 +234,7 @@ def _doing(one: Suspect) -> str:
     return one.waits.description
 
 
-def _describe(one: Suspect, *, is_first: bool) -> HungRank:
+def _describe(one: Suspect, *, is_first: bool, by_progress: bool) -> HungRank:
     from hccl_tools.launch.logs import excerpt  # noqa: PLC0415  (few jobs hang)
 
     end = one.end
@@ -246,6 +246,7 @@ def _describe(one: Suspect, *, is_first: bool) -> HungRank:
         pid=one.waits.pid if one.waits else end.pid,
         is_first=is_first,
         is_culprit=one.is_culprit,
+        by_progress=by_progress,
         idle=round(one.idle, 3),
         idle_heartbeat=None if one.since_beat is None else round(one.since_beat, 3),
         doing=_doing(one),

@@ -81,6 +81,11 @@ class ActivityMonitor:
             with suppress(OSError):  # The heartbeat of an earlier start of the job.
                 os.unlink(os.path.join(run_dir, names.heartbeat(rank)))
 
+    @property
+    def counts_lines(self) -> bool:
+        """Whether only lines that match an expression count as activity of the job."""
+        return self._progress is not None
+
     def activity(self, rank: int) -> Activity:
         """Return what a rank has done."""
         return self._by_rank[rank]

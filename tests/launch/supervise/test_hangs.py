@@ -115,7 +115,38 @@ def test_a_rank_that_is_no_python_gets_no_signal_and_its_report_says_why_it_has_
     assert job.returncode == 124
     assert report()["reason"] == "hang"
     assert report()["ranks"][0]["signal"] == "SIGTERM"
-    assert "no Python stack of the rank that stopped first: its Python was not started with" in job.stderr
+    problem = "it is not Python, or does not handle SIGUSR2, and py-spy is not installed"
+    assert f"no Python stack of the rank that stopped first: {problem}" in job.stderr
+
+
+def test_a_rank_that_polls_hangs_when_no_line_matches() -> None:
+    program = "echo step 3; while :; do :; done"
+
+    job = run("--hang-timeout", "1", "--progress", r"step \d+", "--no-python", "sh", "-c", program)
+
+    assert job.returncode == 124, job.stderr
+    assert ": running; no line that matches --progress for 1." in job.stderr
+    assert "    its last line: step 3\n" in job.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--progress", "x"), "--progress says what counts for --hang-timeout, which is missing"),
+        (
+            ("--hang-timeout", "9", "--progress", "("),
+            '--progress "(" is not a regular expression: missing ),',
+        ),
+        (("--hang-timeout", "9", "--progress", ""), '--progress "" matches every line'),
+        (("--faulthandler", "--no-faulthandler"), "--faulthandler and --no-faulthandler exclude each other"),
+    ],
+)
+def test_wrong_use_is_one_sentence(options: tuple[str, ...], words: str) -> None:
+    job = run(*options, "--no-python", "true")
+
+    assert job.returncode == 2
+    assert words in job.stderr
+    assert "Traceback" not in job.stderr
 
 
 def test_the_user_s_own_sitecustomize_and_path_are_used(tmp_path: Path) -> None:
@@ -178,6 +209,8 @@ def test_the_option_sets_nothing_unless_it_is_used() -> None:
     plan = ("--dry-run=json", "--no-python", "true")
     plain, used = run(*plan), run("--faulthandler", *plan)
     assert "rank_site" not in plain.stdout
+    assert "rank_site" in run("--hang-timeout", "9", *plan).stdout
+    assert "rank_site" not in run("--hang-timeout", "9", "--no-faulthandler", *plan).stdout
     assert "PYTHONFAULTHANDLER" not in plain.stdout
     assert "rank_site" in used.stdout
 
