@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal
 from typing import TYPE_CHECKING
@@ -73,7 +74,9 @@ def test_a_host_that_is_slow_to_start_is_named_and_awaited(
     late.goes_on()
 
     assert job.is_up()
-    assert f"{late.host.address} (rank 2) to start; the job ends after 300 s (--join-timeout)" in said
+    # On a loaded machine the other hosts may be as late.
+    named = rf"{late.host.address} \(rank 2\).* to start; the job ends after 300 s \(--join-timeout\)"
+    assert re.search(named, said), said
     job.launchers[0].terminate()
     (code,), _ = job.end(LONG)
     assert code == 128 + signal.SIGTERM
@@ -90,9 +93,9 @@ def test_a_host_that_is_never_ready_ends_the_start(
     late.goes_on()
 
     assert code == 125, said
-    assert (
-        f"{late.host.address} does not start its part: it was not ready within 2 s (--join-timeout)" in said
-    )
+    # On a loaded machine the other hosts may be as late.
+    named = rf"{late.host.address}\b.* not start its part: it was not ready within 2 s \(--join-timeout\)"
+    assert re.search(named, said), said
     (report,) = job.reports()
     assert sorted(end["rank"] for end in report["ranks"]) == [0, 1, 2]
     assert eventually(lambda: not job.living()), said
