@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,12 +18,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Attempt:
-    """An attempt whose engine is this process, with its timers and the end that was decided."""
+_ENGINE = """
+import os, signal
+if child := os.fork():
+    print(child, flush=True)
+    signal.pause()
+os.read(0, 1)
+"""
 
-    def __init__(self) -> None:
+
+class Attempt:
+    """An attempt with its engine, its timers and the end that was decided."""
+
+    def __init__(self, engine: int) -> None:
         process = SimpleNamespace(rank=0)
-        self.state = SimpleNamespace(ends=[SimpleNamespace(process=process, pid=os.getpid())])
+        self.state = SimpleNamespace(ends=[SimpleNamespace(process=process, pid=engine)])
         self.timers: dict[str, Any] = {}
         self.ended: tuple[str, ...] = ()
 
@@ -35,34 +43,41 @@ class Attempt:
         self.ended = why
 
 
+class Engine:
+    """An engine with one child, which ends when the engine's input does and is not reaped."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _ENGINE], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        assert self.process.stdout is not None
+        self.child = int(self.process.stdout.readline())
+
+    def end_child(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        assert eventually(lambda: has_ended(self.child))
+
+
 @pytest.fixture
-def child() -> Iterator[subprocess.Popen[bytes]]:
-    """A child of the engine, which ends when its input does."""
-    process = subprocess.Popen([sys.executable, "-I", "-S", "-c", "input()"], stdin=subprocess.PIPE)
-    yield process
-    process.kill()
-    process.communicate()
-
-
-def end(child: subprocess.Popen[bytes]) -> None:
-    assert child.stdin is not None
-    child.stdin.close()
-    child.stdin = None
-    assert eventually(lambda: has_ended(child.pid))
+def engine() -> Iterator[Engine]:
+    # The process of the tests may itself have children of other tests that have ended.
+    found = Engine()
+    with found.process:
+        yield found
+        found.process.kill()
 
 
 def watched(attempt: Attempt, hosts: Any) -> None:
     unreachable_hosts.watch(attempt, hosts, str(Path.cwd()), lambda _what: None)  # type: ignore[arg-type]
 
 
-def test_a_child_that_ends_while_the_supervisors_are_read_is_not_a_lost_host(
-    child: subprocess.Popen[bytes],
-) -> None:
+def test_a_child_that_ends_while_the_supervisors_are_read_is_not_a_lost_host(engine: Engine) -> None:
     """Its supervisor may have left after the reading and before the child ended."""
-    attempt = Attempt()
+    attempt = Attempt(engine.process.pid)
 
     def hosts() -> tuple[list[str], int]:
-        end(child)
+        engine.end_child()
         return ["10.1.0.2"], 0
 
     watched(attempt, hosts)
@@ -74,10 +89,10 @@ def test_a_child_that_ends_while_the_supervisors_are_read_is_not_a_lost_host(
     ("gone", "ended"), [(0, ("refused", "10.1.0.2 cannot be reached")), (1, ())], ids=["lost", "left"]
 )
 def test_a_child_that_had_ended_before_is_counted_against_the_supervisors_that_left(
-    child: subprocess.Popen[bytes], gone: int, ended: tuple[str, ...]
+    engine: Engine, gone: int, ended: tuple[str, ...]
 ) -> None:
-    end(child)
-    attempt = Attempt()
+    engine.end_child()
+    attempt = Attempt(engine.process.pid)
 
     watched(attempt, lambda: (["10.1.0.2"], gone))
 
