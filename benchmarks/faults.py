@@ -4,8 +4,9 @@ Each trial starts 2 to 16 ranks under a launcher and breaks something at a rando
 rank or the launcher itself, or the launcher while it starts. Ours also loses its keeper and its watcher, two
 of the three within 20 ms. Then four questions. Is a process of the job left 2 s after the launcher's end? Did
 that come in time? Is the exit code the right one? Is the first cause named?
-``--hosts 3`` breaks jobs of three hosts instead (see ``benchmarks/host_faults.py``), with ``--spares`` jobs
-of two hosts with the third in reserve (see ``benchmarks/spare_faults.py``).
+``--hosts 3`` breaks jobs of three hosts instead (see ``benchmarks/host_faults.py``), with ``--starts`` while
+they start (``benchmarks/start_faults.py``). With ``--hangs`` it lets them hang (``benchmarks/hang_faults.py``).
+With ``--spares`` jobs have two hosts, with the third in reserve (``benchmarks/spare_faults.py``).
 mpirun, torchrun and msrun get the same faults where they are installed, in fewer trials: one takes seconds.
 
 ``--all-guards N`` measures what is left when launcher, keeper and watcher are all killed, N times per gap.
@@ -26,7 +27,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
-from benchmarks import host_faults, spare_faults
+from benchmarks import hang_faults, host_faults, spare_faults, start_faults
 from benchmarks.fault_experiment import (
     GRACE,
     LONGEST,
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 MARK = "HCCL_TOOLS_FAULT_TRIAL"
 #: Seconds in which our launcher has to end.
 LATE = 5.0
+#: What is tried on three hosts, by option.
+OF_HOSTS = {"spares": spare_faults, "starts": start_faults, "hangs": hang_faults}
 #: Milliseconds from the first to the last of three kills.
 GAPS = (0, 1, 2, 5, 10, 20)
 
@@ -173,11 +176,15 @@ def main() -> int:
     parser.add_argument("--engine-trials", type=int, default=40, help="for hccl-tools by mpirun (40)")
     parser.add_argument("--all-guards", type=int, default=0, metavar="N", help="per gap, see above (0)")
     parser.add_argument("--hosts", type=int, choices=(1, 3), default=1, help="of each job (1)")
-    parser.add_argument("--spares", action="store_true", help="with --hosts 3: the third host is a spare")
+    kinds = parser.add_mutually_exclusive_group()
+    for name, module in OF_HOSTS.items():
+        kinds.add_argument(
+            f"--{name}", dest="of_hosts", action="store_const", const=module, default=host_faults,
+            help="with --hosts 3, see above",
+        )  # fmt: skip
     options, only = arguments(parser, "launcher")
     if options.hosts > 1:
-        campaign_of_hosts = (spare_faults if options.spares else host_faults).campaign
-        return 0 if campaign_of_hosts(options.trials, options.seed, only) else 1
+        return 0 if options.of_hosts.campaign(options.trials, options.seed, only) else 1
     good = True
     for launcher in LAUNCHERS:
         trials = options.engine_trials if launcher.ours else options.peer_trials

@@ -108,7 +108,7 @@ MESSAGES = (
     ),
     Message(
         "HCM831", "ssh-unreachable", "cause",
-        "a host cannot be reached over ssh",
+        "the host cannot be reached over ssh",
         "check the name and the port of the host and that its sshd runs: `ssh HOST true` must work without a password",
         anchor=b"ssh: connect to host", pattern=rb"connect to host (?P<server>\S+) port (?P<port>\d+): (?P<reason>.*)",
         explains=("HCM830", "HCM703"), source="OpenSSH",
@@ -116,9 +116,10 @@ MESSAGES = (
     ),
     Message(
         "HCM832", "ssh-refused", "cause",
-        "a host does not accept this user's ssh key",
+        "the host does not accept this user's ssh key",
         "`ssh HOST true` must work without a password: add your public key there (`ssh-copy-id HOST`)",
-        anchor=b"Permission denied (publickey", explains=("HCM830", "HCM703"), source="OpenSSH",
+        anchor=b"Permission denied (publickey",
+        pattern=rb"(?:\S{1,64}@(?P<server>\S{1,255}): )?Permission denied \(publickey", explains=("HCM830", "HCM703"), source="OpenSSH",
         example="user@hostb: Permission denied (publickey,password).",
     ),
     Message(

@@ -7,6 +7,7 @@ import shlex
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from hccl_tools.discover.local_addresses import is_this_host
 from hccl_tools.launch.model.plan import RankProcess
 from hccl_tools.launch.runs import names
 from hccl_tools.records import NamedTuple
@@ -133,7 +134,7 @@ class Engine:
         )
         engine = self.process(
             rank=0,
-            host=first.host,
+            host=_launching_host(plan),
             server_index=first.server_index,
             device=first.device,
             device_id=first.device_id,
@@ -144,3 +145,9 @@ class Engine:
         if plan.supervisor:
             return (engine,)  # The scheduler is started by the supervisor of rank 0's host.
         return (*(process for process in plan.local if process.rank < 0), engine)
+
+
+def _launching_host(plan: Plan) -> str:
+    """Return this host's name in the rank table, or its own if it is not a host of the job."""
+    own = (host for host in plan.hosts if not plan.supervisor or is_this_host(host))
+    return next(own, os.uname().nodename)

@@ -165,8 +165,10 @@ def test_killed_mpirun(job: Running) -> None:
     said = job.end()
 
     assert job.launcher.returncode == 128 + signal.SIGKILL, said
-    by_its_supervisor = rf"exit code 137: \S+ \(pid {engine}\) on {job.bed.first.address} was killed"
-    assert re.search(rf"(mpi\S+|ssh) failed first: killed by SIGKILL|{by_its_supervisor}", said), said
+    here = job.bed.first.address  # Rank 0 has the other host.
+    by_its_supervisor = rf"exit code 137: \S+ \(pid {engine}\) on {here} was killed"
+    by_the_launcher = rf"(mpi\S+|ssh) failed first: killed by SIGKILL .*\(host {here}, pid "
+    assert re.search(f"{by_the_launcher}|{by_its_supervisor}", said), said
 
 
 @pytest.mark.rotates("job")
