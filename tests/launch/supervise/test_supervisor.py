@@ -209,6 +209,18 @@ def test_a_second_signal_kills_at_once(
     assert not job.living()
 
 
+def test_a_signal_is_in_the_report_before_the_ranks_have_ended(jobs: Jobs) -> None:
+    """A batch system may kill the launcher soon after it has asked it to end."""
+    job = jobs.start(STUBBORN, grace=10 * LONG)
+    assert job.says("up", 0)
+    job.launcher.terminate()
+    assert eventually((job.run_dir / "report.json").exists)
+    job.launcher.kill()
+    assert job.end() == -signal.SIGKILL
+    assert (job.report["reason"], job.report["exit_code"]) == ("signal", 128 + signal.SIGTERM)
+    assert job.is_gone()
+
+
 def test_a_sigterm_after_a_failure_leaves_the_ranks_their_grace(jobs: Jobs) -> None:
     job = jobs.start(SAVER, once_up(0, then="exit 5"), grace=10 * LONG)
     assert job.says("got SIGTERM\n", 0)
