@@ -5,7 +5,7 @@ rank or the launcher itself, or the launcher while it starts. Ours also loses it
 of the three within 20 ms. Then four questions. Is a process of the job left 2 s after the launcher's end? Did
 that come in time? Is the exit code the right one? Is the first cause named?
 ``--hosts 3`` breaks jobs of three hosts instead (see ``benchmarks/host_faults.py``), with ``--starts`` while
-they start (``benchmarks/start_faults.py``). With ``--hangs`` it lets them hang (``benchmarks/hang_faults.py``).
+they start (``benchmarks/start_faults.py``); ``--hangs`` lets them hang (``benchmarks/hang_faults.py``).
 With ``--spares`` jobs have two hosts, with the third in reserve (``benchmarks/spare_faults.py``).
 mpirun, torchrun and msrun get the same faults where they are installed, in fewer trials: one takes seconds.
 
