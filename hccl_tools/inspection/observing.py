@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover import host, host_state, visible
+from hccl_tools.discover import host, host_state
 from hccl_tools.discover.local_addresses import is_local
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.inspection import (
@@ -24,17 +23,16 @@ from hccl_tools.inspection import (
 from hccl_tools.inspection.observation import (
     HCCS,
     DeviceObservation,
-    DeviceProcess,
     Observation,
     ObservationRequest,
     PingObservation,
-    PortUse,
     Unknown,
 )
+from hccl_tools.inspection.settings import hccl_ports_in_use, interfaces, processes_on
 from hccl_tools.table.products import PRODUCTS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from hccl_tools.discover.facts import HostState
     from hccl_tools.discover.site import Site
@@ -80,14 +78,14 @@ def _host(request: ObservationRequest, site: Site) -> Observation:
         product=product,
         devices=tuple(devices),
         npus=tuple(npus),
-        processes=_processes(processes, state.nodes, site),
+        processes=processes_on(processes, state.nodes, site),
         local_addresses=local,
         stated=tuple(sorted(state.stated)),
         interfaces=interfaces(),
         conf=state.conf,
         problems=state.problems,
         unknown=(*unknown, *no_npus, *unanswered)[:_MOST_UNKNOWN],
-        hccl_ports=_hccl_ports(ids, local, versions.get("CANN", ""), site),
+        hccl_ports=hccl_ports_in_use(ids, local, versions.get("CANN", ""), site),
         busy_ports=port_users.in_use((host_ports.DEVICE_PORT, *request.ports), "", site),
         limits=machine.limits(site),
         sizes=machine.sizes(site, log),
@@ -123,43 +121,6 @@ def _pings_in_super_pod(request: ObservationRequest, site: Site) -> Observation:
     return Observation(pings=tuple(answers), unknown=tuple(unanswered))
 
 
-def observe_settings(
-    devices: Sequence[int], environ: Mapping[str, str], site: Site, addresses: Sequence[str] = ()
-) -> Observation:
-    """Return what the checks before a start need; no tool is called, so this takes milliseconds.
-
-    Args:
-        addresses: Names and addresses of this host in the table.
-    """
-    nodes = visible.present(site)
-    local = tuple(filter(is_local, (*addresses, environ.get(hccl_variables.ADDRESS, ""))))
-    cann = machine.cann_version(site)
-    return Observation(
-        nodes=nodes,
-        closed_nodes=device_holders.closed_nodes(devices, site),
-        processes=_processes((), devices, site),
-        hccl_ports=_hccl_ports(devices, local, cann, site),
-        interfaces=interfaces(),
-        local_addresses=local,
-        versions={"CANN": cann},
-        variables=machine.variables(environ),
-    )
-
-
-def _hccl_ports(devices: Sequence[int], local: Sequence[str], cann: str, site: Site) -> tuple[PortUse, ...]:
-    """Return HCCL's host ports in use; ``local`` has the addresses that HCCL_IF_IP and the table state."""
-    address = port_users.hccl_address(site.environ, local, interfaces())
-    return port_users.in_use(host_ports.candidates(devices, site.environ, cann), address, site)
-
-
-def interfaces() -> tuple[str, ...]:
-    """Return the names of the network interfaces of this host."""
-    try:
-        return tuple(sorted(name for _index, name in socket.if_nameindex()))
-    except OSError:
-        return ()
-
-
 def _devices(state: HostState) -> list[DeviceObservation]:
     return [
         DeviceObservation(device, one.ips, one.configured, one.problem, one.super_device_id)
@@ -172,20 +133,6 @@ def _product(site: Site) -> tuple[str | None, str]:
         return host.find_product(site)
     except DiscoveryError as error:
         return None, error.message
-
-
-def _processes(
-    listed: Sequence[DeviceProcess], devices: Sequence[int], site: Site
-) -> tuple[DeviceProcess, ...]:
-    """Return the processes on the devices: those of npu-smi, with what /proc has of them, and the others."""
-    found = {(one.pid, one.device): one for one in listed}
-    for one in device_holders.holders(devices, site):
-        known = found.get((one.pid, one.device))
-        found[one.pid, one.device] = DeviceProcess(
-            one.pid, one.device, one.command or (known.command if known else ""), one.user,
-            known.memory if known else None, one.age, one.run,
-        )  # fmt: skip
-    return tuple(found[key] for key in sorted(found))
 
 
 def _sha256(path: str) -> str:
