@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 #: Fault: how likely it is, next to the others. "again": after a rank has failed.
 FAULTS = {
-    "cut": 3, "no ssh": 2, "slow": 2, "never ready": 2, "cut again": 3, "no ssh again": 1, "slow again": 1,
+    "cut": 3, "no ssh": 2, "slow": 2, "never ready": 2, "slow for a minute": 0.2,
+    "cut again": 3, "no ssh again": 1, "slow again": 1,
 }  # fmt: skip
 _ENGINES = [start for start in STARTS if start.engine]
 #: Seconds after which a host that answers ends the start, in these trials.
@@ -66,7 +67,7 @@ class Trial(NamedTuple):
     @property
     def kind(self) -> str:
         """The fault, at whichever start."""
-        return self.fault.removesuffix(" again")
+        return "slow" if self.fault.startswith("slow") else self.fault.removesuffix(" again")
 
     @property
     def is_again(self) -> bool:
@@ -78,12 +79,12 @@ def draw(generator: random.Random, only: tuple[str, ...]) -> Trial:
     """A random trial."""
     faults = [fault for fault in FAULTS if not only or fault in only]
     (fault,) = generator.choices(faults, [FAULTS[one] for one in faults])
-    longest = 5.0 if fault.startswith("slow") else 2.0
+    latest = {"slow": 5.0, "slow again": 5.0, "slow for a minute": 60.0}.get(fault, 2.0)
     return Trial(
         generator.choice(_ENGINES),
         fault,
         generator.choice((1, 2)),
-        generator.uniform(0, longest),
+        latest if fault == "slow for a minute" else generator.uniform(0, latest),
         generator.choice((0, 1, 3)),
     )
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from tests.support.jobs import eventually
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.beds.network_host import Host
 
 #: A start file of Python: a supervisor says that it has begun, and goes on once it may.
@@ -23,8 +25,9 @@ if "hccl_tools.launch" in sys.orig_argv:
 class LateHost:
     """The host whose supervisor waits before it does anything."""
 
-    def __init__(self, host: Host) -> None:
-        self.host, self._folder = host, host.folder / "python"
+    def __init__(self, host: Host, folder: Path | None = None) -> None:
+        """``folder`` is on the PYTHONPATH of its supervisor, by default of those that ssh starts."""
+        self.host, self._folder = host, folder or host.folder / "python"
         self._folder.mkdir(exist_ok=True)
         (self._folder / "sitecustomize.py").write_text(_WAITS)
 

@@ -10,7 +10,8 @@ import pytest
 from tests.support.jobs import LONG
 from tests.support.mpiruns import every_remote_engine
 from tests.support.spare_jobs import OnThreeHosts, SpareJob
-from tests.support.three_by import STARTS, Job, Start, host_of
+from tests.support.three_by import BY_SSH, STARTS, Job, Start, host_of
+from tests.support.torch_python import TORCH_PYTHON, needs_torch
 
 if TYPE_CHECKING:
     from tests.beds.three_hosts import ThreeHosts
@@ -35,6 +36,20 @@ until [ -e up0 ] && [ -e up1 ] && [ -e up2 ]; do sleep 0.02; done
 [ $RANK = 1 ] || exec sleep 3
 timeout 5 sh -c 'while :; do :; done'
 exit 0
+"""
+#: The same with torch: the others wait in a collective of gloo.
+TORCH_EVALUATION = """\
+import time
+import torch, torch.distributed as dist
+dist.init_process_group("gloo")
+for step in range(3):
+    print("step", step, flush=True)
+    dist.all_reduce(torch.ones(1))
+end = time.monotonic() + 4
+while dist.get_rank() == 1 and time.monotonic() < end:
+    pass
+dist.barrier()
+dist.destroy_process_group()
 """
 #: The ranks differ in nothing but where their Python sleeps.
 ODD_ONE = """\
@@ -91,6 +106,17 @@ def test_hosts_whose_ranks_wait_for_one_that_computes_do_not_hang(
     codes, said = job.end(LONG)
 
     assert set(codes) == {0}, said
+
+
+@needs_torch
+def test_torch_ranks_that_wait_for_one_that_computes_do_not_hang(three_hosts: ThreeHosts) -> None:
+    Path("train.py").write_text(TORCH_EVALUATION)
+    options = ("--hang-timeout", "2", "--start", "torch", "--python", TORCH_PYTHON)
+    job = Job(three_hosts, BY_SSH, options, (str(Path("train.py").resolve()),))
+
+    codes, said = job.end(LONG)
+
+    assert codes == [0], said
 
 
 @pytest.mark.parametrize("start", STARTS, ids=str)
