@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import UsageError
@@ -51,7 +53,7 @@ def run(
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            preexec_fn=_end_with_parent,  # noqa: PLW1509  (this process has one thread)
+            preexec_fn=partial(_end_with_parent, os.getpid()),  # noqa: PLW1509  (this process has one thread)
         )
     try:
         run_dir = _observe(process, lambda: _new_run(log_dir, known), observer, tick)
@@ -72,8 +74,10 @@ class Stopped(BaseException):
         self.number = number
 
 
-def _end_with_parent() -> None:
+def _end_with_parent(parent: int) -> None:
     linux.die_with_parent(signal.SIGTERM)
+    if os.getppid() != parent:  # It was killed before.
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _run_dirs(log_dir: Path) -> list[Path]:

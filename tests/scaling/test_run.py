@@ -130,6 +130,14 @@ def test_throughput_and_a_metric_by_pattern(command_line: CommandLine, work: str
     assert again.out == done.out
 
 
+def test_a_launch_whose_series_is_killed_at_its_start_ends() -> None:
+    another = "import os; from hccl_tools.scaling import single_run; single_run._end_with_parent(os.getpid())"
+
+    done = subprocess.run([sys.executable, "-c", another], check=False)
+
+    assert done.returncode == -signal.SIGTERM
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["killed", "interrupted", "terminated"])
 def test_a_series_that_ends_early_goes_on(command_line: CommandLine, work: str, mark: str, how: str) -> None:
