@@ -143,19 +143,19 @@ class Controller:
         self._wait_for_reports()
         self.unreported = self._reports.unreported(self._agents)
         verdict.decide(self._plan, outcome, self._reports, self.unreported)
-        self._warn_of_silent()
+        self._warn_of_silent(outcome)
         if strangers := self._listener.strangers():
             outcome.notes.append(strangers)
         self._disconnect()
 
-    def _warn_of_silent(self) -> None:
-        """Name the hosts that have joined and not reported, unless their loss has been reported."""
-        agents = self._agents
-        silent = [
-            one for one in sorted(agents.numbers - agents.missing - agents.done) if not self._reports.has(one)
-        ]
-        if silent and self._has_supervisors and self._attempt is not None:
-            hosts = and_more([agents.hosts[number] for number in silent], _MOST_NAMED)
+    def _warn_of_silent(self, outcome: Outcome) -> None:
+        """Name the hosts that have joined and not reported their ranks, unless such a host is the cause."""
+        agents, cause = self._agents, outcome.remote_cause
+        silent = agents.numbers - agents.missing - agents.done - set(self.unreported.refused)
+        names = [agents.hosts[number] for number in sorted(silent)] if self._has_supervisors else []
+        names = [name for name in names if cause is None or name != cause.host]
+        if names and self._attempt is not None:
+            hosts = and_more(names, _MOST_NAMED)
             self._attempt.say(f"no report from {hosts}: stopped or unreachable; ranks may still run there")
 
     def close(self) -> None:
