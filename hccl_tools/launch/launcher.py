@@ -61,7 +61,7 @@ def launch(request: LaunchRequest) -> int:
             restart.check(plan, request)
         # The kernel releases all locks when this process exits for any reason.
         held, *logs = _hold(prepared, request, again=bool(request.part and request.part.restart))
-        controller = _open_controller(plan, prepared.table_data, [spare.name for spare in request.spares])
+        controller = _open_controller(prepared, request)
     except BaseException as error:
         if started := keeper.current():
             started.close()
@@ -175,14 +175,20 @@ def _connect_to_launcher(request: LaunchRequest, part: Part) -> tuple[AgentLink,
     return agent, request._replace(table=request.table._replace(file=path))
 
 
-def _open_controller(plan: Plan, table: bytes | None, spares: Sequence[str]) -> Controller | None:
+def _open_controller(prepared: PreparedLaunch, request: LaunchRequest) -> Controller | None:
     """Listen for the agents that the engine will start, if there are any."""
+    plan = prepared.plan
     if not (plan.supervisor or plan.shim_command):
         return None
     from hccl_tools.launch.cluster.controller import Controller  # noqa: PLC0415  (for engines only)
 
     try:
-        return Controller(plan, table, spares=spares)
+        return Controller(
+            plan,
+            prepared.table_data,
+            spares=[spare.name for spare in request.spares],
+            hang_timeout=request.watch.hang_timeout,
+        )
     except OSError as error:
         raise LaunchError(f"cannot listen for the job's processes on a TCP port: {error.strerror}") from error
 

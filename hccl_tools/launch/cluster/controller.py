@@ -61,7 +61,14 @@ _MOST_NAMED = 4
 class Controller:
     """Listens for the agents of a job, over all its restarts."""
 
-    def __init__(self, plan: Plan, table: bytes | None, *, spares: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        table: bytes | None,
+        *,
+        spares: Sequence[str] = (),
+        hang_timeout: float | None = None,
+    ) -> None:
         """Start listening; supervisors receive the table. ``spares`` are hosts that may connect later.
 
         Raises:
@@ -80,6 +87,7 @@ class Controller:
         else:
             self._listener.listen_locally(self._name)
         self.unreported = Unreported()
+        self._hang_timeout = hang_timeout
         self.follow(plan, table)
         #: epoll lists ready descriptors in order of time: the first of two losses is the cause.
         self._order = select.epoll()
@@ -117,9 +125,13 @@ class Controller:
             return  # Shims and ranks are on this host: the keeper signals them itself.
         self._ending = EngineEnd(attempt, self._agents)
         MissingHosts(attempt, self._agents, self._plan, self._hosts_missing)
-        self._hangs = HangDecision(
-            lambda: self._agents.numbers - self._agents.done, partial(self._ask_hung, attempt), self._end_hung
-        )
+        if self._hang_timeout is not None:
+            self._hangs = HangDecision(
+                lambda: self._agents.numbers - self._agents.done,
+                partial(self._ask_hung, attempt),
+                self._end_hung,
+                limit=self._hang_timeout,
+            )
         if engines.of(self._plan).waits_for_lost_hosts:
             from hccl_tools.launch.cluster import unreachable_hosts  # noqa: PLC0415  (MPICH only)
 
@@ -310,6 +322,8 @@ class Controller:
             for end in ends:
                 if end.status and not agent.ended_by_engine:
                     self._record(agent, Cause(end.process.host, "failed", end.code or 1), end)
+        if self._hangs is not None:
+            self._hangs.host_ended()
         if self._ending is not None:
             self._ending.release()
 

@@ -2,7 +2,8 @@
 
 A host whose ranks do nothing may wait for a rank of another host that computes, for example an evaluation.
 Each host therefore reports when its ranks have done nothing for ``--hang-timeout``, and when they go on. Once
-all hosts are quiet they describe their ranks, which are compared here.
+all hosts are quiet they describe their ranks, which are compared here. A host whose ranks have all ended is
+not awaited. Its end may be what the others have waited for: they have ``--hang-timeout`` to go on.
 """
 
 from __future__ import annotations
@@ -36,13 +37,17 @@ class HangDecision:
         running: Callable[[], Iterable[int]],
         ask: Callable[[], None],
         end: Callable[[list[HungRank], Cause], None],
+        *,
+        limit: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``running`` returns the servers that have ranks, ``ask`` requests their answers.
 
-        ``end`` is called with all ranks that were described, and with the cause of the end.
+        ``end`` is called with all ranks that were described, and with the cause of the end. ``limit`` is
+        ``--hang-timeout`` in seconds.
         """
         self._running, self._ask, self._end, self._clock = running, ask, end, clock
+        self._limit, self._host_ended_at = limit, float("-inf")
         self._quiet: dict[int, float] = {}
         self._answers: dict[int, tuple[HungRank, ...]] = {}
         self.deadline = float("inf")
@@ -56,13 +61,23 @@ class HangDecision:
         """Handle a host's report that its ranks have done nothing for ``idle`` seconds; 0: they go on."""
         if idle <= 0:
             self._quiet.pop(server, None)
-            self._answers.clear()
-            self.deadline = float("inf")
+            self._withdraw()
             return
         self._quiet[server] = idle
-        if self.deadline == float("inf") and self._quiet.keys() >= set(self._running()):
+        if self.deadline < float("inf") or self._clock() < self._host_ended_at + self._limit:
+            return
+        if self._quiet.keys() >= set(self._running()):
             self.deadline = self._clock() + _ANSWER_SECONDS
             self._ask()
+
+    def host_ended(self) -> None:
+        """Handle the end of all ranks of a host."""
+        self._host_ended_at = self._clock()
+        self._withdraw()
+
+    def _withdraw(self) -> None:
+        self._answers.clear()
+        self.deadline = float("inf")
 
     def answer(self, server: int, ranks: tuple[HungRank, ...]) -> None:
         """Handle a host's description of its ranks."""

@@ -58,6 +58,7 @@ class PeerCoordination:
         restart: int,
         restarts_after: frozenset[Reason],
         first_failure: Callable[[RankEnd], RankFailure],
+        hang_timeout: float | None,
     ) -> None:
         self._attempt, self._link = attempt, link
         self._restart, self._restarts_after = restart, restarts_after
@@ -80,7 +81,8 @@ class PeerCoordination:
         attempt.on_end.append(self._rank_ended)
         if link.is_leader:
             attempt.state.scheduler_wait = float("inf")  # Remote ranks may need the scheduler for long.
-        self._hangs = HangDecision(self._running_servers, self._ask_hung, self._end_hung)
+        limit = float("inf") if hang_timeout is None else hang_timeout
+        self._hangs = HangDecision(self._running_servers, self._ask_hung, self._end_hung, limit=limit)
         attempt.report_quiet = self._report_quiet
         attempt.on_readable(link.fileno(), self._read)
         attempt.call_later("peers", 0.0, self._read)  # Messages that arrived while this start was prepared.
@@ -175,6 +177,7 @@ class PeerCoordination:
         elif isinstance(message, Ended):
             self._ended_well.add(server)
             self._running.discard(server)
+            self._hangs.host_ended()
             link.broadcast(heard, server)
             self._release_scheduler()
         elif isinstance(message, Ending):
@@ -198,6 +201,7 @@ class PeerCoordination:
     def _rank_ended(self, _end: RankEnd) -> None:
         """Keep the scheduler after the last local rank has exited with 0: remote ranks may still need it."""
         if self._attempt.state.ranks_ended_well:
+            self._hangs.host_ended()
             self._attempt.call_later("others", TIMING.notice, self._report_waiting)
             self._release_scheduler()
 

@@ -38,6 +38,7 @@ class JoinPeers(Protocol):
         restart: int,
         restarts_after: frozenset[Reason],
         first_failure: Callable[[RankEnd], RankFailure],
+        hang_timeout: float | None,
     ) -> Peers:
         """Return the coordination; ``restart`` counts the starts from 0.
 

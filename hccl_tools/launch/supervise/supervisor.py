@@ -146,6 +146,7 @@ class HostSupervision:
             restart=restart,
             restarts_after=reasons(options.watch) if self.restarts.may_follow else frozenset(),
             first_failure=self.reporter.first_failure,
+            hang_timeout=options.watch.hang_timeout,
         )
         outcome = attempt.run()
         if peers:

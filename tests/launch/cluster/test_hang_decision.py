@@ -6,6 +6,8 @@ from hccl_tools.launch.cluster.hang_decision import HangDecision
 from hccl_tools.launch.model.hang import HungRank
 from hccl_tools.launch.model.outcome import Cause
 
+#: Seconds that a job may do nothing.
+LIMIT = 10.0
 SLEEP, REDUCE = ['  File "train.py", line 9 in <module>'], ['  File "train.py", line 5 in <module>']
 
 
@@ -22,7 +24,11 @@ class Job:
         self.running = {0, 1, 2}
         self.ends = list[tuple[list[HungRank], Cause]]()
         self.decision = HangDecision(
-            lambda: self.running, self._ask, lambda *end: self.ends.append(end), clock=lambda: self.now
+            lambda: self.running,
+            self._ask,
+            lambda *end: self.ends.append(end),
+            limit=LIMIT,
+            clock=lambda: self.now,
         )
 
     def _ask(self) -> None:
@@ -30,7 +36,7 @@ class Job:
 
     def quiet(self, *servers: int) -> None:
         for server in servers:
-            self.decision.report(server, 10.0)
+            self.decision.report(server, LIMIT)
 
 
 def test_a_job_in_which_one_host_computes_does_not_hang() -> None:
@@ -47,6 +53,35 @@ def test_hosts_whose_ranks_have_ended_are_not_awaited() -> None:
     job.quiet(0, 2)
 
     assert job.asked == 1
+
+
+def test_the_end_of_a_host_may_be_what_the_others_have_waited_for() -> None:
+    job = Job()
+    job.quiet(0, 2)
+    job.now = 50.0
+    job.running = {0, 2}
+    job.decision.host_ended()
+    for job.now in (50.0, 50.0 + LIMIT - 0.1):
+        job.quiet(0, 2)
+        assert job.asked == 0
+
+    job.now = 50.0 + LIMIT
+    job.quiet(0, 2)
+
+    assert job.asked == 1
+
+
+def test_a_host_that_ends_withdraws_all_answers() -> None:
+    job = Job()
+    job.quiet(0, 1, 2)
+    job.decision.answer(0, (rank(0, REDUCE),))
+    job.running = {0, 2}
+    job.decision.host_ended()
+    job.decision.answer(2, (rank(2, REDUCE),))
+    job.now = 1000.0
+    job.decision.check()
+
+    assert job.ends == []
 
 
 def test_once_all_are_quiet_the_ranks_of_all_hosts_are_compared() -> None:
