@@ -58,6 +58,7 @@ def arguments(parser: argparse.ArgumentParser, what: str) -> tuple[argparse.Name
     parser.add_argument("--faults", default="", metavar="LIST", help="only these, comma-separated")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="to repeat a campaign")
     options = parser.parse_args()
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # Also under nohup, a trial can end a launcher by SIGHUP.
     print(f"seed {options.seed}; grace {GRACE:g} s; worst: seconds from the fault to the launcher's end")
     print(f"{what:<13} trials{''.join(f'  {one}' for one in PROBLEMS)}    worst", flush=True)
     return options, tuple(filter(None, options.faults.split(",")))
