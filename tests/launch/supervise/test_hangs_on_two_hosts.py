@@ -29,13 +29,13 @@ exec sleep 300
 HANG = ["--hang-timeout", "1", "--start", "torch", "--no-python", "sh", "-c"]
 
 
-#: Rank 1 computes for much longer than the others may do nothing.
+#: Rank 1 computes for much longer than the others may do nothing; they go on some time after its end.
 EVALUATION = """\
 touch "up$RANK"
 until [ -e up0 ] && [ -e up1 ] && [ -e up2 ]; do sleep 0.02; done
-[ $RANK = 1 ] || exec sleep 3
+[ $RANK = 1 ] || { until [ -e done ]; do sleep 0.7; done; exit 0; }
 timeout 5 sh -c 'while :; do :; done'
-exit 0
+touch done
 """
 #: The same with torch: the others wait in a collective of gloo.
 TORCH_EVALUATION = """\
@@ -100,7 +100,7 @@ def test_a_stopped_rank_is_first_and_what_the_other_host_waits_for_is_listed(
 def test_hosts_whose_ranks_wait_for_one_that_computes_do_not_hang(
     three_hosts: ThreeHosts, start: Start
 ) -> None:
-    options = ("--hang-timeout", "1", "--start", "torch", "--grace", "1")
+    options = ("--hang-timeout", "2", "--start", "torch", "--grace", "1")
     job = Job(three_hosts, start, options, ("--no-python", "sh", "-c", EVALUATION))
 
     codes, said = job.end(LONG)
