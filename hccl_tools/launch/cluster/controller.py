@@ -211,11 +211,14 @@ class Controller:
         self._end_for(cause)
 
     def _hosts_missing(self, servers: Sequence[int], why: str) -> None:
-        """End the start for hosts that have not connected; the first of them is the cause."""
+        """End the start for hosts that have not connected; the first is the cause and names the others."""
         self._read_all()
         missing = [server for server in servers if server in self._agents.missing]
+        others = [self._agents.hosts[server] for server in missing[1:]]
+        also = f"; the same for {and_more(others, _MOST_NAMED)}" if others else ""
         for server in missing:
-            self._reports.add(Finding(server, Cause.lost(self._agents.hosts[server], "refused", why)))
+            detail = why + (also if server == missing[0] else "")
+            self._reports.add(Finding(server, Cause.lost(self._agents.hosts[server], "refused", detail)))
         if missing and self._attempt is not None:
             self._attempt.end_for(self._reports.findings[0].cause)
 
