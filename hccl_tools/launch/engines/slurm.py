@@ -77,7 +77,12 @@ class Slurm(Engine):
         import re  # noqa: PLC0415  (few jobs are cancelled)
 
         cancelled = re.compile(r"\*\*\* (STEP|JOB) (\S+) ON \S+ CANCELLED AT \S+(?: DUE TO (.*?))? \*\*\*")
-        for match in filter(None, map(cancelled.search, errors)):
+        by_srun = re.compile(r"^srun: .*Terminating (?:StepId=|job step )")
+        for line in errors:
+            if by_srun.search(line):
+                return ""  # --kill-on-bad-exit: the supervisor that failed is the cause.
+            if not (match := cancelled.search(line)):
+                continue
             kind, number, why = match.groups()
             if why and why.startswith("NODE FAILURE"):
                 continue  # The lost host is the cause.

@@ -120,3 +120,29 @@ def test_mpirun_has_the_options_of_its_flavour(
 
     assert engine.is_open_mpi is is_open_mpi
     assert (str(engine.kill_timeout) if isinstance(engine, OpenMpi) else None) == patience
+
+
+CANCELLED = "slurmstepd-n1: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-25T15:41:02 ***"
+KILLED = "srun: error: n2: task 1: Killed"
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        ([CANCELLED], "Slurm has ended step 7.0 by `scancel 7.0`, or by an administrator"),
+        (
+            [CANCELLED, KILLED, "srun: launch/slurm: _step_signal: Terminating StepId=7.0"],
+            "Slurm has ended step 7.0 by `scancel 7.0`, or by an administrator",
+        ),
+        ([KILLED, "srun: launch/slurm: _step_signal: Terminating StepId=7.0", CANCELLED], ""),
+        ([KILLED, "srun: Terminating job step 7.0", CANCELLED], ""),
+        (
+            [CANCELLED.replace("STEP 7.0", "JOB 7").replace(" ***", " DUE TO TIME LIMIT ***")],
+            "Slurm has ended job 7 due to time limit",
+        ),
+        ([CANCELLED.replace(" ***", " DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***")], ""),
+        ([KILLED], ""),
+    ],
+)
+def test_what_slurm_says_of_the_end_of_a_step(lines: list[str], why: str) -> None:
+    assert engines.get("slurm").why_ended(lines) == why
