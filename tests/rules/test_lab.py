@@ -101,3 +101,23 @@ def test_device_ids_as_hccl_compares_them(device_id: str, product: str, verdict:
     value["group_list"][0]["instance_list"][0]["devices"][0]["device_id"] = device_id
 
     assert validate(value, product=product).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("ip", "verdict"),
+    [
+        ("192.168.0.9", "accepted"),
+        ("", "accepted"),
+        ("192.168.0", "refused"),
+        ("0.0.0.0", "refused"),
+        ("192.168.0.1", "refused"),  # The other device has it.
+        (None, "refused"),
+    ],
+)
+def test_device_ips_are_addresses_that_differ(ip: object, verdict: str) -> None:
+    value = table("lab", 1, 2)
+    first, second = value["group_list"][0]["instance_list"]
+    first["devices"][0]["device_ip"] = "192.168.0.1"
+    second["devices"][0]["device_ip"] = ip
+
+    assert validate(value).verdict == verdict
