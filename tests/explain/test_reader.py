@@ -30,6 +30,12 @@ def found(result: Scan) -> list[tuple[str, int]]:
     return [(event.message.id, event.line) for event in result.events]
 
 
+def test_a_long_log_of_short_lines_has_no_note(tmp_path: Path) -> None:
+    result = scan(tmp_path / "plog.log", b"short\n" * 100_000 + FAULT)
+
+    assert (found(result), result.note) == ([("HCM205", 100_001)], "")
+
+
 def test_a_compressed_log(tmp_path: Path) -> None:
     result = scan(
         tmp_path / "plog.log.gz", gzip.compress(b"one\n" + FAULT) + gzip.compress(b"three\n" + FAULT)
