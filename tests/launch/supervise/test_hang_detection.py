@@ -149,8 +149,10 @@ def test_a_heartbeat_of_an_earlier_start_does_not_count(tmp_path: Path) -> None:
     assert job.ended == []
 
 
-def test_a_stack_dump_is_no_output_of_a_rank(tmp_path: Path) -> None:
+@pytest.mark.parametrize("before", [0, 1 << 20], ids=["of a short log", "of a long log"])
+def test_a_stack_dump_is_no_output_of_a_rank(tmp_path: Path, before: int) -> None:
     job = Job(tmp_path, hang_timeout=LIMIT)
+    job.log(0).write_text("x" * before + "\n")
     job.run(2 * LIMIT, job.write)
 
     job.run(1.2 * LIMIT, job.dump_stack)
