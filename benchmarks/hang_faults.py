@@ -1,23 +1,26 @@
 """Let jobs of three hosts hang at random, for ``benchmarks.faults --hosts 3 --hangs``: root only.
 
-Each trial starts a job by ssh, by an mpirun that is installed, or by hand on each host. Its ranks write some
-steps. Then all sleep, one reads what nobody writes, one is stopped, or all compute without an end, as ranks
-on NPUs do that poll (``--progress``). Such a job must end as hung, with the right rank named first. A job
-whose ranks wait for one that computes, or that poll while one makes steps, must end well.
+Each trial starts a job by ssh, by an mpirun that is installed, or by hand on each host. Its ranks write three
+lines such as "step 1", and then hang in one of four ways: all ranks sleep; one rank reads an empty FIFO; one
+rank is stopped; all ranks use 100 % of a CPU, like ranks that poll an NPU (``--progress``). The job must end
+as hung, and the right rank must be named first. Two more kinds of jobs do not hang and must end with 0: the
+other ranks wait for one that computes, or use their CPUs while one rank writes further lines.
 """
 
 from __future__ import annotations
 
-import random
 import subprocess
 import time
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from benchmarks.fault_experiment import GRACE, LEFT, LONGEST, kill, wait_until
-from benchmarks.host_faults import run
+from benchmarks.fault_experiment import GRACE, LEFT, LONGEST, wait_until
+from benchmarks.host_faults import choose, kill_job, run
 from tests.support.three_by import ORDER, STARTS, Job, Start
 
 if TYPE_CHECKING:
+    import random
+
     from benchmarks.fault_experiment import Tally
     from tests.beds.three_hosts import ThreeHosts
 
@@ -63,8 +66,7 @@ class Trial(NamedTuple):
 
 def draw(generator: random.Random, only: tuple[str, ...]) -> Trial:
     """A random trial."""
-    faults = [fault for fault in FAULTS if not only or fault in only]
-    (fault,) = generator.choices(faults, [FAULTS[one] for one in faults])
+    fault = choose(generator, FAULTS, only)
     return Trial(generator.choice(STARTS), fault, generator.randrange(len(ORDER)))
 
 
@@ -110,14 +112,7 @@ class HangExperiment:
 
     def clean_up(self) -> None:
         """Kill what is left."""
-        for launcher in self.job.launchers:
-            launcher.kill()
-            launcher.communicate()
-        for pid in self.job.living():
-            kill(pid)
+        kill_job(self.job)
 
 
-def campaign(trials: int, seed: int, only: tuple[str, ...]) -> bool:
-    """Run so many random trials and print a row for each way to start; return whether all went well."""
-    generator = random.Random(seed)  # noqa: S311  (repeatable, not secret)
-    return run(trials, [str(start) for start in STARTS], lambda: draw(generator, only), HangExperiment)
+campaign = partial(run, names=STARTS, draw_one=draw, begin=HangExperiment)

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
@@ -25,7 +26,7 @@ from tests.support.processes import above
 from tests.support.three_by import ORDER, STARTS, Job, Start
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tests.beds.three_hosts import ThreeHosts
 
@@ -70,13 +71,20 @@ class Trial(NamedTuple):
         return GRACE + _DEATH_S + (_HOST_TIMEOUT_S if self.fault.startswith("cut") else 0.0)
 
 
+def choose(generator: random.Random, likely: Mapping[str, float], only: tuple[str, ...]) -> str:
+    """Return one of the faults, or one of those that are asked for."""
+    faults = [fault for fault in likely if not only or fault in only]
+    (fault,) = generator.choices(faults, [likely[one] for one in faults])
+    return fault
+
+
 def draw(generator: random.Random, only: tuple[str, ...]) -> Trial:
     """A random trial."""
     start = generator.choice(STARTS)
-    faults = [fault for fault in FAULTS if not only or fault in only]
-    if start.engine is None and len(faults) > 1:
-        faults = [fault for fault in faults if fault != "daemon"]
-    (fault,) = generator.choices(faults, [FAULTS[one] for one in faults])
+    likely = FAULTS
+    if start.engine is None and only != ("daemon",):
+        likely = {fault: FAULTS[fault] for fault in FAULTS if fault != "daemon"}
+    fault = choose(generator, likely, only)
     # Of the launcher's own host, an engine has no daemon and a cut link nobody who reports it.
     elsewhere = start.engine is not None and (fault == "daemon" or fault in HARMLESS or "cut" in fault)
     ranks = [rank for rank in range(3) if not (elsewhere and ORDER[rank] == start.controller)]
@@ -204,32 +212,42 @@ class HostExperiment:
     def clean_up(self) -> None:
         """Repair the network, and kill what is left."""
         self.bed.impair()
-        for launcher in self.job.launchers:
-            launcher.kill()
-            launcher.communicate()
-        for pid in self.job.living():
-            kill(pid)
+        kill_job(self.job)
 
 
-def campaign(trials: int, seed: int, only: tuple[str, ...]) -> bool:
-    """Run so many random trials and print a row for each way to start; return whether all went well."""
-    generator = random.Random(seed)  # noqa: S311  (repeatable, not secret)
-    return run(trials, [str(start) for start in STARTS], lambda: draw(generator, only), HostExperiment)
+def kill_job(job: Job) -> None:
+    """Kill what is left of a job."""
+    for launcher in job.launchers:
+        launcher.kill()
+        launcher.communicate()
+    for pid in job.living():
+        kill(pid)
 
 
 def run(
-    trials: int, names: Sequence[str], draw_one: Callable[[], T], begin: Callable[[ThreeHosts, T], OnHosts]
+    trials: int,
+    seed: int,
+    only: tuple[str, ...],
+    *,
+    names: Sequence[object],
+    draw_one: Callable[[random.Random, tuple[str, ...]], T],
+    begin: Callable[[ThreeHosts, T], OnHosts],
 ) -> bool:
-    """Run so many trials on three hosts and print a row for each name; return whether all went well."""
+    """Run so many random trials on three hosts; return whether all went well.
+
+    A row is printed for each of ``names``, the ways to start. ``draw_one`` returns a trial with one of the
+    faults ``only`` (all if there are none), and ``begin`` starts its job in the current folder.
+    """
+    generator = random.Random(seed)  # noqa: S311  (repeatable, not secret)
     # TMPDIR may be long, and the path of a socket has at most 108 bytes.
     base = Path(mkdtemp(prefix="hccl-tools-faults-", dir="/tmp"))
     base.chmod(0o755)
-    tallies = {name: Tally() for name in names}
+    tallies = {str(name): Tally() for name in names}
     try:
         (base / "bed").mkdir()
         with make_three_hosts(base / "bed") as bed:
             for number in range(trials):
-                trial = draw_one()
+                trial = draw_one(generator, only)
                 (folder := base / str(number)).mkdir()
                 os.chdir(folder)
                 _carry_out(trial, begin(bed, trial), tallies[trial.name])
@@ -251,3 +269,6 @@ def _carry_out(trial: AnyTrial, experiment: OnHosts, tally: Tally) -> None:
             print(f"  {trial}: {', '.join(problems.values())}", file=sys.stderr, flush=True)
     finally:
         experiment.clean_up()
+
+
+campaign = partial(run, names=STARTS, draw_one=draw, begin=HostExperiment)

@@ -10,21 +10,22 @@ spare, continue where it was, or end, as the guide states, and nothing may be le
 from __future__ import annotations
 
 import json
-import random
 import signal
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.fault_experiment import LEFT, LONGEST, kill, wait_until
-from benchmarks.host_faults import run
+from benchmarks.host_faults import choose, run
 from tests.beds.three_hosts import drop
 from tests.support.mpiruns import REMOTE_ENGINES
 from tests.support.processes import above
 from tests.support.spare_jobs import OnThreeHosts, SpareJob
 
 if TYPE_CHECKING:
+    import random
     from typing import Any
 
     from benchmarks.fault_experiment import Tally
@@ -66,8 +67,7 @@ class Trial(NamedTuple):
 
 def draw(generator: random.Random, only: tuple[str, ...]) -> Trial:
     """A random trial."""
-    faults = [fault for fault in FAULTS if not only or fault in only]
-    (fault,) = generator.choices(faults, [FAULTS[one] for one in faults])
+    fault = choose(generator, FAULTS, only)
     longest = 2.0 if fault == "killed early" else 0.5
     return Trial(generator.choice(REMOTE_ENGINES), fault, generator.uniform(0, longest))
 
@@ -174,7 +174,4 @@ class SpareExperiment:
             kill(pid)
 
 
-def campaign(trials: int, seed: int, only: tuple[str, ...]) -> bool:
-    """Run so many random trials and print a row for each engine; return whether all went well."""
-    generator = random.Random(seed)  # noqa: S311  (repeatable, not secret)
-    return run(trials, list(map(str, REMOTE_ENGINES)), lambda: draw(generator, only), SpareExperiment)
+campaign = partial(run, names=REMOTE_ENGINES, draw_one=draw, begin=SpareExperiment)

@@ -7,23 +7,26 @@ host must be waited for, and every other one must be named within the time that 
 
 from __future__ import annotations
 
-import random
 import signal
 import subprocess
 import time
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from benchmarks.fault_experiment import GRACE, LEFT, LONGEST, kill, wait_until
-from benchmarks.host_faults import run
+from benchmarks.fault_experiment import GRACE, LEFT, LONGEST, wait_until
+from benchmarks.host_faults import choose, kill_job, run
 from tests.beds.three_hosts import isolate
-from tests.support.late_host import LateHost
+from tests.support.late_host import held_back
 from tests.support.three_by import BY_SSH, STARTS, Job, Start
 
 if TYPE_CHECKING:
+    import random
+
     from benchmarks.fault_experiment import Tally
     from tests.beds.three_hosts import ThreeHosts
+    from tests.support.late_host import LateHost
 
 #: Fault: how likely it is, next to the others. "again": after a rank has failed.
 FAULTS = {
@@ -77,8 +80,7 @@ class Trial(NamedTuple):
 
 def draw(generator: random.Random, only: tuple[str, ...]) -> Trial:
     """A random trial."""
-    faults = [fault for fault in FAULTS if not only or fault in only]
-    (fault,) = generator.choices(faults, [FAULTS[one] for one in faults])
+    fault = choose(generator, FAULTS, only)
     latest = {"slow": 5.0, "slow again": 5.0, "slow for a minute": 60.0}.get(fault, 2.0)
     return Trial(
         generator.choice(_ENGINES),
@@ -109,12 +111,10 @@ class StartExperiment:
         """Have the host wait at its next start, if the trial wants that."""
         if self.trial.kind not in {"slow", "never ready"}:
             return None
-        late = LateHost(self.host)
-        self._stack.callback(late.restore)
-        return late
+        return self._stack.enter_context(held_back(self.host))
 
     def _refuse(self) -> None:
-        """Let nobody in by ssh."""
+        """Have the sshd of the host refuse every key."""
         keys = self.host.folder / "authorized_keys"
         text = keys.read_text()
         self._stack.callback(keys.write_text, text)
@@ -190,14 +190,7 @@ class StartExperiment:
         """Repair the hosts, and kill what is left."""
         self._stack.close()
         self.bed.impair()
-        for launcher in self.job.launchers:
-            launcher.kill()
-            launcher.communicate()
-        for pid in self.job.living():
-            kill(pid)
+        kill_job(self.job)
 
 
-def campaign(trials: int, seed: int, only: tuple[str, ...]) -> bool:
-    """Run so many random trials and print a row for each engine; return whether all went well."""
-    generator = random.Random(seed)  # noqa: S311  (repeatable, not secret)
-    return run(trials, list(map(str, _ENGINES)), lambda: draw(generator, only), StartExperiment)
+campaign = partial(run, names=_ENGINES, draw_one=draw, begin=StartExperiment)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tests.support.jobs import eventually
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.beds.network_host import Host
@@ -16,8 +18,9 @@ _WAITS = """\
 import os, sys, time
 here = os.path.dirname(__file__)
 if "hccl_tools.launch" in sys.orig_argv:
-    open(os.path.join(here, "begun"), "w").close()
-    while not os.path.exists(os.path.join(here, "go")):
+    begun, go = (os.path.join(here, name) for name in ("begun", "go"))
+    open(begun, "w").close()
+    while os.path.exists(begun) and not os.path.exists(go):
         time.sleep(0.02)
 """
 
@@ -40,6 +43,16 @@ class LateHost:
         (self._folder / "go").touch()
 
     def restore(self) -> None:
-        """Make the host what it was."""
+        """Make the host what it was; a supervisor that still waits goes on."""
         for name in ("sitecustomize.py", "begun", "go"):
             (self._folder / name).unlink(missing_ok=True)
+
+
+@contextmanager
+def held_back(host: Host, folder: Path | None = None) -> Iterator[LateHost]:
+    """Have the host's supervisors wait, until the context is left."""
+    late = LateHost(host, folder)
+    try:
+        yield late
+    finally:
+        late.restore()

@@ -162,13 +162,14 @@ class Controller:
 
     def _warn_of_silent(self, outcome: Outcome) -> None:
         """Name the hosts that have joined and not reported their ranks, unless such a host is the cause."""
+        if not self._has_supervisors or self._attempt is None:
+            return
         agents, cause = self._agents, outcome.remote_cause
         silent = agents.numbers - agents.missing - agents.done - set(self.unreported.refused)
-        names = [agents.hosts[number] for number in sorted(silent)] if self._has_supervisors else []
-        names = [name for name in names if cause is None or name != cause.host]
-        if names and self._attempt is not None:
-            hosts = and_more(names, _MOST_NAMED)
-            self._attempt.say(f"no report from {hosts}: stopped or unreachable; ranks may still run there")
+        hosts = [agents.hosts[number] for number in sorted(silent)]
+        if names := [host for host in hosts if cause is None or host != cause.host]:
+            listed = and_more(names, _MOST_NAMED)
+            self._attempt.say(f"no report from {listed}: stopped or unreachable; ranks may still run there")
 
     def close(self) -> None:
         """Close all connections; running supervisors then end their ranks."""

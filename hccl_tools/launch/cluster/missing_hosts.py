@@ -13,6 +13,7 @@ import errno
 import select
 import socket
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from hccl_tools.discover.local_addresses import is_this_host
@@ -91,10 +92,10 @@ class MissingHosts:
                 f"the job ends after {self._plan.join_timeout:g} s (--join-timeout)"
             )
         hosts = self._agents.hosts
-        others = [number for number in missing if not is_this_host(hosts[number])]
         # Those that were not asked in the last round come first.
-        others.sort(key=before.__contains__)
-        self._asked = {number: _Question(self._plan, hosts[number]) for number in others[:_MOST_ASKED]}
+        missing.sort(key=before.__contains__)
+        others = (number for number in missing if not is_this_host(hosts[number]))
+        self._asked = {number: _Question(self._plan, hosts[number]) for number in islice(others, _MOST_ASKED)}
         self._attempt.call_later("missing hosts", self._round_seconds, self._next_round)
 
     def _end_late_start(self) -> None:

@@ -7,7 +7,7 @@ import shlex
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from hccl_tools.discover.local_addresses import is_this_host
+from hccl_tools.discover.local_addresses import interface_addresses
 from hccl_tools.launch.model.plan import RankProcess
 from hccl_tools.launch.runs import names
 from hccl_tools.records import NamedTuple
@@ -148,6 +148,12 @@ class Engine:
 
 
 def _launching_host(plan: Plan) -> str:
-    """Return this host's name in the rank table, or its own if it is not a host of the job."""
-    own = (host for host in plan.hosts if not plan.supervisor or is_this_host(host))
-    return next(own, os.uname().nodename)
+    """Return the IPv4 address or name by which the rank table lists this host, or its own name.
+
+    No name is resolved: a job may have thousands of hosts.
+    """
+    if not plan.supervisor:
+        return plan.ranks[0].host
+    name = os.uname().nodename
+    own = {name, *interface_addresses()}
+    return next((host for host in plan.hosts if host in own), name)

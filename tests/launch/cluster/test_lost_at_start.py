@@ -12,7 +12,7 @@ import pytest
 
 from tests.beds.three_hosts import isolate
 from tests.support.jobs import LONG, eventually
-from tests.support.late_host import LateHost
+from tests.support.late_host import held_back
 from tests.support.mpiruns import every_remote_engine
 from tests.support.three_by import Job, Start
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.beds.three_hosts import ThreeHosts
+    from tests.support.late_host import LateHost
     from tests.support.mpiruns import Mpirun, Ssh
 
 pytestmark = [pytest.mark.bed, pytest.mark.mpi, pytest.mark.slow, pytest.mark.usefixtures("own_directory")]
@@ -32,20 +33,16 @@ LATE = 1
 
 @pytest.fixture
 def late(three_hosts: ThreeHosts) -> Iterator[LateHost]:
-    found = LateHost(three_hosts.hosts[LATE])
-    yield found
-    found.goes_on()
-    three_hosts.impair()
-    found.restore()
+    with held_back(three_hosts.hosts[LATE]) as found:
+        yield found
+        three_hosts.impair()
 
 
 @pytest.fixture
 def also_late(three_hosts: ThreeHosts) -> Iterator[LateHost]:
     """The host of rank 0."""
-    found = LateHost(three_hosts.hosts[2])
-    yield found
-    found.goes_on()
-    found.restore()
+    with held_back(three_hosts.hosts[2]) as found:
+        yield found
 
 
 def start(bed: ThreeHosts, engine: Mpirun | Ssh, *options: str) -> Job:

@@ -14,7 +14,7 @@ import pytest
 
 from tests.beds.daemons import program
 from tests.support.jobs import LONG, eventually
-from tests.support.late_host import LateHost
+from tests.support.late_host import held_back
 from tests.support.spares import OPTIONS, write_table
 from tests.support.three_by import STAYS
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.beds.slurm_cluster import SlurmCluster
+    from tests.support.late_host import LateHost
 
 pytestmark = [pytest.mark.bed, pytest.mark.slow]
 
@@ -36,12 +37,10 @@ def late(slurm_cluster: SlurmCluster, own_directory: Path) -> Iterator[LateHost]
     """The second node, with rank 1 of the table."""
     host = slurm_cluster.second
     write_table(slurm_cluster.first.address, host.address)
-    found = LateHost(host, host.folder / "disk" / "python")
-    yield found
-    found.goes_on()
-    slurm_cluster.run([program("scancel"), "--user=root", "--signal=KILL"])
-    assert eventually(lambda: slurm_cluster.is_idle)
-    found.restore()
+    with held_back(host, host.folder / "disk" / "python") as found:
+        yield found
+        slurm_cluster.run([program("scancel"), "--user=root", "--signal=KILL"])
+        assert eventually(lambda: slurm_cluster.is_idle)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 from tests.beds.three_hosts import isolate
 from tests.support.jobs import LONG, eventually
-from tests.support.late_host import LateHost
+from tests.support.late_host import held_back
 from tests.support.mpiruns import Ssh, every_mpirun, every_remote_engine
 from tests.support.processes import above, has_ended, held
 from tests.support.spare_jobs import OnThreeHosts, SpareJob
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.beds.three_hosts import ThreeHosts
+    from tests.support.late_host import LateHost
     from tests.support.mpiruns import Mpirun
 
 pytestmark = [pytest.mark.bed, pytest.mark.mpi, pytest.mark.slow, pytest.mark.usefixtures("own_directory")]
@@ -215,10 +216,8 @@ def test_a_spare_that_cannot_run_hccl_tools_is_passed_over(
 
 @pytest.fixture
 def late(three_hosts: ThreeHosts) -> Iterator[LateHost]:
-    found = LateHost(three_hosts.hosts[1])
-    yield found
-    found.goes_on()
-    found.restore()
+    with held_back(three_hosts.hosts[1]) as found:
+        yield found
 
 
 @every_remote_engine
