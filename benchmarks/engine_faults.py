@@ -30,6 +30,7 @@ from benchmarks.fault_experiment import (
     Experiment,
     Tally,
     arguments,
+    asked_for,
     kill,
     wait_until,
 )
@@ -149,7 +150,7 @@ def campaign(
     tallies = {place.name: Tally() for place in places if trials}
     for number in range(trials):
         place = places[number % len(places)]
-        faults = [fault for fault in place.faults if not only or fault in only]
+        faults = asked_for(place.faults, only)
         run(place, draw(generator, faults, place.ranks), base / str(number), tallies[place.name])
     for name, tally in tallies.items():
         tally.print_row(name)

@@ -17,7 +17,7 @@ from benchmarks.measuring import plain_environment
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from benchmarks import engine_trials, fault_trials
 
@@ -62,6 +62,15 @@ def arguments(parser: argparse.ArgumentParser, what: str) -> tuple[argparse.Name
     print(f"seed {options.seed}; grace {GRACE:g} s; worst: seconds from the fault to the launcher's end")
     print(f"{what:<13} trials{''.join(f'  {one}' for one in PROBLEMS)}    worst", flush=True)
     return options, tuple(filter(None, options.faults.split(",")))
+
+
+def asked_for(faults: Iterable[str], only: tuple[str, ...]) -> list[str]:
+    """Return the faults that ``--faults`` asks for, all if it was not given; exit if there are none."""
+    every = list(faults)
+    found = [fault for fault in every if not only or fault in only]
+    if not found:
+        sys.exit(f"--faults {','.join(only)} names no fault; there are: {', '.join(every)}")
+    return found
 
 
 def wait_until(condition: Callable[[], object], seconds: float) -> bool:

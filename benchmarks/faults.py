@@ -35,6 +35,7 @@ from benchmarks.fault_experiment import (
     Experiment,
     Tally,
     arguments,
+    asked_for,
     kill,
     wait_until,
 )
@@ -133,7 +134,7 @@ def campaign(launcher: Launcher, trials: int, seed: int, only: tuple[str, ...]) 
     base = Path(mkdtemp(prefix="hccl-tools-faults-"))
     disk = mount_small_disk(base / "disk")
     every = (*FAULTS, *GUARD_FAULTS) if launcher.ours else FAULTS
-    faults = tuple(fault for fault in every if fault in only or (not only and (disk or fault != "disk")))
+    faults = tuple(fault for fault in asked_for(every, only) if only or disk or fault != "disk")
     try:
         for number in range(trials):
             trial = draw(generator, faults)
@@ -179,12 +180,14 @@ def main() -> int:
     kinds = parser.add_mutually_exclusive_group()
     for name, module in OF_HOSTS.items():
         kinds.add_argument(
-            f"--{name}", dest="of_hosts", action="store_const", const=module, default=host_faults,
-            help="with --hosts 3, see above",
-        )  # fmt: skip
+            f"--{name}", dest="of_hosts", action="store_const", const=module, help="with --hosts 3, see above"
+        )
     options, only = arguments(parser, "launcher")
+    if options.of_hosts and options.hosts == 1:
+        parser.error(f"{', '.join(f'--{name}' for name in OF_HOSTS)} need --hosts 3")
     if options.hosts > 1:
-        return 0 if options.of_hosts.campaign(options.trials, options.seed, only) else 1
+        campaign_of_hosts = (options.of_hosts or host_faults).campaign
+        return 0 if campaign_of_hosts(options.trials, options.seed, only) else 1
     good = True
     for launcher in LAUNCHERS:
         trials = options.engine_trials if launcher.ours else options.peer_trials

@@ -20,7 +20,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from benchmarks.fault_experiment import GRACE, LEFT, LONGEST, Tally, kill, wait_until
+from benchmarks.fault_experiment import GRACE, LEFT, LONGEST, Tally, asked_for, kill, wait_until
 from tests.beds.three_hosts import drop, flapping, isolate, make_three_hosts, poor_link
 from tests.support.processes import above
 from tests.support.three_by import ORDER, STARTS, Job, Start
@@ -73,7 +73,7 @@ class Trial(NamedTuple):
 
 def choose(generator: random.Random, likely: Mapping[str, float], only: tuple[str, ...]) -> str:
     """Return one of the faults, or one of those that are asked for."""
-    faults = [fault for fault in likely if not only or fault in only]
+    faults = asked_for(likely, only)
     (fault,) = generator.choices(faults, [likely[one] for one in faults])
     return fault
 
