@@ -17,7 +17,7 @@ from hccl_tools.launch.logs import remote
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Mapping
 
     from hccl_tools.launch.runs.index import Run
 
@@ -53,15 +53,16 @@ def serve(path: str) -> None:
     sys.stdout.write(json.dumps({"sources": found, "events": events, "notes": notes}) + "\n")
 
 
-def fetch(run: Run, hosts: Iterable[str], typed_ssh: str | None = None) -> Fetched:
-    """Search the logs of a run on other hosts, all at the same time.
+def fetch(run: Run, ranks: Mapping[str, Collection[int]], typed_ssh: str | None = None) -> Fetched:
+    """Search the logs of some ranks of a run on their hosts, all at the same time.
 
-    A host that cannot be reached, has another version or does not answer in time costs a note.
+    Where the hosts share a disk, a host finds the logs of other ranks too; they are not its own. A host that
+    cannot be reached, has another version or does not answer in time costs a note.
     """
     fetched = Fetched([], [], [])
     with ExitStack() as connections:
         readers: dict[str, remote.RemoteLogs] = {}
-        for host in hosts:
+        for host in ranks:
             reader = _start(run, host, typed_ssh, fetched.notes)
             if reader is not None:
                 readers[host] = reader
@@ -79,7 +80,7 @@ def fetch(run: Run, hosts: Iterable[str], typed_ssh: str | None = None) -> Fetch
                 fetched.notes.append(f"{reader.error.message}; {reader.error.hint}")
             elif not reader.ended:
                 fetched.notes.append(f"{host} did not send its part of the logs within {_SECONDS:.0f} s")
-            elif not _add(fetched, host, answers[host]):
+            elif not _add(fetched, host, ranks[host], answers[host]):
                 fetched.notes.append(f"{host} sent an answer that this version does not understand")
     return fetched
 
@@ -99,25 +100,27 @@ def _more(reader: remote.RemoteLogs, host: str, answers: dict[str, bytes]) -> bo
     return bool(data)
 
 
-def _add(fetched: Fetched, host: str, answer: bytes) -> bool:
-    """Add the answer of a host; return False if it is not as this version sends it."""
-    known, base = messages(), len(fetched.sources)
+def _add(fetched: Fetched, host: str, ranks: Collection[int], answer: bytes) -> bool:
+    """Add what a host has found in the logs of its ranks; return False if this version cannot read it."""
+    known = messages()
     try:
         value: Any = json.loads(answer)
         logs = [
             Source(path, f"{host}:{path}", rank, pid, f"{host}:{group}", host)
             for path, rank, pid, group in value["sources"]
         ]
+        own = [index for index, log in enumerate(logs) if log.rank is None or log.rank in ranks]
+        places = {index: len(fetched.sources) + place for place, index in enumerate(own)}
         events = [
-            Event(known[record[0]], *record[1:])._replace(file=base + record[3])
+            Event(known[record[0]], *record[1:])._replace(file=places[record[3]])
             for record in value["events"]
-            if 0 <= record[3] < len(logs)
+            if record[3] in places
         ]
         notes = [f"{host}: {note}" for note in value["notes"]]
     except (ValueError, KeyError, TypeError, IndexError, RecursionError):
         return False
     # The path is one of the other host: a file of the same name here is another one.
-    fetched.sources.extend(log._replace(path="") for log in logs)
+    fetched.sources.extend(logs[index]._replace(path="") for index in own)
     fetched.events.extend(event._replace(codes=tuple(event.codes)) for event in events)
     fetched.notes.extend(notes)
     return True

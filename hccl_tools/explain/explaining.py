@@ -12,7 +12,7 @@ from hccl_tools.explain.scanner import Scanner
 from hccl_tools.explain.waiting import ranks_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from hccl_tools.explain.case import Cause
     from hccl_tools.explain.cluster import Cluster
@@ -39,7 +39,7 @@ def explain(
     run: str = "",
     run_name: str = "",
     extra: Sequence[Message] = (),
-    fetch: Callable[[Iterable[str]], Fetched] | None = None,
+    fetch: Callable[[Mapping[str, Collection[int]]], Fetched] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Answer:
     """Read logs and return the answer.
@@ -98,7 +98,7 @@ def _add_run(
     logs: list[Source],
     events: list[Event],
     notes: list[str],
-    fetch: Callable[[Iterable[str]], Fetched] | None,
+    fetch: Callable[[Mapping[str, Collection[int]]], Fetched] | None,
 ) -> None:
     """Add what report.json says, and the logs of other hosts."""
     logs.append(of_run.sources[-1])

@@ -59,6 +59,23 @@ def test_the_logs_of_the_other_host_are_searched_there(command_line: CommandLine
     assert not any("is on hostb only" in line for line in lines)
 
 
+def test_on_a_shared_disk_a_host_has_the_logs_of_its_own_ranks_only(
+    command_line: CommandLine, run_dir: Path
+) -> None:
+    plan = json.loads((run_dir / "plan.json").read_text())
+    plan["processes"][1]["host"] = "hostc"
+    plan["processes"].append({"rank": 2, "host": "hostb", "log": "rank_2.log", "argv": ["x"], "device": 1})
+    (run_dir / "plan.json").write_text(json.dumps(plan))
+    (run_dir / "rank_1.log").write_text(PORT)
+    here, python = shlex.quote(str(run_dir)), shlex.quote(sys.executable)
+    program = ssh(command_line.folder, f"exec {python} -m hccl_tools explain --serve -- {here}")
+    done = command_line("explain", "run1", "--ssh", program)
+
+    lines = done.out.splitlines()
+    assert lines[0].startswith("Rank 1 (device 0 of ")
+    assert not any("hostb:" in line for line in lines)
+
+
 def test_a_host_that_cannot_be_reached_costs_a_note(command_line: CommandLine, run_dir: Path) -> None:
     program = ssh(
         command_line.folder, "echo 'ssh: connect to host hostb port 22: No route to host' >&2; exit 255"
