@@ -76,6 +76,7 @@ class ActivityMonitor:
         self._heartbeats = frozenset(heartbeats_of)
         self._total, self._clock = 0, clock
         self._sampled_at = self.active_at = clock()
+        self._have_run = False
         self._by_rank: dict[int, Activity] = {}
         for rank in self._heartbeats:
             with suppress(OSError):  # The heartbeat of an earlier start of the job.
@@ -107,7 +108,8 @@ class ActivityMonitor:
         is_active = any(progressed)
         if self._progress is None and not is_active:
             is_active = has_computed or self._has_used_files(processes)
-        if is_active:
+        self._have_run |= bool(ranks)
+        if is_active or not self._have_run:  # Nothing hangs before the first rank runs.
             self.active_at = now
         return ranks
 

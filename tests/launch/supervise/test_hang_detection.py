@@ -49,8 +49,9 @@ class Job:
             RankEnd(RankProcess(rank, "a", 0, rank, rank, {}, ("x",), "x.log"), str(self.log(rank)), pid=pid)
             for rank, pid in enumerate(PIDS)
         ]
+        self.running = list(ends)
         attempt: Any = SimpleNamespace(
-            state=SimpleNamespace(ends=ends, running=ends, is_ending=False, grace=1.0),
+            state=SimpleNamespace(ends=ends, running=self.running, is_ending=False, grace=1.0),
             keeper=SimpleNamespace(
                 descendants=lambda: [Status(pid, 1, "S", cpu, 0) for pid, cpu in self.cpu.items()]
             ),
@@ -118,6 +119,18 @@ def test_a_job_in_which_nothing_happens_is_warned_of_once_and_again_after_work(t
     job.run(10 * LIMIT)
     assert len(job.said) == 2
     assert job.ended == []
+
+
+def test_a_job_does_not_hang_before_its_first_rank_runs(tmp_path: Path) -> None:
+    job = Job(tmp_path, hang_timeout=LIMIT)
+    ranks, job.running[:] = list(job.running), []
+
+    job.run(3 * LIMIT)
+    job.running[:] = ranks
+    job.run(0.8 * LIMIT)
+    assert job.ended == []
+    job.run(LIMIT)
+    assert job.ended == ["hang"]
 
 
 def test_a_job_in_which_nothing_happens_is_ended_after_the_limit(tmp_path: Path) -> None:
