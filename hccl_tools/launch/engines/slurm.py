@@ -76,10 +76,15 @@ class Slurm(Engine):
         """Return what slurmstepd says about the end of the step: ``scancel JOB.STEP``, a limit."""
         import re  # noqa: PLC0415  (few jobs are cancelled)
 
-        cancelled = re.compile(r"\*\*\* (STEP|JOB) (\S+) ON \S+ CANCELLED AT \S+(?: DUE TO (.*?))? \*\*\*")
-        by_srun = re.compile(r"^srun: .*Terminating (?:StepId=|job step )")
+        cancelled = re.compile(
+            r"\*\*\* (STEP|JOB) (\S+) ON \S+ CANCELLED AT \S+(?: DUE TO (.{0,200}?))? \*\*\*"
+        )
+        by_srun = re.compile(r"^srun: .{0,200}Terminating (?:StepId=|job step )")
+        is_told = False
         for line in errors:
-            if by_srun.search(line):
+            # Slurm tells srun of the end, and slurmstepd, whose line may arrive after that of a killed task.
+            is_told = is_told or line.startswith("srun: Job step aborted")
+            if by_srun.search(line) and not is_told:
                 return ""  # --kill-on-bad-exit: the supervisor that failed is the cause.
             if not (match := cancelled.search(line)):
                 continue

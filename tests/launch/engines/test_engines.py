@@ -123,6 +123,7 @@ def test_mpirun_has_the_options_of_its_flavour(
 
 
 CANCELLED = "slurmstepd-n1: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-25T15:41:02 ***"
+ABORTED = "srun: Job step aborted: Waiting up to 7 seconds for job step to finish."
 KILLED = "srun: error: n2: task 1: Killed"
 
 
@@ -136,6 +137,11 @@ KILLED = "srun: error: n2: task 1: Killed"
         ),
         ([KILLED, "srun: launch/slurm: _step_signal: Terminating StepId=7.0", CANCELLED], ""),
         ([KILLED, "srun: Terminating job step 7.0", CANCELLED], ""),
+        (
+            [ABORTED, KILLED, "srun: launch/slurm: _step_signal: Terminating StepId=7.0", CANCELLED],
+            "Slurm has ended step 7.0 by `scancel 7.0`, or by an administrator",
+        ),
+        ([ABORTED, KILLED], ""),
         (
             [CANCELLED.replace("STEP 7.0", "JOB 7").replace(" ***", " DUE TO TIME LIMIT ***")],
             "Slurm has ended job 7 due to time limit",

@@ -207,7 +207,7 @@ def test_scancel_of_the_step_is_named(cluster: Cluster) -> None:
 
         assert eventually(lambda: not cluster.ranks())
     assert job.returncode == 128 + signal.SIGKILL, said
-    assert f"Slurm has ended step {number} by `scancel {number}`" in said
+    assert f"Slurm has ended step {number} by `scancel {number}`" in said, said
 
 
 @pytest.mark.parametrize("options", [[], ["--now"]], ids=["in good order", "--now"])
