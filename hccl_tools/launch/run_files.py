@@ -1,0 +1,385 @@
+"""The only way to the files of a run directory: they are opened relative to one descriptor of the directory.
+
+Other users may be able to write to a parent of the run directory, and to put another directory or a link in
+its place. A process therefore opens the directory once (``hold``), and from then on its path means that
+directory. A process that receives the path from another one also receives the device and the inode.
+
+In the directory, a file counts only if it is a regular file of the directory's owner. Symbolic links are not
+followed, a named pipe or a device blocks nobody, and a file that is written must not have a second name.
+
+The functions that take a path look it up among the held directories. A log outside of run directories
+(``--log-file``, ``--flat-logs``) is in a held directory of its own, in which only direct entries count.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+#: O_NONBLOCK: opening a named pipe does not wait for its other end.
+_SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_TEMPORARY = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+#: The error numbers of refusals; the keeper sends only a number.
+_REFUSALS = {
+    errno.ELOOP: "it is a symbolic link",
+    errno.ENXIO: "it is not a regular file",
+    errno.EMLINK: "it has a second name (a hard link)",
+    errno.EUSERS: "it belongs to another user",
+    errno.ESTALE: "another directory is in the place of its directory",
+}
+
+
+def reason(error: OSError | int) -> str:
+    """Return the text for an error of this module, or of the kernel: "it is a symbolic link"."""
+    number = error if isinstance(error, int) else error.errno or 0
+    return _REFUSALS.get(number) or os.strerror(number)
+
+
+class Folder:
+    """An open directory.
+
+    Attributes:
+        path: The path by which it was opened; only for messages and to look it up.
+        descriptor: The descriptor to which all names are relative.
+        owner: The owner that its files must have. An NFS server may map this user to another one.
+        file_mode: The mode of new files, independent of the umask.
+        is_run: Whether it is a run directory: subdirectories count as well.
+    """
+
+    def __init__(self, path: str, descriptor: int) -> None:
+        about = os.fstat(descriptor)
+        self.path, self.descriptor = path, descriptor
+        self.owner, self.file_mode, self.is_run = about.st_uid, about.st_mode & 0o666, True
+        self._inode = about.st_dev, about.st_ino
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What another process of this host needs to open the same directory; see ``adopt``."""
+        return (self.path, *self._inode, self.owner, self.file_mode, self.is_run)
+
+    def read(self, name: str, most: int) -> bytes:
+        """Return the first ``most`` bytes of a file.
+
+        Raises:
+            OSError: The file does not exist, cannot be read, or is refused.
+        """
+        with open(self.open_read(name), "rb") as file:
+            return file.read(most)
+
+    def open_read(self, name: str) -> int:
+        """Open a file to read.
+
+        Raises:
+            OSError: The file does not exist, cannot be read, or is refused.
+        """
+        return self._open(name, os.O_RDONLY)
+
+    def open_append(self, name: str, *, create: bool = True) -> int:
+        """Open a file to append to it; a new one gets ``file_mode``.
+
+        Raises:
+            OSError: The file cannot be opened, or is refused.
+        """
+        descriptor = self._open(name, os.O_WRONLY | os.O_APPEND | (os.O_CREAT if create else 0))
+        # A rank inherits the descriptor, with its flags.
+        os.set_blocking(descriptor, True)
+        return descriptor
+
+    def open_lock(self, name: str) -> int:
+        """Open or create a file to lock it, to read and to write.
+
+        Raises:
+            OSError: The file cannot be opened, or is refused.
+        """
+        return self._open(name, os.O_RDWR | os.O_CREAT)
+
+    def create(self, name: str, data: bytes) -> None:
+        """Create a file that must not exist.
+
+        Raises:
+            FileExistsError: The file exists, whatever it is.
+            OSError: The file cannot be written.
+        """
+        descriptor = self._open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        try:
+            os.write(descriptor, data)
+        finally:
+            os.close(descriptor)
+
+    def write(self, name: str, data: bytes | Iterable[bytes], mode: int | None = None) -> str:
+        """Write a file completely or not at all, even if several hosts share the disk; return its path.
+
+        Nothing is synchronized: after a power failure nobody needs these files. Whatever has the name is
+        replaced, also a link.
+
+        Raises:
+            OSError: The file cannot be written; an existing file is unchanged.
+        """
+        temporary = f"{name}.{os.urandom(8).hex()}.part"
+        descriptor = os.open(temporary, _TEMPORARY, 0o600, dir_fd=self.descriptor)
+        try:
+            with open(descriptor, "wb") as file:
+                os.fchmod(descriptor, self.file_mode if mode is None else mode)
+                file.writelines([data] if isinstance(data, bytes) else data)
+            os.rename(temporary, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+        except OSError:
+            os.unlink(temporary, dir_fd=self.descriptor)
+            raise
+        return os.path.join(self.path, name)
+
+    def touch(self, name: str) -> None:
+        """Set the time of a file to now, or create it.
+
+        Raises:
+            OSError: The file cannot be created.
+        """
+        try:
+            os.utime(name, dir_fd=self.descriptor, follow_symlinks=False)
+        except FileNotFoundError:
+            os.close(self._open(name, os.O_WRONLY | os.O_CREAT))
+
+    def stat(self, name: str) -> os.stat_result:
+        """Return the facts about a regular file of the owner, without opening it.
+
+        Raises:
+            OSError: There is no such file, or it is refused.
+        """
+        *folders, last = _parts(name)
+        with _Inside(self.descriptor, folders) as inside:
+            about = os.stat(last, dir_fd=inside, follow_symlinks=False)
+        if stat.S_ISLNK(about.st_mode):
+            raise _refusal(errno.ELOOP, self.path, name)
+        self._check(about, name)
+        return about
+
+    def names(self, folder: str = "") -> list[str]:
+        """Return the names in the directory, or in a folder below it, sorted.
+
+        Raises:
+            OSError: The folder does not exist, or is a link.
+        """
+        with _Inside(self.descriptor, _parts(folder) if folder else ()) as inside:
+            return sorted(os.listdir(inside))
+
+    def unlink(self, name: str) -> None:
+        """Remove a file.
+
+        Raises:
+            OSError: The file does not exist, or cannot be removed.
+        """
+        os.unlink(name, dir_fd=self.descriptor)
+
+    def link(self, target: str, name: str) -> None:
+        """Create a symbolic link for people who look into the directory; no function here follows it.
+
+        Raises:
+            OSError: The link cannot be created.
+        """
+        os.symlink(target, name, dir_fd=self.descriptor)
+
+    def close(self) -> None:
+        """Close the descriptor."""
+        os.close(self.descriptor)
+
+    def _open(self, name: str, flags: int) -> int:
+        *folders, last = _parts(name)
+        writes = flags & (os.O_WRONLY | os.O_RDWR)
+        with _Inside(self.descriptor, folders) as inside:
+            descriptor = os.open(last, flags | _SAFE, self.file_mode, dir_fd=inside)
+        try:
+            about = os.fstat(descriptor)
+            self._check(about, name)
+            if writes and about.st_nlink > 1:
+                raise _refusal(errno.EMLINK, self.path, name)
+            if flags & os.O_CREAT and not about.st_size and stat.S_IMODE(about.st_mode) != self.file_mode:
+                os.fchmod(descriptor, self.file_mode)
+        except OSError:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def _check(self, about: os.stat_result, name: str) -> None:
+        if not stat.S_ISREG(about.st_mode):
+            raise _refusal(errno.ENXIO, self.path, name)
+        if about.st_uid != self.owner:
+            raise _refusal(errno.EUSERS, self.path, name)
+
+
+class _Inside:
+    """The descriptor of a folder below another one; no part of the way may be a link."""
+
+    def __init__(self, descriptor: int, folders: Sequence[str]) -> None:
+        self._opened = -1
+        for folder in folders:
+            before = self._opened
+            try:
+                self._opened = descriptor = os.open(folder, _DIRECTORY | os.O_NOFOLLOW, dir_fd=descriptor)
+            finally:
+                self._close(before)
+        self.descriptor = descriptor
+
+    def __enter__(self) -> int:
+        return self.descriptor
+
+    def __exit__(self, *_error: object) -> None:
+        self._close(self._opened)
+
+    @staticmethod
+    def _close(descriptor: int) -> None:
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def _parts(name: str) -> list[str]:
+    parts = name.split("/")
+    if not {"", ".", ".."}.isdisjoint(parts):
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), name)
+    return parts
+
+
+def _refusal(number: int, folder: str, name: str) -> OSError:
+    return OSError(number, _REFUSALS[number], os.path.join(folder, name))
+
+
+#: The held directories by path.
+_held: dict[str, Folder] = {}
+
+
+def hold(path: str) -> Folder:
+    """Open a run directory and hold it: from now on, its path means the directory that it is now.
+
+    Raises:
+        OSError: It does not exist, is a link, or cannot be read.
+    """
+    if path not in _held:
+        _held[path] = Folder(path, os.open(path, _DIRECTORY | os.O_NOFOLLOW))
+    return _held[path]
+
+
+def hold_outside(path: str, *, file_mode: int) -> Folder:
+    """Hold the directory of logs outside of run directories; only files directly in it count.
+
+    A user may name it by a link. The caller sets the ``owner``.
+
+    Raises:
+        OSError: It does not exist, or cannot be read.
+    """
+    if path not in _held:
+        folder = Folder(path, os.open(path, _DIRECTORY))
+        folder.file_mode, folder.is_run = file_mode, False
+        _held[path] = folder
+    return _held[path]
+
+
+def adopt(identity: Sequence[Any]) -> Folder:
+    """Hold the directory that another process of this host holds; see ``Folder.identity``.
+
+    Raises:
+        OSError: Another directory is in its place now, or it cannot be opened.
+    """
+    path, device, inode, owner, file_mode, is_run = identity
+    if path not in _held:
+        folder = Folder(path, os.open(path, _DIRECTORY))
+        if folder.identity[1:3] != (device, inode):
+            folder.close()
+            raise _refusal(errno.ESTALE, path, "")
+        folder.owner, folder.file_mode, folder.is_run = owner, file_mode, is_run
+        _held[path] = folder
+    return _held[path]
+
+
+def release(path: str) -> None:
+    """Close a held directory."""
+    if folder := _held.pop(path, None):
+        folder.close()
+
+
+def forget_all() -> None:
+    """Forget the directories that the parent of this process holds; their descriptors are closed already."""
+    _held.clear()
+
+
+class opened:  # noqa: N801  (used as a function)
+    """The held directory of a path, or the directory opened for as long as a ``with`` block lasts.
+
+    Raises:
+        OSError: The directory does not exist, is a link, or cannot be read.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path, self._is_held = path, path in _held
+
+    def __enter__(self) -> Folder:
+        return hold(self._path)
+
+    def __exit__(self, *_error: object) -> None:
+        if not self._is_held:
+            release(self._path)
+
+
+def find(path: str) -> tuple[Folder, str] | None:
+    """Return the held directory in which a file is, and its name there; ``None`` if there is none."""
+    folder, name = os.path.split(path)
+    if found := _held.get(folder):
+        return found, name
+    while folder not in {"", "/"}:
+        folder, part = os.path.split(folder)
+        name = f"{part}/{name}"
+        if (found := _held.get(folder)) and found.is_run:
+            return found, name
+    return None
+
+
+def open_read(path: str) -> int:
+    """Open a regular file to read, never blocking; in a held directory as ``Folder.open_read``.
+
+    Raises:
+        OSError: The file does not exist, cannot be read, or is refused.
+    """
+    if found := find(path):
+        return found[0].open_read(found[1])
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _refusal(errno.ENXIO, path, "")
+    return descriptor
+
+
+def open_append(path: str, *, create: bool = True) -> int:
+    """Open a log to append to it; its directory must be held, or is held from now on.
+
+    Raises:
+        OSError: The file cannot be opened, or is refused.
+    """
+    if path == os.devnull:
+        return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    folder, name = find(path) or (hold(os.path.dirname(path)), os.path.basename(path))
+    return folder.open_append(name, create=create)
+
+
+def status(path: str) -> os.stat_result | None:
+    """Return the facts about a regular file; ``None`` if there is none, or it is refused."""
+    try:
+        if found := find(path):
+            return found[0].stat(found[1])
+        about = os.stat(path)
+    except OSError:
+        return None
+    return about if stat.S_ISREG(about.st_mode) else None
+
+
+def write(folder: str, name: str, data: bytes | Iterable[bytes], mode: int | None = None) -> str:
+    """Write a file of a directory, as ``Folder.write``.
+
+    Raises:
+        OSError: The directory cannot be opened, or the file cannot be written.
+    """
+    with opened(folder) as inside:
+        return inside.write(name, data, mode)
