@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.discover.facts import Reading
 from hccl_tools.errors import DiscoveryError, InputError
+from hccl_tools.notation import bounded_file
 from hccl_tools.notation.phrases import as_root
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.addresses import is_set
@@ -69,8 +70,7 @@ def load(site: Site) -> HccnConf:
     """
     path = site.hccn_conf if site.hccn_conf is not None else site.path(USUAL_PLACE)
     try:
-        with open(path, "rb") as file:  # noqa: PTH123
-            raw = file.read(_MOST_BYTES + 1)
+        raw = bounded_file.read(path, _MOST_BYTES)
     except OSError as error:
         denied = isinstance(error, PermissionError)
         missing = "is not readable by this user" if denied else _absent(error)
@@ -78,10 +78,6 @@ def load(site: Site) -> HccnConf:
         if site.hccn_conf is not None:
             raise InputError(f"--hccn-conf {path} {missing}", hint=remedy) from error
         return HccnConf(path, {}, missing, remedy)
-    if len(raw) > _MOST_BYTES:
-        raise DiscoveryError(
-            f"{path} is larger than {_MOST_BYTES >> 20} MiB", hint="specify another file with --hccn-conf"
-        )
     return HccnConf(path, _parse(raw.decode("utf-8-sig", "backslashreplace"), path))
 
 

@@ -14,6 +14,7 @@ from hccl_tools.discover import dev_info, eid, hccn_tool
 from hccl_tools.discover.dev_info import DeviceInfo
 from hccl_tools.discover.facts import DeviceFacts
 from hccl_tools.errors import DiscoveryError, InputError
+from hccl_tools.notation import bounded_file
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 USUAL_PLACE = "/etc/hccl_rootinfo.json"
 #: The source of levels that are not from a root info.
 FROM_EIDS = "hccn_tool -dev_info"
+#: Bytes.
+_LARGEST = 16 << 20
 _HOW = f"specify the host's root info with --rootinfo PATH (usually {USUAL_PLACE})"
 
 
@@ -112,8 +115,7 @@ def load_root_info(site: Site) -> RootInfo:
     path = site.rootinfo if site.rootinfo is not None else site.path(USUAL_PLACE)
     topology = None
     try:
-        with open(path, "rb") as file:  # noqa: PTH123
-            value = json.loads(file.read())
+        value = json.loads(bounded_file.read(path, _LARGEST))
         ranks = [_checked(rank) for rank in value.get("rank_list", ()) if rank["level_list"]]
         entries = {int(rank["device_id"]): rank for rank in ranks}
         missing = None if entries else "lists no devices"
@@ -122,7 +124,7 @@ def load_root_info(site: Site) -> RootInfo:
         entries, missing = {}, "does not exist"
     except OSError as error:
         entries, missing = {}, f"cannot be read: {error.strerror}"
-    except (ValueError, AttributeError, KeyError, TypeError):
+    except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
         entries, missing = {}, "is not a root info file"
     if missing and site.rootinfo is not None:
         raise InputError(f"--rootinfo {path} {missing}", hint=f"its default path is {USUAL_PLACE}")

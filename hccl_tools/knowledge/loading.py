@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from typing import Any
 
 from hccl_tools.errors import InputError, TableError
 from hccl_tools.knowledge import patterns, registry
 from hccl_tools.knowledge.message import FIELDS, KINDS, Code, Message
+from hccl_tools.notation import bounded_file
 
 #: Bytes of a file, and records in it.
 _LARGEST = 1 << 20
@@ -35,10 +35,7 @@ def load(path: str) -> list[Message]:
         KnowledgeError: It is not as described; a pattern that may take forever is such a fault.
     """
     try:
-        if os.path.getsize(path) > _LARGEST:
-            raise InputError(f"{path} is larger than {_LARGEST:,} bytes")
-        with open(path, "rb") as file:
-            value = json.load(file)
+        value = json.loads(bounded_file.read(path, _LARGEST))
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:

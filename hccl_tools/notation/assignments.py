@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
+from hccl_tools.notation import bounded_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+#: Bytes.
+_LARGEST = 1 << 20
 
 
 def parse_assignments(texts: Iterable[str], *, where: str) -> dict[str, str]:
@@ -36,8 +40,8 @@ def read_environment_file(path: str) -> dict[str, str]:
         UsageError: The file cannot be read, or a line is not an assignment; the message names the line.
     """
     try:
-        with open(path, encoding="utf-8-sig") as file:  # noqa: PTH123  (a byte order mark of Windows)
-            lines = file.read().splitlines()
+        # Windows writes a byte order mark.
+        lines = bounded_file.read(path, _LARGEST).decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         raise UsageError(f"--env-file {path}: {reason}") from error

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from itertools import product
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import InputError, UsageError
-from hccl_tools.notation import number_list
+from hccl_tools.notation import bounded_file, number_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 #: More hosts than any cluster with HCCL has; a longer list is a mistake, such as ``[1-99999999]``.
 MOST_HOSTS = 16384
+#: Bytes.
+_LARGEST_FILE = 4 << 20
 _NAME = re.compile(r"[0-9A-Za-z_](?:[0-9A-Za-z_.-]*[0-9A-Za-z_])?", re.ASCII)
 _BARE_RANGE = re.compile(r"((?:[0-9]{1,3}\.){3})([0-9]{1,3}-[0-9]{1,3})", re.ASCII)
 _TRAILING_NUMBER = re.compile(r"(.*?)([0-9]+)", re.ASCII)
@@ -133,7 +134,7 @@ def _follows(before: str, number: str) -> bool:
 
 def _lines(path: str) -> Sequence[str]:
     try:
-        return Path(path).read_text(encoding="utf-8").splitlines()
+        return bounded_file.read(path, _LARGEST_FILE).decode().splitlines()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise InputError(f"the hostfile {path} cannot be read: {reason}") from None

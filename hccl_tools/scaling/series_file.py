@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import InputError, UsageError
+from hccl_tools.notation import bounded_file
 
 SCHEMA_VERSION = 1
+#: Bytes.
+_LARGEST = 64 << 20
 
 
 class SeriesFile:
@@ -38,13 +40,13 @@ class SeriesFile:
 
     def _read(self) -> list[dict[str, Any]]:
         try:
-            found = json.loads(Path(self.path).read_bytes())
+            found = json.loads(bounded_file.read(self.path, _LARGEST))
             rows = [dict(row) for row in found.pop("runs")]
         except OSError as error:
             reason = (error.strerror or "").lower()
             raise InputError(f"--resume: {self.path} cannot be read: {reason}",
                              hint="leave --resume out to begin") from None  # fmt: skip
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise InputError(f"--resume: {self.path} is not a file of `scaling run`") from None
         for key, value in self._document().items():
             if key != "runs" and found.get(key) != value:
