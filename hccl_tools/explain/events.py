@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from hccl_tools.knowledge.message import Message
 
 _TIME = re.compile(rb"(20\d\d)-(\d\d)-(\d\d)[-T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{3})(?:\.?(\d{3}))?)?")
+#: Bytes.
+_LONGEST_TIME = 27
 #: CANN writes MODULE(pid,program), torch_npu (PID:1, Device:0, RankID:3), vLLM (Worker_TP3 pid=1).
 _PID = re.compile(rb"[A-Z]{2,12}\((\d+),|\(PID:(\d+),|\(\w+ pid=(\d+)\)")
 #: Launchers' prefixes: ``[rank 3] ``, ``[rank3]:``, ``[default3]:``, ``[1,3]<stderr>:``, ``3: ``.
 _RANK = re.compile(
-    rb"^(?:\[(?:rank |rank|default)(\d+)\][: ]|\[\d+,(\d+)\](?:<std\w+>)?:? ?|\s{0,4}(\d{1,5}): )"
-    rb"|RankID:(\d+)"
+    rb"^(?:\[(?:rank |rank|default)(\d{1,7})\][: ]|\[\d+,(\d{1,7})\](?:<std\w+>)?:? ?|\s{0,4}(\d{1,5}): )"
+    rb"|RankID:(\d{1,7})"
 )
 
 
@@ -57,8 +59,26 @@ def time_in(line: bytes) -> float | None:
 
 def last_time_in(data: bytes) -> float | None:
     """Return the last time in a text; None if there is none."""
-    found = list(_TIME.finditer(data))
-    return _seconds(found[-1]) if found else None
+    return LastTime(data, len(data)).before(len(data))
+
+
+class LastTime:
+    """Finds the last time before growing places of a text, each part of which it searches once."""
+
+    def __init__(self, data: bytes, within: int) -> None:
+        """Begin at the beginning; a time counts for the next ``within`` bytes."""
+        self._data, self._within = data, within
+        self._searched = 0
+        self._found: re.Match[bytes] | None = None
+
+    def before(self, place: int) -> float | None:
+        """Return the last time before a place, which is not before that of the last call."""
+        for found in _TIME.finditer(self._data, max(self._searched, place - self._within), place):
+            self._found = found
+        self._searched = max(0, place - _LONGEST_TIME)  # A time that was cut off is searched again.
+        if self._found is None or self._found.start() < place - self._within:
+            return None
+        return _seconds(self._found)
 
 
 def _seconds(found: re.Match[bytes]) -> float | None:

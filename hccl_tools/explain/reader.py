@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+    from typing import IO
 
 #: Bytes that are searched at once: they fit into the processor's cache.
 _BLOCK = 1 << 19
 #: Bytes of a line that are read; what follows up to its end is left out.
 LONGEST_LINE = 1 << 16
 _GZIP = b"\x1f\x8b"
+#: Bytes to which a compressed log is unpacked.
+MOST_UNPACKED = 256 << 20
 #: zlib's number for "gzip with its header".
 _GZIP_WINDOW = 31
 STDIN = "-"
@@ -63,21 +66,31 @@ class LogReader:
                 self._say("is not a regular file and was left out")
                 return
             self.size = left = about.st_size
-            unpack = zlib.decompressobj(_GZIP_WINDOW) if file.read(2) == _GZIP else None
+            is_packed = file.read(2) == _GZIP
             file.seek(0)
-            while left > 0 and (piece := file.read(min(_BLOCK, left))):
-                left -= len(piece)
-                if unpack is None:
-                    yield piece
-                else:
-                    yield from _unpacked(unpack, piece)
-                    while unpack.eof and unpack.unused_data:  # several archives in one file
-                        rest, unpack = unpack.unused_data, zlib.decompressobj(_GZIP_WINDOW)
-                        yield from _unpacked(unpack, rest)
-            if unpack is not None and not unpack.eof:
-                self._say("is damaged: its compressed data ends too early; what comes before was read")
+            pieces = _pieces(file, left)
+            yield from self._unpacked(pieces) if is_packed else pieces
             if os.fstat(descriptor).st_size > self.size:
                 self._say(f"is still growing: its first {self.size:,} bytes were read")
+
+    def _unpacked(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """Unpack one or more archives: a small file may hold gigabytes."""
+        left = MOST_UNPACKED
+        unpack = zlib.decompressobj(_GZIP_WINDOW)
+        for packed in pieces:
+            rest = packed
+            while rest:
+                if unpack.eof:
+                    unpack = zlib.decompressobj(_GZIP_WINDOW)
+                piece = unpack.decompress(rest, _BLOCK)
+                rest = unpack.unused_data if unpack.eof else unpack.unconsumed_tail
+                yield piece[:left]
+                left -= len(piece)
+                if left <= 0:
+                    self._say(f"unpacks to more than {MOST_UNPACKED >> 20} MiB: only these were read")
+                    return
+        if not unpack.eof:
+            self._say("is damaged: its compressed data ends too early; what comes before was read")
 
     def _lines(self, pieces: Iterator[bytes]) -> Iterator[Block]:
         """Join pieces to blocks of whole lines; a line that is too long is cut."""
@@ -107,8 +120,8 @@ class LogReader:
             yield Block(rest, number)
 
 
-def _unpacked(unpack: zlib._Decompress, piece: bytes) -> Iterator[bytes]:
-    """Yield the contents of compressed data in pieces: a small file may hold gigabytes."""
-    while piece and not unpack.eof:
-        yield unpack.decompress(piece, _BLOCK)
-        piece = unpack.unconsumed_tail
+def _pieces(file: IO[bytes], left: int) -> Iterator[bytes]:
+    """Yield the next ``left`` bytes of a file, or those up to its end, in pieces."""
+    while left > 0 and (piece := file.read(min(_BLOCK, left))):
+        left -= len(piece)
+        yield piece

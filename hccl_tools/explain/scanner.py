@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain.events import Event, last_time_in, pid_in, rank_in, time_in
+from hccl_tools.explain.events import Event, LastTime, last_time_in, pid_in, rank_in, time_in
 from hccl_tools.explain.guard import Guard
 from hccl_tools.explain.reader import LogReader
 from hccl_tools.knowledge.registry import codes, messages
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from hccl_tools.explain.reader import Block
     from hccl_tools.knowledge.message import Message
+
+    #: A message, the word that its lines have, and its pattern.
+    _Candidate = tuple[Message, bytes, re.Pattern[bytes] | None]
 
 #: Every line with a message has one of these. Each costs about half a second per gigabyte, a long word less.
 WORDS = (
@@ -44,6 +47,10 @@ _TIME_WITHIN = 8192
 #: Events of one message that are kept per process; all others say the same.
 _MOST_ALIKE = 20
 _MOST_EVENTS = 20_000
+#: Lines of one log that are compared with the messages, at 30 microseconds each.
+_MOST_LINES = 2_000_000
+#: In a block with more such lines, the messages whose word it contains are looked up first.
+_MANY_LINES = 300
 #: The fields that are numbers, and the digits that they may have: a job of ten million ranks is none.
 _NUMBERS = {"rank", "size", "device", "logical", "port", "peer", "peer_device", "timeout", "pid"}
 _LONGEST_NUMBER = 7
@@ -84,38 +91,52 @@ class Scanner:
         """Return what a log contains; ``file`` is its index."""
         reader, events, last_block = LogReader(path), _Kept(self._most_alike), b""
         first: float | None = None
-        is_first = True
+        is_first, left, note = True, _MOST_LINES, ""
         for block in reader.blocks():
             if is_first:
                 first, is_first = time_in(block.data[:4096]), False
-            events.add(self._events(block, file))
-            last_block = block.data
+            starts = self._lines(block.data)
+            events.add(self._events(block, starts[:left], file))
+            last_block, left = block.data, left - len(starts)
+            if left < 0:
+                note = (
+                    f"{path} has more than {_MOST_LINES:,} lines that may name a fault: only these were read"
+                )
+                break
         return Scan(
             events.kept,
             reader.size,
-            reader.note or self._guard.note(),
+            reader.note or note or self._guard.note(),
             first,
             last_time_in(last_block[-4096:]),
         )
 
-    def _events(self, block: Block, file: int) -> Iterator[Event]:
-        data = block.data
-        hits = sorted({data.rfind(b"\n", 0, at) + 1 for search in self._searches for at in search(data)})
-        number, at = block.line, 0
-        for start in hits:
+    def _lines(self, data: bytes) -> list[int]:
+        """Return where the lines of a block begin that may have a message."""
+        return sorted({data.rfind(b"\n", 0, at) + 1 for search in self._searches for at in search(data)})
+
+    def _events(self, block: Block, starts: Sequence[int], file: int) -> Iterator[Event]:
+        data, candidates = block.data, self._messages
+        number, at, earlier = block.line, 0, LastTime(data, _TIME_WITHIN)
+        if len(starts) > _MANY_LINES:
+            candidates = [one for one in candidates if one[1] in data]
+        for start in starts:
             end = data.find(b"\n", start)
             line = data[start : end if 0 <= end < start + _MATCHED else start + _MATCHED]
-            if (event := self.event(line)) is None:
+            if (event := self._event(line, candidates)) is None:
                 continue
             number, at = number + data.count(b"\n", at, start), start
             time = time_in(line)
             if time is None:
-                time = last_time_in(data[max(0, start - _TIME_WITHIN) : start])
+                time = earlier.before(start)
             yield event._replace(file=file, line=number, time=time)
 
     def event(self, line: bytes) -> Event | None:
         """Return the event of a line, without its place; None if no message matches."""
-        for message, anchor, pattern in self._messages:
+        return self._event(line, self._messages)
+
+    def _event(self, line: bytes, candidates: Sequence[_Candidate]) -> Event | None:
+        for message, anchor, pattern in candidates:
             if anchor not in line:
                 continue
             found = self._guard.search(message, pattern, line) if pattern is not None else None

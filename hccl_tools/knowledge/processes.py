@@ -119,7 +119,7 @@ MESSAGES = (
         "the host does not accept this user's ssh key",
         "`ssh HOST true` must work without a password: add your public key there (`ssh-copy-id HOST`)",
         anchor=b"Permission denied (publickey",
-        pattern=rb"(?:\S{1,64}@(?P<server>\S{1,255}): )?Permission denied \(publickey", explains=("HCM830", "HCM703"), source="OpenSSH",
+        pattern=rb"(?:[^\s@]{1,64}@(?P<server>[^\s@]{1,255}): )?Permission denied \(publickey", explains=("HCM830", "HCM703"), source="OpenSSH",
         example="user@hostb: Permission denied (publickey,password).",
     ),
     Message(

@@ -57,7 +57,7 @@ MESSAGES = (
         "the network between two devices failed",
         _LINK,
         anchor=b"Local: server",
-        pattern=rb"Local: server (?P<server>[^,]+), device ID (?P<device>\d+), device IP (?P<address>[0-9a-fA-F.:]*[0-9a-fA-F]).*?Peer: server (?P<peer_server>[^,]+), device ID (?P<peer_device>\d+), device IP (?P<peer_address>[0-9a-fA-F.:]*[0-9a-fA-F])",
+        pattern=rb"Local: server (?P<server>[^,]{1,255}), device ID (?P<device>\d+), device IP (?P<address>[0-9a-fA-F.:]{0,45}[0-9a-fA-F]).{0,300}?Peer: server (?P<peer_server>[^,]{1,255}), device ID (?P<peer_device>\d+), device IP (?P<peer_address>[0-9a-fA-F.:]{0,45}[0-9a-fA-F])",
         codes=(Code("EI0013", "9"), Code("EI0018", "9")),
         causes=("the other rank exited earlier", "the link or the switch lost packets"),
         explains=("HCM002", "HCM306", "HCM307", "HCM309"), source=_GUIDE,
@@ -184,7 +184,7 @@ MESSAGES = (
         "HCM326", "init-failed", "code",
         "HCCL could not initialise a communicator",
         "the line does not say why: look for the first EI code or [ERROR] line of the rank's plog",
-        anchor=b"HcclCommInit", pattern=rb"(?<!Entry-)HcclCommInit\w*(?:V2|.{0,80}(?:fail|rror))", source=_GUIDE,
+        anchor=b"HcclCommInit", pattern=rb"(?<!Entry-)HcclCommInit(?:\w{0,40}V2|.{0,120}(?:fail|rror))", source=_GUIDE,
         example="frame #3: HcclCommInitRootInfoConfigV2 + 0x1c4 (0xffff80 in libhccl.so)",
     ),
     Message(

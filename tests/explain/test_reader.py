@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.explain.scanner import Scan, Scanner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from hccl_tools.explain.events import Event
@@ -86,10 +86,10 @@ def test_a_log_that_grows_is_read_up_to_its_size_at_the_start(tmp_path: Path) ->
     path.write_bytes(FAULT * 10_000)
 
     class Growing(Scanner):
-        def _events(self, block: Block, file: int) -> Iterator[Event]:
+        def _events(self, block: Block, starts: Sequence[int], file: int) -> Iterator[Event]:
             with path.open("ab") as log:
                 log.write(FAULT)
-            return super()._events(block, file)
+            return super()._events(block, starts, file)
 
     result = Growing().scan(str(path), 0)
 

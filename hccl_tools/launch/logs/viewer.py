@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from hccl_tools.errors import InputError
 from hccl_tools.launch.logs.follower import Follower
@@ -195,11 +195,24 @@ def _write(data: bytes, *, escape: bool) -> int:
 def _offset_of_last(path: str, lines: int) -> int:
     with open(path, "rb") as file:
         position = size = file.seek(0, os.SEEK_END)
-        tail = b""
-        while position and tail.rstrip(b"\n").count(b"\n") < lines:
+        left = lines + 1  # The newline at the end, if there is one, ends the last line.
+        if size and not _ends_line(file, size):
+            left -= 1
+        while position and lines:
             step = min(_BLOCK, position)
             position -= step
             file.seek(position)
-            tail = file.read(step) + tail
-    kept = tail.splitlines(keepends=True)[-lines:] if lines else []
-    return size - sum(map(len, kept))
+            block = file.read(step)
+            if (found := block.count(b"\n")) < left:
+                left -= found
+                continue
+            end = len(block)
+            for _ in range(left):
+                end = block.rfind(b"\n", 0, end)
+            return position + end + 1
+    return 0 if lines else size
+
+
+def _ends_line(file: IO[bytes], size: int) -> bool:
+    file.seek(size - 1)
+    return file.read(1) == b"\n"

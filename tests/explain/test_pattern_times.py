@@ -1,0 +1,123 @@
+"""No line of a log takes long: patterns, times and compressed data are bounded whatever somebody writes."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import time
+from typing import TYPE_CHECKING
+
+from hccl_tools.explain import events, reader, scanner
+from hccl_tools.explain.events import LastTime
+from hccl_tools.explain.reader import LogReader
+from hccl_tools.explain.scanner import Scanner
+from hccl_tools.knowledge.registry import messages
+from tests.support import adversarial_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+#: Seconds of CPU for a line of 4 KiB.
+MOST_SECONDS = 0.05
+#: Lines of this size are tried; the slowest are repeated with the largest size that is matched.
+TRIED, LARGEST = 512, 4096
+
+PATTERNS = {
+    **{message.id: message.pattern for message in messages().values() if message.pattern},
+    **{
+        f"{module.__name__}.{name}": value.pattern
+        for module in (scanner, events)
+        for name, value in vars(module).items()
+        if isinstance(value, re.Pattern)
+    },
+}
+
+
+def seconds(pattern: re.Pattern[bytes], line: bytes) -> float:
+    began = time.process_time()
+    pattern.search(line)
+    return time.process_time() - began
+
+
+def slowest(pattern: bytes, size: int = LARGEST) -> float:
+    """Return the CPU time of the slowest line of a size that is found."""
+    compiled = re.compile(pattern)
+    tried = enumerate(adversarial_lines.lines(pattern, TRIED))
+    places = {
+        number for _, number in sorted((-seconds(compiled, line), number) for number, line in tried)[:4]
+    }
+    large = adversarial_lines.lines(pattern, size)
+    worst = [line for number, line in enumerate(large) if number in places]
+    return max((min(seconds(compiled, line) for _ in range(3)) for line in worst), default=0.0)
+
+
+def test_no_pattern_takes_long_on_any_line() -> None:
+    taken = {name: slowest(pattern) for name, pattern in PATTERNS.items()}
+
+    assert {name: spent for name, spent in taken.items() if spent > MOST_SECONDS} == {}
+
+
+def test_a_slow_pattern_is_found() -> None:
+    assert slowest(rb"(?:\S{1,64}@(?:\S{1,255}): )?denied", 2048) > MOST_SECONDS
+
+
+def test_the_last_time_is_found_in_parts_as_in_the_whole() -> None:
+    data = b"2026-03-18 10:00:05.113 a\nb\n" + b"-" * 100 + b" 2026-03-18 10:00:06 c\n" + b"d" * 300
+    for step in (1, 2, 5, 13, 40, 200):
+        last = LastTime(data, 150)
+        for place in range(0, len(data), step):
+            before = [
+                found for found in events._TIME.finditer(data, 0, place) if found.start() >= place - 150
+            ]
+            assert last.before(place) == (events.time_in(before[-1][0]) if before else None), (step, place)
+
+
+def test_lines_that_only_have_a_code_are_read_in_linear_time(tmp_path: Path) -> None:
+    def spent(lines: int) -> float:
+        log = tmp_path / f"{lines}.log"
+        log.write_bytes(b"2026-03-18 10:00:05 start\n" + b"EI0006\n" * lines)
+        began = time.process_time()
+        scan = Scanner().scan(str(log), 0)
+        assert len(scan.events) == 20
+        assert all(event.time == scan.first_time for event in scan.events)
+        return time.process_time() - began
+
+    spent(100)
+    assert spent(8000) < 6 * spent(2000)
+
+
+def test_a_small_file_is_not_unpacked_to_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "rank_0.log.gz"
+    monkeypatch.setattr(reader, "MOST_UNPACKED", 3 << 20)
+    log.write_bytes(gzip.compress(b"[ERROR] nothing\n" * (1 << 18)))
+
+    found = LogReader(str(log))
+
+    assert sum(len(block.data) for block in found.blocks()) == 3 << 20
+    assert found.note == f"{log} unpacks to more than 3 MiB: only these were read"
+
+
+def test_lines_are_compared_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scanner, "_MOST_LINES", 1000)
+    log = tmp_path / "rank_0.log"
+    fault = b"[ERROR] host nic listen start failed, port[60000]\n"
+    log.write_bytes(b"[ERROR] nothing\n" * 999 + fault)
+    scan = Scanner().scan(str(log), 0)
+    assert ([event.line for event in scan.events], scan.note) == ([1000], "")
+
+    log.write_bytes(b"[ERROR] nothing\n" * 1000 + fault)
+    scan = Scanner().scan(str(log), 0)
+    assert scan.events == []
+    assert scan.note == (f"{log} has more than 1,000 lines that may name a fault: only these were read")
+
+
+def test_several_archives_in_one_file_are_read_whole(tmp_path: Path) -> None:
+    log = tmp_path / "rank_0.log.gz"
+    log.write_bytes(gzip.compress(b"one\n") + gzip.compress(b"two\n") + gzip.compress(b""))
+
+    found = LogReader(str(log))
+
+    assert b"".join(block.data for block in found.blocks()) == b"one\ntwo\n"
+    assert found.note == ""
