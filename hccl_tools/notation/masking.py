@@ -1,106 +1,279 @@
-"""Mask secrets in the variables and arguments of a plan that is printed or written, by name and by shape.
+"""Mask secrets in the variables and arguments of a plan that is printed or written, and in whole texts.
 
-A masked plan is never used to start ranks.
+A masked plan is never used to start ranks. Secrets are found by name, by shape, as the options of well-known
+programs, and as private keys. A text is masked as a whole, since a secret may have several lines. The time is
+linear in its length.
 """
 
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
+from bisect import bisect_right
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from hccl_tools.notation import key_blocks, secret_options
+from hccl_tools.notation.secret_names import is_plain, is_secret
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _MASK = "***"
-_NOT_SECRET = frozenset({"PWD", "OLDPWD"})
-#: A name that contains one of these parts belongs to a secret.
-_PARTS = ("SECRET", "PASSW", "PASSPHRASE", "CREDENTIAL", "APIKEY", "ACCESSKEY", "AUTHTOKEN")
-#: A name with one of these words, too, unless a harmless word shows that the value is no secret.
-_WORDS = frozenset({"KEY", "TOKEN", "AUTH", "AUTHORIZATION", "PASS", "PWD", "PAT", "COOKIE", "SIGNATURE"})
-_HARMLESS = frozenset(
-    {
-        "COUNT", "DIM", "DROPOUT", "EMBEDDING", "HEADS", "ID", "IDS", "LEN", "LENGTH", "MAX", "MIN", "NUM",
-        "SIZE", "SOCK", "TABLE", "TYPE", "VALUE",
-    }
-)  # fmt: skip
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
-#: Secrets by shape: passwords in URLs, tokens of well-known services, private keys. Each row has
-#: texts (one must be present: a check faster than a regular expression), the expression, the replacement.
-_SHAPES = (
-    (("://",), r"((?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*://[^\s/@:]*):[^\s/@]+@", rf"\1:{_MASK}@"),
-    (("Bearer", "Basic"), r"\b(Bearer|Basic)\s+[\w.~+/=-]{6,}", rf"\1 {_MASK}"),
-    (
-        ("gh", "glpat-", "hf_", "sk-", "AKIA", "LTAI", "AIza", "xox", "eyJ"),
-        (
-            r"\b(?:gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|hf_\w{16,}|sk-[\w-]{16,}"
-            r"|AKIA\w{12,}|LTAI\w{12,}|AIza[\w-]{30,}|xox[abprs]-[\w-]{10,}"
-            r"|eyJ[\w-]{6,}\.[\w-]{6,}(?:\.[\w-]*)?)"
-        ),
-        _MASK,
-    ),
-    (("-----BEGIN",), r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*-----|\Z)", _MASK),
-)
-#: A name and the separator before its value: ``token=``, ``"token": ``, ``--token ``.
-_NAMED = r"""(?<![\w.-])(--?(?=[A-Za-z])|)([A-Za-z][\w.-]*)(["']?\s*[:=]\s*|\s+)"""
-_VALUE = r"""(?s)(["'])(?:(?!\1).)*\1|[^\s"',;&|}]+"""
-
-
-@cache
-def is_secret(name: str) -> bool:
-    """Return whether a variable or option of this name contains a secret.
-
-    >>> [is_secret(name) for name in ("HF_TOKEN", "--api-key", "ASCEND_AUTH", "--eos-token-id", "PWD")]
-    [True, True, True, False, False]
+#: Texts up to this length are kept in the cache of masked ones.
+_SHORT = 4096
+#: The beginnings of tokens of well-known services; one must be present, which is faster to check.
+_BEGINNINGS = tuple(
     """
-    words = _SEPARATORS.split(_CAMEL.sub("_", name.strip("-")).upper())
-    if name in _NOT_SECRET:
-        return False
-    if any(part in "".join(words) for part in _PARTS):
-        return True
-    return bool(_WORDS.intersection(words)) and not _HARMLESS.intersection(words)
+    earer asic gh github_pat_ glpat- glrt- gldt- hf_ sk- sk_ rk_ AKIA ASIA LTAI AIza xox xapp- eyJ npm_ pypi-
+    dckr_pat_ SG. ya29. AGE-SECRET LS0tLS1C dop_v1_ hvs. password
+    """.split()  # noqa: SIM905  (a table of words)
+)
+_TOKEN = re.compile(
+    r"\b[Bb](?:earer|asic)\s+(?P<auth>[\w.~+/=-]{6,})"
+    r"|(?:(?<![A-Za-z0-9])(?:gh[pousr]_\w{16,}|github_pat_\w{16,}|gl(?:pat|rt|dt)-[\w.-]{16,}|hf_\w{16,}"
+    r"|[sr]k[-_][\w-]{16,}|A(?:KIA|SIA)\w{12,}|LTAI\w{12,}|AIza[\w-]{30,}|xox[abeoprs]-[\w-]{10,}|xapp-[\w-]{10,}"
+    r"|npm_\w{30,}|pypi-[\w-]{30,}|dckr_pat_[\w-]{16,}|SG\.[\w.-]{30,}|ya29\.[\w.-]{20,}|dop_v1_\w{30,}"
+    r"|hvs\.[\w-]{20,}|AGE-SECRET-KEY-1\w{20,}|eyJ[\w-]{10,}(?:\.[\w-]*){0,4}"
+    # A private key block in base64, as in a secret of Kubernetes; DRVJU stands for a certificate.
+    r"|LS0tLS1C(?!RUdJTiBDRVJU)[A-Za-z0-9+/=\\]{16,}))"
+    r"|\blogin\s{1,64}\S{1,256}\s{1,64}password\s{1,64}(?P<netrc>[^\s\"']+)"
+)
+#: A name and the separator before its value: ``token=``, ``"token":``, ``--token``, ``"--token",``, ``<x>``.
+_NAMED = re.compile(
+    r"(?<![\w.-])(?P<mark>--?(?=[A-Za-z])|<|)(?P<name>[A-Za-z][\w.-]*)"
+    r"(?P<between>\\*[\"']?\s*(?:=>|[:=])[ \t]*|(?:\s|\\\n)+|\\*[\"']\s*,\s*(?=\\*[\"'])|>)"
+)
+_IDENTIFIER = re.compile(r"-{0,2}[A-Za-z_][\w.-]*")
+_OPENING = re.compile(r"[bBrRuUfF]{0,2}(\\*)([\"'])")
+#: An unquoted value; a comma or semicolon ends it before a blank or the next name.
+_VALUE = re.compile(r"(?:[^\s\"',;&|}]|[,;](?![\s\"'}]|[\w.-]+[\"']?\s*[=:]|\Z))*")
+#: The beginning of a text in YAML that has the next lines, as far as they are indented.
+_BLOCK = re.compile(r"[|>][+-]?\d?[ \t]*\n")
+_INDENT = re.compile(r"[ \t]*(?:- +)*")
+_ITEM = re.compile(r"""([\"'])(.*?)\1|[^\s,\"']+""", re.DOTALL)
+_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie"})
+_REST = re.compile(r"[^\n\"']*")
+#: The most letters of a quoted value that goes on after its line, or of a list.
+_LONGEST = 4096
+_PUNCTUATION = "[](){},'\"` \t\r\\"
+_AUTHORITY = re.compile(r"[^\s\"'<>`]*")
+_PORT = re.compile(r"\d{1,5}[/?#]")
+#: The fewest letters of a token before the host of a URL; a shorter text is the name of a user.
+_SHORTEST_TOKEN = 16
+_LOGIN = re.compile(r"(?<![^\s\"'=(\[,])[A-Za-z][\w.+-]{0,63}:(?!\d+@)([^\s/@:\"'<>]{1,128})@(?=[\w\[])")
+#: A sequence that controls a terminal, raw or escaped: it may stand inside a secret.
+_ESCAPE = re.compile(
+    r"(?:\x1b|(?<!\\)\\+(?:u001[bB]|x1[bB]|033))"
+    r"(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b\n]{0,512}(?:\x07|\x1b\\))"
+)
 
 
 def variables(environment: Mapping[str, str]) -> dict[str, str]:
     """Return variables with masked secrets."""
-    return {name: _MASK if is_secret(name) else text(value) for name, value in environment.items()}
+    return {
+        name: _MASK if is_secret(name) and not is_plain(name, value) else text(value)
+        for name, value in environment.items()
+    }
 
 
 def arguments(argv: Sequence[str]) -> list[str]:
-    """Return a command line with masked secrets: ``--token X``, ``--password=X`` and the like."""
+    """Return a command line with masked secrets: ``--token X``, ``--password=X``, ``sshpass -p X``."""
     shown: list[str] = []
-    after_secret = False
+    words = secret_options.Words()
+    option = ""
     for word in argv:
-        name, equals, _ = word.partition("=")
-        is_option = word.startswith("-") and " " not in name and is_secret(name)
-        if after_secret and not word.startswith("-"):
-            shown.append(_MASK)
+        at = words.secret_at(word)
+        name, equals, value = word.partition("=")
+        is_named = bool(_IDENTIFIER.fullmatch(name)) and is_secret(name)
+        if option and not _is_option(word):
+            shown.append(word if is_plain(option, word) else _MASK)
+        elif 0 <= at < len(word):
+            shown.append(word[:at] + _MASK)
+        elif is_named and equals and not is_plain(name, value):
+            shown.append(f"{name}={_MASK}")
         else:
-            shown.append(f"{name}={_MASK}" if is_option and equals else text(word))
-        after_secret = is_option and not equals
+            shown.append(text(word))
+        option = name if is_named and word.startswith("-") and not equals else ""
     return shown
 
 
 def text(value: str) -> str:
-    """Return a text with masked secrets: values assigned to the name of a secret, and secrets by shape."""
-    return value if value.isdecimal() else _masked(value)
+    """Return a text with masked secrets: values of the names of secrets, and secrets by shape.
 
-
-@lru_cache(maxsize=1024)
-def _masked(value: str) -> str:
-    for marks, shape, instead in _SHAPES:
-        if any(mark in value for mark in marks):
-            value = re.sub(shape, instead, value)
-    if not any(mark in value for mark in ("=", ":", " -")):
+    A private key is masked from its first line to its last one.
+    """
+    if value.isdecimal():
         return value
+    return _masked_short(value) if len(value) <= _SHORT else _masked(value)
+
+
+def _is_option(word: str) -> bool:
+    """Return whether a word after an option is another option, ``-n`` or ``--name``, and no value."""
+    return len(word) > 1 and word[0] == "-" and (word[1] == "-" or len(word) == 2)
+
+
+def _masked(value: str) -> str:
+    clean, cuts = _without_escapes(value)
+    spans = _joined(_found(clean))
     parts, done = [], 0
-    for match in re.finditer(_NAMED, value):
-        dashes, name, between = match.groups()
-        if match.end() < done or (between.isspace() and not dashes) or not is_secret(name):
+    for start, end in spans:
+        if cuts:
+            start, end = _original(start, cuts), _original(end - 1, cuts) + 1  # noqa: PLW2901
+        parts += [value[done:start], _MASK]
+        done = end
+    return "".join([*parts, value[done:]]) if parts else value
+
+
+_masked_short = lru_cache(maxsize=1024)(_masked)
+
+
+def _found(value: str) -> Iterator[tuple[int, int]]:
+    """Yield the positions of all secrets of a text; they may overlap."""
+    yield from key_blocks.find(value)
+    if any(beginning in value for beginning in _BEGINNINGS):
+        for match in _TOKEN.finditer(value):
+            yield match.span(match.lastgroup or 0)
+    yield from _in_urls(value)
+    yield from secret_options.find(value)
+    if any(mark in value for mark in "=:->"):
+        yield from _named(value)
+
+
+def _joined(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    start = end = -1
+    for begin, stop in sorted(spans):
+        if begin > end:
+            if end > start:
+                yield start, end
+            start = begin
+        end = max(end, stop)
+    if end > start:
+        yield start, end
+
+
+def _without_escapes(value: str) -> tuple[str, list[tuple[int, int]]]:
+    """Return a text without sequences for terminals, and the original positions of what follows them."""
+    parts: list[str] = []
+    cuts: list[tuple[int, int]] = []
+    done = size = 0
+    for match in _ESCAPE.finditer(value):
+        parts.append(value[done : match.start()])
+        size += len(parts[-1])
+        done = match.end()
+        cuts.append((size, done))
+    return ("".join([*parts, value[done:]]) if cuts else value), cuts
+
+
+def _original(position: int, cuts: list[tuple[int, int]]) -> int:
+    number = bisect_right(cuts, position, key=lambda cut: cut[0]) - 1
+    return position if number < 0 else cuts[number][1] + position - cuts[number][0]
+
+
+def _in_urls(value: str) -> Iterator[tuple[int, int]]:
+    """Yield the positions of passwords and tokens before the host of a URL."""
+    if "@" not in value:
+        return
+    for match in _LOGIN.finditer(value):
+        yield match.span(1)
+    start = value.find("://")
+    while start >= 0:
+        following = value.find("://", start + 3)
+        authority = _AUTHORITY.match(value, start + 3, following if following >= 0 else len(value))
+        yield from _in_user_info(value, start + 3, authority.end() if authority else start)
+        start = following
+
+
+def _in_user_info(value: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    at = value.rfind("@", start, end)
+    colon, slash = value.find(":", start, at), value.find("/", start, at)
+    if at < 0 or value.startswith("[", start):
+        return
+    if colon >= 0 and (slash < 0 or colon < slash) and not _PORT.match(value, colon + 1, at):
+        yield colon + 1, at
+    elif colon < 0 and slash < 0 and at - start >= _SHORTEST_TOKEN:
+        yield start, at
+
+
+def _named(value: str) -> Iterator[tuple[int, int]]:
+    """Yield the positions of values that follow the name of a secret."""
+    done = 0
+    for match in _NAMED.finditer(value):
+        mark, name, between = match.groups()
+        is_option = mark.startswith("-")
+        needs_option = between.isspace() or "," in between or "\\\n" in between
+        if match.end() < done or (needs_option and not is_option) or (mark == "<") != (between == ">"):
             continue
-        if found := re.compile(_VALUE).match(value, match.end()):
-            quote = found[1] or ""
-            parts += [value[done : match.end()], quote, _MASK, quote]
-            done = found.end()
-    return "".join([*parts, value[done:]])
+        is_user = mark + name in secret_options.USERS
+        if not is_user and not is_secret(name):
+            continue
+        for start, end in _values(value, match):
+            begin = secret_options.after_user(value[start:end]) if is_user else 0
+            if begin >= 0 and end > start and (is_user or not is_plain(name, value[start:end])):
+                yield start + begin, end
+            done = end
+
+
+def _values(value: str, match: re.Match[str]) -> Iterator[tuple[int, int]]:
+    """Yield the positions of the value of a name: several for a list."""
+    start, between = match.end(), match["between"]
+    if opening := _OPENING.match(value, start):
+        yield opening.end(), _closing(value, opening.end(), len(opening[1]), opening[2])
+    elif value.startswith("[", start):
+        for item in _ITEM.finditer(value, start + 1, _end_of_list(value, start)):
+            yield item.span(2 if item[1] else 0)
+    elif between == ">":
+        yield start, _end(value, "<", start)
+    elif block := _BLOCK.match(value, start):
+        yield block.end(), _indented(value, match.start(), block.end())
+    elif ":" in between and _begins_line(value, match.start()):
+        yield start, start + len(value[start : _end(value, "\n", start)].rstrip(_PUNCTUATION))
+    elif match["name"].lower() in _HEADERS and (rest := _REST.match(value, start)):
+        yield start, rest.end()
+    elif not (between.isspace() and value.startswith("--", start)) and (found := _VALUE.match(value, start)):
+        yield found.span()
+
+
+def _closing(value: str, start: int, backslashes: int, quote: str) -> int:
+    """Return the end of a quoted value; without a second quote it is the end of the line."""
+    end_of_line = _end(value, "\n", start)
+    limit = min(len(value), end_of_line + _LONGEST)
+    at = value.find(quote, start, limit)
+    while at >= 0:
+        before = at
+        while before > start and value[before - 1] == "\\":
+            before -= 1
+        # A quote with more backslashes than the first one is part of the value.
+        if at - before == backslashes or (not backslashes and (at - before) % 2 == 0):
+            return before if backslashes else at
+        at = value.find(quote, at + 1, limit)
+    return end_of_line
+
+
+def _end_of_list(value: str, start: int) -> int:
+    end_of_line = _end(value, "\n", start)
+    at = value.find("]", start, min(len(value), end_of_line + _LONGEST))
+    return at if at >= 0 else end_of_line
+
+
+def _end(value: str, mark: str, start: int) -> int:
+    at = value.find(mark, start)
+    return at if at >= 0 else len(value)
+
+
+def _begins_line(value: str, start: int) -> bool:
+    before = value[max(0, start - _LONGEST) : start].rpartition("\n")[2]
+    return not before.strip(" \t-")
+
+
+def _indented(value: str, name: int, start: int) -> int:
+    """Return the end of the lines that are indented more than the line of a name."""
+    line = value.rfind("\n", max(0, name - _LONGEST), name) + 1
+    indent = _INDENT.match(value, line)
+    size = indent.end() - line if indent else 0
+    while start < len(value):
+        end = _end(value, "\n", start)
+        content = value[start:end]
+        if content.strip() and len(content) - len(content.lstrip(" ")) <= size:
+            break
+        start = min(end + 1, len(value))
+    return start

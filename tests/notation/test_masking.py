@@ -23,7 +23,7 @@ from hccl_tools.notation import masking
         (["export TOKEN=abc; PASS='a b' run --key k"], ["export TOKEN=***; PASS='***' run --key ***"]),
         (['{"password": "x y", "a": 1}'], ['{"password": "***", "a": 1}']),
         (["db.password=abc", "hf_" + "a" * 20], ["db.password=***", "***"]),
-        (["Authorization: Bearer abcdefgh"], ["Authorization: *** ***"]),
+        (["Authorization: Bearer abcdefgh"], ["Authorization: ***"]),
         (["-----BEGIN RSA PRIVATE KEY-----\nabc"], ["***"]),
         (["--tokenizer", "llama", "--eos-token-id", "2"], ["--tokenizer", "llama", "--eos-token-id", "2"]),
         (["--num_key_value_heads=8", "the token of it"], ["--num_key_value_heads=8", "the token of it"]),
