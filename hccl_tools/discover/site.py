@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.programs.lookup import is_program, on_path
+from hccl_tools.programs.without_key import without_key
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def _start(command: Sequence[str], site: Site, stdout: int, stderr: int) -> int:
         (os.POSIX_SPAWN_DUP2, stdout, 1),
         (os.POSIX_SPAWN_DUP2, stderr, 2),
     )
-    environ = {**site.environ, "LC_ALL": "C"}
+    environ = {**without_key(site.environ), "LC_ALL": "C"}
     try:
         return os.posix_spawn(command[0], list(command), environ, file_actions=streams, setsid=True)
     except OSError as error:

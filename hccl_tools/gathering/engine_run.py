@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.gathering.failures import Failure
 from hccl_tools.gathering.stdout_framing import EngineOutput
+from hccl_tools.programs.without_key import without_key
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of an engine: the user's, without variables of an enclosing engine."""
     kept = {
         name: value
-        for name, value in environ.items()
+        for name, value in without_key(environ).items()
         if name.startswith(_SETTINGS) or not name.startswith(_LAUNCHER_VARIABLES)
     }
     # Let the step share cores that other steps use (Slurm 20.11 and later).

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.discover.local_addresses import is_this_host
 from hccl_tools.gathering.failures import HCCL_TOOLS_MISSING_HINT, MPI4PY_MISSING_HINT, Failure
 from hccl_tools.programs import ssh
+from hccl_tools.programs.without_key import without_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +56,7 @@ def _cause(host: str, start: SshStart, seconds: float) -> Failure | None:
         done = subprocess.run(
             [*start.ssh, "--", host, remote],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
-            timeout=seconds,
+            timeout=seconds, env=without_key(os.environ),
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return Failure(

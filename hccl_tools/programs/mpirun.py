@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import LaunchError
 from hccl_tools.programs.install_hints import MPIRUN
 from hccl_tools.programs.lookup import ProgramMissingError, on_path
+from hccl_tools.programs.without_key import without_key
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -81,7 +82,12 @@ def find_mpirun(environ: Mapping[str, str], wanted: str | None = None) -> Mpirun
         )
     try:
         done = subprocess.run(
-            [path, "--version"], env=dict(environ), capture_output=True, text=True, check=False, timeout=60
+            [path, "--version"],
+            env=without_key(environ),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         reason = getattr(error, "strerror", None) or "no answer within 60 s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
 import re
@@ -399,3 +400,44 @@ def test_the_key_is_on_no_command_line(two_hosts: TwoHosts, home: Path, tmp_path
     assert "exec sh -c " in seen
     assert key not in seen
     assert key not in "".join(one.stdout + one.stderr for one in (created, *done))
+
+
+@pytest.mark.parametrize(
+    "echo",
+    [
+        "cat", "tr a-f A-F", "rev", "base64 -w0", "sed s/../\\&:/g", "xxd -p", "od -An -tx1 -w65",
+        "od -An -tu1 -w65",         "cut -c 20-40", "sed s/^/hccl-tools-job-key\\ copied\\ /",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("code", [0, 1, 255])
+def test_nothing_that_the_other_host_echoes_shows_the_key(
+    command_line: CommandLine, home: Path, echo: str, code: int
+) -> None:
+    if shutil.which(echo.partition(" ")[0]) is None:
+        pytest.skip("no such program")
+    command_line("key", "create")
+    key = (home / _FILE).read_text().strip()
+    path = home / "echoing-ssh"
+    path.write_text(f"#!/bin/sh\n{echo} | tee /dev/stderr\nexit {code}\n")
+    path.chmod(0o755)
+
+    done = command_line("key", "copy", "node1", "--ssh", str(path))
+
+    shown = "".join(filter(str.isalnum, done.out + done.err)).lower()
+    raw = bytes.fromhex(key)
+    spellings = [key, key[::-1], key.encode().hex(), base64.b64encode(key.encode()).decode().lower()]
+    spellings.append("".join(map(str, raw)))
+    parts = [text[at : at + 10] for text in spellings for at in range(len(text) - 9)]
+    assert done.code == 1
+    assert not [part for part in parts if part in shown]
+    assert "its answer is not shown, because it contains the job key" in done.err or code == 0
+
+
+def test_a_host_whose_shell_prints_what_it_reads_gets_the_key(command_line: CommandLine, home: Path) -> None:
+    command_line("key", "create")
+    key = (home / _FILE).read_text().strip()
+
+    done = command_line("key", "copy", "node1", "--ssh", fake_ssh(home, first="set -v; echo note >&2; "))
+
+    assert described(done) == (0, f"node1: copied to {home / 'node1' / _FILE}\n", "")
+    assert key not in done.out + done.err

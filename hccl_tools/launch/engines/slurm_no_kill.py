@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.launch.processes import procfs
 from hccl_tools.programs.lookup import on_path
+from hccl_tools.programs.without_key import without_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -72,7 +73,13 @@ def _batch_script(environ: Mapping[str, str]) -> str:
     command = [scontrol, "write", "batch_script", environ["SLURM_JOB_ID"], "-"]
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_SECONDS, check=False
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT_SECONDS,
+            check=False,
+            env=without_key(environ),
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""

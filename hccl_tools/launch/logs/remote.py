@@ -14,6 +14,7 @@ from hccl_tools.errors import InputError, UsageError
 from hccl_tools.launch.runs import directory, files, hosts, index, names, node_names
 from hccl_tools.notation import host_list
 from hccl_tools.programs import slurm, ssh
+from hccl_tools.programs.without_key import without_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +51,7 @@ class RemoteLogs:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env=slurm.without_own_step(os.environ),
+            env=slurm.without_own_step(without_key(os.environ)),
             start_new_session=True,  # Ctrl-C is for this process, which then ends the child.
         )
         pipes = (self._child.stdin, self._child.stdout)

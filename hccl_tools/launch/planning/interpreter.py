@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.processes.process_limit import why_not_started
 from hccl_tools.programs.lookup import ProgramMissingError, ProgramRefusedError, on_path
+from hccl_tools.programs.without_key import without_key
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -170,7 +171,12 @@ def _asked(path: str, environ: Mapping[str, str]) -> tuple[str, list[str]]:
 
     try:
         done = subprocess.run(
-            [path, "-c", _ASK], env=dict(environ), capture_output=True, text=True, timeout=30, check=True
+            [path, "-c", _ASK],
+            env=without_key(environ),
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
         )
     except BlockingIOError as error:
         why = why_not_started(error.errno or 0)

@@ -7,6 +7,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from hccl_tools.programs.lookup import ProgramMissingError, ProgramRefusedError, on_path
+from hccl_tools.programs.without_key import without_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -114,7 +115,7 @@ def module_problem(name: str, python: str, environ: Mapping[str, str]) -> str | 
     try:
         asked = subprocess.run(
             [python, "-c", _ASK, name],
-            env=dict(environ), capture_output=True, text=True, timeout=_ANSWER_SECONDS, check=True,
+            env=without_key(environ), capture_output=True, text=True, timeout=_ANSWER_SECONDS, check=True,
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return None

@@ -12,6 +12,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.processes import linux
+from hccl_tools.programs.without_key import without_key
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -99,14 +100,15 @@ class Helper:
 def spawn(argv: list[str], *, stdin: int = -1, stdout: int = 2, stderr: int = 2, **variables: str) -> Helper:
     """Start a helper program with default signals in its own process group.
 
-    ``argv`` begins with a path. Without ``stdin`` the program reads /dev/null.
+    ``argv`` begins with a path. Without ``stdin`` the program reads /dev/null. It
+    does not inherit the job key.
     """
     null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     source = null if stdin < 0 else stdin
     pid = os.posix_spawn(
         argv[0],
         argv,
-        {**os.environ, **variables},
+        {**without_key(os.environ), **variables},
         file_actions=[
             (os.POSIX_SPAWN_DUP2, source, 0),
             (os.POSIX_SPAWN_DUP2, stdout, 1),

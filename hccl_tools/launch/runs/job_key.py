@@ -11,6 +11,7 @@ import os
 
 from hccl_tools.errors import InputError, UsageError, WriteError
 from hccl_tools.launch.runs import secret_file
+from hccl_tools.programs.without_key import KEY_VARIABLES
 from hccl_tools.records import NamedTuple
 
 TYPE_CHECKING = False  # A launcher without a key must not pay for typing; see hccl_tools.records.
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 #: The variables with the key and with the path of its file. The ranks must not inherit them.
-VARIABLES = ("HCCL_TOOLS_JOB_KEY", "HCCL_TOOLS_JOB_KEY_FILE")
+VARIABLES = KEY_VARIABLES
 _KEY, _KEY_FILE = VARIABLES
 #: The value 1 refuses jobs without a key.
 REQUIRE_VARIABLE = "HCCL_TOOLS_REQUIRE_KEY"

@@ -6,13 +6,14 @@ of the shell: all users of a host can see its command lines.
 
 from __future__ import annotations
 
+import base64
 import shlex
 import subprocess
 from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.discover.local_addresses import is_this_host
-from hccl_tools.launch.runs import job_key
 from hccl_tools.programs import ssh
+from hccl_tools.programs.without_key import without_key
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -48,6 +49,10 @@ if ln "$t" "$f"; then report copied; fi;
 compare;
 exit 1
 """.replace("MARK", _MARK)
+#: The length of a part of the key that is not shown, in letters and digits.
+_FRAGMENT = 8
+#: The most letters of the answer of a host that are shown.
+_LONGEST_SHOWN = 1000
 #: Seconds for a host to accept a connection, and for the whole copy.
 _CONNECT_SECONDS, _SECONDS = 10, 60
 
@@ -85,14 +90,46 @@ def copy(
         done = subprocess.run(
             [*over_ssh, "--", host, _remote_command(len(data), force=force)],
             input=data, capture_output=True, timeout=_SECONDS, check=False,
-            env={name: value for name, value in environ.items() if name not in job_key.VARIABLES},
+            env=without_key(environ),
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return Copied(host, "failed", problem=f"no answer within {_SECONDS} s",
                       hint="check its load and its file systems")  # fmt: skip
-    return _result(
-        host, done.returncode, *(text.decode(errors="replace") for text in (done.stdout, done.stderr))
-    )
+    output, errors = (text.decode(errors="replace") for text in (done.stdout, done.stderr))
+    return _without_echo(_result(host, done.returncode, output, errors), key)
+
+
+def _without_echo(result: Copied, key: bytes) -> Copied:
+    """Leave out the words of the other host if the key, or a part of it, is in them.
+
+    A login shell with ``set -v`` or a wrapper of ssh may print its input, also encoded. The messages of ssh
+    and of the shell are needed to mend a failure, so they are shown otherwise. The key itself is not at risk
+    from the host, which may have it, but from what a terminal or the log of a CI job keeps.
+    """
+    shown = f"{result.path}\n{result.problem}"
+    if not _spellings(key).isdisjoint(_fragments(shown)):
+        return Copied(
+            result.host, "failed", "", "its answer is not shown, because it contains the job key",
+            f"check that its login shell does not print what it reads: `ssh {result.host} true`",
+        )  # fmt: skip
+    return result
+
+
+def _spellings(key: bytes) -> frozenset[str]:
+    """Return all parts of the usual spellings of a key: hexadecimal, base64, base32, decimal, octal."""
+    found: set[str] = set()
+    for data in (key, key.hex().encode(), key.hex().upper().encode()):
+        texts = [data.hex(), data.hex()[::-1], base64.b32encode(data).decode(), data[::-1].hex()]
+        texts += [base64.b64encode(data[start:]).decode() for start in range(3)]
+        texts += ["".join(form.format(byte) for byte in data) for form in ("{}", "{:03d}", "{:o}", "{:03o}")]
+        texts += [data.decode(errors="replace")]
+        found |= {fragment for text in texts for fragment in _fragments(text)}
+    return frozenset(found)
+
+
+def _fragments(text: str) -> set[str]:
+    letters = "".join(filter(str.isalnum, text)).lower()
+    return {letters[at : at + _FRAGMENT] for at in range(len(letters) - _FRAGMENT + 1)}
 
 
 def _remote_command(size: int, *, force: bool) -> str:
@@ -104,6 +141,7 @@ def _result(host: str, status: int, output: str, errors: str) -> Copied:
     for line in output.splitlines():
         mark, _, answer = line.partition(" ")
         state, _, path = answer.partition(" ")
+        path = path[-_LONGEST_SHOWN:]
         if mark != _MARK or status != 0:
             continue
         if state == "copied":
@@ -111,7 +149,7 @@ def _result(host: str, status: int, output: str, errors: str) -> Copied:
         if state == "same":
             return Copied(host, "same", path)
         return Copied(host, "different", path, f"has a different job key in {path}", "--force replaces it")
-    last = ssh.last_line(errors)
+    last = ssh.last_line(errors)[-_LONGEST_SHOWN:]
     if status == ssh.FAILED:
         return Copied(host, "failed", "", last or "ssh failed without a message", ssh.hint(host, errors))
     hint = "check the home directory there" if last else f"check that `ssh {host} sh` starts a shell"

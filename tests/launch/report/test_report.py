@@ -136,6 +136,17 @@ def test_notify_gets_the_report_on_its_stdin(jobs: Jobs, tmp_path: Path) -> None
     assert job.err.splitlines()[-2:] == ["told", "hccl-tools: exit code 3, from rank 0"]
 
 
+def test_notify_does_not_inherit_the_job_key(
+    jobs: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HCCL_TOOLS_JOB_KEY", "ab" * 32)
+    monkeypatch.setenv("HCCL_TOOLS_JOB_KEY_FILE", str(tmp_path / "key"))
+    got = tmp_path / "got"
+    jobs.run(sh("exit 3"), notify=f"env > {got}")
+    assert "HCCL_TOOLS_RUN_DIR=" in got.read_text()
+    assert "JOB_KEY" not in got.read_text()
+
+
 @pytest.mark.parametrize(
     ("command", "how"), [("exit 4", "exited with 4"), ("kill -9 $$", "was killed by SIGKILL")]
 )
