@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from hccl_tools.launch import run_files
 from hccl_tools.launch.model.variables import HEARTBEAT_VARIABLE
 from hccl_tools.records import NamedTuple
 
@@ -35,7 +36,7 @@ class CurrentRank(NamedTuple):
     table: str | None = None
 
     def heartbeat(self) -> None:
-        """Show that this rank makes progress; for every step of a training (one system call).
+        """Show that this rank makes progress; for every step of a training (a few system calls).
 
         Under ``launch --hang-timeout`` a rank that has called this once, and then not for so long, hangs: the
         job is ended, or restarted. Otherwise nothing happens. No error is raised.
@@ -43,11 +44,15 @@ class CurrentRank(NamedTuple):
         path = os.environ.get(HEARTBEAT_VARIABLE)
         if not path:
             return
-        with suppress(OSError):
-            try:
-                os.utime(path)
-            except FileNotFoundError:
-                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666))
+        folder, name = os.path.split(path)
+        with suppress(OSError), run_files.opened(folder, _beaten.get(folder, ())) as opened:
+            _beaten[folder] = opened.identity
+            opened.touch(name)
+
+
+#: The identity of the run directory to which this process has sent a heartbeat: it is opened each time, since
+#: a program may close all its files.
+_beaten: dict[str, tuple[Any, ...]] = {}
 
 
 class _Launcher(NamedTuple):

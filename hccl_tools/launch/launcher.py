@@ -13,7 +13,7 @@ from hccl_tools.launch.model.variables import TABLE_FROM_LAUNCHER
 from hccl_tools.launch.planning import planner
 from hccl_tools.launch.processes import keeper, signals
 from hccl_tools.launch.render import plan_json
-from hccl_tools.launch.runs import directory, log_files, names, private_files
+from hccl_tools.launch.runs import directory, files, log_files, names, parents, private_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -93,7 +93,10 @@ def _announce(plan: Plan, warnings: Sequence[str], agent: AgentLink | None) -> N
     from hccl_tools.launch.render import announcement  # noqa: PLC0415  (a dry run announces nothing)
 
     # The launcher that started this host's part of a job has printed the rest.
-    for line in (*(announcement.lines(plan) if agent is None else ()), *warnings):
+    own = (
+        (*announcement.lines(plan), *parents.warnings(os.path.dirname(plan.run_dir))) if agent is None else ()
+    )
+    for line in (*own, *warnings):
         sys.stderr.write(f"hccl-tools: {line}\n")
     if agent is not None:
         agent.begin(plan)
@@ -217,7 +220,7 @@ def _hold(prepared: PreparedLaunch, request: LaunchRequest, *, again: bool) -> l
     run_dir, shared = prepared.plan.run_dir, request.part is not None
     directory.create(run_dir, shared=shared, mode=request.logs.mode)
     try:
-        logs = _write(prepared, shared=shared, again=again)
+        logs = _write(prepared, shared=shared, again=again, log_mode=request.logs.mode)
         return [directory.hold(run_dir), *logs]
     except LaunchError:
         if not shared:
@@ -225,9 +228,9 @@ def _hold(prepared: PreparedLaunch, request: LaunchRequest, *, again: bool) -> l
         raise
 
 
-def _write(prepared: PreparedLaunch, *, shared: bool, again: bool) -> list[int]:
+def _write(prepared: PreparedLaunch, *, shared: bool, again: bool, log_mode: int) -> list[int]:
     plan = prepared.plan
-    if not shared or not os.path.exists(os.path.join(plan.run_dir, names.PLAN)):
+    if not shared or not files.is_run(plan.run_dir):
         plan_json.write(plan, prepared.environment)
     if prepared.table_data is not None:
         directory.write(plan.run_dir, names.TABLE, prepared.table_data)
@@ -237,10 +240,12 @@ def _write(prepared: PreparedLaunch, *, shared: bool, again: bool) -> list[int]:
 
         locks.append(private_files.make(plan.private_dir))
         planned_ranks.write(plan, prepared.table_data)
-    own = () if plan.supervisor or again else plan.local
-    log_files.let_others_read(plan.run_dir, [each.log for each in own if not os.path.isabs(each.log)])
-    outside = [process for process in own if os.path.isabs(process.log)]
-    locks += [log_files.fresh_log(plan.run_dir, process.log, process.rank) for process in outside]
+    outside = () if plan.supervisor else [each for each in plan.local if os.path.isabs(each.log)]
+    for process in outside:
+        if again:  # The log of a restart is another file of the same directory.
+            log_files.hold_folder(process.log, log_mode)
+        else:
+            locks.append(log_files.fresh_log(plan.run_dir, process.log, process.rank, log_mode))
     return locks
 
 

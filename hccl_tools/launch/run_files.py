@@ -64,6 +64,31 @@ class Folder:
         """What another process of this host needs to open the same directory; see ``adopt``."""
         return (self.path, *self._inode, self.owner, self.file_mode, self.is_run)
 
+    def change_mode(self, mode: int) -> None:
+        """Change the mode of the directory; new files get the read and write bits.
+
+        Raises:
+            OSError: The mode cannot be changed.
+        """
+        os.fchmod(self.descriptor, mode)
+        self.file_mode = mode & 0o666
+
+    def own_id(self) -> int:
+        """Return the owner of the files that this user creates here; -1 if the user may not.
+
+        An NFS server may map root to another user, and a mounted disk may have one owner for all files.
+        """
+        probe = f".owner-{os.urandom(16).hex()}"
+        try:
+            descriptor = os.open(probe, _TEMPORARY, 0o600, dir_fd=self.descriptor)
+        except OSError:
+            return -1
+        try:
+            return os.fstat(descriptor).st_uid
+        finally:
+            os.close(descriptor)
+            os.unlink(probe, dir_fd=self.descriptor)
+
     def read(self, name: str, most: int) -> bytes:
         """Return the first ``most`` bytes of a file.
 
@@ -272,10 +297,19 @@ def hold_outside(path: str, *, file_mode: int) -> Folder:
         OSError: It does not exist, or cannot be read.
     """
     if path not in _held:
-        folder = Folder(path, os.open(path, _DIRECTORY))
+        # O_PATH: the directory itself is not read.
+        folder = Folder(path, os.open(path, _DIRECTORY | os.O_PATH))
         folder.file_mode, folder.is_run = file_mode, False
         _held[path] = folder
     return _held[path]
+
+
+def identity_of(path: str) -> tuple[Any, ...]:
+    """Return the identity of a directory, which is held from now on; of none, if it cannot be opened."""
+    try:
+        return hold(path).identity
+    except OSError:
+        return (path, -1, -1, -1, 0, True)
 
 
 def adopt(identity: Sequence[Any]) -> Folder:
@@ -286,7 +320,7 @@ def adopt(identity: Sequence[Any]) -> Folder:
     """
     path, device, inode, owner, file_mode, is_run = identity
     if path not in _held:
-        folder = Folder(path, os.open(path, _DIRECTORY))
+        folder = Folder(path, os.open(path, _DIRECTORY | (0 if is_run else os.O_PATH)))
         if folder.identity[1:3] != (device, inode):
             folder.close()
             raise _refusal(errno.ESTALE, path, "")
@@ -309,19 +343,28 @@ def forget_all() -> None:
 class opened:  # noqa: N801  (used as a function)
     """The held directory of a path, or the directory opened for as long as a ``with`` block lasts.
 
+    With ``identity`` it must be the directory that had this identity before.
+
     Raises:
-        OSError: The directory does not exist, is a link, or cannot be read.
+        OSError: The directory does not exist, is a link, is another one, or cannot be read.
     """
 
-    def __init__(self, path: str) -> None:
-        self._path, self._is_held = path, path in _held
+    def __init__(self, path: str, identity: Sequence[Any] = ()) -> None:
+        self._path, self._identity = path, identity
+        self._opened: Folder | None = None
 
     def __enter__(self) -> Folder:
-        return hold(self._path)
+        if folder := _held.get(self._path):
+            return folder
+        self._opened = folder = Folder(self._path, os.open(self._path, _DIRECTORY | os.O_NOFOLLOW))
+        if self._identity and folder.identity != tuple(self._identity):
+            folder.close()
+            raise _refusal(errno.ESTALE, self._path, "")
+        return folder
 
     def __exit__(self, *_error: object) -> None:
-        if not self._is_held:
-            release(self._path)
+        if self._opened is not None:
+            self._opened.close()
 
 
 def find(path: str) -> tuple[Folder, str] | None:
@@ -337,19 +380,24 @@ def find(path: str) -> tuple[Folder, str] | None:
     return None
 
 
-def open_read(path: str) -> int:
+def open_read(path: str, owner: int | None = None) -> int:
     """Open a regular file to read, never blocking; in a held directory as ``Folder.open_read``.
+
+    A file elsewhere must belong to ``owner``, if given, and then links are not followed to it.
 
     Raises:
         OSError: The file does not exist, cannot be read, or is refused.
     """
     if found := find(path):
         return found[0].open_read(found[1])
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise _refusal(errno.ENXIO, path, "")
-    return descriptor
+    descriptor = os.open(path, os.O_RDONLY | (_SAFE if owner is not None else _SAFE & ~os.O_NOFOLLOW))
+    about = os.fstat(descriptor)
+    if stat.S_ISREG(about.st_mode) and owner in {None, about.st_uid}:
+        return descriptor
+    if path == os.devnull:
+        return descriptor
+    os.close(descriptor)
+    raise _refusal(errno.EUSERS if stat.S_ISREG(about.st_mode) else errno.ENXIO, path, "")
 
 
 def open_append(path: str, *, create: bool = True) -> int:

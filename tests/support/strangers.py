@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ import click
 import pytest
 
 import hccl_tools
+from hccl_tools.launch.runs import parents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,11 +29,16 @@ class Stranger:
 
     folder: Path
     interpreter: str
+    user: int = _NOBODY
+
+    def as_user(self, user: int) -> Stranger:
+        """Return the same for a further user, whose jobs the stranger attacks."""
+        return replace(self, user=user)
 
     def run(self, *argv: str, **options: Any) -> subprocess.CompletedProcess[str]:
         """Run a program to its end in the shared folder."""
         return subprocess.run(
-            argv, cwd=self.folder, user=_NOBODY, group=_NOBODY, extra_groups=[], text=True, timeout=60,
+            argv, cwd=self.folder, user=self.user, group=self.user, extra_groups=[], text=True, timeout=60,
             check=False, capture_output=True, env=self.environ(), **options,
         )  # fmt: skip
 
@@ -54,11 +60,13 @@ class Stranger:
 
 
 @pytest.fixture
-def stranger() -> Iterator[Stranger]:
+def stranger(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stranger]:
+    """Another user; our jobs put their logs into the shared folder in spite of that user."""
     if os.geteuid() != 0:
         pytest.skip("only root can act as another user")
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o777)
+        monkeypatch.setenv(parents.TRUSTED_VARIABLE, folder)
         for interpreter in (sys.executable, "/usr/bin/python3"):
             with suppress(OSError):
                 found = Stranger(Path(folder), interpreter)

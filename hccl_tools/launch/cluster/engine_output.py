@@ -9,7 +9,7 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import engines
+from hccl_tools.launch import engines, run_files
 from hccl_tools.launch.model.outcome import RankEnd
 from hccl_tools.launch.runs import names, rank_processes
 from hccl_tools.launch.supervise.options import EngineRanks
@@ -45,8 +45,7 @@ def show_rank_logs(attempt: Attempt, plan: Plan, shown: Tail) -> None:
     """Show the logs of the ranks in ``shown``."""
     for rank in range(plan.world_size) if shown == "all" else shown:
         path = _log(attempt, plan, rank)
-        with open(path, "ab"):
-            pass  # The shim may not have created the log yet.
+        os.close(run_files.open_append(path))  # The shim may not have created the log yet.
         attempt.followers.follow(path, rank)
 
 

@@ -10,7 +10,7 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import engines
+from hccl_tools.launch import engines, run_files
 from hccl_tools.launch.model.outcome import NOT_REPORTED, NOT_STARTED, Cause, RankEnd
 from hccl_tools.launch.runs import names
 from hccl_tools.notation.phrases import and_more
@@ -116,7 +116,8 @@ def decide(plan: Plan, outcome: Outcome, reports: Reports, unreported: Unreporte
         _judge(plan, outcome, reports, engine)
     if outcome.first_failure is engine:
         errors = os.path.join(plan.run_dir, names.ENGINE_ERRORS)
-        if os.path.exists(errors) and os.path.getsize(errors):
+        about = run_files.status(errors)
+        if about and about.st_size:
             engine.log = errors
     outcome.hung = outcome.hung or reports.hung
     missing = frozenset(unreported.missing)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 #: Seconds for a host to accept an ssh connection.
 CONNECT_SECONDS = 10
-_STDERR_APART = ("/bin/sh", "-c", 'exec "$@" 2>"$0"')
 
 
 class Located(NamedTuple):
@@ -44,8 +43,7 @@ class EngineProcess(RankProcess):
     @property
     def name(self) -> str:
         """The name of the program in messages: ``mpirun``."""
-        is_wrapped = self.argv[: len(_STDERR_APART)] == _STDERR_APART
-        return os.path.basename(self.argv[len(_STDERR_APART) + 1 if is_wrapped else 0])
+        return os.path.basename(self.argv[0])
 
     @property
     def is_engine(self) -> bool:
@@ -127,11 +125,6 @@ class Engine:
         The engine has rank 0, because its log contains the output that is shown.
         """
         first = plan.ranks[0]
-        apart = (
-            (*_STDERR_APART, os.path.join(plan.run_dir, names.ENGINE_ERRORS))
-            if self.keeps_stderr_apart(plan)
-            else ()
-        )
         engine = self.process(
             rank=0,
             host=_launching_host(plan),
@@ -139,8 +132,9 @@ class Engine:
             device=first.device,
             device_id=first.device_id,
             environment=dict(self.settings),
-            argv=(*apart, *self.command(plan)),
+            argv=tuple(self.command(plan)),
             log=names.ENGINE_LOG,
+            errors=names.ENGINE_ERRORS if self.keeps_stderr_apart(plan) else "",
         )
         if plan.supervisor:
             return (engine,)  # The scheduler is started by the supervisor of rank 0's host.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from hccl_tools.launch import run_files
 from hccl_tools.launch.processes.stack_dump import without_dumps
 
 #: Bytes read from the end of a log.
@@ -20,7 +21,7 @@ _CODE = re.compile(r"(?<![A-Za-z0-9])E[IJ]\d{4}(?![A-Za-z0-9])")
 def log_end(path: str) -> list[str]:
     """Return the lines at the end of a log, the newest last; a redrawn line in its last state only."""
     try:
-        with open(path, "rb") as log:
+        with open(run_files.open_read(path), "rb") as log:
             size = os.fstat(log.fileno()).st_size
             log.seek(max(0, size - _TAIL))
             data = log.read(_TAIL)

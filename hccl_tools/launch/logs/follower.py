@@ -10,6 +10,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Literal
 
+from hccl_tools.launch import run_files
 from hccl_tools.launch.processes.file_limit import FileLimit, file_limit
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Follower:
         self.prefix = prefix
         self.live = live
         self.redrawn_every = _REDRAWN_SECONDS[0 if live else 1]
-        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        self._descriptor = run_files.open_read(path)
         self._offset = offset
         self._shown_at = time.monotonic()
         #: Whether all processes that write to the log have exited.
@@ -135,7 +136,8 @@ class Followers:
     ) -> None:
         """Start without logs; lines that begin with one of ``hidden`` are omitted.
 
-        With the style ``auto`` lines get a prefix if there are several logs. ``notify`` is called only once.
+        With the style ``auto`` lines get a prefix if there are several logs. ``notify`` is called with the
+        reason if a log cannot be shown.
         """
         self._stream = stream
         self._prefixed = style == "prefix" or (style == "auto" and several)
@@ -155,7 +157,12 @@ class Followers:
             if self._color:
                 prefix = b"\x1b[%dm%s\x1b[0m" % (_COLORS[rank % len(_COLORS)], prefix)
         live = self._stream.is_terminal and (self._alone or self._prefixed)
-        follower = Follower(path, prefix, live=live, hidden=self._hidden)
+        try:
+            follower = Follower(path, prefix, live=live, hidden=self._hidden)
+        except OSError as error:  # The rank has replaced its log at once.
+            if self._notify is not None:
+                self._notify(f"rank {rank} is not shown: its log {path}: {run_files.reason(error)}")
+            return
         if not self._limit.allows(follower.fileno()):
             follower.close()
             self._notify_of_limit(path)

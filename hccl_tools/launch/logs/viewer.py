@@ -8,8 +8,9 @@ import time
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from hccl_tools.errors import InputError
+from hccl_tools.launch import run_files
 from hccl_tools.launch.logs.follower import Follower
-from hccl_tools.launch.runs import files, hosts, names
+from hccl_tools.launch.runs import directory, files, hosts, names
 from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
@@ -58,16 +59,24 @@ def paths(run: Run, ranks: Sequence[int], *, while_: Callable[[], bool] | None =
         InputError: A log does not exist on this host.
     """
     found = {}
+    with run_files.opened(run.path) as folder:
+        # A log outside another user's run directory must be that user's: the plan may name any file.
+        owner = None if directory.is_own(run.path) else folder.owner
     for rank in ranks:
         process = _planned(run, rank)
         path = os.path.join(run.path, process["log"])
-        while while_ and not os.path.exists(path) and while_():
+        while while_ and not os.path.lexists(path) and while_():
             time.sleep(PAUSE)
-        if not os.path.exists(path):
+        if not os.path.lexists(path):
             name = _name(rank)
             raise InputError(f"{run.name} has no log of {name} on this host", hint=_where(run, process))
-        if not os.path.isfile(path):
-            raise InputError(f"the log of {_name(rank)}, {path}, is not a regular file")
+        try:
+            if owner is not None and os.path.isabs(process["log"]):
+                run_files.hold_outside(os.path.dirname(path), file_mode=0).owner = owner
+            os.close(run_files.open_read(path))
+        except OSError as error:
+            why = run_files.reason(error)
+            raise InputError(f"the log of {_name(rank)}, {path}, cannot be read: {why}") from None
         found[_name(rank)] = path
     return found
 
@@ -125,7 +134,7 @@ class _Shown:
         self.ended = True
         self.error: InputError | None = None
         self._path, self._prefix, self._restart = path, prefix, 0
-        while os.path.exists(names.generation(path, self._restart + 1)):
+        while run_files.status(names.generation(path, self._restart + 1)):
             self._restart += 1
         current = names.generation(path, self._restart)
         self._follower = Follower(
@@ -135,7 +144,7 @@ class _Shown:
     def read(self, *, last: bool) -> bytes:
         """Return the data that can be shown now; the log of a restart follows the rest of this log."""
         following = names.generation(self._path, self._restart + 1)
-        restarted = os.path.exists(following)
+        restarted = run_files.status(following) is not None
         if (data := self._follower.read(last=last or restarted)) or not restarted:
             return data
         self._follower.close()
@@ -193,7 +202,7 @@ def _write(data: bytes, *, escape: bool) -> int:
 
 
 def _offset_of_last(path: str, lines: int) -> int:
-    with open(path, "rb") as file:
+    with open(run_files.open_read(path), "rb") as file:
         position = size = file.seek(0, os.SEEK_END)
         left = lines + 1  # The newline at the end, if there is one, ends the last line.
         if size and not _ends_line(file, size):

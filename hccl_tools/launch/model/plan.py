@@ -46,6 +46,8 @@ class RankProcess(NamedTuple):
     argv: tuple[str, ...]
     #: The path of its log, relative to the run directory or absolute.
     log: str
+    #: The file in the run directory for its standard error, "" for the log.
+    errors: str = ""
 
     @property
     def name(self) -> str:

@@ -11,6 +11,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from hccl_tools.launch import run_files
 from hccl_tools.launch.model.outcome import RankEnd
 from hccl_tools.launch.model.plan import RankProcess
 from hccl_tools.launch.report import report
@@ -49,11 +50,9 @@ def print_failure(prepared: PreparedRank, *, pid: int, status: int, duration: fl
 
 
 def _is_first(prepared: PreparedRank) -> bool:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
-        descriptor = os.open(os.path.join(prepared.run_dir, FIRST_FAILURE), flags, 0o600)
-        os.write(descriptor, f"{prepared.rank}\n".encode())
-        os.close(descriptor)
+        with run_files.opened(prepared.run_dir) as folder:
+            folder.create(FIRST_FAILURE, f"{prepared.rank}\n".encode())
     except FileExistsError:
         return False
     except OSError:

@@ -10,6 +10,7 @@ import marshal
 import os
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.launch import run_files
 from hccl_tools.launch.model.inheritance import Inheritance, composed
 from hccl_tools.launch.mpi.prepared import PreparedRank
 from hccl_tools.launch.runs import private_files
@@ -35,10 +36,9 @@ def write(plan: Plan, table: bytes | None, restart: int = 0) -> None:
         LaunchError: The file cannot be written.
     """
     from hccl_tools.launch.model.plan import FACTS_FILE  # noqa: PLC0415  (the shim does not need it)
-    from hccl_tools.launch.runs import writing  # noqa: PLC0415
 
     try:
-        writing.write(plan.private_dir, FACTS_FILE, pack(plan, table, restart))
+        run_files.write(plan.private_dir, FACTS_FILE, pack(plan, table, restart))
     except OSError as error:
         raise LaunchError(f"{plan.private_dir} cannot be written to: {error.strerror}") from error
 
@@ -46,6 +46,7 @@ def write(plan: Plan, table: bytes | None, restart: int = 0) -> None:
 def pack(plan: Plan, table: bytes | None, restart: int = 0) -> bytes:
     """Return the file for the ranks of a plan.
 
+    The run directory, which this process holds, is named by its identity: a shim uses no other in its place.
     ``table`` is the content of the table in the run directory, ``restart`` the number of restarts so far.
     """
     from hccl_tools.launch.model.variables import of_restart  # noqa: PLC0415
@@ -53,7 +54,7 @@ def pack(plan: Plan, table: bytes | None, restart: int = 0) -> bytes:
 
     path = os.path.join(plan.run_dir, names.TABLE)
     hashed = (path, sha256(table)) if table is not None else None
-    facts = (os.uname().nodename, plan.world_size, plan.run_dir, hashed)
+    facts = (os.uname().nodename, plan.world_size, run_files.hold(plan.run_dir).identity, hashed)
     shared = (*facts, of_restart(plan.common, restart), tuple(plan.inheritance), restart)
     parts = [marshal.dumps(shared, _MARSHAL)]
     parts += [
@@ -79,19 +80,25 @@ def read(path: str, world: MpiWorld, environ: Mapping[str, str]) -> PreparedRank
     except OSError:
         return None
     try:
-        host, size, run_dir, table, common, inheritance, restart = _part(descriptor, 0)
+        host, size, folder, table, common, inheritance, restart = _part(descriptor, 0)
         as_planned = host == os.uname().nodename and world.size == size and world.one_host
         if not as_planned or (table and not is_still(*table)):
             return None
         device, argv, variables, cores = _part(descriptor, 1 + world.rank)
     finally:
         os.close(descriptor)
+    try:
+        run_files.adopt(folder)
+    except OSError as error:
+        raise LaunchError(
+            f"the run directory {folder[0]} cannot be opened: {run_files.reason(error)}"
+        ) from None
     return PreparedRank(
         rank=world.rank,
         device=device,
         argv=tuple(argv),
         environment=composed(environ, Inheritance(*inheritance), common, variables),
-        run_dir=run_dir,
+        run_dir=folder[0],
         tail="none",  # The launcher shows the logs itself.
         cores=cores,
         restart=restart,

@@ -15,13 +15,14 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.launch import run_files
 from hccl_tools.launch.model.inheritance import Inheritance, composed
 from hccl_tools.launch.mpi import first_rank
 from hccl_tools.launch.mpi.planned_ranks import is_still
 from hccl_tools.launch.mpi.prepared import PreparedRank
 from hccl_tools.launch.planning.table_source import TABLE_VARIABLES
 from hccl_tools.launch.processes import procfs
-from hccl_tools.launch.runs import directory, private_files, writing
+from hccl_tools.launch.runs import directory, private_files
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -54,10 +55,11 @@ class Settled(NamedTuple):
 class Left(NamedTuple):
     """The result of the first rank: ``settled`` is valid for ``key`` and the table in ``file``.
 
+    ``folder`` is the identity of the run directory; see ``run_files.Folder``.
     ``file`` is path and SHA-256 (``None``: no table), ``settled`` is ``None`` if each rank prepares itself.
     """
 
-    run_dir: str
+    folder: tuple[Any, ...]
     key: str
     file: tuple[str, bytes] | None
     settled: Settled | None
@@ -74,7 +76,7 @@ def write(world: MpiWorld, environ: Mapping[str, str], left: Left) -> None:
     settled = left.settled
     fields: Any = (*left[:3], settled and (tuple(settled.inheritance), *settled[1:]))
     try:
-        writing.write(*os.path.split(path), marshal.dumps(fields, _MARSHAL))
+        run_files.write(*os.path.split(path), marshal.dumps(fields, _MARSHAL))
     except OSError as error:
         raise LaunchError(f"{path} cannot be written: {error.strerror}") from error
 
@@ -94,14 +96,14 @@ def read(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> P
     as_counted = settled.first in {None, world.rank - world.local_rank}
     if world.rank not in settled.ranks or not as_counted or (left.file and not is_still(*left.file)):
         return None
-    directory.check_owner(left.run_dir, options.log_mode)
+    run_dir = _hold(left, options)
     device, variables = settled.ranks[world.rank]
     return PreparedRank(
         rank=world.rank,
         device=device,
         argv=settled.argv,
         environment=composed(environ, settled.inheritance, settled.common, variables),
-        run_dir=left.run_dir,
+        run_dir=run_dir,
         tail=options.tail,
         keep_binding=options.keep_binding,
         exec=options.exec,
@@ -120,7 +122,7 @@ def _wait(world: MpiWorld, environ: Mapping[str, str]) -> Left | None:
     while time.monotonic() < deadline:
         try:
             with open(private_files.open_own(path), "rb") as file:
-                run_dir, made_for, table, settled = marshal.load(file)  # noqa: S302  (this user's own file)  # nosec B302
+                folder, made_for, table, settled = marshal.load(file)  # noqa: S302  (this user's own file)  # nosec B302
         except FileNotFoundError:
             if first is None:
                 first = first_rank.find()
@@ -128,7 +130,7 @@ def _wait(world: MpiWorld, environ: Mapping[str, str]) -> Left | None:
                 return None  # The first rank has refused the job, and this rank finds the same reason.
             time.sleep(_PAUSE)
             continue
-        return Left(run_dir, made_for, table, settled and Settled(Inheritance(*settled[0]), *settled[1:]))
+        return Left(folder, made_for, table, settled and Settled(Inheritance(*settled[0]), *settled[1:]))
     return None
 
 
@@ -142,9 +144,19 @@ def own_run_directory(options: RankOptions, world: MpiWorld, environ: Mapping[st
         LaunchError: The directory belongs to another user.
     """
     if world.local_rank and (left := _wait(world, environ)):
-        directory.check_owner(left.run_dir, options.log_mode)
-        return left.run_dir
+        return _hold(left, options)
     return directory.path_for(options.log_dir, environ)
+
+
+def _hold(left: Left, options: RankOptions) -> str:
+    """Hold the run directory that the first rank has made, and return its path."""
+    path: str = left.folder[0]
+    try:
+        run_files.adopt(left.folder)
+    except OSError as error:
+        raise LaunchError(f"the run directory {path} cannot be opened: {run_files.reason(error)}") from error
+    directory.check_owner(path, options.log_mode)
+    return path
 
 
 def _path(world: MpiWorld, environ: Mapping[str, str]) -> str:

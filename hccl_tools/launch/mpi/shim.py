@@ -15,6 +15,7 @@ import select
 import signal
 import time
 
+from hccl_tools.launch import run_files
 from hccl_tools.launch.mpi.launcher_link import ParentWatch
 from hccl_tools.launch.processes import linux, procfs
 
@@ -31,7 +32,6 @@ _FORWARDED = (
     signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
     signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGTSTP,
 )  # fmt: skip
-_LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 #: Milliseconds between two reads of a followed log.
 _LOG_INTERVAL = 20
 #: Milliseconds between two checks of the parent process, on kernels without process descriptors.
@@ -114,7 +114,7 @@ def _continue_in_a_copy() -> None:
 
 def _start(argv: tuple[str, ...], variables: Mapping[str, str], log: str, header: str = "") -> int:
     parent = os.getpid()
-    descriptor = os.open(log, _LOG_FLAGS, 0o666)
+    descriptor = run_files.open_append(log)
     if header:
         os.write(descriptor, header.encode())
     pid = os.fork()

@@ -8,6 +8,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
+from hccl_tools.launch import run_files
 from hccl_tools.launch.model.inheritance import composed
 from hccl_tools.launch.mpi import job as rank_job
 from hccl_tools.launch.mpi import shared_preparation
@@ -41,6 +42,8 @@ def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -
         found = found._replace(job=found.job._replace(table=made))
     if options.run_dir is None:
         directory.create(run_dir, shared=True, mode=options.log_mode)
+    else:
+        directory.check_owner(run_dir, 0o777)  # The launcher has chosen the mode.
     facts = _facts(found, options, world, run_dir)
     if options.environment:
         composition.check_assigned(
@@ -106,14 +109,15 @@ def _facts(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) 
 def _left(
     settled: shared_preparation.Settled, named: JobTable | None, key: str, run_dir: str
 ) -> shared_preparation.Left:
+    folder = run_files.hold(run_dir).identity
     if named is None or not os.path.isabs(named.path):
-        return shared_preparation.Left(run_dir, key, None, settled)
+        return shared_preparation.Left(folder, key, None, settled)
     raw = None
     with contextlib.suppress(OSError), open(named.path, "rb") as file:
         raw = file.read()
     # If the ranks get the table in another form, these bytes differ: each rank prepares itself.
     kept = settled if raw == named.data else None
-    return shared_preparation.Left(run_dir, key, (named.path, sha256(named.data)), kept)
+    return shared_preparation.Left(folder, key, (named.path, sha256(named.data)), kept)
 
 
 def _announce(found: RankJob, world: MpiWorld, run_dir: str) -> None:

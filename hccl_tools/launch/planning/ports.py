@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
 from hccl_tools.inspection.host_ports import DEVICE_PORT, is_free
+from hccl_tools.launch import run_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,8 +52,8 @@ def wait_for_port_file(path: str, *, seconds: float) -> int:
     """
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        if os.path.exists(path):
-            with open(path, encoding="ascii") as file:
+        if run_files.status(path):
+            with open(run_files.open_read(path), encoding="ascii") as file:
                 return int(file.read())
         time.sleep(0.005)
     raise UsageError(f"rank 0 did not publish its port within {seconds:g} s", hint=f"see {path}")

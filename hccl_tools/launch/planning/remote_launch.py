@@ -17,6 +17,7 @@ from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE, TABLE_FROM_LAUN
 from hccl_tools.launch.planning.ports import DEFAULT_PORT
 from hccl_tools.launch.processes.timing import TIMING_VARIABLE
 from hccl_tools.launch.runs import private_files
+from hccl_tools.launch.runs.parents import TRUSTED_VARIABLE
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _EXPORTED_NAMES = (
     *("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONUNBUFFERED"),
+    TRUSTED_VARIABLE,
     TIMING_VARIABLE,  # set by tests only
 )
 _EXPORTED_PREFIXES = ("ASCEND_", "HCCL_", "GLOG_", "MS_", "PYTORCH_", "OMP_")

@@ -18,6 +18,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.launch import run_files
 from hccl_tools.launch.processes import keeper_protocol, linux, procfs
 from hccl_tools.launch.processes.process_limit import why_not_started
 from hccl_tools.launch.processes.reactor import wait_readable
@@ -71,9 +72,12 @@ class Keeper:
     ) -> None:
         """Start processes in the given order; each gets ``environment`` and the variables of its task.
 
-        ``stdin`` is the index of the task that reads the launcher's stdin; other tasks read /dev/null.
+        ``stdin`` is the index of the task that reads the launcher's stdin; other tasks read /dev/null. The
+        keeper opens the directories of the logs that this process holds, and no others in their place.
         """
-        body = ([tuple(task) for task in tasks], dict(environment), directory, stdin)
+        folders = {os.path.dirname(task.log): None for task in tasks if task.log != os.devnull}
+        held = [run_files.identity_of(folder) for folder in folders]
+        body = ([tuple(task) for task in tasks], dict(environment), directory, stdin, held)
         self._send(keeper_protocol.START, marshal.dumps(body))
 
     def signal(self, number: int, to: int = keeper_protocol.EVERYONE) -> None:

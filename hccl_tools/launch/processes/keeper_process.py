@@ -16,8 +16,9 @@ import signal
 import time
 from contextlib import suppress
 from functools import partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
+from hccl_tools.launch import run_files
 from hccl_tools.launch.processes import keeper_protocol, linux, procfs, watcher
 from hccl_tools.launch.processes.file_limit import leave_callers_files
 from hccl_tools.launch.processes.keeper_protocol import Event, Task
@@ -25,7 +26,6 @@ from hccl_tools.launch.processes.reaper import Reaper
 
 #: Events that are sent together while processes are being started: each write wakes the launcher.
 _EVENTS_PER_WRITE = 16
-_LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 
 
 def serve(commands: int, events: int, launcher: int) -> NoReturn:
@@ -53,6 +53,7 @@ class _KeeperProcess:
         linux.become_subreaper()
         linux.name_process("hccl-keeper")
         self.pid = os.getpid()
+        run_files.forget_all()  # A forked keeper closes the launcher's files.
         self.commands, self.events = commands, events
         self.stdin = leave_callers_files({commands, events})
         self.signals = linux.signal_descriptor({signal.SIGCHLD})
@@ -99,14 +100,24 @@ class _KeeperProcess:
         if not head or body is None:
             return False
         if kind == keeper_protocol.START:
-            tasks, self.common, directory, self.stdin_for = marshal.loads(body)  # noqa: S302  (the launcher's own pipe)  # nosec B302
+            tasks, self.common, directory, self.stdin_for, folders = marshal.loads(body)  # noqa: S302  (the launcher's own pipe)  # nosec B302
             self.waiting = [Task(*task) for task in reversed(tasks)]
             self.started = 0
             self.busy, self.failed = True, False
+            self.hold_folders(folders)
             self.change_directory(directory)
         else:
             self.signal(*keeper_protocol.SIGNAL_BODY.unpack(body))
         return True
+
+    def hold_folders(self, folders: list[tuple[Any, ...]]) -> None:
+        """Open the directories of the logs; if this fails, start no process."""
+        try:
+            for folder in folders:
+                run_files.adopt(folder)
+        except OSError as error:
+            self.waiting.clear()
+            self.queue_event(keeper_protocol.CANNOT_RUN, value=error.errno or 0, extra=keeper_protocol.LOG)
 
     def change_directory(self, directory: str) -> None:
         """Enter the ranks' working directory; if this fails, start no process."""
@@ -183,29 +194,35 @@ class _KeeperProcess:
         index, self.started = self.started, self.started + 1
         about = keeper_protocol.LOG
         try:
-            log = os.open(task.log, _LOG_FLAGS, 0o666)
+            log = run_files.open_append(task.log)
+            errors = log
             try:
+                if task.errors:
+                    errors = run_files.open_append(task.errors)
+                    os.ftruncate(errors, 0)
                 about = keeper_protocol.FORK
                 task = task._replace(environment={**self.common, **task.environment})
                 pid = os.fork()
                 if pid == 0:
-                    self.exec_child(index, task, log)
+                    self.exec_child(index, task, log, errors)
             finally:
                 os.close(log)
+                if errors != log:
+                    os.close(errors)
         except OSError as error:
             self.queue_event(keeper_protocol.CANNOT_RUN, index, 0, error.errno or 0, extra=about)
             return
         self.reaper.add(pid, index)
         self.queue_event(keeper_protocol.STARTED, index, pid, 0)
 
-    def exec_child(self, index: int, task: Task, log: int) -> NoReturn:
+    def exec_child(self, index: int, task: Task, log: int, errors: int) -> NoReturn:
         """Execute the program of a task, in the child process."""
         code = 126
         try:
             stdin = self.stdin if index == self.stdin_for else 0
             self.reaper.limit.restore()
             execute = partial(os.execve, task.program, task.argv, task.environment)
-            self.child.exec(execute, parent=self.pid, stdin=stdin, log=log, cpus=task.cpus)
+            self.child.exec(execute, parent=self.pid, stdin=stdin, log=log, errors=errors, cpus=task.cpus)
         except OSError as error:
             number = error.errno or 0
             code = 127 if number == errno.ENOENT and not os.path.exists(task.program) else 126

@@ -70,13 +70,18 @@ class Event(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A process to start: ``log`` and ``program`` are paths, ``cpus`` the cores to which it is bound."""
+    """A process to start.
+
+    ``program`` and ``log`` are paths, ``cpus`` the cores to which it is bound. With ``errors``, its standard
+    error goes to that file, which is emptied first, instead of the log.
+    """
 
     program: str
     argv: tuple[str, ...]
     environment: dict[str, str]
     log: str
     cpus: tuple[int, ...]
+    errors: str = ""
 
 
 def write(descriptor: int, data: bytes) -> None:

@@ -86,12 +86,20 @@ class ChildSetup:
         self._mask = (ctypes.c_int(_SIG_SETMASK), address, ctypes.c_void_p(None))
 
     def exec(
-        self, execute: Callable[[], object], *, parent: int, stdin: int, log: int, cpus: Collection[int] = ()
+        self,
+        execute: Callable[[], object],
+        *,
+        parent: int,
+        stdin: int,
+        log: int,
+        errors: int = -1,
+        cpus: Collection[int] = (),
     ) -> None:
         """Execute a program that is killed when its parent exits; return only if the parent has exited.
 
-        ``execute`` calls one of Python's exec functions, ``stdin`` and ``log`` (for stdout and stderr) are
-        descriptors. The program may use the cores ``cpus``, by default the cores of its parent.
+        ``execute`` calls one of Python's exec functions; ``stdin``, ``log`` (for stdout) and ``errors`` (for
+        stderr; by default the log) are descriptors. The program may use the cores ``cpus``, by default the
+        cores of its parent.
 
         Raises:
             OSError: The program cannot be run.
@@ -102,7 +110,7 @@ class ChildSetup:
             return
         os.dup2(stdin, 0)
         os.dup2(log, 1)
-        os.dup2(log, 2)
+        os.dup2(log if errors < 0 else errors, 2)
         if cpus:
             os.sched_setaffinity(0, cpus)
         self._sigprocmask(*self._mask)

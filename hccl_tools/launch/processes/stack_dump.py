@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 import signal
-import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from hccl_tools.launch import run_files
 from hccl_tools.launch.processes import procfs, rank_site, signals, wait_state
 from hccl_tools.programs.lookup import find_program
 from hccl_tools.records import NamedTuple
@@ -156,16 +156,13 @@ def _spy_stack(text: str, code: int | None) -> Stack:
 
 def _size(path: str) -> int:
     """Return the size of a regular file, -1 if there is none."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return -1
-    return found.st_size if stat.S_ISREG(found.st_mode) else -1
+    about = run_files.status(path)
+    return about.st_size if about else -1
 
 
 def _since(log: str, begin: int) -> str:
     try:
-        with open(log, "rb") as file:
+        with open(run_files.open_read(log), "rb") as file:
             file.seek(begin)
             return file.read(_LARGEST).decode(errors="replace")
     except OSError:

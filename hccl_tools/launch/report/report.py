@@ -6,6 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.launch import run_files
 from hccl_tools.launch.model.hang import HungRank
 from hccl_tools.launch.model.outcome import REASONS
 from hccl_tools.launch.model.rank_failure import RankFailure
@@ -13,8 +14,7 @@ from hccl_tools.launch.model.variables import LOG_PATH_VARIABLE
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.processes.signal_names import signal_name
 from hccl_tools.launch.processes.signals import ENDING, spawn
-from hccl_tools.launch.runs import names, writing
-from hccl_tools.launch.runs.directory import file_mode
+from hccl_tools.launch.runs import names
 from hccl_tools.notation.phrases import and_more, time_span
 
 if TYPE_CHECKING:
@@ -135,9 +135,9 @@ def write(report: Mapping[str, Any], run_dir: str) -> str | None:
     import json  # noqa: PLC0415  (most jobs succeed and print no report)
 
     try:
-        writing.write(run_dir, names.REPORT, _lines(report, json.dumps).encode(), file_mode(run_dir))
+        run_files.write(run_dir, names.REPORT, _lines(report, json.dumps).encode())
     except OSError as error:
-        return error.strerror
+        return run_files.reason(error)
     return None
 
 

@@ -6,13 +6,13 @@ import contextlib
 import fcntl
 import os
 import shlex
-import stat
 import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.launch import run_files
 from hccl_tools.launch.processes import procfs
-from hccl_tools.launch.runs import names, writing
+from hccl_tools.launch.runs import names, parents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -42,21 +42,29 @@ def path_for(
 
 
 def create(run_dir: str, *, shared: bool = False, mode: int = PRIVATE) -> None:
-    """Create the run directory; ``mode`` is independent of the umask.
+    """Create the run directory and hold it (see ``run_files``); ``mode`` is independent of the umask.
 
     A ``shared`` directory may exist: another process of the job has created it as the same user.
 
     Raises:
-        LaunchError: The directory cannot be created, or belongs to another user.
+        LaunchError: The directory cannot be created, or another user owns or can exchange it.
     """
     try:
-        os.makedirs(run_dir, PRIVATE)  # Only the last directory gets this mode.
-        if mode != PRIVATE:
-            os.chmod(run_dir, mode)
+        parents.make(os.path.dirname(run_dir))
+        os.mkdir(run_dir, PRIVATE)
+        folder = run_files.hold(run_dir)
+        check_owner(run_dir, mode)
+        if not shared and folder.names():
+            run_files.release(run_dir)
+            raise LaunchError(f"another directory has taken the place of the run directory {run_dir}")
+        folder.change_mode(mode)
     except FileExistsError as error:
         if not (shared and os.path.isdir(run_dir)):
             raise _not_made(run_dir, error) from error
         check_owner(run_dir, mode)
+        run_files.hold(run_dir).file_mode = (
+            mode & 0o666
+        )  # The process that creates it may not have set the mode.
     except OSError as error:
         raise _not_made(run_dir, error) from error
     if shared:
@@ -71,18 +79,25 @@ def _not_made(run_dir: str, error: OSError) -> LaunchError:
 
 
 def check_owner(run_dir: str, mode: int) -> None:
-    """Refuse a run directory of another user, or one that others can write to although ``mode`` forbids it.
+    """Hold a run directory; refuse one of another user, or one that others can write to against ``mode``.
 
     Raises:
         LaunchError: The directory has another owner, or other users can write to it.
     """
-    about = os.lstat(run_dir)
+    try:
+        folder = run_files.hold(run_dir)
+    except OSError as error:
+        raise LaunchError(
+            f"the run directory {run_dir} cannot be opened: {run_files.reason(error)}"
+        ) from error
     if not is_own(run_dir):
+        run_files.release(run_dir)
         raise LaunchError(
             f"the run directory {run_dir} belongs to another user",
             hint="choose a directory of your own with --log-dir",
         )
-    if about.st_mode & _OTHERS_WRITE & ~mode:
+    if os.fstat(folder.descriptor).st_mode & _OTHERS_WRITE & ~mode:
+        run_files.release(run_dir)
         raise LaunchError(
             f"other users may write to the run directory {run_dir}", hint=f"chmod go-w {shlex.quote(run_dir)}"
         )
@@ -90,34 +105,28 @@ def check_owner(run_dir: str, mode: int) -> None:
 
 def is_own(run_dir: str) -> bool:
     """Return whether a directory belongs to this user, even if an NFS server maps root to another user."""
-    about = os.lstat(run_dir)
-    if not stat.S_ISDIR(about.st_mode) or about.st_uid == os.geteuid():
-        return stat.S_ISDIR(about.st_mode)
-    probe = os.path.join(run_dir, f".owner-{os.urandom(16).hex()}")
     try:
-        descriptor = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with run_files.opened(run_dir) as folder:
+            return folder.owner == os.geteuid() or folder.owner == folder.own_id()
     except OSError:
         return False
-    try:
-        return os.fstat(descriptor).st_uid == about.st_uid
-    finally:
-        os.close(descriptor)
-        _remove_quietly(probe)
 
 
 def point_latest_to(run_dir: str) -> None:
     """Point ``latest`` in the parent directory to a run directory."""
-    parent, name = os.path.split(run_dir)
-    link, fresh = (
-        os.path.join(parent, names.LATEST),
-        os.path.join(parent, f".{names.LATEST}-{name}-{os.getpid()}"),
-    )
+    name = os.path.basename(run_dir)
+    fresh = f".{names.LATEST}-{name}-{os.getpid()}"
+    with run_files.opened(run_dir) as folder:
+        parent = os.open("..", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder.descriptor)
     try:
-        os.symlink(name, fresh)
-        os.replace(fresh, link)
+        os.symlink(name, fresh, dir_fd=parent)
+        os.rename(fresh, names.LATEST, src_dir_fd=parent, dst_dir_fd=parent)
     except OSError:
         # A file system without links, or a real directory of that name: the run itself is not affected.
-        _remove_quietly(fresh)
+        with contextlib.suppress(OSError):
+            os.unlink(fresh, dir_fd=parent)
+    finally:
+        os.close(parent)
 
 
 def write(run_dir: str, name: str, data: bytes | Iterable[bytes]) -> str:
@@ -127,14 +136,11 @@ def write(run_dir: str, name: str, data: bytes | Iterable[bytes]) -> str:
         LaunchError: The file cannot be written.
     """
     try:
-        return writing.write(run_dir, name, data, file_mode(run_dir))
+        return run_files.write(run_dir, name, data)
     except OSError as error:
-        raise LaunchError(f"{os.path.join(run_dir, name)} cannot be written: {error.strerror}") from error
-
-
-def file_mode(run_dir: str) -> int:
-    """Return the mode of the files in a run directory: readable by the users who can read the directory."""
-    return os.stat(run_dir).st_mode & 0o666
+        raise LaunchError(
+            f"{os.path.join(run_dir, name)} cannot be written: {run_files.reason(error)}"
+        ) from error
 
 
 def hold(run_dir: str, *, kind: str = "launch") -> int:
@@ -146,10 +152,9 @@ def hold(run_dir: str, *, kind: str = "launch") -> int:
     Raises:
         LaunchError: The file cannot be written.
     """
-    path = os.path.join(run_dir, names.LAUNCHER)
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    folder = run_files.hold(run_dir)
     try:
-        descriptor = os.open(path, flags, 0o600)
+        descriptor = folder.open_lock(names.LAUNCHER)
     except OSError:
         return -1
     if not _is_ours(descriptor):
@@ -157,13 +162,12 @@ def hold(run_dir: str, *, kind: str = "launch") -> int:
         os.close(descriptor)
         return -1
     try:
-        os.fchmod(descriptor, file_mode(run_dir))
         me = procfs.status(os.getpid())
         lines = (os.getpid(), os.uname().nodename, time.time(), kind, me.start if me else 0)
         os.write(descriptor, "".join(f"{line}\n" for line in lines).encode())
     except OSError as error:
         os.close(descriptor)
-        raise LaunchError(f"{path} cannot be written: {error.strerror}") from error
+        raise LaunchError(f"{run_dir}/{names.LAUNCHER} cannot be written: {error.strerror}") from error
     point_latest_to(run_dir)
     return descriptor
 
@@ -173,10 +177,11 @@ def note_end(run_dir: str, exit_code: int, reason: str) -> None:
 
     The file already occupies a disk block, so this also works if the disk is full.
     """
-    with contextlib.suppress(OSError, ValueError), open(os.path.join(run_dir, names.LAUNCHER), "r+") as file:
-        if int(file.readline()) == os.getpid() and file.readline().strip() == os.uname().nodename:
-            file.seek(0, os.SEEK_END)
-            file.write(f"{ENDED}{exit_code} {reason}\n")
+    with contextlib.suppress(OSError, ValueError), run_files.opened(run_dir) as folder:
+        pid, host, *_ = folder.read(names.LAUNCHER, 4096).decode().split("\n")
+        if int(pid) == os.getpid() and host == os.uname().nodename:
+            with open(folder.open_append(names.LAUNCHER, create=False), "wb") as file:
+                file.write(f"{ENDED}{exit_code} {reason}\n".encode())
 
 
 def _is_ours(descriptor: int) -> bool:
@@ -186,8 +191,3 @@ def _is_ours(descriptor: int) -> bool:
             return True
         time.sleep(_LOCK_RETRY_SECONDS)
     return False
-
-
-def _remove_quietly(path: str) -> None:
-    with contextlib.suppress(OSError):
-        os.unlink(path)

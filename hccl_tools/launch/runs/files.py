@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import math
 import os
-import stat
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import UsageError
+from hccl_tools.launch import run_files
 from hccl_tools.launch.runs import names
 from hccl_tools.launch.runs.directory import ENDED
 from hccl_tools.records import NamedTuple
@@ -45,7 +45,11 @@ class Holder(NamedTuple):
 
 def is_run(path: str) -> bool:
     """Return whether a path is a run directory that this user can read."""
-    return os.path.isfile(os.path.join(path, names.PLAN))
+    try:
+        with run_files.opened(path) as folder:
+            return folder.stat(names.PLAN) is not None
+    except OSError:
+        return False
 
 
 def plan(path: str) -> dict[str, Any]:
@@ -102,23 +106,10 @@ def holder(path: str) -> Holder:
     return found._replace(ended=(int(code), reason)) if code.isdecimal() and len(code) < 4 else found
 
 
-def open_data(path: str) -> int:
-    """Open a file to read; a pipe or a device, which could block this process, is refused.
-
-    Raises:
-        OSError: The file cannot be opened, or is not a regular file.
-    """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
-    if stat.S_ISREG(os.fstat(descriptor).st_mode):
-        return descriptor
-    os.close(descriptor)
-    raise OSError(f"{path} is not a regular file")
-
-
 def _read(path: str, name: str, most: int) -> bytes:
     try:
-        with open(open_data(os.path.join(path, name)), "rb") as file:
-            return file.read(most)
+        with run_files.opened(path) as folder:
+            return folder.read(name, most)
     except OSError:
         return b""
 

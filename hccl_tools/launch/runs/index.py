@@ -9,6 +9,7 @@ import time
 from collections import Counter
 
 from hccl_tools.errors import UsageError
+from hccl_tools.launch import run_files
 from hccl_tools.launch.runs import files, names
 from hccl_tools.launch.runs import members as run_members
 from hccl_tools.notation.phrases import and_more
@@ -116,8 +117,10 @@ def resolve(name: str, log_dir: str) -> Run:
     """
     link = os.path.join(log_dir, names.LATEST)
     for path in (name, link) if name == names.LATEST else (name,):
-        if files.is_run(path):
-            return read(os.path.realpath(path))
+        real = os.path.realpath(path)
+        if files.is_run(real):
+            run_files.hold(real)  # All files that the command reads are those of one directory.
+            return read(real)
         if _is_closed(path):
             raise UsageError(
                 f"{os.path.realpath(path)} belongs to {user_of(path)}, and you cannot read it",
@@ -127,6 +130,7 @@ def resolve(name: str, log_dir: str) -> Run:
     here = os.path.abspath(log_dir)
     found = [run for run in all_runs if os.path.dirname(run.path) == here] or all_runs
     if len(found) == 1:
+        run_files.hold(found[0].path)
         return found[0]
     if found:
         shown = and_more([run.name for run in found])
@@ -189,7 +193,7 @@ def is_over(run: Run) -> bool:
 def is_held(path: str) -> bool:
     """Return whether a launcher holds the lock of a run."""
     try:
-        with open(files.open_data(os.path.join(path, names.LAUNCHER)), "rb") as file:
+        with run_files.opened(path) as folder, open(folder.open_read(names.LAUNCHER), "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

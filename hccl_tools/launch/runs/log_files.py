@@ -1,60 +1,76 @@
-"""Prepare the logs of a run: their mode, and the logs outside the run directory."""
+"""Prepare the logs outside the run directory: ``--log-file`` and ``--flat-logs``."""
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
-import stat
-from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.runs import names
-from hccl_tools.launch.runs.directory import file_mode
+from hccl_tools.launch import run_files
+from hccl_tools.launch.runs import names, parents
+from hccl_tools.launch.runs.directory import PRIVATE
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-
-def let_others_read(run_dir: str, logs: Iterable[str]) -> None:
-    """Create the logs of a run directory that other users can read, independent of the umask."""
-    mode = file_mode(run_dir)
-    if mode & 0o077:
-        for log in logs:
-            descriptor = os.open(os.path.join(run_dir, log), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            os.fchmod(descriptor, mode)
-            os.close(descriptor)
+_OTHERS_WRITE = 0o022
+#: The mode of logs outside the run directory, less the umask, unless ``--log-mode`` opens that directory.
+_MODE = 0o640
 
 
-def fresh_log(run_dir: str, log: str, rank: int) -> int:
-    """Empty a log outside the run directory (``--log-file``) and create a link to it in the run directory.
+def hold_folder(log: str, log_mode: int) -> run_files.Folder:
+    """Hold the directory of a log outside the run directory; ``log_mode`` is that of the run directory.
+
+    Raises:
+        LaunchError: Another user can exchange the directory.
+        OSError: It does not exist, or cannot be read.
+    """
+    folder = os.path.dirname(log)
+    parents.check(folder)
+    mode = _MODE & ~_umask() if log_mode == PRIVATE else log_mode & 0o666
+    return run_files.hold_outside(folder, file_mode=mode)
+
+
+def fresh_log(run_dir: str, log: str, rank: int, log_mode: int = PRIVATE) -> int:
+    """Empty a log outside the run directory and create a link to it in the run directory, for people.
 
     The returned descriptor locks the log: two runs could otherwise empty each other's log.
 
     Raises:
         LaunchError: The log cannot be written, or another run is writing to it.
     """
-    path = os.path.join(run_dir, log)
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
-        if path != os.devnull:
-            _check_single(descriptor, path)
-            _take(descriptor, path)
+        if log == os.devnull:
+            descriptor = run_files.open_append(log)
+        else:
+            descriptor = _open(hold_folder(log, log_mode), os.path.basename(log))
+            _take(descriptor, log)
             os.ftruncate(descriptor, 0)
-        os.symlink(path, os.path.join(run_dir, names.rank_log(rank)))
+        with run_files.opened(run_dir) as folder:
+            folder.link(log, names.rank_log(rank))
     except OSError as error:
-        raise LaunchError(f"the log {path} cannot be written: {error.strerror}") from error
+        raise LaunchError(
+            f"the log {log} cannot be written: {run_files.reason(error)}",
+            hint="remove the file, or choose another with --log-file or --log-dir",
+        ) from error
     return descriptor
 
 
-def _check_single(descriptor: int, path: str) -> None:
-    """Refuse to empty a file with a second name: another user may have linked any file there."""
-    about = os.fstat(descriptor)
-    if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
-        os.close(descriptor)
-        raise LaunchError(
-            f"the log {path} is a hard link or not a regular file",
-            hint="remove the file, or choose another with --log-file or --log-dir",
-        )
+def _open(folder: run_files.Folder, name: str) -> int:
+    folder.owner = os.geteuid()
+    try:
+        descriptor = folder.open_append(name)
+    except OSError as error:
+        if error.errno != errno.EUSERS:
+            raise
+        folder.owner = folder.own_id()
+        descriptor = folder.open_append(name)
+    if os.fstat(descriptor).st_mode & _OTHERS_WRITE & ~folder.file_mode:
+        os.fchmod(descriptor, folder.file_mode)
+    return descriptor
+
+
+def _umask() -> int:
+    os.umask(before := os.umask(0o077))
+    return before
 
 
 def _take(descriptor: int, path: str) -> None:

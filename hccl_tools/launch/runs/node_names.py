@@ -6,7 +6,11 @@ import json
 import os
 from contextlib import suppress
 
+from hccl_tools.launch import run_files
 from hccl_tools.launch.runs import names
+
+#: Bytes that are read; the names of 65,536 hosts take about 4 MB.
+_MOST = 1 << 24
 
 
 def own_node_name() -> str:
@@ -16,15 +20,19 @@ def own_node_name() -> str:
 
 def record_node(run_dir: str, host: str, node: str) -> None:
     """Record the node name of a host of the plan, so that other commands can find the host."""
-    with suppress(OSError), open(os.path.join(run_dir, names.HOSTS), "ab") as file:
+    with (
+        suppress(OSError),
+        run_files.opened(run_dir) as folder,
+        open(folder.open_append(names.HOSTS), "ab") as file,
+    ):
         file.write((json.dumps({"host": host, "node": node}) + "\n").encode())
 
 
 def node_names(run_dir: str) -> dict[str, str]:
     """Return the recorded node names by host of the plan."""
     found = {}
-    with suppress(OSError), open(os.path.join(run_dir, names.HOSTS), encoding="utf-8") as file:
-        for line in file:
+    with suppress(OSError), run_files.opened(run_dir) as folder:
+        for line in folder.read(names.HOSTS, _MOST).decode(errors="replace").splitlines():
             with suppress(ValueError, KeyError, TypeError):
                 facts = json.loads(line)
                 found[str(facts["host"])] = str(facts["node"])

@@ -12,12 +12,13 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import LaunchError, UsageError
+from hccl_tools.launch import run_files
 from hccl_tools.launch.model.request import Hosts, LaunchRequest, Program
 from hccl_tools.launch.planning import interpreter, planner, ports
 from hccl_tools.launch.processes import keeper
 from hccl_tools.launch.processes.keeper_protocol import Task
 from hccl_tools.launch.render import plan_json
-from hccl_tools.launch.runs import directory, names, private_files, table_lock, writing
+from hccl_tools.launch.runs import directory, names, private_files, table_lock
 from hccl_tools.launch.spawn import call, child
 from hccl_tools.launch.spawn import options as spawn_options
 from hccl_tools.launch.spawn.context import SpawnContext
@@ -156,7 +157,7 @@ def _write(
         directory.write(plan.run_dir, names.TABLE, prepared.table_data)
     private_dir = folder, private_files.make(folder)
     try:
-        writing.write(folder, child.PAYLOAD, payload)
+        run_files.write(folder, child.PAYLOAD, payload)
     except OSError as error:
         raise LaunchError(f"{folder} cannot be written to: {error.strerror}") from error
     return private_dir, (lock, directory.hold(plan.run_dir, kind="spawn"))

@@ -11,7 +11,8 @@ import sys
 import traceback
 from typing import Any
 
-from hccl_tools.launch.runs import private_files, writing
+from hccl_tools.launch import run_files
+from hccl_tools.launch.runs import private_files
 from hccl_tools.launch.spawn import failure as spawn_failure
 
 #: The file with function and arguments, in a private directory.
@@ -30,13 +31,13 @@ def main(folder: str) -> None:
     failure = FAILURE.format(rank=rank)
     try:
         value = _call(os.path.join(folder, PAYLOAD))
-        writing.write(folder, RESULT.format(rank=rank), _pickled(value))
+        run_files.write(folder, RESULT.format(rank=rank), _pickled(value))
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
     except Exception as error:  # noqa: BLE001  (handed over to the parent)
         text = _traceback(error)
         sys.stderr.write(text)
-        writing.write(folder, failure, spawn_failure.pickled(error, text))
+        run_files.write(folder, failure, spawn_failure.pickled(error, text))
         sys.exit(1)
 
 

@@ -13,6 +13,7 @@ import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.launch import run_files
 from hccl_tools.launch.processes import keeper_protocol
 from hccl_tools.launch.processes.reactor import Reactor
 from hccl_tools.launch.report import oom, report
@@ -217,6 +218,7 @@ class SpawnContext:
             self._keeper.close()
         self._shown.show(last=True)
         self._shown.close()
+        run_files.release(self.run_dir)
         outcome = self._state.outcome(time.monotonic())
         self._report = report.make(
             outcome, run_dir=self.run_dir, killed_by_oom=oom.kills().since(self._oom_kills)

@@ -12,6 +12,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+from hccl_tools.launch import run_files
 from hccl_tools.launch.model import hang
 from hccl_tools.launch.processes import wait_state
 from hccl_tools.launch.processes.signals import spawn
@@ -187,8 +188,7 @@ class HangWatch:
         self._warnings += 1
         path = f"{self._run_dir}/hang_{self._warnings}.txt"
         try:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write("\n".join(lines) + "\n")
+            run_files.write(self._run_dir, os.path.basename(path), ("\n".join(lines) + "\n").encode())
         except OSError:
             path = ""
         shown = [f"  {line}" for line in lines[:_MAX_SHOWN]]
@@ -205,7 +205,7 @@ class HangWatch:
         program = find_program("py-spy", os.environ.get("PATH", os.defpath))
         if not program or not path:
             return "  (with py-spy on the PATH the Python stacks would be shown, too)"
-        output = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        output = run_files.open_append(path, create=False)
         spies = [
             spawn([program, "dump", "--nonblocking", "--pid", str(pid)], stdout=output, stderr=output)
             for pid in pids[:_MAX_SHOWN]

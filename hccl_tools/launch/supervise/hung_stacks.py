@@ -7,6 +7,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from hccl_tools.launch import run_files
 from hccl_tools.launch.model.hang import odd_ones_first
 from hccl_tools.launch.processes.stack_dump import StackDump, Target, writes_stacks
 
@@ -63,7 +64,7 @@ def _append(log: str, stack: Stack) -> None:
     """Add the stack of py-spy to the log of its rank."""
     text = "\n".join(("hccl-tools: the Python stack when the job was ended (py-spy):", *stack.lines, ""))
     with suppress(OSError):
-        descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        descriptor = run_files.open_append(log, create=False)
         try:
             os.write(descriptor, text.encode())
         finally:

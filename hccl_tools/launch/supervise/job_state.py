@@ -14,6 +14,7 @@ import signal
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from hccl_tools.launch import run_files
 from hccl_tools.launch.model.outcome import RESTARTABLE, Outcome
 from hccl_tools.launch.processes import keeper_protocol
 from hccl_tools.launch.processes.process_limit import why_not_started
@@ -119,7 +120,9 @@ class JobState:
             end.error = event.value
             if event.extra != keeper_protocol.PROGRAM:  # If a program is missing, ENDED follows.
                 what = keeper_protocol.ABOUT[event.extra].format(log=end.log, name=end.process.name)
-                return self.end("refused", f"cannot {what}: {why_not_started(event.value)}", now=now)
+                is_log = event.extra == keeper_protocol.LOG
+                why = run_files.reason(event.value) if is_log else why_not_started(event.value)
+                return self.end("refused", f"cannot {what}: {why}", now=now)
         elif event.kind == keeper_protocol.ENDING:
             return self._begin_failure(end, event.value, now)
         elif event.kind == keeper_protocol.ENDED:

@@ -6,6 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+from hccl_tools.launch import run_files
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -52,10 +53,8 @@ class Progress:
 
 
 def _written(path: str) -> float:
-    try:
-        return os.stat(path).st_mtime
-    except OSError:
-        return 0.0
+    about = run_files.status(path)
+    return about.st_mtime if about else 0.0
 
 
 def _terminal_width(descriptor: int) -> int:

@@ -6,13 +6,13 @@ another rank, may poll and use a whole core.
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hccl_tools.launch import run_files
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.processes.stack_dump import without_dumps
 from hccl_tools.launch.runs import names
@@ -72,7 +72,8 @@ class ActivityMonitor:
         """
         self._progress = None if progress is None else re.compile(progress)
         self._io = 0
-        self._ranks, self._processes, self._run_dir = ranks, processes, run_dir
+        self._ranks, self._processes = ranks, processes
+        self._folder = run_files.hold(run_dir)
         self._heartbeats = frozenset(heartbeats_of)
         self._total, self._clock = 0, clock
         self._sampled_at = self.active_at = clock()
@@ -80,7 +81,7 @@ class ActivityMonitor:
         self._by_rank: dict[int, Activity] = {}
         for rank in self._heartbeats:
             with suppress(OSError):  # The heartbeat of an earlier start of the job.
-                os.unlink(os.path.join(run_dir, names.heartbeat(rank)))
+                self._folder.unlink(names.heartbeat(rank))
 
     @property
     def counts_lines(self) -> bool:
@@ -149,7 +150,7 @@ class ActivityMonitor:
 
     def _read_beat(self, rank: int, activity: Activity, now: float) -> bool:
         try:
-            beat = os.stat(os.path.join(self._run_dir, names.heartbeat(rank))).st_mtime_ns
+            beat = self._folder.stat(names.heartbeat(rank)).st_mtime_ns
         except OSError:
             return False
         if beat == activity.beat:
@@ -162,7 +163,7 @@ def _lines_since(path: str, begin: int) -> list[str]:
     """Return the lines from a place in a log on; the first one whole if its beginning is before that."""
     already = min(begin, _LONGEST_LINE)
     try:
-        with open(path, "rb") as file:
+        with open(run_files.open_read(path), "rb") as file:
             file.seek(begin - already)
             data = file.read(already + _MOST_READ)
     except OSError:
@@ -189,7 +190,5 @@ def _cpu_by_process(processes: Sequence[Status], roots: set[int]) -> dict[int, i
 
 
 def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0
+    about = run_files.status(path)
+    return about.st_size if about else 0

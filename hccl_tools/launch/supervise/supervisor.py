@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError
+from hccl_tools.launch import run_files
 from hccl_tools.launch.logs.terminal import Console
 from hccl_tools.launch.model.outcome import Outcome, RankEnd
 from hccl_tools.launch.model.variables import of_restart
@@ -65,6 +66,7 @@ class HostSupervision:
     ) -> None:
         self.processes, self.began = processes, time.monotonic()
         self.run_dir, self.working_dir = str(run_dir), str(working_dir)
+        run_files.hold(self.run_dir)
         self.environment, self.options = environment, options
         self.restarts = Restarts(options.watch)
         self.console = Console(color=options.color, progress=options.progress)
@@ -197,5 +199,6 @@ class HostSupervision:
             if key not in found:
                 found[key] = find_program(*key)
             cpus = tuple((self.options.cpus or {}).get(process.rank, ()))
-            tasks.append(Task(found[key], process.argv, process.environment, end.log, cpus))
+            errors = process.errors and os.path.join(self.run_dir, process.errors)
+            tasks.append(Task(found[key], process.argv, process.environment, end.log, cpus, errors))
         return tasks

@@ -208,7 +208,7 @@ def test_the_keeper_holds_no_file_of_the_caller(jobs: Jobs) -> None:
     job = jobs.start(sh("echo $$; sleep 300"))
     assert job.says("\n", 0)
     files = {str(entry.readlink()) for entry in Path(f"/proc/{keeper_of(job)}/fd").iterdir()}
-    assert not {file for file in files if file.startswith("/")} - {"/dev/null"}
+    assert {file for file in files if file.startswith("/")} <= {"/dev/null", str(job.run_dir)}
     assert str(Path(f"/proc/{job.launcher.pid}/fd/1").readlink()) not in files
 
 
@@ -376,6 +376,25 @@ def test_a_log_that_cannot_be_written_starts_nothing(kept: keeper.Keeper, tmp_pa
         (keeper_protocol.CANNOT_RUN, keeper_protocol.LOG),
         (keeper_protocol.EMPTY, 0),
     ]
+
+
+def test_standard_error_goes_to_its_own_file_and_through_no_link(kept: keeper.Keeper, tmp_path: Path) -> None:
+    both, errors, victim = (tmp_path / name for name in ("rank_0.log", "errors.log", "victim"))
+    errors.write_text("of the last start")
+    apart = task(tmp_path, 0, "/bin/sh", "-c", "echo out; echo err >&2")._replace(errors=str(errors))
+    kept.start_tasks([apart], dict(os.environ), str(tmp_path))
+    events(kept)
+    assert (both.read_text(), errors.read_text()) == ("out\n", "err\n")
+
+    victim.write_text("precious")
+    errors.unlink()
+    errors.symlink_to(victim)
+    kept.start_tasks([apart], dict(os.environ), str(tmp_path))
+    assert [(event.kind, event.extra) for event in events(kept)] == [
+        (keeper_protocol.CANNOT_RUN, keeper_protocol.LOG),
+        (keeper_protocol.EMPTY, 0),
+    ]
+    assert victim.read_text() == "precious"
 
 
 def test_closing_the_pipe_ends_everyone(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def launch_with(limit: int) -> subprocess.CompletedProcess[str]:
 
 
 def test_keeper_cannot_be_started(own_directory: Path) -> None:
-    own_directory.chmod(0o777)
+    own_directory.chmod(0o1777)
     done = launch_with(1)
 
     assert done.returncode == 125, done.stderr
@@ -44,7 +44,7 @@ def test_keeper_cannot_be_started(own_directory: Path) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="this user has other processes: only root can take another's")
 @pytest.mark.parametrize("limit", [2, 3, 4])
 def test_ranks_cannot_be_started(own_directory: Path, limit: int) -> None:
-    own_directory.chmod(0o777)
+    own_directory.chmod(0o1777)
     done = launch_with(limit)
 
     assert done.returncode == 125, done.stderr

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.runs import directory, private_files, table_lock, writing
+from hccl_tools.launch import run_files
+from hccl_tools.launch.runs import directory, private_files, table_lock
 from tests.support import two_by_two
 from tests.support.jobs import eventually
 from tests.support.mpiruns import MPIRUNS
@@ -234,7 +235,7 @@ def test_what_killed_processes_left_is_removed(own_directory: Path) -> None:
     kept, left = private_files.new_path(environ), private_files.new_path(environ)
     descriptor = private_files.make(kept)
     os.close(private_files.make(left))
-    writing.write(left, "spawn.pickle", b"")
+    run_files.write(left, "spawn.pickle", b"")
     for path in (kept, left):
         os.utime(path, (0, 0))
 

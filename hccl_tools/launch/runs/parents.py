@@ -1,0 +1,126 @@
+"""Check who can exchange a directory of logs: the owners and the modes of all its parents.
+
+A user who can rename files in a parent can put another directory in the place of a run. The files that a
+launcher has opened are safe from that (see ``run_files``); a later command that gets the path is not.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+
+from hccl_tools.errors import LaunchError
+from hccl_tools.launch import run_files
+
+TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: Folders, separated by colons, that the user trusts whoever can write to them: a container's mounted folder.
+TRUSTED_VARIABLE = "HCCL_TOOLS_TRUSTED_FOLDERS"
+#: The mode of the directories that this package makes for run directories, whatever the umask is.
+_MODE = 0o755
+
+
+def make(folder: str) -> None:
+    """Create a directory and its missing parents with the mode 0755, and check all of them.
+
+    Raises:
+        LaunchError: Another user can exchange the directory; see ``check``.
+        OSError: A directory cannot be created.
+    """
+    missing = []
+    while not os.path.lexists(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    check(folder)
+    for path in reversed(missing):
+        try:
+            os.mkdir(path, _MODE)
+        except FileExistsError:
+            check(path)  # Another process has made it since.
+            continue
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            about = os.fstat(descriptor)
+            if about.st_mode & 0o777 != _MODE and about.st_uid == os.geteuid():
+                os.fchmod(descriptor, _MODE | about.st_mode & stat.S_ISGID)
+        finally:
+            os.close(descriptor)
+
+
+def check(folder: str) -> None:
+    """Refuse a directory if another user owns it or one of its parents, or every user can rename files there.
+
+    Raises:
+        LaunchError: The message names the directory, and the hint what to type.
+    """
+    for path, about in _checked(folder):
+        if not _is_trusted_owner(path, about.st_uid):
+            user = _user(about.st_uid)
+            raise _refusal(path, f"belongs to {user}, who could replace them", f"trust {user}")
+        if about.st_mode & stat.S_IWOTH and not about.st_mode & stat.S_ISVTX:
+            raise _refusal(
+                path,
+                "lets every user replace them",
+                "trust all users of this host or container",
+                f"type `chmod o-w {shlex.quote(path)}`, or ",
+            )
+
+
+def warnings(folder: str) -> tuple[str, ...]:
+    """Return a line of warning if a group can exchange a directory, none if no other user can."""
+    for path, about in _checked(folder):
+        if about.st_mode & stat.S_IWGRP and not about.st_mode & (stat.S_ISVTX | stat.S_IWOTH):
+            import grp  # noqa: PLC0415  (most directories belong to one user)
+
+            try:
+                group = grp.getgrgid(about.st_gid)
+                name, members = group.gr_name, set(group.gr_mem)
+            except KeyError:
+                name, members = str(about.st_gid), set[str]()
+            # Debian and Red Hat give each user a group of the same name, of which nobody else is a member.
+            if members <= {name, "root"} and name in {_user(about.st_uid), _user(os.geteuid())}:
+                continue
+            return (f"warning: the group {name} can replace the logs, because it may write to {path}",)
+    return ()
+
+
+def _checked(folder: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield a directory and its parents, as typed and without links, but for those that the user trusts."""
+    real = os.path.realpath(folder)
+    trusted = [os.path.realpath(one) for one in os.environ.get(TRUSTED_VARIABLE, "").split(":") if one]
+    known = set()
+    for path in (folder, real):
+        while path not in known:
+            known.add(path)
+            at = os.path.realpath(path) if path != real else path
+            if not any(at == one or at.startswith(one.rstrip("/") + "/") for one in trusted):
+                yield path, os.stat(path)
+            path = os.path.dirname(path)  # noqa: PLW2901  (up to the root)
+
+
+def _is_trusted_owner(path: str, owner: int) -> bool:
+    # In a user namespace without root, the owner of the root directory is root's stand-in.
+    if owner in {0, os.geteuid(), os.stat("/").st_uid}:
+        return True
+    with run_files.opened(os.path.realpath(path)) as opened:
+        return owner == opened.own_id()
+
+
+def _refusal(path: str, why: str, trust: str, first: str = "") -> LaunchError:
+    return LaunchError(
+        f"the logs are not safe from other users: {path} {why}",
+        hint=f"{first}choose a directory of your own (--log-dir, --log-file); if you {trust}:"
+        f" export {TRUSTED_VARIABLE}={shlex.quote(path)}",
+    )
+
+
+def _user(number: int) -> str:
+    import pwd  # noqa: PLC0415  (for messages)
+
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"user {number}"

@@ -1,0 +1,304 @@
+"""Attacks of a user who can rename files in a parent of a run directory, as real users of this host."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hccl_tools.launch.runs import parents
+from tests.support.jobs import LONG, eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.strangers import Stranger
+
+pytestmark = pytest.mark.bed
+#: An ordinary user with no group in common with the stranger.
+VICTIM = 61001
+LAUNCH = ("-m", "hccl_tools.launch", "--no-table", "-n", "1", "--start", "table", "--no-python")
+#: The first start waits until the stranger is done, and fails.
+TWICE = """\
+if [ "$HCCL_TOOLS_RESTART" = 0 ]; then
+    echo first; until [ -e "$0" ]; do sleep 0.02; done; exit 1
+fi
+echo second
+"""
+#: Arguments: how, the run, the victim's file and directory, and another run.
+SWAP = """\
+import ctypes, os, sys
+how, run, victim, folder, other = sys.argv[1:]
+own = run + ".own"
+os.mkdir(own, 0o777)
+os.chmod(own, 0o777)
+for name in ("rank_0.restart_1.log", "report.json", "launcher", "hosts.jsonl", "hang_1.txt"):
+    os.symlink(victim, f"{own}/{name}")
+if how == "exchange":
+    AT_FDCWD, RENAME_EXCHANGE = -100, 2
+    names = run.encode(), own.encode()
+    assert ctypes.CDLL(None).renameat2(AT_FDCWD, names[0], AT_FDCWD, names[1], RENAME_EXCHANGE) == 0
+    os.rename(own, run + ".moved")
+else:
+    os.rename(run, run + ".moved")
+    if how == "directory":
+        os.rename(own, run)
+    elif how == "link":
+        os.symlink(folder, run)
+    else:
+        os.rename(other, run)
+"""
+
+
+@contextmanager
+def job(victim: Stranger, *command: str) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [victim.interpreter, *command], cwd="/", env=victim.environ(), user=victim.user, group=victim.user,
+        extra_groups=[], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    ) as started:  # fmt: skip
+        try:
+            yield started
+        finally:
+            started.terminate()
+
+
+def private_folder(parent: Path, user: int) -> Path:
+    """A directory of the victim that the stranger cannot enter, with a file and a report."""
+    folder = parent / "private"
+    folder.mkdir(mode=0o700)
+    for name in ("bashrc", "report.json"):
+        (folder / name).write_text("precious")
+        os.chown(folder / name, user, user)
+    os.chown(folder, user, user)
+    return folder
+
+
+@pytest.fixture(params=[0, VICTIM], ids=["root", "user"])
+def victim(request: pytest.FixtureRequest, stranger: Stranger) -> Stranger:
+    found = stranger.as_user(request.param)
+    if found.run(found.interpreter, "-c", "import hccl_tools, click").returncode:
+        pytest.skip("no Python that a further user may run")
+    return found
+
+
+def the_run(log_dir: Path) -> Path:
+    assert eventually(lambda: list(log_dir.glob("2*/rank_0.log")) != [])
+    (found,) = log_dir.glob("2*/rank_0.log")
+    assert eventually(lambda: found.read_text() != "")
+    return found.parent
+
+
+@pytest.mark.parametrize("how", ["directory", "exchange", "link", "own directory"])
+def test_a_run_that_is_swapped_is_written_where_it_is(
+    how: str, stranger: Stranger, victim: Stranger, tmp_path: Path
+) -> None:
+    log_dir, go = stranger.folder / "log", stranger.folder / "go"
+    log_dir.mkdir()
+    log_dir.chmod(0o777)
+    private = private_folder(stranger.folder, victim.user)
+    other = log_dir / "other"
+    other.mkdir(mode=0o700)
+    os.chown(other, victim.user, victim.user)
+    options = ("--log-dir", str(log_dir), "--max-restarts", "1", "sh", "-c", TWICE, str(go))
+    with job(victim, *LAUNCH, *options) as launched:
+        run = the_run(log_dir)
+        stranger.python(SWAP, how, str(run), str(private / "bashrc"), str(private), str(other))
+        go.touch()
+        said, _ = launched.communicate(timeout=LONG)
+
+    moved = Path(f"{run}.moved")
+    assert launched.returncode == 0, said
+    assert (moved / "rank_0.restart_1.log").read_text() == "second\n"
+    assert '"exit_code": 0' in (moved / "report.json").read_text()
+    assert {path.read_text() for path in private.iterdir()} == {"precious"}
+    if how == "own directory":
+        assert list(run.iterdir()) == []
+
+
+#: Arguments: the directory of logs, the victim's file. Swaps the first run as fast as it can.
+SWAP_AT_ONCE = """\
+import os, sys
+log_dir, victim = sys.argv[1:]
+own = log_dir + ".own"
+os.mkdir(own)
+os.chmod(own, 0o777)
+for name in ("rank_0.log", "report.json", "plan.json", "launcher"):
+    os.symlink(victim, f"{own}/{name}")
+print("ready", flush=True)
+while True:
+    for name in os.listdir(log_dir):
+        if name.startswith("2") and not name.endswith(".moved"):
+            os.rename(f"{log_dir}/{name}", f"{log_dir}/{name}.moved")
+            os.rename(own, f"{log_dir}/{name}")
+            print("swapped", flush=True)
+            sys.exit()
+"""
+
+
+def test_a_run_that_is_swapped_as_it_begins_harms_nobody(stranger: Stranger, victim: Stranger) -> None:
+    """At which moment the swap comes differs: the job runs in its directory, or is refused."""
+    private = private_folder(stranger.folder, victim.user)
+    for number in range(3):
+        log_dir = stranger.folder / f"log{number}"
+        log_dir.mkdir()
+        log_dir.chmod(0o777)
+        with job(stranger, "-I", "-c", SWAP_AT_ONCE, str(log_dir), str(private / "bashrc")) as swapping:
+            assert swapping.stdout is not None
+            assert swapping.stdout.readline() == "ready\n"
+            options = ("--log-dir", str(log_dir), "echo", "hello")
+            with job(victim, *LAUNCH, *options) as launched:
+                said, _ = launched.communicate(timeout=LONG)
+            assert swapping.stdout.readline() == "swapped\n"
+
+        assert "Traceback" not in said
+        assert launched.returncode in {0, 125}, said
+        assert {path.read_text() for path in private.iterdir()} == {"precious"}
+
+
+REFUSED = {
+    "all may write": (0, 0o777, "lets every user replace them"),
+    "the stranger's": (65534, 0o755, "belongs to nobody, who could replace them"),
+    "the stranger's, sticky": (65534, 0o1777, "belongs to nobody, who could replace them"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.parametrize("below", ["", "a/b"], ids=["itself", "two levels up"])
+def test_folder_in_which_others_may_rename_is_refused(
+    case: str, below: str, stranger: Stranger, victim: Stranger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(parents.TRUSTED_VARIABLE)
+    owner, mode, why = REFUSED[case]
+    shared = stranger.folder / "shared"
+    (shared / below).mkdir(parents=True)
+    for folder in (shared / below, shared / below / ".."):
+        os.chown(folder, victim.user, victim.user)
+    os.chown(shared, owner, owner)
+    shared.chmod(mode)
+    stranger.folder.chmod(0o755)
+    at = ("--log-dir", str(shared / below / "log"))
+
+    done = victim.run(victim.interpreter, *LAUNCH, *at, "echo", "up")
+
+    assert done.returncode == 125
+    assert done.stderr.startswith(f"error: the logs are not safe from other users: {shared} {why}\n")
+    assert f"export HCCL_TOOLS_TRUSTED_FOLDERS={shared}" in done.stderr
+    assert not (shared / below / "log").exists()
+
+
+def test_folder_that_is_trusted_or_sticky_is_taken_in_silence(
+    stranger: Stranger, victim: Stranger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = stranger.folder / "shared"
+    shared.mkdir()
+    for mode, trusted in ((0o1777, ""), (0o777, f"/nowhere:{stranger.folder}")):
+        stranger.folder.chmod(mode)
+        shared.chmod(mode)
+        monkeypatch.setenv(parents.TRUSTED_VARIABLE, trusted)
+        done = victim.run(victim.interpreter, *LAUNCH, "--log-dir", str(shared / "log" / oct(mode)), "true")
+
+        assert done.returncode == 0, done.stderr
+        assert "warning" not in done.stderr
+
+
+def test_folder_of_a_project_gives_one_line_of_warning(
+    stranger: Stranger, victim: Stranger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(parents.TRUSTED_VARIABLE)
+    stranger.folder.chmod(0o755)
+    project = stranger.folder / "project"
+    project.mkdir()
+    os.chown(project, 0, 4)
+    project.chmod(0o2775)
+    (project / "mine").mkdir()
+    os.chown(project / "mine", victim.user, 4)
+    (project / "mine").chmod(0o2755)
+
+    done = victim.run(victim.interpreter, *LAUNCH, "--log-dir", str(project / "mine" / "log"), "true")
+
+    assert done.returncode == 0, done.stderr
+    warnings = [line for line in done.stderr.splitlines() if "warning" in line]
+    assert warnings == [
+        f"hccl-tools: warning: the group adm can replace the logs, because it may write to {project}"
+    ]
+    assert stat.S_IMODE((project / "mine" / "log").stat().st_mode) == 0o2755
+
+
+def test_umask_that_opens_everything_opens_no_log(own_directory: Path) -> None:
+    script = 'echo "$HCCL_TOOLS_RESTART"; exit $((1 - HCCL_TOOLS_RESTART))'
+    before = os.umask(0)
+    try:
+        for more in ((), ("--log-file", "train.log"), ("--log-dir", "flat", "--flat-logs")):
+            command = (*LAUNCH, "--max-restarts", "1", *more, "sh", "-c", script)
+            done = subprocess.run(
+                [sys.executable, *command], capture_output=True, text=True, timeout=LONG, check=False
+            )
+            assert done.returncode == 0, done.stderr
+    finally:
+        os.umask(before)
+
+    modes = {
+        path.name: stat.S_IMODE(path.stat().st_mode)
+        for path in own_directory.rglob("*")
+        if not path.is_symlink() and not path.name.startswith("2") and "hccl-tools-" not in str(path)
+    }
+    assert modes.pop("log") == modes.pop("flat") == 0o755
+    assert {"train.log", "train.restart_1.log", "workerlog.0", "workerlog.0.restart_1"} <= set(modes)
+    assert {name: oct(mode) for name, mode in modes.items() if mode & ~0o640} == {}
+    assert modes["rank_0.restart_1.log"] == 0o600
+
+
+def test_a_log_that_became_a_pipe_or_a_link_blocks_nobody(own_directory: Path) -> None:
+    """The next start's log is one, which the rank itself has made: no other user is needed for it."""
+    (own_directory / "victim").write_text("precious")
+    makes = {
+        "it is not a regular file": 'mkfifo "$1"',
+        "it is a symbolic link": f'ln -s {own_directory}/victim "$1"',
+        "it has a second name (a hard link)": f'ln {own_directory}/victim "$1"',
+    }
+    for why, make in makes.items():
+        script = f'set -- "" "$HCCL_TOOLS_RUN_DIR/rank_0.restart_1.log"; shift; {make}; exit 1'
+        command = (*LAUNCH, "--max-restarts", "1", "sh", "-c", script)
+        done = subprocess.run(
+            [sys.executable, *command], capture_output=True, text=True, timeout=LONG, check=False
+        )
+        assert done.returncode == 125, done.stderr
+        assert f"rank_0.restart_1.log: {why}" in done.stderr
+
+    assert (own_directory / "victim").read_text() == "precious"
+
+
+def test_pipes_in_the_place_of_logs_block_no_reader(own_directory: Path) -> None:
+    script = 'cd "$HCCL_TOOLS_RUN_DIR"; rm rank_0.log; mkfifo rank_0.log; exit 3'
+    done = subprocess.run(
+        [sys.executable, *LAUNCH, "sh", "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=LONG,
+        check=False,
+    )
+    assert done.returncode == 3, done.stderr
+    run = (own_directory / "log" / "latest").resolve()
+    for name in ("rank_table.json", "run_dirs.json", "hosts.jsonl", "engine_errors.log"):
+        os.mkfifo(run / name)
+    read_all(run)
+    for name in ("plan.json", "report.json", "launcher"):
+        (run / name).unlink()
+        os.mkfifo(run / name)
+    read_all(run)
+
+
+def read_all(run: Path) -> None:
+    for command in ("logs", "explain", "stacks", "stop", "jobs"):
+        subject = ("--log-dir", str(run.parent)) if command == "jobs" else (str(run),)
+        done = subprocess.run(
+            [sys.executable, "-m", "hccl_tools", command, *subject],
+            capture_output=True, text=True, timeout=LONG, check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert "Traceback" not in done.stderr, (command, done.stderr)
