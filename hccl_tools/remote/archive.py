@@ -34,7 +34,7 @@ _PARTS = {
     "launch/processes": "__init__ procfs",
     "launch/runs": "__init__ names",
     "notation": "__init__ device_range look_alikes number_list phrases",
-    "programs": "__init__ install_hints lookup",
+    "programs": "__init__ install_hints lookup without_key",
     "table": "__init__ addresses product_names products",
 }
 _MAIN = "import sys\nfrom hccl_tools.gathering.host_survey import main\nsys.exit(main(*sys.argv[1:]))\n"
