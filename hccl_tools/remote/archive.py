@@ -33,7 +33,7 @@ _PARTS = {
     "launch": "__init__",
     "launch/processes": "__init__ procfs",
     "launch/runs": "__init__ names",
-    "notation": "__init__ device_range look_alikes number_list phrases",
+    "notation": "__init__ bounded_file device_range look_alikes number_list phrases",
     "programs": "__init__ install_hints lookup without_key",
     "table": "__init__ addresses product_names products",
 }
