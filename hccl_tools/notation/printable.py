@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
+
+#: What a terminal may interpret and JSON leaves as it is: control characters above those of ASCII, characters
+#: that change the direction of text or have no width, halves of surrogate pairs.
+_TERMINAL_CONTROL = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 
 
 def escaped(text: str, *, keep: str = "", ascii_only: bool = False) -> str:
@@ -20,6 +25,15 @@ def escaped(text: str, *, keep: str = "", ascii_only: bool = False) -> str:
         char if char in keep or (char.isprintable() and (not ascii_only or char.isascii())) else _escape(char)
         for char in text
     )
+
+
+def json_escaped(text: str) -> str:
+    r"""Return JSON without characters that a terminal interprets; it means the same.
+
+    >>> json_escaped('"a\x9bb"')
+    '"a\\u009bb"'
+    """
+    return _TERMINAL_CONTROL.sub(lambda match: _escape(match[0]), text)
 
 
 def stdout_is_ascii() -> bool:

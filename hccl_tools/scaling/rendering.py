@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.notation import durations
 from hccl_tools.notation.phrases import aligned
+from hccl_tools.notation.printable import escaped, json_escaped
 from hccl_tools.scaling import notes
 
 if TYPE_CHECKING:
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 _NONE = "-"
+_MARKUP = re.compile(r"[|\\`*_<>&\[\]]")
+_ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+_FORMULA = ("=", "+", "-", "@")
 
 
 def render(
@@ -40,21 +45,34 @@ def sentences(series: Sequence[Series], figures: Figures, better: Better | None)
 def _text(series: Sequence[Series], figures: Figures, better: Better | None) -> Iterator[str]:
     titles, rows = _table(series, figures)
     right = [index for index, title in enumerate(titles) if title != "name"]
-    for line in aligned([titles, *rows], right=right):
+    for line in aligned([list(map(escaped, row)) for row in (titles, *rows)], right=right):
         yield line + "\n"
     yield "\n"
     for sentence in sentences(series, figures, better):
-        yield sentence + "\n"
+        yield escaped(sentence) + "\n"
 
 
 def _markdown(series: Sequence[Series], figures: Figures, better: Better | None) -> Iterator[str]:
     titles, rows = _table(series, figures)
     marks = ["---" if title == "name" else "---:" for title in titles]
     for row in (titles, marks, *rows):
-        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n"
+        yield "| " + " | ".join(map(_markdown_text, row)) + " |\n"
     yield "\n"
     for sentence in sentences(series, figures, better):
-        yield f"- {sentence}\n"
+        yield f"- {_markdown_text(sentence)}\n"
+
+
+def _markdown_text(text: str) -> str:
+    """Return a text in which a reader of Markdown finds no markup: the names are those of somebody's file."""
+    return _MARKUP.sub(lambda match: _ENTITIES.get(match[0], "\\" + match[0]), escaped(text))
+
+
+def _cell(value: Any) -> Any:
+    """Return the value of a CSV cell; a text that a spreadsheet would execute begins with an apostrophe."""
+    if not isinstance(value, str):
+        return value
+    text = escaped(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def _csv(series: Sequence[Series], _figures: Figures, _better: Better | None) -> Iterator[str]:
@@ -62,7 +80,9 @@ def _csv(series: Sequence[Series], _figures: Figures, _better: Better | None) ->
     out = io.StringIO()
     writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows({**row, "failed": "; ".join(row["failed"])} for row in rows)
+    for row in rows:
+        cells = {**row, "failed": "; ".join(row["failed"])}
+        writer.writerow({title: _cell(cell) for title, cell in cells.items()})
     yield out.getvalue()
 
 
@@ -82,7 +102,7 @@ def _json(series: Sequence[Series], figures: Figures, better: Better | None) -> 
         ],
         "notes": list(figures.notes),
     }
-    yield json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    yield json_escaped(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"
 
 
 _FORMS: dict[str, Callable[[Sequence[Series], Figures, Better | None], Iterator[str]]] = {

@@ -320,3 +320,48 @@ def test_any_text_is_analysed_or_refused(text: str) -> None:
     except InputError:
         return
     assert all(point.efficiency is None or point.efficiency > 0 for one in series for point in one.points)
+
+
+#: Names as somebody's file may have them.
+HOSTILE = [
+    "\x1b[31mred",
+    "c1\x9b2J",
+    "=1+1",
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "a|b",
+    "<script>x</script>",
+    "`x` [y](z)",
+    "\u202ex",
+]
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "csv", "json"])
+def test_names_are_text_in_every_form(command_line: CommandLine, form: str) -> None:
+    rows = [
+        {"name": name, "devices": devices, "time": 100 / devices} for name in HOSTILE for devices in (1, 8)
+    ]
+    command_line.write("s.json", json.dumps(rows))
+    done = command_line("scaling", "report", "s.json", "-f", form)
+
+    assert done.code == 0, done.err
+    assert all(char.isprintable() or char == "\n" for char in done.out)
+    if form == "csv":
+        cells = [cell for row in csv.reader(done.out.splitlines()) for cell in row]
+        assert "'=1+1" in cells
+        assert "'-1" in cells
+        assert not any(cell.startswith(("=", "@", "+")) for cell in cells)
+    elif form == "markdown":
+        assert "<script>" not in done.out
+        assert "| a\\|b |" in done.out
+    elif form == "json":
+        assert [one["name"] for one in json.loads(done.out)["series"]] == HOSTILE
+
+
+def test_a_negative_number_stays_a_number_in_csv(command_line: CommandLine) -> None:
+    command_line.write("s.csv", "devices,time,loss\n1,100,-0.5\n8,20,-0.25\n")
+    done = command_line("scaling", "report", "s.csv", "-f", "csv", "--metric", "loss")
+
+    assert done.code == 0, done.err
+    assert {row["metric"] for row in csv.DictReader(done.out.splitlines())} == {"-0.5", "-0.25"}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch import engines
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.runs import directory, names
 from hccl_tools.notation import masking
+from hccl_tools.notation.printable import json_escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,6 @@ SCHEMA_VERSION = 1
 _ASCEND_PREFIXES = ("HCCL_", "ASCEND_")
 _OWN_PREFIX = "HCCL_TOOLS_"
 _INTERNAL = (LAUNCHER_VARIABLE,)
-_TERMINAL_CONTROL = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
 def as_bytes(plan: Plan, environment: Mapping[str, str], command: Sequence[str] = ()) -> Iterator[bytes]:
@@ -46,18 +45,13 @@ def as_json(plan: Plan, environment: Mapping[str, str], command: Sequence[str] =
 
 def _parts(plan: Plan, environment: Mapping[str, str], command: Sequence[str]) -> Iterator[str]:
     """Yield a plan process by process: as one text, that of 8,192 ranks takes 18 MB."""
-    yield _escaped(json.dumps(_job(plan, environment, command), indent=2, ensure_ascii=False)[:-2])
+    yield json_escaped(json.dumps(_job(plan, environment, command), indent=2, ensure_ascii=False)[:-2])
     yield ',\n  "processes": ['
     for number, process in enumerate(plan.processes):
         # In one line: Python's encoder in C, which is ten times as fast, does not indent.
         line = json.dumps(_process(process, plan), ensure_ascii=False)
-        yield f"{',' if number else ''}\n    {_escaped(line)}"
+        yield f"{',' if number else ''}\n    {json_escaped(line)}"
     yield "\n  ]\n}\n"
-
-
-def _escaped(text: str) -> str:
-    # JSON escapes only the control characters of ASCII; terminals interpret others as well.
-    return _TERMINAL_CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _job(plan: Plan, environment: Mapping[str, str], command: Sequence[str]) -> dict[str, Any]:
