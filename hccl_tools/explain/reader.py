@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import stat
 import sys
 import zlib
 from typing import TYPE_CHECKING
 
+from hccl_tools.launch import run_files
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -45,8 +45,10 @@ class LogReader:
         """Yield the log in blocks; a file that grows is read up to its size at the beginning."""
         try:
             yield from self._lines(self._pieces())
-        except (OSError, EOFError) as error:
-            self._say(f"cannot be read: {getattr(error, 'strerror', None) or error}")
+        except OSError as error:
+            self._say(f"cannot be read: {run_files.reason(error)}")
+        except EOFError as error:
+            self._say(f"cannot be read: {error}")
         except zlib.error:
             self._say("is damaged: its compressed data ends or is wrong; what comes before was read")
 
@@ -59,13 +61,9 @@ class LogReader:
                 self.size += len(piece)
                 yield piece
             return
-        descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        descriptor = run_files.open_read(self.path)
         with open(descriptor, "rb", buffering=0) as file:
-            about = os.fstat(descriptor)
-            if not stat.S_ISREG(about.st_mode):
-                self._say("is not a regular file and was left out")
-                return
-            self.size = left = about.st_size
+            self.size = left = os.fstat(descriptor).st_size
             is_packed = file.read(2) == _GZIP
             file.seek(0)
             pieces = _pieces(file, left)

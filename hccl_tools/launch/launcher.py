@@ -8,12 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
-from hccl_tools.launch import engines
+from hccl_tools.launch import engines, run_files
 from hccl_tools.launch.model.variables import TABLE_FROM_LAUNCHER
 from hccl_tools.launch.planning import planner
 from hccl_tools.launch.processes import keeper, signals
 from hccl_tools.launch.render import plan_json
-from hccl_tools.launch.runs import directory, files, log_files, names, parents, private_files
+from hccl_tools.launch.runs import directory, log_files, names, parents, private_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -230,7 +230,7 @@ def _hold(prepared: PreparedLaunch, request: LaunchRequest, *, again: bool) -> l
 
 def _write(prepared: PreparedLaunch, *, shared: bool, again: bool, log_mode: int) -> list[int]:
     plan = prepared.plan
-    if not shared or not files.is_run(plan.run_dir):
+    if not shared or not run_files.status(os.path.join(plan.run_dir, names.PLAN)):
         plan_json.write(plan, prepared.environment)
     if prepared.table_data is not None:
         directory.write(plan.run_dir, names.TABLE, prepared.table_data)

@@ -110,7 +110,7 @@ def test_a_pipe_or_device_is_left_out(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "rank_0.log")
     result = Scanner().scan(str(tmp_path / "rank_0.log"), 0)
 
-    assert result.note == f"{tmp_path}/rank_0.log is not a regular file and was left out"
+    assert result.note == f"{tmp_path}/rank_0.log cannot be read: it is not a regular file"
 
 
 def test_a_log_full_of_errors_takes_linear_time(tmp_path: Path) -> None:

@@ -217,6 +217,27 @@ def test_a_heartbeat_touches_the_file_of_the_rank(tmp_path: Path, monkeypatch: p
     assert file.stat().st_mtime > 0
 
 
+def test_a_heartbeat_goes_through_no_link_and_to_no_other_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, victim = tmp_path / "run", tmp_path / "victim"
+    run.mkdir()
+    victim.touch()
+    os.utime(victim, (1, 1))
+    monkeypatch.setenv("HCCL_TOOLS_HEARTBEAT", str(run / "heartbeat_0"))
+    for target in (victim, tmp_path / "new"):
+        (run / "heartbeat_0").symlink_to(target)
+        current_rank().heartbeat()
+        (run / "heartbeat_0").unlink()
+    run.rename(tmp_path / "moved")
+    run.mkdir()
+    current_rank().heartbeat()
+
+    assert victim.stat().st_mtime == 1
+    assert not (tmp_path / "new").exists()
+    assert list(run.iterdir()) == []
+
+
 @pytest.mark.parametrize("path", ["", "/no/such/folder/heartbeat"])
 def test_a_heartbeat_that_nobody_reads_does_nothing(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HCCL_TOOLS_HEARTBEAT", path)

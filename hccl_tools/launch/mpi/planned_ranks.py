@@ -114,7 +114,7 @@ def _part(descriptor: int, index: int) -> Any:
 def is_still(path: str, digest: bytes) -> bool:
     """Return whether a file can be read and has this SHA-256."""
     try:
-        with open(path, "rb") as file:
+        with open(run_files.open_read(path), "rb") as file:
             return sha256(file.read()) == digest
     except OSError:
         return False

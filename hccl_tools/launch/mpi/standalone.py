@@ -15,7 +15,7 @@ from hccl_tools.launch.mpi import shared_preparation
 from hccl_tools.launch.mpi.planned_ranks import sha256
 from hccl_tools.launch.mpi.prepared import PreparedRank
 from hccl_tools.launch.planning import composition, environment, interpreter, table_source
-from hccl_tools.launch.runs import directory, names
+from hccl_tools.launch.runs import directory, names, parents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -132,6 +132,8 @@ def _announce(found: RankJob, world: MpiWorld, run_dir: str) -> None:
     start = f"start method {found.start} ({found.start_reason})"
     logs = os.path.relpath(run_dir)
     sys.stderr.write(f"hccl-tools: {count}, {what}, {start}; {found.why}; logs: {logs}\n")
+    for line in parents.warnings(os.path.dirname(run_dir)):
+        sys.stderr.write(f"hccl-tools: {line}\n")
 
 
 def _port(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) -> int:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
+from hccl_tools.launch import run_files
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.runs import directory, files, index, members, names
 from hccl_tools.notation import host_list
@@ -96,7 +97,8 @@ def _what_to_type(run: Run, *, now: bool) -> str:
 
 def _user(run: Run) -> int:
     # The processes of a run belong to the owner of its directory.
-    return os.geteuid() if directory.is_own(run.path) else os.stat(run.path).st_uid
+    with run_files.opened(run.path) as folder:
+        return os.geteuid() if directory.is_own(run.path) else folder.owner
 
 
 def _processes(run: Run) -> list[int]:
