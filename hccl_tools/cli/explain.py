@@ -105,7 +105,7 @@ def command(
 
         options.write(f"{escaped(line)}\n" for line in text(answer))
     if bundle is not None:
-        _pack(bundle, answer, rank_table, anonymise=anonymise)
+        _pack(bundle, answer, rank_table, words, anonymise=anonymise)
     found = bool(answer.causes)
     ctx.exit(int(found) if strict else int(not found))
 
@@ -143,11 +143,20 @@ def _answer(
     return explaining.explain(logs, notes=notes, table=table, extra=extra, progress=_progress())
 
 
-def _pack(path: str, answer: Answer, table: str | None, *, anonymise: bool) -> None:
+def _pack(path: str, answer: Answer, table: str | None, typed: list[str], *, anonymise: bool) -> None:
     from hccl_tools.explain import bundle  # noqa: PLC0415  (rarely used)
+    from hccl_tools.notation.printable import escaped  # noqa: PLC0415
 
-    count = bundle.write(path, answer, run=answer.run_dir, table=table, anonymise=anonymise)
-    click.echo(f"{path}: {count} files; look through it before you pass it on", err=True)
+    run = answer.run_dir
+    folders = [] if run else [one for one in typed if os.path.isdir(one)]  # noqa: PTH112  (not loaded for it)
+    packed = bundle.write(path, answer, run=run, table=table, folders=folders, anonymise=anonymise)
+    click.echo(f"{path}: {len(packed.files)} files; look through it before you pass it on", err=True)
+    for name, size in packed.files:
+        click.echo(f"  {size:>11,}  {escaped(name)}", err=True)
+    if packed.left_out:
+        click.echo("left out:", err=True)
+    for line in packed.left_out:
+        click.echo(f"  {escaped(line)}", err=True)
 
 
 def _own(knowledge: str | None) -> list[Message]:

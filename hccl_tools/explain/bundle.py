@@ -8,6 +8,7 @@ import os
 import platform
 import tarfile
 import time
+from itertools import chain, count
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError, WriteError
@@ -15,17 +16,23 @@ from hccl_tools.explain import answer as words
 from hccl_tools.explain.anonymous import Anonymiser
 from hccl_tools.explain.as_json import as_json
 from hccl_tools.explain.reader import STDIN, LogReader
+from hccl_tools.launch import run_files
 from hccl_tools.launch.runs import names
 from hccl_tools.notation import masking
+from hccl_tools.records import NamedTuple
 from hccl_tools.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from hccl_tools.explain.answer import Answer
 
 #: Bytes of a log that are packed: of a longer one the beginning and the end.
 _HEAD, _TAIL = 1 << 20, 1 << 23
+#: Bytes of a JSON file that are packed whole: the plan of 10,000 ranks.
+_MOST_JSON = 1 << 24
+#: Bytes of all files of a bundle, before they are compressed.
+_MOST_IN_ALL = 1 << 28
 #: The files in which CANN and the driver keep their versions.
 _VERSION_FILES = (
     "/usr/local/Ascend/driver/version.info",
@@ -37,14 +44,31 @@ _VERSION_FILES = (
 _MODE = 0o600
 
 
+class Packed(NamedTuple):
+    """What a bundle has: the names and sizes in bytes of its files, and sentences on what was left out."""
+
+    files: list[tuple[str, int]]
+    left_out: list[str]
+
+
 def write(
-    path: str, answer: Answer, *, run: str = "", table: str | None = None, anonymise: bool = False
-) -> int:
-    """Write the archive and return the number of its files.
+    path: str,
+    answer: Answer,
+    *,
+    run: str = "",
+    table: str | None = None,
+    folders: Sequence[str] = (),
+    anonymise: bool = False,
+) -> Packed:
+    """Write the archive and return what is in it.
+
+    Of a run only regular files of its owner in its directory are packed, and of folders regular files below
+    them; links are not followed. Logs that a run of this user has elsewhere are packed as well.
 
     Args:
         run: The run directory, "" for none.
-        table: The rank table; by default the run's copy.
+        table: The rank table that the user named; by default the run's copy.
+        folders: The folders that the user named.
         anonymise: Whether to replace the names and addresses of hosts.
 
     Raises:
@@ -58,19 +82,19 @@ def write(
         raise UsageError(f"{path} exists already", hint="choose another name") from error
     except OSError as error:
         raise WriteError(f"{path} cannot be written: {error.strerror}") from error
-    count = 0
+    packed = Packed([], [])
     try:
         with open(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
-            for name, lines in _files(answer, run, table):
-                data = "".join(hide(masking.text(line)) for line in lines).encode()
-                about = tarfile.TarInfo(f"explain/{hide(name)}")
+            for name, text in _texts(answer, run, table, folders, packed.left_out):
+                data = hide(masking.text(text)).encode(errors="replace")
+                about = tarfile.TarInfo(_unique(f"explain/{hide(_safe(name))}", packed.files))
                 about.size, about.mtime, about.mode = len(data), int(time.time()), 0o644
                 archive.addfile(about, io.BytesIO(data))
-                count += 1
+                packed.files.append((about.name, about.size))
     except OSError as error:
         os.unlink(path)
         raise WriteError(f"{path} cannot be written: {error.strerror}") from error
-    return count
+    return packed._replace(left_out=[hide(masking.text(one)) for one in dict.fromkeys(packed.left_out)])
 
 
 def _hosts(answer: Answer) -> set[str]:
@@ -82,31 +106,102 @@ def _hosts(answer: Answer) -> set[str]:
     )
 
 
-def _files(answer: Answer, run: str, table: str | None) -> Iterator[tuple[str, Iterator[str]]]:
-    """Yield the name and the lines of each file."""
-    yield "answer.txt", (f"{line}\n" for line in words.text(answer))
-    yield "answer.json", (f"{line}\n" for line in json.dumps(as_json(answer), indent=2).splitlines())
-    yield "versions.txt", (f"{line}\n" for line in _versions())
-    of_run = [os.path.join(run, name) for name in (names.PLAN, names.REPORT)] if run else []
-    table = table or (os.path.join(run, names.TABLE) if run else None)
-    for path in (*of_run, *((table,) if table else ())):
-        if os.path.isfile(path):
-            yield os.path.basename(path), _lines(path)
-    logs = [log for log in answer.sources if log.path != STDIN and os.path.isfile(log.path)]
-    root = os.path.commonpath([os.path.abspath(log.path) for log in logs]) if logs else "/"
-    for log in logs:
-        if os.path.basename(log.path) != names.REPORT:
-            inside = os.path.relpath(os.path.abspath(log.path), root)
-            name = os.path.basename(log.path) if inside == "." else inside.replace("..", "_")
-            yield os.path.join("logs", name.removesuffix(".gz")), _lines(log.path)
+def _texts(
+    answer: Answer, run: str, table: str | None, folders: Sequence[str], left_out: list[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each file, and note the files that are left out."""
+    yield "answer.txt", "".join(f"{line}\n" for line in words.text(answer))
+    yield "answer.json", json.dumps(as_json(answer), indent=2) + "\n"
+    yield "versions.txt", "".join(f"{line}\n" for line in _versions())
+    of_run = [os.path.join(run, name) for name in (names.PLAN, names.REPORT, names.TABLE)] if run else []
+    of_run = of_run[:-1] if table else of_run
+    logs = [log.path for log in answer.sources if log.path not in {"", STDIN, *of_run}]
+    root = os.path.commonpath([os.path.abspath(log) for log in logs]) if logs else "/"
+    left = _MOST_IN_ALL
+    for path in dict.fromkeys((*of_run, *((table,) if table else ()), *logs)):
+        if path in of_run and not os.path.lexists(path):
+            continue
+        if left <= 0:
+            left_out.append(f"{path}: the bundle has {_MOST_IN_ALL >> 20} MiB already")
+            continue
+        try:
+            text, cut = _read(path, "" if path == table else _folder_of(path, folders))
+        except OSError as error:
+            left_out.append(f"{path}: {run_files.reason(error)}")
+            continue
+        left -= len(text)
+        left_out += [f"{path}: {cut}"] if cut else []
+        yield (_name(path, root) if path in logs else os.path.basename(path)), text
 
 
-def _lines(path: str) -> Iterator[str]:
-    """Yield the lines of a file; of a long one those at its beginning and its end."""
+def _name(path: str, root: str) -> str:
+    inside = os.path.relpath(os.path.abspath(path), root)
+    name = os.path.basename(path) if inside == "." else inside.replace("..", "_")
+    return os.path.join("logs", name.removesuffix(".gz"))
+
+
+def _safe(name: str) -> str:
+    """Return a name that every program can unpack: without newlines, and in UTF-8."""
+    text = os.fsencode(name).decode(errors="backslashreplace")
+    return masking.text("".join(char if char.isprintable() and char != "\\" else "_" for char in text))
+
+
+def _unique(name: str, files: Sequence[tuple[str, int]]) -> str:
+    used = {one for one, _ in files}
+    return next(one for one in chain([name], (f"{name}.{number}" for number in count(2))) if one not in used)
+
+
+def _folder_of(path: str, folders: Sequence[str]) -> str:
+    return next((folder for folder in folders if path.startswith(os.path.join(folder, ""))), "")
+
+
+def _read(path: str, folder: str) -> tuple[str, str]:
+    """Return the text of a file, and a clause if only a part of it was read.
+
+    Raises:
+        OSError: The file cannot be read, or is refused: see ``run_files.open_read``.
+    """
+    file = open(_opened(path, folder), "rb")  # noqa: SIM115  (closed below)
+    with file:
+        is_packed = file.read(2) == b"\x1f\x8b"
+        size = os.fstat(file.fileno()).st_size
+        file.seek(0)
+        most = _MOST_JSON if path.endswith(".json") else _HEAD + _TAIL
+        if is_packed:
+            return _unpacked(file.fileno())
+        if size <= most:
+            return file.read(most).decode(errors="replace"), ""
+        head = file.read(most - _TAIL)
+        file.seek(size - _TAIL)
+        tail = file.read(_TAIL)
+    return _joined([head], [tail], size - len(head) - len(tail))
+
+
+def _joined(head: list[bytes], tail: list[bytes], cut: int) -> tuple[str, str]:
+    parts = [b"".join(part).decode(errors="replace") for part in (head, tail)]
+    if cut <= 0:
+        return "".join(parts), ""
+    middle = f"\n[hccl-tools: {cut:,} bytes are left out here]\n"
+    return middle.join(parts), f"only its beginning and its end are packed, without {cut:,} bytes"
+
+
+def _opened(path: str, folder: str) -> int:
+    if not folder:
+        return run_files.open_read(path)
+    with run_files.opened(folder) as inside:
+        if inside.owner == os.geteuid():
+            # The files of all users may stand in a folder of this user, but none by a second name.
+            about = os.lstat(path)
+            inside.owner = about.st_uid if about.st_nlink == 1 else inside.owner
+        return inside.open_read(os.path.relpath(path, folder))
+
+
+def _unpacked(descriptor: int) -> tuple[str, str]:
+    """Return the beginning and the end of a compressed log."""
     head: list[bytes] = []
     tail: list[bytes] = []
-    in_head = in_tail = 0
-    for block in LogReader(path).blocks():
+    in_head = in_tail = cut = 0
+    for block in LogReader(f"/proc/self/fd/{descriptor}").blocks():
         if in_head < _HEAD:
             head.append(block.data)
             in_head += len(block.data)
@@ -114,10 +209,9 @@ def _lines(path: str) -> Iterator[str]:
         tail.append(block.data)
         in_tail += len(block.data)
         while in_tail - len(tail[0]) > _TAIL:
+            cut += len(tail[0])
             in_tail -= len(tail.pop(0))
-    for part in (head, tail):
-        for data in part:
-            yield from data.decode(errors="replace").splitlines(keepends=True)
+    return _joined(head, tail, cut)
 
 
 def _versions() -> Iterator[str]:
@@ -126,4 +220,4 @@ def _versions() -> Iterator[str]:
     yield f"{platform.system()} {platform.release()} {platform.machine()}"
     for path in _VERSION_FILES:
         if os.path.isfile(path):
-            yield f"{path}: {' '.join(''.join(_lines(path)).split())[:400]}"
+            yield f"{path}: {' '.join(_read(path, '')[0].split())[:400]}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import HcclToolsError
@@ -13,6 +13,7 @@ from hccl_tools.explain.events import Event
 from hccl_tools.explain.scanner import Scanner
 from hccl_tools.explain.sources import Source, collect
 from hccl_tools.knowledge.registry import messages
+from hccl_tools.launch import run_files
 from hccl_tools.launch.logs import remote
 from hccl_tools.records import NamedTuple
 
@@ -43,6 +44,8 @@ def serve(path: str) -> None:
     Raises:
         InputError: There is no such directory on this host.
     """
+    with suppress(OSError):
+        run_files.hold(path)
     logs, notes = collect([path])
     scanner, events = Scanner(), []
     for index, log in enumerate(logs):

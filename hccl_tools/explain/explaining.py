@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from hccl_tools.errors import InputError
 from hccl_tools.explain import cluster, inference, runs
 from hccl_tools.explain.answer import Answer
 from hccl_tools.explain.places import Place, Places, read_table
 from hccl_tools.explain.scanner import Scanner
 from hccl_tools.explain.waiting import ranks_text
+from hccl_tools.launch import run_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -82,7 +84,7 @@ def _places(of_run: RunLogs | None, table: str | None, run: str, notes: list[str
     places, size = Places(), of_run.size if of_run is not None else 0
     if table:
         shown = table if not run or not table.startswith(run) else os.path.relpath(table)
-        places.table, problem = read_table(table, shown)
+        places.table, problem = read_table(_opened(table), shown)
         notes += [problem] if problem else []
         if places.table is not None:
             size = size or len(places.table)
@@ -184,7 +186,22 @@ def _finding(table: str) -> str:
     from hccl_tools.diagnostics import render  # noqa: PLC0415  (only for a refused table)
     from hccl_tools.validation.checker import validate  # noqa: PLC0415
 
-    report = validate(table)
+    opened = _opened(table)
+    report = validate(opened)
     if report.ok:
         return f"`hccl-tools validate {table}` finds no error: try `--local` on the host of the rank"
-    return f"the first fault is {''.join(render([report], 'concise')).splitlines()[0]}"
+    return f"the first fault is {''.join(render([report], 'concise')).splitlines()[0].replace(opened, table)}"
+
+
+def _opened(table: str) -> str:
+    """Return a path that means the same file whatever has the name of a run's table in the meantime.
+
+    Raises:
+        InputError: The file cannot be opened.
+    """
+    if run_files.find(table) is None:
+        return table
+    try:
+        return f"/proc/self/fd/{run_files.open_read(table)}"
+    except OSError as error:
+        raise InputError(f"{table} cannot be read: {run_files.reason(error)}") from error

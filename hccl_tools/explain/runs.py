@@ -9,7 +9,8 @@ from hccl_tools.explain.events import Event
 from hccl_tools.explain.places import Place
 from hccl_tools.explain.sources import Source, collect, source
 from hccl_tools.knowledge.registry import messages
-from hccl_tools.launch.runs import files, names
+from hccl_tools.launch import run_files
+from hccl_tools.launch.runs import directory, files, index, names
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -62,21 +63,37 @@ def read(path: str) -> RunLogs:
         MalformedRunError: A file of the run directory is malformed.
     """
     plan, report = files.plan(path), files.report(path)
+    foreign = None if directory.is_own(path) else index.user_of(path)
     ranks = [process for process in plan.get("processes", []) if process["rank"] >= 0]
     found, notes = collect([path])
+    for name in (names.TABLE, names.REPORT):
+        file = os.path.join(path, name)
+        if os.path.lexists(file) and not run_files.status(file):
+            notes.append(f"{file} was not read: {_why_refused(file)}")
     scheduler = os.path.join(path, names.SCHEDULER_LOG)
     found = [one._replace(rank=-1) if one.path == scheduler else one for one in found]
     have = {one.path for one in found}
     elsewhere: dict[str, list[int]] = {}
     for process in ranks:
         log = os.path.join(path, process["log"])
-        if log not in have and os.path.isfile(log):  # named by the user: outside the run directory
+        if log in have:
+            continue
+        is_outside = run_files.find(log) is None  # `--log-file`
+        if is_outside and foreign and os.path.lexists(log):
+            notes.append(_not_read(f"the log of rank {process['rank']}, {log},", foreign))
+        elif is_outside and run_files.status(log):
             found.append(source(log)._replace(rank=process["rank"]))
-        elif log not in have:
+        elif os.path.lexists(log):
+            notes.append(f"the log of rank {process['rank']}, {log}, was not read: {_why_refused(log)}")
+        else:
             elsewhere.setdefault(process["host"], []).append(process["rank"])
     for end in report.get("ranks", []):
         folder = end.get("plog")
-        if isinstance(folder, str) and os.path.isdir(folder) and not folder.startswith(path + os.sep):
+        if not isinstance(folder, str) or not folder or folder.startswith(path + os.sep):
+            continue
+        if foreign:
+            notes.append(_not_read(f"the folder of CANN's logs, {folder},", foreign))
+        elif os.path.isdir(folder):
             more, said = collect([folder])
             found += [one._replace(rank=end.get("rank")) for one in more]
             notes += said
@@ -89,10 +106,23 @@ def read(path: str) -> RunLogs:
         places,
         {end["rank"] for end in report.get("ranks", []) if end.get("asked_to_end") and _is_rank(end)},
         elsewhere,
-        table if os.path.isfile(table) else "",
+        table if run_files.status(table) else "",
         len(ranks),
-        notes,
+        list(dict.fromkeys(notes)),
     )
+
+
+def _not_read(what: str, owner: str) -> str:
+    """Return a note on a file that the run of another user names: it may be any file of this user."""
+    return f"{what} was not read: it is outside of the run directory, which belongs to {owner}"
+
+
+def _why_refused(path: str) -> str:
+    try:
+        os.close(run_files.open_read(path))
+    except OSError as error:
+        return run_files.reason(error)
+    return "it has just been created"
 
 
 def _is_rank(end: Mapping[str, Any]) -> bool:

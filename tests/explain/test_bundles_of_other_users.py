@@ -1,0 +1,214 @@
+"""A bundle has nothing that the run of another user names elsewhere, and everything of a run of one's own."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.support.strangers import Stranger
+
+#: The user who explains; the run belongs to the stranger.
+VICTIM = 65533
+#: Makes a run that names files of another user: argv has the run directory and the secret folder.
+RUN = """\
+import json, os, sys
+run, secret = sys.argv[1:]
+os.mkdir(run, 0o755)
+def process(rank, log):
+    return {"rank": rank, "host": "h", "here": True, "log": log, "argv": ["true"]}
+logs = ["rank_0.log", f"{secret}/notes", "link.log", "../outside.log", "fifo.log", "folder/rank_5.log"]
+plan = {"processes": [process(rank, log) for rank, log in enumerate(logs)], "hosts": ["h"]}
+ends = [{"rank": 0, "plog": secret}, {"rank": 1, "plog": "../" + os.path.basename(secret)}]
+first = {"rank": 0, "name": "rank 0", "how": "exited with 1"}
+report = {"exit_code": 1, "reason": "rank", "ranks": ends, "first_failure": first}
+def write(name, text):
+    with open(os.path.join(run, name), "w") as file:
+        file.write(text)
+write("plan.json", json.dumps(plan))
+write("report.json", json.dumps(report))
+write("launcher", "1\\nh\\n1.0\\nlaunch\\n1\\n")
+write("rank_0.log", "a line of rank 0\\n")
+write(b"bad\\xff\\nname\\x1b[31m.log".decode(errors="surrogateescape"), "a strange name\\n")
+os.symlink(f"{secret}/notes", os.path.join(run, "link.log"))
+os.symlink(f"{secret}/notes", os.path.join(run, "rank_table.json"))
+os.symlink(secret, os.path.join(run, "folder"))
+os.mkfifo(os.path.join(run, "fifo.log"))
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def members(path: Path) -> dict[str, str]:
+    with tarfile.open(path) as archive:
+        return {
+            member.name: file.read().decode() for member in archive if (file := archive.extractfile(member))
+        }
+
+
+def as_user(stranger: Stranger, uid: int, *args: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line as an ordinary user."""
+    return subprocess.run(
+        [stranger.interpreter, "-m", "hccl_tools", *args], cwd=stranger.folder, user=uid, group=uid,
+        extra_groups=[], text=True, timeout=120, check=False, capture_output=True, env=stranger.environ(),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def trap(stranger: Stranger) -> tuple[Path, Path]:
+    """The run of the stranger, and a folder that only the victim can read."""
+    secret = stranger.folder / "secret"
+    secret.mkdir()
+    for name in ("notes", "rank_5.log"):
+        (secret / name).write_text("precious\n")
+        os.chown(secret / name, VICTIM, VICTIM)
+    os.chown(secret, VICTIM, VICTIM)
+    secret.chmod(0o700)
+    (stranger.folder / "outside.log").write_text("precious\n")
+    run = stranger.folder / "20261121-101530-abc"
+    stranger.python(RUN, str(run), str(secret))
+    return run, secret
+
+
+@pytest.mark.bed
+@pytest.mark.parametrize("uid", [VICTIM, 0], ids=["user", "root"])
+def test_a_bundle_of_another_users_run_has_only_its_files(
+    stranger: Stranger, trap: tuple[Path, Path], uid: int
+) -> None:
+    run, secret = trap
+    bundle = stranger.folder / "bug.tar.gz"
+
+    done = as_user(stranger, uid, "explain", str(run), "--bundle", str(bundle))
+
+    files = members(bundle)
+    assert done.returncode in {0, 1}, done.stderr
+    assert "precious" not in done.stdout + done.stderr + "".join(files.values())
+    assert files["explain/logs/rank_0.log"] == "a line of rank 0\n"
+    assert "explain/rank_table.json" not in files
+    assert "a strange name\n" in files.values()
+    assert not [name for name in files if not name.isprintable()]
+    owner = "nobody"
+    for part in (
+        f"the log of rank 1, {secret}/notes, was not read: it is outside of the run directory, which belongs to {owner}",
+        "rank_table.json was not read: it is a symbolic link",
+        f"the folder of CANN's logs, {secret}, was not read",
+    ):
+        assert part in done.stdout
+    assert f"{run}/rank_table.json: it is a symbolic link" in done.stderr
+    assert "explain/logs/rank_0.log" in done.stderr
+
+
+@pytest.mark.bed
+def test_a_folder_that_is_exchanged_or_has_links_brings_nothing(
+    stranger: Stranger, trap: tuple[Path, Path]
+) -> None:
+    run, _ = trap
+    bundle = stranger.folder / "bug.tar.gz"
+    (run / "plan.json").unlink()  # now it is a folder with logs, and no run
+
+    done = as_user(stranger, VICTIM, "explain", str(run), "--bundle", str(bundle))
+
+    assert "precious" not in done.stdout + done.stderr + "".join(members(bundle).values())
+    assert "explain/logs/rank_0.log" in members(bundle)
+
+
+@pytest.mark.bed
+def test_second_names_are_not_packed(stranger: Stranger) -> None:
+    """The kernel may allow another user to make a hard link to any file (fs.protected_hardlinks=0)."""
+    run, secret = stranger.folder / "run", stranger.folder / "mine"
+    secret.write_text("precious\n")
+    secret.chmod(0o600)
+    stranger.python(
+        "import os, sys; os.mkdir(sys.argv[1]); open(sys.argv[1] + '/a.log', 'w').write('x')", str(run)
+    )
+    os.link(secret, run / "b.log")
+    bundle = stranger.folder / "bug.tar.gz"
+
+    done = as_user(stranger, 0, "explain", str(run), "--bundle", str(bundle))
+
+    assert "precious" not in "".join(members(bundle).values())
+    assert f"{run}/b.log: it belongs to another user" in done.stderr
+
+
+LAUNCH = (
+    sys.executable,
+    "-m",
+    "hccl_tools.launch",
+    "--no-table",
+    "-n",
+    "1",
+    "--start",
+    "table",
+    "--no-python",
+)
+
+
+def explained(*args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "hccl_tools", "explain", *args], text=True, check=False, capture_output=True
+    )
+
+
+def test_a_bundle_of_ones_own_run_is_complete() -> None:
+    Path("plogs").mkdir()
+    Path("plogs/plog-1_2.log").write_text("[ERROR] HCCL a line of CANN\n")
+    environ = {**os.environ, "ASCEND_PROCESS_LOG_PATH": str(Path("plogs").resolve())}
+    subprocess.run([*LAUNCH, "sh", "-c", "echo out; exit 3"], env=environ, check=False, capture_output=True)
+    run = Path("log/latest").resolve()
+
+    done = explained("--bundle", "bug.tar.gz")
+
+    files = members(Path("bug.tar.gz"))
+    for name in ("plan.json", "report.json"):
+        assert files[f"explain/{name}"] == (run / name).read_text()
+        assert isinstance(json.loads(files[f"explain/{name}"]), dict)
+    logs = {name: text for name, text in files.items() if name.endswith(".log")}
+    assert sorted(logs.values()) == ["[ERROR] HCCL a line of CANN\n", "out\n"]
+    listed = {line.split()[1]: int(line.split()[0].replace(",", "")) for line in done.stderr.splitlines()[1:]}
+    assert listed == {name: len(text.encode()) for name, text in files.items()}
+    assert "left out" not in done.stderr
+
+
+def test_what_is_too_large_is_cut_with_a_sentence() -> None:
+    Path("logs").mkdir()
+    line = b"a line of a log that says nothing\n"
+    Path("logs/rank_0.log").write_bytes(line * (12 * 1024 * 1024 // len(line)) + b"the end\n")
+    Path("logs/rank_1.log.gz").write_bytes(
+        gzip.compress(line * (12 * 1024 * 1024 // len(line)) + b"the end\n")
+    )
+    Path("logs/rank_2.log").write_text("small\n")
+
+    done = explained("logs", "--bundle", "bug.tar.gz")
+
+    files = members(Path("bug.tar.gz"))
+    for name in ("rank_0.log", "rank_1.log"):
+        text = files[f"explain/logs/{name}"]
+        assert len(text) < 10 * 1024 * 1024
+        assert text.startswith("a line of a log")
+        assert text.endswith("the end\n")
+        assert "bytes are left out here]" in text
+    assert files["explain/logs/rank_2.log"] == "small\n"
+    assert done.stderr.count("only its beginning and its end are packed, without") == 2
+
+
+def test_a_key_in_a_log_goes_whole() -> None:
+    body = [f"QUFBQW5vbmUAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW{n:04}" for n in range(500)]
+    lines = ["-----BEGIN OPENSSH PRIVATE KEY-----", *body, "-----END OPENSSH PRIVATE KEY-----"]
+    Path("logs").mkdir()
+    Path("logs/rank_0.log").write_text("before\n" + "".join(f"[rank 0] {one}\n" for one in lines) + "after\n")
+
+    explained("logs", "--bundle", "bug.tar.gz")
+
+    text = members(Path("bug.tar.gz"))["explain/logs/rank_0.log"]
+    assert text == "before\n[rank 0] ***\nafter\n"
