@@ -10,7 +10,7 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.document.writing import write_atomically
-from hccl_tools.launch.runs import names
+from hccl_tools.launch.runs import names, parents
 from hccl_tools.notation.phrases import count, time_span
 from hccl_tools.records import NamedTuple
 from hccl_tools.scaling import single_run
@@ -90,7 +90,7 @@ def run(plan: Plan, file: SeriesFile, *, keep_going: bool) -> bool:
     with _signals():
         for repeat, one in waiting:
             log_dir = plan.log_dir / one.log_name
-            log_dir.mkdir(parents=True, exist_ok=True)
+            parents.make(str(log_dir))
             table = one.table and write_atomically(log_dir / names.TABLE, [one.table])
             progress.begin(f"{one.text}, repeat {repeat} of {plan.repeat}")
             row = single_run.run(plan.arguments(one, table), log_dir, plan.measures, progress.draw)

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import UsageError
+from hccl_tools.launch import run_files
 from hccl_tools.launch.processes import linux
 from hccl_tools.launch.runs import names
 from hccl_tools.scaling.measuring import Observer
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 _INTERVAL = 0.005
 #: The output of ``launch`` in the log directory of a run.
 OUTPUT = "launch.log"
+#: Bytes that are read of a report, or of that log; the report of 65,536 ranks has about 40 MB.
+_LARGEST_REPORT = 1 << 28
 
 
 def launch_command(arguments: Sequence[str]) -> list[str]:
@@ -47,7 +50,10 @@ def run(
     known = set(_run_dirs(log_dir))
     observer = Observer(measures)
     started = time.monotonic()
-    with (log_dir / OUTPUT).open("ab") as output:
+    with (
+        run_files.opened(str(log_dir)) as folder,
+        os.fdopen(folder.open_append(OUTPUT), "ab") as output,
+    ):
         process = subprocess.Popen(
             launch_command(arguments),
             stdin=subprocess.DEVNULL,
@@ -119,7 +125,7 @@ class _Lines:
     """The new complete lines of a growing file."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("rb")
+        self._file = os.fdopen(run_files.open_read(str(path)), "rb")
         self._rest = b""
 
     def read(self, *, last: bool) -> list[str]:
@@ -150,7 +156,8 @@ def _row(code: int, run_dir: Path | None, log_dir: Path, observer: Observer, wal
 
 def _report(run_dir: Path) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads((run_dir / names.REPORT).read_bytes())
+        with run_files.opened(str(run_dir)) as folder:
+            found: dict[str, Any] = json.loads(folder.read(names.REPORT, _LARGEST_REPORT))
     except (OSError, ValueError):
         return {}
     return found
@@ -165,7 +172,8 @@ def _reason(run_dir: Path | None, log_dir: Path, code: int) -> str:
             return f"{first.get('name')}: {first.get('how')}"
         if report.get("detail"):
             return str(report["detail"])
-    text = (log_dir / OUTPUT).read_text(encoding="utf-8", errors="replace")
+    with run_files.opened(str(log_dir)) as folder:
+        text = folder.read(OUTPUT, _LARGEST_REPORT).decode(errors="replace")
     errors = [line.removeprefix("error: ") for line in text.splitlines() if line.startswith("error: ")]
     return errors[-1] if errors else f"exit code {code}"
 

@@ -59,9 +59,9 @@ def paths(run: Run, ranks: Sequence[int], *, while_: Callable[[], bool] | None =
         InputError: A log does not exist on this host.
     """
     found = {}
-    with run_files.opened(run.path) as folder:
-        # A log outside another user's run directory must be that user's: the plan may name any file.
-        owner = None if directory.is_own(run.path) else folder.owner
+    folder = run_files.hold(run.path)
+    # A log outside another user's run directory must be that user's: the plan may name any file.
+    owner = None if directory.is_own(run.path) else folder.owner
     for rank in ranks:
         process = _planned(run, rank)
         path = os.path.join(run.path, process["log"])

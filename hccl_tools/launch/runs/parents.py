@@ -30,7 +30,7 @@ def make(folder: str) -> None:
         LaunchError: Another user can exchange the directory; see ``check``.
         OSError: A directory cannot be created.
     """
-    missing = []
+    missing, folder = [], os.path.abspath(folder)
     while not os.path.lexists(folder):
         missing.append(folder)
         folder = os.path.dirname(folder)
@@ -89,7 +89,7 @@ def warnings(folder: str) -> tuple[str, ...]:
 
 def _checked(folder: str) -> Iterator[tuple[str, os.stat_result]]:
     """Yield a directory and its parents, as typed and without links, but for those that the user trusts."""
-    real = os.path.realpath(folder)
+    folder, real = os.path.abspath(folder), os.path.realpath(folder)
     trusted = [os.path.realpath(one) for one in os.environ.get(TRUSTED_VARIABLE, "").split(":") if one]
     known = set()
     for path in (folder, real):

@@ -13,6 +13,7 @@ import stat
 import time
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.launch import run_files
 
 TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
@@ -91,8 +92,9 @@ def ensure(path: str) -> None:
 def remove(path: str) -> None:
     """Remove a private directory of a job, or the directory of a run that did not start, with its files."""
     try:
-        for name in os.listdir(path):
-            os.unlink(os.path.join(path, name))
+        with run_files.opened(path) as folder:
+            for name in folder.names():
+                folder.unlink(name)
         os.rmdir(path)
     except OSError:
         return  # The next job removes the remaining files.

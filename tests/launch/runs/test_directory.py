@@ -10,6 +10,7 @@ import pytest
 
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.inspection import host_ports
+from hccl_tools.launch import run_files
 from hccl_tools.launch.planning import ports
 from hccl_tools.launch.runs import directory, log_files, private_files, table_lock
 
@@ -91,6 +92,21 @@ def test_log_outside_that_is_a_hard_link_is_not_emptied(own_directory: Path) -> 
         log_files.fresh_log(str(own_directory), str(log), 0)
 
     assert victim.read_text() == "precious"
+
+
+def test_a_run_that_did_not_start_is_removed_through_no_link(own_directory: Path) -> None:
+    run, precious = own_directory / "log" / "run", own_directory / "precious"
+    precious.mkdir()
+    (precious / "file").touch()
+    directory.create(str(run))
+    run_files.write(str(run), "plan.json", b"{}")
+    run.rename(own_directory / "moved")
+    run.symlink_to(precious)
+
+    private_files.remove(str(run))
+
+    assert (precious / "file").exists()
+    assert list((own_directory / "moved").iterdir()) == []
 
 
 def test_free_port_is_free_and_in_range() -> None:

@@ -230,6 +230,114 @@ def test_folder_of_a_project_gives_one_line_of_warning(
     assert stat.S_IMODE((project / "mine" / "log").stat().st_mode) == 0o2755
 
 
+OUTSIDE = {
+    "it is a symbolic link": "os.symlink(sys.argv[2], sys.argv[1])",
+    "it has a second name (a hard link)": "os.link(sys.argv[2], sys.argv[1])",
+    "it belongs to another user": "open(sys.argv[1], 'w').close(); os.chmod(sys.argv[1], 0o666)",
+}
+
+
+@pytest.mark.parametrize("why", OUTSIDE)
+def test_log_outside_that_is_not_the_users_is_refused(why: str, stranger: Stranger, victim: Stranger) -> None:
+    """Also in a sticky directory, such as /tmp, and for logs of restarts."""
+    precious = stranger.folder / "precious"
+    precious.write_text("precious")
+    owner = stranger if "hard link" not in why else victim  # The kernel may let only the owner make one.
+    os.chown(precious, victim.user, victim.user)
+    stranger.folder.chmod(0o1777)
+    at = ("--log-dir", str(stranger.folder / "log"))
+    for name, restarts in (("train.log", "0"), ("other.restart_1.log", "1")):
+        owner.python(f"import os, sys; {OUTSIDE[why]}", str(stranger.folder / name), str(precious))
+        log = stranger.folder / name.replace(".restart_1", "")
+        options = (*at, "--log-file", str(log), "--max-restarts", restarts)
+        done = victim.run(victim.interpreter, *LAUNCH, *options, "sh", "-c", "echo hello; exit 1")
+
+        assert done.returncode == 125, done.stderr
+        # The kernel itself may refuse another user's links in a sticky directory.
+        assert why in done.stderr or ("symbolic" in why and "Permission denied" in done.stderr)
+    assert precious.read_text() == "precious"
+
+
+SWAP_OUTSIDE = """\
+import os, sys
+folder, moved, victim, *names = sys.argv[1:]
+os.rename(folder, moved)
+os.mkdir(folder)
+os.chmod(folder, 0o777)
+for name in names:
+    os.symlink(victim, f"{folder}/{name}")
+"""
+
+
+@pytest.mark.parametrize("option", ["--log-file", "--flat-logs"])
+def test_log_outside_whose_folder_is_swapped_is_written_where_it_is(
+    option: str, stranger: Stranger, victim: Stranger
+) -> None:
+    shared, go = stranger.folder / "shared", stranger.folder / "go"
+    folder = shared / "log"
+    folder.mkdir(parents=True)
+    shared.chmod(0o777)
+    os.chown(folder, victim.user, victim.user)
+    private = private_folder(stranger.folder, victim.user)
+    name = "train.log" if option == "--log-file" else "workerlog.0"
+    options = ("--log-file", str(folder / name)) if option == "--log-file" else ("--flat-logs",)
+    at = ("--log-dir", str(folder), "--max-restarts", "1")
+    with job(victim, *LAUNCH, *options, *at, "sh", "-c", TWICE, str(go)) as launched:
+        assert eventually(lambda: (folder / name).exists() and (folder / name).read_text() == "first\n")
+        names = ("train.log", "train.restart_1.log", "workerlog.0", "workerlog.0.restart_1")
+        stranger.python(SWAP_OUTSIDE, str(folder), str(shared / "moved"), str(private / "bashrc"), *names)
+        go.touch()
+        said, _ = launched.communicate(timeout=LONG)
+
+    assert launched.returncode == 0, said
+    written = "train.restart_1.log" if option == "--log-file" else "workerlog.0.restart_1"
+    assert (shared / "moved" / written).read_text() == "second\n"
+    assert (private / "bashrc").read_text() == "precious"
+
+
+def test_no_file_of_the_reader_is_shown_as_a_log_of_another_users_run(stranger: Stranger) -> None:
+    """The run names it in its plan, links to it, or has it as a hard link."""
+    secret = Path.cwd() / "secret"
+    secret.write_text("secret of root")
+    log_dir = stranger.folder / "log"
+    options = ("--log-dir", str(log_dir), "--log-mode", "755")
+    done = stranger.run(stranger.interpreter, *LAUNCH, *options, "echo", "up")
+    assert done.returncode == 0, done.stderr
+    run = (log_dir / "latest").resolve()
+    plan = (run / "plan.json").read_text()
+    tools = (sys.executable, "-m", "hccl_tools")
+    for make in ("plan", "link", "hard link"):
+        (run / "rank_0.log").unlink(missing_ok=True)
+        (run / "plan.json").write_text(plan)
+        if make == "plan":
+            (run / "plan.json").write_text(plan.replace('"rank_0.log"', f'"{secret}"'))
+        elif make == "link":
+            (run / "rank_0.log").symlink_to(secret)
+        else:
+            (run / "rank_0.log").hardlink_to(secret)
+        for command in ("logs", "explain"):
+            done = subprocess.run(
+                [*tools, command, str(run)], capture_output=True, text=True, timeout=LONG, check=False
+            )
+            assert "secret of root" not in done.stdout + done.stderr
+            assert "Traceback" not in done.stderr
+        assert done.returncode != 0 or command == "explain"
+
+
+@pytest.mark.parametrize("option", ["-U", "-Ur"])
+def test_container_without_root_is_no_reason_to_refuse(option: str, stranger: Stranger) -> None:
+    """In a user namespace the directories of root belong to the stand-in for unknown users."""
+    mine = stranger.folder / "mine"
+    stranger.python("import os, sys; os.mkdir(sys.argv[1])", str(mine))
+    stranger.folder.chmod(0o1777)
+    if stranger.run("unshare", option, "true").returncode:
+        pytest.skip("no user namespaces here")
+    inside = ("unshare", option, "env", "-u", parents.TRUSTED_VARIABLE, stranger.interpreter)
+    done = stranger.run(*inside, *LAUNCH, "--log-dir", str(mine / "log"), "echo", "up")
+
+    assert (done.returncode, done.stdout) == (0, "up\n"), done.stderr
+
+
 def test_umask_that_opens_everything_opens_no_log(own_directory: Path) -> None:
     script = 'echo "$HCCL_TOOLS_RESTART"; exit $((1 - HCCL_TOOLS_RESTART))'
     before = os.umask(0)
