@@ -112,6 +112,18 @@ def is_own(run_dir: str) -> bool:
         return False
 
 
+def owner_of_processes(run_dir: str) -> int:
+    """Return the user to whom the processes of a run belong: its owner, or this user for a run of its own.
+
+    Raises:
+        OSError: The directory cannot be opened.
+    """
+    if is_own(run_dir):
+        return os.geteuid()
+    with run_files.opened(run_dir) as folder:
+        return folder.owner
+
+
 def point_latest_to(run_dir: str) -> None:
     """Point ``latest`` in the parent directory to a run directory."""
     name = os.path.basename(run_dir)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import run_files
-from hccl_tools.launch.runs import names
+from hccl_tools.launch.runs import directory, names
 from hccl_tools.launch.runs.directory import ENDED
 from hccl_tools.records import NamedTuple
 
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 #: Bytes; the plan of 65,536 ranks has about 100 MB.
 _LARGEST = 1 << 28
+#: The same for the run of another user: a list of its runs, which every user can add to, reads all plans.
+_LARGEST_OF_OTHERS = 1 << 24
+#: Values in it; each takes about 60 bytes of memory.
+_MOST_VALUES_OF_OTHERS = 1_000_000
+_SEPARATORS = (b"[", b"{", b",", b":")
 _KINDS = ("launch", "spawn")
 
 
@@ -115,9 +120,19 @@ def _read(path: str, name: str, most: int) -> bytes:
 
 
 def _json(path: str, name: str) -> dict[str, Any]:
-    data = _read(path, name, _LARGEST)
+    is_own = directory.is_own(path)
+    largest = _LARGEST if is_own else _LARGEST_OF_OTHERS
+    data = _read(path, name, largest + 1)
     if not data:
         return {}
+    if len(data) > largest:
+        whose = "" if is_own else ", the limit for the run of another user"
+        raise MalformedRunError(f"{os.path.join(path, name)} is larger than {largest >> 20} MiB{whose}")
+    if not is_own and sum(map(data.count, _SEPARATORS)) > _MOST_VALUES_OF_OTHERS:
+        raise MalformedRunError(
+            f"{os.path.join(path, name)} has more than {_MOST_VALUES_OF_OTHERS:,} values,"
+            " the limit for the run of another user"
+        )
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):

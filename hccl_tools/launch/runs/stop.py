@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch import run_files
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.runs import directory, files, index, members, names
 from hccl_tools.notation import host_list
@@ -95,15 +94,9 @@ def _what_to_type(run: Run, *, now: bool) -> str:
     return f"`scancel {job}`, or srun --jobid {job} --overlap -N1 -n1 -w {node} {command}"
 
 
-def _user(run: Run) -> int:
-    # The processes of a run belong to the owner of its directory.
-    with run_files.opened(run.path) as folder:
-        return os.geteuid() if directory.is_own(run.path) else folder.owner
-
-
 def _processes(run: Run) -> list[int]:
     """Return the processes of a run on this host; processes of other users do not belong to it."""
-    user = _user(run)
+    user = directory.owner_of_processes(run.path)
     return [pid for pid in index.processes(run) if pid > 1 and procfs.user(pid) == user]
 
 
@@ -131,7 +124,7 @@ def _send(pid: int, number: int, is_expected: Callable[[int], bool]) -> None:
 
 def _is_launcher(run: Run, pid: int) -> bool:
     noted, process = files.holder(run.path), procfs.status(pid)
-    if process is None or pid <= 1 or procfs.user(pid) != _user(run):
+    if process is None or pid <= 1 or procfs.user(pid) != directory.owner_of_processes(run.path):
         return False
     if noted.start:
         return process.start == noted.start
@@ -178,7 +171,7 @@ def _signal(run: Run, number: int) -> None:
 
 
 def _is_member(run: Run, pid: int) -> bool:
-    return members.run_of(pid) == run.path and procfs.user(pid) == _user(run)
+    return members.run_of(pid) == run.path and procfs.user(pid) == directory.owner_of_processes(run.path)
 
 
 def _wait(run: Run, seconds: float) -> bool:

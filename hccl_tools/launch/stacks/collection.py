@@ -10,7 +10,7 @@ from hccl_tools.errors import InputError, UsageError
 from hccl_tools.launch.logs import remote
 from hccl_tools.launch.processes import wait_state
 from hccl_tools.launch.processes.stack_dump import Stack, StackDump, Target
-from hccl_tools.launch.runs import files, hosts, index, rank_processes
+from hccl_tools.launch.runs import directory, files, hosts, index, rank_processes
 from hccl_tools.launch.stacks.rank_stack import RankStack
 
 if TYPE_CHECKING:
@@ -68,13 +68,14 @@ def serve(path: str) -> list[RankStack]:
     """
     if not files.is_run(path):
         raise InputError(f"there is no run in {path} on this host")
-    ranks = rank_processes.find(path)
+    ranks = rank_processes.find(path, owner=directory.owner_of_processes(path))
     planned = files.plan(path).get("processes", [])
     return _here(index.read(path), [process for process in planned if process["rank"] in ranks])
 
 
 def _here(run: Run, planned: list[Mapping[str, Any]]) -> list[RankStack]:
-    pids = rank_processes.find(run.path) if planned else {}
+    owner = directory.owner_of_processes(run.path)
+    pids = rank_processes.find(run.path, owner=owner) if planned else {}
     states = {pid: wait_state.of(pid) for pid in pids.values()}
     # The link stays valid if the log is in another mount namespace (a container).
     looked_at = {pid: state.pid if state else pid for pid, state in states.items()}

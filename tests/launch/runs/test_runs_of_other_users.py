@@ -1,0 +1,120 @@
+"""What commands on the run of another user read, ask and print: that user's files and processes, as text."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hccl_tools.launch.runs import rank_processes
+from tests.support.jobs import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.strangers import Stranger
+
+#: An ordinary user, other than the stranger.
+OTHER = 65533
+#: Makes a run: argv has the run directory, the log of rank 0, and the number of further values.
+RUN = """\
+import json, os, sys
+run, log, filler = sys.argv[1:]
+os.mkdir(run, 0o755)
+process = {"rank": 0, "host": os.uname().nodename, "here": True, "log": log, "argv": ["true"]}
+plan = json.dumps({"processes": [process], "hosts": [os.uname().nodename], "filler": 1})
+with open(os.path.join(run, "plan.json"), "w") as file:
+    file.write(plan.replace('"filler": 1', '"filler": [' + "[]," * int(filler) + "1]"))
+with open(os.path.join(run, "launcher"), "w") as file:
+    file.write(f"0\\n{os.uname().nodename}\\n1.0\\nlaunch\\n1\\n")
+with open(os.path.join(run, "rank_0.log"), "w") as file:
+    file.write("a line\\n")
+"""
+
+
+def tools(stranger: Stranger, uid: int, *args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [stranger.interpreter, "-m", "hccl_tools", *args], cwd=stranger.folder, user=uid, group=uid,
+        extra_groups=[], text=True, timeout=120, check=False, capture_output=True, env=stranger.environ(),
+    )  # fmt: skip
+
+
+@contextmanager
+def rank(uid: int, run: Path, number: str) -> Iterator[int]:
+    """A process of a user that says to be a rank of a run."""
+    variables = {"HCCL_TOOLS_RUN_DIR": str(run), "RANK_ID": number}
+    with subprocess.Popen(["sleep", "1000"], user=uid, group=uid, extra_groups=[], env=variables) as process:
+        try:
+            environment = Path(f"/proc/{process.pid}/environ")
+            assert eventually(lambda: b"RANK_ID" in environment.read_bytes())
+            yield process.pid
+        finally:
+            process.kill()
+
+
+@pytest.mark.bed
+def test_only_processes_of_the_owner_are_ranks(stranger: Stranger) -> None:
+    run = stranger.folder / "run"
+    run.mkdir()
+    with rank(OTHER, run, "0") as one, rank(65534, run, "1") as other:
+        assert rank_processes.find(str(run)) == {0: one, 1: other}
+        assert rank_processes.find(str(run), owner=OTHER) == {0: one}
+
+
+@pytest.mark.bed
+def test_a_rank_of_thousands_of_digits_is_none(stranger: Stranger) -> None:
+    with rank(OTHER, stranger.folder, "1" * 5000), rank(OTHER, stranger.folder, "3") as third:
+        assert rank_processes.find(str(stranger.folder)) == {3: third}
+
+
+@pytest.mark.bed
+@pytest.mark.parametrize("uid", [OTHER, 0], ids=["user", "root"])
+def test_logs_shows_nothing_elsewhere(stranger: Stranger, uid: int) -> None:
+    secret = stranger.folder / "secret"
+    secret.write_text("precious\n")
+    secret.chmod(0o600)
+    os.chown(secret, uid, uid)
+    for number, log in enumerate([str(secret), "../secret", "link.log"]):
+        run = stranger.folder / f"run{number}"
+        stranger.python(RUN, str(run), log, "0")
+        (run / "link.log").symlink_to(secret)
+
+        done = tools(stranger, uid, "logs", str(run))
+
+        assert (done.returncode != 0, done.stdout) == (True, "")
+        assert "precious" not in done.stderr
+        assert "the log of rank 0" in done.stderr
+
+
+@pytest.mark.bed
+@pytest.mark.parametrize("uid", [OTHER, 0], ids=["user", "root"])
+def test_a_plan_of_millions_of_values_is_not_read(stranger: Stranger, uid: int) -> None:
+    logs = stranger.folder / "log"
+    logs.mkdir()
+    logs.chmod(0o1777)
+    for name, filler in (("run-large", "6000000"), ("run-many", "900000"), ("run-good", "1000")):
+        stranger.python(RUN, str(logs / name), "rank_0.log", filler)
+
+    done = tools(stranger, uid, "jobs")
+
+    assert done.returncode == 0
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["directory", "log/run-good"]
+    assert "run-large/plan.json is larger than 16 MiB, the limit for the run of another user" in done.stderr
+    assert "run-many/plan.json has more than 1,000,000 values" in done.stderr
+
+
+@pytest.mark.bed
+def test_the_name_of_a_run_is_printed_as_text(stranger: Stranger) -> None:
+    run = stranger.folder / "run\n\x1b]0;title\x07"
+    stranger.python(RUN, str(run), "rank_0.log", "0")
+
+    for words in (["jobs", "--log-dir", "."], ["stop", str(run)], ["stacks", str(run)], ["logs", str(run)],
+                  ["explain", str(run)], ["logs", str(run), "--rank", "7"]):  # fmt: skip
+        done = tools(stranger, 0, *words)
+
+        assert {"\x1b", "\x07"}.isdisjoint(done.stdout + done.stderr), words
+        assert words[0] != "jobs" or "\n\\u001b" not in done.stdout + done.stderr
