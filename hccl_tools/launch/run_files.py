@@ -62,7 +62,12 @@ class Folder:
     @property
     def identity(self) -> tuple[Any, ...]:
         """What another process of this host needs to open the same directory; see ``adopt``."""
-        return (self.path, *self._inode, self.owner, self.file_mode, self.is_run)
+        of_process = os.getpid(), self.descriptor
+        return (self.path, *self._inode, self.owner, self.file_mode, self.is_run, *of_process)
+
+    def is_same(self, identity: Sequence[Any]) -> bool:
+        """Return whether an identity is that of this directory."""
+        return self._inode == tuple(identity[1:3])
 
     def change_mode(self, mode: int) -> None:
         """Change the mode of the directory; new files get the read and write bits.
@@ -309,24 +314,38 @@ def identity_of(path: str) -> tuple[Any, ...]:
     try:
         return hold(path).identity
     except OSError:
-        return (path, -1, -1, -1, 0, True)
+        return (path, -1, -1, -1, 0, True, 0, -1)
 
 
 def adopt(identity: Sequence[Any]) -> Folder:
     """Hold the directory that another process of this host holds; see ``Folder.identity``.
 
+    If another directory is in its place, it is opened through the other process, which needs /proc.
+
     Raises:
-        OSError: Another directory is in its place now, or it cannot be opened.
+        OSError: It cannot be opened, or another directory is in its place.
     """
-    path, device, inode, owner, file_mode, is_run = identity
+    path, _device, _inode, owner, file_mode, is_run, pid, descriptor = identity
     if path not in _held:
-        folder = Folder(path, os.open(path, _DIRECTORY | (0 if is_run else os.O_PATH)))
-        if folder.identity[1:3] != (device, inode):
-            folder.close()
+        folder = _same(identity, path) or _same(identity, f"/proc/{pid}/fd/{descriptor}")
+        if folder is None:
+            os.close(os.open(path, _DIRECTORY | os.O_PATH))  # It may not exist.
             raise _refusal(errno.ESTALE, path, "")
         folder.owner, folder.file_mode, folder.is_run = owner, file_mode, is_run
         _held[path] = folder
     return _held[path]
+
+
+def _same(identity: Sequence[Any], path: str) -> Folder | None:
+    try:
+        # O_PATH: a directory of logs outside of run directories is not read itself.
+        found = Folder(identity[0], os.open(path, _DIRECTORY | (0 if identity[5] else os.O_PATH)))
+    except OSError:
+        return None
+    if found.is_same(identity):
+        return found
+    found.close()
+    return None
 
 
 def release(path: str) -> None:
@@ -357,7 +376,7 @@ class opened:  # noqa: N801  (used as a function)
         if folder := _held.get(self._path):
             return folder
         self._opened = folder = Folder(self._path, os.open(self._path, _DIRECTORY | os.O_NOFOLLOW))
-        if self._identity and folder.identity != tuple(self._identity):
+        if self._identity and not folder.is_same(self._identity):
             folder.close()
             raise _refusal(errno.ESTALE, self._path, "")
         return folder

@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +15,12 @@ import pytest
 
 from hccl_tools.launch.runs import parents
 from tests.support.jobs import LONG, eventually
+from tests.support.mpiruns import every_mpirun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.support.mpiruns import Mpirun
     from tests.support.strangers import Stranger
 
 pytestmark = pytest.mark.bed
@@ -119,6 +122,31 @@ def test_a_run_that_is_swapped_is_written_where_it_is(
     assert {path.read_text() for path in private.iterdir()} == {"precious"}
     if how == "own directory":
         assert list(run.iterdir()) == []
+
+
+@pytest.mark.mpi
+@every_mpirun
+def test_ranks_of_mpirun_write_to_no_directory_that_took_the_place(
+    mpirun: Mpirun, stranger: Stranger
+) -> None:
+    """The shims of a restart get the path, and the identity of the directory that the launcher holds."""
+    log_dir, go = stranger.folder / "log", stranger.folder / "go"
+    log_dir.mkdir()
+    log_dir.chmod(0o777)
+    private = private_folder(stranger.folder, 0)
+    root = replace(stranger.as_user(0), interpreter=sys.executable)
+    options = (*mpirun.for_launch, "-n", "2", "--start", "table", "--no-python", "--max-restarts", "1")
+    at = ("--log-dir", str(log_dir), "sh", "-c", TWICE, str(go))
+    with job(root, "-m", "hccl_tools.launch", *options, *at) as launched:
+        run = the_run(log_dir)
+        stranger.python(SWAP, "directory", str(run), str(private / "bashrc"), str(private), "")
+        go.touch()
+        said, _ = launched.communicate(timeout=LONG)
+
+    assert launched.returncode == 0, said
+    assert {path.read_text() for path in Path(f"{run}.moved").glob("rank_*.restart_1.log")} == {"second\n"}
+    assert {path.read_text() for path in private.iterdir()} == {"precious"}
+    assert '"exit_code": ' in Path(f"{run}.moved/report.json").read_text()
 
 
 #: Arguments: the directory of logs, the victim's file. Swaps the first run as fast as it can.
