@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hccl_tools.explain import bundle, explaining, sources
+
 if TYPE_CHECKING:
     from tests.support.strangers import Stranger
 
@@ -212,3 +214,24 @@ def test_a_key_in_a_log_goes_whole() -> None:
 
     text = members(Path("bug.tar.gz"))["explain/logs/rank_0.log"]
     assert text == "before\n[rank 0] ***\nafter\n"
+
+
+def test_a_folder_exchanged_between_look_and_read_is_refused(tmp_path: Path) -> None:
+    top, secret = tmp_path / "logs", tmp_path / "secret"
+    for folder, text in ((top / "sub", "a line\n"), (secret, "precious\n")):
+        folder.mkdir(parents=True)
+        (folder / "rank_0.log").write_text(text)
+    (top / "rank_1.log").write_text("of rank 1\n")
+    logs, _ = sources.collect([str(top)])
+    answer = explaining.explain(logs)
+    (top / "sub").rename(tmp_path / "moved")
+    (top / "sub").symlink_to(secret)
+    (top / "rank_1.log").unlink()
+    (top / "rank_1.log").symlink_to(secret / "rank_0.log")
+
+    packed = bundle.write("bug.tar.gz", answer, folders=[str(top)])
+
+    assert "precious" not in "".join(members(Path("bug.tar.gz")).values())
+    assert [name for name, _ in packed.files if "logs/" in name] == []
+    assert f"{top}/rank_1.log: it is a symbolic link" in packed.left_out
+    assert [line for line in packed.left_out if line.startswith(f"{top}/sub/rank_0.log: ")]
