@@ -43,6 +43,12 @@ _NAMED = re.compile(
     r"(?<![\w.-])(?P<mark>--?(?=[A-Za-z])|<|)(?P<name>[A-Za-z][\w.-]*)"
     r"(?P<between>\\*[\"']?\s*(?:=>|[:=])[ \t]*|(?:\s|\\\n)+|\\*[\"']\s*,\s*(?=\\*[\"'])|>)"
 )
+#: A name whose value stands apart: ``name: X`` and ``value: Y`` of Kubernetes, ``setenv X Y`` of shells.
+_APART = re.compile(
+    r"\bname\\*[\"']?\s{0,9}[:=]\s{0,9}\\*[\"']?(?P<name>[A-Za-z_][\w.-]{0,255})\\*[\"']?(?:,\s{0,64}|\s{1,64})"
+    r"\\*[\"']?value\\*[\"']?\s{0,9}(?P<between>[:=][ \t]{0,9})"
+    r"|\b(?:setenv|ENV|set\s{1,9}-\w{1,9})[ \t]{1,9}(?P<variable>[A-Za-z_]\w{0,255})[ \t]{1,9}(?![=:])"
+)
 _IDENTIFIER = re.compile(r"-{0,2}[A-Za-z_][\w.-]*")
 _OPENING = re.compile(r"[bBrRuUfF]{0,2}(\\*)([\"'])")
 #: An unquoted value; a comma or semicolon ends it before a blank or the next name.
@@ -137,6 +143,8 @@ def _found(value: str) -> Iterator[tuple[int, int]]:
     yield from secret_options.find(value)
     if any(mark in value for mark in "=:->"):
         yield from _named(value)
+    if "value" in value or "set" in value or "ENV" in value:
+        yield from _apart(value)
 
 
 def _joined(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -213,9 +221,17 @@ def _named(value: str) -> Iterator[tuple[int, int]]:
             done = end
 
 
+def _apart(value: str) -> Iterator[tuple[int, int]]:
+    """Yield the positions of the values of secrets that stand apart from their names."""
+    for match in _APART.finditer(value):
+        name = match["name"] or match["variable"]
+        if is_secret(name):
+            yield from (span for span in _values(value, match) if not is_plain(name, value[slice(*span)]))
+
+
 def _values(value: str, match: re.Match[str]) -> Iterator[tuple[int, int]]:
     """Yield the positions of the value of a name: several for a list."""
-    start, between = match.end(), match["between"]
+    start, between = match.end(), match["between"] or " "
     if opening := _OPENING.match(value, start):
         yield opening.end(), _closing(value, opening.end(), len(opening[1]), opening[2])
     elif value.startswith("[", start):
@@ -227,7 +243,7 @@ def _values(value: str, match: re.Match[str]) -> Iterator[tuple[int, int]]:
         yield block.end(), _indented(value, match.start(), block.end())
     elif ":" in between and _begins_line(value, match.start()):
         yield start, start + len(value[start : _end(value, "\n", start)].rstrip(_PUNCTUATION))
-    elif match["name"].lower() in _HEADERS and (rest := _REST.match(value, start)):
+    elif ":" in between and match["name"].lower() in _HEADERS and (rest := _REST.match(value, start)):
         yield start, rest.end()
     elif not (between.isspace() and value.startswith("--", start)) and (found := _VALUE.match(value, start)):
         yield found.span()

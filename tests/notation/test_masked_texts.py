@@ -78,6 +78,18 @@ SECRETS = [
     ("wandb login hush", "wandb login ***"),
     ("mc alias set store http://h hush hush2", "mc alias set store http://h *** ***"),
     ("openssl rsa -passin pass:hush -in x", "openssl rsa -passin *** -in x"),
+    ('{"name": "HF_TOKEN", "value": "hush hush"}', '{"name": "HF_TOKEN", "value": "***"}'),
+    ('{"name":"HF_TOKEN","value":"hush"}', '{"name":"HF_TOKEN","value":"***"}'),
+    ("- name: HF_TOKEN\n  value: hush hush\n- name: X\n", "- name: HF_TOKEN\n  value: ***\n- name: X\n"),
+    ("setenv OBS_SK hush", "setenv OBS_SK ***"),
+    ("set -x HF_TOKEN 'hush hush'; run", "set -x HF_TOKEN '***'; run"),
+    ("PGPASSWORD=hush psql -p 5432", "PGPASSWORD=*** psql -p 5432"),
+    ("docker run -e HF_TOKEN=hush --env=OBS_AK=hush x", "docker run -e HF_TOKEN=*** --env=OBS_AK=*** x"),
+    ("{'api_key': 'hush', 'n': 1}", "{'api_key': '***', 'n': 1}"),
+    ('{"Authorization": "Token hush hush"}', '{"Authorization": "***"}'),
+    ("curl --data 'user=me&password=hush&x=1' h", "curl --data 'user=me&password=***&x=1' h"),
+    ("OBS_ACCESS_KEY_ID=hush OBS_SECRET_ACCESS_KEY=hush", "OBS_ACCESS_KEY_ID=*** OBS_SECRET_ACCESS_KEY=***"),
+    ("AZURE_SAS=hush MINIO_ROOT_PASSWORD: hush", "AZURE_SAS=*** MINIO_ROOT_PASSWORD: ***"),
     ("gh\x1b[31mp_" + "hush" * 8 + "\x1b[m end", "***\x1b[m end"),
     ("to\x1b[1mken\x1b[m=hush end", "to\x1b[1mken\x1b[m=*** end"),
     *((f"x {token} y", "x *** y") for token in TOKENS.values()),
@@ -95,6 +107,8 @@ PLAIN = [
     "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
     "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----",
     "the key is missing",
+    '{"name": "MAX_TOKENS", "value": "8"}',
+    "set -x PATH /a/b; setenv KEY_FILE /a/b",
     "2026-11-25 INFO key.py:12] loss 0.5 and auth.cc:359: done",
 ]
 
@@ -264,6 +278,15 @@ def test_the_mention_of_a_key_hides_nothing_else() -> None:
 
 
 ADVERSARIES = [
+    *(
+        "name: a value: ",
+        "name: key value: ",
+        "name ",
+        'name:"key", "value":"',
+        "setenv ",
+        "setenv key ",
+        "set -x ",
+    ),
     *(
         "a.",
         "key=",

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hccl_tools.notation import masking
+from hccl_tools.notation.secret_names import is_secret
 
 
 @pytest.mark.parametrize(
@@ -24,6 +25,21 @@ from hccl_tools.notation import masking
         (['{"password": "x y", "a": 1}'], ['{"password": "***", "a": 1}']),
         (["db.password=abc", "hf_" + "a" * 20], ["db.password=***", "***"]),
         (["Authorization: Bearer abcdefgh"], ["Authorization: ***"]),
+        (
+            ["curl", "--user", "u:PW", "-u", "u:PW", "-uu:PW"],
+            ["curl", "--user", "u:***", "-u", "u:***", "-uu:***"],
+        ),
+        (
+            ["docker", "run", "--user", "1000:1000", "-p", "80:80"],
+            ["docker", "run", "--user", "1000:1000", "-p", "80:80"],
+        ),
+        (["run", "--secret", "-VALUE", "-n", "2"], ["run", "--secret", "***", "-n", "2"]),
+        (["run", "--secret", "-n", "2"], ["run", "--secret", "-n", "2"]),
+        (["sshpass", "-p", "X", "ssh", "-p", "22"], ["sshpass", "-p", "***", "ssh", "-p", "22"]),
+        (["sh", "-c", "sshpass -p X ssh -p 22 h"], ["sh", "-c", "sshpass -p *** ssh -p 22 h"]),
+        (["https://h/x?sig=a%2F&se=1"], ["https://h/x?sig=***&se=1"]),
+        (["PASSWORD=a b;c", "lr=1"], ["PASSWORD=***", "lr=1"]),
+        (["--max-tokens", "8", "--token-id", "x"], ["--max-tokens", "8", "--token-id", "x"]),
         (["-----BEGIN RSA PRIVATE KEY-----\nabc"], ["***"]),
         (["--tokenizer", "llama", "--eos-token-id", "2"], ["--tokenizer", "llama", "--eos-token-id", "2"]),
         (["--num_key_value_heads=8", "the token of it"], ["--num_key_value_heads=8", "the token of it"]),
@@ -31,6 +47,29 @@ from hccl_tools.notation import masking
 )
 def test_arguments(argv: list[str], shown: list[str]) -> None:
     assert masking.arguments(argv) == shown
+
+
+SECRET_NAMES = """
+SSHPASS APITOKEN ACCESSTOKEN AUTHKEY PRIVATEKEY JWT TOKENS KEYS SESSION SAS HF_TOKEN_VALUE
+OBS_ACCESS_KEY_ID OBS_AK OBS_SK OBS_SECRET_ACCESS_KEY MINIO_ROOT_PASSWORD MINIO_SECRET_KEY S3_SECRET
+AZURE_STORAGE_KEY AZURE_CLIENT_SECRET AZURE_SAS AWS_SESSION_TOKEN ID_TOKEN DBPASS userpwd
+GITHUBTOKEN HCCL_TOOLS_JOB_KEY ASCEND_AUTH X-Amz-Signature WANDB_API_KEY X-Auth-Token
+SharedAccessSignature AccountKey HUAWEICLOUD_SDK_SK apiKey
+""".split()  # noqa: SIM905
+PLAIN_NAMES = """
+TOKEN_ID MAX_TOKENS TOKENIZER_PATH KEY_LEN TMUX_SESSION XDG_SESSION_ID DESKTOP_SESSION
+HCCL_SOCKET_IFNAME MONKEY BYPASS HCCL_WHITELIST_DISABLE ASCEND_GLOBAL_LOG_LEVEL
+ASCEND_RT_VISIBLE_DEVICES HCCL_TOOLS_JOB_KEY_FILE PASSWORD_FILE PAD_TOKEN num_key_value_heads
+query_key_value key_padding_mask tokens_per_second past_key_values HF_HUB_DISABLE_IMPLICIT_TOKEN
+SECRET_NAME AUTH_URL token_type KEYWORDS COMPASS TURKEY PATHS
+""".split()  # noqa: SIM905
+
+
+def test_names() -> None:
+    assert [name for name in SECRET_NAMES if not is_secret(name)] == []
+    assert [name for name in PLAIN_NAMES if is_secret(name)] == []
+    shown = masking.variables(dict.fromkeys([*SECRET_NAMES, *PLAIN_NAMES], "hush"))
+    assert {name for name, value in shown.items() if value == "***"} == set(SECRET_NAMES)
 
 
 def test_variables() -> None:
