@@ -170,7 +170,7 @@ def _connect_to_launcher(request: LaunchRequest, part: Part) -> tuple[AgentLink,
     if request.table.file != TABLE_FROM_LAUNCHER:
         return agent, request
     try:
-        directory.create(part.run_dir, shared=True, mode=request.logs.mode)
+        directory.create(part.run_dir, shared=True, mode=request.logs.mode, again=part.restart > 0)
         path = directory.write(part.run_dir, names.GIVEN_TABLE, agent.table())
     except LaunchError as error:
         agent.refuse(error, None)
@@ -218,7 +218,7 @@ def _report_refusal(
 def _hold(prepared: PreparedLaunch, request: LaunchRequest, *, again: bool) -> list[int]:
     """Create and fill the run directory, or remove it on an error; return the lock of the run and of logs."""
     run_dir, shared = prepared.plan.run_dir, request.part is not None
-    directory.create(run_dir, shared=shared, mode=request.logs.mode)
+    directory.create(run_dir, shared=shared, mode=request.logs.mode, again=again)
     try:
         logs = _write(prepared, shared=shared, again=again, log_mode=request.logs.mode)
         return [directory.hold(run_dir), *logs]

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 #: The mode of a run directory that other users cannot read.
 PRIVATE = 0o700
 _OTHERS_WRITE = 0o022
+#: Bytes; the plan of 65,536 ranks has about 100 MB.
+_LARGEST_PLAN = 1 << 28
 #: The beginning of a line of the launcher's file; exit code and reason of a run without a report follow.
 ENDED = "ended "
 #: Attempts to take the lock of a run.
@@ -41,10 +43,11 @@ def path_for(
     return os.path.join(os.path.abspath(log_dir.replace("%j", job or "nojob")), name)
 
 
-def create(run_dir: str, *, shared: bool = False, mode: int = PRIVATE) -> None:
+def create(run_dir: str, *, shared: bool = False, mode: int = PRIVATE, again: bool = False) -> None:
     """Create the run directory and hold it (see ``run_files``); ``mode`` is independent of the umask.
 
-    A ``shared`` directory may exist: another process of the job has created it as the same user.
+    A ``shared`` directory may exist: another process of the job has created it as the same user. At a restart
+    (``again``) in a new process it must have the plan of this run, unless it is new.
 
     Raises:
         LaunchError: The directory cannot be created, or another user owns or can exchange it.
@@ -62,13 +65,28 @@ def create(run_dir: str, *, shared: bool = False, mode: int = PRIVATE) -> None:
         if not (shared and os.path.isdir(run_dir)):
             raise _not_made(run_dir, error) from error
         check_owner(run_dir, mode)
-        run_files.hold(run_dir).file_mode = (
-            mode & 0o666
-        )  # The process that creates it may not have set the mode.
+        # The process that creates it may not have set the mode yet.
+        run_files.hold(run_dir).file_mode = mode & 0o666
+        if again:
+            _check_run(run_dir)
     except OSError as error:
         raise _not_made(run_dir, error) from error
     if shared:
         point_latest_to(run_dir)
+
+
+def _check_run(run_dir: str) -> None:
+    """Refuse another directory of this user: no plan but that of this run has the run's random name in it."""
+    folder, name = run_files.hold(run_dir), os.path.basename(run_dir).encode()
+    try:
+        is_same = name in folder.read(names.PLAN, _LARGEST_PLAN)
+    except FileNotFoundError:
+        is_same = set(folder.names()) <= {names.GIVEN_TABLE}
+    except OSError:
+        is_same = False
+    if not is_same:
+        run_files.release(run_dir)
+        raise LaunchError(f"another directory has taken the place of the run directory {run_dir}")
 
 
 def _not_made(run_dir: str, error: OSError) -> LaunchError:

@@ -109,6 +109,29 @@ def test_a_run_that_did_not_start_is_removed_through_no_link(own_directory: Path
     assert list((own_directory / "moved").iterdir()) == []
 
 
+def test_a_restart_takes_no_other_directory_of_the_user(own_directory: Path) -> None:
+    """Its process is another one than that which has created the directory on this host."""
+    run, other = own_directory / "log" / "20261121-101530-a1b2", own_directory / "other"
+    directory.create(str(run), shared=True, again=True)  # A spare host has none yet.
+    run_files.write(str(run), "given_table.json", b"{}")
+    directory.create(str(run), shared=True, again=True)
+    run_files.write(str(run), "plan.json", f'{{"run_dir": "{run}"}}'.encode())
+    run_files.release(str(run))
+    directory.create(str(run), shared=True, again=True)
+    run_files.release(str(run))
+    other.mkdir()
+    (other / "plan.json").write_text('{"run_dir": "/log/20261121-101530-c3d4"}')
+    run.rename(own_directory / "moved")
+    other.rename(run)
+
+    for plan in (True, False):
+        if not plan:
+            (run / "plan.json").rename(run / "notes.txt")
+        with pytest.raises(LaunchError, match="another directory has taken the place of the run directory"):
+            directory.create(str(run), shared=True, again=True)
+    assert [path.name for path in run.iterdir()] == ["notes.txt"]
+
+
 def test_free_port_is_free_and_in_range() -> None:
     port = ports.free_port()
 
