@@ -99,8 +99,8 @@ class Words:
             return 0
         if self._skip:
             self._skip -= 1
-        elif word == _PLACES.get(self._program, ("",))[0]:
-            _, self._skip, self._take = _PLACES[self._program]
+        elif (place := _PLACES.get(self._program)) and word == place[0]:
+            _, self._skip, self._take = place
         return -1
 
 

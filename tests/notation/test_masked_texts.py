@@ -387,3 +387,21 @@ def test_masking_takes_linear_time(case: tuple[str, str]) -> None:
 
     # Eight times the text costs eight times the time, a square 64 times; short times are inexact.
     assert cost(large) < 24 * cost(small) + 0.02
+
+
+def test_every_text_is_masked_without_an_error() -> None:
+    chance = random.Random(7)  # noqa: S311
+    parts = [
+        *ADVERSARIES,
+        *PLAIN,
+        *(text for text, _ in SECRETS),
+        "\x1b[31m",
+        "\x1b",
+        "\ud800",
+        "\0",
+        " ",
+        "\n",
+    ]
+    for _ in range(2000):
+        text = "".join(chance.choice(parts) * chance.choice([1, 1, 1, 2, 30]) for _ in range(8))[:4096]
+        masking.arguments([*text.split(" "), text])

@@ -17,6 +17,7 @@ from hccl_tools.notation.secret_names import is_secret
 @pytest.mark.parametrize(
     ("argv", "shown"),
     [
+        (["", "run", "", "--token", ""], ["", "run", "", "--token", ""]),
         (["--token", "abc", "--lr", "1"], ["--token", "***", "--lr", "1"]),
         (["--token", "--lr", "1"], ["--token", "--lr", "1"]),
         (["--password=x y", "-api_key=z"], ["--password=***", "-api_key=***"]),
