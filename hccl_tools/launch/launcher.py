@@ -166,7 +166,7 @@ def _connect_to_launcher(request: LaunchRequest, part: Part) -> tuple[AgentLink,
     os.dup2(1, 2)  # Merge stderr into stdout: the launcher shows stdout to the user, but not stderr.
     from hccl_tools.launch.cluster.agent import AgentLink  # noqa: PLC0415  (on other hosts only)
 
-    agent = AgentLink(os.environ, request.watch.host_timeout)
+    agent = AgentLink(os.environ, request.watch.host_timeout, request.watch.join_timeout)
     if request.table.file != TABLE_FROM_LAUNCHER:
         return agent, request
     try:

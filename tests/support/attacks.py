@@ -22,6 +22,7 @@ import pytest
 
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.protocol import session
+from hccl_tools.launch.protocol.connection import endpoint
 from hccl_tools.launch.protocol.messages import Ended, Ending, Join, Kill, Message, Ready, Refused, to_bytes
 from hccl_tools.launch.protocol.session import Session
 from hccl_tools.version import __version__
@@ -106,7 +107,8 @@ def speak(target: Target, key: bytes, version: str = "") -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(session, "__version__", version or __version__)
         with suppress(OSError):
-            connection, spoken = target.connect(), Session(key, listens=False)
+            connection = target.connect()
+            spoken = Session(key, listens=False, dialled=endpoint(connection.getpeername()))
             while not spoken.is_proved and (data := connection.recv(1 << 16)):
                 spoken.receive(data)
                 connection.sendall(bytes(spoken.outgoing))

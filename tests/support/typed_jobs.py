@@ -27,16 +27,20 @@ class Typed:
         self.launchers: list[subprocess.Popen[str]] = []
         self.said: list[str] = []
 
-    def start(self, host: int, master: str = HERE) -> None:
+    def start(self, host: int, through: str = HERE) -> None:
+        """Start a host; its connections to the first one arrive at the address ``through``."""
         command = [
             *(sys.executable, "-m", "hccl_tools", "launch", "--no-table", "--start", "torch"),
             *("--nnodes", "2", "--node-rank", str(host), "--nproc-per-node", "1", "--grace", "2"),
-            *("--master-addr", master, "--start-port", str(self.port), "--log-dir", f"log{host}"),
+            *("--master-addr", HERE, "--start-port", str(self.port), "--log-dir", f"log{host}"),
             *(*self.options, "--no-python", "sh", "-c", self.program),
         ]
         environment = {**os.environ, "HCCL_TOOLS_JOB_KEY": self.key}
         if not self.key:
             del environment["HCCL_TOOLS_JOB_KEY"]
+        if through != HERE:
+            environment["PYTHONPATH"] = str(Path(__file__).with_name("eavesdropped"))
+            environment["TESTS_EAVESDROPPER"] = f"{HERE},{self.port},{through}"
         self.launchers.append(
             subprocess.Popen(
                 command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
@@ -85,6 +89,6 @@ def recorded_conversation(job: Typed) -> bytes:
     job.start(0)
     job.waits()
     with closing(Recorder((BETWEEN, job.port), (HERE, job.port))) as recorder:
-        job.start(1, master=BETWEEN)
+        job.start(1, through=BETWEEN)
         assert job.end() == [0, 0], job.said
         return bytes(max(recorder.sent, key=len))

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.launch.cluster import claims
 from hccl_tools.launch.model.hang import MOST_RANKS
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_exit import RankExit
@@ -60,12 +62,14 @@ class Timing(NamedTuple):
     Attributes:
         connect: To connect to one address.
         answer: For the launcher's proof that it has the key of the job.
+        retry: Between two attempts, if something else has answered.
         table: For the rank table.
         other_hosts: Added to the grace time, for all other hosts to end their ranks.
     """
 
     connect: float = 2.0
     answer: float = 5.0
+    retry: float = 0.5
     table: float = 60.0
     other_hosts: float = 10.0
 
@@ -76,10 +80,11 @@ TIMING = timing.from_environment("agent", Timing())
 class AgentLink:
     """Reports the state of this host's part of the job, and receives requests to end it."""
 
-    def __init__(self, environ: MutableMapping[str, str], silence: float) -> None:
+    def __init__(self, environ: MutableMapping[str, str], silence: float, join_timeout: float) -> None:
         """Connect to the launcher, and remove its address and the key from the environment of the ranks.
 
-        ``silence`` is in seconds; see ``connection``.
+        ``silence`` is in seconds; see ``connection``. As long as something else answers in place of the
+        launcher, this host tries again, for at most ``join_timeout`` seconds.
 
         Raises:
             LaunchError: The launcher cannot be reached.
@@ -88,7 +93,8 @@ class AgentLink:
         self._oom_kills = oom.kills()
         self._srun = environ.get(_SRUN_ADDRESS, "")
         try:
-            self._connection, self._early = _connect(environ.pop(LAUNCHER_VARIABLE, ""), self._srun, silence)
+            search = _Search(environ.pop(LAUNCHER_VARIABLE, ""), self._srun, silence)
+            self._connection, self._early = search.connect(join_timeout)
         except LaunchError:
             self._parent.end_waiting_daemon()
             raise
@@ -217,34 +223,73 @@ class AgentLink:
             attempt.end("host", "the launcher was killed, or its host is down or unreachable")
 
 
-def _connect(variable: str, srun: str, silence: float) -> tuple[Connection, list[Message]]:
-    """Return a connection to the launcher, and the first messages; another host may have the same address.
+class _Search:
+    """The search for the launcher: another host, or another program, may have one of its addresses.
 
     ``variable`` contains key, port and addresses; ``srun`` is Slurm's address of the launcher's host.
     """
-    key, _, rest = variable.partition("@")
-    port, _, listed = rest.partition("@")
-    addresses = [address for address in dict.fromkeys((srun, *listed.split(","), "127.0.0.1")) if address]
-    where = f"no answer at {', '.join(addresses)}, port {port}" if port else f"{LAUNCHER_VARIABLE} is not set"
-    for address in addresses if port else ():
+
+    def __init__(self, variable: str, srun: str, silence: float) -> None:
+        self._key, _, rest = variable.partition("@")
+        self._port, _, listed = rest.partition("@")
+        candidates = dict.fromkeys((srun, *listed.split(","), "127.0.0.1"))
+        self._addresses = [address for address in candidates if address] if self._port else []
+        self._silence, self._host = silence, node_names.own_node_name()
+        self._answers = claims.Answers("")
+        #: The number of connections that were accepted.
+        self._answered = 0
+
+    def connect(self, seconds: float) -> tuple[Connection, list[Message]]:
+        """Return a connection to the launcher, and the first messages.
+
+        Raises:
+            LaunchError: No address answers, something else has answered for so many seconds, or the launcher
+                has another version.
+        """
+        deadline = time.monotonic() + seconds
+        while True:
+            before = self._answered
+            for address in self._addresses:
+                if found := self._try(address):
+                    return found
+            if self._answered == before or time.monotonic() >= deadline:
+                raise self._unreachable()
+            time.sleep(TIMING.retry)
+
+    def _try(self, address: str) -> tuple[Connection, list[Message]] | None:
         connected = connect(
-            (address, int(port)),
-            bytes.fromhex(key),
-            silence=silence,
+            (address, int(self._port)),
+            bytes.fromhex(self._key),
+            silence=self._silence,
             seconds=TIMING.connect,
             largest=LARGEST_FROM_CONTROLLER,
         )
         if connected is None:
-            continue
+            return None
+        self._answered += 1
         messages = proved(connected, TIMING.answer)
         if messages is not None:
             return connected, messages
-        if connected.problem is not None and connected.problem.kind == "version":
-            where = f"it has hccl-tools {connected.problem.version}, and this host has {__version__}"
+        line = self._answers.note(connected, int(self._port))
         connected.close()
-    raise LaunchError(
-        f"{node_names.own_node_name()} cannot reach the launcher of the job: {where}",
-        hint="allow TCP connections from the job's hosts to the host where the job is started"
-        if "answer" in where
-        else "install the same version of hccl-tools on all hosts",
-    )
+        if connected.is_proved and connected.problem is not None and connected.problem.version:
+            raise LaunchError(
+                f"{self._host} cannot reach the launcher of the job: it has hccl-tools "
+                f"{connected.problem.version}, and this host has {__version__}",
+                hint="install the same version of hccl-tools on all hosts",
+            )
+        if line:
+            sys.stderr.write(f"hccl-tools: {self._host}: {line}\n")
+            sys.stderr.flush()
+        return None
+
+    def _unreachable(self) -> LaunchError:
+        where = f"{LAUNCHER_VARIABLE} is not set"
+        if self._port:
+            where = f"no answer at {', '.join(self._addresses)}, port {self._port}"
+        if heard := self._answers.summary():
+            where += f"; {heard}"
+        return LaunchError(
+            f"{self._host} cannot reach the launcher of the job: {where}",
+            hint="allow TCP connections from the job's hosts to the host where the job is started",
+        )

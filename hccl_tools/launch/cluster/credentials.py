@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
@@ -46,34 +47,32 @@ class Credentials(NamedTuple):
         return ""
 
     def check(self, connection: Connection, master: str) -> None:
-        """Check why the host of rank 0 ended a connection.
+        """Check why a connection to the host of rank 0 has ended.
+
+        With a key only what is proved counts. Without one nothing can be proved, and the first answer counts.
 
         Raises:
             LaunchError: Another attempt cannot succeed.
         """
         problem, host = connection.problem, self.host
-        copy = "run `hccl-tools key copy {}` on {}"
-        if problem is None or problem.kind == "protocol":
-            return  # Another program may still have the port.
+        if problem is None or (self.secret and not connection.is_proved):
+            return  # Another program may have the port.
         if problem.kind == "version":
             there = problem.version
             raise LaunchError(
                 f"version of hccl-tools: {master} has {there}, {host} has {__version__}",
                 hint="install the same version on all hosts",
             )
-        message, hint = {
-            "keyless here": (f"{master} has a job key, and {host} has none", copy.format(host, master)),
-            "keyless there": (f"{host} has a job key, and {master} has none", copy.format(master, host)),
-            "key": (
-                f"{master} and {host} have different job keys",
-                copy.format(host, master) + " with --force",
-            ),
-            "address": (
+        if problem.kind == "keyless here":
+            raise LaunchError(
+                f"{master} has a job key, and {host} has none",
+                hint=f"run `hccl-tools key copy {quote(connection.own_address)}` on {master}",
+            )
+        if problem.kind == "address":
+            raise LaunchError(
                 f"{master} does not accept {host}: without a job key, its address must be one of the job's",
-                f"run `hccl-tools key create` on {master} and `hccl-tools key copy` for the other hosts",
-            ),
-        }[problem.kind]
-        raise LaunchError(message, hint=hint)
+                hint=f"run `hccl-tools key create` on {master} and `hccl-tools key copy` for the other hosts",
+            )
 
 
 def version_conflict(here: str, there: str, version: str) -> str:

@@ -56,6 +56,15 @@ def all_addresses() -> list[str]:
     return [_ALL] if socket.has_dualstack_ipv6() else [""]
 
 
+def rendezvous_aliases(address: str) -> frozenset[str]:
+    """Return the addresses at which other hosts reach this host, although it does not have them.
+
+    ``address`` is that of rank 0's host in the job: it may be a service's, or be translated on the way.
+    """
+    found = resolved([address])
+    return frozenset() if any(map(is_local, found)) else frozenset(found)
+
+
 def rendezvous_bindings(address: str) -> list[str]:
     """Return the addresses to listen on for hosts that connect to ``address``, the host of rank 0."""
     own = sorted(one for one in resolved([address]) if is_local(one))

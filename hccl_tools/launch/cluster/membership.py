@@ -35,7 +35,7 @@ class Timing(NamedTuple):
         linger: During which the other hosts receive a refusal.
         retry: Between two attempts of a client to connect.
         connect: Timeout of one attempt.
-        answer: For the server's first answer.
+        answer: For the server's first answer, and for its verdict after the time that it has named.
         discovery: Until a client tries the discovery port.
         discovery_retry: Between two attempts at the discovery port.
     """

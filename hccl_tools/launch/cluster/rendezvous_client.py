@@ -6,6 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+from hccl_tools.launch.cluster import claims
 from hccl_tools.launch.cluster.membership import TIMING, Membership, missing_hosts_error, refusal
 from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.launch.protocol.connection import connect, proved
@@ -20,7 +21,7 @@ from hccl_tools.launch.protocol.messages import (
 from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from hccl_tools.launch.cluster.credentials import Credentials
     from hccl_tools.launch.cluster.job_hosts import JobHosts
@@ -47,6 +48,9 @@ class RendezvousClient:
         self.discover_at = time.monotonic() + TIMING.discovery
         self.credentials = credentials
         self.run_dirs: dict[int, str] = {}
+        self.answers = claims.Answers(hosts.address[0])
+        #: The lines of rank 0's host that the user has seen.
+        self.shown: set[str] = set()
 
     def join(self, wait: float) -> Membership:
         """Retry until this host is admitted or refused, or ``wait`` seconds have passed."""
@@ -56,17 +60,19 @@ class RendezvousClient:
             if connection := self.connect_once(self.address, deadline):
                 return Membership({self.server: connection}, self.run_dirs)
             if time.monotonic() > self.notify_at:
-                self.notify_once(f"waiting for {where} to start its part")
+                heard = self.answers.summary()
+                self.notify_once(f"waiting for {where} to start its part{heard and '; '}{heard}")
             self.discover(deadline)
             time.sleep(TIMING.retry)
-        raise missing_hosts_error([where], wait)
+        raise missing_hosts_error([where], wait, self.answers.summary())
 
     def refuse(self, why: str) -> None:
         """Tell rank 0's host that this host does not start its part, if it listens within a few seconds."""
         deadline = time.monotonic() + TIMING.linger
         while (left := deadline - time.monotonic()) > 0:
             connection = self.connect(self.address)
-            if connection is not None and proved(connection, left) is not None:
+            is_proved = connection is not None and proved(connection, left) is not None
+            if connection is not None and is_proved:
                 connection.send(Join(self.own.server, os.getpid(), ("", 0)))
                 connection.send(Refused(why, self.own.server))
                 while not connection.closed and (left := deadline - time.monotonic()) > 0:
@@ -74,6 +80,7 @@ class RendezvousClient:
                     connection.messages()
             if connection is not None:
                 connection.close()
+            if is_proved:
                 return
             time.sleep(TIMING.retry)
 
@@ -99,6 +106,8 @@ class RendezvousClient:
             if early is None:
                 if address != self.discovery:
                     self.credentials.check(connection, self.master)
+                    if line := self.answers.note(connection, address[1]):
+                        self.notify(line)
                 connection.close()
                 return None
             connection.send(Join(self.own.server, os.getpid(), ("", 0), run_dir=self.own.run_dir))
@@ -132,7 +141,8 @@ class RendezvousClient:
     def wait_for_verdict(self, connection: Connection, early: list[Message], deadline: float) -> bool:
         """Wait for the verdict; return false if the peer disconnects or is not the rendezvous.
 
-        Once rank 0's host has admitted this host, it decides how long the job waits for the others.
+        Once rank 0's host has admitted this host, it decides how long the job waits for the others, and names
+        that time: what passes its bytes on may stop.
 
         Raises:
             LaunchError: This host is refused.
@@ -151,9 +161,20 @@ class RendezvousClient:
                     return True
                 if not isinstance(message, Waiting):
                     return False  # Another job's rendezvous.
-                answer_by, missing = float("inf"), and_more(message.hosts, unlisted=message.more)
+                answer_by = time.monotonic() + message.seconds + TIMING.answer
+                missing = and_more(message.hosts, unlisted=message.more)
+                self.show(message.notes)
             if missing and time.monotonic() > self.notify_at:
                 self.notify_once(
                     f"{self.master} waits for {missing} to start its part (port {self.address[1]})"
                 )
+        if not connection.closed:
+            self.answers.note_silence(connection.address, self.address[1])
         return False
+
+    def show(self, lines: Sequence[str]) -> None:
+        """Show the lines of rank 0's host that the user has not seen."""
+        for line in lines:
+            if line not in self.shown:
+                self.shown.add(line)
+                self.notify(line)

@@ -9,7 +9,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.cluster.job_addresses import rendezvous_bindings
+from hccl_tools.launch.cluster import claims
+from hccl_tools.launch.cluster.job_addresses import rendezvous_aliases, rendezvous_bindings
 from hccl_tools.launch.cluster.membership import (
     PORT,
     TIMING,
@@ -50,6 +51,12 @@ class RendezvousServer:
         #: The servers that have not joined, in order; those that have joined and left come last.
         self.missing = dict.fromkeys(server for server in range(len(hosts.names)) if server != own.server)
         self.members: dict[int, Connection] = {}
+        #: How each member has joined.
+        self.joins: dict[int, Join] = {}
+        #: When the wait for the other hosts ends.
+        self.deadline = 0.0
+        #: What was said about hosts without the key of the job.
+        self.notes: dict[tuple[str, str], str] = {}
         self.run_dirs = {own.server: own.run_dir}
         #: By descriptor, the servers of members, and the connections that have not joined.
         self.server_of: dict[int, int] = {}
@@ -60,6 +67,8 @@ class RendezvousServer:
             silence=credentials.silence,
             hosts=len(hosts.names),
             allows=credentials.allows,
+            expected=hosts.addresses or frozenset(),
+            aliases=rendezvous_aliases(hosts.address[0]),
         )
         #: Of the listener and all connections: a turn must not take time for each host that has joined.
         self.poller = select.epoll()
@@ -110,10 +119,10 @@ class RendezvousServer:
         Raises:
             RefusalError: The hosts differ, a host refuses its part, or a host did not join in ``wait`` s.
         """
-        deadline, notify_at = time.monotonic() + wait, time.monotonic() + TIMING.notice
+        self.deadline, notify_at = time.monotonic() + wait, time.monotonic() + TIMING.notice
         while self.missing:
             now = time.monotonic()
-            if now > deadline:
+            if now > self.deadline:
                 if self.refusal:
                     break
                 error = missing_hosts_error(self.names(self.missing), wait, self.listener.strangers())
@@ -125,8 +134,9 @@ class RendezvousServer:
                 also = f"; {strangers}" if strangers else ""
                 notify(f"waiting for {missing} to start its part (port {self.hosts.address[1]} here){also}")
             self.poll_once()
+            self.name_hosts_without_key(notify)
             if self.refusal:
-                deadline = min(deadline, time.monotonic() + TIMING.linger)
+                self.deadline = min(self.deadline, time.monotonic() + TIMING.linger)
         if self.refusal:
             raise refusal(self.refusal, self.hosts.names[self.refusal.number])
         self.complete = True
@@ -134,6 +144,22 @@ class RendezvousServer:
             notify(strangers)
         broadcast(self.members.values(), Start(run_dirs=self.run_dirs))
         return Membership(self.members, self.run_dirs)
+
+    def name_hosts_without_key(self, notify: Callable[[str], None]) -> None:
+        """Name the hosts that say that they have no key or another one, on each host's screen."""
+        found = [claim for claim in self.listener.claims if claim not in self.notes]
+        if not found or not self.credentials.secret:
+            return
+        for address, kind in found:
+            self.notes[address, kind] = claims.of_guest(address, kind, self.hosts.address[0])
+            notify(self.notes[address, kind])
+        broadcast(self.members.values(), self.waiting([self.notes[claim] for claim in found]))
+
+    def waiting(self, notes: Iterable[str]) -> Waiting:
+        """Return the message to hosts that have joined while others are missing."""
+        first = self.names(islice(self.missing, _MOST_NAMED))
+        seconds = max(0.0, self.deadline - time.monotonic())
+        return Waiting(tuple(first), len(self.missing) - len(first), seconds, tuple(notes))
 
     def names(self, servers: Iterable[int]) -> list[str]:
         """Return the names of servers, in order of their indices."""
@@ -160,9 +186,14 @@ class RendezvousServer:
         """Drop a member that has disconnected or sends something before it is released."""
         member = self.members[server]
         if member.messages() or member.closed:
-            del self.members[server], self.server_of[member.fileno()]
-            self.missing[server] = None
-            self.disconnect(member)
+            self.drop(server)
+
+    def drop(self, server: int) -> None:
+        """Disconnect a member, which is missing from now on."""
+        member = self.members.pop(server)
+        del self.server_of[member.fileno()]
+        self.missing[server] = None
+        self.disconnect(member)
 
     def read_guest(self, descriptor: int) -> None:
         """Read from a connection that has not joined; admit or close it once it has sent enough."""
@@ -203,15 +234,17 @@ class RendezvousServer:
             newcomer.send(Leave("another job"))
             return False
         known = self.members.get(other.server)
+        if known and join.run_dir and join == self.joins[other.server]:
+            self.drop(other.server)  # That launcher has given up its connection, which something keeps open.
+            known = None
         if why := difference(other if known else self.own, other):
             self.refuse_all(Refused(why))
         self.missing.pop(other.server, None)
         if self.refusal:
             newcomer.send(self.refusal)
             return False
-        first = self.names(islice(self.missing, _MOST_NAMED))
-        newcomer.send(Waiting(tuple(first), len(self.missing) - len(first)))
-        self.members[other.server] = newcomer
+        newcomer.send(self.waiting(self.notes.values()))
+        self.members[other.server], self.joins[other.server] = newcomer, join
         self.server_of[newcomer.fileno()] = other.server
         self.run_dirs[other.server] = other.run_dir
         return True

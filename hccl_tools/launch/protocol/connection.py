@@ -83,13 +83,20 @@ class Connection:
                 connection.setsockopt(level, option, value)
         self._socket, self._session = connection, session
         self.closed = False
-        # An IPv6 socket shows the address of an IPv4 peer as ::ffff:10.0.0.1.
-        self.address = str(peer[0]).removeprefix("::ffff:") if isinstance(peer, tuple) else ""
+        self.address = endpoint(peer)[0]
         self.flush()
 
     def fileno(self) -> int:
         """Return the descriptor, to poll for POLLIN, and for POLLOUT while ``waiting``."""
         return self._socket.fileno()
+
+    @property
+    def own_address(self) -> str:
+        """The address of this host, as the peer sees it if nothing translates it; "" if it has none."""
+        try:
+            return endpoint(self._socket.getsockname())[0]
+        except OSError:
+            return ""
 
     @property
     def waiting(self) -> bool:
@@ -230,6 +237,14 @@ class Unproved:
         self._of_address.clear()
 
 
+def endpoint(name: object) -> tuple[str, int]:
+    """Return the address and port in the name of a socket; ``("", 0)`` for a socket that has neither."""
+    if not isinstance(name, tuple):
+        return "", 0
+    # An IPv6 socket shows an IPv4 address as ::ffff:10.0.0.1, and may add the name of the interface.
+    return str(name[0]).removeprefix("::ffff:").partition("%")[0], int(name[1])
+
+
 def broadcast(connections: Iterable[Connection], message: Message) -> None:
     """Send a message, which is converted once: a thousand hosts get the same run directories or cause."""
     payload = Payload.of(message)
@@ -245,7 +260,13 @@ def connect(
         connected = socket.create_connection(address, timeout=seconds)
     except OSError:
         return None
-    return Connection(connected, Session(key, listens=False, largest=largest), silence, address)
+    try:
+        peer = connected.getpeername()
+    except OSError:  # It has disconnected.
+        connected.close()
+        return None
+    session = Session(key, listens=False, largest=largest, dialled=endpoint(peer))
+    return Connection(connected, session, silence, peer)
 
 
 def proved(connection: Connection, seconds: float) -> list[Message] | None:

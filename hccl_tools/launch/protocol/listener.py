@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.processes.file_limit import FileLimit
-from hccl_tools.launch.protocol.connection import Connection, Unproved
+from hccl_tools.launch.protocol.connection import Connection, Unproved, endpoint
 from hccl_tools.launch.protocol.session import Problem, Session
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.records import NamedTuple
@@ -37,6 +37,10 @@ _PAUSE_SECONDS = 0.2
 #: Addresses whose problem is kept, and addresses in the line of the report.
 _MOST_KEPT = 1024
 _MOST_NAMED = 3
+#: The kinds of problem that name a host without the key of the job; and the most claims that are kept, of the
+#: addresses of the job's hosts and of all others.
+CLAIMS = frozenset({"keyless there", "key"})
+_MOST_EXPECTED, _MOST_CLAIMS = 64, 16
 #: Connections that wait for accept(); the kernel's limit is lower (net.core.somaxconn, 4096 by default). A
 #: host that finds no place learns it only after seconds.
 _BACKLOG = 1 << 14
@@ -57,6 +61,8 @@ class Listener:
 
     Attributes:
         problems: Why connections were refused, by the address of the peer: the first reason of each.
+        claims: Peers that say that they have no job key or another one: their addresses and the problems, in
+            order. Nothing of it is proved.
         refused: The number of refused connections.
         other_versions: The version of each peer that has proved itself but has another version.
     """
@@ -68,11 +74,17 @@ class Listener:
         silence: float,
         hosts: int = 0,
         allows: Callable[[str], bool] = lambda _address: True,
+        expected: frozenset[str] = frozenset(),
+        aliases: frozenset[str] | None = None,
     ) -> None:
         """Listen nowhere yet.
 
         ``hosts`` is the number of hosts that may connect at once; ``allows`` tells whether an address may.
+        ``expected`` are the addresses of the job's hosts, if they are known: their claims are kept first.
+        Peers must have connected to the address at which they arrive, or to one of ``aliases``; ``None``: to
+        any address.
         """
+        self._expected, self._aliases = expected, aliases
         self._key, self._silence, self._allows = key, silence, allows
         self._sockets: dict[int, tuple[socket.socket, int]] = {}
         self._unproved = Unproved(hosts)
@@ -81,6 +93,7 @@ class Listener:
         self._resume_at = float("inf")
         self._limit = FileLimit()  # Ranks are unaffected: the keeper starts them.
         self.problems: dict[str, Problem | None] = {}
+        self.claims: dict[tuple[str, str], None] = {}
         self.refused = 0
         self.other_versions: dict[str, str] = {}
 
@@ -179,7 +192,8 @@ class Listener:
                 accepted.close()
                 self._note("", Problem("user"))
                 continue
-            connection = Connection(accepted, Session(self._key, listens=True), self._silence, peer)
+            session = Session(self._key, listens=True, is_here=self._arrives_at(accepted))
+            connection = Connection(accepted, session, self._silence, peer)
             if not self._allows(connection.address):
                 connection.refuse("address")
                 self._count(connection)
@@ -188,6 +202,14 @@ class Listener:
                 self._drop(self._unproved.surplus())
             self._unproved.add(connection, port)
             self._ready.register(connection.fileno(), select.EPOLLIN)
+
+    def _arrives_at(self, accepted: socket.socket) -> Callable[[str, int], bool]:
+        """Return what tells whether a peer that has connected to an address and port arrives here."""
+        aliases = self._aliases
+        if aliases is None:
+            return lambda _address, _port: True
+        own, own_port = endpoint(accepted.getsockname())
+        return lambda address, port: port == own_port and (address == own or address in aliases)
 
     def _poll_sockets(self, is_polled: bool) -> None:
         for descriptor in self._sockets:
@@ -220,6 +242,11 @@ class Listener:
 
     def _note(self, address: str, problem: Problem | None) -> None:
         self.refused += 1
+        if problem is not None and problem.kind in CLAIMS:
+            is_expected = address in self._expected
+            known = sum((one in self._expected) is is_expected for one, _ in self.claims)
+            if known < (_MOST_EXPECTED if is_expected else _MOST_CLAIMS):
+                self.claims.setdefault((address, problem.kind))
         if len(self.problems) < _MOST_KEPT:
             self.problems.setdefault(address, problem)
 
@@ -228,9 +255,10 @@ class Listener:
 _REASONS = {
     None: "not an agent of this job",
     "protocol": "not an agent of this job",
-    "keyless here": "the host has a job key, this host has none",
-    "keyless there": "the host has no job key",
-    "key": "the host has another job key",
+    "keyless here": "it says that it has a job key, this host has none",
+    "keyless there": "it says that it has no job key (not proved)",
+    "key": "it says that it has another job key (not proved)",
+    "elsewhere": "it has connected to another address or port, and was led here",
     "address": "not an address of the job's hosts",
     "user": "a process of another user",
     "version": "the host has another version of hccl-tools",

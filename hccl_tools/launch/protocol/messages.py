@@ -62,10 +62,17 @@ class Ready(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """Controller: these hosts, and ``more`` others, have not joined yet."""
+    """Controller: these hosts, and ``more`` others, have not joined yet.
+
+    Attributes:
+        seconds: For which the controller waits for them.
+        notes: Lines for the user of each host, such as which host has no job key.
+    """
 
     hosts: tuple[str, ...]
     more: int = 0
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
 
 
 class Refused(NamedTuple):
@@ -265,7 +272,7 @@ _READERS: dict[type, dict[str, Callable[[Any], Any]]] = {
     Table: {"data": _bytes},
     Join: {"number": _number, "pid": _number, "parent": _parent, "node": _text, "run_dir": _text},
     Ready: {"values": _by_name, **_RESTART},
-    Waiting: {"hosts": _several(_text), "more": _number},
+    Waiting: {"hosts": _several(_text), "more": _number, "seconds": _seconds, "notes": _several(_text)},
     Refused: {"why": _text, "number": _number},
     Start: {"run_dirs": _by_number, **_RESTART},
     Ending: _CAUSE,

@@ -3,14 +3,16 @@
 A frame is a length of 4 bytes (big-endian) and a content. The handshake has three frames:
 
 1. listener: protocol, version, nonce, and whether the listener has a job key
-2. connecting side: version, nonce, whether it has a job key, and a proof
+2. connecting side: version, nonce, whether it has a job key, the address and port to which it has connected,
+   and a proof
 3. listener: its proof, or the reason why it refuses
 
-A proof is an HMAC-SHA-256 with the job key over both nonces and everything else in frames 1 and 2. After the
-handshake the content of a frame is a MAC of 32 bytes and a message. The MAC has a key per direction, derived
-from the job key and the handshake, and covers the number of the frame and the SHA-256 of the message: a
-replayed, repeated, reordered or changed frame ends the session, as does a message that is not its sender's
-turn (see ``states``). Messages are authenticated, not encrypted.
+A proof is an HMAC-SHA-256 with the job key over both nonces and everything else in frames 1 and 2. What a
+side learns before the other side's proof is a claim: it ends this session, and must have no other effect.
+After the handshake the content of a frame is a MAC of 32 bytes and a message. The MAC has a key per
+direction, derived from the job key and the handshake, and covers the number of the frame and the SHA-256 of
+the message: a replayed, repeated, reordered or changed frame ends the session, as does a message that is not
+its sender's turn (see ``states``). Messages are authenticated, not encrypted.
 
 A session over a socket whose peer the kernel has identified needs no key; it begins with the messages.
 """
@@ -27,6 +29,8 @@ from hccl_tools.records import NamedTuple
 from hccl_tools.version import __version__
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hccl_tools.launch.protocol.messages import Message
 
 PROTOCOL = "hccl-tools job 1"
@@ -40,6 +44,7 @@ _MIRRORED = {
     "keyless there": "keyless here",
     "key": "key",
     "address": "address",
+    "elsewhere": "elsewhere",
 }
 
 
@@ -48,8 +53,10 @@ class Problem(NamedTuple):
 
     Attributes:
         kind: ``protocol`` (invalid bytes), ``keyless here`` or ``keyless there`` (one side has no job key),
-            ``key`` (the keys differ), ``address`` (the listener does not accept this address), ``user``
-            (another user of this host, who gets no answer), ``version``.
+            ``key`` (the keys differ), ``proof`` (the listener has sent a wrong proof), ``address`` (the
+            listener does not accept this address), ``elsewhere`` (the connecting side has connected to
+            another address or port), ``user`` (another user of this host, who gets no answer), ``version``.
+            All are claims unless the session is proved; only ``version`` is found after the proofs.
         version: The version of the other side; "" if it is unknown.
     """
 
@@ -67,11 +74,14 @@ class Session:
     """
 
     __slots__ = (
+        "_dialled",
         "_inbox",
+        "_is_here",
         "_key",
         "_largest",
         "_listens",
         "_peer",
+        "_peer_version",
         "_receive_key",
         "_received",
         "_send_key",
@@ -82,15 +92,25 @@ class Session:
         "problem",
     )
 
-    def __init__(self, key: bytes | None, *, listens: bool, largest: int = messages.LARGEST) -> None:
+    def __init__(
+        self,
+        key: bytes | None,
+        *,
+        listens: bool,
+        largest: int = messages.LARGEST,
+        dialled: tuple[str, int] = ("", 0),
+        is_here: Callable[[str, int], bool] = lambda _address, _port: True,
+    ) -> None:
         """Begin a session.
 
         ``key`` is empty if the job has no key, ``None`` if the kernel identifies the peer. ``largest`` is the
-        limit on a message from the peer, in bytes.
+        limit on a message from the peer, in bytes. ``dialled`` is the address and port to which a connecting
+        side has connected; the listener's ``is_here`` tells whether they lead to it without a relay.
         """
+        self._dialled, self._is_here = dialled, is_here
         self._key, self._listens, self._largest = key, listens, largest
         self._inbox, self.outgoing = bytearray(), Outgoing()
-        self._transcript = b""
+        self._transcript, self._peer_version = b"", ""
         self._peer = states.Conversation(states.AGENT if listens else states.CONTROLLER)
         self._sent, self._received = 0, 0
         self._send_key, self._receive_key = b"", b""
@@ -183,12 +203,12 @@ class Session:
             return
         self._note(challenge)
         about = {"version": __version__, "nonce": os.urandom(_NONCE).hex(), "keyed": bool(self._key)}
+        about["to"] = self._dialled
         self._note(about)
         self._send_frame(_json({"about": about, "proof": self._proof(b"connecting").hex()}))
+        self._peer_version = version
         if challenge["keyed"] is not about["keyed"]:
             self._end("keyless here" if challenge["keyed"] else "keyless there", version)
-        elif version != __version__:
-            self._end("version", version)
 
     def _check_proof(self, answer: dict[str, Any]) -> None:
         about = answer["about"]
@@ -198,6 +218,10 @@ class Session:
             self.refuse("keyless here" if keyed else "keyless there")
         elif not _is_equal(self._proof(b"connecting"), answer["proof"]):
             self.refuse("key")
+        elif "to" in about and not self._is_here(*_endpoint(about["to"])):
+            self.refuse("elsewhere")
+        elif "to" not in about and version == __version__:
+            self.refuse("elsewhere")  # Versions that do not send it are named by their version.
         else:
             self._send_frame(_json({"proof": self._proof(b"listening").hex()}))
             self._prove()
@@ -208,9 +232,11 @@ class Session:
         if "refused" in answer:
             self._end(_mirrored(answer["refused"]))
         elif not _is_equal(self._proof(b"listening"), answer["proof"]):
-            self._end("key")
+            self._end("proof")
         else:
             self._prove()
+            if self._peer_version != __version__:
+                self._end("version", self._peer_version)
 
     def _prove(self) -> None:
         keys = [self._proof(name) for name in (b"from the listener", b"to the listener")]
@@ -256,6 +282,15 @@ def _text(value: object) -> str:
     if not isinstance(value, str) or len(value) > _LONGEST_VERSION or not value.isprintable():
         raise ValueError(value)
     return value
+
+
+def _endpoint(value: object) -> tuple[str, int]:
+    if not isinstance(value, list) or len(value) != 2:
+        raise ValueError(value)
+    address, port = value
+    if not isinstance(address, str) or type(port) is not int:
+        raise ValueError(value)
+    return address, port
 
 
 def _mirrored(kind: object) -> str:

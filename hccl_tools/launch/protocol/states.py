@@ -81,7 +81,7 @@ CONTROLLER: Mapping[str, Mapping[type, str]] = {
         Kill: "ending",
         Release: "released",
     },
-    "waiting": {Start: "running", Refused: "left"},
+    "waiting": {Waiting: "waiting", Start: "running", Refused: "left"},
     "running": {
         End: "ending",
         Kill: "ending",

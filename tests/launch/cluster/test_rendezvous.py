@@ -6,35 +6,29 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.errors import LaunchError
-from hccl_tools.inspection import host_ports
-from hccl_tools.launch.cluster import membership, rendezvous, rendezvous_client, rendezvous_server
-from hccl_tools.launch.cluster.credentials import Credentials
+from hccl_tools.launch.cluster import membership, rendezvous, rendezvous_server
 from hccl_tools.launch.cluster.job_hosts import JobHosts
-from hccl_tools.launch.cluster.membership import HostManifest
 from hccl_tools.launch.cluster.rendezvous_server import RendezvousServer
 from hccl_tools.launch.planning import ports
 from hccl_tools.launch.protocol import connection
 from hccl_tools.launch.protocol.connection import connect, proved
 from hccl_tools.launch.protocol.messages import Join, Ready
 from tests.support.jobs import LONG, eventually
+from tests.support.meetings import HOSTS, MASTER, NO_KEY, SAME, Clock, Meeting, everybody, set_times
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from hccl_tools.launch.cluster.membership import HostManifest
+
 #: Each test starts processes.
 pytestmark = pytest.mark.slow
 
-HOSTS = ("10.0.0.1", "10.0.0.2", "10.0.0.3")
-SAME = {"fingerprint of the rank table": "1f2e", "--start": "torch"}
-MASTER = "127.0.0.1"
-NO_KEY = Credentials("this host", b"", 12.0, frozenset({MASTER}))
 #: The meaning of each stays, but a test does not wait for seconds. Nobody lingers once all have come.
 SHORT = membership.Timing(notice=0.3, linger=LONG, discovery=0.2, discovery_retry=0.3)
 
@@ -51,80 +45,12 @@ def absent_host(monkeypatch: pytest.MonkeyPatch) -> None:
     set_times(monkeypatch, SHORT._replace(linger=0.5))
 
 
-def set_times(monkeypatch: pytest.MonkeyPatch, timing: membership.Timing) -> None:
-    for module in (rendezvous_client, rendezvous_server):
-        monkeypatch.setattr(module, "TIMING", timing)
-
-
-class Meeting:
-    """The rendezvous of hosts, each in a thread; keeps the refusal and the notice of each."""
-
-    def __init__(
-        self,
-        *,
-        port: int | None = None,
-        discovery: int | None = None,
-        wait: float = LONG,
-        credentials: Credentials = NO_KEY,
-    ) -> None:
-        self.credentials = credentials
-        self.port, self.discovery, self.wait = port or ports.free_port(), discovery or ports.free_port(), wait
-        self.refused: dict[str, str] = {}
-        self.told: dict[str, str] = {}
-        self.connections: dict[str, list[int]] = {}
-        self.run_dirs: dict[str, dict[int, str]] = {}
-        self._threads: list[threading.Thread] = []
-        self._open = ExitStack()
-
-    def invite(self, own: HostManifest, *, port: int | None = None) -> None:
-        thread = threading.Thread(target=self._join, args=(own, port or self.port))
-        thread.start()
-        self._threads.append(thread)
-
-    def _join(self, own: HostManifest, port: int) -> None:
-        def notify(line: str) -> None:
-            self.told[own.host] = line
-
-        try:
-            met = rendezvous.join(
-                own,
-                JobHosts(own.server, 0, HOSTS, (MASTER, port), frozenset({MASTER})),
-                credentials=self.credentials,
-                notify=notify,
-                wait=self.wait,
-                discovery_port=self.discovery,
-            )
-        except LaunchError as error:
-            self.refused[own.host] = error.message
-            return
-        self.connections[own.host] = sorted(met.connections)
-        self.run_dirs[own.host] = met.run_dirs
-        for made in met.connections.values():
-            self._open.callback(made.close)
-
-    def end(self) -> dict[str, str]:
-        """Wait for all; the port is free for the ranks while the hosts keep their connections."""
-        for thread in self._threads:
-            thread.join()
-        assert host_ports.is_free(self.port)
-        self._open.close()
-        return self.refused
-
-    def tells(self, host: str, text: str) -> None:
-        """Wait until a host has told its user something with this text."""
-        assert eventually(lambda: text in self.told.get(host, "")), self.told
-
-
 def meet(manifests: Sequence[HostManifest], *, wait: float = LONG) -> dict[str, str]:
     """Run the rendezvous of some hosts; return the refusal of each."""
     met = Meeting(wait=wait)
     for own in manifests:
         met.invite(own)
     return met.end()
-
-
-def everybody() -> list[HostManifest]:
-    return [HostManifest(server, host, dict(SAME)) for server, host in enumerate(HOSTS)]
 
 
 def with_port(port: int) -> Callable[[HostManifest], HostManifest]:
@@ -388,15 +314,6 @@ def test_a_refusal_does_not_reach_another_job_at_the_discovery_port() -> None:
     refused_before(own, met, "no device")
 
     assert "did not join within 2 s" in met.end()["10.0.0.2"]
-
-
-class Clock:
-    """A clock that a test can move on."""
-
-    ahead = 0.0
-
-    def monotonic(self) -> float:
-        return time.monotonic() + self.ahead
 
 
 def test_hosts_that_have_joined_learn_which_host_did_not(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,7 +52,7 @@ MESSAGES = st.one_of(
     st.builds(Table, st.binary(max_size=200) | st.binary(min_size=5000, max_size=5000)),
     st.builds(Join, NUMBER, INDEX, st.tuples(TEXT, INDEX), TEXT, TEXT),
     st.builds(Ready, INDEX, st.dictionaries(TEXT, TEXT)),
-    st.builds(Waiting, st.lists(TEXT).map(tuple), INDEX),
+    st.builds(Waiting, st.lists(TEXT).map(tuple), INDEX, SECONDS, st.lists(TEXT).map(tuple)),
     st.builds(Refused, TEXT, INDEX),
     st.builds(Start, INDEX, st.dictionaries(INDEX, TEXT)),
     st.builds(Ending, CAUSE, INDEX),

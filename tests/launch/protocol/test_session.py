@@ -96,9 +96,13 @@ def test_a_different_version_ends_both_sides_with_the_version(monkeypatch: pytes
     answer = taken(there)
     monkeypatch.undo()
     here.receive(answer)
+    assert not there.is_proved
+    monkeypatch.setattr(session, "__version__", "0.0.1")
+    there.receive(taken(here))
 
     assert here.problem == session.Problem("version", "0.0.1")
     assert there.problem == session.Problem("version", __version__)
+    assert there.is_proved
 
 
 def test_a_version_is_believed_only_from_a_side_that_has_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,6 +113,84 @@ def test_a_version_is_believed_only_from_a_side_that_has_the_key(monkeypatch: py
     here.receive(taken(there))
 
     assert here.problem == session.Problem("key")
+
+
+def test_another_version_of_a_listener_without_the_key_is_not_believed() -> None:
+    here, there = pair(OTHER_KEY, KEY)
+    challenge = json.loads(taken(here)[4:])
+    there.receive(framed({**challenge, "version": "9.9.9"}))
+    assert there.outgoing  # It answers, and waits for the proof.
+    there.receive(framed({"proof": "00" * 32}))
+    assert (there.problem, there.is_proved) == (session.Problem("proof"), False)
+
+
+def framed(content: object) -> bytes:
+    data = json.dumps(content).encode()
+    return len(data).to_bytes(4, "big") + data
+
+
+def test_a_proof_sent_back_proves_nothing() -> None:
+    """A listener without the key has only the proof of the other side."""
+    here, there = pair()
+    there.receive(taken(here))
+    answer = json.loads(taken(there)[4:])
+    there.receive(framed({"proof": answer["proof"]}))
+
+    assert (there.problem, there.is_proved) == (session.Problem("proof"), False)
+
+
+@pytest.mark.parametrize("field", ["protocol", "version", "nonce"])
+def test_a_changed_challenge_makes_the_proofs_differ(field: str) -> None:
+    here, there = pair()
+    challenge = json.loads(taken(here)[4:])
+    changed = {"protocol": session.PROTOCOL + "0", "version": "9.9.9", "nonce": "00" * 32}[field]
+    there.receive(framed({**challenge, field: changed}))
+    here.receive(taken(there))
+
+    assert not here.is_proved
+    assert not there.is_proved
+
+
+@pytest.mark.parametrize(
+    ("dialled", "kind"),
+    [
+        (("10.0.0.1", 18118), None),
+        (("10.0.0.2", 18118), "elsewhere"),
+        (("10.0.0.1", 18119), "elsewhere"),
+        (("", 0), "elsewhere"),
+    ],
+)
+def test_a_connection_to_another_address_or_port_is_not_proved(
+    dialled: tuple[str, int], kind: str | None
+) -> None:
+    """A relay can pass on bytes, but not make one job's host join another job that has the same key."""
+    own = ("10.0.0.1", 18118)
+    here = Session(KEY, listens=True, is_here=lambda address, port: (address, port) == own)
+    there = Session(KEY, listens=False, dialled=dialled)
+    converse(here, there)
+
+    assert (here.problem and here.problem.kind, there.problem and there.problem.kind) == (kind, kind)
+    assert here.is_proved is there.is_proved is (kind is None)
+
+
+def test_the_address_that_was_dialled_cannot_be_changed_on_the_way() -> None:
+    here = Session(KEY, listens=True, is_here=lambda address, _port: address == "10.0.0.1")
+    there = Session(KEY, listens=False, dialled=("10.0.0.2", 18118))
+    there.receive(taken(here))
+    answer = json.loads(taken(there)[4:])
+    answer["about"]["to"] = ["10.0.0.1", 18118]
+    here.receive(framed(answer))
+
+    assert (here.problem, here.is_proved) == (session.Problem("key"), False)
+
+
+@pytest.mark.parametrize("to", [None, [], ["10.0.0.1"], [1, 2], ["10.0.0.1", "18118"], "10.0.0.1"])
+def test_an_invalid_address_ends_the_session(to: object) -> None:
+    here, there = pair()
+    there._dialled = to  # type: ignore[assignment]
+    converse(here, there)
+
+    assert here.problem == session.Problem("protocol")
 
 
 def test_a_recorded_answer_does_not_open_another_session() -> None:
