@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LAYER_OF = {folder: number for number, layer in enumerate(LAYERS) for folder in layer}
 #: Facts about the host know nothing about tables, except what their formats and products are called.
-DISCOVER_MAY_IMPORT = {"errors", "notation", "programs", "records", "table"}
+DISCOVER_MAY_IMPORT = {"codec", "errors", "notation", "programs", "records", "table"}
 
 LONGEST_MODULE = 500  # what one reads in one go
 LONGEST_FUNCTION = 50

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.codec import shown
 from hccl_tools.records import NamedTuple
+from hccl_tools.table.addresses import is_host, packed
+from hccl_tools.table.format_names import Format  # noqa: TC001  (the codec reads annotations)
+from hccl_tools.table.products import PRODUCTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from hccl_tools.table.format_names import Format
+    from hccl_tools.records import Count, OsText, Port
 
 
 class Reading(NamedTuple):
@@ -30,6 +34,32 @@ class Reading(NamedTuple):
     place: str = ""
 
 
+if TYPE_CHECKING:
+    LevelFields = dict[str, Any]
+else:
+    #: What the codec reads in place of levels: they are decoded apart, as ``Level``.
+    LevelFields = "Mapping[str, str]"
+
+
+class LevelAddress(NamedTuple):
+    """An address on a network level, with the ports that have it."""
+
+    addr_type: str
+    addr: str
+    ports: tuple[str, ...]
+    plane_id: str | None = None
+
+
+class Level(NamedTuple):
+    """A network level of a device, as another host sends it."""
+
+    net_layer: Count
+    rank_addr_list: tuple[LevelAddress, ...]
+    net_instance_id: str
+    net_type: str | None = None
+    net_attr: str | None = None
+
+
 class DeviceFacts(NamedTuple):
     """One device of a host.
 
@@ -43,13 +73,18 @@ class DeviceFacts(NamedTuple):
         place: File and line of the addresses, if the source is a file.
     """
 
-    device_id: int
+    device_id: Count
     ips: tuple[str, ...] = ()
-    source: str = ""
+    source: OsText = ""
     super_device_id: int | None = None
     local_id: int | None = None
-    levels: tuple[dict[str, Any], ...] = ()
-    place: str = ""
+    levels: tuple[LevelFields, ...] = ()
+    place: OsText = ""
+
+    def check(self) -> str:
+        """Return what is wrong with a device that another host has sent, "" for nothing."""
+        wrong = next((ip for ip in self.ips if packed(ip) is None), None)
+        return "" if wrong is None else f"ips: {shown(wrong)} is not an address"
 
     def summary(self) -> str:
         """Return the addresses and their source, on one line."""
@@ -79,17 +114,26 @@ class HostFacts(NamedTuple):
     """
 
     server_id: str
-    server_id_source: str
+    server_id_source: OsText
     product: str
-    product_source: str
+    product_source: OsText
     devices: tuple[DeviceFacts, ...]
     super_pod_id: str | None = None
     table_format: Format = "1.0"
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    notes: tuple[OsText, ...] = ()
+    warnings: tuple[OsText, ...] = ()
     host_ip: str | None = None
     container_ip: str | None = None
-    device_port: int | None = None
+    device_port: Port | None = None
+
+    def check(self) -> str:
+        """Return what is wrong with facts that another host has sent, "" for nothing."""
+        for name in ("server_id", "host_ip", "container_ip"):
+            text = getattr(self, name)
+            raw = None if text is None or "%" in text or "\0" in text else packed(text)
+            if text is not None and (raw is None or not is_host(raw)):
+                return f"{name}: {shown(text)} is not the address of a host"
+        return "" if self.product in PRODUCTS else f"product: {shown(self.product)} is not known"
 
     def summary(self) -> list[str]:
         """Return the facts and their sources as lines for the user."""

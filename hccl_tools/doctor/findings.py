@@ -102,7 +102,7 @@ def host_finding(check: Check, found: Finding, *hosts: str) -> HostFinding:
     """Return a finding of a check on some hosts."""
     remedy = found.remedy or check.remedy
     if found.devices:
-        remedy = remedy.replace("{device}", str(found.devices[0]))
+        remedy = remedy.replace("{device}", shlex.quote(str(found.devices[0])))
     consequence = found.consequence or check.consequence
     return HostFinding(
         check.id, check.name, consequence, found.message, hosts, found.devices,
@@ -117,7 +117,7 @@ def _commands(check: Check, found: Finding) -> tuple[str, ...]:
         return ()
     return tuple(
         dict.fromkeys(
-            text.replace("{device}", str(device))
+            text.replace("{device}", shlex.quote(str(device)))
             for device in found.devices or ("",)
             for text in check.commands
             if device != "" or "{device}" not in text

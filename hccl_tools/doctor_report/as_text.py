@@ -30,8 +30,9 @@ def render(result: Examination, *, color: bool = False, ascii_only: bool = False
             )
         if rest := found[_SHOWN:]:
             hosts = list(dict.fromkeys(host for one in rest for host in one.hosts))
-            yield f"  = and {count(len(rest), 'finding')} more on {_hosts(hosts)} (-f json has all)\n"
-    yield f"{_verdict(result)}\n"
+            where = escaped(_hosts(hosts), ascii_only=ascii_only)
+            yield f"  = and {count(len(rest), 'finding')} more on {where} (-f json has all)\n"
+    yield f"{escaped(_verdict(result), ascii_only=ascii_only)}\n"
 
 
 def _lines(one: HostFinding, *, color: bool, ascii_only: bool, remedy: bool, many: bool) -> Iterator[str]:

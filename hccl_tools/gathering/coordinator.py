@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hccl_tools.gathering.table_copy import CopyRequest
     from hccl_tools.inspection.observation import ObservationRequest
 
+_NO_REASON = "its answer has neither a result nor a reason"
 #: Name of an engine -> the module that surveys hosts with it.
 _ENGINES = {"mpirun": "over_mpirun", "slurm": "over_srun", "ssh": "over_ssh"}
 
@@ -75,11 +76,12 @@ def _ask(
         left = max(1.0, deadline - time.monotonic())
         with exit_on_signals():
             outcome: EngineOutcome = survey(pending, places, request, options, left)
-        answers |= {host: answer for host, answer in outcome.answers.items() if not answer.has_failed}
+        fitting = {host: _fitting(answer, request) for host, answer in outcome.answers.items()}
+        answers |= {host: answer for host, answer in fitting.items() if not answer.has_failed}
         causes |= {cause.host: cause for cause in outcome.causes}
         causes |= {
-            host: Failure(host, answer.message, answer.hint)
-            for host, answer in outcome.answers.items()
+            host: Failure(host, answer.message or _NO_REASON, answer.hint)
+            for host, answer in fitting.items()
             if answer.has_failed
         }
         if not outcome.answers and not outcome.causes:
@@ -90,6 +92,18 @@ def _ask(
         if time.monotonic() > deadline:
             break
     return answers, causes
+
+
+def _fitting(answer: SurveyAnswer, request: SurveyRequest | ObservationRequest | CopyRequest) -> SurveyAnswer:
+    """Return an answer, or a failure for an answer to another question."""
+    kinds = {"SurveyRequest": "facts", "ObservationRequest": "seen", "CopyRequest": "file"}
+    wanted = kinds[type(request).__name__]
+    given = [name for name in kinds.values() if getattr(answer, name) is not None]
+    if answer.has_failed or given == [wanted]:
+        return answer
+    why = f'it has "{", ".join(given)}" and not "{wanted}"'
+    message = f"the answer of {answer.host} cannot be read: {why}"
+    return answer._replace(facts=None, seen=None, file=None, message=message)
 
 
 def _for_all(request: SurveyRequest, environ: Mapping[str, str]) -> SurveyRequest:

@@ -9,20 +9,24 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import hccl_tools
-from hccl_tools.discover.facts import DeviceFacts, HostFacts
+from hccl_tools.codec import DecodeError, decode, decode_as, parse
+from hccl_tools.discover.facts import HostFacts  # noqa: TC001  (the codec reads annotations)
 from hccl_tools.discover.selection import Wanted
 from hccl_tools.discover.site import Site
 from hccl_tools.discover.survey import SurveyRequest
 from hccl_tools.gathering.table_copy import CopyRequest, FileState
-from hccl_tools.inspection.observation import Observation, ObservationRequest, PingServer, from_json
+from hccl_tools.inspection.observation import Observation, ObservationRequest, PingServer
 from hccl_tools.programs.install_hints import HCCL_TOOLS
-from hccl_tools.records import NamedTuple
+from hccl_tools.records import NamedTuple, plain
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from hccl_tools.records import OsText
+
 #: The length of a request from which it is compressed, in characters.
 _LONG = 1 << 14
+_FACTS = "hccl_tools.discover.facts"
 #: The version of the messages.
 FORM = 1
 
@@ -95,8 +99,8 @@ class SurveyAnswer(NamedTuple):
     facts: HostFacts | None = None
     seen: Observation | None = None
     file: FileState | None = None
-    message: str = ""
-    hint: str | None = None
+    message: OsText = ""
+    hint: OsText | None = None
     machine: str = ""
     version: str = hccl_tools.__version__
 
@@ -119,22 +123,52 @@ class SurveyAnswer(NamedTuple):
 
     @classmethod
     def from_json(cls, text: str, host: str = "?") -> Self:
-        """Parse the line of an answer; return an error as the answer of ``host`` for an unreadable line."""
+        """Parse the line of an answer of ``host``, whatever name is in it; an unreadable line is an error."""
         try:
-            fields = json.loads(text)
-            if fields.pop("form") != FORM:
-                raise ValueError  # noqa: TRY301  (handled with the other errors below)
-            if fields.get("facts") is not None:
-                fields["facts"] = _facts(fields["facts"])
-            if fields.get("seen") is not None:
-                fields["seen"] = from_json(fields["seen"])
-            if fields.get("file") is not None:
-                fields["file"] = FileState(**fields["file"])
-            return cls(**fields)
-        except (ValueError, TypeError, KeyError, AttributeError):
+            fields = parse(text)
+            if not isinstance(fields, dict) or fields.pop("form", None) != FORM:
+                raise DecodeError(f"it is not of form {FORM}")  # noqa: TRY301  (handled below)
+            answer: Self = decode(cls, {**_with_texts(fields), "host": ""})._replace(host=host)
+            if answer.facts is not None:
+                answer = answer._replace(facts=_with_levels(answer.facts, fields["facts"]))
+        except DecodeError as error:
             return cls(
-                host, message="its answer cannot be read", hint="install the same hccl-tools everywhere"
+                host,
+                message=f"the answer of {host} cannot be read: {error.message}",
+                hint="install the same hccl-tools everywhere; no other program may write to its output",
             )
+        return answer
+
+
+def _with_texts(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer without the levels of its devices, which are decoded apart."""
+    facts = fields.get("facts")
+    devices = facts.get("devices") if isinstance(facts, dict) else None
+    if not isinstance(facts, dict) or not isinstance(devices, list):
+        return fields
+    bare = [{**one, "levels": []} if isinstance(one, dict) else one for one in devices]
+    return {**fields, "facts": {**facts, "devices": bare}}
+
+
+def _with_levels(facts: HostFacts, sent: dict[str, Any]) -> HostFacts:
+    """Return facts with the levels of their devices, which are JSON as in a 2.0 table."""
+    devices = []
+    for device, fields in zip(facts.devices, sent["devices"]):  # noqa: B905  (Python 3.8)
+        found = decode_as("tuple[Level, ...]", _FACTS, fields.get("levels", []), strict=False)
+        levels = tuple(_without_none(plain(level)) for level in found)
+        devices.append(device._replace(levels=levels))
+    return facts._replace(devices=tuple(devices))
+
+
+def _without_none(level: dict[str, Any]) -> dict[str, Any]:
+    addresses = [
+        {key: value for key, value in address.items() if value is not None}
+        for address in level["rank_addr_list"]
+    ]
+    return {
+        **{key: value for key, value in level.items() if value is not None},
+        "rank_addr_list": addresses,
+    }
 
 
 @lru_cache(maxsize=1)
@@ -153,11 +187,6 @@ def _restored(request: dict[str, Any] | str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(zlib.decompress(base64.b85decode(request)))
         return found
     return request
-
-
-def _facts(fields: dict[str, Any]) -> HostFacts:
-    fields["devices"] = [DeviceFacts(**_with_tuples(device)) for device in fields["devices"]]
-    return HostFacts(**_with_tuples(fields))
 
 
 def _with_tuples(fields: dict[str, Any]) -> dict[str, Any]:

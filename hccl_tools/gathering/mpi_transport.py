@@ -69,12 +69,12 @@ def collect(comm: Any, seconds: float) -> tuple[dict[int, str], Mapping[int, str
 
 
 def collect_into(comm: Any, path: str, seconds: float) -> int:
-    """Write the texts of the other processes into a file, as a JSON list; return the exit code.
+    """Write the texts of the other processes into a file, as a JSON object by rank; return the exit code.
 
     If a text is missing, the exit code makes mpirun stop all processes.
     """
     texts, _ = collect(comm, seconds)
-    write_atomically(path, [json.dumps([texts[rank] for rank in sorted(texts)])])
+    write_atomically(path, [json.dumps({str(rank): text for rank, text in texts.items()})])
     if len(texts) < comm.size - 1:
         return 1  # without MPI_Finalize: mpirun then kills the processes that hang
     finish()
@@ -91,4 +91,4 @@ def _receive_next(comm: Any) -> tuple[int, int, str] | None:
     rank, tag = status.Get_source(), status.Get_tag()
     buffer = bytearray(status.Get_count(MPI.BYTE))
     comm.Recv([buffer, MPI.BYTE], source=rank, tag=tag)
-    return rank, tag, buffer.decode()
+    return rank, tag, buffer.decode(errors="replace")

@@ -54,12 +54,17 @@ def survey(
         tasks += [(host, SurveyTask(host, places[host], request, limit - 1)) for host in hosts]
         members = [(host, [sys.executable, "-c", PROGRAM, host, task.to_json()]) for host, task in tasks]
         ended = engine_run.run(commands.mpirun(start, members), limit, options.environ)
-        collected: list[str] = []
+        collected: dict[str, str] = {}
         with suppress(OSError, ValueError):
             collected = json.loads(file.read_text(encoding="utf-8"))
-    given = [*map(SurveyAnswer.from_json, collected)]
-    given += [SurveyAnswer.from_json(text, host) for host, text in ended.output.texts().items()]
-    answers = {answer.host: answer for answer in given if answer.host in places}
+    # Standard output has failures only, and a process may write any name there: its rank names its host.
+    printed = [SurveyAnswer.from_json(text, host) for host, text in ended.output.texts().items()]
+    answers = {one.host: one for one in printed if one.host in hosts and one.has_failed}
+    answers |= {
+        host: SurveyAnswer.from_json(collected[str(rank)], host)
+        for rank, host in enumerate(hosts, 1)
+        if str(rank) in collected
+    }
     silent = [host for host in hosts if host not in answers]
     if not silent:
         return EngineOutcome(answers, [])

@@ -13,6 +13,8 @@ _MARK = "hccl-tools-gather"
 _PIECE = 800
 _BEGAN = "began"
 _MOST_OTHER = 10_000
+#: Digits of the number of a piece.
+_MOST_DIGITS = 6
 
 
 def began(host: str) -> None:
@@ -27,6 +29,10 @@ def emit(host: str, text: str) -> None:
     for number, piece in enumerate(pieces, 1):
         sys.stdout.write(f"{_MARK} {host} {number}/{len(pieces)} {piece}\n")
     sys.stdout.flush()
+
+
+def _is_number(text: str) -> bool:
+    return len(text) <= _MOST_DIGITS and text.isascii() and text.isdecimal()
 
 
 class EngineOutput:
@@ -53,7 +59,7 @@ class EngineOutput:
             self.other.append(line)
         elif place == _BEGAN:
             self.began.add(host)
-        elif slash and number.isdecimal() and count.isdecimal():
+        elif slash and _is_number(number) and _is_number(count):
             self._counts[host] = int(count)
             self._pieces.setdefault(host, {})[int(number)] = piece
 

@@ -18,6 +18,8 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from typing import Literal
 
+    from hccl_tools.records import Count, LongText
+
     #: What is at a path.
     Kind = Literal["none", "file", "link", "directory", "special"]
 
@@ -57,10 +59,10 @@ class CopyRequest(NamedTuple):
 class FileState(NamedTuple):
     """What is at the path; ``content`` is packed, and empty for the table itself or if it is too long."""
 
-    kind: Kind
+    kind: Literal["none", "file", "link", "directory", "special"]
     sha256: str = ""
-    mode: int = 0
-    content: str = ""
+    mode: Count = 0
+    content: LongText = ""
     written: bool = False
 
 

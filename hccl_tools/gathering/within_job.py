@@ -11,6 +11,7 @@ from hccl_tools.gathering import failures, mpi_transport
 from hccl_tools.gathering.failures import Failure, Gathered
 from hccl_tools.gathering.host_survey import answer, end_with_tools
 from hccl_tools.gathering.messages import SurveyAnswer, versions_differ
+from hccl_tools.notation.host_list import why_not_a_host
 from hccl_tools.programs.slurm import in_step
 
 if TYPE_CHECKING:
@@ -63,7 +64,11 @@ def gather_within_job(
         return None
     count, own = comm.size, answer(host, 0, request)
     texts, names = mpi_transport.collect(comm, seconds)
-    answers = {0: own} | {rank: _same_version(SurveyAnswer.from_json(text)) for rank, text in texts.items()}
+    names = {rank: name for rank, name in names.items() if why_not_a_host(name) is None}
+    answers = {0: own} | {
+        rank: _same_version(SurveyAnswer.from_json(text, names.get(rank, f"rank {rank}")))
+        for rank, text in texts.items()
+    }
     if len(answers) == count:
         mpi_transport.finish()
     silent = {rank: names.get(rank, f"rank {rank}") for rank in range(count) if rank not in answers}

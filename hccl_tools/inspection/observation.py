@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.codec import decode, shown
 from hccl_tools.records import NamedTuple
+from hccl_tools.table.products import PRODUCTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from hccl_tools.records import Count, OsText, Port, Seconds
 
 
 #: The networks between the devices of different servers.
@@ -66,14 +70,14 @@ class DeviceObservation(NamedTuple):
     ``ips``, ``configured``, ``problem`` and ``super_device_id`` are those of ``DeviceState``.
     """
 
-    device: int
+    device: Count
     ips: tuple[str, ...] = ()
     configured: tuple[str, ...] = ()
-    problem: str | None = None
+    problem: OsText | None = None
     super_device_id: int | None = None
     link: str | None = None
     health: str | None = None
-    tls: int | None = None
+    tls: Count | None = None
     gateway: str | None = None
     netdetect: str | None = None
     vnic: str | None = None
@@ -84,9 +88,9 @@ class DeviceObservation(NamedTuple):
 class NpuObservation(NamedTuple):
     """One chip as ``npu-smi`` lists it; ``device`` is its physical id, if known."""
 
-    npu: int
-    chip: int
-    device: int | None = None
+    npu: Count
+    chip: Count
+    device: Count | None = None
     health: str = ""
     driver: str | None = None
     firmware: str | None = None
@@ -96,22 +100,22 @@ class NpuObservation(NamedTuple):
 class DeviceProcess(NamedTuple):
     """A process on a device; ``memory`` in MB there, ``age`` in seconds, ``run`` its run directory."""
 
-    pid: int
-    device: int
-    command: str
+    pid: Count
+    device: Count
+    command: OsText
     user: str = ""
     memory: int | None = None
-    age: float | None = None
-    run: str | None = None
+    age: Seconds | None = None
+    run: OsText | None = None
 
 
 class PingObservation(NamedTuple):
     """A ping from a device of this host to an address: packets sent and received."""
 
-    device: int
+    device: Count
     address: str
-    sent: int
-    received: int
+    sent: Count
+    received: Count
     over: str = ROCE
 
 
@@ -122,29 +126,29 @@ class BandwidthObservation(NamedTuple):
     sum: ``success``, ``failed`` or ``NULL``.
     """
 
-    device: int
+    device: Count
     host: str
-    peer: int
+    peer: Count
     link: str
-    gigabytes: float
+    gigabytes: Seconds
     verdict: str
 
 
 class PortUse(NamedTuple):
     """A port that a program listens on, with its process id and command if known, or a connection has."""
 
-    port: int
+    port: Port
     listens: bool = False
-    pid: int | None = None
-    command: str = ""
+    pid: Count | None = None
+    command: OsText = ""
 
 
 class Unknown(NamedTuple):
     """A fact that could not be determined, and why."""
 
     topic: str
-    reason: str
-    devices: tuple[int, ...] = ()
+    reason: OsText
+    devices: tuple[Count, ...] = ()
 
 
 class Observation(NamedTuple):
@@ -175,8 +179,8 @@ class Observation(NamedTuple):
     """
 
     names: tuple[str, ...] = ()
-    nodes: tuple[int, ...] = ()
-    closed_nodes: tuple[str, ...] = ()
+    nodes: tuple[Count, ...] = ()
+    closed_nodes: tuple[OsText, ...] = ()
     manager_nodes: tuple[str, ...] = ()
     product: str | None = None
     devices: tuple[DeviceObservation, ...] = ()
@@ -185,26 +189,31 @@ class Observation(NamedTuple):
     local_addresses: tuple[str, ...] = ()
     stated: tuple[str, ...] = ()
     interfaces: tuple[str, ...] = ()
-    conf: str = "/etc/hccn.conf"
-    problems: tuple[str, ...] = ()
+    conf: OsText = "/etc/hccn.conf"
+    problems: tuple[OsText, ...] = ()
     unknown: tuple[Unknown, ...] = ()
     hccl_ports: tuple[PortUse, ...] = ()
     busy_ports: tuple[PortUse, ...] = ()
     limits: Mapping[str, int] = {}
     sizes: Mapping[str, int] = {}
-    log_folder: str = ""
+    log_folder: OsText = ""
     log_writable: bool = True
     kernel: Mapping[str, str] = {}
     versions: Mapping[str, str] = {}
-    variables: Mapping[str, str] = {}
+    variables: Mapping[OsText, OsText] = {}
     in_container: bool = False
-    files: Mapping[str, str] = {}
+    files: Mapping[OsText, OsText] = {}
     table_sha256: str = ""
-    clock: float = 0.0
-    code: Mapping[str, str] = {}
-    data: Mapping[str, str] = {}
+    clock: Seconds = 0.0
+    code: Mapping[OsText, OsText] = {}
+    data: Mapping[OsText, OsText] = {}
     pings: tuple[PingObservation, ...] = ()
     bandwidths: tuple[BandwidthObservation, ...] = ()
+
+    def check(self) -> str:
+        """Return what is wrong with an observation that another host has sent, "" for nothing."""
+        known = self.product is None or self.product in PRODUCTS
+        return "" if known else f"product: {shown(self.product)} is not known"
 
     def with_pings(self, later: Observation) -> Observation:
         """Return this observation with the pings of a later one of the same host."""
@@ -231,19 +240,10 @@ _RECORDS = {
 _MAPPINGS = ("limits", "sizes", "kernel", "versions", "variables", "files", "code", "data")
 
 
-def from_json(fields: dict[str, Any]) -> Observation:
+def from_json(fields: Any) -> Observation:
     """Return the observation of :meth:`Observation.as_json`.
 
     Raises:
-        TypeError, KeyError, AttributeError: The fields are those of another version.
+        DecodeError: The fields are not those of an observation.
     """
-    known: dict[str, Any] = {name: _tuple(value) for name, value in fields.items()}
-    for name, record in _RECORDS.items():
-        known[name] = tuple(
-            record(**{key: _tuple(value) for key, value in one.items()}) for one in fields[name]
-        )
-    return Observation(**known)
-
-
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    return decode(Observation, fields)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: The modules in the archive, by folder of the package.
 _PARTS = {
-    "": "__init__ errors records version",
+    "": "__init__ codec errors records version",
     "discover": "__init__ dev_info device_addresses eid facts hccn_conf hccn_tool host levels "
     "host_state local_addresses npu_smi pci selection simulated site super_pod survey visible",
     "document": "__init__ writing",
@@ -35,7 +35,7 @@ _PARTS = {
     "launch/runs": "__init__ names",
     "notation": "__init__ bounded_file device_range look_alikes number_list phrases",
     "programs": "__init__ install_hints lookup without_key",
-    "table": "__init__ addresses product_names products",
+    "table": "__init__ addresses format_names product_names products",
 }
 _MAIN = "import sys\nfrom hccl_tools.gathering.host_survey import main\nsys.exit(main(*sys.argv[1:]))\n"
 #: The first program at the other end: it reads the next one. It must run with every Python 3.

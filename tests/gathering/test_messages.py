@@ -22,7 +22,7 @@ from hccl_tools.inspection.observation import DeviceObservation, Observation, Ob
 def test_the_facts_of_a_host_survive_the_way(product: str) -> None:
     answer = SurveyAnswer("node1", survey(SurveyRequest(simulate=product)), machine="m")
 
-    assert SurveyAnswer.from_json(answer.to_json()) == answer
+    assert SurveyAnswer.from_json(answer.to_json(), "node1") == answer
     assert answer.to_json().isascii()
 
 
@@ -46,7 +46,7 @@ def test_what_doctor_asks_and_hears_survives_the_way() -> None:
     answer = SurveyAnswer("node1", seen=seen)
 
     assert SurveyTask.from_json(task.to_json()) == task
-    assert SurveyAnswer.from_json(answer.to_json()) == answer
+    assert SurveyAnswer.from_json(answer.to_json(), "node1") == answer
     assert not answer.has_failed
 
 
@@ -55,7 +55,7 @@ def test_an_answer_in_another_form_is_one_that_says_so(text: str) -> None:
     answer = SurveyAnswer.from_json(text)
 
     assert answer.facts is None
-    assert answer.message == "its answer cannot be read"
+    assert answer.message.startswith("the answer of ? cannot be read: ")
 
 
 def test_an_error_travels_as_text() -> None:

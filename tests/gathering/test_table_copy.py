@@ -44,7 +44,7 @@ def test_a_task_and_an_answer_survive_the_way(tmp_path: Path) -> None:
     answer = SurveyAnswer("node1", file=FileState("file", "00", 0o640, pack(DATA), written=True))
 
     assert SurveyTask.from_json(task.to_json()) == task
-    assert SurveyAnswer.from_json(answer.to_json()) == answer
+    assert SurveyAnswer.from_json(answer.to_json(), "node1") == answer
     assert not answer.has_failed
 
 

@@ -1,0 +1,109 @@
+"""Answers that a broken or hostile host may give: each is that host's failure and nothing else."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hccl_tools.discover.survey import SurveyRequest, survey
+from hccl_tools.gathering import coordinator, stdout_framing
+from hccl_tools.gathering.messages import SurveyAnswer
+from hccl_tools.gathering.table_copy import FileState
+from hccl_tools.inspection.observation import (
+    DeviceObservation,
+    NpuObservation,
+    Observation,
+    ObservationRequest,
+)
+from tests.support.bulk import for_each
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PAYLOADS: list[Any] = [
+    "0;>PWN-$(id -un);#", "", "\n", "\x1b[31m", -1, 1.5, True, None, [], {}, [[]], 10**30, "x" * (1 << 21),
+]  # fmt: skip
+DEVICE, NPU = DeviceObservation(0, ("10.0.0.1",)), NpuObservation(0, 0, 0, "OK")
+SEEN = json.loads(
+    SurveyAnswer("h1", seen=Observation(devices=(DEVICE,), npus=(NPU,), product="a2")).to_json()
+)
+FACTS = {
+    product: json.loads(SurveyAnswer("h1", survey(SurveyRequest(simulate=product))).to_json())
+    for product in ("a2", "a3", "a5")
+}
+FILE = json.loads(SurveyAnswer("h1", file=FileState("file", "0" * 64, 0o640)).to_json())
+ANSWERS = [SEEN, *FACTS.values(), FILE]
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield path
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in list(inside)[:40]:
+        yield from places(one, (*path, key))
+
+
+def changed(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    if not path:
+        return new
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = changed(value[path[0]], path[1:], new)
+    return copy
+
+
+@for_each(ANSWERS, name=lambda answer: ",".join(answer)[:60])
+def test_each_field_of_another_kind_is_read_or_refused(answer: dict[str, Any]) -> None:
+    for path in places(answer):
+        for new in PAYLOADS:
+            found = SurveyAnswer.from_json(json.dumps(changed(answer, path, new)), "h1")
+
+            assert found.host == "h1"
+            assert found.has_failed or all(
+                type(one.device) is int for one in (found.seen or Observation()).devices
+            )
+
+
+@pytest.mark.parametrize("field", ["devices", "npus"])
+def test_a_command_in_place_of_a_device_is_refused(field: str) -> None:
+    text = json.dumps(changed(SEEN, ("seen", field, 0, "device"), PAYLOADS[0]))
+
+    answer = SurveyAnswer.from_json(text, "h1")
+
+    assert answer.has_failed
+    assert answer.message.startswith(f"the answer of h1 cannot be read: seen.{field}[0].device: ")
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, "1" * 5000, '{"form": 1, "message": 5}', "\x00", '"\ud800"'])
+def test_no_text_ends_in_a_traceback(text: str) -> None:
+    assert SurveyAnswer.from_json(text, "h1").message.startswith("the answer of h1 cannot be read: ")
+
+
+@pytest.mark.parametrize("name", ["h2", "", "\n"])
+def test_a_host_has_the_name_that_was_asked(name: str) -> None:
+    assert SurveyAnswer.from_json(json.dumps({**SEEN, "host": name}), "h1").host == "h1"
+
+
+@pytest.mark.parametrize("server_id", ["x;$(id)", "0.0.0.0", "10.0.0.1%eth0", "\n"])
+def test_a_server_that_is_no_address_is_refused(server_id: str) -> None:
+    answer = SurveyAnswer.from_json(json.dumps(changed(FACTS["a2"], ("facts", "server_id"), server_id)), "h1")
+
+    assert answer.has_failed
+    assert "server_id" in answer.message
+    assert "is not the address of a host" in answer.message
+
+
+def test_an_answer_to_another_question_is_a_failure_of_its_host() -> None:
+    answer = SurveyAnswer.from_json(json.dumps(FILE), "h1")
+
+    assert coordinator._fitting(answer, ObservationRequest()).message == (
+        'the answer of h1 cannot be read: it has "file" and not "seen"'
+    )
+
+
+def test_the_number_of_a_piece_is_short() -> None:
+    output = stdout_framing.EngineOutput()
+
+    output.add_line(f"hccl-tools-gather h1 {'1' * 5000}/1 x\n")
+
+    assert output.texts() == {}
