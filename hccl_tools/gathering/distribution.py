@@ -100,17 +100,18 @@ def _judged(answer: SurveyAnswer, seen: FileState, copy: Copy, known: dict[str, 
         return HostFile(answer.host, seen.kind)
     if seen.sha256 == copy.request.sha256:
         return HostFile(answer.host, "same", seen.sha256, copy.fingerprint, seen.mode, seen.written)
-    if seen.sha256 not in known:
-        known[seen.sha256] = _fingerprint(seen.content)
-    own = known[seen.sha256]
+    own = known.get(seen.sha256) or _fingerprint(seen.content, seen.sha256)
+    known[seen.sha256] = own
     state: State = "equal" if own == copy.fingerprint else "other"
     return HostFile(answer.host, state, seen.sha256, own, seen.mode)
 
 
-def _fingerprint(content: str) -> str:
+def _fingerprint(content: str, sha256: str) -> str:
     try:
         data = unpack(content) if content else b""
     except ValueError:
+        return ""
+    if hashlib.sha256(data).hexdigest() != sha256:  # another host may have a file with this digest
         return ""
     table = validate(data).table if data else None
     return "" if table is None or not table.servers else fingerprint(table)

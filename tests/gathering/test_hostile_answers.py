@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from hccl_tools.discover.survey import SurveyRequest, survey
-from hccl_tools.gathering import coordinator, stdout_framing
+from hccl_tools.gathering import coordinator, distribution, stdout_framing
 from hccl_tools.gathering.messages import SurveyAnswer
-from hccl_tools.gathering.table_copy import FileState
+from hccl_tools.gathering.table_copy import FileState, pack
 from hccl_tools.inspection.observation import (
     DeviceObservation,
     NpuObservation,
@@ -34,6 +35,12 @@ FACTS = {
     for product in ("a2", "a3", "a5")
 }
 FILE = json.loads(SurveyAnswer("h1", file=FileState("file", "0" * 64, 0o640)).to_json())
+EXAMPLE = {
+    "version": "1.0", "server_count": "1", "status": "completed",
+    "server_list": [
+        {"server_id": "10.0.0.1", "device": [
+            {"device_id": "0", "device_ip": "192.168.1.1", "rank_id": "0"}]}],
+}  # fmt: skip
 ANSWERS = [SEEN, *FACTS.values(), FILE]
 
 
@@ -107,3 +114,19 @@ def test_the_number_of_a_piece_is_short() -> None:
     output.add_line(f"hccl-tools-gather h1 {'1' * 5000}/1 x\n")
 
     assert output.texts() == {}
+
+
+def test_contents_that_do_not_have_their_digest_speak_for_no_other_host() -> None:
+    data = json.dumps(EXAMPLE).encode()
+    copy = distribution.Copy(b"{}", "f", "/t")
+    known: dict[str, str] = {}
+    digest = hashlib.sha256(data).hexdigest()
+    states = (FileState("file", digest, content=pack(content)) for content in (b"{}", data))
+
+    first, second = (
+        distribution._judged(SurveyAnswer(host), seen, copy, known)
+        for host, seen in zip(("h1", "h2"), states, strict=True)
+    )
+
+    assert first.fingerprint == ""
+    assert second.fingerprint

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools import codec
 from hccl_tools.errors import InputError, UsageError
 from hccl_tools.launch.logs import remote
 from hccl_tools.launch.processes import wait_state
@@ -114,8 +114,9 @@ def _answer(host: str, connection: RemoteLogs, ranks: list[int], deadline: float
     found: dict[int, RankStack] = {}
     try:
         if not problem:
-            found = {one.rank: one for one in map(RankStack.parse, json.loads(data))}
+            sent = codec.decode_as("tuple[RankStack, ...]", __name__, codec.parse(data))
+            found = {one.rank: one._replace(host=host) for one in sent}
             problem = "it has no process on its host"
-    except (ValueError, TypeError, RecursionError):
-        problem = f"{host} has not sent stacks"
+    except codec.DecodeError as error:
+        problem = f"the answer of {host} cannot be read: {error.message}"
     return [found.get(rank, RankStack(rank, host, problem=problem)) for rank in ranks]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from hccl_tools.records import NamedTuple
 
-_TEXTS = ("host", "doing", "source", "problem")
-_NUMBERS = ("rank", "pid")
+if TYPE_CHECKING:
+    from hccl_tools.records import Count, Index, OsText
 
 
 class RankStack(NamedTuple):
@@ -21,24 +21,10 @@ class RankStack(NamedTuple):
         problem: Why there is no stack, "" with one.
     """
 
-    rank: int
+    rank: Index
     host: str
-    pid: int = 0
-    doing: str = ""
-    stack: tuple[str, ...] = ()
+    pid: Count = 0
+    doing: OsText = ""
+    stack: tuple[OsText, ...] = ()
     source: str = ""
-    problem: str = ""
-
-    @classmethod
-    def parse(cls, value: Any) -> RankStack:
-        """Return the record of a JSON object.
-
-        Raises:
-            TypeError: A value is missing, unknown or of another type.
-        """
-        record = cls(**value)
-        texts = [*(getattr(record, name) for name in _TEXTS), *record.stack]
-        numbers = [getattr(record, name) for name in _NUMBERS]
-        if not all(type(text) is str for text in texts) or not all(type(one) is int for one in numbers):
-            raise TypeError(value)
-        return record._replace(stack=tuple(record.stack))
+    problem: OsText = ""

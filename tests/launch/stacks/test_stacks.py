@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hccl_tools.codec import DecodeError, decode
 from hccl_tools.launch.stacks import rendering
 from hccl_tools.launch.stacks.rank_stack import RankStack
 from tests.support.hanging import without_py_spy
@@ -159,8 +160,8 @@ _ANY = (
 @given(st.dictionaries(st.sampled_from([*RankStack._fields, "more"]), _ANY))
 def test_a_record_of_another_host_is_read_or_refused(value: dict[str, Any]) -> None:
     try:
-        read = RankStack.parse(value)
-    except TypeError:
+        read = decode(RankStack, value)
+    except DecodeError:
         return
     assert rendering.as_text([read])
     assert json.loads(rendering.as_json("/run", [read]))["ranks"][0]["rank"] == read.rank
