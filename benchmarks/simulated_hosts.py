@@ -18,13 +18,8 @@ from collections import Counter, deque
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.launch.model.rank_exit import RankExit
-from hccl_tools.launch.protocol.messages import (
-    LARGEST_FROM_CONTROLLER,
-    Ended,
-    Heard,
-    Join,
-    Ready,
-)
+from hccl_tools.launch.model.rank_messages import Ended, Join
+from hccl_tools.launch.protocol.messages import LARGEST_FROM_CONTROLLER, Heard, Ready
 from hccl_tools.launch.protocol.session import Session
 
 if TYPE_CHECKING:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 _RANGES = {
     "int": (-(1 << 63), (1 << 63) - 1),
     "Count": (0, (1 << 31) - 1),
+    "Size": (0, (1 << 63) - 1),
     "Index": (-1, (1 << 31) - 1),
     "ExitCode": (0, 255),
     "Signal": (0, 64),

@@ -20,6 +20,7 @@ __all__ = [
     "Port",
     "Seconds",
     "Signal",
+    "Size",
     "alternatives",
     "annotation_texts",
     "field_names",
@@ -53,6 +54,8 @@ else:
 # The types that ``hccl_tools.codec`` knows by name in annotations, with their ranges.
 #: A process id, a size or a number of things.
 Count = int
+#: A number of bytes or KiB.
+Size = int
 #: A rank, a server or a device; -1 for none.
 Index = int
 ExitCode = int

@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.launch.model.outcome import Cause
+from hccl_tools.launch.model.rank_messages import Ended, Join
 from hccl_tools.launch.protocol import session
 from hccl_tools.launch.protocol.connection import endpoint
-from hccl_tools.launch.protocol.messages import Ended, Ending, Join, Kill, Message, Ready, Refused, to_bytes
+from hccl_tools.launch.protocol.messages import Ending, Kill, Message, Ready, Refused, to_bytes
 from hccl_tools.launch.protocol.session import Session
 from hccl_tools.version import __version__
 

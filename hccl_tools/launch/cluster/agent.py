@@ -18,6 +18,7 @@ from hccl_tools.launch.cluster import claims
 from hccl_tools.launch.model.hang import MOST_RANKS
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_exit import RankExit
+from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.processes import timing
 from hccl_tools.launch.processes.parent import Parent
@@ -26,11 +27,8 @@ from hccl_tools.launch.protocol.connection import connect, proved
 from hccl_tools.launch.protocol.messages import (
     LARGEST_FROM_CONTROLLER,
     End,
-    Ended,
-    EndedByEngine,
     Ending,
     Hung,
-    Join,
     Kill,
     Look,
     Quiet,

@@ -24,21 +24,12 @@ from hccl_tools.launch.cluster.job_addresses import bindings
 from hccl_tools.launch.cluster.missing_hosts import MissingHosts
 from hccl_tools.launch.cluster.verdict import Finding, Reports, Unreported
 from hccl_tools.launch.model.outcome import Cause
+from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.launch.processes.signals import ENDING
 from hccl_tools.launch.protocol.listener import Listener
-from hccl_tools.launch.protocol.messages import (
-    Ended,
-    EndedByEngine,
-    Ending,
-    Hung,
-    Join,
-    Kill,
-    Look,
-    Quiet,
-    Table,
-)
+from hccl_tools.launch.protocol.messages import Ending, Hung, Kill, Look, Quiet, Table
 from hccl_tools.launch.protocol.payload import Payload
 from hccl_tools.launch.runs import node_names
 from hccl_tools.launch.supervise.progress import RankCount

@@ -15,20 +15,11 @@ from hccl_tools.launch.cluster.hang_decision import HangDecision
 from hccl_tools.launch.cluster.peer_link import TIMING
 from hccl_tools.launch.model.hang import MOST_RANKS
 from hccl_tools.launch.model.outcome import Cause
+from hccl_tools.launch.model.rank_messages import Ended
 from hccl_tools.launch.processes import signals as received
 from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.launch.processes.signal_names import signal_name
-from hccl_tools.launch.protocol.messages import (
-    End,
-    Ended,
-    Ending,
-    Heard,
-    Hung,
-    Kill,
-    Look,
-    Quiet,
-    Release,
-)
+from hccl_tools.launch.protocol.messages import End, Ending, Heard, Hung, Kill, Look, Quiet, Release
 from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:

@@ -22,10 +22,11 @@ from hccl_tools.launch.cluster.membership import (
     missing_hosts_error,
     refusal,
 )
+from hccl_tools.launch.model.rank_messages import Join
 from hccl_tools.launch.planning import ports
 from hccl_tools.launch.protocol.connection import broadcast
 from hccl_tools.launch.protocol.listener import Listener
-from hccl_tools.launch.protocol.messages import Join, Leave, Ready, Refused, Start, Waiting
+from hccl_tools.launch.protocol.messages import Leave, Ready, Refused, Start, Waiting
 from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING
 
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import time_span
-from hccl_tools.records import NamedTuple
+from hccl_tools.records import Count, Index, NamedTuple, OsText, Seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,17 +32,17 @@ class HungRank(NamedTuple):
         by_progress: Whether ``idle`` is the time since a line of any rank has matched ``--progress``.
     """
 
-    rank: int
+    rank: Index
     name: str
     host: str
-    pid: int
+    pid: Count
     is_first: bool
-    idle: float
-    idle_heartbeat: float | None
-    doing: str
-    log: str
-    last_line: str = ""
-    stack: list[str] = []  # noqa: RUF012  (read only)
+    idle: Seconds
+    idle_heartbeat: Seconds | None
+    doing: OsText
+    log: OsText
+    last_line: OsText = ""
+    stack: list[OsText] = []  # noqa: RUF012  (read only)
     is_culprit: bool = False
     by_progress: bool = False
 
@@ -54,23 +53,6 @@ class HungRank(NamedTuple):
             idle=round(self.idle + seconds, 3),
             idle_heartbeat=None if beat is None else round(beat + seconds, 3),
         )
-
-    @classmethod
-    def parse(cls, value: Any) -> HungRank:
-        """Return the record of a JSON object.
-
-        Raises:
-            TypeError, ValueError: A value is missing, unknown, of another type or out of range.
-        """
-        record = cls(**value)
-        kinds: dict[str, Any] = {**get_type_hints(cls), "stack": list, "idle": (int, float)}
-        kinds["idle_heartbeat"] = (int, float, type(None))
-        is_sound = all(isinstance(getattr(record, name), kind) for name, kind in kinds.items())
-        if not is_sound or not all(isinstance(line, str) for line in record.stack):
-            raise TypeError(value)
-        if not 0 <= record.idle < math.inf or not 0 <= (record.idle_heartbeat or 0) < math.inf:
-            raise ValueError(value)
-        return record
 
 
 def on_all_hosts(reported: Sequence[HungRank], others: Sequence[HungRank]) -> list[HungRank]:

@@ -6,12 +6,12 @@ import os
 import signal
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.launch.model.hang import MOST_RANKS, HungRank, headline, on_all_hosts
-from hccl_tools.launch.model.rank_failure import RankFailure
+from hccl_tools.launch.model.rank_failure import RankFailure  # noqa: TC001  (the codec looks it up)
 from hccl_tools.launch.processes.signal_names import signal_name
-from hccl_tools.records import NamedTuple
+from hccl_tools.records import ExitCode, NamedTuple, OsText, Signal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -237,46 +237,23 @@ class Cause(NamedTuple):
     host: str
     reason: Reason
     #: The exit code of the job on all hosts.
-    exit_code: int
-    detail: str = ""
-    signal: int = 0
+    exit_code: ExitCode
+    detail: OsText = ""
+    signal: Signal = 0
     first_failure: RankFailure | None = None
     #: The ranks of ``host`` when the job hung, at most ``MOST_RANKS``; with ``combine_hung`` of all hosts.
     hung: tuple[HungRank, ...] = ()
 
-    @classmethod
-    def from_json(cls, value: Any) -> Cause:
-        """Return the cause in a JSON object.
-
-        Raises:
-            TypeError, ValueError: A value is missing, unknown or out of range.
-        """
-        cause = cls(**value)
-        texts = (cause.host, cause.reason, cause.detail)
-        numbers = (cause.exit_code, cause.signal)
-        if not all(type(text) is str for text in texts) or not all(type(one) is int for one in numbers):
-            raise TypeError(value)
-        known = cause.reason in REASONS and 0 <= cause.exit_code < 256 and 0 <= cause.signal < signal.NSIG
-        if not known or (cause.reason == "failed" and cause.first_failure is None):
-            raise ValueError(value)
-        if cause.first_failure is not None:
-            cause = cause._replace(first_failure=RankFailure.parse(cause.first_failure))
-        if len(cause.hung) > MOST_RANKS:
-            raise ValueError(value)
-        return cause._replace(hung=tuple(map(HungRank.parse, cause.hung)))
+    def check(self) -> str:
+        """Return what is wrong with the fields together, "" if nothing is."""
+        if self.reason == "failed" and self.first_failure is None:
+            return "first_failure is missing"
+        return f"hung has more than {MOST_RANKS} ranks" if len(self.hung) > MOST_RANKS else ""
 
     @classmethod
     def lost(cls, host: str, reason: Reason, detail: str) -> Cause:
         """Return the cause for a lost process or host, or for a refused start."""
         return cls(host, reason, REASONS[reason].exit_code, detail)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the cause as a JSON object."""
-        first, hung = (
-            self.first_failure and self.first_failure._asdict(),
-            [one._asdict() for one in self.hung],
-        )
-        return {**self._asdict(), "first_failure": first, "hung": hung}
 
     @property
     def message(self) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, get_origin, get_type_hints
-
-from hccl_tools.records import NamedTuple
+from hccl_tools.records import Count, ExitCode, Index, NamedTuple, OsText, Seconds, Size
 
 
 class RankFailure(NamedTuple):
@@ -15,40 +13,22 @@ class RankFailure(NamedTuple):
     ``log_host`` is the host of the logs, if not the host that reports the failure.
     """
 
-    rank: int
+    rank: Index
     name: str
     host: str = ""
-    device: int = 0
-    pid: int | None = None
-    exit_code: int | None = None
+    device: Index = 0
+    pid: Count | None = None
+    exit_code: ExitCode | None = None
     signal: str | None = None
-    how: str = ""
-    duration: float | None = None
-    cpu: float = 0.0
-    peak_memory_kib: int = 0
+    how: OsText = ""
+    duration: Seconds | None = None
+    cpu: Seconds = 0.0
+    peak_memory_kib: Size = 0
     asked_to_end: bool | None = None
-    log: str = ""
-    plog: str | None = None
+    log: OsText = ""
+    plog: OsText | None = None
     log_host: str | None = None
-    hints: list[str] = []  # noqa: RUF012  (read only)
+    hints: list[OsText] = []  # noqa: RUF012  (read only)
     hccl_codes: list[str] = []  # noqa: RUF012
     traceback: list[str] = []  # noqa: RUF012
     last_lines: list[str] = []  # noqa: RUF012
-
-    @classmethod
-    def parse(cls, value: Any) -> RankFailure:
-        """Return the record of a JSON object.
-
-        Raises:
-            TypeError: A value is missing, unknown or of another type.
-        """
-        record = cls(**value)
-        for name, kind in get_type_hints(cls).items():
-            found = getattr(record, name)
-            if not (_is_texts(found) if get_origin(kind) is list else isinstance(found, kind)):
-                raise TypeError(f"{name}: {found!r}")
-        return record
-
-
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(text, str) for text in value)

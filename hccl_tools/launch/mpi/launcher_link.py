@@ -12,13 +12,16 @@ import select
 import signal
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.launch.model.rank_messages import EndedByEngine, Join
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.processes import procfs
+from hccl_tools.records import to_json
 
 TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
+    from hccl_tools.launch.model.rank_messages import Ended
     from hccl_tools.launch.processes.linux import Received
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -41,16 +44,15 @@ class LauncherLink:
                 f"rank {rank} on {os.uname().nodename} cannot reach the launcher: {error.strerror}",
                 hint="without a rank table all ranks run on the launcher's host; is this another host?",
             ) from error
-        parent = f'["{os.uname().nodename}", {os.getppid()}]'
-        self.send(f'{{"type": "join", "number": {rank}, "pid": {os.getpid()}, "parent": {parent}}}')
+        self.send(Join(rank, os.getpid(), (os.uname().nodename, os.getppid())))
 
     def fileno(self) -> int:
         """Return a descriptor that is readable if the launcher has exited."""
         return self._socket.fileno()
 
-    def send(self, message: str) -> None:
-        """Send a message of ``cluster.messages``, unless the launcher has exited."""
-        content = message.encode()
+    def send(self, message: Join | EndedByEngine | Ended) -> None:
+        """Send a message, unless the launcher has exited."""
+        content = to_json(message, tagged=True)
         try:
             self._socket.sendall(len(content).to_bytes(4, "big") + content)
         except OSError:
@@ -118,6 +120,6 @@ class ParentWatch:
             return [signal.SIGKILL]
         ending = [one for one in forwarded if one.number in _ENDING]
         if self.link and any(one.sender == self.pid for one in ending):
-            self.link.send('{"type": "endedbyengine"}')
+            self.link.send(EndedByEngine())
         self.has_terminated = self.has_terminated or bool(ending)
         return [one.number for one in forwarded]

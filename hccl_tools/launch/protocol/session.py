@@ -23,6 +23,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.codec import DecodeError
 from hccl_tools.launch.protocol import messages, states
 from hccl_tools.launch.protocol.payload import Outgoing, Payload
 from hccl_tools.records import NamedTuple
@@ -38,6 +39,7 @@ PROTOCOL = "hccl-tools job 1"
 _LARGEST_HANDSHAKE = 4096
 _LENGTH, _MAC, _NONCE = 4, 32, 32
 _LONGEST_VERSION = 64
+_INVALID = (DecodeError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
 #: What the other side knows about a refusal.
 _MIRRORED = {
     "keyless here": "keyless there",
@@ -146,7 +148,7 @@ class Session:
                     found.append(self._opened(content))
                 else:
                     self._shake_hands(content)
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):  # noqa: PERF203
+            except _INVALID:  # noqa: PERF203
                 self._end("protocol")
         return found
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join
 from hccl_tools.launch.protocol.messages import (
     End,
-    Ended,
-    EndedByEngine,
     Ending,
     Heard,
     Hung,
-    Join,
     Kill,
     Leave,
     Look,

@@ -21,11 +21,11 @@ from hccl_tools.launch.cluster.job_hosts import JobHosts
 from hccl_tools.launch.cluster.membership import HostManifest
 from hccl_tools.launch.cluster.rendezvous_server import RendezvousServer
 from hccl_tools.launch.model.plan import Plan, RankProcess
+from hccl_tools.launch.model.rank_messages import Join
 from hccl_tools.launch.planning.ports import free_port
 from hccl_tools.launch.protocol.connection import Connection, connect, proved
 from hccl_tools.launch.protocol.messages import (
     LARGEST_FROM_CONTROLLER,
-    Join,
     Kill,
     Message,
     Ready,

@@ -14,10 +14,11 @@ import pytest
 from hccl_tools.launch.cluster import membership, rendezvous, rendezvous_server
 from hccl_tools.launch.cluster.job_hosts import JobHosts
 from hccl_tools.launch.cluster.rendezvous_server import RendezvousServer
+from hccl_tools.launch.model.rank_messages import Join
 from hccl_tools.launch.planning import ports
 from hccl_tools.launch.protocol import connection
 from hccl_tools.launch.protocol.connection import connect, proved
-from hccl_tools.launch.protocol.messages import Join, Ready
+from hccl_tools.launch.protocol.messages import Ready
 from tests.support.jobs import LONG, eventually
 from tests.support.meetings import HOSTS, MASTER, NO_KEY, SAME, Clock, Meeting, everybody, set_times
 

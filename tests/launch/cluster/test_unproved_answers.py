@@ -13,9 +13,10 @@ from hccl_tools.launch.cluster import membership, rendezvous, rendezvous_client
 from hccl_tools.launch.cluster.credentials import Credentials
 from hccl_tools.launch.cluster.job_hosts import JobHosts
 from hccl_tools.launch.cluster.rendezvous_server import RendezvousServer
+from hccl_tools.launch.model.rank_messages import Join
 from hccl_tools.launch.planning import ports
 from hccl_tools.launch.protocol.connection import Connection, connect
-from hccl_tools.launch.protocol.messages import Join, Ready, Refused, Waiting
+from hccl_tools.launch.protocol.messages import Ready, Refused, Waiting
 from hccl_tools.launch.protocol.session import Problem, Session
 from tests.support.impostors import KINDS, Impostor
 from tests.support.jobs import LONG, eventually

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hccl_tools import codec
 from hccl_tools.launch.cluster import verdict
 from hccl_tools.launch.cluster.verdict import Finding, Reports, Unreported
 from hccl_tools.launch.model.outcome import Cause, Outcome, RankEnd, Reason
@@ -39,7 +40,8 @@ def judged(
 
 def finding(agent: int, reason: str, code: int = 137, *, lost: bool = False) -> Finding:
     first = {"name": "rank", "how": "exit code", "rank": agent} if reason == "failed" else None
-    cause = Cause.from_json({"host": "h", "reason": reason, "exit_code": code, "first_failure": first})
+    value = {"host": "h", "reason": reason, "exit_code": code, "first_failure": first}
+    cause = codec.decode(Cause, value)
     return Finding(agent, cause, lost=lost)
 
 

@@ -10,16 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hccl_tools.codec import DecodeError
 from hccl_tools.launch.model.hang import HungRank
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_exit import RankExit
+from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join
 from hccl_tools.launch.protocol.messages import (
     End,
-    Ended,
-    EndedByEngine,
     Ending,
     Heard,
-    Join,
     Kill,
     Leave,
     Message,
@@ -84,7 +83,7 @@ def test_a_message_with_a_wrong_value_is_read_or_refused(message: Message, data:
     fields[name] = data.draw(_ANY)
     try:
         read = from_bytes(json.dumps(fields).encode())
-    except (ValueError, TypeError, KeyError, RecursionError, OverflowError, AttributeError):
+    except DecodeError:
         return
     assert from_bytes(to_bytes(read)) == read
 
@@ -108,7 +107,7 @@ def test_a_message_with_a_wrong_value_is_read_or_refused(message: Message, data:
     ],
 )
 def test_content_that_is_no_message_is_refused(content: bytes) -> None:
-    with pytest.raises((ValueError, TypeError, KeyError, AttributeError)):
+    with pytest.raises(DecodeError):
         from_bytes(content)
 
 
@@ -123,7 +122,7 @@ def test_a_long_message_is_packed_and_arrives() -> None:
 def test_a_message_that_unpacks_to_more_than_the_limit_takes_bounded_memory() -> None:
     bomb = zlib.compress(bytes(64 << 20))
     tracemalloc.start()
-    with pytest.raises(ValueError, match="too large"):
+    with pytest.raises(DecodeError, match="too large"):
         from_bytes(bomb, 1 << 20)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -136,7 +135,7 @@ def test_the_limit_of_a_packed_message_is_that_of_what_it_unpacks_to() -> None:
     size = len(zlib.decompress(to_bytes(message)))
 
     assert from_bytes(to_bytes(message), size) == message
-    with pytest.raises(ValueError, match="too large"):
+    with pytest.raises(DecodeError, match="too large"):
         from_bytes(to_bytes(message), size - 1)
 
 
@@ -145,5 +144,5 @@ _PACKED = to_bytes(Table(bytes(range(256)) * 40))
 
 @pytest.mark.parametrize("packed", [b"no message", _PACKED[:-4], _PACKED + b"more"])
 def test_a_damaged_packed_message_is_refused(packed: bytes) -> None:
-    with pytest.raises(ValueError, match=r"not a packed message|cut off"):
+    with pytest.raises(DecodeError):
         from_bytes(packed)

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hccl_tools.launch.model.rank_messages import Join
 from hccl_tools.launch.protocol import messages, session
-from hccl_tools.launch.protocol.messages import Heard, Join, Kill, Ready, Release, Start, Waiting
+from hccl_tools.launch.protocol.messages import Heard, Kill, Ready, Release, Start, Waiting
 from hccl_tools.launch.protocol.session import Session
 from hccl_tools.version import __version__
 

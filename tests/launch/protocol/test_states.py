@@ -11,15 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_tools.launch.model.outcome import Cause
+from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join
 from hccl_tools.launch.protocol import session, states
 from hccl_tools.launch.protocol.messages import (
     End,
-    Ended,
-    EndedByEngine,
     Ending,
     Heard,
     Hung,
-    Join,
     Kill,
     Leave,
     Look,

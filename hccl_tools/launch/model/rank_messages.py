@@ -1,0 +1,58 @@
+"""The messages with which the shim of a rank talks to the launcher; the agents of hosts send them as well.
+
+``hccl_tools.launch.protocol.messages`` has the other messages, and decodes all of them.
+"""
+
+from __future__ import annotations
+
+from hccl_tools.records import Count, Index, NamedTuple, OsText
+
+TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
+if TYPE_CHECKING:
+    from hccl_tools.launch.model.hang import HungRank
+    from hccl_tools.launch.model.outcome import Cause
+    from hccl_tools.launch.model.rank_exit import RankExit
+
+
+class Join(NamedTuple):
+    """Agent: this host, or this rank's shim, is there.
+
+    Attributes:
+        number: The index of the host's server, or the rank of the shim.
+        parent: Host and process id of the agent's parent.
+        node: The host's name in Slurm, else its own.
+        run_dir: The host's run directory; its path may differ between hosts.
+    """
+
+    number: Index
+    pid: Count
+    parent: tuple[str, Count]
+    node: str = ""
+    run_dir: OsText = ""
+
+
+class EndedByEngine(NamedTuple):
+    """Agent: the engine has requested the end of this host's part."""
+
+
+class Ended(NamedTuple):
+    """Either side: every process of this host's part has exited.
+
+    Attributes:
+        cause: The cause of an early end that began on this host.
+        hung: What the ranks of this host did when another host reported that the job hangs.
+    """
+
+    ranks: tuple[RankExit, ...] = ()
+    cause: Cause | None = None
+    hung: tuple[HungRank, ...] = ()
+    restart: Count = 0
+
+
+def __getattr__(name: str) -> object:
+    """Return a record for the decoder; a shim, which decodes nothing, does not import it."""
+    if name not in {"Cause", "HungRank", "RankExit"}:
+        raise AttributeError(name)
+    from hccl_tools.launch.model import hang, outcome, rank_exit  # noqa: PLC0415
+
+    return {"Cause": outcome.Cause, "HungRank": hang.HungRank, "RankExit": rank_exit.RankExit}[name]
