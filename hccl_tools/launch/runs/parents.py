@@ -17,7 +17,7 @@ TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Folders, separated by colons, that the user trusts whoever can write to them: a container's mounted folder.
+#: Folders, separated by colons, that the user trusts although others can write to them: a container's mounted folder.
 TRUSTED_VARIABLE = "HCCL_TOOLS_TRUSTED_FOLDERS"
 #: The mode of the directories that this package makes for run directories, whatever the umask is.
 _MODE = 0o755
@@ -59,7 +59,7 @@ def check(folder: str) -> None:
     for path, about in _checked(folder):
         if not _is_trusted_owner(path, about.st_uid):
             user = _user(about.st_uid)
-            raise _refusal(path, f"belongs to {user}, who could replace them", f"trust {user}")
+            raise _refusal(path, f"belongs to {user}, who could replace them", f"trust the owner, {user}")
         if about.st_mode & stat.S_IWOTH and not about.st_mode & stat.S_ISVTX:
             raise _refusal(
                 path,
