@@ -17,7 +17,7 @@ TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Folders, separated by colons, that the user trusts although others can write to them: mounts of a container.
+#: Folders, separated by colons, that the user trusts although others can write to them: a mounted folder.
 TRUSTED_VARIABLE = "HCCL_TOOLS_TRUSTED_FOLDERS"
 #: The mode of the directories that this package makes for run directories, whatever the umask is.
 _MODE = 0o755
