@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ _USERS = {"curl": "uU", "http": "a", "https": "a", "xh": "a", "smbclient": "U", 
 #: Programs, the words after which the secrets stand, and how many words come between.
 _PLACES = {"wandb": ("login", 0, 1), "vault": ("login", 0, 1), "mc": ("set", 2, 2)}
 _PROGRAMS = frozenset({*_NEXT, *_ATTACHED, *_LOGIN, *_USERS, *_PLACES})
-_ANY = "|".join(sorted(map(re.escape, _PROGRAMS), reverse=True))
-_PROGRAM = re.compile(rf"(?<![\w.-])(?:{_ANY})(?![\w.-])(?:\\*[\"'])?")
 #: A word of a command line, its end, or punctuation of a JSON list.
 _WORDS = re.compile(r"""\\*"([^"\n]*)"|'([^'\n]*)'|([^\s"'|;&,\[\]]+)|([|;&\n\]])""")
 _END = 4
@@ -110,10 +109,18 @@ def after_user(word: str, start: int = 0) -> int:
     return match.end() if match else -1
 
 
+@lru_cache(maxsize=1)
+def _any_program() -> re.Pattern[str]:
+    words = "|".join(sorted(map(re.escape, _PROGRAMS), reverse=True))
+    return re.compile(rf"(?<![\w.-])(?:{words})(?![\w.-])(?:\\*[\"'])?")
+
+
 def find(text: str) -> Iterator[tuple[int, int]]:
     """Yield the positions of secrets in the command lines of a text, also in JSON lists of words."""
-    done = 0
-    while match := _PROGRAM.search(text, done):
+    if not any(program in text for program in _PROGRAMS):
+        return
+    done, programs = 0, _any_program()
+    while match := programs.search(text, done):
         reader = Words()
         reader.secret_at(match[0].rstrip(_QUOTES))
         done = match.end()

@@ -7,7 +7,6 @@ launcher has opened are safe from that (see ``run_files``); a later command that
 from __future__ import annotations
 
 import os
-import shlex
 import stat
 
 from hccl_tools.errors import LaunchError
@@ -65,7 +64,7 @@ def check(folder: str) -> None:
                 path,
                 "lets every user replace them",
                 "trust all users of this host or container",
-                f"type `chmod o-w {shlex.quote(path)}`, or ",
+                "type `chmod o-w {}`, or ",
             )
 
 
@@ -110,10 +109,14 @@ def _is_trusted_owner(path: str, owner: int) -> bool:
 
 
 def _refusal(path: str, why: str, trust: str, first: str = "") -> LaunchError:
+    """Return the error for a directory; ``first`` is what to type, with braces for its path."""
+    import shlex  # noqa: PLC0415  (1 ms; most directories are safe)
+
+    quoted = shlex.quote(path)
     return LaunchError(
         f"the logs are not safe from other users: {path} {why}",
-        hint=f"{first}choose a directory of your own (--log-dir, --log-file); if you {trust}:"
-        f" export {TRUSTED_VARIABLE}={shlex.quote(path)}",
+        hint=f"{first.format(quoted)}choose a directory of your own (--log-dir, --log-file); if you {trust}:"
+        f" export {TRUSTED_VARIABLE}={quoted}",
     )
 
 
