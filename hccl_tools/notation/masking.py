@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _MASK = "***"
+#: Most patterns are for few texts, and compiled for the first of these: all take 3 ms.
+_compiled = lru_cache(maxsize=None)(re.compile)
 #: A text without one of these has no private key.
 _KEY_HINTS = ("KEY", "Private-", "b3BlbnNzaC1rZXkt", " key V")
 #: Texts up to this length are kept in the cache of masked ones.
@@ -30,7 +32,7 @@ _BEGINNINGS = tuple(
     dckr_pat_ SG. ya29. AGE-SECRET LS0tLS1C dop_v1_ hvs. password
     """.split()  # noqa: SIM905  (a table of words)
 )
-_TOKEN = re.compile(
+_SHAPES = (
     r"\b[Bb](?:earer|asic)\s+(?P<auth>[\w.~+/=-]{6,})"
     r"|(?:(?<![A-Za-z0-9])(?:gh[pousr]_\w{16,}|github_pat_\w{16,}|gl(?:pat|rt|dt)-[\w.-]{16,}|hf_\w{16,}"
     r"|[sr]k[-_][\w-]{16,}|A(?:KIA|SIA)\w{12,}|LTAI\w{12,}|AIza[\w-]{30,}|xox[abeoprs]-[\w-]{10,}|xapp-[\w-]{10,}"
@@ -46,7 +48,7 @@ _NAMED = re.compile(
     r"(?P<between>\\*[\"']?\s*(?:=>|[:=])[ \t]*|(?:\s|\\\n)+|\\*[\"']\s*,\s*(?=\\*[\"'])|>)"
 )
 #: A name whose value stands apart: ``name: X`` and ``value: Y`` of Kubernetes, ``setenv X Y`` of shells.
-_APART = re.compile(
+_APART = (
     r"\bname\\*[\"']?\s{0,9}[:=]\s{0,9}\\*[\"']?(?P<name>[A-Za-z_][\w.-]{0,255})\\*[\"']?(?:,\s{0,64}|\s{1,64})"
     r"\\*[\"']?value\\*[\"']?\s{0,9}(?P<between>[:=][ \t]{0,9})"
     r"|\b(?:setenv|ENV|set\s{1,9}-\w{1,9})[ \t]{1,9}(?P<variable>[A-Za-z_]\w{0,255})[ \t]{1,9}(?![=:])"
@@ -56,21 +58,21 @@ _OPENING = re.compile(r"[bBrRuUfF]{0,2}(\\*)([\"'])")
 #: An unquoted value; a comma or semicolon ends it before a blank or the next name.
 _VALUE = re.compile(r"(?:[^\s\"',;&|}]|[,;](?![\s\"'}]|[\w.-]+[\"']?\s*[=:]|\Z))*")
 #: The beginning of a text in YAML that has the next lines, as far as they are indented.
-_BLOCK = re.compile(r"[|>][+-]?\d?[ \t]*\n")
-_INDENT = re.compile(r"[ \t]*(?:- +)*")
-_ITEM = re.compile(r"""([\"'])(.*?)\1|[^\s,\"']+""", re.DOTALL)
+_BLOCK = r"[|>][+-]?\d?[ \t]*\n"
+_INDENT = r"[ \t]*(?:- +)*"
+_ITEM = r"""(?s:([\"'])(.*?)\1|[^\s,\"']+)"""
 _HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie"})
-_REST = re.compile(r"[^\n\"']*")
+_REST = r"[^\n\"']*"
 #: The most letters of a quoted value that goes on after its line, or of a list.
 _LONGEST = 4096
 _PUNCTUATION = "[](){},'\"` \t\r\\"
-_AUTHORITY = re.compile(r"[^\s\"'<>`]*")
-_PORT = re.compile(r"\d{1,5}[/?#]")
+_AUTHORITY = r"[^\s\"'<>`]*"
+_PORT = r"\d{1,5}[/?#]"
 #: The fewest letters of a token before the host of a URL; a shorter text is the name of a user.
 _SHORTEST_TOKEN = 16
-_LOGIN = re.compile(r"(?<![^\s\"'=(\[,])[A-Za-z][\w.+-]{0,63}:(?!\d+@)([^\s/@:\"'<>]{1,128})@(?=[\w\[])")
+_LOGIN = r"(?<![^\s\"'=(\[,])[A-Za-z][\w.+-]{0,63}:(?!\d+@)([^\s/@:\"'<>]{1,128})@(?=[\w\[])"
 #: A sequence that controls a terminal, raw or escaped: it may stand inside a secret.
-_ESCAPE = re.compile(
+_ESCAPE = (
     r"(?:\x1b|(?<!\\)\\+(?:u001[bB]|x1[bB]|033))"
     r"(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b\n]{0,512}(?:\x07|\x1b\\))"
 )
@@ -142,7 +144,7 @@ def _found(value: str) -> Iterator[tuple[int, int]]:
 
         yield from key_blocks.find(value)
     if any(beginning in value for beginning in _BEGINNINGS):
-        for match in _TOKEN.finditer(value):
+        for match in _compiled(_SHAPES).finditer(value):
             yield match.span(match.lastgroup or 0)
     yield from _in_urls(value)
     yield from secret_options.find(value)
@@ -169,7 +171,9 @@ def _without_escapes(value: str) -> tuple[str, list[tuple[int, int]]]:
     parts: list[str] = []
     cuts: list[tuple[int, int]] = []
     done = size = 0
-    for match in _ESCAPE.finditer(value):
+    if "\x1b" not in value and "\\" not in value:
+        return value, cuts
+    for match in _compiled(_ESCAPE).finditer(value):
         parts.append(value[done : match.start()])
         size += len(parts[-1])
         done = match.end()
@@ -186,12 +190,12 @@ def _in_urls(value: str) -> Iterator[tuple[int, int]]:
     """Yield the positions of passwords and tokens before the host of a URL."""
     if "@" not in value:
         return
-    for match in _LOGIN.finditer(value):
+    for match in _compiled(_LOGIN).finditer(value):
         yield match.span(1)
     start = value.find("://")
     while start >= 0:
         following = value.find("://", start + 3)
-        authority = _AUTHORITY.match(value, start + 3, following if following >= 0 else len(value))
+        authority = _compiled(_AUTHORITY).match(value, start + 3, following if following >= 0 else len(value))
         yield from _in_user_info(value, start + 3, authority.end() if authority else start)
         start = following
 
@@ -201,7 +205,7 @@ def _in_user_info(value: str, start: int, end: int) -> Iterator[tuple[int, int]]
     colon, slash = value.find(":", start, at), value.find("/", start, at)
     if at < 0 or value.startswith("[", start):
         return
-    if colon >= 0 and (slash < 0 or colon < slash) and not _PORT.match(value, colon + 1, at):
+    if colon >= 0 and (slash < 0 or colon < slash) and not _compiled(_PORT).match(value, colon + 1, at):
         yield colon + 1, at
     elif colon < 0 and slash < 0 and at - start >= _SHORTEST_TOKEN:
         yield start, at
@@ -228,7 +232,7 @@ def _named(value: str) -> Iterator[tuple[int, int]]:
 
 def _apart(value: str) -> Iterator[tuple[int, int]]:
     """Yield the positions of the values of secrets that stand apart from their names."""
-    for match in _APART.finditer(value):
+    for match in _compiled(_APART).finditer(value):
         name = match["name"] or match["variable"]
         if is_secret(name):
             yield from (span for span in _values(value, match) if not is_plain(name, value[slice(*span)]))
@@ -240,18 +244,28 @@ def _values(value: str, match: re.Match[str]) -> Iterator[tuple[int, int]]:
     if opening := _OPENING.match(value, start):
         yield opening.end(), _closing(value, opening.end(), len(opening[1]), opening[2])
     elif value.startswith("[", start):
-        for item in _ITEM.finditer(value, start + 1, _end_of_list(value, start)):
+        for item in _compiled(_ITEM).finditer(value, start + 1, _end_of_list(value, start)):
             yield item.span(2 if item[1] else 0)
     elif between == ">":
         yield start, _end(value, "<", start)
-    elif block := _BLOCK.match(value, start):
+    elif block := _compiled(_BLOCK).match(value, start):
         yield block.end(), _indented(value, match.start(), block.end())
     elif ":" in between and _begins_line(value, match.start()):
         yield start, start + len(value[start : _end(value, "\n", start)].rstrip(_PUNCTUATION))
-    elif ":" in between and match["name"].lower() in _HEADERS and (rest := _REST.match(value, start)):
-        yield start, rest.end()
+    elif (
+        ":" in between
+        and match["name"].lower() in _HEADERS
+        and (rest := _compiled(_REST).match(value, start))
+    ):
+        yield start, _end_of_rest(value, start)
     elif not (between.isspace() and value.startswith("--", start)) and (found := _VALUE.match(value, start)):
         yield found.span()
+
+
+def _end_of_rest(value: str, start: int) -> int:
+    """Return the end of the line, or of the quoted text, in which a header is."""
+    rest = _compiled(_REST).match(value, start)
+    return rest.end() if rest else start
 
 
 def _closing(value: str, start: int, backslashes: int, quote: str) -> int:
@@ -289,7 +303,7 @@ def _begins_line(value: str, start: int) -> bool:
 def _indented(value: str, name: int, start: int) -> int:
     """Return the end of the lines that are indented more than the line of a name."""
     line = value.rfind("\n", max(0, name - _LONGEST), name) + 1
-    indent = _INDENT.match(value, line)
+    indent = _compiled(_INDENT).match(value, line)
     size = indent.end() - line if indent else 0
     while start < len(value):
         end = _end(value, "\n", start)
