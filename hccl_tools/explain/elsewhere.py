@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hccl_tools import codec
+from hccl_tools.codec import DecodeError
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.explain.events import Event
 from hccl_tools.explain.scanner import Scanner
@@ -15,7 +16,7 @@ from hccl_tools.explain.sources import Source, collect
 from hccl_tools.knowledge.registry import messages
 from hccl_tools.launch import run_files
 from hccl_tools.launch.logs import remote
-from hccl_tools.records import NamedTuple
+from hccl_tools.records import Count, Index, NamedTuple, OsText, Seconds, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 _SECONDS = 120.0
 #: Bytes of an answer; 20,000 events have about 10 MB.
 _LARGEST = 1 << 26
+#: Seconds since the epoch: times in logs begin with 20.
+_LATEST = 4_102_444_800.0
 #: Seconds between two looks at the answers.
 _PAUSE = 0.05
 
@@ -36,6 +39,51 @@ class Fetched(NamedTuple):
     sources: list[Source]
     events: list[Event]
     notes: list[str]
+
+
+class FoundLog(NamedTuple):
+    """A log on the host that answers; see ``Source``."""
+
+    path: OsText
+    rank: Index | None
+    pid: OsText
+    group: OsText
+
+    def source(self, host: str) -> Source:
+        """Return the log as one of another host: a file of the same name here is another one."""
+        return Source("", f"{host}:{self.path}", self.rank, self.pid, f"{host}:{self.group}", host)
+
+
+class FoundEvent(NamedTuple):
+    """An event with the id of its message; see ``Event``."""
+
+    message: str
+    fields: Mapping[str, OsText]
+    codes: tuple[str, ...]
+    file: Count
+    line: Count
+    time: Seconds | None
+    pid: OsText
+    rank: Index | None
+    text: OsText
+
+    def check(self) -> str:
+        """Return what is wrong with the fields, "" if nothing is."""
+        if self.message not in messages():
+            return f"message: {codec.shown(self.message)} is not known"
+        return "time: it is after the year 2099" if (self.time or 0.0) > _LATEST else ""
+
+    def event(self) -> Event:
+        """Return the event of a log on another host."""
+        return Event(messages()[self.message], *self[1:])
+
+
+class HostLogs(NamedTuple):
+    """What a host has found in its logs."""
+
+    sources: tuple[FoundLog, ...]
+    events: tuple[FoundEvent, ...]
+    notes: tuple[OsText, ...]
 
 
 def serve(path: str) -> None:
@@ -50,10 +98,11 @@ def serve(path: str) -> None:
     scanner, events = Scanner(), []
     for index, log in enumerate(logs):
         scan = scanner.scan(log.path, index)
-        events += [[event.message.id, *event[1:]] for event in scan.events]
+        events += [FoundEvent(event.message.id, *event[1:]) for event in scan.events]
         notes += [scan.note] if scan.note else []
-    found = [[log.path, log.rank, log.pid, log.group] for log in logs]
-    sys.stdout.write(json.dumps({"sources": found, "events": events, "notes": notes}) + "\n")
+    found = tuple(FoundLog(log.path, log.rank, log.pid, log.group) for log in logs)
+    answer = HostLogs(found, tuple(events), tuple(notes))
+    sys.stdout.write(to_json(answer).decode() + "\n")
 
 
 def fetch(run: Run, ranks: Mapping[str, Collection[int]], typed_ssh: str | None = None) -> Fetched:
@@ -83,8 +132,11 @@ def fetch(run: Run, ranks: Mapping[str, Collection[int]], typed_ssh: str | None 
                 fetched.notes.append(f"{reader.error.message}; {reader.error.hint}")
             elif not reader.ended:
                 fetched.notes.append(f"{host} did not send its part of the logs within {_SECONDS:.0f} s")
-            elif not _add(fetched, host, ranks[host], answers[host]):
-                fetched.notes.append(f"{host} sent an answer that this version does not understand")
+            else:
+                try:
+                    _add(fetched, host, ranks[host], answers[host])
+                except DecodeError as error:
+                    fetched.notes.append(f"the answer of {host} cannot be read: {error.message}")
     return fetched
 
 
@@ -103,27 +155,17 @@ def _more(reader: remote.RemoteLogs, host: str, answers: dict[str, bytes]) -> bo
     return bool(data)
 
 
-def _add(fetched: Fetched, host: str, ranks: Collection[int], answer: bytes) -> bool:
-    """Add what a host has found in the logs of its ranks; return False if this version cannot read it."""
-    known = messages()
-    try:
-        value: Any = json.loads(answer)
-        logs = [
-            Source(path, f"{host}:{path}", rank, pid, f"{host}:{group}", host)
-            for path, rank, pid, group in value["sources"]
-        ]
-        own = [index for index, log in enumerate(logs) if log.rank is None or log.rank in ranks]
-        places = {index: len(fetched.sources) + place for place, index in enumerate(own)}
-        events = [
-            Event(known[record[0]], *record[1:])._replace(file=places[record[3]])
-            for record in value["events"]
-            if record[3] in places
-        ]
-        notes = [f"{host}: {note}" for note in value["notes"]]
-    except (ValueError, KeyError, TypeError, IndexError, RecursionError):
-        return False
-    # The path is one of the other host: a file of the same name here is another one.
-    fetched.sources.extend(logs[index]._replace(path="") for index in own)
-    fetched.events.extend(event._replace(codes=tuple(event.codes)) for event in events)
-    fetched.notes.extend(notes)
-    return True
+def _add(fetched: Fetched, host: str, ranks: Collection[int], answer: bytes) -> None:
+    """Add what a host has found in the logs of its ranks.
+
+    Raises:
+        DecodeError: The answer is not that of a host with this version.
+    """
+    found = codec.from_json(HostLogs, answer)
+    own = [index for index, log in enumerate(found.sources) if log.rank is None or log.rank in ranks]
+    places = {index: len(fetched.sources) + place for place, index in enumerate(own)}
+    fetched.sources.extend(found.sources[index].source(host) for index in own)
+    fetched.events.extend(
+        event.event()._replace(file=places[event.file]) for event in found.events if event.file in places
+    )
+    fetched.notes.extend(f"{host}: {note}" for note in found.notes)

@@ -252,11 +252,7 @@ def _values(value: str, match: re.Match[str]) -> Iterator[tuple[int, int]]:
         yield block.end(), _indented(value, match.start(), block.end())
     elif ":" in between and _begins_line(value, match.start()):
         yield start, start + len(value[start : _end(value, "\n", start)].rstrip(_PUNCTUATION))
-    elif (
-        ":" in between
-        and match["name"].lower() in _HEADERS
-        and (rest := _compiled(_REST).match(value, start))
-    ):
+    elif ":" in between and match["name"].lower() in _HEADERS:
         yield start, _end_of_rest(value, start)
     elif not (between.isspace() and value.startswith("--", start)) and (found := _VALUE.match(value, start)):
         yield found.span()

@@ -5,13 +5,19 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hccl_tools.codec import DecodeError
+from hccl_tools.explain import elsewhere
+from hccl_tools.explain.events import clock
+from tests.support.bulk import for_each
 from tests.support.tables import table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.support.commands import CommandLine
@@ -94,4 +100,51 @@ def test_an_answer_of_another_form_costs_a_note(
     done = command_line("explain", "run1", "--ssh", program)
 
     assert done.code == 0
-    assert "  hostb sent an answer that this version does not understand" in done.out.splitlines()
+    assert "  the answer of hostb cannot be read: " in done.out
+
+
+#: What an answer may have in the place of anything.
+OTHERS: tuple[Any, ...] = (
+    *(None, True, -7, 10**9, 10**30, 1.5, 1e300, "", "x", "\x1b[31m;$(id)", "y" * 70_000, "\ud800"),
+    *([], {}, [[]], {"a": 1}, [1, "2"]),
+)
+EVENT = {
+    "message": "HCM205", "fields": {"port": "60000"}, "codes": ["EJ0003"], "file": 0, "line": 1,
+    "time": 1.0, "pid": "7", "rank": None, "text": "line",
+}  # fmt: skip
+ANSWER = {
+    "sources": [{"path": "/log/rank_1.log", "rank": 1, "pid": "", "group": "/log"}],
+    "events": [EVENT],
+    "notes": ["a note"],
+}
+
+
+def changed(value: Any) -> Iterator[Any]:
+    """Yield a value with each of its places, itself included, replaced, left out, or added to."""
+    yield from OTHERS
+    if isinstance(value, dict):
+        yield {**value, "more": 1}
+        for key in value:
+            yield {name: item for name, item in value.items() if name != key}
+            yield from ({**value, key: other} for other in changed(value[key]))
+    elif isinstance(value, list) and value:
+        yield from ([other, *value[1:]] for other in changed(value[0]))
+
+
+@for_each(list(changed(ANSWER)), repr)
+def test_a_hostile_answer_costs_a_note(answer: Any) -> None:
+    fetched = elsewhere.Fetched([], [], [])
+    with suppress(DecodeError):
+        elsewhere._add(fetched, "hostb", {1}, json.dumps(answer).encode())
+
+    assert all(source.host == "hostb" and source.rank in {1, None} for source in fetched.sources)
+    for event in fetched.events:
+        assert event.time is None or clock(event.time).startswith(("19", "20"))
+        assert all(isinstance(text, str) for text in (*event.fields.values(), *event.codes, event.pid))
+
+
+def test_the_answer_that_is_changed_is_right() -> None:
+    fetched = elsewhere.Fetched([], [], [])
+    elsewhere._add(fetched, "hostb", {1}, json.dumps(ANSWER).encode())
+
+    assert [event.message.id for event in fetched.events] == ["HCM205"]
