@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shlex
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -75,5 +76,6 @@ def _read(file: str, product: str | None) -> tuple[str, RankTable]:
         findings = "".join(render([report], "text")).rstrip()
         raise UsageError(f"{report.file} cannot be compared\n{findings}")
     if why := problem(report.table):
-        raise UsageError(f"{report.file} cannot be compared: {why}", hint=f"see `hccl-tools validate {file}`")
+        hint = f"see `hccl-tools validate {shlex.quote(file)}`"
+        raise UsageError(f"{report.file} cannot be compared: {why}", hint=hint)
     return report.file, report.table

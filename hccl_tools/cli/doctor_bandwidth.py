@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from typing import TYPE_CHECKING
 
@@ -117,10 +118,11 @@ def _program() -> str:
     program = hccl_test.find_all_reduce_test(homes)
     if program is None:
         place = next(filter(None, homes))
+        make = ["make", "-C", f"{place}/tools/hccl_test", "MPI_HOME=FOLDER_OF_MPI", f"ASCEND_DIR={place}"]
         raise LaunchError(
             f"there is no {place}/{hccl_test.PLACE} here",
             hint="`source` CANN's set_env.sh; CANN ships the program as source: "
-            f"`make -C {place}/tools/hccl_test MPI_HOME=FOLDER_OF_MPI ASCEND_DIR={place}` on all hosts",
+            f"`{shlex.join(make)}` on all hosts",
         )
     return program
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shlex
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -185,7 +186,7 @@ def _findings(report: Report) -> str:
 def _note_errors(report: Report, noun: str, file: str) -> None:
     if not report.ok:
         errors = count(len(report.errors), "error")
-        click.echo(f"note: the {noun} has {errors}: run `hccl-tools validate {file}`", err=True)
+        click.echo(f"note: the {noun} has {errors}: run `hccl-tools validate {shlex.quote(file)}`", err=True)
 
 
 def _table(report: Report, file: str) -> RankTable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from typing import TYPE_CHECKING
 
@@ -128,7 +129,7 @@ def table_file_refused(case: Case) -> Iterator[Finding]:
     if target.mode is not None and mode & ~target.mode:
         yield Finding(
             f"{path} has mode {mode:o}; {target.title} requires {target.mode:o}",
-            remedy=f"`chmod {target.mode:o} {path}`",
+            remedy=f"`chmod {target.mode:o} {shlex.quote(path)}`",
             commands=(("chmod", f"{target.mode:o}", "--", path),),
         )
     if target.mode is not None and found.st_uid != os.geteuid():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 
 from hccl_tools.launch.runs import names
 
@@ -24,7 +25,7 @@ def explained(run_dir: str) -> str:
     from hccl_tools.explain import explaining, runs  # noqa: PLC0415  (most jobs succeed)
     from hccl_tools.explain.answer import paragraph  # noqa: PLC0415
 
-    type_this = f"`hccl-tools explain {run_dir}` reads all logs and names the cause"
+    type_this = f"`hccl-tools explain {shlex.quote(run_dir)}` reads all logs and names the cause"
     try:
         if os.path.getsize(os.path.join(run_dir, names.PLAN)) > _LARGEST_PLAN:
             return type_this

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import InputError
@@ -189,7 +190,8 @@ def _finding(table: str) -> str:
     opened = _opened(table)
     report = validate(opened)
     if report.ok:
-        return f"`hccl-tools validate {table}` finds no error: try `--local` on the host of the rank"
+        command = f"`hccl-tools validate {shlex.quote(table)}`"
+        return f"{command} finds no error: try `--local` on the host of the rank"
     return f"the first fault is {''.join(render([report], 'concise')).splitlines()[0].replace(opened, table)}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.records import NamedTuple
@@ -152,5 +153,6 @@ def read_table(name: str, shown: str = "") -> tuple[TablePlaces | None, str]:
     except StructureError:
         table = None
     if table is None:
-        return None, f"{shown} cannot be read as a rank table: `hccl-tools validate {shown}` says why"
+        why = f"`hccl-tools validate {shlex.quote(shown)}` says why"
+        return None, f"{shown} cannot be read as a rank table: {why}"
     return TablePlaces(shown, document, table), ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
@@ -56,4 +57,4 @@ def last_line(printed: str) -> str:
 def hint(host: str, printed: str) -> str | None:
     """Return what to do about an error message of ssh, or None."""
     found = next((text for part, text in _HINTS.items() if part in printed), None)
-    return found.format(host=host) if found else None
+    return found.format(host=shlex.quote(host)) if found else None

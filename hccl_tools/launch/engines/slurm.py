@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -77,7 +78,7 @@ class Slurm(Engine):
         import re  # noqa: PLC0415  (few jobs are cancelled)
 
         cancelled = re.compile(
-            r"\*\*\* (STEP|JOB) (\S+) ON \S+ CANCELLED AT \S+(?: DUE TO (.{0,200}?))? \*\*\*"
+            r"\*\*\* (STEP|JOB) (\S{1,64}) ON \S{1,255} CANCELLED AT \S+(?: DUE TO (.{0,200}?))? \*\*\*"
         )
         by_srun = re.compile(r"^srun: .{0,200}Terminating (?:StepId=|job step )")
         is_told = False
@@ -91,7 +92,11 @@ class Slurm(Engine):
             kind, number, why = match.groups()
             if why and why.startswith("NODE FAILURE"):
                 continue  # The lost host is the cause.
-            by = f"due to {why.lower()}" if why else f"by `scancel {number}`, or by an administrator"
+            by = (
+                f"due to {why.lower()}"
+                if why
+                else f"by `scancel {shlex.quote(number)}`, or by an administrator"
+            )
             return f"Slurm has ended {kind.lower()} {number} {by}"
         return ""
 

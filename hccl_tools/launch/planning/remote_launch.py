@@ -7,6 +7,7 @@ and the variables of CANN, HCCL and the frameworks.
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -90,7 +91,7 @@ def exported(environ: Mapping[str, str], *, also: Sequence[str] = (), usual: boo
     if missing := [name for name in also if name not in environ]:
         raise UsageError(
             f"--export {missing[0]}: the variable is not set in the ranks' environment",
-            hint=f"`export {missing[0]}=...` first, or --env {missing[0]}=VALUE",
+            hint=f"`export {shlex.quote(missing[0])}=...` first, or --env {missing[0]}=VALUE",
         )
     return {name: value for name, value in environ.items() if name in also or (usual and _is_usual(name))}
 

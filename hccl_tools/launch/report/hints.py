@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import signal
 from typing import TYPE_CHECKING
 
@@ -88,11 +89,11 @@ def _cannot_run(end: RankEnd) -> str:
         where = "" if "/" in program else " on the PATH"
         return f'there is no program "{program}"{where}'
     if end.error == errno.ENOEXEC:
-        return (
-            f'"{program}" is not a program: a script needs a first line such as #!/bin/sh, or `sh {program}`'
-        )
+        start = f"`sh {shlex.quote(program)}`"
+        return f'"{program}" is not a program: a script needs a first line such as #!/bin/sh, or {start}'
     if end.error == errno.EACCES:
-        return f'"{program}" is not executable: `chmod +x` it, or start it as `python {program}`'
+        start = f"`python {shlex.quote(program)}`"
+        return f'"{program}" is not executable: `chmod +x` it, or start it as {start}'
     return f'"{program}" cannot be run: {reason}'
 
 

@@ -110,7 +110,7 @@ def _without_echo(result: Copied, key: bytes) -> Copied:
     if not _spellings(key).isdisjoint(_fragments(shown)):
         return Copied(
             result.host, "failed", "", "its answer is not shown, because it contains the job key",
-            f"check that its login shell does not print what it reads: `ssh {result.host} true`",
+            f"check that its login shell does not print what it reads: `ssh {shlex.quote(result.host)} true`",
         )  # fmt: skip
     return result
 
@@ -152,5 +152,9 @@ def _result(host: str, status: int, output: str, errors: str) -> Copied:
     last = ssh.last_line(errors)[-_LONGEST_SHOWN:]
     if status == ssh.FAILED:
         return Copied(host, "failed", "", last or "ssh failed without a message", ssh.hint(host, errors))
-    hint = "check the home directory there" if last else f"check that `ssh {host} sh` starts a shell"
+    hint = (
+        "check the home directory there"
+        if last
+        else f"check that `ssh {shlex.quote(host)} sh` starts a shell"
+    )
     return Copied(host, "failed", "", last or f"its shell exited with exit code {status}", hint)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import stat
 
 from hccl_tools.errors import InputError, WriteError
@@ -99,7 +100,7 @@ def _check(path: str, subject: str, handle: int, *, may_be_roots: bool) -> None:
         who = "" if about.st_uid == user else ", as root"
         raise InputError(
             f"other users can {what} {subject} (mode {mode:04o})",
-            hint=f"run `chmod 600 {path}`{who}; replace the secret if another user may know it",
+            hint=f"run `chmod 600 {shlex.quote(path)}`{who}; replace the secret if another user may know it",
         )
 
 
