@@ -11,7 +11,7 @@ from hccl_tools import codec
 from hccl_tools.codec import DecodeError
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.explain.events import Event
-from hccl_tools.explain.scanner import Scanner
+from hccl_tools.explain.scanner import LONGEST_NUMBER, NUMBERS, Scanner
 from hccl_tools.explain.sources import Source, collect
 from hccl_tools.knowledge.registry import messages
 from hccl_tools.launch import run_files
@@ -71,6 +71,10 @@ class FoundEvent(NamedTuple):
         """Return what is wrong with the fields, "" if nothing is."""
         if self.message not in messages():
             return f"message: {codec.shown(self.message)} is not known"
+        for name in sorted(NUMBERS & self.fields.keys()):
+            text = self.fields[name]
+            if len(text) > LONGEST_NUMBER or not (text.isascii() and text.isdigit()):
+                return f"fields[{name}]: {codec.shown(text)} is not a number of up to {LONGEST_NUMBER} digits"
         return "time: it is after the year 2099" if (self.time or 0.0) > _LATEST else ""
 
     def event(self) -> Event:

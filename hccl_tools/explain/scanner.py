@@ -52,8 +52,8 @@ _MOST_LINES = 2_000_000
 #: In a block with more such lines, the messages whose word it contains are looked up first.
 _MANY_LINES = 300
 #: The fields that are numbers, and the digits that they may have: a job of ten million ranks is none.
-_NUMBERS = {"rank", "size", "device", "logical", "port", "peer", "peer_device", "timeout", "pid"}
-_LONGEST_NUMBER = 7
+NUMBERS = {"rank", "size", "device", "logical", "port", "peer", "peer_device", "timeout", "pid"}
+LONGEST_NUMBER = 7
 #: An exception of Python, whose text may have the code of the failure.
 _EXCEPTION = "HCM810"
 _CODE = re.compile(
@@ -176,7 +176,7 @@ class Scanner:
 
 def _is_plausible(found: re.Match[bytes]) -> bool:
     """Whether the numbers of a line can be ranks, devices, ports or seconds: damaged logs have others."""
-    return all(len(found[name] or b"") <= _LONGEST_NUMBER for name in _NUMBERS & found.re.groupindex.keys())
+    return all(len(found[name] or b"") <= LONGEST_NUMBER for name in NUMBERS & found.re.groupindex.keys())
 
 
 class _Kept:

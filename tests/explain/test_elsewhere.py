@@ -148,3 +148,16 @@ def test_the_answer_that_is_changed_is_right() -> None:
     elsewhere._add(fetched, "hostb", {1}, json.dumps(ANSWER).encode())
 
     assert [event.message.id for event in fetched.events] == ["HCM205"]
+
+
+@pytest.mark.parametrize("size", ["x", "", "-1", "1.5", "\u00b2", "1" * 8])
+def test_a_number_of_a_line_that_is_none_costs_a_note(
+    command_line: CommandLine, run_dir: Path, size: str
+) -> None:
+    event = {**EVENT, "message": "HCM323", "fields": {"size": size}}
+    answer = json.dumps({**ANSWER, "events": [event]})
+    program = ssh(command_line.folder, f"echo {shlex.quote(answer)}")
+    done = command_line("explain", "run1", "--ssh", program)
+
+    assert done.code == 0
+    assert "  the answer of hostb cannot be read: events[0]: fields[size]: " in done.out
