@@ -117,9 +117,9 @@ def _is_server_the_root_s(events: Sequence[Event]) -> bool:
     for one in events:
         if one.message.id == _SETUP:
             fields = one.fields
-            if not fields["identifier"].startswith(f"{fields['server']}%"):
+            if not fields.get("identifier", "").startswith(f"{fields.get('server', '')}%"):
                 return False
-            key = (fields["identifier"], fields["size"], fields["device"])
+            key = (fields.get("identifier", ""), fields["size"], fields["device"])
             ranks.setdefault(key, set()).add(fields["rank"])
     return any(len(several) > 1 for several in ranks.values())
 
@@ -220,7 +220,7 @@ def _clock_shifts(
         if event.message.id == _COMMUNICATOR and event.time is not None:
             host = identities.get(_key(event, sources), Place()).host
             if host:
-                moments.setdefault(event.fields["identifier"], {}).setdefault(host, event.time)
+                moments.setdefault(event.fields.get("identifier", ""), {}).setdefault(host, event.time)
     several = [times for times in moments.values() if len(times) > 1]
     if not several:
         return {}, []

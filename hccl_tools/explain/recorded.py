@@ -99,14 +99,14 @@ def _identities(events: Iterable[Event]) -> Iterable[tuple[str, int, Event]]:
     named: dict[tuple[str, str], Event] = {}
     for event in events:
         if event.message.id == _SETUP:
-            yield event.fields["identifier"], int(event.fields["size"]), event
+            yield event.fields.get("identifier", ""), int(event.fields["size"]), event
             continue
         thread = _THREAD.search(event.text)
         key = (event.pid, thread[1] if thread else "")
         if event.message.id == _COMMUNICATOR:
             named[key] = event
         elif event.message.id == _LOCAL and key in named:
-            yield named[key].fields["identifier"], int(named[key].fields["size"]), event
+            yield named[key].fields.get("identifier", ""), int(named[key].fields["size"]), event
 
 
 def _has_host_of_root(communicator: Communicator) -> bool:

@@ -75,3 +75,11 @@ def test_lines_that_are_cut_or_mixed_with_other_bytes(content: list[str], junk: 
 )
 def test_numbers_that_no_job_has(line: str) -> None:
     SCHEMA.validate(answered({"rank_0.log": f"[ERROR] HCCL {line}\n".encode()}))
+
+
+def test_brackets_that_are_empty() -> None:
+    for example in EXAMPLES:
+        for found in re.finditer(r"\[[^\[\]]*\]", example):
+            line = example[: found.start()] + "[]" + example[found.end() :]
+
+            SCHEMA.validate(answered({"rank_0.log": f"{line}\n".encode()}))
