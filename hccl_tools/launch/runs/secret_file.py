@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 import stat
 
 from hccl_tools.errors import InputError, WriteError
@@ -98,6 +97,8 @@ def _check(path: str, subject: str, handle: int, *, may_be_roots: bool) -> None:
     if mode & 0o077 & ~allowed:
         what = "change" if mode & 0o022 else "read"
         who = "" if about.st_uid == user else ", as root"
+        import shlex  # noqa: PLC0415  (1 ms; few files are open to others)
+
         raise InputError(
             f"other users can {what} {subject} (mode {mode:04o})",
             hint=f"run `chmod 600 {shlex.quote(path)}`{who}; replace the secret if another user may know it",
