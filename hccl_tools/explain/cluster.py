@@ -21,6 +21,8 @@ _IDENTITY = ("HCM320", "HCM321", "HCM322", "HCM308")
 _SETUP, _COMMUNICATOR = "HCM321", "HCM323"
 #: A rank has joined a communicator, which it may have made with a table: no other line may name its rank.
 _JOINED = "HCM328"
+#: The messages that say who a process is: a line has all numbers of their patterns.
+IDENTITIES = (*_IDENTITY, _JOINED, _COMMUNICATOR)
 #: Messages with the time limit for connections, and for operations.
 _CONNECT, _OPERATION = "HCM324", "HCM325"
 _CONNECT_WAITS = ("HCM222", "HCM224", "HCM225")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from contextlib import ExitStack, suppress
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from hccl_tools import codec
 from hccl_tools.codec import DecodeError
 from hccl_tools.errors import HcclToolsError
+from hccl_tools.explain.cluster import IDENTITIES
 from hccl_tools.explain.events import Event
 from hccl_tools.explain.scanner import LONGEST_NUMBER, NUMBERS, Scanner
 from hccl_tools.explain.sources import Source, collect
@@ -71,6 +73,10 @@ class FoundEvent(NamedTuple):
         """Return what is wrong with the fields, "" if nothing is."""
         if self.message not in messages():
             return f"message: {codec.shown(self.message)} is not known"
+        if self.message in IDENTITIES:
+            named = NUMBERS & re.compile(messages()[self.message].pattern).groupindex.keys()
+            if missing := sorted(named - self.fields.keys()):
+                return f"fields: {missing[0]} is missing"
         for name in sorted(NUMBERS & self.fields.keys()):
             text = self.fields[name]
             if len(text) > LONGEST_NUMBER or not (text.isascii() and text.isdigit()):

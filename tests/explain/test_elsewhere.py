@@ -161,3 +161,21 @@ def test_a_number_of_a_line_that_is_none_costs_a_note(
 
     assert done.code == 0
     assert "  the answer of hostb cannot be read: events[0]: fields[size]: " in done.out
+
+
+@pytest.mark.parametrize(
+    ("message", "missing"),
+    [
+        ("HCM308", "rank"), ("HCM320", "logical"), ("HCM321", "device"), ("HCM322", "device"),
+        ("HCM323", "size"), ("HCM328", "rank"),
+    ],
+)  # fmt: skip
+def test_a_line_about_a_process_without_its_numbers_costs_a_note(
+    command_line: CommandLine, run_dir: Path, message: str, missing: str
+) -> None:
+    answer = json.dumps({**ANSWER, "events": [{**EVENT, "message": message, "fields": {}}]})
+    program = ssh(command_line.folder, f"echo {shlex.quote(answer)}")
+    done = command_line("explain", "run1", "--ssh", program)
+
+    assert done.code == 0
+    assert f"  the answer of hostb cannot be read: events[0]: fields: {missing} is missing" in done.out
