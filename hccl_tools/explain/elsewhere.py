@@ -18,7 +18,7 @@ from hccl_tools.explain.sources import Source, collect
 from hccl_tools.knowledge.registry import messages
 from hccl_tools.launch import run_files
 from hccl_tools.launch.logs import remote
-from hccl_tools.records import Count, Index, NamedTuple, OsText, Seconds, to_json
+from hccl_tools.records import Count, Index, NamedTuple, OsText, Seconds, Size, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _SECONDS = 120.0
 #: Bytes of an answer; 20,000 events have about 10 MB.
 _LARGEST = 1 << 26
+#: Messages of an answer, which the codec bounds too.
+_MOST_EVENTS = 100_000
 #: Seconds since the epoch: times in logs begin with 20.
 _LATEST = 4_102_444_800.0
 #: Seconds between two looks at the answers.
@@ -63,7 +65,7 @@ class FoundEvent(NamedTuple):
     fields: Mapping[str, OsText]
     codes: tuple[str, ...]
     file: Count
-    line: Count
+    line: Size
     time: Seconds | None
     pid: OsText
     rank: Index | None
@@ -110,8 +112,10 @@ def serve(path: str) -> None:
         scan = scanner.scan(log.path, index)
         events += [FoundEvent(event.message.id, *event[1:]) for event in scan.events]
         notes += [scan.note] if scan.note else []
+    if len(events) > _MOST_EVENTS:
+        notes.append(f"only the first {_MOST_EVENTS:,} of {len(events):,} messages were sent")
     found = tuple(FoundLog(log.path, log.rank, log.pid, log.group) for log in logs)
-    answer = HostLogs(found, tuple(events), tuple(notes))
+    answer = HostLogs(found, tuple(events[:_MOST_EVENTS]), tuple(notes))
     sys.stdout.write(to_json(answer).decode() + "\n")
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from hccl_tools.explain.cluster import Seen
 
+#: More ranks than any job has.
+_MOST_RANKS = 1 << 17
 _SILENT, _LATE, _CYCLE = "HCM824", "HCM825", "HCM826"
 #: Waits of an operation; all others wait for a connection.
 _OPERATIONS = {"HCM002", "HCM306", "HCM307", "HCM309", "HCM540"}
@@ -45,7 +47,8 @@ def causes(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
 
 
 def _numbers(text: str) -> set[int]:
-    return {int(number) for number in re.findall(r"\d+", text)}
+    found = map(int, re.findall(r"(?<![0-9])[0-9]{1,20}(?![0-9])", text))
+    return {number for number in found if number < _MOST_RANKS}
 
 
 def _missing(case: Case) -> set[int]:
@@ -56,9 +59,9 @@ def _missing(case: Case) -> set[int]:
         named |= _numbers(fields.get("missing", ""))
         connected |= _numbers(fields.get("connected", ""))
         if one.event.message.id == "HCM229":
-            needed = max(needed, int(fields["size"]))
+            needed = max({needed} | _numbers(fields.get("size", "")))
     if connected and not named:
-        named = set(range(needed or case.cluster.size)) - connected
+        named = set(range(needed or min(case.cluster.size, _MOST_RANKS))) - connected
     return named
 
 

@@ -179,3 +179,18 @@ def test_a_line_about_a_process_without_its_numbers_costs_a_note(
 
     assert done.code == 0
     assert f"  the answer of hostb cannot be read: events[0]: fields: {missing} is missing" in done.out
+
+
+@pytest.mark.parametrize("size", [{}, {"size": "9999999"}], ids=["no size", "ten million ranks"])
+def test_a_size_that_cannot_be_is_not_believed(
+    command_line: CommandLine, run_dir: Path, size: dict[str, str]
+) -> None:
+    lines = [
+        {**EVENT, "message": "HCM228", "fields": {"connected": "[0]" + "1" * 5000}},
+        {**EVENT, "message": "HCM229", "fields": size},
+    ]
+    program = ssh(command_line.folder, f"echo {shlex.quote(json.dumps({**ANSWER, 'events': lines}))}")
+    done = command_line("explain", "run1", "--ssh", program)
+
+    assert done.code == 0, done.err
+    assert len(done.out) < 5000
