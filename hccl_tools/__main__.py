@@ -14,15 +14,41 @@ _GROUP_OPTIONS = {"-h", "--help", "--version"}
 #: Objects between two runs of the garbage collector. With Python's 700 it runs sixty times while a command is
 #: loaded, a twentieth of the time until the ranks of a job start.
 _COLLECT_AFTER = 50_000
+#: Seconds after which a callback is over.
+_AFTER_CALLBACK = 0.01
 #: Exit code after Ctrl-C.
 _INTERRUPTED = 130
 
 
 def prepare() -> None:
-    """Tune the garbage collector before the command line is loaded."""
+    """Tune the garbage collector, and lose no Ctrl-C, before the command line is loaded."""
+    sys.unraisablehook = _report_unraisable
     gc.set_threshold(_COLLECT_AFTER)
     # Python collects garbage once more when it exits, which takes milliseconds and frees nothing of use.
     atexit.register(gc.freeze)
+
+
+def _report_unraisable(unraisable: sys.UnraisableHookArgs) -> None:
+    """Interrupt this process again if Python has dropped Ctrl-C, as in a callback at the end of an import.
+
+    Other exceptions are reported as usual.
+    """
+    if unraisable.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(unraisable)
+        return
+    import threading  # noqa: PLC0415  (rare)
+
+    # Now, the interrupt would be dropped again.
+    threading.Timer(_AFTER_CALLBACK, _interrupt).start()
+
+
+def _interrupt() -> None:
+    import os  # noqa: PLC0415
+    import signal  # noqa: PLC0415
+
+    # The main thread may read its signals by now: this thread must not take this one.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 def main() -> None:
