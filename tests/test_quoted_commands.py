@@ -5,14 +5,20 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from hccl_tools.programs import ssh
+from hccl_tools.rules import table_file
 from tests.support.import_graph import MODULES, tree_of
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 #: What makes a value safe.
-_QUOTING = {"quote", "join", "as_root"}
+_QUOTING = {"quote", "join", "as_root", "name_of"}
 #: Module and value -> why it needs no quotes.
 REVIEWED = {
     ("hccl_tools.cli.config_map_option", "made.apply"): "quoted where it is made",
@@ -79,3 +85,13 @@ def test_the_host_in_a_hint_of_ssh_is_one_word(host: str) -> None:
     command = re.findall("`([^`]*)`", hint)[0]
 
     assert shlex.split(command) == ["ssh-copy-id", host]
+
+
+def test_the_name_in_the_hint_of_a_rule_is_one_word(tmp_path: Path) -> None:
+    (tmp_path / "table.json").write_text("{}")
+    (tmp_path / "a b.json").symlink_to("table.json")
+    subject: Any = SimpleNamespace(path=str(tmp_path / "a b.json"))
+    (finding,) = table_file.link(subject)
+    command = re.findall("`([^`]*)`", finding.hint or "")[0]
+
+    assert shlex.split(command) == ["cp", "-L", "a b.json", "FILE"]

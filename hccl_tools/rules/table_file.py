@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import stat
 from pathlib import Path
 from shlex import quote
@@ -31,7 +30,7 @@ def link(subject: Subject) -> Iterator[Finding]:
     if subject.path is not None and Path(subject.path).is_symlink():
         yield Finding(
             "the file is a symbolic link",
-            hint=f"name the file itself, or copy it: `cp -L {shlex.quote(name_of(subject))} FILE`",
+            hint=f"name the file itself, or copy it: `cp -L {name_of(subject)} FILE`",
         )
 
 
@@ -39,6 +38,4 @@ def unreadable(subject: Subject) -> Iterator[Finding]:
     """Yield a finding if the owner of the file may not read it; root reads it all the same."""
     mode = mode_of(subject)
     if mode is not None and not mode & stat.S_IRUSR:
-        yield Finding(
-            "the owner of the file may not read it", hint=f"chmod u+r {shlex.quote(name_of(subject))}"
-        )
+        yield Finding("the owner of the file may not read it", hint=f"chmod u+r {name_of(subject)}")
