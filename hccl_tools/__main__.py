@@ -38,7 +38,7 @@ def _report_unraisable(unraisable: sys.UnraisableHookArgs) -> None:
         return
     import threading  # noqa: PLC0415  (rare)
 
-    # Now, the interrupt would be dropped again.
+    # Within the callback, the interrupt would be dropped again.
     threading.Timer(_AFTER_CALLBACK, _interrupt).start()
 
 
@@ -46,7 +46,7 @@ def _interrupt() -> None:
     import os  # noqa: PLC0415
     import signal  # noqa: PLC0415
 
-    # The main thread may read its signals by now: this thread must not take this one.
+    # The main thread may wait for blocked signals: the kernel must not deliver this one to this thread.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     os.kill(os.getpid(), signal.SIGINT)
 

@@ -154,7 +154,7 @@ def _record_reader(kind: type, strict: bool) -> _Reader:
 def _required(kind: type) -> set[str]:
     if hasattr(kind, "_field_defaults"):
         return set(kind._fields) - set(kind._field_defaults)  # type: ignore[attr-defined]
-    # Both are dataclasses.MISSING if there is no default.
+    # Without a default, both attributes are dataclasses.MISSING.
     fields = kind.__dataclass_fields__.values()  # type: ignore[attr-defined]
     return {field.name for field in fields if field.init and field.default is field.default_factory}
 
@@ -341,9 +341,7 @@ def _number(least: int, most: int) -> _Reader:
     return read
 
 
-def _decimal(least: float) -> _Reader:
-    expected = "a number of seconds, 0 or more" if least == 0 else "a number"
-
+def _decimal(least: float, expected: str) -> _Reader:
     def read(value: Any) -> float:
         # A number of many digits is too large for a float.
         if type(value) not in {int, float} or not max(least, -_LARGEST_FLOAT) <= value <= _LARGEST_FLOAT:
@@ -392,8 +390,9 @@ _PLAIN: dict[str, _Reader] = {
     "str": _string(_LONGEST_TEXT),
     "LongText": _string(_LONGEST_LONG_TEXT),
     "OsText": _string(_LONGEST_OS_TEXT, "surrogateescape"),
-    "float": _decimal(-_LARGEST_FLOAT),
-    "Seconds": _decimal(0.0),
+    "float": _decimal(-_LARGEST_FLOAT, "a number"),
+    "Seconds": _decimal(0.0, "a number of seconds, 0 or more"),
+    "Gigabytes": _decimal(0.0, "a number of gigabytes, 0 or more"),
     "bool": _truth,
     "bytes": _bytes,
 }

@@ -13,6 +13,7 @@ from collections import namedtuple
 __all__ = [
     "Count",
     "ExitCode",
+    "Gigabytes",
     "Index",
     "LongText",
     "NamedTuple",
@@ -62,6 +63,8 @@ ExitCode = int
 Signal = int
 Port = int
 Seconds = float
+#: Also in GB/s.
+Gigabytes = float
 #: Text of up to 1 MiB.
 LongText = str
 #: A path, an argument or a variable: its bytes may not be UTF-8, as Python represents them (surrogateescape).

@@ -1,4 +1,4 @@
-"""A value in a command that is to be copied is quoted: nobody else's text becomes a command of its own."""
+"""Values in commands that are to be copied are quoted: text from other sources does not become a command."""
 
 from __future__ import annotations
 

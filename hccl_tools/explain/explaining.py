@@ -196,7 +196,7 @@ def _finding(table: str) -> str:
 
 
 def _opened(table: str) -> str:
-    """Return a path that means the same file whatever has the name of a run's table in the meantime.
+    """Return a path that stays the same file, even if the table of a run is replaced in the meantime.
 
     Raises:
         InputError: The file cannot be opened.

@@ -123,7 +123,7 @@ class SurveyAnswer(NamedTuple):
 
     @classmethod
     def from_json(cls, text: str, host: str = "?") -> Self:
-        """Parse the line of an answer of ``host``, whatever name is in it; an unreadable line is an error."""
+        """Parse an answer of ``host``: a name in it is ignored, and an unreadable line is an error."""
         try:
             fields = parse(text)
             if not isinstance(fields, dict) or fields.pop("form", None) != FORM:

@@ -9,20 +9,17 @@ import stat
 import sys
 import zipfile
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import WriteError
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from typing import Literal
-
     from hccl_tools.records import Count, LongText
 
-    #: What is at a path.
-    Kind = Literal["none", "file", "link", "directory", "special"]
-
+#: What is at a path.
+Kind = Literal["none", "file", "link", "directory", "special"]
 #: The entry of the archive with the packed table, if it is not in the request.
 PAYLOAD = "payload"
 #: The most bytes of a table, and of the packed contents that an answer has.
@@ -59,7 +56,7 @@ class CopyRequest(NamedTuple):
 class FileState(NamedTuple):
     """What is at the path; ``content`` is packed, and empty for the table itself or if it is too long."""
 
-    kind: Literal["none", "file", "link", "directory", "special"]
+    kind: Kind
     sha256: str = ""
     mode: Count = 0
     content: LongText = ""

@@ -11,7 +11,7 @@ from hccl_tools.table.products import PRODUCTS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hccl_tools.records import Count, OsText, Port, Seconds
+    from hccl_tools.records import Count, Gigabytes, OsText, Port, Seconds
 
 
 #: The networks between the devices of different servers.
@@ -130,7 +130,7 @@ class BandwidthObservation(NamedTuple):
     host: str
     peer: Count
     link: str
-    gigabytes: Seconds
+    gigabytes: Gigabytes
     verdict: str
 
 

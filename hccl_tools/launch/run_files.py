@@ -5,7 +5,8 @@ its place. A process therefore opens the directory once (``hold``), and from the
 directory. A process that receives the path from another one also receives the device and the inode.
 
 In the directory, a file counts only if it is a regular file of the directory's owner. Symbolic links are not
-followed, a named pipe or a device blocks nobody, and a file that is written must not have a second name.
+followed, a named pipe or a device does not block the process, and a file that is written must not have a
+second name.
 
 The functions that take a path look it up among the held directories. A log outside of run directories
 (``--log-file``, ``--flat-logs``) is in a held directory of its own, in which only direct entries count.
@@ -134,7 +135,7 @@ class Folder:
         """Create a file that must not exist.
 
         Raises:
-            FileExistsError: The file exists, whatever it is.
+            FileExistsError: The name exists, as a file, a link or anything else.
             OSError: The file cannot be written.
         """
         descriptor = self._open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
@@ -146,8 +147,8 @@ class Folder:
     def write(self, name: str, data: bytes | Iterable[bytes], mode: int | None = None) -> str:
         """Write a file completely or not at all, even if several hosts share the disk; return its path.
 
-        Nothing is synchronized: after a power failure nobody needs these files. Whatever has the name is
-        replaced, also a link.
+        The data is not synchronized to the disk: the files are not needed after a power failure. An existing
+        file or link of this name is replaced.
 
         Raises:
             OSError: The file cannot be written; an existing file is unchanged.
@@ -179,7 +180,7 @@ class Folder:
         """Return the facts about a regular file of the owner, without opening it.
 
         Raises:
-            OSError: There is no such file, or it is refused.
+            OSError: The file does not exist, or is refused.
         """
         *folders, last = _parts(name)
         with _Inside(self.descriptor, folders) as inside:

@@ -32,7 +32,7 @@ _BODY = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\\"
 _HEADER = re.compile(
     r"(?:Proc-Type|DEK-Info|Comment|Version|Charset|MessageID|Hash|Subject|x-[\w-]{1,40}): ?"
 )
-#: Letters of a line that are key material whatever precedes them.
+#: So many letters in a row are key material, independent of what precedes them.
 _WIDE = 32
 #: The first line of a body is at least so wide; a shorter word after the mark is text.
 _NARROW = 12
@@ -119,7 +119,7 @@ def _lines(text: str, start: int, limit: int) -> Iterator[_Line]:
 
 
 def _material(text: str, lines: Iterable[_Line], prefix: str) -> list[tuple[int, int]]:
-    """Return the positions of key material in lines, up to where there is none any more."""
+    """Return the positions of key material in lines, up to the first line without any."""
     found: list[tuple[int, int]] = []
     width = foreign = 0
     is_over = False

@@ -10,7 +10,7 @@ _PARTS = (
     "SECRET", "PASSW", "PASSPHRASE", "PASSCODE", "CREDENTIAL", "APIKEY", "ACCESSKEY", "AUTHKEY", "PRIVATEKEY",
     "AUTHTOKEN", "APITOKEN", "ACCESSTOKEN",
 )  # fmt: skip
-#: A name with one of these words, too, unless other words show that the value is no secret.
+#: A name with one of these words is that of a secret, unless other words show the opposite.
 _WORDS = frozenset(
     """
     AK AUTH AUTHORIZATION BEARER COOKIE COOKIES JWT KEY KEYS OTP PASS PAT PSK PWD SAS SESSION SIG
@@ -72,7 +72,7 @@ def is_secret(name: str) -> bool:
 
 
 def is_plain(name: str, value: str) -> bool:
-    """Return whether a value is none that a secret of this name has: ``token=None``, ``tokens=4096``."""
+    """Return whether a value cannot be a secret of this name: ``token=None``, ``tokens=4096``."""
     if value.lower() in _EMPTY:
         return True
     return name.strip("-").upper().endswith(("TOKENS", "KEYS", "SIG")) and bool(_NUMBERS.fullmatch(value))

@@ -63,7 +63,7 @@ def _markdown(series: Sequence[Series], figures: Figures, better: Better | None)
 
 
 def _markdown_text(text: str) -> str:
-    """Return a text in which a reader of Markdown finds no markup: the names are those of somebody's file."""
+    """Return a text without Markdown markup: the names come from the file of figures."""
     return _MARKUP.sub(lambda match: _ENTITIES.get(match[0], "\\" + match[0]), escaped(text))
 
 

@@ -1,4 +1,4 @@
-"""No line of a log takes long: patterns, times and compressed data are bounded whatever somebody writes."""
+"""No line of a log takes long: patterns, times and compressed data are bounded for every input."""
 
 from __future__ import annotations
 

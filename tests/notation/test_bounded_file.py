@@ -73,7 +73,7 @@ def test_no_option_waits_for_a_pipe_or_reads_without_end(
     words = list(OPTIONS[option])
     words[1:1] = ["--env-file", path] if option == "--env-file" else []
     words += [] if option == "--env-file" else [path]
-    # A process of its own: a command that waits for ever must not stop the tests.
+    # In another process: a command that waits without end must not stop the tests.
     done = subprocess.run(
         [sys.executable, "-m", "hccl_tools", *words],
         capture_output=True,

@@ -322,7 +322,7 @@ def test_any_text_is_analysed_or_refused(text: str) -> None:
     assert all(point.efficiency is None or point.efficiency > 0 for one in series for point in one.points)
 
 
-#: Names as somebody's file may have them.
+#: Names as a file of figures may have them.
 HOSTILE = [
     "\x1b[31mred",
     "c1\x9b2J",

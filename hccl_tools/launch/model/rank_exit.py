@@ -33,7 +33,7 @@ class RankExit(NamedTuple):
         return cls(end.process.rank, end.pid, end.status, duration, end.was_terminated, end.log)
 
     def check(self) -> str:
-        """Return why the status is none, "" if it is one."""
+        """Return why the number is not a wait status, "" if it is one."""
         try:
             os.waitstatus_to_exitcode(self.status or 0)
         except ValueError:

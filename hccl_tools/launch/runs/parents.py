@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: Folders, separated by colons, that the user trusts although others can write to them: a mounted folder.
 TRUSTED_VARIABLE = "HCCL_TOOLS_TRUSTED_FOLDERS"
-#: The mode of the directories that this package makes for run directories, whatever the umask is.
+#: The mode of the directories that this package makes for run directories, independent of the umask.
 _MODE = 0o755
 
 
@@ -79,7 +79,7 @@ def warnings(folder: str) -> tuple[str, ...]:
                 name, members = group.gr_name, set(group.gr_mem)
             except KeyError:
                 name, members = str(about.st_gid), set[str]()
-            # Debian and Red Hat give each user a group of the same name, of which nobody else is a member.
+            # Debian and Red Hat give each user a group of the same name without other members.
             if members <= {name, "root"} and name in {_user(about.st_uid), _user(os.geteuid())}:
                 continue
             return (f"warning: the group {name} can replace the logs, because it may write to {path}",)

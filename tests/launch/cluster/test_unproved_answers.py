@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow
 KEY = Credentials("this host", b"k" * 32, 12.0)
 OTHER_KEY = KEY._replace(secret=b"o" * 32)
 NO_KEY = KEY._replace(secret=b"", addresses=frozenset({MASTER}))
-#: As users have them, but that a host which is not answered gives up early, and lingers for nobody.
+#: The times that users get, but hosts without an answer give up early, and refusals do not linger.
 TIMES = membership.Timing(notice=LONG, linger=0.5, answer=0.3, discovery=10 * LONG, retry=0.05)
 
 
@@ -76,7 +76,7 @@ def test_at_the_end_of_its_time_a_host_says_what_it_has_heard(kind: str) -> None
 
 
 def test_a_refusal_is_told_after_an_impostor_has_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is sent to the host that proves that it has the key, and to nobody else."""
+    """It is sent only to the host that proves that it has the key."""
     set_times(monkeypatch, TIMES._replace(linger=LONG))
     first, second, third = everybody()
     met = Meeting(credentials=KEY)
