@@ -100,8 +100,8 @@ class Helper:
 def spawn(argv: list[str], *, stdin: int = -1, stdout: int = 2, stderr: int = 2, **variables: str) -> Helper:
     """Start a helper program with default signals in its own process group.
 
-    ``argv`` begins with a path. Without ``stdin`` the program reads /dev/null. It
-    does not inherit the job key.
+    ``argv`` begins with a path. Without ``stdin`` the program reads /dev/null. The program does not inherit
+    the job key.
     """
     null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     source = null if stdin < 0 else stdin

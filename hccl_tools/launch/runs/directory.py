@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PRIVATE = 0o700
 _OTHERS_WRITE = 0o022
 #: Bytes; the plan of 65,536 ranks has about 100 MB.
-_LARGEST_PLAN = 1 << 28
+LARGEST_PLAN = 1 << 28
 #: The beginning of a line of the launcher's file; exit code and reason of a run without a report follow.
 ENDED = "ended "
 #: Attempts to take the lock of a run.
@@ -79,7 +79,7 @@ def _check_run(run_dir: str) -> None:
     """Refuse another directory of this user: no plan but that of this run has the run's random name in it."""
     folder, name = run_files.hold(run_dir), os.path.basename(run_dir).encode()
     try:
-        is_same = name in folder.read(names.PLAN, _LARGEST_PLAN)
+        is_same = name in folder.read(names.PLAN, LARGEST_PLAN)
     except FileNotFoundError:
         is_same = set(folder.names()) <= {names.GIVEN_TABLE}
     except OSError:

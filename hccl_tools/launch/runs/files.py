@@ -19,9 +19,7 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Bytes; the plan of 65,536 ranks has about 100 MB.
-_LARGEST = 1 << 28
-#: The same for the run of another user: a list of its runs, which every user can add to, reads all plans.
+#: Bytes of a file in the run of another user: a list of runs, which every user can extend, reads all plans.
 _LARGEST_OF_OTHERS = 1 << 24
 #: Values in it; each takes about 60 bytes of memory.
 _MOST_VALUES_OF_OTHERS = 1_000_000
@@ -121,7 +119,7 @@ def _read(path: str, name: str, most: int) -> bytes:
 
 def _json(path: str, name: str) -> dict[str, Any]:
     is_own = directory.is_own(path)
-    largest = _LARGEST if is_own else _LARGEST_OF_OTHERS
+    largest = directory.LARGEST_PLAN if is_own else _LARGEST_OF_OTHERS
     data = _read(path, name, largest + 1)
     if not data:
         return {}
