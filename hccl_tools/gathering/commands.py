@@ -82,11 +82,12 @@ def srun(path: str, hosts: Sequence[str], argv: Sequence[str]) -> list[str]:
     """Return the command that starts one process on each of these nodes of the allocation.
 
     The failure of one node does not stop the others, and no process waits for MPI: srun prints the
-    answers.
+    answers, each line with the number of its process. The nodes have processes 0, 1, ... in the order of the
+    allocation, which ``hosts`` must have.
     """
     count = str(len(hosts))
     return [
         *(path, "--nodes", count, "--ntasks", count, "--ntasks-per-node=1", "--nodelist", ",".join(hosts)),
-        *("--mpi=none", "--input=none", "--kill-on-bad-exit=0", "--wait=0", "--quit-on-interrupt"),
+        *("--mpi=none", "--label", "--input=none", "--kill-on-bad-exit=0", "--wait=0", "--quit-on-interrupt"),
         *("--chdir=/", *argv),
     ]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.gathering.failures import Failure
-from hccl_tools.gathering.stdout_framing import EngineOutput
+from hccl_tools.gathering.stdout_framing import LONGEST_LINE, EngineOutput
 from hccl_tools.programs.without_key import without_key
 from hccl_tools.records import NamedTuple
 
@@ -50,8 +50,17 @@ class EngineOutcome(NamedTuple):
     output: str = ""
 
 
-def run(command: Sequence[str], seconds: float, environ: Mapping[str, str]) -> EngineRun:
+def run(
+    command: Sequence[str],
+    seconds: float,
+    environ: Mapping[str, str],
+    hosts: Sequence[str] = (),
+    *,
+    labelled: bool = False,
+) -> EngineRun:
     """Run an engine until it exits; kill it and its processes after the time limit.
+
+    ``hosts`` and ``labelled`` are those of :class:`EngineOutput`.
 
     Raises:
         DiscoveryError: The engine cannot be started.
@@ -65,7 +74,7 @@ def run(command: Sequence[str], seconds: float, environ: Mapping[str, str]) -> E
     except OSError as error:
         hint = "specify --engine ssh, which has no such limit" if error.errno == errno.E2BIG else None
         raise DiscoveryError(f"cannot start {command[0]}: {error.strerror}", hint=hint) from error
-    output = EngineOutput()
+    output = EngineOutput(hosts, labelled=labelled)
     reader = threading.Thread(target=_read, args=(child, output), daemon=True)
     reader.start()
     try:
@@ -91,7 +100,7 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 def _read(child: subprocess.Popen[str], output: EngineOutput) -> None:
     with contextlib.suppress(ValueError):  # the main thread closes the pipe if a grandchild keeps it open
-        for line in child.stdout or ():
+        while child.stdout and (line := child.stdout.readline(LONGEST_LINE)):
             output.add_line(line)
 
 

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.gathering.failures import MPI4PY_MISSING_HINT
+from hccl_tools.gathering.messages import SurveyAnswer
+from hccl_tools.gathering.stdout_framing import MOST_OF_HOST, TOO_MUCH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _NAME, _TEXT = 1, 2
+#: Stands for the text of a process that sent too much; its process waits until it is killed.
+FLOODED = SurveyAnswer("", message=TOO_MUCH).to_json()
 #: Seconds between two probes, in which other processes on the core can run.
 _PAUSE_S = 0.001
 
@@ -75,7 +79,7 @@ def collect_into(comm: Any, path: str, seconds: float) -> int:
     """
     texts, _ = collect(comm, seconds)
     write_atomically(path, [json.dumps({str(rank): text for rank, text in texts.items()})])
-    if len(texts) < comm.size - 1:
+    if len(texts) < comm.size - 1 or FLOODED in texts.values():
         return 1  # without MPI_Finalize: mpirun then kills the processes that hang
     finish()
     return 0
@@ -86,9 +90,12 @@ def _receive_next(comm: Any) -> tuple[int, int, str] | None:
     from mpi4py import MPI  # noqa: PLC0415
 
     status = MPI.Status()
-    if not comm.Iprobe(source=MPI.ANY_SOURCE, tag=MPI.ANY_TAG, status=status):
+    message = comm.Improbe(source=MPI.ANY_SOURCE, tag=MPI.ANY_TAG, status=status)
+    if message is None:
         return None
-    rank, tag = status.Get_source(), status.Get_tag()
-    buffer = bytearray(status.Get_count(MPI.BYTE))
-    comm.Recv([buffer, MPI.BYTE], source=rank, tag=tag)
+    rank, tag, length = status.Get_source(), status.Get_tag(), status.Get_count(MPI.BYTE)
+    if length > MOST_OF_HOST:  # it stays where it is: receiving it would take as much memory
+        return rank, tag, FLOODED
+    buffer = bytearray(length)
+    message.Recv([buffer, MPI.BYTE])
     return rank, tag, buffer.decode(errors="replace")

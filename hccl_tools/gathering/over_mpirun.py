@@ -53,13 +53,13 @@ def survey(
         tasks = [("localhost", first)]
         tasks += [(host, SurveyTask(host, places[host], request, limit - 1)) for host in hosts]
         members = [(host, [sys.executable, "-c", PROGRAM, host, task.to_json()]) for host, task in tasks]
-        ended = engine_run.run(commands.mpirun(start, members), limit, options.environ)
+        ended = engine_run.run(commands.mpirun(start, members), limit, options.environ, hosts)
         collected: dict[str, str] = {}
         with suppress(OSError, ValueError):
             collected = json.loads(file.read_text(encoding="utf-8"))
     # Standard output has failures only, and a process may write any name there: its rank names its host.
     printed = [SurveyAnswer.from_json(text, host) for host, text in ended.output.texts().items()]
-    answers = {one.host: one for one in printed if one.host in hosts and one.has_failed}
+    answers = {one.host: one for one in printed if one.has_failed}
     answers |= {
         host: SurveyAnswer.from_json(collected[str(rank)], host)
         for rank, host in enumerate(hosts, 1)

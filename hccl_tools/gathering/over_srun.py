@@ -11,6 +11,8 @@ from hccl_tools.gathering.commands import PROGRAM
 from hccl_tools.gathering.engine_run import EngineOutcome, hanging, indented
 from hccl_tools.gathering.failures import Failure
 from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
+from hccl_tools.gathering.stdout_framing import TOO_MUCH
+from hccl_tools.notation.printable import escaped
 from hccl_tools.programs.slurm import allocated_nodes, find_srun
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ def survey(
             "--engine slurm requires a Slurm allocation",
             hint=f"allocate nodes first: salloc -N {len(hosts)} hccl-tools gen --gather",
         )
-    there = set(allocated_nodes(options.environ) or hosts)
+    there = allocated_nodes(options.environ) or tuple(hosts)
     listed = options.environ.get("SLURM_JOB_NODELIST")
     outside = [Failure(host, f"not in this allocation ({listed})") for host in hosts if host not in there]
     if outside:
@@ -54,9 +56,11 @@ def survey(
     if len(task.to_json()) > engine_run.LONGEST_ARGUMENT:
         raise UsageError("the table is too large for srun's command line", hint="specify --engine ssh")
     argv = [sys.executable, "-c", PROGRAM, "", task.to_json()]
-    ended = engine_run.run(commands.srun(program, hosts, argv), seconds, options.environ)
+    in_order = sorted(hosts, key=there.index)
+    command = commands.srun(program, in_order, argv)
+    ended = engine_run.run(command, seconds, options.environ, in_order, labelled=True)
     texts = ended.output.texts()
-    answers = {host: SurveyAnswer.from_json(text, host) for host, text in texts.items() if host in places}
+    answers = {host: SurveyAnswer.from_json(text, host) for host, text in texts.items()}
     silent = [host for host in hosts if host not in answers]
     causes = [Failure(host, lines) for host in silent if (lines := _messages_about(host, ended))]
     if ended.status is None or answers:
@@ -65,6 +69,10 @@ def survey(
 
 
 def _messages_about(host: str, ended: EngineRun) -> str:
+    if host in ended.output.flooded:
+        return TOO_MUCH
+    if host in ended.output.impostors:
+        return f'it answered in the name of "{escaped(ended.output.impostors[host])}"'
     about = [
         line for line in ended.last_lines(40) if host in line.replace(":", " ").replace(",", " ").split()
     ]

@@ -17,7 +17,7 @@ from hccl_tools.gathering import engine_run
 from hccl_tools.gathering.engine_run import LONGEST_ARGUMENT, EngineOutcome
 from hccl_tools.gathering.failures import Failure
 from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
-from hccl_tools.gathering.stdout_framing import EngineOutput
+from hccl_tools.gathering.stdout_framing import LONGEST_LINE, MOST_OF_HOST, TOO_MUCH, EngineOutput
 from hccl_tools.gathering.table_copy import PAYLOAD, CopyRequest
 from hccl_tools.programs import ssh, via
 from hccl_tools.remote import archive
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 #: Seconds in which the programs on the other hosts end after their connection was closed.
 _GRACE_S = 4.0
-#: The greatest length of what a host sends; an answer has some kilobytes.
-_MOST_BYTES = 1 << 22
 _NOT_FOUND = 127
 #: kubectl adds a line with the exit code to the messages of the program.
 _KUBECTL_END = "command terminated with exit code"
@@ -58,7 +56,7 @@ class _Query(Connection):
         message: bytes,
         environ: Mapping[str, str],
     ) -> None:
-        self.host, self.output, self._rest, self._count = host, EngineOutput(), b"", 0
+        self.host, self.output, self._rest, self._count = host, EngineOutput([host]), b"", 0
         # In a session of its own, the child does not get the terminal's Ctrl-C, and the host is cleaned up.
         super().__init__(
             argv, selector, line, then=message,
@@ -71,18 +69,20 @@ class _Query(Connection):
             _kill(self)
             return
         *lines, self._rest = (self._rest + data).split(b"\n")
+        if len(self._rest) > LONGEST_LINE:
+            lines, self._rest = [*lines, self._rest], b""
         for line in lines:
             self.output.add_line(line.decode("ascii", "replace"))
-        if self.host in self.output.texts():
+        if self.output.text(self.host) is not None:
             self.close_input()
 
     @property
     def is_flooded(self) -> bool:
-        return self._count > _MOST_BYTES
+        return self._count > MOST_OF_HOST
 
     @property
     def answer(self) -> SurveyAnswer | None:
-        text = self.output.texts().get(self.host)
+        text = self.output.text(self.host)
         return None if text is None else SurveyAnswer.from_json(text, self.host)
 
 
@@ -177,7 +177,7 @@ def _cause(host: str, one: _Query | None, seconds: float, program: str) -> Failu
     if one is None:
         return Failure(host, f"no process started there within {seconds:g} s")
     if one.is_flooded:
-        return Failure(host, "it sent more than 4 MiB instead of an answer")
+        return Failure(host, TOO_MUCH)
     if not one.ended:
         what = "its process started but did not answer" if one.is_ready else f"no answer over {program}"
         advice = "allow more time: --gather-timeout SECONDS" if one.is_ready else _LOAD_HINT

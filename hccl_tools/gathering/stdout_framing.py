@@ -1,7 +1,8 @@
 """Answers on standard output, between the other lines that ``mpirun`` or ``srun`` forwards.
 
 Slurm keeps lines of up to 1024 bytes whole and may mix longer lines with other hosts' output, so a text is
-sent in pieces: ``hccl-tools-gather HOST 1/3 TEXT``.
+sent in pieces: ``hccl-tools-gather HOST 1/3 TEXT``. A process can write any host there. Where the engine
+labels the lines of each process (``srun --label``: ``3: TEXT``), the label decides.
 """
 
 from __future__ import annotations
@@ -9,10 +10,19 @@ from __future__ import annotations
 import sys
 from collections import deque
 
+TYPE_CHECKING = False  # hosts get this module in an archive
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _MARK = "hccl-tools-gather"
 _PIECE = 800
 _BEGAN = "began"
 _MOST_OTHER = 10_000
+#: The greatest length of what a host sends, in characters; an answer has some kilobytes.
+MOST_OF_HOST = 1 << 22
+TOO_MUCH = f"it sent more than {MOST_OF_HOST >> 20} MiB instead of an answer"
+#: The greatest length of a line that is read at once; those of an answer are shorter.
+LONGEST_LINE = 1 << 13
 #: Digits of the number of a piece.
 _MOST_DIGITS = 6
 
@@ -38,35 +48,67 @@ def _is_number(text: str) -> bool:
 class EngineOutput:
     """The output of an engine, parsed line by line.
 
+    Args:
+        hosts: The hosts that may answer.
+        labelled: Whether the engine labels the lines of each process with its number, the index of its host.
+
     Attributes:
         began: The hosts whose process has started.
         other: The last lines that do not belong to an answer.
+        flooded: The hosts that sent more than ``MOST_OF_HOST``; they have no text.
+        impostors: The hosts whose process wrote another host's name, and that name.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, hosts: Sequence[str] = (), *, labelled: bool = False) -> None:
         self.began: set[str] = set()
         self.other: deque[str] = deque(maxlen=_MOST_OTHER)
-        self._pieces: dict[str, dict[int, str]] = {}
+        self.flooded: set[str] = set()
+        self.impostors: dict[str, str] = {}
+        self._hosts, self._labelled = hosts, labelled
+        self._pieces: dict[str, dict[int, str]] = {host: {} for host in hosts}
         self._counts: dict[str, int] = {}
+        self._sizes = dict.fromkeys(hosts, 0)
 
     def add_line(self, line: str) -> None:
         """Parse one line of output."""
-        mark, _, rest = line.rstrip("\n").partition(" ")
+        sender, text = self._split_label(line) if self._labelled else (None, line)
+        mark, _, rest = text.rstrip("\n").partition(" ")
         host, _, rest = rest.partition(" ")
         place, _, piece = rest.partition(" ")
         number, slash, count = place.partition("/")
-        if mark != _MARK:
-            self.other.append(line)
+        if mark != _MARK or host not in self._pieces or (self._labelled and sender is None):
+            self.other.append(text)
+        elif sender not in {None, host}:
+            self.impostors[str(sender)] = host
         elif place == _BEGAN:
             self.began.add(host)
         elif slash and _is_number(number) and _is_number(count):
             self._counts[host] = int(count)
-            self._pieces.setdefault(host, {})[int(number)] = piece
+            self._add_piece(host, int(number), piece)
+
+    def _split_label(self, line: str) -> tuple[str | None, str]:
+        """Return the host that sent a line and the line without label; None for a line of the engine."""
+        number, colon, text = line.partition(": ")
+        number = number.strip()
+        if colon and _is_number(number) and int(number) < len(self._hosts):
+            return self._hosts[int(number)], text
+        return None, line
+
+    def _add_piece(self, host: str, number: int, piece: str) -> None:
+        self._sizes[host] += len(piece) + 1
+        if self._sizes[host] > MOST_OF_HOST:
+            self.flooded.add(host)
+            self._pieces[host] = {}
+        else:
+            self._pieces[host][number] = piece
+
+    def text(self, host: str) -> str | None:
+        """Return the text of a host, None if it is not complete."""
+        pieces = self._pieces[host]
+        if not pieces or len(pieces) != self._counts[host]:
+            return None
+        return "".join(pieces[number] for number in sorted(pieces))
 
     def texts(self) -> dict[str, str]:
         """Return the complete texts, by host."""
-        return {
-            host: "".join(pieces[number] for number in sorted(pieces))
-            for host, pieces in self._pieces.items()
-            if len(pieces) == self._counts[host]
-        }
+        return {host: text for host in self._pieces if (text := self.text(host)) is not None}

@@ -69,7 +69,7 @@ def gather_within_job(
         rank: _same_version(SurveyAnswer.from_json(text, names.get(rank, f"rank {rank}")))
         for rank, text in texts.items()
     }
-    if len(answers) == count:
+    if len(answers) == count and mpi_transport.FLOODED not in texts.values():
         mpi_transport.finish()
     silent = {rank: names.get(rank, f"rank {rank}") for rank in range(count) if rank not in answers}
     causes = [

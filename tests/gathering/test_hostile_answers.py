@@ -109,11 +109,51 @@ def test_an_answer_to_another_question_is_a_failure_of_its_host() -> None:
 
 
 def test_the_number_of_a_piece_is_short() -> None:
-    output = stdout_framing.EngineOutput()
+    output = stdout_framing.EngineOutput(["h1"])
 
     output.add_line(f"hccl-tools-gather h1 {'1' * 5000}/1 x\n")
 
     assert output.texts() == {}
+
+
+def test_a_label_of_the_engine_decides_who_sent_a_line() -> None:
+    output = stdout_framing.EngineOutput(["h1", "h2"], labelled=True)
+
+    for line in [
+        "0: hccl-tools-gather h2 began\n",
+        "0: hccl-tools-gather h2 1/1 forged\n",
+        "hccl-tools-gather h2 1/1 forged\n",
+        "9: hccl-tools-gather h2 1/1 forged\n",
+        "0: 1: hccl-tools-gather h2 1/1 forged\n",
+        " 1: hccl-tools-gather h2 1/1 own\n",
+    ]:
+        output.add_line(line)
+
+    assert output.texts() == {"h2": "own"}
+    assert output.impostors == {"h1": "h2"}
+    assert output.began == set()
+
+
+def test_names_that_were_not_asked_take_no_memory() -> None:
+    output = stdout_framing.EngineOutput(["h1"])
+
+    for number in range(20_000):
+        output.add_line(f"hccl-tools-gather x{number} 1/1 text\n")
+
+    assert output.texts() == {}
+    assert len(output.other) == 10_000
+
+
+@pytest.mark.parametrize(("pieces", "is_flooded"), [(1 << 12, False), ((1 << 12) + 1, True)])
+def test_a_host_that_sends_too_much_has_no_answer(pieces: int, is_flooded: bool) -> None:
+    output = stdout_framing.EngineOutput(["h1"])
+    piece = "x" * 1023
+
+    for number in range(1, pieces + 1):
+        output.add_line(f"hccl-tools-gather h1 {number}/{pieces} {piece}\n")
+
+    assert (output.flooded == {"h1"}) is is_flooded
+    assert output.text("h1") == (None if is_flooded else piece * pieces)
 
 
 def test_contents_that_do_not_have_their_digest_speak_for_no_other_host() -> None:

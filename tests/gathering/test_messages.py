@@ -78,7 +78,7 @@ def test_texts_arrive_whole_in_pieces_that_slurm_keeps_whole() -> None:
         stdout_framing.emit("n1", long)
         stdout_framing.emit("n2", "y")
     written = stdout.getvalue().splitlines(keepends=True)
-    output = stdout_framing.EngineOutput()
+    output = stdout_framing.EngineOutput(["n1", "n2", "n3"])
 
     for line in [*written[::-1], "srun: a word between\n", "hccl-tools-gather n3 1/2 half\n"]:
         output.add_line(line)

@@ -113,7 +113,7 @@ def test_the_archive_surveys_a_host(version: str, product: str, packed: Path) ->
     )  # fmt: skip
 
     assert (done.returncode, done.stderr) == (0, "")
-    output = EngineOutput()
+    output = EngineOutput(["node1"])
     for line in done.stdout.splitlines():
         output.add_line(line)
     answer = SurveyAnswer.from_json(output.texts()["node1"])

@@ -1,0 +1,52 @@
+"""What the first MPI process accepts of the others."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.mpiruns import MPIRUNS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.mpiruns import Mpirun
+
+pytestmark = pytest.mark.mpi
+
+#: The second process sends a text of as many bytes as the argument says, the third an answer.
+PROGRAM = """
+import resource, sys
+from hccl_tools.gathering import mpi_transport
+from hccl_tools.gathering.messages import SurveyAnswer
+world = mpi_transport.world()
+if world.rank:
+    mpi_transport.send(world, "x" * int(sys.argv[1]) if world.rank == 1 else "sound")
+    mpi_transport.finish()
+else:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    texts, _ = mpi_transport.collect(world, 60)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    print(SurveyAnswer.from_json(texts[1], "h1").message, texts[2], grown >> 10, sep="\\n", flush=True)
+    world.Abort(3)  # the process that sent too much waits
+"""
+
+
+@pytest.mark.parametrize("mpirun", MPIRUNS[:1], ids=str)
+def test_a_text_that_is_too_long_is_not_received(mpirun: Mpirun, tmp_path: Path) -> None:
+    size = 1 << 28
+    command = mpirun.ranks(3, sys.executable, "-c", PROGRAM, str(size))
+
+    done = subprocess.run(
+        command, env=dict(os.environ, **mpirun.for_mpi4py(tmp_path)), cwd=tmp_path,
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+
+    message, text, grown = done.stdout.splitlines()[:3]
+    assert message == "it sent more than 4 MiB instead of an answer"
+    assert text == "sound"
+    assert int(grown) < 100
