@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hccl_tools.explain.events import Event
 from hccl_tools.explain.places import Place
@@ -11,10 +11,11 @@ from hccl_tools.explain.sources import Source, collect, source
 from hccl_tools.knowledge.registry import messages
 from hccl_tools.launch import run_files
 from hccl_tools.launch.runs import directory, files, index, names
+from hccl_tools.launch.runs.saved import SavedHungRank
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from hccl_tools.launch.runs.saved import SavedReport
 
 
 #: A hint of the report that names the kernel's out-of-memory killer.
@@ -64,7 +65,7 @@ def read(path: str) -> RunLogs:
     """
     plan, report = files.plan(path), files.report(path)
     foreign = None if directory.is_own(path) else index.user_of(path)
-    ranks = [process for process in plan.get("processes", []) if process["rank"] >= 0]
+    ranks, ends = plan.ranks, report.ranks if report else ()
     found, notes = collect([path])
     for name in (names.TABLE, names.REPORT):
         file = os.path.join(path, name)
@@ -75,36 +76,36 @@ def read(path: str) -> RunLogs:
     have = {one.path for one in found}
     elsewhere: dict[str, list[int]] = {}
     for process in ranks:
-        log = os.path.join(path, process["log"])
+        log = os.path.join(path, process.log)
         if log in have:
             continue
         is_outside = run_files.find(log) is None  # `--log-file`
         if is_outside and foreign and os.path.lexists(log):
-            notes.append(_not_read(f"the log of rank {process['rank']}, {log},", foreign))
+            notes.append(_not_read(f"the log of rank {process.rank}, {log},", foreign))
         elif is_outside and run_files.status(log):
-            found.append(source(log)._replace(rank=process["rank"]))
+            found.append(source(log)._replace(rank=process.rank))
         elif os.path.lexists(log):
-            notes.append(f"the log of rank {process['rank']}, {log}, was not read: {_why_refused(log)}")
+            notes.append(f"the log of rank {process.rank}, {log}, was not read: {_why_refused(log)}")
         else:
-            elsewhere.setdefault(process["host"], []).append(process["rank"])
-    for end in report.get("ranks", []):
-        folder = end.get("plog")
-        if not isinstance(folder, str) or not folder or folder.startswith(path + os.sep):
+            elsewhere.setdefault(process.host, []).append(process.rank)
+    for end in ends:
+        folder = end.plog
+        if not folder or folder.startswith(path + os.sep):
             continue
         if foreign:
             notes.append(_not_read(f"the folder of CANN's logs, {folder},", foreign))
         elif os.path.isdir(folder):
             more, said = collect([folder])
-            found += [one._replace(rank=end.get("rank")) for one in more]
+            found += [one._replace(rank=end.rank) for one in more]
             notes += said
     found.append(Source(os.path.join(path, names.REPORT), f"{path}/{names.REPORT}"))
     table = os.path.join(path, names.TABLE)
-    places = [Place(process["rank"], process["host"], process.get("device")) for process in ranks]
+    places = [Place(process.rank, process.host, process.device) for process in ranks]
     return RunLogs(
         found,
-        list(_events(report, len(found) - 1)),
+        _events(report, len(found) - 1) if report else [],
         places,
-        {end["rank"] for end in report.get("ranks", []) if end.get("asked_to_end") and _is_rank(end)},
+        {end.rank for end in ends if end.asked_to_end and end.rank >= 0},
         elsewhere,
         table if run_files.status(table) else "",
         len(ranks),
@@ -125,39 +126,31 @@ def _why_refused(path: str) -> str:
     return "it has just been created"
 
 
-def _is_rank(end: Mapping[str, Any]) -> bool:
-    return isinstance(end.get("rank"), int) and end["rank"] >= 0
+def _first_hung(report: SavedReport) -> SavedHungRank:
+    """Return the rank that stopped first in a job that hung, a nameless one if several did."""
+    first = [one for one in report.hung if one.is_first and one.rank >= 0]
+    return first[0] if len(first) == 1 else SavedHungRank(-1)
 
 
-def _first_hung(report: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the record of the rank that stopped first in a job that hung, ``None`` if several did."""
-    found = report.get("hung")
-    ranks = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-    first = [one for one in ranks if one.get("is_first") is True and _is_rank(one)]
-    return first[0] if len(first) == 1 else None
-
-
-def _events(report: Mapping[str, Any], file: int) -> list[Event]:
+def _events(report: SavedReport, file: int) -> list[Event]:
     """Return events for how the job ended, as far as no log says it."""
     known = messages()
-    if (reason := report.get("reason")) in _REASONS:
-        detail = str(report.get("detail") or "")
-        hung = _first_hung(report) or {}
+    if report.reason in _REASONS:
+        hung = _first_hung(report)
         # The host that has noticed a hang may be another than that of the rank.
-        server = str(hung.get("host") or report.get("began_on") or "")
-        fields = {"server": server, "reason": detail}
-        text = detail or str(reason)
-        return [Event(known[_REASONS[reason]], fields, (), file, 0, rank=hung.get("rank"), text=text)]
-    first = report.get("first_failure")
-    if not first:
+        fields = {"server": hung.host or report.began_on or "", "reason": report.detail or ""}
+        text = report.detail or report.reason
+        rank = hung.rank if hung.rank >= 0 else None
+        return [Event(known[_REASONS[report.reason]], fields, (), file, 0, rank=rank, text=text)]
+    first = report.first_failure
+    if first is None:
         return []
-    how = str(first.get("how") or "")
-    text = f"{first.get('name')} {how}"
-    if first.get("name") not in {"scheduler", f"rank {first['rank']}"}:
+    text = f"{first.name} {first.how}"
+    if first.name not in {"scheduler", f"rank {first.rank}"}:
         return [Event(known["HCM830"], {"reason": text}, (), file, 0, text=text)]
-    if any(_OUT_OF_MEMORY in str(hint) for hint in first.get("hints") or ()):
+    if any(_OUT_OF_MEMORY in hint for hint in first.hints):
         message = known["HCM822"]
     else:
-        message = known["HCM820" if first.get("signal") else "HCM821"]
-    fields = {"server": str(first.get("host") or ""), "reason": how}
-    return [Event(message, fields, (), file, 0, rank=first["rank"], text=text)]
+        message = known["HCM820" if first.signal else "HCM821"]
+    fields = {"server": first.host, "reason": first.how}
+    return [Event(message, fields, (), file, 0, rank=first.rank, text=text)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -14,21 +13,22 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import run_files
 from hccl_tools.launch.processes import linux
-from hccl_tools.launch.runs import names
+from hccl_tools.launch.runs import files, names
 from hccl_tools.scaling.measuring import Observer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from hccl_tools.launch.runs.saved import SavedReport
     from hccl_tools.scaling.measuring import Measures
 
 #: Seconds between two reads of rank 0's log; this is the precision of a time between two lines.
 _INTERVAL = 0.005
 #: The output of ``launch`` in the log directory of a run.
 OUTPUT = "launch.log"
-#: Bytes that are read of a report, or of that log; the report of 65,536 ranks has about 40 MB.
-_LARGEST_REPORT = 1 << 28
+#: Bytes that are read of it.
+_LARGEST_OUTPUT = 1 << 28
 
 
 def launch_command(arguments: Sequence[str]) -> list[str]:
@@ -142,8 +142,8 @@ def _row(code: int, run_dir: Path | None, log_dir: Path, observer: Observer, wal
     row: dict[str, Any] = {"run": str(run_dir or log_dir), "exit_code": code}
     if code != 0:
         return {**row, "failed": _reason(run_dir, log_dir, code)}
-    report = _report(run_dir) if run_dir is not None else {}
-    whole = report.get("duration", round(wall, 3))
+    report = _report(run_dir)
+    whole = round(wall, 3) if report is None or report.duration is None else report.duration
     log = (run_dir or log_dir) / names.rank_log(0)
     if observer.is_needed and not log.exists():
         raise UsageError("rank 0 runs on another host, whose log cannot be measured here: " + str(log),
@@ -154,26 +154,22 @@ def _row(code: int, run_dir: Path | None, log_dir: Path, observer: Observer, wal
     return {**row, "whole_time": whole, **measured}
 
 
-def _report(run_dir: Path) -> dict[str, Any]:
+def _report(run_dir: Path | None) -> SavedReport | None:
     try:
-        with run_files.opened(str(run_dir)) as folder:
-            found: dict[str, Any] = json.loads(folder.read(names.REPORT, _LARGEST_REPORT))
-    except (OSError, ValueError):
-        return {}
-    return found
+        return None if run_dir is None else files.report(str(run_dir))
+    except files.MalformedRunError:
+        return None
 
 
 def _reason(run_dir: Path | None, log_dir: Path, code: int) -> str:
     """Return in a line why a launch has failed."""
-    if run_dir is not None:
-        report = _report(run_dir)
-        first = report.get("first_failure") or {}
-        if first:
-            return f"{first.get('name')}: {first.get('how')}"
-        if report.get("detail"):
-            return str(report["detail"])
+    report = _report(run_dir)
+    if report is not None and report.first_failure is not None:
+        return f"{report.first_failure.name}: {report.first_failure.how}"
+    if report is not None and report.detail:
+        return report.detail
     with run_files.opened(str(log_dir)) as folder:
-        text = folder.read(OUTPUT, _LARGEST_REPORT).decode(errors="replace")
+        text = folder.read(OUTPUT, _LARGEST_OUTPUT).decode(errors="replace")
     errors = [line.removeprefix("error: ") for line in text.splitlines() if line.startswith("error: ")]
     return errors[-1] if errors else f"exit code {code}"
 

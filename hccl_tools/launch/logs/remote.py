@@ -138,7 +138,7 @@ def run_there(run: Run, host: str, command: Sequence[str], typed_ssh: str | None
         raise UsageError(f'{run.name}: "{host}" {why}', hint=f"see {os.path.join(run.path, names.PLAN)}")
     path = hosts.path_on(run, host)
     there = [sys.executable, "-m", "hccl_tools", *command, "--", path]
-    job, srun = files.plan(run.path).get("slurm_job") or "", slurm.find_srun(os.environ)
+    job, srun = files.plan(run.path).slurm_job or "", slurm.find_srun(os.environ)
     node = node_names.node_names(run.path).get(host, "")
     if job.isdecimal() and srun and run.state == "running" and not host_list.why_not_a_host(node):
         return RemoteLogs(host, [*slurm.step_command(srun, job, node), *there], path)

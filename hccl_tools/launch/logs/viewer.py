@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Protocol
 
 from hccl_tools.errors import InputError
 from hccl_tools.launch import run_files
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hccl_tools.launch.runs.index import Run
+    from hccl_tools.launch.runs.saved import SavedProcess
 
 #: Seconds between two reads of a log.
 PAUSE = 0.1
@@ -27,11 +28,11 @@ _BLOCK = 1 << 16
 
 def default_rank(run: Run) -> int:
     """Return the rank to show by default: the rank that failed first, else the lowest of this host."""
-    failure = files.report(run.path).get("first_failure")
-    if failure and failure["rank"] >= 0:
-        rank: int = failure["rank"]
-        return rank
-    here = [process["rank"] for process in _ranks(run) if hosts.is_on_this_host(run, process)]
+    report = files.report(run.path)
+    failure = report.first_failure if report else None
+    if failure and failure.rank >= 0:
+        return failure.rank
+    here = [process.rank for process in files.plan(run.path).ranks if hosts.is_on_this_host(run, process)]
     return min(here, default=0)
 
 
@@ -46,7 +47,7 @@ def by_host(run: Run, ranks: Sequence[int], *, scheduler: bool = False) -> dict[
     found: dict[str, list[int]] = {}
     for rank in [-1] if scheduler else dict.fromkeys(ranks):
         process = _planned(run, rank)
-        found.setdefault("" if _is_read_here(run, process) else process["host"], []).append(rank)
+        found.setdefault("" if _is_read_here(run, process) else process.host, []).append(rank)
     return found
 
 
@@ -64,14 +65,14 @@ def paths(run: Run, ranks: Sequence[int], *, while_: Callable[[], bool] | None =
     owner = None if directory.is_own(run.path) else folder.owner
     for rank in ranks:
         process = _planned(run, rank)
-        path = os.path.join(run.path, process["log"])
+        path = os.path.join(run.path, process.log)
         while while_ and not os.path.lexists(path) and while_():
             time.sleep(PAUSE)
         if not os.path.lexists(path):
             name = _name(rank)
             raise InputError(f"{run.name} has no log of {name} on this host", hint=_where(run, process))
         try:
-            if owner is not None and os.path.isabs(process["log"]):
+            if owner is not None and os.path.isabs(process.log):
                 run_files.hold_outside(os.path.dirname(path), file_mode=0).owner = owner
             os.close(run_files.open_read(path))
         except OSError as error:
@@ -153,15 +154,10 @@ class _Shown:
         return self._follower.read(last=last)
 
 
-def _ranks(run: Run) -> list[dict[str, Any]]:
-    return [process for process in files.plan(run.path).get("processes", []) if process["rank"] >= 0]
-
-
-def _planned(run: Run, rank: int) -> dict[str, Any]:
-    for process in files.plan(run.path).get("processes", []):
-        if process["rank"] == rank:
-            found: dict[str, Any] = process
-            return found
+def _planned(run: Run, rank: int) -> SavedProcess:
+    for process in files.plan(run.path).processes:
+        if process.rank == rank:
+            return process
     raise InputError(f"{run.name} has no {_name(rank)}", hint=_which(run))
 
 
@@ -169,13 +165,13 @@ def _name(rank: int) -> str:
     return "scheduler" if rank < 0 else f"rank {rank}"
 
 
-def _is_read_here(run: Run, process: Mapping[str, Any]) -> bool:
+def _is_read_here(run: Run, process: SavedProcess) -> bool:
     if hosts.is_on_this_host(run, process):
         return True
-    if os.path.isabs(process["log"]):
+    if os.path.isabs(process.log):
         return False  # Named by the user (`workerlog.0`): each host may have a file of that name.
     # The logs of a run that has just started may not exist yet.
-    while not (there := os.path.exists(os.path.join(run.path, process["log"]))) and run.state == "running":
+    while not (there := os.path.exists(os.path.join(run.path, process.log))) and run.state == "running":
         if time.time() - run.started > _SHARED_DISK_SECONDS:
             break
         time.sleep(PAUSE)
@@ -183,13 +179,13 @@ def _is_read_here(run: Run, process: Mapping[str, Any]) -> bool:
 
 
 def _which(run: Run) -> str:
-    ranks = [process["rank"] for process in _ranks(run)]
+    ranks = [process.rank for process in files.plan(run.path).ranks]
     return f"its ranks are {min(ranks)} to {max(ranks)}" if ranks else f"see {run.path}"
 
 
-def _where(run: Run, process: dict[str, Any]) -> str:
-    if not process.get("here", True):
-        return f"it runs on {process['host']}: read its log there, in {hosts.path_on(run, process['host'])}"
+def _where(run: Run, process: SavedProcess) -> str:
+    if not process.here:
+        return f"it runs on {process.host}: read its log there, in {hosts.path_on(run, process.host)}"
     return "it has not started" if run.state == "running" else f"see {run.path}"
 
 

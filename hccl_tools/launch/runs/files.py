@@ -5,19 +5,24 @@ Another version may have written them, the disk may have been full, or another u
 
 from __future__ import annotations
 
-import json
 import math
 import os
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
+from hccl_tools.codec import DecodeError, decode, decode_as, parse
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import run_files
 from hccl_tools.launch.runs import directory, names
 from hccl_tools.launch.runs.directory import ENDED
+from hccl_tools.launch.runs.saved import SavedPlan, SavedReport, is_path
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
+    from typing import TypeVar
+
+    _T = TypeVar("_T")
 
 #: Bytes of a file in the run of another user: a list of runs, which every user can extend, reads all plans.
 _LARGEST_OF_OTHERS = 1 << 24
@@ -55,22 +60,22 @@ def is_run(path: str) -> bool:
         return False
 
 
-def plan(path: str) -> dict[str, Any]:
-    """Return the plan in a run directory, empty if there is none.
+def plan(path: str) -> SavedPlan:
+    """Return the plan in a run directory, without processes if there is none.
 
     Raises:
         MalformedRunError: The file does not contain a plan.
     """
-    return _checked(path, names.PLAN, _PLAN, "processes")
+    return _saved(path, names.PLAN, SavedPlan) or SavedPlan(())
 
 
-def report(path: str) -> dict[str, Any]:
-    """Return the report in a run directory, empty if there is none.
+def report(path: str) -> SavedReport | None:
+    """Return the report in a run directory, None if there is none.
 
     Raises:
         MalformedRunError: The file does not contain a report.
     """
-    return _checked(path, names.REPORT, _REPORT, "exit_code")
+    return _saved(path, names.REPORT, SavedReport)
 
 
 def elsewhere(path: str) -> dict[str, str]:
@@ -79,8 +84,10 @@ def elsewhere(path: str) -> dict[str, str]:
     Raises:
         MalformedRunError: The file is malformed.
     """
-    found = _json(path, names.RUN_DIRS)
-    if not all(map(_is_path, found.values())):
+    data = _contents(path, names.RUN_DIRS)
+    with _named(path, names.RUN_DIRS):
+        found: dict[str, str] = decode_as("dict[str, OsText]", __name__, parse(data)) if data else {}
+    if not all(map(is_path, found.values())):
         raise MalformedRunError(f"{os.path.join(path, names.RUN_DIRS)} does not contain paths")
     return found
 
@@ -117,12 +124,24 @@ def _read(path: str, name: str, most: int) -> bytes:
         return b""
 
 
-def _json(path: str, name: str) -> dict[str, Any]:
+def _saved(path: str, name: str, kind: type[_T]) -> _T | None:
+    data = _contents(path, name)
+    with _named(path, name):
+        return decode(kind, parse(data), strict=False) if data else None
+
+
+@contextmanager
+def _named(path: str, name: str) -> Iterator[None]:
+    try:
+        yield
+    except DecodeError as error:
+        raise MalformedRunError(f"{os.path.join(path, name)} cannot be read: {error.message}") from None
+
+
+def _contents(path: str, name: str) -> bytes:
     is_own = directory.is_own(path)
     largest = directory.LARGEST_PLAN if is_own else _LARGEST_OF_OTHERS
     data = _read(path, name, largest + 1)
-    if not data:
-        return {}
     if len(data) > largest:
         whose = "" if is_own else ", the limit for the run of another user"
         raise MalformedRunError(f"{os.path.join(path, name)} is larger than {largest >> 20} MiB{whose}")
@@ -131,72 +150,4 @@ def _json(path: str, name: str) -> dict[str, Any]:
             f"{os.path.join(path, name)} has more than {_MOST_VALUES_OF_OTHERS:,} values,"
             " the limit for the run of another user"
         )
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        raise MalformedRunError(f"{os.path.join(path, name)} is not a JSON object")
-    return value
-
-
-def _checked(path: str, name: str, checks: dict[str, Callable[[Any], bool]], needed: str) -> dict[str, Any]:
-    value = _json(path, name)
-    for key, is_right in checks.items():
-        if (key in value or (value and key == needed)) and not is_right(value.get(key)):
-            raise MalformedRunError(f"{os.path.join(path, name)}: {key} has an invalid value")
-    return value
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_path(value: Any) -> bool:
-    return isinstance(value, str) and bool(value) and "\0" not in value
-
-
-def _is_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
-
-
-def _is_text_or_none(value: Any) -> bool:
-    return value is None or isinstance(value, str)
-
-
-def _is_rank(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and -1 <= value < 1 << 31
-
-
-def _is_processes(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(one, dict)
-        and _is_rank(one.get("rank"))
-        and _is_text(one.get("host"))
-        and isinstance(one.get("here", True), bool)
-        and _is_path(one.get("log"))
-        and _is_texts(one.get("argv"))
-        for one in value
-    )
-
-
-def _is_exit_code(value: Any) -> bool:
-    return value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 256)
-
-
-def _is_failure(value: Any) -> bool:
-    return value is None or (isinstance(value, dict) and _is_rank(value.get("rank")))
-
-
-_PLAN: dict[str, Callable[[Any], bool]] = {
-    "processes": _is_processes,
-    "hosts": _is_texts,
-    "engine": _is_text,
-    "meeting": _is_text_or_none,
-    "slurm_job": _is_text_or_none,
-}
-_REPORT: dict[str, Callable[[Any], bool]] = {
-    "exit_code": _is_exit_code,
-    "reason": _is_text,
-    "first_failure": _is_failure,
-}
+    return data

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hccl_tools.launch.runs import files
 from hccl_tools.notation import host_list
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from hccl_tools.launch.runs.index import Run
+    from hccl_tools.launch.runs.saved import SavedProcess
 
 
-def is_on_this_host(run: Run, process: Mapping[str, Any]) -> bool:
+def is_on_this_host(run: Run, process: SavedProcess) -> bool:
     """Return whether a process of a run's plan is on this host."""
     plan = files.plan(run.path)
     # In the plan of an engine's command all processes are "here".
-    if not plan.get("command") and run.host in {"", os.uname().nodename}:
-        return bool(process.get("here", True))
-    host: str = process["host"]
+    if not plan.command and run.host in {"", os.uname().nodename}:
+        return process.here
+    host = process.host
     own = {os.uname().nodename, os.environ.get("SLURMD_NODENAME", ""), "localhost"}
-    if len(plan.get("hosts", ())) == 1 and run.host in own:
+    if len(plan.hosts) == 1 and run.host in own:
         return True
     if host in own:
         return True

@@ -12,6 +12,7 @@ from hccl_tools.errors import UsageError
 from hccl_tools.launch import run_files
 from hccl_tools.launch.runs import files, names
 from hccl_tools.launch.runs import members as run_members
+from hccl_tools.launch.runs.saved import SavedReport
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.notation.printable import escaped
 from hccl_tools.records import NamedTuple
@@ -157,9 +158,8 @@ def read(path: str) -> Run:
         MalformedRunError: A file in the directory is malformed.
     """
     plan, report, holder = files.plan(path), files.report(path), files.holder(path)
-    ranks = [process for process in plan.get("processes", []) if process["rank"] >= 0]
-    if not report and holder.ended:
-        report = dict(zip(("exit_code", "reason"), holder.ended, strict=True))
+    if report is None and holder.ended:
+        report = SavedReport(*holder.ended)
     state = "running" if is_held(path) else "ended" if report else "killed"
     if state == "killed" and holder.host not in {"", os.uname().nodename}:
         state = "elsewhere"
@@ -169,12 +169,12 @@ def read(path: str) -> Run:
         holder.pid,
         holder.host,
         holder.started,
-        len(ranks),
-        report.get("exit_code"),
-        tuple(ranks[0]["argv"]) if ranks else (),
-        report.get("reason", ""),
+        len(plan.ranks),
+        report.exit_code if report else None,
+        plan.ranks[0].argv if plan.ranks else (),
+        report.reason if report else "",
         holder.kind,
-        max(1, len(plan.get("hosts", ()))),
+        max(1, len(plan.hosts)),
     )
 
 
@@ -187,7 +187,7 @@ def is_over(run: Run) -> bool:
     """Return whether a run has ended; a run on another host has ended once its report exists."""
     if is_held(run.path):
         return False
-    return run.state != "elsewhere" or bool(files.report(run.path))
+    return run.state != "elsewhere" or files.report(run.path) is not None
 
 
 def is_held(path: str) -> bool:

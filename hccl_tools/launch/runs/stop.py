@@ -86,7 +86,7 @@ def _what_to_type(run: Run, *, now: bool) -> str:
         return f'"{run.host}" is not a host name: see {os.path.join(run.path, names.PLAN)}'
     stop = [sys.executable, "-m", "hccl_tools", "stop", run.path]
     command = shlex.join([*stop, "--now"] if now else stop)
-    job, node = files.plan(run.path).get("slurm_job") or "", run.host.partition(".")[0]
+    job, node = files.plan(run.path).slurm_job or "", run.host.partition(".")[0]
     if not job.isdecimal():
         return f"ssh -- {run.host} {shlex.quote(command)}"
     if node not in node_names.node_names(run.path).values():
@@ -208,10 +208,10 @@ def _resume_keepers(left: list[int]) -> None:
 def _others(run: Run) -> str:
     """Return a remark about the ranks on other hosts, which have their own launchers."""
     plan = files.plan(run.path)
-    hosts = {process["host"] for process in plan.get("processes", []) if not process.get("here", True)}
+    hosts = {process.host for process in plan.processes if not process.here}
     if not hosts:
         return ""
     where = ", ".join(sorted(hosts))
-    if plan.get("meeting"):
+    if plan.meeting:
         return f"; its ranks on {where} end as well"
     return f"; the ranks on {where} have their own launcher: run the same command there"

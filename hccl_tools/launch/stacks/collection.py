@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hccl_tools import codec
 from hccl_tools.errors import InputError, UsageError
@@ -14,10 +14,9 @@ from hccl_tools.launch.runs import directory, files, hosts, index, rank_processe
 from hccl_tools.launch.stacks.rank_stack import RankStack
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from hccl_tools.launch.logs.remote import RemoteLogs
     from hccl_tools.launch.runs.index import Run
+    from hccl_tools.launch.runs.saved import SavedProcess
 
 #: Seconds between two checks.
 _PAUSE = 0.02
@@ -38,15 +37,13 @@ def collect(run: Run, typed_ssh: str | None = None) -> list[RankStack]:
             f"{run.name} has ended: only a running job has stacks",
             hint="`hccl-tools logs` prints its logs, and `hccl-tools explain` what they say",
         )
-    own: list[Mapping[str, Any]] = []
+    own: list[SavedProcess] = []
     others: dict[str, list[int]] = {}
-    for process in files.plan(run.path).get("processes", []):
-        if process["rank"] < 0:
-            continue
+    for process in files.plan(run.path).ranks:
         if hosts.is_on_this_host(run, process):
             own.append(process)
         else:
-            others.setdefault(process["host"], []).append(process["rank"])
+            others.setdefault(process.host, []).append(process.rank)
     command = ["stacks", remote.SERVE]
     connections = {host: remote.run_there(run, host, command, typed_ssh) for host in others}
     try:
@@ -69,11 +66,11 @@ def serve(path: str) -> list[RankStack]:
     if not files.is_run(path):
         raise InputError(f"there is no run in {path} on this host")
     ranks = rank_processes.find(path, owner=directory.owner_of_processes(path))
-    planned = files.plan(path).get("processes", [])
-    return _here(index.read(path), [process for process in planned if process["rank"] in ranks])
+    planned = [process for process in files.plan(path).processes if process.rank in ranks]
+    return _here(index.read(path), planned)
 
 
-def _here(run: Run, planned: list[Mapping[str, Any]]) -> list[RankStack]:
+def _here(run: Run, planned: list[SavedProcess]) -> list[RankStack]:
     owner = directory.owner_of_processes(run.path)
     pids = rank_processes.find(run.path, owner=owner) if planned else {}
     states = {pid: wait_state.of(pid) for pid in pids.values()}
@@ -89,7 +86,7 @@ def _here(run: Run, planned: list[Mapping[str, Any]]) -> list[RankStack]:
         stacks = dump.finish()
     found = []
     for process in planned:
-        rank, host = process["rank"], process["host"]
+        rank, host = process.rank, process.host
         pid = pids.get(rank, 0)
         state = states.get(pid)
         if state is None:

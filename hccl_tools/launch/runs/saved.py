@@ -1,0 +1,106 @@
+"""What readers use of plan.json and report.json, which have more; another version may have written them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from hccl_tools.records import ExitCode, Index, OsText, Seconds
+
+
+def is_path(text: str) -> bool:
+    """Return whether a text can be the path of a file."""
+    return bool(text) and "\0" not in text
+
+
+class SavedProcess(NamedTuple):
+    """A process of a plan.
+
+    Attributes:
+        rank: The rank; -1 for the scheduler.
+        log: The path of the log, relative to the run directory.
+        here: Whether the launcher that wrote the plan starts the process.
+        device: The index of the device on its host; -1 for the scheduler.
+    """
+
+    rank: Index
+    host: str
+    log: OsText
+    argv: tuple[OsText, ...]
+    here: bool = True
+    device: Index | None = None
+
+    def check(self) -> str:
+        """Return why the log is not a file, "" if it may be one."""
+        return "" if is_path(self.log) else "log: this is not a path"
+
+
+class SavedPlan(NamedTuple):
+    """A plan.
+
+    Attributes:
+        command: The command line of the engine; empty if the launcher starts the processes itself.
+        meeting: The address to which launchers that were typed on each host connect.
+        slurm_job: The id of the Slurm job.
+    """
+
+    processes: tuple[SavedProcess, ...]
+    hosts: tuple[str, ...] = ()
+    command: tuple[OsText, ...] = ()
+    meeting: str | None = None
+    slurm_job: str | None = None
+
+    @property
+    def ranks(self) -> list[SavedProcess]:
+        """The ranks, without the scheduler."""
+        return [process for process in self.processes if process.rank >= 0]
+
+
+class SavedFailure(NamedTuple):
+    """The rank that failed first, or an engine (rank -1), and how it ended."""
+
+    rank: Index
+    name: str = ""
+    how: str = ""
+    host: str = ""
+    signal: str | None = None
+    hints: tuple[str, ...] = ()
+
+
+class SavedHungRank(NamedTuple):
+    """A rank of a job that hung; ``is_first`` if it stopped before the others."""
+
+    rank: Index
+    host: str = ""
+    is_first: bool = False
+
+
+class SavedEnd(NamedTuple):
+    """The end of a rank; ``plog`` is the folder of CANN's logs."""
+
+    rank: Index
+    asked_to_end: bool | None = None
+    plog: OsText | None = None
+
+
+class SavedReport(NamedTuple):
+    """A report.
+
+    Attributes:
+        reason: Why the job ended, a key of ``hccl_tools.launch.model.outcome.REASONS``.
+        detail: The reason in a sentence.
+        began_on: The host on which the end began, if it was another host.
+        duration: Seconds from the start to the end.
+        ranks: How each rank ended.
+    """
+
+    exit_code: ExitCode | None = None
+    reason: str = ""
+    detail: str | None = None
+    began_on: str | None = None
+    duration: Seconds | None = None
+    first_failure: SavedFailure | None = None
+    hung: tuple[SavedHungRank, ...] = ()
+    ranks: tuple[SavedEnd, ...] = ()
