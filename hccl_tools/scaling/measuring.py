@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from statistics import median
 from typing import Any
 
+from hccl_tools.codec import DecodeError, decode_as, parse
 from hccl_tools.errors import UsageError
 from hccl_tools.records import NamedTuple
 
@@ -141,11 +141,11 @@ class Observer:
 
 def _key(text: str, key: str, known: float | None) -> float | None:
     try:
-        value: Any = json.loads(text)
-    except (ValueError, RecursionError):
+        value: Any = parse(text)
+        found: float = decode_as("float", __name__, value.get(key) if isinstance(value, dict) else None)
+    except DecodeError:
         return known
-    found = value.get(key) if isinstance(value, dict) else None
-    return float(found) if isinstance(found, (int, float)) and not isinstance(found, bool) else known
+    return found
 
 
 def _never(option: str, pattern: str | None, log: str, what: str = "") -> UsageError:

@@ -4,15 +4,33 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from hccl_tools.codec import DecodeError, decode, parse
 from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import InputError, UsageError
 from hccl_tools.notation import bounded_file
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from hccl_tools.records import Count
 
 SCHEMA_VERSION = 1
 #: Bytes.
 _LARGEST = 64 << 20
+
+
+class _Row(NamedTuple):
+    """What identifies a run of a series; a row has its figures as well."""
+
+    machines: Count | None
+    devices: Count
+    repeat: Count
+    failed: str | None = None
+
+
+class _Series(NamedTuple):
+    runs: tuple[_Row, ...]
 
 
 class SeriesFile:
@@ -40,14 +58,17 @@ class SeriesFile:
 
     def _read(self) -> list[dict[str, Any]]:
         try:
-            found = json.loads(bounded_file.read(self.path, _LARGEST))
-            rows = [dict(row) for row in found.pop("runs")]
+            found = parse(bounded_file.read(self.path, _LARGEST))
+            decode(_Series, found, strict=False)
+            rows: list[dict[str, Any]] = found.pop("runs")
         except OSError as error:
             reason = (error.strerror or "").lower()
             raise InputError(f"--resume: {self.path} cannot be read: {reason}",
                              hint="leave --resume out to begin") from None  # fmt: skip
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise InputError(f"--resume: {self.path} is not a file of `scaling run`") from None
+        except DecodeError as error:
+            raise InputError(
+                f"--resume: {self.path} is not a file of `scaling run`: {error.message}"
+            ) from None
         for key, value in self._document().items():
             if key != "runs" and found.get(key) != value:
                 old, new = json.dumps(found.get(key)), json.dumps(value)

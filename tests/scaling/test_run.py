@@ -306,7 +306,8 @@ def test_wrong_calls(command_line: CommandLine, work: str, args: tuple[str, ...]
     [
         ("{}", "scaling.json is not a file of `scaling run`"),
         ("[1]", "scaling.json is not a file of `scaling run`"),
-        ('{"runs": [1]}', "scaling.json is not a file of `scaling run`"),
+        ('{"runs": [1]}', "scaling.json is not a file of `scaling run`: runs[0]: 1 is not an object"),
+        ('{"runs": [{}]}', "scaling.json is not a file of `scaling run`: runs[0]: devices is missing"),
         ('{"schema_version": 1, "runs": []}', "scaling.json has another command: null"),
     ],
 )
@@ -357,6 +358,12 @@ def test_the_last_json_line_with_the_key() -> None:
     )
 
     assert observed(Measures(metric_key="acc"), *lines) == {"metric": 0.75}
+
+
+def test_a_number_that_no_float_can_hold_is_no_metric() -> None:
+    lines = ['{"acc": 0.5}', '{"acc": 1%s}' % ("0" * 400), '{"acc": 1e999}', '{"acc": NaN}']
+
+    assert observed(Measures(metric_key="acc"), *lines) == {"metric": 0.5}
 
 
 def test_several_machines_have_the_engine_of_this_host(
