@@ -164,7 +164,7 @@ def _fields(kind: type) -> tuple[str, ...]:
 
 
 def _new_record_reader(kind: type, strict: bool) -> _Reader:
-    required, check = _required(kind), getattr(kind, "check", None)
+    required, check = _required(kind), None if "check" in _fields(kind) else getattr(kind, "check", None)
     readers: dict[str, _Reader] = {}
 
     def read(value: Any) -> Any:

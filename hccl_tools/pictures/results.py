@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hccl_tools.codec import DecodeError, decode, parse
 from hccl_tools.discover.recognition import listed_addresses, same
-from hccl_tools.document.document import Document
 from hccl_tools.document.reading import read_file, shown_name
 from hccl_tools.errors import InputError
 from hccl_tools.pictures.marks import Mark
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Sequence
+    from typing import TypeVar
 
+    from hccl_tools.records import Count, Index, LongText, OsText
     from hccl_tools.table.model import RankTable
+
+    _T = TypeVar("_T")
 
 #: The version of both outputs that this module reads.
 SCHEMA_VERSION = 1
@@ -22,33 +27,82 @@ _MOST_CONSEQUENCES = 1000
 _KIND_OF = {"stops": "error", "may-stop": "warning", "slows": "warning", "note": "note"}
 
 
+class _Check(NamedTuple):
+    """A finding of doctor."""
+
+    check: str = ""
+    consequence: str | None = None
+    message: LongText = ""
+    hosts: tuple[str, ...] | None = None
+    devices: tuple[Index, ...] | None = None
+    place: OsText | None = None
+    not_examined: bool = False
+
+
+class _Diagnosis(NamedTuple):
+    """The JSON of doctor."""
+
+    schema_version: int
+    hosts: tuple[str, ...]
+    findings: tuple[_Check, ...]
+
+
+class _Line(NamedTuple):
+    """A line of a log."""
+
+    file: OsText = ""
+    line: Count | None = None
+
+
+class _Place(NamedTuple):
+    """What a message of a log names."""
+
+    rank: Index | None = None
+    address: str | None = None
+    host: str | None = None
+    device: Index | None = None
+
+
+class _Record(NamedTuple):
+    """A cause or a consequence."""
+
+    message: str = ""
+    sentence: LongText = ""
+    ranks: tuple[Index, ...] | None = None
+    rank: Index | None = None
+    address: str | None = None
+    host: str | None = None
+    device: Index | None = None
+    peer: _Place | None = None
+    at: _Line | None = None
+
+
+class _Explanation(NamedTuple):
+    """The JSON of explain."""
+
+    schema_version: int
+    causes: tuple[_Record, ...]
+    consequences: tuple[_Record, ...]
+
+
 def of_doctor(path: str, table: RankTable) -> list[Mark]:
     """Return the findings of ``doctor`` as marks.
 
     Raises:
         InputError: The file cannot be read, or is not the JSON of ``doctor``.
     """
-    value = _read(path, "doctor", "hosts", "findings")
     devices = _Devices(table)
-    return [_of_check(one, devices) for one in _records(value["findings"])]
+    return [_of_check(one, devices) for one in _read(path, "doctor", _Diagnosis).findings]
 
 
-def _of_check(one: Mapping[str, Any], devices: _Devices) -> Mark:
-    hosts = [str(host) for host in _list(one.get("hosts"))]
-    ids = [number for number in _list(one.get("devices")) if type(number) is int]
+def _of_check(one: _Check, devices: _Devices) -> Mark:
+    hosts = one.hosts or ()
     servers = tuple(dict.fromkeys(index for host in hosts for index in devices.servers(host)))
-    rows = tuple(row for index in servers for row in devices.of_server(index, ids))
+    rows = tuple(row for index in servers for row in devices.of_server(index, one.devices or ()))
     unknown = [host for host in hosts if not devices.servers(host)]
     where = f"{', '.join(unknown[:2])}: " if unknown else ""
-    kind = "note" if one.get("not_examined") else _KIND_OF.get(_text(one.get("consequence")), "note")
-    return Mark(
-        kind,
-        _text(one.get("check")),
-        where + _text(one.get("message")),
-        rows,
-        () if rows else servers,
-        _text(one.get("place")),
-    )
+    kind = "note" if one.not_examined else _KIND_OF.get(one.consequence or "", "note")
+    return Mark(kind, one.check, where + one.message, rows, () if rows else servers, one.place or "")
 
 
 def of_explain(path: str, table: RankTable) -> list[Mark]:
@@ -57,12 +111,11 @@ def of_explain(path: str, table: RankTable) -> list[Mark]:
     Raises:
         InputError: The file cannot be read, or is not the JSON of ``explain``.
     """
-    value = _read(path, "explain", "causes", "consequences")
+    answer = _read(path, "explain", _Explanation)
     devices = _Devices(table)
-    causes, consequences = list(_records(value["causes"])), list(_records(value["consequences"]))
-    found = [_of_record("cause", one, devices) for one in causes]
-    found += [_of_record("consequence", one, devices) for one in consequences]
-    if causes and len(consequences) < _MOST_CONSEQUENCES:
+    found = [_of_record("cause", one, devices) for one in answer.causes]
+    found += [_of_record("consequence", one, devices) for one in answer.consequences]
+    if answer.causes and len(answer.consequences) < _MOST_CONSEQUENCES:
         heard = {row for mark in found for row in mark.rows}
         heard |= {row for mark in found for index in mark.servers for row in table.servers[index].rows}
         silent = tuple(row for row in range(len(table)) if row not in heard)
@@ -70,20 +123,17 @@ def of_explain(path: str, table: RankTable) -> list[Mark]:
     return found
 
 
-def _of_record(kind: str, one: Mapping[str, Any], devices: _Devices) -> Mark:
-    ranks = [number for number in _list(one.get("ranks")) if type(number) is int]
-    rows = tuple(row for rank in ranks if (row := devices.of_rank(rank)) is not None)
+def _of_record(kind: str, one: _Record, devices: _Devices) -> Mark:
+    rows = tuple(row for rank in one.ranks or () if (row := devices.of_rank(rank)) is not None)
     rows = rows or tuple(devices.of_place(one))
-    peer = one.get("peer")
-    others = list(devices.of_place(peer)) if isinstance(peer, dict) else []
-    line = one.get("at")
+    others = list(devices.of_place(one.peer)) if one.peer else []
     return Mark(
         kind,
-        _text(one.get("message")),
-        _text(one.get("sentence")),
+        one.message,
+        one.sentence,
         rows,
-        () if rows else tuple(devices.servers(_text(one.get("host")))),
-        f"{_text(line.get('file'))}:{line.get('line') or ''}".rstrip(":") if isinstance(line, dict) else "",
+        () if rows else tuple(devices.servers(one.host or "")),
+        f"{one.at.file}:{one.at.line or ''}".rstrip(":") if one.at else "",
         ((rows[0], others[0]),) if rows and others and rows[0] != others[0] else (),
     )
 
@@ -107,45 +157,35 @@ class _Devices:
         """Return the servers of a host; the only server of a table is any host."""
         return self._by_host.get(host, [0] if host and len(self._table.servers) == 1 else [])
 
-    def of_server(self, index: int, ids: list[int]) -> Iterator[int]:
+    def of_server(self, index: int, ids: Sequence[int]) -> Iterator[int]:
         """Yield the devices of a server with the given physical ids."""
         wanted = set(ids)
         numbers = self._table.device_numbers
         yield from (row for row in self._table.servers[index].rows if numbers[row] in wanted)
 
-    def of_rank(self, rank: Any) -> int | None:
+    def of_rank(self, rank: int | None) -> int | None:
         """Return the device of a rank."""
-        return self._by_rank.get(rank) if type(rank) is int else None
+        return None if rank is None else self._by_rank.get(rank)
 
-    def of_place(self, place: Mapping[str, Any]) -> Iterator[int]:
+    def of_place(self, place: _Place | _Record) -> Iterator[int]:
         """Yield the device of a place: by its rank, else its address, else its host and device id."""
-        row = self.of_rank(place.get("rank"))
-        row = self._by_address.get(same(_text(place.get("address")))) if row is None else row
+        row = self.of_rank(place.rank)
+        row = self._by_address.get(same(place.address or "")) if row is None else row
         if row is not None:
             yield row
-        elif type(place.get("device")) is int:
-            for index in self.servers(_text(place.get("host"))):
-                yield from self.of_server(index, [place["device"]])
+        elif place.device is not None:
+            for index in self.servers(place.host or ""):
+                yield from self.of_server(index, (place.device,))
 
 
-def _read(path: str, command: str, *keys: str) -> dict[str, Any]:
-    document = Document.parse(read_file(path), shown_name(path))
-    value = document.value
+def _read(path: str, command: str, kind: type[_T]) -> _T:
+    name = shown_name(path)
     hint = f"write it with `hccl-tools {command} ... -f json > {command}.json`"
-    if not isinstance(value, dict) or not all(isinstance(value.get(key), list) for key in keys):
-        raise InputError(f"{document.name} is not the JSON of `hccl-tools {command}`", hint=hint)
-    if value.get("schema_version") != SCHEMA_VERSION:
-        raise InputError(f"{document.name} is not of schema_version {SCHEMA_VERSION}", hint=hint)
-    return value
-
-
-def _records(values: list[Any]) -> Iterator[dict[str, Any]]:
-    yield from (one for one in values if isinstance(one, dict))
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+    try:
+        value = parse(read_file(path))
+        if isinstance(value, dict) and value.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:
+            raise InputError(f"{name} is not of schema_version {SCHEMA_VERSION}", hint=hint)
+        return decode(kind, value, strict=False)
+    except DecodeError as error:
+        what = f"{name} is not the JSON of `hccl-tools {command}`: {error.message}"
+        raise InputError(what, hint=hint) from None

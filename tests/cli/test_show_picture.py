@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -61,7 +61,10 @@ def test_a_terminal_gets_no_picture(run: CommandLine, monkeypatch: pytest.Monkey
         (["-f", "json", "-o", "x.json"], "-o is for pictures only"),
         (["-f", "svg", "-o", "job.json"], "-o job.json is the file that is read"),
         (["-o", "x.svg", "--rank", "3"], "--rank has no picture"),
-        (["-o", "x.svg", "--doctor", "job.json"], "job.json is not the JSON of `hccl-tools doctor`"),
+        (
+            ["-o", "x.svg", "--doctor", "job.json"],
+            "job.json is not the JSON of `hccl-tools doctor`: findings is missing",
+        ),
         (["-o", "x.svg", "--explain", "absent"], "no such file: absent"),
     ],
 )
@@ -97,13 +100,31 @@ def test_another_version_of_the_results_is_refused(run: CommandLine) -> None:
     assert done.sentence == "explain.json is not of schema_version 1"
 
 
-def test_damaged_records_do_no_harm(run: CommandLine) -> None:
-    wrong = {"rank": "3", "ranks": [{}], "peer": [], "at": 3, "hosts": 5, "devices": [None], "message": 1}
-    run.write("explain.json", {**explained([]), "causes": [wrong, 3], "consequences": [None, wrong]})
-    run.write("doctor.json", {**doctored(), "findings": [wrong, "x", {"hosts": ["10.0.0.1"]}]})
-    done = run("show", "job.json", "-o", "x.svg", "--explain", "explain.json", "--doctor", "doctor.json")
+@pytest.mark.parametrize(
+    ("option", "value", "why"),
+    [
+        (
+            "--explain",
+            {**explained([]), "causes": [{"rank": "3"}]},
+            'causes[0].rank: "3" is not a whole number',
+        ),
+        ("--explain", {**explained([]), "causes": [{"peer": []}]}, "causes[0].peer: a list is not an object"),
+        ("--explain", {**explained([]), "consequences": [3]}, "consequences[0]: 3 is not an object"),
+        ("--doctor", doctored({"hosts": 5}), "findings[0].hosts: 5 is not a list"),
+        (
+            "--doctor",
+            doctored({"hosts": [], "devices": [None]}),
+            "findings[0].devices[0]: null is not a whole",
+        ),
+    ],
+)
+def test_a_damaged_record_is_named(run: CommandLine, option: str, value: dict[str, Any], why: str) -> None:
+    run.write("x.json", value)
+    done = run("show", "job.json", "-o", "x.svg", option, "x.json")
 
-    assert done.code == 0
+    assert done.code == 2
+    assert why in done.sentence
+    assert run.names == ["job.json", "x.json"]
 
 
 def test_all_three_are_drawn_together(run: CommandLine) -> None:
