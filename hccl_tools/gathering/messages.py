@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 import hccl_tools
 from hccl_tools.codec import DecodeError, decode, decode_as, parse
 from hccl_tools.discover.facts import HostFacts  # noqa: TC001  (the codec reads annotations)
-from hccl_tools.discover.selection import Wanted
-from hccl_tools.discover.site import Site
 from hccl_tools.discover.survey import SurveyRequest
 from hccl_tools.gathering.table_copy import CopyRequest, FileState
-from hccl_tools.inspection.observation import Observation, ObservationRequest, PingServer
+from hccl_tools.inspection.observation import Observation, ObservationRequest
 from hccl_tools.programs.install_hints import HCCL_TOOLS
-from hccl_tools.records import NamedTuple, plain
+from hccl_tools.records import NamedTuple, plain, plain_tagged
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -54,32 +52,28 @@ class SurveyTask(NamedTuple):
 
     def to_json(self) -> str:
         """Return the task as one line."""
-        request: Any = self.request._asdict()
-        if isinstance(self.request, ObservationRequest):
-            request = _shortened(self.request)
-        elif isinstance(self.request, SurveyRequest):
-            request["wanted"] = self.request.wanted._asdict()
-            # Each host uses its own environment: its tools, its devices.
-            request["site"] = {k: v for k, v in self.request.site._asdict().items() if k != "environ"}
-        fields = {"form": FORM, **self._asdict(), "request": request}
+        fields = {"form": FORM, **plain(self._replace(request=CopyRequest("", ""))), "request": self._sent()}
         return json.dumps(fields, separators=(",", ":"))
+
+    def _sent(self) -> dict[str, Any] | str:
+        if isinstance(self.request, ObservationRequest):
+            return _shortened(self.request)
+        request: dict[str, Any] = plain_tagged(self.request)
+        if isinstance(self.request, SurveyRequest):
+            del request["site"]["environ"]  # each host uses its own: its tools, its devices
+        return request
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Parse a line written by :meth:`to_json` of the same version."""
-        fields = json.loads(text)
-        del fields["form"]
-        request = _restored(fields.pop("request"))
-        if "sha256" in request:
-            return cls(**fields, request=CopyRequest(**_with_tuples(request)))
-        if "wanted" not in request:
-            request["ping"] = [
-                PingServer(tuple(names), pod, tuple(map(tuple, devices)))
-                for names, pod, devices in request["ping"]
-            ]
-            return cls(**fields, request=ObservationRequest(**_with_tuples(request)))
-        wanted, site = Wanted(**request.pop("wanted")), Site(**request.pop("site"))
-        return cls(**fields, request=SurveyRequest(**request, wanted=wanted, site=site))
+        """Parse a line written by :meth:`to_json` of the same version.
+
+        Raises:
+            DecodeError: The text is not a task.
+        """
+        fields = parse(text)
+        if isinstance(fields, dict) and fields.pop("form", None) == FORM:
+            return decode(cls, {**fields, "request": _restored(fields.get("request"))})
+        raise DecodeError(f"it is not a task of form {FORM}")
 
 
 class SurveyAnswer(NamedTuple):
@@ -177,20 +171,13 @@ def _shortened(request: ObservationRequest) -> dict[str, Any] | str:
 
     All hosts get the same request, which is compressed once.
     """
-    fields = request._asdict()
+    fields: dict[str, Any] = plain_tagged(request)
     text = json.dumps(fields, separators=(",", ":"))
     return fields if len(text) < _LONG else base64.b85encode(zlib.compress(text.encode())).decode()
 
 
-def _restored(request: dict[str, Any] | str) -> dict[str, Any]:
-    if isinstance(request, str):
-        found: dict[str, Any] = json.loads(zlib.decompress(base64.b85decode(request)))
-        return found
-    return request
-
-
-def _with_tuples(fields: dict[str, Any]) -> dict[str, Any]:
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}
+def _restored(request: Any) -> Any:
+    return parse(zlib.decompress(base64.b85decode(request))) if isinstance(request, str) else request
 
 
 def versions_differ(there: str | None, here: str) -> tuple[str, str]:

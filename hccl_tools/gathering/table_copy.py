@@ -46,7 +46,7 @@ class CopyRequest(NamedTuple):
 
     path: str
     sha256: str
-    content: str = ""
+    content: LongText = ""
     write: bool = False
     mode: int | None = None
     replaceable: tuple[str, ...] = ()

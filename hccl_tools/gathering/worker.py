@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 
+from hccl_tools.codec import parse
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.gathering import stdout_framing
 from hccl_tools.gathering.host_survey import answer, end_with_tools
@@ -17,7 +17,7 @@ def main(host: str, text: str) -> int:
 
     A process that cannot use MPI exits with 1, so that ``mpirun`` stops the processes that wait for it.
     """
-    fields = json.loads(text)
+    fields = parse(text)
     version = _own_version()
     if fields.get("form") != FORM or fields.get("version") != version:
         message, hint = versions_differ(version, str(fields.get("version")))

@@ -23,23 +23,24 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.codec import DecodeError
+from hccl_tools.codec import DecodeError, decode, parse
 from hccl_tools.launch.protocol import messages, states
 from hccl_tools.launch.protocol.payload import Outgoing, Payload
-from hccl_tools.records import NamedTuple
+from hccl_tools.records import NamedTuple, plain
 from hccl_tools.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hccl_tools.launch.protocol.messages import Message
+    from hccl_tools.records import Port
 
 PROTOCOL = "hccl-tools job 1"
 #: In bytes: a frame of the handshake.
 _LARGEST_HANDSHAKE = 4096
 _LENGTH, _MAC, _NONCE = 4, 32, 32
 _LONGEST_VERSION = 64
-_INVALID = (DecodeError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
+_INVALID = (DecodeError, ValueError)
 #: What the other side knows about a refusal.
 _MIRRORED = {
     "keyless here": "keyless there",
@@ -64,6 +65,48 @@ class Problem(NamedTuple):
 
     kind: str
     version: str = ""
+
+
+# The frames of the handshake. The transcript has them as they were sent: another version may send more.
+
+
+class _Challenge(NamedTuple):
+    protocol: str
+    version: str
+    nonce: str
+    keyed: bool
+
+    def check(self) -> str:
+        return _why_invalid(self.version, self.nonce)
+
+
+class _About(NamedTuple):
+    version: str
+    nonce: str
+    keyed: bool
+    to: tuple[str, Port] | None = None
+
+    def check(self) -> str:
+        return _why_invalid(self.version, self.nonce)
+
+
+class _Answer(NamedTuple):
+    about: _About
+    proof: str
+
+
+class _Proof(NamedTuple):
+    proof: str
+
+
+class _Refusal(NamedTuple):
+    refused: str
+
+
+def _why_invalid(version: str, nonce: str) -> str:
+    if len(version) > _LONGEST_VERSION or not version.isprintable():
+        return "version: this is not a version"
+    return "" if len(bytes.fromhex(nonce)) == _NONCE else "nonce: it has another length"
 
 
 class Session:
@@ -119,8 +162,7 @@ class Session:
         self.is_proved = key is None
         self.problem: Problem | None = None
         if key is not None and listens:
-            about = {"protocol": PROTOCOL, "version": __version__, "nonce": os.urandom(_NONCE).hex()}
-            challenge = {**about, "keyed": bool(key)}
+            challenge = plain(_Challenge(PROTOCOL, __version__, os.urandom(_NONCE).hex(), bool(key)))
             self._note(challenge)
             self._send_frame(_json(challenge))
 
@@ -186,54 +228,48 @@ class Session:
         return message
 
     def _shake_hands(self, content: bytes) -> None:
-        frame = json.loads(content)
-        if self._listens:
-            self._check_proof(frame)
+        frame = parse(content)
+        if isinstance(frame, dict) and not self._listens and "refused" in frame:
+            self._end(_MIRRORED.get(decode(_Refusal, frame, strict=False).refused, "protocol"))
+        elif self._listens:
+            answer = decode(_Answer, frame, strict=False)
+            self._note(frame["about"])
+            self._check_proof(answer.about, answer.proof)
         elif not self._transcript:
-            self._answer(frame)
+            self._answer(decode(_Challenge, frame, strict=False), frame)
         else:
-            self._finish(frame)
+            self._finish(decode(_Proof, frame, strict=False).proof)
 
-    def _answer(self, challenge: dict[str, Any]) -> None:
+    def _answer(self, challenge: _Challenge, frame: dict[str, Any]) -> None:
         """Answer the listener's first frame with this side's proof."""
-        if "refused" in challenge:
-            self._end(_mirrored(challenge["refused"]))
+        if challenge.protocol != PROTOCOL:
+            self._end("version", challenge.version)
             return
-        version = _text(challenge["version"])
-        if challenge["protocol"] != PROTOCOL:
-            self._end("version", version)
-            return
-        self._note(challenge)
-        about = {"version": __version__, "nonce": os.urandom(_NONCE).hex(), "keyed": bool(self._key)}
-        about["to"] = self._dialled
+        self._note(frame)
+        about = plain(_About(__version__, os.urandom(_NONCE).hex(), bool(self._key), self._dialled))
         self._note(about)
         self._send_frame(_json({"about": about, "proof": self._proof(b"connecting").hex()}))
-        self._peer_version = version
-        if challenge["keyed"] is not about["keyed"]:
-            self._end("keyless here" if challenge["keyed"] else "keyless there", version)
+        self._peer_version = challenge.version
+        if challenge.keyed is not bool(self._key):
+            self._end("keyless here" if challenge.keyed else "keyless there", challenge.version)
 
-    def _check_proof(self, answer: dict[str, Any]) -> None:
-        about = answer["about"]
-        version, keyed = _text(about["version"]), about["keyed"]
-        self._note(about)
-        if keyed is not bool(self._key):
-            self.refuse("keyless here" if keyed else "keyless there")
-        elif not _is_equal(self._proof(b"connecting"), answer["proof"]):
+    def _check_proof(self, about: _About, proof: str) -> None:
+        if about.keyed is not bool(self._key):
+            self.refuse("keyless here" if about.keyed else "keyless there")
+        elif not _is_equal(self._proof(b"connecting"), proof):
             self.refuse("key")
-        elif "to" in about and not self._is_here(*_endpoint(about["to"])):
+        elif about.to is not None and not self._is_here(*about.to):
             self.refuse("elsewhere")
-        elif "to" not in about and version == __version__:
+        elif about.to is None and about.version == __version__:
             self.refuse("elsewhere")  # Versions that do not send it are named by their version.
         else:
             self._send_frame(_json({"proof": self._proof(b"listening").hex()}))
             self._prove()
-            if version != __version__:
-                self._end("version", version)
+            if about.version != __version__:
+                self._end("version", about.version)
 
-    def _finish(self, answer: dict[str, Any]) -> None:
-        if "refused" in answer:
-            self._end(_mirrored(answer["refused"]))
-        elif not _is_equal(self._proof(b"listening"), answer["proof"]):
+    def _finish(self, proof: str) -> None:
+        if not _is_equal(self._proof(b"listening"), proof):
             self._end("proof")
         else:
             self._prove()
@@ -247,8 +283,6 @@ class Session:
 
     def _note(self, frame: dict[str, Any]) -> None:
         """Add a frame to the transcript, on which the proofs and keys depend."""
-        if len(bytes.fromhex(frame["nonce"])) != _NONCE:
-            raise ValueError(frame)
         self._transcript += _json(frame) + b"\n"
 
     def _proof(self, purpose: bytes) -> bytes:
@@ -278,23 +312,3 @@ def _is_equal(mac: bytes, claimed: str) -> bool:
     import hmac  # noqa: PLC0415
 
     return hmac.compare_digest(mac, bytes.fromhex(claimed))
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str) or len(value) > _LONGEST_VERSION or not value.isprintable():
-        raise ValueError(value)
-    return value
-
-
-def _endpoint(value: object) -> tuple[str, int]:
-    if not isinstance(value, list) or len(value) != 2:
-        raise ValueError(value)
-    address, port = value
-    if not isinstance(address, str) or type(port) is not int:
-        raise ValueError(value)
-    return address, port
-
-
-def _mirrored(kind: object) -> str:
-    """Return a refusal as the refused side sees it."""
-    return _MIRRORED[kind] if isinstance(kind, str) else "protocol"

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import suppress
 
+from hccl_tools.codec import DecodeError, decode, parse
 from hccl_tools.launch import run_files
 from hccl_tools.launch.runs import names
+from hccl_tools.records import NamedTuple, to_json
 
 #: Bytes that are read; the names of 65,536 hosts take about 4 MB.
 _MOST = 1 << 24
+
+
+class NodeName(NamedTuple):
+    """A line of the file: a host of the plan, and the name of its node."""
+
+    host: str
+    node: str
 
 
 def own_node_name() -> str:
@@ -25,7 +33,7 @@ def record_node(run_dir: str, host: str, node: str) -> None:
         run_files.opened(run_dir) as folder,
         open(folder.open_append(names.HOSTS), "ab") as file,
     ):
-        file.write((json.dumps({"host": host, "node": node}) + "\n").encode())
+        file.write(to_json(NodeName(host, node)) + b"\n")
 
 
 def node_names(run_dir: str) -> dict[str, str]:
@@ -33,7 +41,7 @@ def node_names(run_dir: str) -> dict[str, str]:
     found = {}
     with suppress(OSError), run_files.opened(run_dir) as folder:
         for line in folder.read(names.HOSTS, _MOST).decode(errors="replace").splitlines():
-            with suppress(ValueError, KeyError, TypeError):
-                facts = json.loads(line)
-                found[str(facts["host"])] = str(facts["node"])
+            with suppress(DecodeError):
+                record = decode(NodeName, parse(line), strict=False)
+                found[record.host] = record.node
     return found

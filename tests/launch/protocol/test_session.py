@@ -185,7 +185,7 @@ def test_the_address_that_was_dialled_cannot_be_changed_on_the_way() -> None:
     assert (here.problem, here.is_proved) == (session.Problem("key"), False)
 
 
-@pytest.mark.parametrize("to", [None, [], ["10.0.0.1"], [1, 2], ["10.0.0.1", "18118"], "10.0.0.1"])
+@pytest.mark.parametrize("to", [[], ["10.0.0.1"], [1, 2], ["10.0.0.1", "18118"], "10.0.0.1"])
 def test_an_invalid_address_ends_the_session(to: object) -> None:
     here, there = pair()
     there._dialled = to  # type: ignore[assignment]

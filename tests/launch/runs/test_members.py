@@ -68,12 +68,19 @@ PROCESSES: list[Any] = [
     5, [5], [{}], [process(rank="0")], [process(rank=True)], [process(argv="x")], [process(argv=[1])],
     [process(log="a\0b")], [process(log=...)], [process(host=3)], [process(here=1)],
 ]  # fmt: skip
+REPORTS: list[dict[str, Any]] = [
+    {"reason": None}, {"duration": "3"}, {"duration": -1}, {"hung": {}}, {"hung": [{}]},
+    {"ranks": [{"rank": 0, "plog": 5}]}, {"ranks": [{"rank": 1 << 31}]},
+    {"first_failure": {"rank": 0, "hints": [1]}},
+]  # fmt: skip
 MALFORMED: list[tuple[str, str]] = [
     *(("plan.json", text) for text in ("{", "[]", "[" * 100_000, "\udcff\udcfe")),
     ("plan.json", '{"processes": [], "hosts": 4}'),
     *(("plan.json", json.dumps({"processes": value})) for value in PROCESSES),
     ("report.json", '{"exit_code": "no"}'),
     ("report.json", '{"exit_code": 1, "first_failure": [1]}'),
+    ("report.json", '{"exit_code": 256}'),
+    *(("report.json", json.dumps({"exit_code": 1, **fields})) for fields in REPORTS),
     *(("launcher", text) for text in ("x\ny\nz\n", "-1\nhost\n1\nlaunch\n", "5\nhost\ninf\nlaunch\n")),
 ]
 
