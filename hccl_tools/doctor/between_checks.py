@@ -26,6 +26,8 @@ _CLOCK_TOLERANCE = 120.0
 #: The variables of HCCL that may differ between hosts.
 _OWN = frozenset({"HCCL_IF_IP", "HCCL_SOCKET_IFNAME"})
 _FAMILIES = {4: "IPv4", 16: "IPv6"}
+#: In place of a summary that a host was asked for and has not sent.
+_NOTHING = "no answer"
 
 
 class Silent(NamedTuple):
@@ -207,7 +209,9 @@ def variables_differ_between_hosts(cases: Cases) -> Iterator[Finding]:
 def code_differs_between_hosts(cases: Cases) -> Iterator[Finding]:
     """Is each file or folder of ``--code`` the same on all hosts?"""
     for path in dict.fromkeys(path for case in cases.values() for path in case.seen.code):
-        yield from _differences({host: case.seen.code[path] for host, case in cases.items()}, path)
+        yield from _differences(
+            {host: case.seen.code.get(path, _NOTHING) for host, case in cases.items()}, path
+        )
 
 
 @check(
@@ -221,4 +225,6 @@ def code_differs_between_hosts(cases: Cases) -> Iterator[Finding]:
 def data_differs_between_hosts(cases: Cases) -> Iterator[Finding]:
     """Does each folder of ``--data`` have the same files on all hosts, by number, size and samples?"""
     for path in dict.fromkeys(path for case in cases.values() for path in case.seen.data):
-        yield from _differences({host: case.seen.data[path] for host, case in cases.items()}, path)
+        yield from _differences(
+            {host: case.seen.data.get(path, _NOTHING) for host, case in cases.items()}, path
+        )

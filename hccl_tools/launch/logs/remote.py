@@ -7,7 +7,7 @@ import os
 import shlex
 import subprocess
 import sys
-import tempfile
+import time
 from typing import IO, TYPE_CHECKING, cast
 
 from hccl_tools.errors import InputError, UsageError
@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS = 8
 #: Seconds for ssh to exit after the end of its output.
 _EXIT_SECONDS = 5.0
-#: Bytes read at a time.
+#: Seconds between two looks at an ssh that ends.
+_PAUSE = 0.005
+#: Reads of the messages at a time: a pipe holds up to a megabyte.
+_MOST_READS = 16
+#: Bytes read at a time, and kept of the messages.
 _BLOCK = 1 << 16
 #: ssh gives up a connection after 3 times 5 seconds without an answer.
 _KEEPALIVE = ("-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
@@ -45,18 +49,19 @@ class RemoteLogs:
         self.ended = False
         self.error: InputError | None = None
         self._host, self._run_dir, self._rest = host, run_dir, b""
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the connection)
+        self._errors = b""
         self._child = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._errors,
+            stderr=subprocess.PIPE,
             env=slurm.without_own_step(without_key(os.environ)),
             start_new_session=True,  # Ctrl-C is for this process, which then ends the child.
         )
-        pipes = (self._child.stdin, self._child.stdout)
-        self._input, self._output = cast("tuple[IO[bytes], IO[bytes]]", pipes)
+        pipes = (self._child.stdin, self._child.stdout, self._child.stderr)
+        self._input, self._output, self._error_output = cast("tuple[IO[bytes], IO[bytes], IO[bytes]]", pipes)
         os.set_blocking(self._output.fileno(), False)
+        os.set_blocking(self._error_output.fileno(), False)
 
     def read(self, *, last: bool) -> bytes:
         """Return the data received so far, possibly ""; ``last`` requests the end of the output."""
@@ -64,6 +69,7 @@ class RemoteLogs:
             self._input.close()
         if self.ended:
             return b""
+        self._read_errors()
         try:
             data = os.read(self._output.fileno(), _BLOCK)
         except BlockingIOError:
@@ -81,22 +87,28 @@ class RemoteLogs:
         """End the connection; the process on the other host exits when its standard input closes."""
         self._input.close()
         self._output.close()
+        self._error_output.close()
         for stop in (self._child.terminate, self._child.kill, lambda: None):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._child.wait(1)
                 break
             stop()
-        self._errors.close()
+
+    def _read_errors(self) -> None:
+        """Read what there is of the messages; their end is kept."""
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(_MOST_READS):
+                self._errors = (self._errors + os.read(self._error_output.fileno(), _BLOCK))[-_BLOCK:]
 
     def _end(self) -> None:
         self.ended = True
-        try:
-            status = self._child.wait(_EXIT_SECONDS)
-        except subprocess.TimeoutExpired:
-            return
-        if status != 0:
-            self._errors.seek(0)
-            self.error = self._explain(status, self._errors.read().decode(errors="replace"))
+        deadline = time.monotonic() + _EXIT_SECONDS
+        while (status := self._child.poll()) is None and time.monotonic() < deadline:
+            self._read_errors()  # a full pipe would hold up the end
+            time.sleep(_PAUSE)
+        self._read_errors()
+        if status:
+            self.error = self._explain(status, self._errors.decode(errors="replace"))
 
     def _explain(self, status: int, errors: str) -> InputError:
         own = [line.removeprefix("error: ") for line in errors.splitlines() if line.startswith("error: ")]
