@@ -12,7 +12,7 @@ import click
 
 from hccl_tools.cli.lazy_group import LazyGroup
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.notation.printable import escaped
+from hccl_tools.notation.printable import escaped, tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,9 +142,9 @@ def _folder_exists() -> bool:
 
 
 def _report(message: str, hint: str | None, exit_code: int) -> int:
-    click.echo(escaped(f"error: {message}", keep="\n"), err=True)
+    tell(*f"error: {message}".split("\n"))
     if hint:
-        click.echo(escaped(f"  help: {hint}", keep="\n"), err=True)
+        tell(*f"  help: {hint}".split("\n"))
     return exit_code
 
 

@@ -9,6 +9,7 @@ import click
 from hccl_tools.cli import table_options
 from hccl_tools.cli.options import together
 from hccl_tools.errors import UsageError
+from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,14 +70,12 @@ def deliver(
     table_options.require_valid(table, to_stdout=to_stdout, product=product, ignore=ignore)
     made = config_map_text(outputs.table_text(table), names)
     if made.is_compact:
-        click.echo(
-            "note: the table is written without blanks, so that the ConfigMap is not too large", err=True
-        )
+        tell("note: the table is written without blanks, so that the ConfigMap is not too large")
     if to_stdout:
         if made.needs_server_side:
-            click.echo(f"note: this ConfigMap needs `{made.apply} -`", err=True)
+            tell(f"note: this ConfigMap needs `{made.apply} -`")
         outputs.print_text(made.text)
         return
     path = config_map_file.target(output, names)
-    click.echo(config_map_file.save(made.text, path, force=force, mode=digits), err=True)
-    click.echo(f"next: {made.apply} {quote(path)}", err=True)
+    tell(*config_map_file.save(made.text, path, force=force, mode=digits).split("\n"))
+    tell(f"next: {made.apply} {quote(path)}")

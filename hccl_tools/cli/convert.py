@@ -12,6 +12,7 @@ import click
 from hccl_tools.cli import config_map_option, convert_instance, options, table_options
 from hccl_tools.cli.values import Choice
 from hccl_tools.errors import UsageError
+from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable
@@ -94,7 +95,7 @@ def command(
     else:
         table, is_mixture = convert_instance.read(file, instance, target, renumber=renumber), False
     if is_mixture:
-        click.echo("read as by xLLM: the servers of server_list, then those of group_list", err=True)
+        tell("read as by xLLM: the servers of server_list, then those of group_list")
     pods = _super_pods(inputs, super_pods, target or table.format)
     made = table
     if target is not None:
@@ -124,14 +125,14 @@ def _fit(table: RankTable, framework: str, settings: dict[str, Any], *, in_confi
     found = export_targets.TARGETS[framework]
     added = export_targets.add_container_ips(table) if found.container_ip else 0
     if added:
-        click.echo(f"container_ip: the server_id, on {added} servers without one", err=True)
+        tell(f"container_ip: the server_id, on {added} servers without one")
     for warning in export_targets.check(found, table, None if in_config_map else settings["output"]):
-        click.echo(warning, err=True)
+        tell(*warning.split("\n"))
     if not in_config_map:
         settings["service"] = found.service
         settings["mode"] = export_targets.mode_to_write(found, settings["mode"])
     elif how := export_targets.how_to_mount(found):
-        click.echo(f"note: {how}", err=True)
+        tell(f"note: {how}")
 
 
 def _super_pods(inputs: Inputs, file: str | None, target: str) -> dict[str, SuperPodMembership] | None:
@@ -151,13 +152,13 @@ def _report(before: RankTable, after: RankTable) -> None:
     from hccl_tools.transform import conversion  # noqa: PLC0415
 
     if before.format == after.format:
-        click.echo(f"the table already has format {before.format}; it is written unchanged", err=True)
+        tell(f"the table already has format {before.format}; it is written unchanged")
         return
     size = f"{count(len(after.servers), 'server')}, {count(len(after), 'rank')}"
-    click.echo(f"{before.format} to {after.format}: {size}", err=True)
+    tell(f"{before.format} to {after.format}: {size}")
     for line in conversion.dropped_information(before, after):
-        click.echo(f"lost: {line}", err=True)
+        tell(f"lost: {line}")
     for line in conversion.kept(before, after):
-        click.echo(f"kept: {line}", err=True)
+        tell(f"kept: {line}")
     for line in conversion.invented_information(before, after):
-        click.echo(f"added: {line}", err=True)
+        tell(f"added: {line}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hccl_tools.errors import TableError, UsageError
+from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Report
@@ -54,11 +55,11 @@ def read(file: str, instance: str, target: str | None, *, renumber: bool) -> Ran
     _require_sound(report, table, chosen, renumber=renumber)
     made = instance_table.rank_table(table, chosen, renumber=renumber)
     size = f"{count(len(made.table.servers), 'server')}, {count(len(made.table), 'rank')}"
-    click.echo(f"{chosen.name} of {report.reader}: {size}", err=True)
+    tell(f"{chosen.name} of {report.reader}: {size}")
     for line in made.lost:
-        click.echo(f"lost: {line}", err=True)
+        tell(f"lost: {line}")
     for line in made.changed:
-        click.echo(f"changed: {line}", err=True)
+        tell(f"changed: {line}")
     return made.table
 
 

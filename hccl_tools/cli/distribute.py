@@ -10,6 +10,7 @@ import click
 from hccl_tools.cli import gather_options, options, table_options
 from hccl_tools.cli.values import Choice
 from hccl_tools.errors import HcclToolsError, UsageError
+from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -94,7 +95,7 @@ def command(
     options.write(_lines(compared, copy, chosen))
     complete = all(one.state == "same" and not one.lacks_mode(copy) for one in compared.files)
     if not write and not complete:
-        click.echo("nothing was written: --write copies the table", err=True)
+        tell("nothing was written: --write copies the table")
     if compared.failures:
         from hccl_tools.gathering.failures import listed  # noqa: PLC0415
 
@@ -117,7 +118,7 @@ def _read(
     table, report = load(file, product=product, ignore=ignore)
     if target is not None:
         for warning in check(TARGETS[target], table, None):
-            click.echo(warning, err=True)
+            tell(*warning.split("\n"))
     path = file if output is None else output
     if path.endswith("/"):
         path += os.path.basename(file)  # noqa: PTH119
@@ -148,7 +149,7 @@ def _announced(reaching: dict[str, Any], hosts: Sequence[str]) -> GatherOptions:
     if how.engine is None:
         how = how._replace(engine="slurm" if in_allocation(os.environ) else "ssh")
     shown = f"{how.via[0]} (--via)" if how.via else how.engine
-    click.echo(f"asking {count(len(hosts), 'host')} with {shown}", err=True)
+    tell(f"asking {count(len(hosts), 'host')} with {shown}")
     return how
 
 

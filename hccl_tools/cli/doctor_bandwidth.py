@@ -7,8 +7,6 @@ import shlex
 import time
 from typing import TYPE_CHECKING
 
-import click
-
 from hccl_tools.cli.doctor_run import with_product_of
 from hccl_tools.doctor import bandwidth
 from hccl_tools.doctor.examining import case_of
@@ -20,6 +18,7 @@ from hccl_tools.inspection.observation import BandwidthObservation, Unknown
 from hccl_tools.launch.planning.remote_launch import exported
 from hccl_tools.launch.planning.visible_devices import LIMITS, VisibleDevices
 from hccl_tools.notation.phrases import count, time_span
+from hccl_tools.notation.printable import tell
 from hccl_tools.programs import hccl_test, ssh
 from hccl_tools.programs.lookup import ProgramMissingError
 from hccl_tools.programs.mpirun import find_mpirun
@@ -100,16 +99,15 @@ def measure(
         _note(result, wanted[0].first.host, f"{error.message}; {error.hint}" if error.hint else error.message)
         return result
     usual = time_span(len(wanted) * _USUAL_TIME)
-    click.echo(
+    tell(
         f"measuring the bandwidth of {count(len(wanted), 'pair')} of devices, one after another, about "
-        f"{usual}; start nothing on the devices until then",
-        err=True,
+        f"{usual}; start nothing on the devices until then"
     )
     with exit_on_signals():
         _measure(wanted, result, lambda pair: build(_members(pair, seen, program, alone=alone)))
     number = sum(len(one.bandwidths) for one in result.values())
     if number < len(wanted):  # the notes may not be selected
-        click.echo(f"measured {number} of {count(len(wanted), 'pair')}; HCD001 says why", err=True)
+        tell(f"measured {number} of {count(len(wanted), 'pair')}; HCD001 says why")
     return result
 
 

@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import click
-
 from hccl_tools.cli import gather_options
 from hccl_tools.cli.options import write
 from hccl_tools.discover.local_addresses import is_this_host
@@ -22,7 +20,7 @@ from hccl_tools.inspection.observation import Unknown
 from hccl_tools.inspection.observing import observe
 from hccl_tools.inspection.pings import USUAL_TIME
 from hccl_tools.notation.phrases import count, time_span
-from hccl_tools.notation.printable import escaped, stdout_is_ascii
+from hccl_tools.notation.printable import stdout_is_ascii, tell
 from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS
 
 if TYPE_CHECKING:
@@ -53,7 +51,7 @@ def checked_table(table: str | None, product: str | None, target: str | None) ->
 
     if table is None and (variable := table_source.naming_variable(os.environ)):
         table = table_source.usual_file(os.environ[variable])
-        click.echo(f"note: no TABLE given: using {variable}={os.environ[variable]}", err=True)
+        tell(f"note: no TABLE given: using {variable}={os.environ[variable]}")
     if table is None:
         return None
     from hccl_tools.diagnostics.wording import no_rank_table  # noqa: PLC0415
@@ -120,10 +118,9 @@ def _announce_pings(request: ObservationRequest) -> None:
     number = ways.most_pings(request.ping, every=request.ping_all, over=request.ping_over)
     if number:
         usual = time_span(number * USUAL_TIME)
-        click.echo(
+        tell(
             f"pinging {count(number, 'device')} of other servers from each host over {request.ping_over}, "
-            f"about {usual}",
-            err=True,
+            f"about {usual}"
         )
 
 
@@ -192,7 +189,7 @@ def emit_remedies(result: Examination, destination: str) -> None:
         write([remedies.script(result.hosts[0], list(result.findings))])
         return
     written = remedies.write(destination, remedies.scripts(result))
-    click.echo(escaped(f"wrote {count(len(written), 'script')} to {destination}; nothing was run"), err=True)
+    tell(f"wrote {count(len(written), 'script')} to {destination}; nothing was run")
 
 
 def with_product_of(seen: Mapping[str, Observation], job: examining.Job) -> examining.Job:

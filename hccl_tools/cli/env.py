@@ -11,6 +11,7 @@ import click
 from hccl_tools.cli import options, table_options
 from hccl_tools.cli.table_servers import named, this_host
 from hccl_tools.errors import TableError
+from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -48,7 +49,7 @@ def command(*, table: str | None, name: str, server: str | None, product: str | 
     index = named(read, server) if server is not None else this_host(read)[0]
     found = export_targets.variables(target, file, _address(read.servers[index]))
     if sentence := export_targets.derived(target, read):
-        click.echo(f"note: {sentence}", err=True)
+        tell(f"note: {sentence}")
     options.write(f"unset {variable}\n" for variable in export_targets.unset(target, os.environ))
     options.write(exports(found | export_targets.job_variables(target, read, os.environ)))
 
@@ -71,7 +72,7 @@ def _checked(file: str, product: str | None, target: Target) -> RankTable:
         raise TableError(f"{report.file} cannot be used: {other[0]}", hint=other[1])
     export_targets.require_no_error(target, report.findings)
     for warning in export_targets.warnings(target, report.findings):
-        click.echo(warning, err=True)
+        tell(*warning.split("\n"))
     if report.table is None or not report.ok:
         first = report.errors[0]
         raise TableError(f"HCCL would refuse {file}: {first.rule.id} {first.message}", hint=next_step(report))

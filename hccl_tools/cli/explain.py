@@ -14,6 +14,7 @@ import click
 from hccl_tools.cli import options
 from hccl_tools.cli.values import Choice
 from hccl_tools.errors import UsageError
+from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,25 +139,24 @@ def _answer(
             fetch=partial(fetch, run, typed_ssh=typed_ssh),
         )
     if STDIN in words and sys.stdin.isatty():
-        click.echo("note: reading standard input, up to Ctrl-D", err=True)
+        tell("note: reading standard input, up to Ctrl-D")
     logs, notes = sources.collect(words)
     return explaining.explain(logs, notes=notes, table=table, extra=extra, progress=_progress())
 
 
 def _pack(path: str, answer: Answer, table: str | None, typed: list[str], *, anonymise: bool) -> None:
     from hccl_tools.explain import bundle  # noqa: PLC0415  (rarely used)
-    from hccl_tools.notation.printable import escaped  # noqa: PLC0415
 
     run = answer.run_dir
     folders = [] if run else [one for one in typed if os.path.isdir(one)]  # noqa: PTH112  (not loaded for it)
     packed = bundle.write(path, answer, run=run, table=table, folders=folders, anonymise=anonymise)
-    click.echo(f"{path}: {len(packed.files)} files; look through it before you pass it on", err=True)
+    tell(f"{path}: {len(packed.files)} files; look through it before you pass it on")
     for name, size in packed.files:
-        click.echo(f"  {size:>11,}  {escaped(name)}", err=True)
+        tell(f"  {size:>11,}  {name}")
     if packed.left_out:
-        click.echo("left out:", err=True)
+        tell("left out:")
     for line in packed.left_out:
-        click.echo(f"  {escaped(line)}", err=True)
+        tell(f"  {line}")
 
 
 def _own(knowledge: str | None) -> list[Message]:

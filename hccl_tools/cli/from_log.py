@@ -8,6 +8,7 @@ import click
 
 from hccl_tools.cli import options, table_options
 from hccl_tools.errors import TableError, UsageError
+from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -55,7 +56,7 @@ def generate(settings: Mapping[str, Any], given: Sequence[str]) -> None:
     made = _table(job)
     origins = [f"{ranks[0].at}" for ranks in job.hosts().values()]
     if not made.column("device_ip")[0]:
-        click.echo("note: the logs hold no addresses of devices, so the table has none", err=True)
+        tell("note: the logs hold no addresses of devices, so the table has none")
     table_options.report_servers(made, origins, in_order_given=False)
     table_options.deliver(
         made, name=file_name(made), origins=origins,
@@ -80,7 +81,7 @@ def _communicators(paths: Sequence[str]) -> list[Communicator]:
     logs, notes = sources.collect(paths)
     found, more = recorded.communicators(logs)
     for note in [*notes, *more]:
-        click.echo(f"note: {note}", err=True)
+        tell(f"note: {note}")
     if not found:
         raise TableError(f"the logs do not say which ranks the job had: {' '.join(paths)}", hint=_LOGS_HINT)
     return found

@@ -10,6 +10,7 @@ import click
 from hccl_tools.cli.options import together
 from hccl_tools.cli.values import Choice, Seconds
 from hccl_tools.errors import UsageError
+from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -144,7 +145,7 @@ def facts_of(host: str, request: SurveyRequest, options: dict[str, Any]) -> Host
     hosts = host_list.parse(host, option="the host")
     gathered = survey_hosts(hosts, request, _announced(how, hosts))
     found = next(answer.facts for answer in gathered.answers if answer.facts is not None)
-    click.echo("\n".join(found.summary()), err=True)
+    tell(*found.summary())
     return found
 
 
@@ -184,7 +185,7 @@ def facts(request: SurveyRequest, options: dict[str, Any]) -> tuple[list[HostFac
     if options["order"] == "ip":
         found = agreement.by_address(found)
     names = {id(answer.facts): answer.host for answer in gathered.answers}
-    click.echo("\n".join(_summary(gathered, found)), err=True)
+    tell(*_summary(gathered, found))
     return found, [names[id(one)] for one in found]
 
 
@@ -227,7 +228,7 @@ def _announced(how: GatherOptions, hosts: Sequence[str]) -> GatherOptions:
 
     engine, reason = choice.Choice(how.engine, "--engine") if how.engine else choice.default(how.environ)
     shown = f"{how.via[0]} (--via)" if how.via else f"{engine} ({reason})"
-    click.echo(f"querying {count(len(hosts), 'host')} with {shown}", err=True)
+    tell(f"querying {count(len(hosts), 'host')} with {shown}")
     return how._replace(engine=engine)
 
 
@@ -255,5 +256,6 @@ def _summary(gathered: Gathered, found: list[HostFacts]) -> list[str]:
         from hccl_tools.gathering.failures import listed  # noqa: PLC0415
         from hccl_tools.notation.phrases import count  # noqa: PLC0415
 
-        lines.append(f"left out: {count(len(gathered.left_out), 'host')}\n{listed(gathered.left_out)}")
+        lines.append(f"left out: {count(len(gathered.left_out), 'host')}")
+        lines += listed(gathered.left_out).split("\n")
     return lines

@@ -17,6 +17,7 @@ from hccl_tools.cli import (
 )
 from hccl_tools.cli.values import Choice, Seconds
 from hccl_tools.errors import UsageError
+from hccl_tools.notation.printable import tell
 from hccl_tools.table.products import default
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def command(ctx: click.Context, /, **settings: Any) -> None:
     facts, table = made
     if target is not None:
         for warning in export_targets.check(target, table, settings["output"]):
-            click.echo(warning, err=True)
+            tell(*warning.split("\n"))
     to_stdout = settings["output"] == outputs.STDOUT
     product = facts[0].product
     report = outputs.check(table, product=product, ignore=settings["ignore"])
@@ -137,7 +138,7 @@ def command(ctx: click.Context, /, **settings: Any) -> None:
         path = outputs.target(settings["output"], table, name=name)
         named = product if settings["product"] or settings["simulate"] else None
         saved = outputs.save(table, path, force=settings["force"], mode=mode, product=named)
-        click.echo(saved.summary(target.service if target is not None else None), err=True)
+        tell(*saved.summary(target.service if target is not None else None).split("\n"))
         if target is not None:
             gen_options.print_variables(target, path, facts)
     ctx.exit(0)
@@ -184,7 +185,7 @@ def _make(request: SurveyRequest) -> tuple[list[HostFacts], RankTable]:
     from hccl_tools.transform import generation  # noqa: PLC0415
 
     facts = survey(request)
-    click.echo("\n".join(facts.summary()), err=True)
+    tell(*facts.summary())
     return [facts], generation.table([facts], table_format=facts.table_format)
 
 
@@ -198,5 +199,8 @@ def _make_of_many(
         return None
     facts, origins = gathered
     table = generation.table(facts, table_format=facts[0].table_format)
-    table_options.report_servers(table, origins, in_order_given=options["order"] == "given")
+    # A server of a 2.0 table is a network instance: several hosts may have one, and a host several.
+    of_rows = [name for one, name in zip(facts, origins, strict=True) for _ in one.devices]
+    of_servers = [", ".join(dict.fromkeys(of_rows[row] for row in server.rows)) for server in table.servers]
+    table_options.report_servers(table, of_servers, in_order_given=options["order"] == "given")
     return facts, table

@@ -9,6 +9,7 @@ import click
 
 from hccl_tools.cli.options import together
 from hccl_tools.errors import TableError, UsageError
+from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +74,7 @@ def write(settings: dict[str, Any], request: SurveyRequest) -> None:
     from hccl_tools.transform import host_files  # noqa: PLC0415
 
     facts = survey(request)
-    click.echo("\n".join(facts.summary()), err=True)
+    tell(*facts.summary())
     if facts.table_format != "2.0":
         raise UsageError(
             f"root infos and endpoint files are for Ascend 950; the product is {facts.product}",
@@ -89,7 +90,7 @@ def write(settings: dict[str, Any], request: SurveyRequest) -> None:
         made |= _endpoints(settings["endpoints"], facts, topology)
     saving.check(made)
     done = saving.save(made, force=settings["force"])
-    click.echo("\n".join([f"{done}:", *(f"  {path}" for path in made)]), err=True)
+    tell(*[f"{done}:", *(f"  {path}" for path in made)])
 
 
 def _endpoints(folder: str, facts: HostFacts, topology: TopologyFile) -> dict[str, Entry]:
@@ -98,9 +99,9 @@ def _endpoints(folder: str, facts: HostFacts, topology: TopologyFile) -> dict[st
 
     made = host_files.endpoint_files(facts.devices, topology)
     if made.left_out:
-        click.echo(f"note: {made.left_out} IP addresses are left out: only EIDs are written", err=True)
+        tell(f"note: {made.left_out} IP addresses are left out: only EIDs are written")
     for name in saving.left_over(folder, made.values):
-        click.echo(f"warning: {Path(folder, name)} is for a device that is not in this call", err=True)
+        tell(f"warning: {Path(folder, name)} is for a device that is not in this call")
     return saving.endpoint_paths(folder, made.values)
 
 

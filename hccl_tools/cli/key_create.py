@@ -7,7 +7,7 @@ import os
 import click
 
 from hccl_tools.cli import options
-from hccl_tools.notation.printable import escaped
+from hccl_tools.notation.printable import escaped, tell
 
 _EXAMPLES = """\
   hccl-tools key create
@@ -29,6 +29,6 @@ def command(*, force: bool) -> None:
     click.echo(f"created {escaped(path)}")
     used = next((name for name in job_key.VARIABLES if name in os.environ), None)
     if used:
-        click.echo(f"warning: {used} is set: this host uses that key instead of the new one", err=True)
+        tell(f"warning: {used} is set: this host uses that key instead of the new one")
     else:
-        click.echo(f"next: hccl-tools key copy{' --force' if force else ''} HOST ...", err=True)
+        tell(f"next: hccl-tools key copy{' --force' if force else ''} HOST ...")

@@ -10,6 +10,7 @@ import click
 from hccl_tools.cli import launch_request, preflight_options
 from hccl_tools.cli.launch_options import BARE, EPILOG, GROUPS, HELP, SPELLINGS
 from hccl_tools.cli.option_groups import TYPED_OPTIONS, GroupedCommand
+from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
     from hccl_tools.cli.other_launchers import Foreign
@@ -38,7 +39,7 @@ def _launch(**options: Any) -> int:
     if options["emit"]:
         text, note = _emitted(request, options)
         if note is not None:
-            click.echo(f"note: {note}", err=True)
+            tell(f"note: {note}")
         click.echo(os.fsencode(text), nl=False)
         return 0
     if options["dry_run"]:

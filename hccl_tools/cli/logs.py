@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from hccl_tools.cli.values import EITHER_SPELLING, Choice, IntRange
+from hccl_tools.notation.printable import tell
 
 
 @click.command("logs", context_settings=dict(EITHER_SPELLING))
@@ -53,7 +54,6 @@ def command(  # noqa: PLR0917  (click passes them by name)
     """  # noqa: D301  (click's mark: keep the lines)
     from hccl_tools.launch.logs import viewer  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.launch.runs import directory, index  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.notation.printable import escaped  # noqa: PLC0415
 
     if serve:
         from hccl_tools.launch.logs import sender  # noqa: PLC0415  (on another host only)
@@ -64,7 +64,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     found = index.resolve(run, log_dir)
     chosen = ranks or (viewer.default_rank(found),)
     if not ranks and not scheduler and chosen != (0,):
-        click.echo(escaped(f"rank {chosen[0]} of {found.name}:"), err=True)
+        tell(f"rank {chosen[0]} of {found.name}:")
     with ExitStack() as connections:
         prefixed = len(chosen) > 1
         sources: list[Any] = []

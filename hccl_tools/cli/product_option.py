@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-
-import click
+from typing import TYPE_CHECKING
 
 from hccl_tools.notation.phrases import EXAMPLE_CHIP
+from hccl_tools.notation.printable import tell
 from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS, default
+
+if TYPE_CHECKING:
+    import click
 
 
 def help_text(otherwise: str) -> str:
@@ -53,5 +56,5 @@ def read(_ctx: click.Context, _param: click.Parameter, name: str | None) -> str 
     reading = read_name(name) if name is not None else read_name(stated or "", origin=PRODUCT_VARIABLE)
     if reading.note:
         where = f"{PRODUCT_VARIABLE}: " if name is None else ""
-        click.echo(f"note: {where}{reading.note}", err=True)
+        tell(f"note: {where}{reading.note}")
     return None if name is None else reading.product.name

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hccl_tools.cli import gather_options, options, revise, table_options
+from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable
@@ -65,9 +66,8 @@ def _spare(inputs: Inputs, name: str, before: RankTable, server: str, settings: 
     facts = gather_options.facts_of(name, request, how)
     checked_for = product_of(before, settings["product"]).name
     if facts.product != checked_for:
-        click.echo(
+        tell(
             f"warning: the spare {name} is {facts.product} ({facts.product_source}), but the table is "
-            f"checked for {checked_for}: use a spare of that product, or specify another --product",
-            err=True,
+            f"checked for {checked_for}: use a spare of that product, or specify another --product"
         )
     return generation.table([facts], table_format=facts.table_format)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hccl_tools.errors import LaunchError, TableError
+from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,8 +52,8 @@ def deliver(
     path = None if to_stdout else revision.target("table.json" if is_stream(file) else file, output)
     _check(new, to_stdout, product=product, ignore=ignore)
     for line in changes:
-        click.echo(line, err=True)
-    click.echo(f"fingerprint {fingerprint(before)} becomes {fingerprint(after)}", err=True)
+        tell(line)
+    tell(f"fingerprint {fingerprint(before)} becomes {fingerprint(after)}")
     _report_use(old)
     if path is None:
         outputs.print_text(new.decode())
@@ -61,7 +62,7 @@ def deliver(
 
     write_atomically(path, [new.decode()], mode=digits)
     named = outputs.to_be_named(product, after)
-    click.echo(outputs.Saved(path, product=named).summary(), err=True)
+    tell(*outputs.Saved(path, product=named).summary().split("\n"))
 
 
 def _check(new: bytes, to_stdout: bool, **options: Any) -> None:
@@ -82,7 +83,7 @@ def _report_use(old: bytes) -> None:
     try:
         descriptor = table_lock.take(old, "hccl-tools replace", os.environ)
     except LaunchError as error:
-        click.echo(f"note: {error.message}; that job continues with the old table", err=True)
+        tell(f"note: {error.message}; that job continues with the old table")
         return
     if descriptor >= 0:
         os.close(descriptor)

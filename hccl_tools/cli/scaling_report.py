@@ -8,6 +8,7 @@ import click
 
 from hccl_tools.cli import options
 from hccl_tools.cli.values import Choice
+from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -92,6 +93,6 @@ def plotter(path: str | None) -> Callable[[Sequence[Series]], None]:
         from hccl_tools.document.writing import write_atomically  # noqa: PLC0415
 
         write_atomically(path, [plot.draw(series, suffix)])
-        click.echo(f"wrote {path}", err=True)
+        tell(f"wrote {path}")
 
     return draw

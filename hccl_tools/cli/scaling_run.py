@@ -14,6 +14,7 @@ from hccl_tools.cli.values import IntRange
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import engines
 from hccl_tools.notation import number_list
+from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -114,15 +115,13 @@ def command(
     try:
         good = series.run(plan, file, keep_going=keep_going)
     except Stopped as stop:
-        click.echo(f"stopped; {output} has the finished runs: --resume continues", err=True)
+        tell(f"stopped; {output} has the finished runs: --resume continues")
         return 128 + stop.number
     finished = {row["devices"] for row in file.rows if not row.get("failed")}
     if len(finished) < 2 and not good:
-        click.echo(
-            f"error: the series ended before two numbers of devices were measured; see {output}", err=True
-        )
+        tell(f"error: the series ended before two numbers of devices were measured; see {output}")
         return 1
-    click.echo(f"wrote {output}", err=True)
+    tell(f"wrote {output}")
     scaling_report.report(output, form=form, draw=draw, better=better)
     return 0 if good else 1
 
@@ -170,7 +169,7 @@ def _engine(context: click.Context) -> tuple[str, ...]:
             hint="leave --engine out, or use --engine ssh, mpirun or slurm",
         )
     engine, reason = engines.for_several_hosts(os.environ)
-    click.echo(f"{engine.name} starts the jobs on several machines ({reason})", err=True)
+    tell(f"{engine.name} starts the jobs on several machines ({reason})")
     return ("--engine", engine.name)
 
 

@@ -17,6 +17,7 @@ from hccl_tools.cli.values import Choice, IntRange
 from hccl_tools.errors import TableError, UsageError
 from hccl_tools.formats.host_files import READERS
 from hccl_tools.notation.phrases import count
+from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -186,7 +187,7 @@ def _findings(report: Report) -> str:
 def _note_errors(report: Report, noun: str, file: str) -> None:
     if not report.ok:
         errors = count(len(report.errors), "error")
-        click.echo(f"note: the {noun} has {errors}: run `hccl-tools validate {shlex.quote(file)}`", err=True)
+        tell(f"note: the {noun} has {errors}: run `hccl-tools validate {shlex.quote(file)}`")
 
 
 def _table(report: Report, file: str) -> RankTable:
@@ -216,7 +217,7 @@ def _mixture(report: Report) -> RankTable | None:
         table = xllm.read(value) if report.table is None else None
     except StructureError:
         return None
-    click.echo(f"note: {note}", err=True)
+    tell(f"note: {note}")
     return table
 
 

@@ -12,6 +12,7 @@ import click
 
 from hccl_tools.cli.options import together, write
 from hccl_tools.errors import UsageError
+from hccl_tools.notation.printable import tell
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def draw(subject: Subject, output: str, given: PictureOptions) -> None:
         return
     from hccl_tools.document.writing import write_atomically  # noqa: PLC0415
 
-    click.echo(f"wrote {write_atomically(path, pieces)}", err=True)
+    tell(f"wrote {write_atomically(path, pieces)}")
 
 
 def _pieces(subject: Subject, output: str) -> Iterable[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from hccl_tools.cli.values import EITHER_SPELLING, Seconds
+from hccl_tools.notation.printable import tell
 
 
 @click.command("stop", context_settings=dict(EITHER_SPELLING))
@@ -33,8 +34,7 @@ def command(ctx: click.Context, run: str, log_dir: str, wait: float, now: bool) 
     hccl-tools stop --now /data/log/latest
     """  # noqa: D301  (click's mark: keep the lines)
     from hccl_tools.launch.runs import index, stop  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.notation.printable import escaped  # noqa: PLC0415
 
     found = stop.stop(index.resolve(run, log_dir), wait=wait, now=now)
-    click.echo(escaped(found.message), err=True)
+    tell(found.message)
     ctx.exit(0 if found.over else 1)

@@ -8,6 +8,7 @@ import click
 
 from hccl_tools.cli import options, revise, table_options
 from hccl_tools.errors import UsageError
+from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
     from hccl_tools.table.products import Product
@@ -62,5 +63,5 @@ def _device_ids(text: str, product: Product) -> tuple[int, ...]:
 
     found = device_range.parse(text, device_limit=product.device_limit, product=product.name)
     for warning in found.warnings:
-        click.echo(f"warning: {warning}", err=True)
+        tell(f"warning: {warning}")
     return found.ids

@@ -10,6 +10,7 @@ import click
 from hccl_tools.cli.options import together
 from hccl_tools.cli.values import Choice, Seconds
 from hccl_tools.errors import UsageError
+from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,7 +45,7 @@ def from_environment() -> str:
     if variable is None:
         raise UsageError("no rank table given", hint="specify the file of a table, or set RANK_TABLE_FILE")
     file = table_source.usual_file(os.environ[variable])
-    click.echo(f"note: no FILE given: using {variable}={os.environ[variable]}", err=True)
+    tell(f"note: no FILE given: using {variable}={os.environ[variable]}")
     return file
 
 
@@ -57,7 +58,7 @@ def wait_for(file: str, seconds: float | None) -> None:
     if seconds is not None:
         from hccl_tools.tablefiles import waiting  # noqa: PLC0415  (rarely used)
 
-        waiting.wait(file, seconds=seconds, report=lambda line: click.echo(line, err=True))
+        waiting.wait(file, seconds=seconds, report=tell)
 
 
 def deliver(
@@ -93,7 +94,7 @@ def deliver(
         return
     path = outputs.target(output, table, name=name)
     saved = outputs.save(table, path, force=force, mode=digits, product=product)
-    click.echo(saved.summary(service), err=True)
+    tell(*saved.summary(service).split("\n"))
 
 
 def require_valid(
@@ -145,18 +146,15 @@ def report_servers(table: RankTable, origins: Sequence[str], *, in_order_given: 
     """
     from hccl_tools.table import ordering  # noqa: PLC0415  (`--help` does not need it)
 
-    click.echo("\n".join(_server_lines(table, origins)), err=True)
+    tell(*_server_lines(table, origins))
     if table.format == "group_list":
-        click.echo(
-            "note: HCCL numbers a group_list by server_id as text, not by the order of its servers", err=True
-        )
+        tell("note: HCCL numbers a group_list by server_id as text, not by the order of its servers")
         return
     pair = ordering.out_of_order(table) if in_order_given else None
     if pair is not None:
-        click.echo(
+        tell(
             f"warning: servers are not in the order of their addresses: {pair[0]} is before {pair[1]}; "
-            "`--order ip` sorts them",
-            err=True,
+            "`--order ip` sorts them"
         )
 
 

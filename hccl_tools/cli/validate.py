@@ -11,7 +11,7 @@ import click
 
 from hccl_tools.cli import options, table_options
 from hccl_tools.errors import InputError, UsageError
-from hccl_tools.notation.printable import stdout_is_ascii
+from hccl_tools.notation.printable import stdout_is_ascii, tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -66,7 +66,7 @@ class _Run:
         except InputError as error:
             self.unreadable = True
             hint = f"\n  help: {error.hint}" if error.hint else ""
-            click.echo(f"error: {error.message}{hint}", err=True)
+            tell(*f"error: {error.message}{hint}".split("\n"))
 
     def _recommend_orjson(self, report: Report) -> None:
         if report.table is None or len(report.table) <= _MANY_RANKS or self.recommended_orjson:
@@ -77,16 +77,15 @@ class _Run:
 
         if find_spec("orjson") is None:
             self.recommended_orjson = True
-            click.echo(f"note: {len(report.table):,} ranks are checked faster with orjson: {FAST}", err=True)
+            tell(f"note: {len(report.table):,} ranks are checked faster with orjson: {FAST}")
 
     def _note_target(self, report: Report) -> None:
         """Say which rules of MindIE apply to its service tables: those of rank tables need an instance's."""
         if report.is_service and self.checks["target"] == "mindie" and report.reader == "MindIE-Motor":
             command = "`hccl-tools convert FILE --instance N --to 1.0 --target mindie`"
-            click.echo(
+            tell(
                 f"note: {report.file} is checked as MindIE-Motor reads it; MindIE reads the rank table of an "
-                f"instance, which {command} checks and writes",
-                err=True,
+                f"instance, which {command} checks and writes"
             )
 
     def _check(self, source: Any) -> Report:
@@ -98,7 +97,7 @@ class _Run:
 
     def _report_host(self, report: Report) -> None:
         if self.local:
-            click.echo(self._local_check.summary(report), err=True)
+            tell(self._local_check.summary(report))
 
     @cached_property
     def _local_check(self) -> LocalCheck:

@@ -26,6 +26,12 @@ def escaped(text: str, *, keep: str = "", ascii_only: bool = False) -> str:
     )
 
 
+def tell(*lines: str) -> None:
+    """Print lines on standard error: notes, warnings and progress, with text of others in them, escaped."""
+    sys.stderr.write("".join(f"{escaped(line)}\n" for line in lines))
+    sys.stderr.flush()
+
+
 def json_escaped(text: str) -> str:
     r"""Return JSON without characters that a terminal interprets; it means the same.
 
