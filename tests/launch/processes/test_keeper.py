@@ -128,6 +128,8 @@ def test_nothing_survives_when_launcher_and_keeper_are_killed_together(
     job = jobs.start(*[BREEDER] * 4)
     assert have_bred(job, 4)
     pids = {"launcher": job.launcher.pid, "keeper": keeper_of(job)}
+    for pid in pids.values():  # neither sees the end of the other
+        os.kill(pid, signal.SIGSTOP)
     for name in order:
         os.kill(pids[name], signal.SIGKILL)
     assert job.is_gone()
