@@ -53,10 +53,8 @@ def campaign(target: hostile_inputs.Target, number: int, seed: int, folder: Path
             print(f"{target.name}, seed {seed}, turn {turn}: {wrong}\n", file=sys.stderr)
     counts = "  ".join(f"{outcome}: {count:,}" for outcome, count in sorted(outcomes.items()))
     seconds = time.monotonic() - began
-    print(
-        f"{target.name:26} {number:7,} in {seconds:5.0f} s, longest {longest * 1000:5.0f} ms of CPU  {counts}",
-        flush=True,
-    )
+    times = f"{number:7,} in {seconds:5.0f} s, longest {longest * 1000:5.0f} ms of CPU"
+    print(f"{target.name:26} {times}  {counts}", flush=True)
     return outcomes["wrong"]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.registry import Consequence, Example, Finding, check
 from hccl_tools.notation.phrases import and_more, devices, time_span
+from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.table.products import PRODUCTS
 
 if TYPE_CHECKING:
@@ -47,8 +48,11 @@ def no_npu(case: Case) -> Iterator[Finding]:
 def device_node_closed(case: Case) -> Iterator[Finding]:
     """Can this user open the device nodes?"""
     for path in case.seen.closed_nodes:
-        device = int(path.rpartition("davinci")[2])
-        yield Finding(f"{path} cannot be opened by this user: join its group (usually HwHiAiUser)", (device,))
+        device = whole_number(path.rpartition("davinci")[2])
+        yield Finding(
+            f"{path} cannot be opened by this user: join its group (usually HwHiAiUser)",
+            () if device is None else (device,),
+        )
 
 
 @check(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.registry import Example, Finding, check
 from hccl_tools.doctor.ways import stated_names
+from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.rules import job_variables
 from hccl_tools.tablefiles.export_targets import TARGETS, TIMEOUT
 from hccl_tools.tablefiles.export_targets import job_variables as job_variables_of
@@ -52,7 +53,8 @@ def timeout_too_short_for_target(case: Case) -> Iterator[Finding]:
     """With a table under torch_npu, xLLM or MindIE: is HCCL_CONNECT_TIMEOUT at least 300 s?"""
     text, target = case.environ.get(TIMEOUT, ""), TARGETS.get(case.target or "")
     least = target.least_timeout if target is not None and case.table is not None else None
-    if target is not None and least is not None and text.isdecimal() and int(text) < least:
+    set_to = whole_number(text)
+    if target is not None and least is not None and set_to is not None and set_to < least:
         yield Finding(
             f"{TIMEOUT}={text} is below {least} s, which {target.title} needs with a table",
             remedy=f"set {TIMEOUT}={target.usual_timeout} on all hosts",
@@ -81,7 +83,8 @@ def variables_of_target(case: Case) -> Iterator[Finding]:
             yield Finding(f"{name}={found}, but the table has {expected}", remedy=f"set {name}={expected}")
     visible = case.environ.get(_VISIBLE, "")
     if case.target == "mindspore" and case.devices and visible:
-        listed = sorted(int(word) for word in visible.split(",") if word.strip().isdecimal())
+        words = (whole_number(word.strip()) for word in visible.split(","))
+        listed = sorted(number for number in words if number is not None)
         if listed != sorted(case.devices):
             shown = ",".join(map(str, case.devices))
             yield Finding(

@@ -37,4 +37,6 @@ def explained(run_dir: str) -> str:
         return ""
     if not answer.causes or answer.causes[0].message.id in _REPORTED:
         return ""
-    return f"explain: {paragraph(answer, answer.causes[0])}\n  more: hccl-tools explain {shlex.quote(run_dir)}"
+    return (
+        f"explain: {paragraph(answer, answer.causes[0])}\n  more: hccl-tools explain {shlex.quote(run_dir)}"
+    )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hccl_tools.notation.whole_number import whole_number
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
@@ -46,7 +48,7 @@ def _timeouts(environ: Mapping[str, str]) -> Iterator[str]:
     if connect is not None and not _is_between(connect, first, last):
         yield f'HCCL_CONNECT_TIMEOUT="{connect}": HCCL accepts only {first} to {last} seconds'
         return
-    if execute is not None and not execute.isdecimal():
+    if execute is not None and whole_number(execute) is None:
         yield f'HCCL_EXEC_TIMEOUT="{execute}" is not a number of seconds'
         return
     if connect is None and execute is None:
@@ -61,7 +63,8 @@ def _timeouts(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _is_between(text: str, first: int, last: int) -> bool:
-    return text.isascii() and text.isdecimal() and first <= int(text) <= last
+    number = whole_number(text)
+    return number is not None and first <= number <= last
 
 
 def matching(text: str, interfaces: Collection[str]) -> list[str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import TableError, UsageError
 from hccl_tools.notation.phrases import count
+from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.registry import TARGETS as NAMES
 from hccl_tools.tablefiles.outputs import parse_mode
@@ -170,8 +171,7 @@ def job_variables(target: Target, table: RankTable, environ: Mapping[str, str]) 
         if not environ.get(MASTER_PORT):
             found[MASTER_PORT] = DEFAULT_PORT
     least = target.least_timeout if len(table.servers) > 1 else None
-    text = environ.get(TIMEOUT, "")
-    if least is not None and not (text.isdecimal() and int(text) >= least):
+    if least is not None and (whole_number(environ.get(TIMEOUT, "")) or 0) < least:
         found[TIMEOUT] = str(target.usual_timeout)
     return found
 
