@@ -23,6 +23,7 @@ from hccl_tools.launch.model.request import (
     Variables,
     Watch,
 )
+from hccl_tools.notation.whole_number import whole_number
 
 if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Start
@@ -180,17 +181,19 @@ def _per_node(text: str | None, *, cpu: bool) -> int | None:
         return None
     if text == "cpu" and cpu:
         return len(os.sched_getaffinity(0))
-    if not text.isdecimal() or int(text) == 0:
+    if not (number := whole_number(text)):
         hint = "add --cpu" if text == "cpu" else "use a number from 1, or auto"
         raise UsageError(f'--nproc-per-node "{text}" is not a number of ranks', hint=hint)
-    return int(text)
+    return number
 
 
 def _nodes(text: str | None) -> int | None:
     """Read ``--nnodes``: a number, or torchrun's MIN:MAX with MIN equal to MAX."""
-    least, colon, most = (text or "").partition(":")
-    if text is None or (least.isdecimal() and int(least) and (not colon or least == most)):
-        return int(least) if text else None
+    if text is None:
+        return None
+    least, colon, most = text.partition(":")
+    if (number := whole_number(least)) and (not colon or least == most):
+        return number
     raise UsageError(
         f'--nnodes "{text}" is not a whole number, 1 or more',
         hint="use a fixed number; --max-restarts N restarts all ranks after a failure"
@@ -251,13 +254,14 @@ def _master(options: dict[str, Any]) -> tuple[str | None, int | None]:
     """Return the rendezvous address and port that were given, including paddle's ``--master ip:port``."""
     address, port = options["master_address"], options["start_port"]
     if options["master"]:
-        host, _, number = options["master"].rpartition(":")
-        if not host or "/" in host or not number.isdecimal():
+        host, _, text = options["master"].rpartition(":")
+        number = whole_number(text)
+        if not host or "/" in host or number is None:
             raise UsageError(
                 f'--master "{options["master"]}" is not ADDRESS:PORT',
                 hint="for example --master 10.0.0.1:18118",
             )
-        address, port = address or host, port or int(number)
+        address, port = address or host, port or number
     return address, port
 
 
@@ -266,12 +270,13 @@ def _tail(text: str) -> Tail:
         return "all"
     if text in {"none", ""}:
         return ()
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() for part in parts):
+    numbers = [whole_number(part.strip()) for part in text.split(",")]
+    ranks = tuple(number for number in numbers if number is not None)
+    if len(ranks) < len(numbers):
         raise UsageError(
             f'--tail "{text}" is not a list of ranks', hint="for example --tail 0,3 or --tail all"
         )
-    return tuple(int(part) for part in parts)
+    return ranks
 
 
 def _environment(assignments: tuple[str, ...], files: tuple[str, ...]) -> dict[str, str]:

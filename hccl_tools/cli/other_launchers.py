@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
+from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -69,12 +70,13 @@ def _numa_binding(value: str) -> list[str] | str:
 
 def _tee(value: str) -> list[str] | str:
     """Read ``3`` (all ranks) or ``0:3,1:1`` (by rank); ``launch`` has one log per rank for both streams."""
-    if value.isdecimal():
-        return ["--tail=all"] if int(value) else []
-    pairs = [part.partition(":") for part in value.split(",")]
-    if not all(rank.isdecimal() and streams.isdecimal() for rank, _, streams in pairs):
+    if (number := whole_number(value)) is not None:
+        return ["--tail=all"] if number else []
+    parts = (part.partition(":") for part in value.split(","))
+    pairs = [(rank, whole_number(streams)) for rank, _, streams in parts]
+    if any(whole_number(rank) is None or streams is None for rank, streams in pairs):
         return "use --tail 0,3 or --tail all"
-    return [f"--tail={','.join(rank for rank, _, streams in pairs if int(streams)) or 'none'}"]
+    return [f"--tail={','.join(rank for rank, streams in pairs if streams) or 'none'}"]
 
 
 def _tail_worker_log(value: str) -> list[str]:
@@ -87,7 +89,7 @@ def _rendezvous(value: str) -> list[str] | str:
         return "use --master-addr ADDRESS --start-port PORT, the address of rank 0's machine"
     if not (host and port.isdecimal()):
         return [f"--master-addr={value}"]
-    return [f"--master={value}"] if int(port) else [f"--master-addr={host}"]
+    return [f"--master={value}"] if port.strip("0") else [f"--master-addr={host}"]
 
 
 _ELASTIC = "use a fixed --nnodes, and --max-restarts N to restart after a failure"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch import run_files
 from hccl_tools.launch.model.variables import HEARTBEAT_VARIABLE
+from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -161,4 +162,4 @@ def _set_last(launchers: list[_Launcher], environ: Mapping[str, str]) -> list[_L
 
 
 def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdecimal() else None
+    return None if text is None else whole_number(text)

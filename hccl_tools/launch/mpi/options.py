@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
+from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -180,10 +181,11 @@ def _log_mode(text: str | None) -> int:
 
 
 def _numbers(text: str) -> list[int]:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() for part in parts):
+    parts = [whole_number(part.strip()) for part in text.split(",")]
+    numbers = [part for part in parts if part is not None]
+    if len(numbers) < len(parts):
         raise UsageError(f'"{text}" is not a list of numbers', hint="use, for example, 0,1,2,3")
-    return [int(part) for part in parts]
+    return numbers
 
 
 def _environment(assignments: list[str]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hccl_tools.errors import UsageError
+from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple
 
 TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
@@ -68,10 +69,11 @@ def from_environment(environ: Mapping[str, str]) -> MpiWorld:
 
 
 def _number(environ: Mapping[str, str], name: str) -> int:
-    text = environ.get(name, "")
-    if not text.isdecimal():
-        raise UsageError(f'{name}="{text}" is not a number', hint="start the ranks with mpirun or srun")
-    return int(text)
+    number = whole_number(environ.get(name, ""))
+    if number is None:
+        what = f'{name}="{environ.get(name, "")}" is not a number'
+        raise UsageError(what, hint="start the ranks with mpirun or srun")
+    return number
 
 
 def _slurm_local_size(environ: Mapping[str, str], size: int) -> int:

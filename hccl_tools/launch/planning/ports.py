@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import UsageError
 from hccl_tools.inspection.host_ports import DEVICE_PORT, is_free
 from hccl_tools.launch import run_files
+from hccl_tools.notation.whole_number import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,9 +88,10 @@ def cluster_port(asked: int | None, environ: Mapping[str, str]) -> tuple[int, st
     text = environ.get("FLAGS_START_PORT", "")
     if not text:
         return DEFAULT_PORT, "the default"
-    if not text.isdecimal() or not 0 < int(text) < 65536:
+    port = whole_number(text)
+    if port is None or not 0 < port < 65536:
         raise UsageError(f'FLAGS_START_PORT="{text}" is not a port', hint="use a number from 1024 to 65535")
-    return int(text), "FLAGS_START_PORT"
+    return port, "FLAGS_START_PORT"
 
 
 def endpoints(

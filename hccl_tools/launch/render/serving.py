@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, TableError
 from hccl_tools.notation.number_list import fold
+from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.tablefiles.export_targets import TARGETS, require_no_error
 from hccl_tools.validation.checker import validate
 
@@ -80,9 +81,10 @@ def _without_port(argv: Sequence[str]) -> tuple[list[str], int]:
             kept.append(word)
             continue
         value = value if equals else next(words, "")
-        if not value.isdecimal():
+        number = whole_number(value)
+        if number is None:
             raise LaunchError(f"--port {value} of the command is not a number")
-        port = int(value)
+        port = number
     return kept, port
 
 

@@ -16,6 +16,7 @@ from hccl_tools.launch.runs.names import RUN_VARIABLE
 from hccl_tools.launch.spawn import keywords
 from hccl_tools.launch.spawn.errors import SpawnOptionError
 from hccl_tools.notation import assignments, device_range, phrases
+from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.product_names import read_name
 
@@ -213,6 +214,6 @@ def _tail(value: Any) -> Tail:
     if value == "all":
         return "all"
     ranks = value.split(",") if isinstance(value, str) else _listed(value)
-    if not all(str(rank).strip().isdecimal() for rank in ranks):
+    if any(whole_number(str(rank).strip()) is None for rank in ranks):
         raise SpawnOptionError(f'tail={value!r} is not a list of ranks: tail=0, tail=[0, 3], "all" or None')
     return tuple(int(rank) for rank in ranks)
