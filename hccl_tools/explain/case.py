@@ -52,8 +52,10 @@ class Case(NamedTuple):
         cluster: Everything that was read.
         events: The candidates in the order of time.
         first: The first candidate of each actor, its most telling one.
+        not_started: The ranks that were not started because others had failed.
     """
 
     cluster: Cluster
     events: list[Seen]
     first: Mapping[str, Seen]
+    not_started: frozenset[int] = frozenset()

@@ -74,7 +74,11 @@ def explain(
     if of_run is not None:
         _add_run(of_run, logs, events, all_notes, fetch)
     joined = cluster.build(events, logs, places, size)
-    found = inference.causes(joined, of_run.ended if of_run is not None else ())
+    found = (
+        inference.causes(joined)
+        if of_run is None
+        else inference.causes(joined, of_run.ended, not_started=of_run.not_started)
+    )
     found = _with_fault_of_table(found, table)
     answer = Answer(found, joined, logs, all_notes, run_name, run)
     return answer._replace(notes=[*all_notes, *_about_table(answer, table)])

@@ -25,13 +25,16 @@ _LEVEL_WITHIN = 40
 _FOLLOW_UP = {"HCM810", "HCM821", "HCM701", "HCM706", "HCM707", "HCM714", "HCM720", "HCM722"}
 
 
-def causes(cluster: Cluster, ended: Collection[int] = ()) -> list[Cause]:
+def causes(
+    cluster: Cluster, ended: Collection[int] = (), *, not_started: Collection[int] = ()
+) -> list[Cause]:
     """Return the causes, the most likely first; [] if no event is one.
 
     Args:
         ended: The ranks that the launcher ended: what they report after that is no cause.
+        not_started: The ranks that were not started because others had failed: their silence is no cause.
     """
-    case = _case(cluster, ended)
+    case = _case(cluster, ended)._replace(not_started=frozenset(not_started))
     for rule in (_verdicts, _named_causes, disagreement.tls, _earliest_error, _waits, _codes):
         if found := rule(case):
             return found

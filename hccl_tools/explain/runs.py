@@ -10,8 +10,10 @@ from hccl_tools.explain.places import Place
 from hccl_tools.explain.sources import Source, collect, source
 from hccl_tools.knowledge.registry import messages
 from hccl_tools.launch import run_files
-from hccl_tools.launch.runs import directory, files, index, names
+from hccl_tools.launch.model.outcome import NOT_STARTED
+from hccl_tools.launch.runs import directory, files, hosts, index, names
 from hccl_tools.launch.runs.saved import SavedHungRank
+from hccl_tools.notation.number_list import rank_list
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ class RunLogs(NamedTuple):
         events: What report.json says: how ranks ended, which host was lost.
         places: The ranks with their hosts and devices.
         ended: The ranks that the launcher ended.
+        not_started: The ranks that were not started, because others had failed.
         elsewhere: The hosts that have the logs of other ranks.
         table: The run's copy of its rank table, "" if it has none.
         size: The number of ranks.
@@ -51,6 +54,7 @@ class RunLogs(NamedTuple):
     events: list[Event]
     places: list[Place]
     ended: set[int]
+    not_started: set[int]
     elsewhere: dict[str, list[int]]
     table: str
     size: int
@@ -74,7 +78,9 @@ def read(path: str) -> RunLogs:
     scheduler = os.path.join(path, names.SCHEDULER_LOG)
     found = [one._replace(rank=-1) if one.path == scheduler else one for one in found]
     have = {one.path for one in found}
+    not_started = {end.rank for end in ends if end.how == NOT_STARTED}
     elsewhere: dict[str, list[int]] = {}
+    run = index.read(path)
     for process in ranks:
         log = os.path.join(path, process.log)
         if log in have:
@@ -86,8 +92,11 @@ def read(path: str) -> RunLogs:
             found.append(source(log)._replace(rank=process.rank))
         elif os.path.lexists(log):
             notes.append(f"the log of rank {process.rank}, {log}, was not read: {_why_refused(log)}")
-        else:
-            elsewhere.setdefault(process.host, []).append(process.rank)
+        elif process.rank not in not_started:
+            if hosts.is_on_this_host(run, process):
+                notes.append(f"rank {process.rank} has no log: {log} does not exist")
+            else:
+                elsewhere.setdefault(process.host, []).append(process.rank)
     for end in ends:
         folder = end.plog
         if not folder or folder.startswith(path + os.sep):
@@ -98,6 +107,10 @@ def read(path: str) -> RunLogs:
             more, said = collect([folder])
             found += [one._replace(rank=end.rank) for one in more]
             notes += said
+    if not_started:
+        notes.append(
+            f"{rank_list(sorted(not_started))} {'were' if len(not_started) > 1 else 'was'} not started"
+        )
     found.append(Source(os.path.join(path, names.REPORT), f"{path}/{names.REPORT}"))
     table = os.path.join(path, names.TABLE)
     places = [Place(process.rank, process.host, process.device) for process in ranks]
@@ -106,6 +119,7 @@ def read(path: str) -> RunLogs:
         _events(report, len(found) - 1) if report else [],
         places,
         {end.rank for end in ends if end.asked_to_end and end.rank >= 0},
+        not_started,
         elsewhere,
         table if run_files.status(table) else "",
         len(ranks),

@@ -80,7 +80,7 @@ def _silent(case: Case, waiting: set[int]) -> set[int]:
         for one in case.cluster.seen
         if one.event.message.kind == "timeout" and one.place.rank is not None
     }
-    expected = set(range(case.cluster.size))
+    expected = set(range(case.cluster.size)) - case.not_started
     quiet = expected - reporting
     if case.cluster.logged >= expected or (quiet and len(reporting) > 1 and len(quiet) <= len(reporting)):
         return quiet

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from hccl_tools.codec import DecodeError, decode, decode_as, parse
@@ -66,7 +67,7 @@ def plan(path: str) -> SavedPlan:
     Raises:
         MalformedRunError: The file does not contain a plan.
     """
-    return _saved(path, names.PLAN, SavedPlan) or SavedPlan(())
+    return _plan(path, _identity(path, names.PLAN))
 
 
 def report(path: str) -> SavedReport | None:
@@ -122,6 +123,20 @@ def _read(path: str, name: str, most: int) -> bytes:
             return folder.read(name, most)
     except OSError:
         return b""
+
+
+def _identity(path: str, name: str) -> tuple[int, ...]:
+    try:
+        with run_files.opened(path) as folder:
+            found = folder.stat(name)
+    except OSError:
+        found = None
+    return () if found is None else (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+@lru_cache(maxsize=1)  # a command reads it for each rank
+def _plan(path: str, _identity: tuple[int, ...]) -> SavedPlan:
+    return _saved(path, names.PLAN, SavedPlan) or SavedPlan(())
 
 
 def _saved(path: str, name: str, kind: type[_T]) -> _T | None:

@@ -78,9 +78,10 @@ class SavedHungRank(NamedTuple):
 
 
 class SavedEnd(NamedTuple):
-    """The end of a rank; ``plog`` is the folder of CANN's logs."""
+    """The end of a rank: how it ended, as text; ``plog`` is the folder of CANN's logs."""
 
     rank: Index
+    how: OsText = ""
     asked_to_end: bool | None = None
     plog: OsText | None = None
 

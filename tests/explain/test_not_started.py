@@ -1,0 +1,59 @@
+"""Ranks that were not started, because others had failed before: their silence is no cause."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hccl_tools.explain import explaining, runs
+from hccl_tools.launch.model.outcome import NOT_STARTED
+from tests.support.hostile_inputs import saved_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TIMEOUT = "EI0006: Getting socket times out. Reason: topo exchange agent\n"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run of four ranks on this host, of which the last two were not started."""
+    plan, report = saved_run()
+    first = plan["processes"][0]
+    plan["processes"] = [{**first, "rank": rank, "log": f"rank_{rank}.log"} for rank in range(4)]
+    end = report["ranks"][0]
+    report["ranks"] = [
+        {**end, "rank": rank, "how": "exited with 3" if rank < 2 else NOT_STARTED} for rank in range(4)
+    ]
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    (tmp_path / "report.json").write_text(json.dumps(report))
+    (tmp_path / "launcher").write_text(f"1\n{os.uname().nodename}\n1790000000.5\nlaunch\n5\n")
+    for rank in range(2):
+        (tmp_path / f"rank_{rank}.log").write_text(TIMEOUT)
+    return tmp_path
+
+
+def test_they_are_named_and_no_host_is_asked(run: Path) -> None:
+    found = runs.read(str(run))
+
+    assert found.not_started == {2, 3}
+    assert found.elsewhere == {}
+    assert found.notes == ["ranks 2-3 were not started"]
+
+
+def test_they_are_not_silent(run: Path) -> None:
+    answer = explaining.explain([], run=str(run))
+
+    assert answer.causes
+    assert {place.rank for cause in answer.causes for place in cause.places} <= {0, 1, None}
+
+
+def test_a_started_rank_without_a_log_is_named(run: Path) -> None:
+    (run / "rank_1.log").unlink()
+    found = runs.read(str(run))
+
+    assert found.elsewhere == {}
+    assert found.notes[0] == f"rank 1 has no log: {run}/rank_1.log does not exist"
