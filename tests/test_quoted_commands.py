@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: What makes a value safe.
-_QUOTING = {"quote", "join", "as_root", "name_of"}
+_QUOTING = {"quote", "as_root", "name_of"}
+#: The beginning of a command that is not within backticks, in the same sentence.
+_COMMAND = re.compile(
+    r"(?:^|[\s(:;,])(?:hccl-tools (?!is |has |on )[a-z]|mpirun (?!started|bound|does|printed)"
+    r"|export |chmod |chown |scancel "
+    r"|ssh (?!within)|ssh-copy-id |srun |kubectl |docker |cp |mv |rm |kill )(?:[^.;`\n]|\.\S)*$"
+)
 #: Module and value -> why it needs no quotes.
 REVIEWED = {
     ("hccl_tools.cli.config_map_option", "made.apply"): "quoted where it is made",
@@ -31,6 +37,25 @@ REVIEWED = {
     ("hccl_tools.launch.cluster.claims", "_copy(address, kind)"): "quoted there",
     ("hccl_tools.launch.cluster.claims", "_copy(own, kind)"): "quoted there",
     ("hccl_tools.launch.cluster.claims", "_copy(self._master, kind)"): "quoted there",
+    ("hccl_tools.cli.env", "name"): "the name of a variable of ours",
+    ("hccl_tools.cli.key_create", "' --force' if force else ''"): "fixed texts",
+    ("hccl_tools.kubernetes.tables", "space"): "quoted where it is made",
+    ("hccl_tools.kubernetes.writing", "' --server-side' if self.needs_server_side else ''"): "fixed texts",
+    ("hccl_tools.launch.cluster.claims", "'' if kind == 'keyless there' else ' --force'"): "fixed texts",
+    ("hccl_tools.launch.mpi.job", "mine.local_size"): "a number",
+    ("hccl_tools.launch.mpi.job", "named"): "the name of a variable of ours",
+    ("hccl_tools.launch.mpi.job", "size"): "a number",
+    ("hccl_tools.launch.render.serving", "server"): "quoted where it is made",
+    ("hccl_tools.launch.render.serving", "table"): "quoted where it is made",
+    ("hccl_tools.launch.runs.parents", "TRUSTED_VARIABLE"): "the name of a variable of ours",
+    ("hccl_tools.launch.runs.parents", "quoted"): "quoted where it is made",
+    ("hccl_tools.launch.runs.stop", "command"): "quoted where it is made",
+    ("hccl_tools.launch.runs.stop", "node"): "a host name, which was checked",
+    ("hccl_tools.launch.runs.stop", "run.host"): "a host name, which was checked",
+    ("hccl_tools.tablefiles.outputs", "product"): "the name of a product",
+    ("hccl_tools.tablefiles.outputs", "program"): "fixed texts, and the name of a service",
+    ("hccl_tools.transform.merge_conflicts", "collected.format"): "the name of a format",
+    ("hccl_tools.transform.spare", "table.format"): "the name of a format",
     ("hccl_tools.cli.usage", "command_path"): "the name of a command",
     ("hccl_tools.diagnostics.sarif_log", "self.id"): "the id of a rule",
     ("hccl_tools.doctor.container_checks", "options"): "quoted where it is made",
@@ -46,24 +71,34 @@ REVIEWED = {
 
 
 def values_in_commands(tree: ast.Module) -> list[ast.expr]:
-    """Return the values within backticks of the f-strings of a module."""
+    """Return the values in commands, within backticks or not, of the f-strings of a module."""
     found = []
     for node in ast.walk(tree):
         if not isinstance(node, ast.JoinedStr):
             continue
-        ticks = 0
+        before = ""
         for part in node.values:
             if isinstance(part, ast.Constant):
-                ticks += str(part.value).count("`")
-            elif isinstance(part, ast.FormattedValue) and ticks % 2:
-                found.append(part.value)
+                before += str(part.value)
+            elif isinstance(part, ast.FormattedValue):
+                if before.count("`") % 2 or _COMMAND.search(before.rpartition("`")[2]):
+                    found.append(part.value)
+                before += "VALUE"
     return found
 
 
 def is_quoted(value: ast.expr) -> bool:
-    called = value.func if isinstance(value, ast.Call) else None
-    return (isinstance(called, ast.Attribute) and called.attr in _QUOTING) or (
-        isinstance(called, ast.Name) and called.id in _QUOTING
+    """Return whether a value is the result of a quoting function, or of a join of such results."""
+    if not isinstance(value, ast.Call):
+        return False
+    called = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
+    if called in _QUOTING or ast.unparse(value.func) == "shlex.join":
+        return True
+    if called != "join":
+        return False
+    (joined,) = value.args
+    return ast.unparse(joined).startswith("map(shlex.quote, ") or (
+        isinstance(joined, (ast.GeneratorExp, ast.ListComp)) and is_quoted(joined.elt)
     )
 
 

@@ -139,9 +139,11 @@ def _check_passed_on(
     named = next((name for name in table_source.TABLE_VARIABLES if environ.get(name)), None)
     if named is None or named in words or not is_open_mpi_launcher(words.partition("\0")[0]):
         return
+    from shlex import quote  # noqa: PLC0415  (only for this error)
+
     raise LaunchError(
         f"{named} names {loaded.path}, but mpirun does not pass {named} to other hosts",
-        hint=f"mpirun -x {named} ..., or -m hccl_tools.launch.rank --rank-table {loaded.path} ...",
+        hint=f"mpirun -x {named} ..., or -m hccl_tools.launch.rank --rank-table {quote(loaded.path)} ...",
     )
 
 

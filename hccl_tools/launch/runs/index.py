@@ -63,8 +63,8 @@ class Run(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The last part of the path."""
-        return os.path.basename(self.path)
+        """The last part of the path for messages: other users choose the names of their runs."""
+        return escaped(os.path.basename(self.path))
 
 
 def find(log_dir: str, *, quiet: bool = False) -> list[Run]:
@@ -127,7 +127,7 @@ def resolve(name: str, log_dir: str) -> Run:
                 f"{os.path.realpath(path)} belongs to {user_of(path)}, and you cannot read it",
                 hint="ask that user to open it, or to launch with --log-mode 750",
             )
-    all_runs = [run for run in find(log_dir) if run.name.startswith(name)]
+    all_runs = [run for run in find(log_dir) if os.path.basename(run.path).startswith(name)]
     here = os.path.abspath(log_dir)
     found = [run for run in all_runs if os.path.dirname(run.path) == here] or all_runs
     if len(found) == 1:

@@ -29,7 +29,10 @@ def as_text(runs: Sequence[Run]) -> str:
 
 def as_json(runs: Sequence[Run]) -> str:
     """Return the runs as JSON with a version."""
-    value = {"schema_version": 1, "runs": [{"name": run.name, **run._asdict()} for run in runs]}
+    value = {
+        "schema_version": 1,
+        "runs": [{"name": os.path.basename(run.path), **run._asdict()} for run in runs],
+    }
     return json.dumps(value, indent=2) + "\n"
 
 

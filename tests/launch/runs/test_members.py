@@ -112,6 +112,16 @@ def test_a_malformed_run_is_left_out_and_named(sound: Path) -> None:
     assert "\x1b" not in jobs.stderr + stop.stderr + asked.stderr
 
 
+def test_a_newline_in_the_name_of_a_run_begins_no_line(sound: Path) -> None:
+    bad = copy(sound, "a\nerror: forged")
+
+    done = tools("stop", str(bad)), tools("logs", "--rank", "7", str(bad)), tools("jobs")
+
+    lines = [line for one in done for line in (one.stdout + one.stderr).splitlines()]
+    assert not any(line.startswith("error: forged") for line in lines)
+    assert any("a\\u000aerror: forged" in line for line in lines)
+
+
 @pytest.mark.parametrize("name", ["plan.json", "report.json", "launcher", "rank_0.log", "run_dirs.json"])
 def test_a_pipe_in_a_run_directory_holds_up_nobody(sound: Path, name: str) -> None:
     bad = copy(sound, "bad")
