@@ -46,7 +46,7 @@ def as_json(plan: Plan, environment: Mapping[str, str], command: Sequence[str] =
 def _parts(plan: Plan, environment: Mapping[str, str], command: Sequence[str]) -> Iterator[str]:
     """Yield a plan process by process: as one text, that of 8,192 ranks takes 18 MB."""
     yield json_escaped(json.dumps(_job(plan, environment, command), indent=2, ensure_ascii=False)[:-2])
-    yield ',\n  "processes": ['
+    yield directory.PROCESSES.rstrip("\n")
     for number, process in enumerate(plan.processes):
         # In one line: Python's encoder in C, which is ten times as fast, does not indent.
         line = json.dumps(_process(process, plan), ensure_ascii=False)

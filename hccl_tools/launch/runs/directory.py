@@ -24,6 +24,8 @@ _OTHERS_WRITE = 0o022
 LARGEST_PLAN = 1 << 28
 #: The beginning of a line of the launcher's file; exit code and reason of a run without a report follow.
 ENDED = "ended "
+#: What is before the processes of a plan, each of which is a line.
+PROCESSES = ',\n  "processes": [\n'
 #: Attempts to take the lock of a run.
 _LOCK_ATTEMPTS = 4
 #: Seconds between two attempts.

@@ -15,8 +15,8 @@ from hccl_tools.codec import DecodeError, decode, decode_as, parse
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import run_files
 from hccl_tools.launch.runs import directory, names
-from hccl_tools.launch.runs.directory import ENDED
-from hccl_tools.launch.runs.saved import SavedPlan, SavedReport, is_path
+from hccl_tools.launch.runs.directory import ENDED, PROCESSES
+from hccl_tools.launch.runs.saved import PlanHead, PlanSummary, SavedPlan, SavedProcess, SavedReport, is_path
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ _LARGEST_OF_OTHERS = 1 << 24
 _MOST_VALUES_OF_OTHERS = 1_000_000
 _SEPARATORS = (b"[", b"{", b",", b":")
 _KINDS = ("launch", "spawn")
+#: Bytes of a plan that a list of runs reads.
+_HEAD = 1 << 18
 
 
 class MalformedRunError(UsageError):
@@ -68,6 +70,35 @@ def plan(path: str) -> SavedPlan:
         MalformedRunError: The file does not contain a plan.
     """
     return _plan(path, _identity(path, names.PLAN))
+
+
+def summary(path: str) -> PlanSummary:
+    """Return the summary of the plan in a run directory.
+
+    Of a plan that ``launch`` has written the beginning is read: the plan of 65,536 ranks has 100 MB.
+
+    Raises:
+        MalformedRunError: The file does not contain a plan.
+    """
+    head, mark, rest = _read(path, names.PLAN, _HEAD).partition(PROCESSES.encode())
+    try:
+        if mark:
+            job = decode(PlanHead, parse(head + b"}"), strict=False)
+            first = _first_rank(rest)
+            return PlanSummary(job.world_size, len(job.hosts), first.argv)
+    except DecodeError:
+        pass  # another version, or somebody else, has written it
+    whole = plan(path)
+    return PlanSummary(len(whole.ranks), len(whole.hosts), whole.ranks[0].argv if whole.ranks else ())
+
+
+def _first_rank(processes: bytes) -> SavedProcess:
+    """Return the first rank, which follows MindSpore's scheduler; each process is a line."""
+    for line in processes.split(b"\n", 2)[:2]:
+        process = decode(SavedProcess, parse(line.rstrip(b",")), strict=False)
+        if process.rank >= 0:
+            return process
+    raise DecodeError("there is no rank")
 
 
 def report(path: str) -> SavedReport | None:

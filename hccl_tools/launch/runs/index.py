@@ -157,7 +157,7 @@ def read(path: str) -> Run:
     Raises:
         MalformedRunError: A file in the directory is malformed.
     """
-    plan, report, holder = files.plan(path), files.report(path), files.holder(path)
+    plan, report, holder = files.summary(path), files.report(path), files.holder(path)
     if report is None and holder.ended:
         report = SavedReport(*holder.ended)
     state = "running" if is_held(path) else "ended" if report else "killed"
@@ -169,12 +169,12 @@ def read(path: str) -> Run:
         holder.pid,
         holder.host,
         holder.started,
-        len(plan.ranks),
+        plan.ranks,
         report.exit_code if report else None,
-        plan.ranks[0].argv if plan.ranks else (),
+        plan.command,
         report.reason if report else "",
         holder.kind,
-        max(1, len(plan.hosts)),
+        max(1, plan.hosts),
     )
 
 

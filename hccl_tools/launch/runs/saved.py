@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from hccl_tools.records import ExitCode, Index, OsText, Seconds
+    from hccl_tools.records import Count, ExitCode, Index, OsText, Seconds
 
 
 def is_path(text: str) -> bool:
@@ -56,6 +56,21 @@ class SavedPlan(NamedTuple):
     def ranks(self) -> list[SavedProcess]:
         """The ranks, without the scheduler."""
         return [process for process in self.processes if process.rank >= 0]
+
+
+class PlanHead(NamedTuple):
+    """What a plan has before its processes; ``world_size`` is the number of ranks."""
+
+    world_size: Count
+    hosts: tuple[str, ...] = ()
+
+
+class PlanSummary(NamedTuple):
+    """What a list of runs shows of a plan: numbers of ranks and hosts, the command of the first rank."""
+
+    ranks: int
+    hosts: int
+    command: tuple[str, ...]
 
 
 class SavedFailure(NamedTuple):

@@ -285,3 +285,16 @@ def test_a_command_in_a_hint_quotes_what_comes_from_a_table() -> None:
 
     assert done.returncode == 125
     assert "`--server 'a$(touch made)'`" in done.stderr
+
+
+def test_a_list_of_runs_reads_the_beginning_of_a_plan(sound: Path) -> None:
+    text = (sound / "plan.json").read_text()
+    head, _, _ = text.partition("\n  ]\n}\n")
+    huge = sound.parent / "huge"
+    shutil.copytree(sound, huge)
+    (huge / "plan.json").write_text(head + ",\n    not JSON\n" * 50_000)
+
+    assert index.read(str(huge)).command == index.read(str(sound)).command == ("echo", "sound")
+    assert index.read(str(sound)).ranks == len(files.plan(str(sound)).ranks) == 1
+    with pytest.raises(files.MalformedRunError, match=r"plan\.json cannot be read: this is not JSON"):
+        files.plan(str(huge))
