@@ -68,7 +68,8 @@ def survey(
     silent = [host for host in hosts if host not in answers]
     if not silent:
         return EngineOutcome(answers, [])
-    causes = host_diagnosis.diagnose(silent, start, max(2.0, seconds * _DIAGNOSIS_SHARE - 1))
+    unreached = [host for host in silent if host not in ended.output.began]  # mpirun's ssh reached the others
+    causes = host_diagnosis.diagnose(unreached, start, max(2.0, seconds * _DIAGNOSIS_SHARE - 1))
     if ended.status is None or collected:
         causes += hanging(silent, causes, ended, options.seconds)
     return EngineOutcome(answers, causes, indented(ended))
