@@ -31,7 +31,12 @@ MAKE_HOST = """\
 import json, sys
 from pathlib import Path
 from tests.support.hosts import make_host
-print(json.dumps(make_host(Path(sys.argv[1]), nodes=range(int(sys.argv[2]))).environ()))
+host = make_host(Path(sys.argv[1]), nodes=range(int(sys.argv[2])))
+card = host.root / "sys/bus/pci/devices/0000:3d:00.0"
+card.mkdir(parents=True)
+(card / "vendor").write_text("0x19e5\\n")
+(card / "device").write_text("0xd801\\n")
+print(json.dumps(host.environ()))
 """
 LOOP = """
 mkdir -p {logs}
