@@ -40,7 +40,7 @@ PROTOCOL = "hccl-tools job 1"
 _LARGEST_HANDSHAKE = 4096
 _LENGTH, _MAC, _NONCE = 4, 32, 32
 _LONGEST_VERSION = 64
-_INVALID = (DecodeError, ValueError)
+_INVALID = (DecodeError, ValueError, RecursionError)
 #: What the other side knows about a refusal.
 _MIRRORED = {
     "keyless here": "keyless there",
@@ -282,7 +282,14 @@ class Session:
         self.is_proved, self._transcript = True, b""
 
     def _note(self, frame: dict[str, Any]) -> None:
-        """Add a frame to the transcript, on which the proofs and keys depend."""
+        """Add a frame to the transcript, on which the proofs and keys depend.
+
+        A field that this version does not know may be a text, a number or a list of these: a deep value that
+        could be parsed may be too deep to be written again.
+        """
+        parts = (part for value in frame.values() for part in (value if isinstance(value, list) else [value]))
+        if any(isinstance(part, (dict, list)) for part in parts):
+            raise DecodeError("this is nested too deeply")
         self._transcript += _json(frame) + b"\n"
 
     def _proof(self, purpose: bytes) -> bytes:

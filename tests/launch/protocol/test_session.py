@@ -315,3 +315,17 @@ def test_nothing_is_sent_before_the_proof() -> None:
     assert not there.outgoing
     converse(here, there)
     assert here.receive(taken(there)) == []
+
+
+@pytest.mark.parametrize("depth", [2, *range(900, 1000)])
+@pytest.mark.parametrize("listens", [True, False])
+def test_a_deep_value_of_a_stranger_ends_the_session(depth: int, listens: bool) -> None:
+    challenge = {"protocol": session.PROTOCOL, "version": __version__, "nonce": "00" * 32, "keyed": True}
+    about = {"version": __version__, "nonce": "00" * 32, "keyed": True}
+    frame = json.dumps({"about": {**about, "x": 0}, "proof": "00"} if listens else {**challenge, "x": 0})
+    content = frame.replace('"x": 0', '"x": ' + "[" * depth + "]" * depth).encode()
+    here = Session(KEY, listens=listens)
+
+    here.receive(len(content).to_bytes(4, "big") + content)
+
+    assert here.problem == session.Problem("protocol")
