@@ -146,13 +146,18 @@ def _asked(
 
 
 def case_of(seen: Observation, job: Job) -> Case:
-    """Return one host as the checks read it."""
+    """Return one host as the checks read it, with what it was asked for alone."""
+    seen = seen._replace(code=_of_paths(seen.code, job.code), data=_of_paths(seen.data, job.data))
     table = job.table
     devices = () if table is None else _devices_here(table, seen)
     product = seen.product or job.product or (job.report.product if job.report else None)
     path = job.report.file if job.report else ""
     problem, remedy = _table_problem(job.report) if job.report else ("", "")
     return Case(seen, table, path, product, devices, job.target, job.start_port, job.product, problem, remedy)
+
+
+def _of_paths(found: Mapping[str, str], paths: Sequence[str]) -> dict[str, str]:
+    return {path: found[path] for path in paths if path in found}
 
 
 def _devices_here(table: RankTable, seen: Observation) -> tuple[int, ...]:

@@ -132,7 +132,8 @@ def folded(findings: Iterable[HostFinding], order: Sequence[str]) -> tuple[HostF
         alike.setdefault(one._replace(hosts=()), []).extend(one.hosts)
     place = {host: number for number, host in enumerate(order)}
     found = [
-        one._replace(hosts=tuple(sorted(set(hosts), key=place.__getitem__))) for one, hosts in alike.items()
+        one._replace(hosts=tuple(sorted(place.keys() & hosts, key=place.__getitem__)))
+        for one, hosts in alike.items()
     ]
     return tuple(
         sorted(

@@ -37,7 +37,7 @@ def variables_contradict(case: Case) -> Iterator[Finding]:
     for problem in job_variables.problems(case.environ):
         yield Finding(problem.message, remedy=problem.hint)
     named = {name: case.environ[name] for name in _TABLE_VARIABLES if case.environ.get(name)}
-    if len({os.path.realpath(path) for path in named.values()}) > 1:
+    if len({os.path.normpath(path) for path in named.values()}) > 1:
         listed = ", ".join(f"{name}={path}" for name, path in named.items())
         yield Finding(f"the variables name different tables: {listed}", consequence="may-stop")
 

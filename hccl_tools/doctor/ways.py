@@ -181,9 +181,17 @@ def ways(cases: Mapping[str, Case]) -> Iterator[Way]:
 
 
 def hosts_of_servers(table: RankTable, cases: Mapping[str, Case]) -> list[str]:
-    """Return for each server the name under which its host was asked; empty if it did not answer."""
-    known = {name: host for host, case in cases.items() for name in (host, *case.seen.names)}
-    known |= {name: host for host, case in cases.items() for name in case.seen.local_addresses}
+    """Return for each server the name under which its host was asked; empty if it did not answer.
+
+    The name under which a host was asked is its own. Another name or address that a host claims counts if no
+    other host claims it.
+    """
+    claims: dict[str, set[str]] = {}
+    for host, case in cases.items():
+        for name in (*case.seen.names, *case.seen.local_addresses):
+            claims.setdefault(name, set()).add(host)
+    known = {name: claimants.pop() for name, claimants in claims.items() if len(claimants) == 1}
+    known |= {host: host for host in cases}
     return [
         next((known[name] for name in stated_names(server) if name in known), "") for server in table.servers
     ]

@@ -20,7 +20,8 @@ _FROM_BASE = 16
 #: The port on which each device listens.
 DEVICE_PORT = 16666
 BASE_PORT = "HCCL_IF_BASE_PORT"
-_VERSION = re.compile(r"(\d+)\.(\d+)", re.ASCII)
+_VERSION = re.compile(r"(\d{1,4})\.(\d{1,4})", re.ASCII)
+_LAST_PORT = 65535
 
 
 def is_free(port: int, address: str = "") -> bool:
@@ -63,7 +64,7 @@ def candidates(devices: Collection[int], environ: Mapping[str, str], cann: str =
 
 def unreserved(ports: Collection[int], reserved: str) -> tuple[int, ...]:
     """Return the ports that ``reserved``, as in ip_local_reserved_ports, does not contain."""
-    kept = set(number_list.parse(reserved))
+    kept = _numbers(reserved)
     return tuple(port for port in ports if port not in kept)
 
 
@@ -73,4 +74,10 @@ def with_reserved(ports: Collection[int], reserved: str) -> str:
     >>> with_reserved(range(60000, 60016), "8080,9100-9101")
     '8080,9100-9101,60000-60015'
     """
-    return number_list.fold(sorted({*number_list.parse(reserved), *ports}))
+    return number_list.fold(sorted({*_numbers(reserved), *ports}))
+
+
+def _numbers(ports: str) -> set[int]:
+    """Return the ports of a list; another host may have sent it."""
+    spans = filter(None, map(number_list.span, ports.split(",")))
+    return {port for low, high in spans for port in range(low, min(high, _LAST_PORT) + 1)}

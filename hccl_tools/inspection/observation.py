@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.codec import decode, shown
 from hccl_tools.records import NamedTuple
+from hccl_tools.table.addresses import packed
 from hccl_tools.table.products import PRODUCTS
 
 if TYPE_CHECKING:
@@ -83,6 +84,12 @@ class DeviceObservation(NamedTuple):
     vnic: str | None = None
     speed: int | None = None
     errors: int | None = None
+
+    def check(self) -> str:
+        """Return what is wrong with a device that another host has sent, "" for nothing."""
+        # Other hosts ping it: the tool must not take it for an option.
+        is_address = not self.vnic or (packed(self.vnic) is not None and "\0" not in self.vnic)
+        return "" if is_address else f"vnic: {shown(self.vnic)} is not an address"
 
 
 class NpuObservation(NamedTuple):
@@ -212,6 +219,8 @@ class Observation(NamedTuple):
 
     def check(self) -> str:
         """Return what is wrong with an observation that another host has sent, "" for nothing."""
+        if self.bandwidths:
+            return "bandwidths: no host measures them when it is asked"
         known = self.product is None or self.product in PRODUCTS
         return "" if known else f"product: {shown(self.product)} is not known"
 

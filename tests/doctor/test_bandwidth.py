@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hccl_tools.codec import DecodeError
 from hccl_tools.doctor.bandwidth import obstacle, pairs
 from hccl_tools.doctor.case import Case
 from hccl_tools.doctor.findings import compare
@@ -140,7 +141,8 @@ def test_a_host_whose_devices_are_not_known_to_be_free() -> None:
     assert obstacle(Case(busy)).startswith("process 4711 is on device 3")
 
 
-def test_a_measurement_survives_json() -> None:
+def test_a_measurement_of_a_host_that_was_asked_is_refused() -> None:
     seen = Observation(bandwidths=(BandwidthObservation(0, "node1", 0, "RoCE", 20.0, "NULL"),))
 
-    assert from_json(json.loads(json.dumps(seen.as_json()))) == seen
+    with pytest.raises(DecodeError, match="no host measures them when it is asked"):
+        from_json(json.loads(json.dumps(seen.as_json())))
