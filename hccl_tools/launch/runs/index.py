@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shlex
+import stat
 import sys
 import time
 from collections import Counter
 
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import run_files
-from hccl_tools.launch.runs import files, names
+from hccl_tools.launch.runs import files, names, parents
 from hccl_tools.launch.runs import members as run_members
 from hccl_tools.launch.runs.saved import SavedReport
 from hccl_tools.notation.phrases import and_more
@@ -120,6 +122,7 @@ def resolve(name: str, log_dir: str) -> Run:
     for path in (name, link) if name == names.LATEST else (name,):
         real = os.path.realpath(path)
         if files.is_run(real):
+            _check_links(path, real)
             run_files.hold(real)  # All files that the command reads are those of one directory.
             return read(real)
         if _is_closed(path):
@@ -140,11 +143,31 @@ def resolve(name: str, log_dir: str) -> Run:
     raise NoSuchRunError(f"{what} in {log_dir}", hint="`hccl-tools jobs` lists all runs; see --log-dir")
 
 
+def _check_links(path: str, run_dir: str) -> None:
+    """Refuse a path to a run through a link of a third user, who chooses the run that it leads to.
+
+    Raises:
+        UsageError: The path leads through such a link.
+    """
+    if os.path.abspath(path) == run_dir:
+        return
+    trusted = {0, os.geteuid(), os.stat(run_dir).st_uid}
+    for link, about in parents.passed(os.path.abspath(path)):
+        if stat.S_ISLNK(about.st_mode) and about.st_uid not in trusted:
+            raise UsageError(
+                f"{escaped(link)}, a link of {_name_of(about.st_uid)}, leads to a run of {user_of(run_dir)}",
+                hint=f"if that run is meant, type its path: {shlex.quote(run_dir)}",
+            )
+
+
 def user_of(path: str) -> str:
     """Return the name of a file's owner, or its number."""
+    return _name_of(os.stat(path).st_uid)
+
+
+def _name_of(uid: int) -> str:
     import pwd  # noqa: PLC0415  (for messages)
 
-    uid = os.stat(path).st_uid
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:

@@ -6,6 +6,7 @@ launcher has opened are safe from that (see ``run_files``); a later command that
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 #: Folders, separated by colons, that the user trusts although others can write to them: a mounted folder.
 TRUSTED_VARIABLE = "HCCL_TOOLS_TRUSTED_FOLDERS"
+_MOST_LINKS = 40
 #: The mode of the directories that this package makes for run directories, independent of the umask.
 _MODE = 0o755
 
@@ -59,7 +61,7 @@ def check(folder: str) -> None:
         if not _is_trusted_owner(path, about.st_uid):
             user = _user(about.st_uid)
             raise _refusal(path, f"belongs to {user}, who could replace them", f"trust the owner, {user}")
-        if about.st_mode & stat.S_IWOTH and not about.st_mode & stat.S_ISVTX:
+        if _is_writable(about, stat.S_IWOTH):
             raise _refusal(
                 path,
                 "lets every user replace them",
@@ -71,7 +73,7 @@ def check(folder: str) -> None:
 def warnings(folder: str) -> tuple[str, ...]:
     """Return a line of warning if a group can exchange a directory, none if no other user can."""
     for path, about in _checked(folder):
-        if about.st_mode & stat.S_IWGRP and not about.st_mode & (stat.S_ISVTX | stat.S_IWOTH):
+        if _is_writable(about, stat.S_IWGRP) and not about.st_mode & stat.S_IWOTH:
             import grp  # noqa: PLC0415  (most directories belong to one user)
 
             try:
@@ -87,24 +89,52 @@ def warnings(folder: str) -> tuple[str, ...]:
 
 
 def _checked(folder: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield a directory and its parents, as typed and without links, but for those that the user trusts."""
-    folder, real = os.path.abspath(folder), os.path.realpath(folder)
+    """Yield what a path passes, the last first, but for what is in folders that the user trusts."""
     trusted = [os.path.realpath(one) for one in os.environ.get(TRUSTED_VARIABLE, "").split(":") if one]
-    known = set()
-    for path in (folder, real):
-        while path not in known:
-            known.add(path)
-            at = os.path.realpath(path) if path != real else path
-            if not any(at == one or at.startswith(one.rstrip("/") + "/") for one in trusted):
-                yield path, os.stat(path)
-            path = os.path.dirname(path)  # noqa: PLW2901  (up to the root)
+    for path, about in reversed(list(passed(os.path.abspath(folder)))):
+        if not any(path == one or path.startswith(one.rstrip("/") + "/") for one in trusted):
+            yield path, about
+
+
+def passed(path: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield the directories and the symbolic links through which an absolute path leads, from the root on.
+
+    Each is named by its path without links.
+
+    Raises:
+        OSError: A part of the path does not exist, or the links have no end.
+    """
+    parts, here, links = path.split("/")[::-1], "/", 0
+    yield here, os.lstat(here)
+    while parts:
+        part = parts.pop()
+        there = os.path.dirname(here) if part == ".." else os.path.join(here, part)
+        if part in {"", ".", ".."}:
+            here = there if part == ".." else here
+            continue
+        about = os.lstat(there)
+        yield there, about
+        if not stat.S_ISLNK(about.st_mode):
+            here = there
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        target = os.readlink(there)
+        here = "/" if target.startswith("/") else here
+        parts += target.split("/")[::-1]
+
+
+def _is_writable(about: os.stat_result, whose: int) -> bool:
+    """Return whether others can rename what is in a directory; the mode of a link means nothing."""
+    return bool(about.st_mode & whose) and not about.st_mode & stat.S_ISVTX and stat.S_ISDIR(about.st_mode)
 
 
 def _is_trusted_owner(path: str, owner: int) -> bool:
     # In a user namespace without root, the owner of the root directory is root's stand-in.
     if owner in {0, os.geteuid(), os.stat("/").st_uid}:
         return True
-    with run_files.opened(os.path.realpath(path)) as opened:
+    with run_files.opened(os.path.dirname(path) if os.path.islink(path) else path) as opened:
         return owner == opened.own_id()
 
 

@@ -438,3 +438,49 @@ def read_all(run: Path) -> None:
             capture_output=True, text=True, timeout=LONG, check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         assert "Traceback" not in done.stderr, (command, done.stderr)
+
+
+@pytest.mark.parametrize("is_chain", [False, True], ids=["link", "link to a link"])
+def test_a_link_of_another_user_on_the_way_is_refused(
+    is_chain: bool, stranger: Stranger, victim: Stranger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(parents.TRUSTED_VARIABLE)
+    stranger.folder.chmod(0o1777)
+    home, theirs = stranger.folder / "home", stranger.folder / "theirs"
+    (home / "logs").mkdir(parents=True)
+    theirs.mkdir()
+    theirs.joinpath("link").symlink_to(home / "logs")
+    home.joinpath("chain").symlink_to(theirs / "link")
+    for path in (home, home / "logs", home / "chain"):
+        os.chown(path, victim.user, victim.user, follow_symlinks=False)
+    os.chown(theirs / "link", stranger.user, stranger.user, follow_symlinks=False)
+
+    typed = home / "chain" if is_chain else theirs / "link"
+    done = victim.run(victim.interpreter, *LAUNCH, "--log-dir", str(typed), "echo", "up")
+
+    assert done.returncode == 125
+    why = f"{theirs / 'link'} belongs to nobody, who could replace them"
+    assert done.stderr.startswith(f"error: the logs are not safe from other users: {why}\n")
+    assert list((home / "logs").iterdir()) == []
+
+
+@pytest.mark.parametrize("words", ["stop", "logs", "stacks"])
+def test_a_link_of_a_third_user_leads_to_no_run(words: str, stranger: Stranger, victim: Stranger) -> None:
+    home = stranger.folder / "home"
+    home.mkdir()
+    os.chown(home, victim.user, victim.user)
+    home.chmod(0o755)
+    done = victim.run(victim.interpreter, *LAUNCH, "--log-dir", str(home / "log"), "echo", "up")
+    assert done.returncode == 0, done.stderr
+    (run,) = (path for path in (home / "log").iterdir() if not path.is_symlink())
+    link = stranger.folder / "20261126-mine"
+    link.symlink_to(run)
+    os.chown(link, stranger.user, stranger.user, follow_symlinks=False)
+
+    done = subprocess.run(
+        [sys.executable, "-m", "hccl_tools", words, str(link)], capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {link}, a link of nobody, leads to a run of ")
+    assert f"type its path: {run}" in done.stderr
