@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 class HcclToolsError(Exception):
-    """An error that the user can fix: ``message`` describes the fault, ``hint`` the remedy."""
+    """An error that the user can fix.
+
+    Attributes:
+        message: The fault; ``lines`` are part of it.
+        head: The first line of the message. A line break in it comes from a name or a text of others.
+        lines: Further lines, such as findings.
+        hint: The remedy.
+    """
 
     exit_code = 1
 
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
+    def __init__(self, message: str, *, hint: str | None = None, lines: Sequence[str] = ()) -> None:
+        self.message = "\n".join([message, *lines])
+        super().__init__(self.message)
+        self.head, self.lines = message, tuple(lines)
         self.hint = hint
 
 

@@ -78,7 +78,7 @@ def run(command: click.Command, args: Sequence[str], prog_name: str) -> int:
     try:
         result: Any = command.main(list(args), prog_name=prog_name, standalone_mode=False)
     except HcclToolsError as error:
-        return _report(error.message, error.hint, error.exit_code)
+        return _report(error.head, error.hint, error.exit_code, error.lines)
     except click.ClickException as error:
         path = f"{prog_name} {args[0]}" if args and args[0] in COMMANDS else prog_name
         return _report_usage_error(error, args, path)
@@ -141,10 +141,10 @@ def _folder_exists() -> bool:
     return True
 
 
-def _report(message: str, hint: str | None, exit_code: int) -> int:
-    tell(*f"error: {message}".split("\n"))
+def _report(message: str, hint: str | None, exit_code: int, lines: Sequence[str] = ()) -> int:
+    tell(f"error: {message}", *lines)
     if hint:
-        tell(*f"  help: {hint}".split("\n"))
+        tell(f"  help: {hint}")
     return exit_code
 
 

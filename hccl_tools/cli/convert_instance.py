@@ -78,4 +78,5 @@ def _require_sound(report: Report, table: ServiceTable, chosen: Instance, *, ren
 def _refusal(report: Report) -> TableError:
     from hccl_tools.diagnostics import render  # noqa: PLC0415  (only where something is wrong)
 
-    return TableError(f"{report.file} cannot be used\n{''.join(render([report], 'text')).rstrip()}")
+    findings = "".join(render([report], "text")).rstrip()
+    return TableError(f"{report.file} cannot be used", lines=findings.split("\n"))

@@ -74,7 +74,7 @@ def _read(file: str, product: str | None) -> tuple[str, RankTable]:
         raise UsageError(f"{report.file} cannot be compared: {other[0]}", hint=other[1])
     if report.table is None or not report.table.servers:
         findings = "".join(render([report], "text")).rstrip()
-        raise UsageError(f"{report.file} cannot be compared\n{findings}")
+        raise UsageError(f"{report.file} cannot be compared", lines=findings.split("\n"))
     if why := problem(report.table):
         hint = f"see `hccl-tools validate {shlex.quote(file)}`"
         raise UsageError(f"{report.file} cannot be compared: {why}", hint=hint)

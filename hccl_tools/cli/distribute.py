@@ -100,7 +100,7 @@ def command(
         from hccl_tools.gathering.failures import listed  # noqa: PLC0415
 
         raise HcclToolsError(
-            f"{len(compared.failures)} of {len(chosen)} hosts failed\n{listed(compared.failures)}"
+            f"{len(compared.failures)} of {len(chosen)} hosts failed", lines=listed(compared.failures)
         )
     ctx.exit(int(not complete))
 

@@ -92,9 +92,9 @@ def _complete(paths: Sequence[str], table_format: str | None) -> Communicator:
 
     job = _communicators(paths)[0]
     if job.contradictions:
-        lines = "\n".join(f"  {line}" for line in job.contradictions[:20])
         raise TableError(
-            f"the logs contradict each other\n{lines}",
+            "the logs contradict each other",
+            lines=[f"  {line}" for line in job.contradictions[:20]],
             hint="name the logs of one job only, without older ones",
         )
     if gap := gaps(job):

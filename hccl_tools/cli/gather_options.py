@@ -257,5 +257,5 @@ def _summary(gathered: Gathered, found: list[HostFacts]) -> list[str]:
         from hccl_tools.notation.phrases import count  # noqa: PLC0415
 
         lines.append(f"left out: {count(len(gathered.left_out), 'host')}")
-        lines += listed(gathered.left_out).split("\n")
+        lines += listed(gathered.left_out)
     return lines

@@ -61,10 +61,8 @@ def command(*, hosts: tuple[str, ...], hostfile: str | None, typed_ssh: str | No
             click.echo(escaped(f"{result.host}: {_OUTCOMES[result.state].format(result.path)}"))
     if failed:
         lines = [line for result in failed for line in _lines(result)]
-        text = "\n".join(
-            [f"the job key was not copied to {len(failed)} of {count(len(chosen), 'host')}", *lines]
-        )
-        raise HcclToolsError(text)
+        what = f"the job key was not copied to {len(failed)} of {count(len(chosen), 'host')}"
+        raise HcclToolsError(what, lines=lines)
 
 
 def _hosts(typed: Sequence[str], hostfile: str | None) -> tuple[str, ...]:

@@ -189,9 +189,10 @@ def _queried(
     except UsageError:
         raise
     except HcclToolsError as error:
-        problem = error.problem if isinstance(error, GatheringError) else error.message
+        problem = error.problem if isinstance(error, GatheringError) else error.head
         raise LaunchError(
             f"no spare can be used: {problem}",
+            lines=error.lines,
             hint=None if "--allow-missing" in str(error.hint) else error.hint,
         ) from error
     left_out = tuple(f"spare {one.host} is left out: {one.message}" for one in found.left_out)

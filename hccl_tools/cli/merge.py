@@ -61,5 +61,5 @@ def _merge(names: list[str], inputs: Inputs, order: Any) -> Merged:
     try:
         return merge_batches(inputs.batches(names), order=order)
     except MergeConflictError as conflict:
-        places = "".join(f"\n  {place}" for place in inputs.located(conflict.places))
-        raise type(conflict)(conflict.message + places, conflict.places, hint=conflict.hint) from None
+        places = [f"  {place}" for place in inputs.located(conflict.places)]
+        raise type(conflict)(conflict.head, conflict.places, hint=conflict.hint, lines=places) from None

@@ -160,7 +160,7 @@ def _show_host_file(report: Report, file: str, output: str, given: list[str], *,
         raise UsageError(message, hint=f"omit {given[0]}")
     value = report.document.value if report.document is not None else None
     if not isinstance(value, dict):
-        raise TableError(f"{report.file} cannot be shown\n{_findings(report)}")
+        raise TableError(f"{report.file} cannot be shown", lines=_findings(report))
     _note_errors(report, noun, file)
     path = None if is_stream(file) or report.origin is not None else file
     if report.is_service:
@@ -178,10 +178,10 @@ def _show_host_file(report: Report, file: str, output: str, given: list[str], *,
         options.write(line + "\n" for line in host_files.lines(report, value, path))
 
 
-def _findings(report: Report) -> str:
+def _findings(report: Report) -> list[str]:
     from hccl_tools.diagnostics import render  # noqa: PLC0415  (only where something is wrong)
 
-    return "".join(render([report], "text")).rstrip()
+    return "".join(render([report], "text")).rstrip().split("\n")
 
 
 def _note_errors(report: Report, noun: str, file: str) -> None:
@@ -194,7 +194,7 @@ def _table(report: Report, file: str) -> RankTable:
     if (mixture := _mixture(report)) is not None:
         return mixture
     if report.table is None or not report.table.servers:
-        raise TableError(f"{report.file} cannot be shown\n{_findings(report)}")
+        raise TableError(f"{report.file} cannot be shown", lines=_findings(report))
     _note_errors(report, "table", file)
     return report.table
 

@@ -85,7 +85,8 @@ def _refuse_different(
     few = [answer.host for own in kinds.values() if len(own) < most for answer in own]
     odd = f", leave {fold(few)} out" if few else ""
     raise GatheringError(
-        f"the hosts have different {what}\n" + "\n".join(lines),
+        f"the hosts have different {what}",
+        lines=lines,
         hint=f"HCCL needs one kind of machine{odd}; or specify their common product: --product NAME"
         if what == "products"
         else "specify one: --format NAME",

@@ -86,7 +86,7 @@ def _ask(
         }
         if not outcome.answers and not outcome.causes:
             undone = "no table is written" if isinstance(request, SurveyRequest) else "no host was asked"
-            raise GatheringError(f"{engine} failed\n{outcome.output}", undone=undone)
+            raise GatheringError(f"{engine} failed", lines=outcome.output, undone=undone)
         if causes and not options.allow_missing:
             break
         if time.monotonic() > deadline:

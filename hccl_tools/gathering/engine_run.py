@@ -47,7 +47,7 @@ class EngineOutcome(NamedTuple):
 
     answers: dict[str, SurveyAnswer]
     causes: list[Failure]
-    output: str = ""
+    output: Sequence[str] = ()
 
 
 def run(
@@ -129,6 +129,6 @@ def hanging(
     return found
 
 
-def indented(ended: EngineRun) -> str:
+def indented(ended: EngineRun) -> list[str]:
     """Return the last lines of an engine for a message."""
-    return "\n".join(f"  | {line}" for line in ended.last_lines()) or "  without a message"
+    return [f"  | {line}" for line in ended.last_lines()] or ["  without a message"]

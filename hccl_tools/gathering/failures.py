@@ -47,22 +47,30 @@ class GatheringError(HcclToolsError):
     ``problem`` is the cause alone, ``undone`` what is not done because of it.
     """
 
-    def __init__(self, problem: str, *, hint: str | None = None, undone: str = "no table is written") -> None:
-        super().__init__(f"{undone}: {problem}", hint=hint)
+    def __init__(
+        self,
+        problem: str,
+        *,
+        hint: str | None = None,
+        lines: Sequence[str] = (),
+        undone: str = "no table is written",
+    ) -> None:
+        super().__init__(f"{undone}: {problem}", hint=hint, lines=lines)
         self.problem = problem
 
 
-def listed(failures: Sequence[Failure]) -> str:
-    """Return the first failures in full, and the names of the other hosts."""
+def listed(failures: Sequence[Failure]) -> list[str]:
+    """Return the first failures in full, and the names of the other hosts, as lines."""
     lines = [line for failure in failures[:_SHOWN] for line in failure.lines()]
     if rest := failures[_SHOWN:]:
         lines.append(f"  and {len(rest)} more: {fold(failure.host for failure in rest)}")
-    return "\n".join(lines)
+    return lines
 
 
 def no_answer(failures: Sequence[Failure], total: int) -> GatheringError:
     """Return the error for hosts that did not return facts."""
     return GatheringError(
-        f"{len(failures)} of {count(total, 'host')} did not answer\n{listed(failures)}",
+        f"{len(failures)} of {count(total, 'host')} did not answer",
+        lines=listed(failures),
         hint="--allow-missing makes the table without these hosts" if len(failures) < total else None,
     )

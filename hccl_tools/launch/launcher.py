@@ -114,7 +114,7 @@ def prepared_launch(request: LaunchRequest) -> PreparedLaunch:
         raise
     except HcclToolsError as error:
         # Report every error before the start with exit code 125, which differs from a rank's exit code.
-        raise LaunchError(error.message, hint=error.hint) from error
+        raise LaunchError(error.head, hint=error.hint, lines=error.lines) from error
     engine = engines.of(prepared.plan)
     if prepared.plan.supervisor and engine.names_hosts:
         from hccl_tools.launch.planning import host_names  # noqa: PLC0415  (only if the command names hosts)

@@ -115,7 +115,9 @@ def _check_table(prepared: PreparedLaunch, request: LaunchRequest) -> None:
         choice = request.table._replace(product=plan.product)
         loaded = table_source.load_file(table, choice, table_source.checked_in(request, os.environ))
     except HcclToolsError as error:
-        raise LaunchError(f"the table has changed: {error.message}", hint=error.hint) from error
+        raise LaunchError(
+            f"the table has changed: {error.head}", hint=error.hint, lines=error.lines
+        ) from error
     if loaded.data != prepared.table_data:
         raise LaunchError(f"{table} has changed since the job started", hint="start the job again")
 

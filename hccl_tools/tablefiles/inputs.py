@@ -174,7 +174,8 @@ class Inputs:
         report = check_one(name, self._check)
         if other := no_rank_table(report):
             return TableError(f"{report.file} cannot be used: {other[0]}", hint=other[1])
-        return TableError(f"{report.file} cannot be used\n{''.join(render([report], 'text')).rstrip()}")
+        findings = "".join(render([report], "text")).rstrip()
+        return TableError(f"{report.file} cannot be used", lines=findings.split("\n"))
 
     def _check(self, source: Any) -> Report:
         from hccl_tools.validation.checker import validate  # noqa: PLC0415

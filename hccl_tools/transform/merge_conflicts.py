@@ -34,8 +34,15 @@ class ConflictLocation(NamedTuple):
 class MergeConflictError(TableError):
     """Tables contradict each other or share a server, device or address, at ``places``."""
 
-    def __init__(self, message: str, places: Iterable[ConflictLocation], *, hint: str | None = None) -> None:
-        super().__init__(message, hint=hint)
+    def __init__(
+        self,
+        message: str,
+        places: Iterable[ConflictLocation],
+        *,
+        hint: str | None = None,
+        lines: Sequence[str] = (),
+    ) -> None:
+        super().__init__(message, hint=hint, lines=lines)
         self.places = tuple(places)
 
 

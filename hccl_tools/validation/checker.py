@@ -123,7 +123,7 @@ def load(
         from hccl_tools.diagnostics import render  # noqa: PLC0415  (only where something is wrong)
 
         text = "".join(render([report], "text", show_all=False, color=False)).rstrip()
-        raise TableError(f"{report.file} cannot be used\n{text}")
+        raise TableError(f"{report.file} cannot be used", lines=text.split("\n"))
     if report.table is None:
         raise TableError(f"{report.file} cannot be used: {report.format_reason}")
     return report.table, report

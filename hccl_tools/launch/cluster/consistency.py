@@ -86,7 +86,7 @@ def _credentials(
         key = job_key.find(os.environ)
         is_required = request.start.require_key or job_key.is_required(os.environ)
     except HcclToolsError as error:
-        raise LaunchError(error.message, hint=error.hint) from error
+        raise LaunchError(error.head, hint=error.hint, lines=error.lines) from error
     silence = request.watch.host_timeout
     if key is not None:
         return Credentials(hosts.name, key.secret, silence)

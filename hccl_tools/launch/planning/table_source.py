@@ -126,7 +126,7 @@ def load_file(path: str, choice: TableChoice, env: Mapping[str, str]) -> JobTabl
     try:
         table, report = checker.load(path, product=choice.product, ignore=choice.ignore, env=env)
     except (InputError, TableError) as error:
-        raise LaunchError(error.message, hint=error.hint) from error
+        raise LaunchError(error.head, hint=error.hint, lines=error.lines) from error
     _require_ranks(table, path)
     notes = tuple(f"{path}: {finding.message}" for finding in report.warnings)
     product = f"{report.product}: {report.product_reason}"

@@ -136,7 +136,7 @@ def _read(
     try:
         return variable(environ)
     except DiscoveryError as error:
-        raise UsageError(error.message, hint=error.hint) from error
+        raise UsageError(error.head, hint=error.hint, lines=error.lines) from error
 
 
 def present_devices(environ: Mapping[str, str]) -> tuple[int, ...]:

@@ -37,7 +37,7 @@ def text(plan: Plan, target: str, environment: Mapping[str, str]) -> str:
     try:
         require_no_error(TARGETS[target], validate(plan.table, target=target).findings)
     except TableError as error:
-        raise LaunchError(error.message, hint=error.hint) from error
+        raise LaunchError(error.head, hint=error.hint, lines=error.lines) from error
     before = "".join(f"{name}={shlex.quote(value)} " for name, value in environment.items())
     blocks = []
     for processes in _by_host(plan):

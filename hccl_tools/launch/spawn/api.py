@@ -128,7 +128,7 @@ def _prepare(wanted: SpawnOptions, folder: str) -> PreparedLaunch:
     try:
         prepared = planner.prepare(request, environ=dict(os.environ), working_dir=os.getcwd())
     except UsageError as error:
-        raise SpawnOptionError(error.message, hint=error.hint) from error
+        raise SpawnOptionError(error.head, hint=error.hint, lines=error.lines) from error
     here = sum(process.rank >= 0 for process in prepared.plan.local)
     if wanted.devices.ranks not in {None, here}:
         own = count(here, "rank")

@@ -182,7 +182,7 @@ def _env(value: Any) -> dict[str, str]:
     try:
         found = assignments.parse_assignments((f"{key}={text}" for key, text in value.items()), where="env")
     except UsageError as error:
-        raise SpawnOptionError(error.message, hint=error.hint) from error
+        raise SpawnOptionError(error.head, hint=error.hint, lines=error.lines) from error
     if own := sorted(_OWN_VARIABLES & found.keys()):
         raise SpawnOptionError(f"env: {own[0]} is set for each rank", hint="remove it from env")
     return found
