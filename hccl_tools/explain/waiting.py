@@ -11,7 +11,7 @@ from hccl_tools.knowledge.registry import messages
 from hccl_tools.notation import number_list
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from hccl_tools.explain.cluster import Seen
 
@@ -117,7 +117,8 @@ def _end_of_waits(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
         first = next((one for one in timeouts if one.event.message.id not in explained), timeouts[0])
         at = (first.place,) if first.place != Place() else ()
         return [Cause(first.event.message, "open", at, first, "", at)]
-    end, path = _follow(edges, max(edges, key=lambda key: _waiters(edges, key)))
+    lengths = _lengths(edges)
+    end, path = _follow(edges, max(edges, key=lengths.__getitem__))  # The longest chain says most.
     if end in path:
         cycle = [edges[key] for key in path[path.index(end) :]]
         places = tuple(one.place for one in cycle)
@@ -141,18 +142,29 @@ def _end_of_waits(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
     return [Cause(messages()[_SILENT], "waits", (peer,), last, f"the waits end there: {chain}", (peer,))]
 
 
-def _follow(edges: Mapping[str, Seen], start: str) -> tuple[str, list[str]]:
-    path, here = [], start
-    while here in edges and here not in path:
-        path.append(here)
+def _follow(edges: Mapping[str, Seen], start: str, known: Container[str] = ()) -> tuple[str, list[str]]:
+    """Return the chain of waits from a rank, and what follows: its end, or a rank in it or in ``known``."""
+    path: dict[str, None] = {}
+    here = start
+    while here in edges and here not in path and here not in known:
+        path[here] = None
         peer = edges[here].peer
         here = _key(peer) if peer is not None else ""
-    return here, path
+    return here, list(path)
 
 
-def _waiters(edges: Mapping[str, Seen], start: str) -> int:
-    """Return the length of the chain from a rank: the longest one says most."""
-    return len(_follow(edges, start)[1])
+def _lengths(edges: Mapping[str, Seen]) -> dict[str, int]:
+    """Return the length of the chain from each rank, in a time that grows as the number of ranks."""
+    lengths: dict[str, int] = {}
+    for start in edges:
+        end, path = _follow(edges, start, lengths)
+        begin = path.index(end) if end in path else len(path)
+        cycle = path[begin:]
+        lengths.update(dict.fromkeys(cycle, len(cycle)))  # all ranks of a cycle have its length
+        for key in reversed(path[:begin]):
+            lengths[key] = lengths.get(end, 0) + 1
+            end = key
+    return lengths
 
 
 def _key(place: Place) -> str:

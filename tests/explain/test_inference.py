@@ -357,3 +357,27 @@ def test_all_ranks_that_miss_the_scheduler_are_named(tmp_path: Path) -> None:
 
     (cause,) = answer(tmp_path)["causes"]
     assert (cause["message"], cause["ranks"], cause["peer"]["address"]) == ("HCM606", [2, 3], "10.0.0.1:8118")
+
+
+def test_a_ring_of_thousands_of_waits_is_answered(tmp_path: Path) -> None:
+    """Following the whole ring from each rank, in a list, would take many minutes."""
+    count, devices = 5000, [f"10.0.{rank >> 8}.{rank & 255}({rank})" for rank in range(5000)]
+    rows = [
+        f"[ERROR] HCCL({rank + 1},p):2026-03-18-10:02:05.113.403 [a.cc:12] [{rank}]"
+        f"|  {devices[rank]}  |  1  |  {devices[(rank + 1) % count]}  | 1 | tcp | time out\n"
+        for rank in range(count)
+    ]
+    (tmp_path / "plog-1_1.log").write_text("".join(rows))
+    (cause,) = answer(tmp_path)["causes"]
+
+    assert (cause["message"], cause["ranks"]) == ("HCM826", list(range(count)))
+
+
+def test_the_longest_chain_is_followed_also_where_chains_join(tmp_path: Path) -> None:
+    job = Plogs(tmp_path, 7, 7).start()
+    for rank, peer in ((0, 1), (1, 2), (3, 4), (4, 5), (5, 1), (6, 5)):
+        job.notify(rank, peer, 1840)
+    job.error(2, 1840, "[TaskExecStage][Timeout]Task run failed, base information is streamID:[9], tag[a]")
+    (cause,) = answer(tmp_path)["causes"]
+
+    assert "rank 3 -> rank 4 -> rank 5 -> rank 1 -> rank 2" in cause["sentence"] + cause["reason"]
