@@ -100,3 +100,45 @@ def test_host_names_and_times() -> None:
     assert hide("node17 10:00:05 localhost 127.0.0.1 node17.example.org node170") == (
         "host1 10:00:05 localhost 127.0.0.1 host2 node170"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("hccl_8p_01234567_10.1.2.3.json", "hccl_8p_01234567_198.18.0.1.json"),
+        ("node_10.1.2.3/ ip10.1.2.3 10.1.2.3_0", "node_198.18.0.1/ ip198.18.0.1 198.18.0.1_0"),
+        ("10.1.2.3:60000 0:1:10.1.2.3", "198.18.0.1:60000 0:1:198.18.0.1"),
+        ("10.1.2.[3-5]", "host1"),
+        ("::ffff:10.1.2.3 ::ffff:a01:203 10.1.2.3", "::ffff:198.18.0.1 ::ffff:198.18.0.1 198.18.0.1"),
+        ("64:ff9b::10.1.2.3 FE80::1_0 fe80::1", "2001:db8::1 2001:db8::2_0 2001:db8::2"),
+        (r"\nfe80::1", r"\n2001:db8::1"),
+        ("8.5.0 7.1.0.5.220 300.1.2.3 10:00:05.123.456", "8.5.0 7.1.0.5.220 300.1.2.3 10:00:05.123.456"),
+    ],
+)
+def test_addresses_are_found_beside_letters(text: str, shown: str) -> None:
+    assert Anonymiser([]).text(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("NODE7 node7_ib0 node7-ib 节点node7故障", "host1 host1_ib0 host1-ib 节点host1故障"),
+        ("node7.cluster.local node7.log node70", "host1 host2.log node70"),
+        ("login.corp.example", "login.host1"),
+        ("gpu-node-7 gpu-node-70", "host1 gpu-node-70"),
+        ("node[01-07,9] port[60000]", "host1 port[60000]"),
+        ("\\nnode7 \\\\node7 \x1b[31mnode7\x1b[0m", "\\nhost1 \\\\host1 \x1b[31mhost1\x1b[0m"),
+        ("server_list", "server_list"),
+    ],
+)
+def test_names_are_found_in_words(text: str, shown: str) -> None:
+    assert Anonymiser(["node7", "gpu-node-7", "Node8.corp.example", "server"]).text(text) == shown
+
+
+def test_the_names_of_many_hosts_are_replaced_in_linear_time() -> None:
+    hide = Anonymiser(f"gpu-node-{number:05d}" for number in range(20_000))
+
+    assert set(hide.text("gpu-node-00017 x-gpu-node-99999 " * 20_000).split()) == {
+        "host1",
+        "x-gpu-node-99999",
+    }
