@@ -13,6 +13,8 @@ from hccl_tools.explain.places import Place, Places, read_table
 from hccl_tools.explain.scanner import Scanner
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.launch import run_files
+from hccl_tools.notation import host_list
+from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 #: Below this size one process reads all logs: starting others takes longer.
 _MANY_BYTES = 1 << 25
+#: The greatest number of hosts, or ranges of hosts, in a note.
+_MOST_NAMES = 8
 _TORCH_TABLE = ("HCM651", "HCM652", "HCM653")
 _TABLE_FAULTS = ("HCM004", "HCM014", "HCM017")
 #: The messages of HCCL's table parser begin so.
@@ -116,10 +120,17 @@ def _add_run(
         logs += fetched.sources
         notes += fetched.notes
         return
-    notes += [
-        f"the log of {ranks_text([Place(rank) for rank in ranks])} is on {host} only"
-        for host, ranks in of_run.elsewhere.items()
-    ]
+    notes += _on_other_hosts(of_run.elsewhere)
+
+
+def _on_other_hosts(ranks: Mapping[str, Collection[int]]) -> list[str]:
+    """Return one sentence for all hosts, of which a job may have thousands."""
+    places = [Place(rank) for of_host in ranks.values() for rank in of_host]
+    if not places:
+        return []
+    what, are = ("log", "is") if len(places) == 1 else ("logs", "are")
+    where = and_more(host_list.fold(ranks).split(","), _MOST_NAMES)
+    return [f"the {what} of {ranks_text(places)} {are} on {where} only"]
 
 
 def _scans(

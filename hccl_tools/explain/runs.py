@@ -17,7 +17,9 @@ from hccl_tools.notation.number_list import rank_list
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.runs.saved import SavedReport
+    from collections.abc import Sequence
+
+    from hccl_tools.launch.runs.saved import SavedProcess, SavedReport
 
 
 #: A hint of the report that names the kernel's out-of-memory killer.
@@ -80,6 +82,7 @@ def read(path: str) -> RunLogs:
     have = {one.path for one in found}
     not_started = {end.rank for end in ends if end.how == NOT_STARTED}
     elsewhere: dict[str, list[int]] = {}
+    absent: list[SavedProcess] = []
     run = index.read(path)
     for process in ranks:
         log = os.path.join(path, process.log)
@@ -94,9 +97,11 @@ def read(path: str) -> RunLogs:
             notes.append(f"the log of rank {process.rank}, {log}, was not read: {_why_refused(log)}")
         elif process.rank not in not_started:
             if hosts.is_on_this_host(run, process):
-                notes.append(f"rank {process.rank} has no log: {log} does not exist")
+                absent.append(process)
             else:
                 elsewhere.setdefault(process.host, []).append(process.rank)
+    if absent:
+        notes.append(_about_absent(path, absent))
     for end in ends:
         folder = end.plog
         if not folder or folder.startswith(path + os.sep):
@@ -125,6 +130,15 @@ def read(path: str) -> RunLogs:
         len(ranks),
         list(dict.fromkeys(notes)),
     )
+
+
+def _about_absent(path: str, ranks: Sequence[SavedProcess]) -> str:
+    """Return one sentence on the ranks without a log, which may be thousands."""
+    first = os.path.join(path, ranks[0].log)
+    if len(ranks) == 1:
+        return f"rank {ranks[0].rank} has no log: {first} does not exist"
+    others = f"{first} and {len(ranks) - 1:,} more do not exist"
+    return f"{rank_list(process.rank for process in ranks)} have no logs: {others}"
 
 
 def _not_read(what: str, owner: str) -> str:

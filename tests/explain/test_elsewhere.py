@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.codec import DecodeError
-from hccl_tools.explain import elsewhere
+from hccl_tools.explain import elsewhere, explaining
 from hccl_tools.explain.events import clock
 from tests.support.bulk import for_each
 from tests.support.tables import table
@@ -194,3 +194,16 @@ def test_a_size_that_cannot_be_is_not_believed(
 
     assert done.code == 0, done.err
     assert len(done.out) < 5000
+
+
+def test_many_hosts_take_one_note(tmp_path: Path) -> None:
+    processes = [
+        {"rank": rank, "host": f"node{rank // 8:03d}", "log": f"{rank}.log", "argv": ["x"], "here": False}
+        for rank in range(2000)
+    ]
+    (tmp_path / "plan.json").write_text(json.dumps({"processes": processes}))
+    answer = explaining.explain([], run=str(tmp_path))
+
+    assert [note for note in answer.notes if "rank" in note] == [
+        "the logs of ranks 0-1999 are on node[000-249] only"
+    ]

@@ -57,3 +57,13 @@ def test_a_started_rank_without_a_log_is_named(run: Path) -> None:
 
     assert found.elsewhere == {}
     assert found.notes[0] == f"rank 1 has no log: {run}/rank_1.log does not exist"
+
+
+def test_many_ranks_without_logs_take_one_note(run: Path) -> None:
+    for rank in range(2):
+        (run / f"rank_{rank}.log").unlink()
+
+    assert runs.read(str(run)).notes == [
+        f"ranks 0-1 have no logs: {run}/rank_0.log and 1 more do not exist",
+        "ranks 2-3 were not started",
+    ]
