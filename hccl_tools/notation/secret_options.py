@@ -27,6 +27,20 @@ _NEXT = {
 _ATTACHED = dict.fromkeys(("mysql", "mysqldump", "mysqladmin", "mariadb", "7z", "7za", "rar", "unrar"), "p")
 #: Programs with ``-p SECRET`` after ``login``; elsewhere it is a port.
 _LOGIN = frozenset({"docker", "podman", "nerdctl", "helm", "oras", "az", "oc", "cf", "argocd", "ibmcloud"})
+#: Letters that may stand before another one in the same word, as ``-sSu``: their options have no value.
+_FLAGS = {
+    program: letters
+    for letters, programs in {
+        "#012346aBfgGiIjJklLMnNOpqRsSvVZ": "curl",
+        "AcCIkKLMnNQqtuvVxZ": "ldapsearch ldapadd ldapmodify ldapdelete ldapwhoami",
+        "0123456789ABcdDeEfFghjklmoqrSTuvVwXyz": "zip",
+        "aACfjlLMnopqtTuUvVWz": "unzip",
+        "ABCEGHNVXbfnqrstvw": "mysql mysqldump mysqladmin mariadb",
+        "bcdfFhIjmSvx": "http https xh",
+        "vV": "sshpass",
+    }.items()
+    for program in programs.split()
+}
 #: Programs and options with ``user:password``.
 _USERS = {"curl": "uU", "http": "a", "https": "a", "xh": "a", "smbclient": "U", "rpcclient": "U"}
 #: Programs, the words after which the secrets stand, and how many words come between.
@@ -40,7 +54,7 @@ _QUOTES = "\\\"'"
 USERS = frozenset({"--user", "--proxy-user", "--auth", "--http-user", "--ftp-user"})
 #: ``user:password``, or ``user%password`` of smbclient; numbers are a user and a group of docker.
 _USER = re.compile(r"[^\s:%/]{1,256}[:%](?![\d:]*\Z)(?!/)")
-_OPTION = re.compile(r"-[A-Za-z]")
+_OPTION = re.compile(r"-[A-Za-z0-9#]")
 
 
 class Words:
@@ -71,25 +85,29 @@ class Words:
         return self._place(word)
 
     def _option(self, word: str) -> int:
-        name, equals, value = word.partition("=")
+        name, equals, _ = word.partition("=")
         if name in USERS:
             self._next = "" if equals else "user"
             return after_user(word, len(name) + 1) if equals else -1
         if self._program == "openssl" and name in {"-passin", "-passout", "-pass"}:
             self._next = "secret"
             return -1
-        if not _OPTION.match(word) or (len(word) == 2 and equals):
-            return -1
-        letter, rest = word[1], word[2:]
+        return self._letters(word) if _OPTION.match(word) else -1
+
+    def _letters(self, word: str) -> int:
+        """Return the position of a secret in a word such as ``-sSu``: the last letter may have a value."""
+        flags = _FLAGS.get(self._program, "")
+        at = next((at for at in range(1, len(word) - 1) if word[at] not in flags), len(word) - 1)
+        letter, start = word[at], at + 1
         if letter in _USERS.get(self._program, ""):
-            self._next = "" if rest else "user"
-            return after_user(word, 2) if rest else -1
-        if rest and letter in _ATTACHED.get(self._program, ""):
-            return 2
+            self._next = "" if word[start:] else "user"
+            return after_user(word, start) if word[start:] else -1
+        if letter in _ATTACHED.get(self._program, ""):
+            return start if word[start:] else -1
         login = "p" if self._program.endswith(" login") else ""
         if letter in _NEXT.get(self._program, login):
-            self._next = "" if rest else "secret"
-            return -1 if not rest else len(word) - len(value) if equals else 2
+            self._next = "" if word[start:] else "secret"
+            return start + word.startswith("=", start) if word[start:] else -1
         return -1
 
     def _place(self, word: str) -> int:

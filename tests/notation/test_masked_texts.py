@@ -72,6 +72,10 @@ SECRETS = [
     ("mysql -u root -phush db", "mysql -u root -p*** db"),
     ("docker login -u me -p hush h", "docker login -u me -p *** h"),
     ("curl -u me:hush h && curl -ume:hush h", "curl -u me:*** h && curl -ume:*** h"),
+    ("curl -sSu me:hush h && curl -4ksume:hush h", "curl -sSu me:*** h && curl -4ksume:*** h"),
+    ("ldapsearch -xw hush h", "ldapsearch -xw *** h"),
+    ("zip -erP hush x.zip y", "zip -erP *** x.zip y"),
+    ("sshpass -phu=sh ssh h", "sshpass -p*** ssh h"),
     ("wget --user me:hush h", "wget --user me:*** h"),
     ("obsutil config -i=hush -k=hush -e=h", "obsutil config -i=*** -k=*** -e=h"),
     ("redis-cli -h h -a hush ping", "redis-cli -h h -a *** ping"),
@@ -97,6 +101,7 @@ SECRETS = [
 PLAIN = [
     "docker run -p 8080:80 --user 1000:1000 image",
     "ssh -p 2222 host",
+    "curl -so /u/a:b -H a:b -Xu a:b h",
     "mysql -p database",
     "tokens=4096 tokens: 5,120 keys=3 sig=11 token=None use_auth_token=True",
     "max_tokens: 128, eos_token_id=2, --tokenizer llama, tokens_per_second=1e3",
