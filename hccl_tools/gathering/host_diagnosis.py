@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.discover.local_addresses import is_this_host
 from hccl_tools.gathering.failures import HCCL_TOOLS_MISSING_HINT, MPI4PY_MISSING_HINT, Failure
-from hccl_tools.programs import ssh
+from hccl_tools.programs import bounded_run, ssh
 from hccl_tools.programs.without_key import without_key
 
 if TYPE_CHECKING:
@@ -53,18 +53,12 @@ def _cause(host: str, start: SshStart, seconds: float) -> Failure | None:
     daemon = start.mpirun.daemon
     remote = shlex.join([sys.executable, "-c", _CHECK, daemon])
     try:
-        done = subprocess.run(
-            [*start.ssh, "--", host, remote],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
-            timeout=seconds, env=without_key(os.environ),
-        )  # fmt: skip
+        done = bounded_run.run([*start.ssh, "--", host, remote], seconds, without_key(os.environ))
     except subprocess.TimeoutExpired:
         return Failure(
             host, f"no answer over ssh within {seconds:.0f} s", "check its load and its file systems"
         )
-    if done.returncode == 0:
-        return None
-    return _explain(host, done.returncode, done.stderr, daemon)
+    return _explain(host, done.code, done.errors, daemon) if done.code else None
 
 
 def _explain(host: str, status: int, printed: str, daemon: str) -> Failure:

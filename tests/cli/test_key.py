@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import sys
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -294,6 +295,19 @@ def test_a_host_that_fails(
     assert problem in done.err
     assert hint in done.err
     assert not (home / "node1" / _FILE).is_file()
+
+
+def test_a_host_that_prints_a_lot_takes_no_more_memory(command_line: CommandLine, home: Path) -> None:
+    command_line("key", "create")
+    ssh = fake_ssh(home, first="head -c 50M /dev/zero | tee /dev/stderr; ")
+    tracemalloc.start()
+
+    done = command_line("key", "copy", "node1", "--ssh", ssh)
+
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (done.code, done.out[:20]) == (1, "")
+    assert peak < 20 << 20
 
 
 @pytest.mark.parametrize("shell", ["dash", "bash", "busybox sh", "ksh", "mksh", "zsh", "csh", "tcsh", "fish"])

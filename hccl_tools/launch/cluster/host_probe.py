@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -17,14 +18,15 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.processes.signals import Helper
 
-_MOST_SAID = 4096
+#: The most bytes of output: of all, as a host may print without end, and of what is shown.
+_MOST_OUTPUT, _MOST_SAID = 1 << 16, 1 << 12
 
 
 class HostProbe:
     """A command that runs on a host; by default it only shows that the host runs commands."""
 
     def __init__(self, plan: Plan, host: str, command: Sequence[str] = ("true",)) -> None:
-        self._output = os.memfd_create("probe", os.MFD_CLOEXEC)
+        self._output = _bounded_file()
         self._process: Helper | None = None
         with suppress(OSError, HcclToolsError):
             argv = engines.of(plan).probe(plan, host, command)
@@ -48,11 +50,20 @@ class HostProbe:
 
     @property
     def said(self) -> str:
-        """What the command has written so far, to stdout and stderr."""
-        return os.pread(self._output, _MOST_SAID, 0).decode(errors="replace")
+        """The end of what the command has written so far, to stdout and stderr."""
+        written = os.pread(self._output, _MOST_OUTPUT, 0).rstrip(b"\0")
+        return written[-_MOST_SAID:].decode(errors="replace")
 
     def close(self) -> None:
         """Kill the command if it still runs."""
         if self._process is not None:
             self._process.end()
         os.close(self._output)
+
+
+def _bounded_file() -> int:
+    """Return a file in memory that cannot grow: a write past its end fails."""
+    file = os.memfd_create("probe", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(file, _MOST_OUTPUT)
+    fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW)
+    return file

@@ -12,7 +12,7 @@ import subprocess
 from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.discover.local_addresses import is_this_host
-from hccl_tools.programs import ssh
+from hccl_tools.programs import bounded_run, ssh
 from hccl_tools.programs.without_key import without_key
 from hccl_tools.records import NamedTuple
 
@@ -87,16 +87,14 @@ def copy(
         return Copied(host, "here")
     data = key.hex().encode() + b"\n"
     try:
-        done = subprocess.run(
+        done = bounded_run.run(
             [*over_ssh, "--", host, _remote_command(len(data), force=force)],
-            input=data, capture_output=True, timeout=_SECONDS, check=False,
-            env=without_key(environ),
+            _SECONDS, without_key(environ), data=data,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return Copied(host, "failed", problem=f"no answer within {_SECONDS} s",
                       hint="check its load and its file systems")  # fmt: skip
-    output, errors = (text.decode(errors="replace") for text in (done.stdout, done.stderr))
-    return _without_echo(_result(host, done.returncode, output, errors), key)
+    return _without_echo(_result(host, done.code, done.output, done.errors), key)
 
 
 def _without_echo(result: Copied, key: bytes) -> Copied:

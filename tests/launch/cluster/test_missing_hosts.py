@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -127,6 +128,18 @@ def test_without_a_way_to_ask_a_host_it_may_be_there(start: Start, monkeypatch: 
         start.round(age)
 
     assert start.lost == []
+
+
+def test_a_probe_of_a_host_that_prints_without_end_takes_no_more_memory(ssh: Path) -> None:
+    ssh.write_text("#!/bin/sh\nexec head -c 64000000 /dev/zero\n")
+    probe = host_probe.HostProbe(Plan((), "torch", "ssh", "log", "/", 0), "240.0.0.1")
+
+    has_ended = eventually(lambda: probe.has_ended)
+    size = os.fstat(probe._output).st_size
+    probe.close()
+
+    assert has_ended
+    assert size < 1 << 20
 
 
 def test_what_a_probe_leaves_running_ends_with_it(ssh: Path) -> None:
