@@ -184,7 +184,7 @@ def _measure(
             _note(result, host, why, f"the bandwidth of {count(len(wanted) - number, 'more pair')}")
             return
         ended = engine_run.run(command(pair), min(_PAIR_LIMIT, left), _environ())
-        found, why = hccl_test.read_output(list(ended.output.other))
+        found, why = hccl_test.read_output([line for _, line in ended.output.other])
         if found is None:
             failures += 1
             late = f"no result within {min(_PAIR_LIMIT, left):.0f} s; " if ended.status is None else ""

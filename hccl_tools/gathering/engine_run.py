@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import threading
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.gathering.failures import Failure
@@ -36,9 +36,10 @@ class EngineRun(NamedTuple):
     output: EngineOutput
     status: int | None
 
-    def last_lines(self, count: int = 8) -> list[str]:
-        """Return the last lines except blank and ruling lines."""
-        lines = [line.strip() for line in self.output.other]
+    def last_lines(self, count: int = 8, about: str | None = None) -> list[str]:
+        """Return the last lines except blank and ruling lines; ``about`` leaves out those of other hosts."""
+        others = self.output.other
+        lines = [line.strip() for sender, line in others if not about or sender in {None, about}]
         return [line for line in lines if line.strip("-* ")][-count:]
 
 
@@ -69,13 +70,13 @@ def run(
         child = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, encoding="utf-8", errors="replace", env=environment(environ), start_new_session=True,
+            env=environment(environ), start_new_session=True,
         )  # fmt: skip
     except OSError as error:
         hint = "specify --engine ssh, which has no such limit" if error.errno == errno.E2BIG else None
         raise DiscoveryError(f"cannot start {command[0]}: {error.strerror}", hint=hint) from error
     output = EngineOutput(hosts, labelled=labelled)
-    reader = threading.Thread(target=_read, args=(child, output), daemon=True)
+    reader = threading.Thread(target=_read, args=(child.stdout, output), daemon=True)
     reader.start()
     try:
         status: int | None = child.wait(timeout=seconds)
@@ -98,13 +99,14 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
     return {**kept, "SLURM_OVERLAP": "1", "LC_ALL": "C.UTF-8"}
 
 
-def _read(child: subprocess.Popen[str], output: EngineOutput) -> None:
-    with contextlib.suppress(ValueError):  # the main thread closes the pipe if a grandchild keeps it open
-        while child.stdout and (line := child.stdout.readline(LONGEST_LINE)):
-            output.add_line(line)
+def _read(printed: IO[bytes], output: EngineOutput) -> None:
+    # As bytes: a line of text would also end at a carriage return, after which srun writes no label.
+    with printed:
+        while line := printed.readline(LONGEST_LINE):
+            output.add_line(line.decode("utf-8", "replace"))
 
 
-def _end(child: subprocess.Popen[str]) -> None:
+def _end(child: subprocess.Popen[bytes]) -> None:
     """Send SIGTERM: only the engine can stop its processes on other hosts. Kill it after the grace time."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         if child.poll() is not None:

@@ -73,7 +73,6 @@ def _messages_about(host: str, ended: EngineRun) -> str:
         return TOO_MUCH
     if host in ended.output.impostors:
         return f'it answered in the name of "{escaped(ended.output.impostors[host])}"'
-    about = [
-        line for line in ended.last_lines(40) if host in line.replace(":", " ").replace(",", " ").split()
-    ]
+    lines = ended.last_lines(40, about=host)
+    about = [line for line in lines if host in line.replace(":", " ").replace(",", " ").split()]
     return "; ".join(dict.fromkeys(about[:3]))

@@ -54,30 +54,40 @@ class EngineOutput:
 
     Attributes:
         began: The hosts whose process has started.
-        other: The last lines that do not belong to an answer.
+        other: The last lines that do not belong to an answer, each with the host whose process wrote it, or
+            None for a line of the engine or without a label.
         flooded: The hosts that sent more than ``MOST_OF_HOST``; they have no text.
         impostors: The hosts whose process wrote another host's name, and that name.
     """
 
     def __init__(self, hosts: Sequence[str] = (), *, labelled: bool = False) -> None:
         self.began: set[str] = set()
-        self.other: deque[str] = deque(maxlen=_MOST_OTHER)
+        self.other: deque[tuple[str | None, str]] = deque(maxlen=_MOST_OTHER)
         self.flooded: set[str] = set()
         self.impostors: dict[str, str] = {}
         self._hosts, self._labelled = hosts, labelled
         self._pieces: dict[str, dict[int, str]] = {host: {} for host in hosts}
         self._counts: dict[str, int] = {}
         self._sizes = dict.fromkeys(hosts, 0)
+        self._sender: str | None = None
+        self._is_cut = False
 
     def add_line(self, line: str) -> None:
-        """Parse one line of output."""
-        sender, text = self._split_label(line) if self._labelled else (None, line)
-        mark, _, rest = text.rstrip("\n").partition(" ")
+        """Parse one line of output, or a part of a line that is longer than ``LONGEST_LINE``."""
+        if self._is_cut:  # the rest of the line has no label: what looks like one is the text of the host
+            self.other.append((self._sender, line))
+        else:
+            self._sender, text = self._split_label(line) if self._labelled else (None, line)
+            self._add_text(self._sender, text)
+        self._is_cut = self._labelled and not line.endswith("\n")
+
+    def _add_text(self, sender: str | None, text: str) -> None:
+        mark, _, rest = text.rstrip("\r\n").partition(" ")
         host, _, rest = rest.partition(" ")
         place, _, piece = rest.partition(" ")
         number, slash, count = place.partition("/")
         if mark != _MARK or host not in self._pieces or (self._labelled and sender is None):
-            self.other.append(text)
+            self.other.append((sender, text))
         elif sender not in {None, host}:
             self.impostors[str(sender)] = host
         elif place == _BEGAN:

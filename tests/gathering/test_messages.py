@@ -85,7 +85,7 @@ def test_texts_arrive_whole_in_pieces_that_slurm_keeps_whole() -> None:
 
     assert output.texts() == {"n1": long, "n2": "y"}
     assert output.began == {"n1"}
-    assert list(output.other) == ["srun: a word between\n"]
+    assert list(output.other) == [(None, "srun: a word between\n")]
     assert max(map(len, written)) < 1024
 
 

