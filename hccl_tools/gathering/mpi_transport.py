@@ -68,7 +68,7 @@ def collect(comm: Any, seconds: float) -> tuple[dict[int, str], Mapping[int, str
             time.sleep(_PAUSE_S)
         else:
             rank, tag, text = message
-            received[tag][rank] = text
+            received.get(tag, {})[rank] = text  # a process may send messages with other tags
     return received[_TEXT], received[_NAME]
 
 

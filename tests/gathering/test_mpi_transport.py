@@ -35,6 +35,30 @@ else:
     world.Abort(3)  # the process that sent too much waits
 """
 
+#: The second process sends a message with a tag that nothing uses, and then an answer.
+OTHER_TAG = """
+from hccl_tools.gathering import mpi_transport
+world = mpi_transport.world()
+if world.rank:
+    from mpi4py import MPI
+    world.Send([b"x", MPI.BYTE], dest=0, tag=77)
+    mpi_transport.send(world, "sound")
+else:
+    print(*mpi_transport.collect(world, 60), flush=True)
+mpi_transport.finish()
+"""
+
+
+@pytest.mark.parametrize("mpirun", MPIRUNS[:1], ids=str)
+def test_a_message_with_another_tag_is_ignored(mpirun: Mpirun, tmp_path: Path) -> None:
+    done = subprocess.run(
+        mpirun.ranks(2, sys.executable, "-c", OTHER_TAG),
+        env=dict(os.environ, **mpirun.for_mpi4py(tmp_path)), cwd=tmp_path,
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+
+    assert (done.returncode, done.stdout) == (0, "{1: 'sound'} {}\n"), done.stderr
+
 
 @pytest.mark.parametrize("mpirun", MPIRUNS[:1], ids=str)
 def test_a_text_that_is_too_long_is_not_received(mpirun: Mpirun, tmp_path: Path) -> None:
