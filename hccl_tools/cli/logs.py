@@ -72,10 +72,10 @@ def command(  # noqa: PLR0917  (click passes them by name)
         for host in wanted.keys() - {""}:
             from hccl_tools.launch.logs import remote  # noqa: PLC0415  (only where a job has other hosts)
 
-            options = [f"{remote.SERVE}={'prefix' if prefixed else 'plain'}"]
-            options += ["--follow"] if follow else []
+            options = ["--follow"] if follow else []
             options += [] if lines is None else [f"--lines={lines}"]
-            sources.append(remote.start(found, host, wanted[host], options, typed_ssh))
+            source = remote.start(found, host, wanted[host], options, typed_ssh, prefixed=prefixed)
+            sources.append(source)
             connections.callback(sources[-1].close)
         still_runs = (lambda: not index.is_over(found)) if follow else None
         here = viewer.paths(found, wanted.get("", ()), while_=still_runs)

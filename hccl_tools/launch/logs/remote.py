@@ -33,8 +33,8 @@ _MOST_READS = 16
 _BLOCK = 1 << 16
 #: ssh gives up a connection after 3 times 5 seconds without an answer.
 _KEEPALIVE = ("-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
-#: Bytes; longer lines are shown in parts.
-_LONGEST_LINE = 1 << 20
+#: Bytes; longer lines are shown in parts. The other host does so at 1 MiB, before it adds a label.
+_LONGEST_LINE = (1 << 20) + 64
 #: A shell's exit codes for a program that is missing, or that must not be executed.
 _NOT_STARTED = frozenset({126, 127})
 #: The option of ``logs`` on the other host; another version may lack the option.
@@ -44,8 +44,14 @@ SERVE = "--serve"
 class RemoteLogs:
     """A reader of logs on another host, in whole lines."""
 
-    def __init__(self, host: str, command: Sequence[str], run_dir: str) -> None:
-        """Start ``command``, which prints the logs until its standard input closes."""
+    def __init__(
+        self, host: str, command: Sequence[str], run_dir: str, labels: tuple[bytes, ...] = ()
+    ) -> None:
+        """Start ``command``, which prints the logs until its standard input closes.
+
+        ``labels`` are those of the ranks that the host was asked for, if each line begins with a label.
+        """
+        self._labels, self._label = labels, f"[{host}] ".encode()
         self.ended = False
         self.error: InputError | None = None
         self._host, self._run_dir, self._rest = host, run_dir, b""
@@ -81,7 +87,7 @@ class RemoteLogs:
         if self.ended or len(data) - cut > _LONGEST_LINE:
             cut = len(data)
         self._rest = data[cut:]
-        return data[:cut]
+        return self._labelled(data[:cut]) if self._labels and cut else data[:cut]
 
     def close(self) -> None:
         """End the connection; the process on the other host exits when its standard input closes."""
@@ -93,6 +99,20 @@ class RemoteLogs:
                 self._child.wait(1)
                 break
             stop()
+
+    def _labelled(self, data: bytes) -> bytes:
+        """Return the data as lines that all have a label: the host may write that of a rank elsewhere.
+
+        A line with no label of this host gets the one of the line before it; at first, the host's name.
+        """
+        shown = []
+        for line in data.removesuffix(b"\n").split(b"\n"):
+            if line.startswith(self._labels):
+                self._label = line[: line.index(b"] ") + 2]
+                shown.append(line)
+            else:
+                shown.append(self._label + line)
+        return b"\n".join(shown) + b"\n"
 
     def _read_errors(self) -> None:
         """Read what there is of the messages; their end is kept."""
@@ -124,19 +144,33 @@ class RemoteLogs:
 
 
 def start(
-    run: Run, host: str, ranks: Sequence[int], options: Sequence[str], typed_ssh: str | None
+    run: Run,
+    host: str,
+    ranks: Sequence[int],
+    options: Sequence[str],
+    typed_ssh: str | None,
+    *,
+    prefixed: bool,
 ) -> RemoteLogs:
     """Start to read logs on another host of a run; rank -1 is MindSpore's scheduler.
+
+    ``prefixed`` asks for lines that begin with their rank.
 
     Raises:
         UsageError: See ``run_there``.
     """
     chosen = ["--scheduler" if rank < 0 else f"--rank={rank}" for rank in ranks]
-    return run_there(run, host, ["logs", *options, *chosen], typed_ssh)
+    command = ["logs", f"{SERVE}={'prefix' if prefixed else 'plain'}", *options, *chosen]
+    labels = tuple(f"[rank {rank}] ".encode() for rank in ranks) if prefixed else ()
+    return run_there(run, host, command, typed_ssh, labels)
 
 
-def run_there(run: Run, host: str, command: Sequence[str], typed_ssh: str | None) -> RemoteLogs:
+def run_there(
+    run: Run, host: str, command: Sequence[str], typed_ssh: str | None, labels: tuple[bytes, ...] = ()
+) -> RemoteLogs:
     """Start a command of hccl-tools on another host; its last argument is the run directory there.
+
+    ``labels`` are those of :class:`RemoteLogs`.
 
     Raises:
         UsageError: ssh is missing, the run belongs to another user, or ``host`` is not a host name.
@@ -153,6 +187,6 @@ def run_there(run: Run, host: str, command: Sequence[str], typed_ssh: str | None
     job, srun = files.plan(run.path).slurm_job or "", slurm.find_srun(os.environ)
     node = node_names.node_names(run.path).get(host, "")
     if job.isdecimal() and srun and run.state == "running" and not host_list.why_not_a_host(node):
-        return RemoteLogs(host, [*slurm.step_command(srun, job, node), *there], path)
+        return RemoteLogs(host, [*slurm.step_command(srun, job, node), *there], path, labels)
     over_ssh = ssh.command(typed_ssh, os.environ, wait=_CONNECT_SECONDS)
-    return RemoteLogs(host, [*over_ssh, *_KEEPALIVE, "--", host, shlex.join(there)], path)
+    return RemoteLogs(host, [*over_ssh, *_KEEPALIVE, "--", host, shlex.join(there)], path, labels)

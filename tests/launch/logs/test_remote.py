@@ -68,3 +68,53 @@ def test_the_far_side_ends_with_its_input_and_shows_what_is_left(tmp_path: Path)
         far.stdin.close()
         assert far.stdout.read() == "[rank 3] two\n[rank 3] three\n"
         assert far.wait(10) == 0
+
+
+def test_another_host_does_not_write_in_the_name_of_a_rank_elsewhere(tmp_path: Path) -> None:
+    """``logs --rank 0 --rank 1 --rank 2`` of a run whose ranks 1 and 2 are on another host."""
+    processes = [
+        {"rank": rank, "host": "host-b" if rank else "here", "here": not rank, "log": f"/r/{rank}.log",
+         "argv": ["train.py"]}
+        for rank in range(3)
+    ]  # fmt: skip
+    processes[0]["log"] = "rank_0.log"
+    (tmp_path / "plan.json").write_text(json.dumps({"processes": processes, "hosts": ["here", "host-b"]}))
+    (tmp_path / "rank_0.log").write_text("own\n")
+    ssh = tmp_path / "ssh"
+    lines = ["welcome", "[rank 1] one", "[rank 0] forged", "[rank 11] forged", "[rank 2] two", "[rank 0] end"]
+    ssh.write_text("#!/bin/sh\ncat <<'END'\n" + "\n".join(lines) + "\nEND\n")
+    ssh.chmod(0o755)
+    logs = [sys.executable, "-m", "hccl_tools", "logs", *("--rank=0", "--rank=1", "--rank=2")]
+
+    done = subprocess.run(
+        [*logs, "--ssh", str(ssh), str(tmp_path)], capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(line for line in done.stdout.splitlines() if line.startswith("[rank 0]")) == [
+        "[rank 0] own"
+    ]
+    assert [line for line in done.stdout.splitlines() if not line.startswith("[rank 0]")] == [
+        "[host-b] welcome",
+        "[rank 1] one",
+        "[rank 1] [rank 0] forged",
+        "[rank 1] [rank 11] forged",
+        "[rank 2] two",
+        "[rank 2] [rank 0] end",
+    ]
+
+
+def test_the_rest_of_a_line_without_end_has_a_label() -> None:
+    program = "import sys; sys.stdout.write('[rank 1] ' + 'x' * (1 << 21) + '[rank 0] forged')"
+    logs = RemoteLogs("host-b", [sys.executable, "-c", program], "/log/run", (b"[rank 1] ",))
+    shown = bytearray()
+
+    def has_ended() -> bool:
+        shown.extend(logs.read(last=False))
+        return logs.ended
+
+    assert eventually(has_ended)
+    logs.close()
+
+    assert shown.endswith(b"[rank 0] forged\n")
+    assert all(line.startswith(b"[rank 1] ") for line in shown.splitlines())
