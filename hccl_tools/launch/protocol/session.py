@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import json
 import os
-import string
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.codec import DecodeError, decode, parse
@@ -42,7 +41,6 @@ _LARGEST_HANDSHAKE = 4096
 _LENGTH, _MAC, _NONCE = 4, 32, 32
 #: A version is shown before its sender has proved anything: there is no room for a text in it.
 _LONGEST_VERSION = 32
-_IN_VERSION = frozenset(string.ascii_letters + string.digits + ".+-")
 _INVALID = (DecodeError, ValueError, RecursionError)
 #: What the other side knows about a refusal.
 _MIRRORED = {
@@ -107,7 +105,8 @@ class _Refusal(NamedTuple):
 
 
 def _why_invalid(version: str, nonce: str) -> str:
-    if len(version) > _LONGEST_VERSION or not _IN_VERSION.issuperset(version):
+    is_version = version.isascii() and all(char.isalnum() or char in ".+-" for char in version)
+    if not is_version or len(version) > _LONGEST_VERSION:
         return "version: this is not a version"
     return "" if len(bytes.fromhex(nonce)) == _NONCE else "nonce: it has another length"
 
