@@ -228,3 +228,22 @@ def data_differs_between_hosts(cases: Cases) -> Iterator[Finding]:
         yield from _differences(
             {host: case.seen.data.get(path, _NOTHING) for host, case in cases.items()}, path
         )
+
+
+@check(
+    "HCD511",
+    "address-on-several-hosts",
+    "stops",
+    remedy="give each server of the table its own address, and name each host once",
+    source="HCCL connects to a server by its address in the table",
+    between=True,
+)
+def address_on_several_hosts(cases: Cases) -> Iterator[Finding]:
+    """Does each address of the table belong to one host?"""
+    owners: dict[str, list[str]] = {}
+    for host, case in cases.items():
+        for address in dict.fromkeys(case.seen.local_addresses):
+            owners.setdefault(address, []).append(host)
+    for address, hosts in owners.items():
+        if len(hosts) > 1:
+            yield Finding(f"several hosts have the address {address} of the table", hosts=tuple(hosts))

@@ -100,3 +100,10 @@ def test_a_strange_text_ends_in_no_traceback(fields: dict[str, Any]) -> None:
     assert seen is not None
 
     assert examined({"h1": seen, "h2": SOUND}).hosts == ("h1", "h2")
+
+
+def test_an_address_of_the_table_on_two_hosts_is_a_fault() -> None:
+    twice = {name: SOUND._replace(local_addresses=("10.0.0.3",)) for name in ("h1", "h3")}
+
+    assert ("HCD511", ("h1", "h3")) in checks({**twice, "h2": SOUND._replace(local_addresses=("10.0.0.2",))})
+    assert "HCD511" not in {check for check, _ in checks({"h1": twice["h1"], "h2": SOUND})}
