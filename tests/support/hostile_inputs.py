@@ -59,6 +59,13 @@ if TYPE_CHECKING:
 FORMATS = ("text", "concise", "json", "junit", "github", "sarif")
 EMITTED = ("rank_loop", "mpirun", "slurm", "msrun", "torchrun", "xllm", "mindie")
 KEY = b"k" * 32
+_VARIABLES = {
+    "HCCL_CONNECT_TIMEOUT": "600",
+    "HCCL_EXEC_TIMEOUT": "1800",
+    "ASCEND_RT_VISIBLE_DEVICES": "0,1",
+    "RANK_TABLE_FILE": "/a",
+    "RANKTABLEFILE": "/a",
+}
 
 
 class Written(NamedTuple):
@@ -155,7 +162,8 @@ def _read_observation(text: str, turn: int, folder: Path) -> Written:
     answers = {"h1": SurveyAnswer.from_json(text, "h1"), "h2": SurveyAnswer("h2", seen=Observation())}
     options = ["--hosts", "h1,h2", "--engine", "ssh", "--strict", "-f", FORMATS[turn % len(FORMATS)]]
     shutil.rmtree(folder / "remedies", ignore_errors=True)
-    job = ["job.json"] if turn % 2 else []
+    target = ("mindspore", "torch", "mindie")[turn % 3]
+    job = ["job.json", "--target", target] if turn % 2 else []
     with answering(answers):
         done = command("doctor", *job, *options, "--emit-remedies", "remedies", folder=folder)
     scripts = [path.read_text() for path in (folder / "remedies").glob("*")]
@@ -272,7 +280,7 @@ def _observations(folder: Path) -> list[Any]:
         pings=(PingObservation(0, "192.168.1.2", 3, 1),),
         unknown=(Unknown("the way", "no answer"),),
         problems=("a sentence",),
-        variables={**seen.variables, "HCCL_IF_IP": "10.0.0.1"},
+        variables={**seen.variables, "HCCL_IF_IP": "10.0.0.1", **_VARIABLES},
     )
     return [json.loads(SurveyAnswer("h1", seen=seen).to_json())]
 
