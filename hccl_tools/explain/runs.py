@@ -17,9 +17,9 @@ from hccl_tools.notation.number_list import rank_list
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from hccl_tools.launch.runs.saved import SavedProcess, SavedReport
+    from hccl_tools.launch.runs.saved import SavedEnd, SavedProcess, SavedReport
 
 
 #: A hint of the report that names the kernel's out-of-memory killer.
@@ -100,8 +100,30 @@ def read(path: str) -> RunLogs:
                 absent.append(process)
             else:
                 elsewhere.setdefault(process.host, []).append(process.rank)
-    if absent:
-        notes.append(_about_absent(path, absent))
+    notes += _about_absent(path, absent)
+    _add_plogs(path, ends, foreign, found, notes)
+    if not_started:
+        were = "were" if len(not_started) > 1 else "was"
+        notes.append(f"{rank_list(sorted(not_started))} {were} not started")
+    found.append(Source(os.path.join(path, names.REPORT), f"{path}/{names.REPORT}"))
+    table = os.path.join(path, names.TABLE)
+    return RunLogs(
+        found,
+        _events(report, len(found) - 1) if report else [],
+        [Place(process.rank, process.host, process.device) for process in ranks],
+        {end.rank for end in ends if end.asked_to_end and end.rank >= 0},
+        not_started,
+        elsewhere,
+        table if run_files.status(table) else "",
+        len(ranks),
+        list(dict.fromkeys(notes)),
+    )
+
+
+def _add_plogs(
+    path: str, ends: Iterable[SavedEnd], foreign: str | None, found: list[Source], notes: list[str]
+) -> None:
+    """Add CANN's logs that are outside of the run directory."""
     for end in ends:
         folder = end.plog
         if not folder or folder.startswith(path + os.sep):
@@ -112,33 +134,17 @@ def read(path: str) -> RunLogs:
             more, said = collect([folder])
             found += [one._replace(rank=end.rank) for one in more]
             notes += said
-    if not_started:
-        notes.append(
-            f"{rank_list(sorted(not_started))} {'were' if len(not_started) > 1 else 'was'} not started"
-        )
-    found.append(Source(os.path.join(path, names.REPORT), f"{path}/{names.REPORT}"))
-    table = os.path.join(path, names.TABLE)
-    places = [Place(process.rank, process.host, process.device) for process in ranks]
-    return RunLogs(
-        found,
-        _events(report, len(found) - 1) if report else [],
-        places,
-        {end.rank for end in ends if end.asked_to_end and end.rank >= 0},
-        not_started,
-        elsewhere,
-        table if run_files.status(table) else "",
-        len(ranks),
-        list(dict.fromkeys(notes)),
-    )
 
 
-def _about_absent(path: str, ranks: Sequence[SavedProcess]) -> str:
+def _about_absent(path: str, ranks: Sequence[SavedProcess]) -> list[str]:
     """Return one sentence on the ranks without a log, which may be thousands."""
+    if not ranks:
+        return []
     first = os.path.join(path, ranks[0].log)
     if len(ranks) == 1:
-        return f"rank {ranks[0].rank} has no log: {first} does not exist"
+        return [f"rank {ranks[0].rank} has no log: {first} does not exist"]
     others = f"{first} and {len(ranks) - 1:,} more do not exist"
-    return f"{rank_list(process.rank for process in ranks)} have no logs: {others}"
+    return [f"{rank_list(process.rank for process in ranks)} have no logs: {others}"]
 
 
 def _not_read(what: str, owner: str) -> str:
