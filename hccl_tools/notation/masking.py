@@ -54,11 +54,14 @@ _APART = (
     r"|\b(?:setenv|ENV|set\s{1,9}-\w{1,9})[ \t]{1,9}(?P<variable>[A-Za-z_]\w{0,255})[ \t]{1,9}(?![=:])"
 )
 _IDENTIFIER = re.compile(r"-{0,2}[A-Za-z_][\w.-]*")
-_OPENING = re.compile(r"[bBrRuUfF]{0,2}(\\*)([\"'])")
+#: One quote, three quotes of Python and TOML, or the two of a quote in CSV.
+_OPENING = re.compile(r"[bBrRuUfF]{0,2}(?P<quote>(\\*)([\"'])(?:\2\3\2\3|\2\3(?=\w))?)")
 #: An unquoted value; a comma or semicolon ends it before a blank or the next name.
 _VALUE = re.compile(r"(?:[^\s\"',;&|}]|[,;](?![\s\"'}]|[\w.-]+[\"']?\s*[=:]|\Z))*")
 #: The beginning of a text in YAML that has the next lines, as far as they are indented.
 _BLOCK = r"[|>][+-]?\d?[ \t]*\n"
+#: The end of a line before a value; a line with a name and a colon has values of its own.
+_NEXT_LINE = r"\r?\n(?=[ \t]*\S)(?![ \t]*(?:- +)?[\"']?[\w.-]{1,256}[\"']?\s?:\s)"
 _INDENT = r"[ \t]*(?:- +)*"
 _ITEM = r"""(?s:([\"'])(.*?)\1|[^\s,\"']+)"""
 _HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie"})
@@ -232,23 +235,28 @@ def _named(value: str) -> Iterator[tuple[int, int]]:
 
 def _apart(value: str) -> Iterator[tuple[int, int]]:
     """Yield the positions of the values of secrets that stand apart from their names."""
+    done = 0
     for match in _compiled(_APART).finditer(value):
         name = match["name"] or match["variable"]
-        if is_secret(name):
-            yield from (span for span in _values(value, match) if not is_plain(name, value[slice(*span)]))
+        if match.end() < done or not is_secret(name):
+            continue
+        for start, end in _values(value, match):
+            if not is_plain(name, value[start:end]):
+                yield start, end
+            done = end
 
 
 def _values(value: str, match: re.Match[str]) -> Iterator[tuple[int, int]]:
     """Yield the positions of the value of a name: several for a list."""
     start, between = match.end(), match["between"] or " "
     if opening := _OPENING.match(value, start):
-        yield opening.end(), _closing(value, opening.end(), len(opening[1]), opening[2])
+        yield opening.end(), _closing(value, opening.end(), opening["quote"])
     elif value.startswith("[", start):
         for item in _compiled(_ITEM).finditer(value, start + 1, _end_of_list(value, start)):
             yield item.span(2 if item[1] else 0)
     elif between == ">":
         yield start, _end(value, "<", start)
-    elif block := _compiled(_BLOCK).match(value, start):
+    elif block := _compiled(_BLOCK).match(value, start) or _next_line(value, match):
         yield block.end(), _indented(value, match.start(), block.end())
     elif ":" in between and _begins_line(value, match.start()):
         yield start, start + len(value[start : _end(value, "\n", start)].rstrip(_PUNCTUATION))
@@ -264,26 +272,30 @@ def _end_of_rest(value: str, start: int) -> int:
     return rest.end() if rest else start
 
 
-def _closing(value: str, start: int, backslashes: int, quote: str) -> int:
-    """Return the end of a quoted value; without a second quote it is the end of the line."""
-    end_of_line = _end(value, "\n", start)
-    limit = min(len(value), end_of_line + _LONGEST)
-    at = value.find(quote, start, limit)
-    while at >= 0:
-        before = at
-        while before > start and value[before - 1] == "\\":
-            before -= 1
-        # A quote with more backslashes than the first one is part of the value.
-        if at - before == backslashes or (not backslashes and (at - before) % 2 == 0):
-            return before if backslashes else at
-        at = value.find(quote, at + 1, limit)
-    return end_of_line
+def _closing(value: str, start: int, opening: str) -> int:
+    """Return the end of a quoted value; without the same quotes again it is the end of the line."""
+    quote = opening.lstrip("\\")[0]
+    backslashes = opening.index(quote)
+    # A quote with more backslashes than the first one is part of the value.
+    before = r"(?<!\\)" if backslashes else r"(?<!\\)(?:\\\\)*"
+    found, end_of_line = _near(value, re.compile(f"{before}(?P<end>{re.escape(opening)})"), start)
+    return found.start("end") if found else end_of_line
 
 
 def _end_of_list(value: str, start: int) -> int:
+    found, end_of_line = _near(value, _compiled(r"\]"), start)
+    return found.start() if found else end_of_line
+
+
+def _near(value: str, pattern: re.Pattern[str], start: int) -> tuple[re.Match[str] | None, int]:
+    """Return what a pattern finds up to some letters after the line, or else the end of the line.
+
+    The end of a line is searched only if there is nothing near: a line may have many values.
+    """
+    if found := pattern.search(value, start, start + _LONGEST):
+        return found, start
     end_of_line = _end(value, "\n", start)
-    at = value.find("]", start, min(len(value), end_of_line + _LONGEST))
-    return at if at >= 0 else end_of_line
+    return pattern.search(value, start, end_of_line + _LONGEST), end_of_line
 
 
 def _end(value: str, mark: str, start: int) -> int:
@@ -291,20 +303,28 @@ def _end(value: str, mark: str, start: int) -> int:
     return at if at >= 0 else len(value)
 
 
-def _begins_line(value: str, start: int) -> bool:
+def _begins_line(value: str, start: int, quotes: str = "") -> bool:
     before = value[max(0, start - _LONGEST) : start].rpartition("\n")[2]
-    return not before.strip(" \t-")
+    return not before.strip(f" \t-{quotes}")
+
+
+def _next_line(value: str, match: re.Match[str]) -> re.Match[str] | None:
+    """Return the end of the line of a name without a value in YAML or INI: the next lines may have it."""
+    has_mark = match["between"] and not match["between"].isspace() and "," not in match["between"]
+    is_first = has_mark and _begins_line(value, match.start(), "\"'")
+    return _compiled(_NEXT_LINE).match(value, match.end()) if is_first else None
 
 
 def _indented(value: str, name: int, start: int) -> int:
-    """Return the end of the lines that are indented more than the line of a name."""
+    """Return the end of the lines that are indented more than the line of a name, or are items of it."""
     line = value.rfind("\n", max(0, name - _LONGEST), name) + 1
     indent = _compiled(_INDENT).match(value, line)
     size = indent.end() - line if indent else 0
     while start < len(value):
         end = _end(value, "\n", start)
         content = value[start:end]
-        if content.strip() and len(content) - len(content.lstrip(" ")) <= size:
+        indented = len(content) - len(content.lstrip(" \t"))
+        if content.strip() and indented <= size and not (indented == size and content.startswith("- ", size)):
             break
         start = min(end + 1, len(value))
     return start
