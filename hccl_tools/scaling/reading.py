@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from hccl_tools.scaling.columns import Column
 
 _SEPARATORS = ",;\t|"
-_MOST_ROWS = 100_000
+_MOST_ROWS, _MOST_COLUMNS = 100_000, 1000
+_LONGEST_TITLE = 200
 _EXAMPLE = "see `hccl-tools scaling report --help` for an example"
 
 
@@ -57,7 +59,7 @@ def parse(text: str, shown: str, metric: str | None = None) -> Figures:
         raise InputError(
             f"{shown} has {count(len(rows), 'row')} of figures: a comparison needs two or more", hint=hint
         )
-    titles = list(dict.fromkeys(title for _, row in rows for title in row))
+    titles = _checked_titles(list(dict.fromkeys(title for _, row in rows for title in row)), shown)
     used = _used(titles, shown, metric)
     reader = _Reader(shown, used)
     figures = tuple(reader.figure(place, row) for place, row in rows)
@@ -101,8 +103,12 @@ def _is_row(line: str) -> bool:
 
 
 def _checked_titles(titles: list[str], shown: str) -> list[str]:
-    for title in titles:
-        if titles.count(title) > 1:
+    if len(titles) > _MOST_COLUMNS:
+        raise InputError(f"{shown} has {len(titles):,} columns, more than {_MOST_COLUMNS:,}")
+    for title, times in Counter(titles).items():
+        if len(title) > _LONGEST_TITLE:
+            raise InputError(f"{shown} has a title of {len(title):,} characters, more than {_LONGEST_TITLE}")
+        if times > 1:
             raise InputError(f'{shown} has two columns "{title}"', hint="rename or remove one of them")
     return titles
 
@@ -112,6 +118,8 @@ def _json(text: str, shown: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(f"{shown}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from None
+    except ValueError:  # more digits than Python reads
+        raise InputError(f"{shown} has a number of too many digits") from None
     except RecursionError:
         raise InputError(f"{shown} is nested too deeply") from None
 

@@ -268,10 +268,14 @@ WRONG = {
     '[{"devices": 1,]': "times.csv:1:16: not JSON",
     "[" * 100_000: "times.csv is nested too deeply",
     'a,"b\n1': "times.csv",
+    '[{"devices": 1, "time": ' + "9" * 5000 + "}]": "times.csv has a number of too many digits",
+    ",".join(map(str, range(200_000))): "times.csv has 200,000 columns, more than 1,000",
+    f"[{json.dumps(dict.fromkeys(range(2000), 1))}, {{}}]": "times.csv has 2,000 columns, more than 1,000",
+    "devices,time," + "a " * 50_000 + "b\n1,2,3\n2,3,4\n": "times.csv has a title of 100,001 characters",
 }
 
 
-@pytest.mark.parametrize("text", WRONG)
+@pytest.mark.parametrize("text", WRONG, ids=lambda text: text[:60])
 def test_wrong_figures_are_refused_in_one_sentence(command_line: CommandLine, text: str) -> None:
     command_line.write("times.csv", text)
 
