@@ -30,6 +30,9 @@ NAMES: dict[str, tuple[str, ...]] = {
 #: What ``scaling run`` adds for the user.
 IGNORED = frozenset({"repeat", "run", "exitcode", "wholetime"})
 EMPTY = frozenset({"", "-", "--", "—", "n/a", "na", "none"})
+#: Figures outside of this range, except 0, are mistakes: their quotients overflow or have hundreds of digits.
+_LEAST, _MOST = 1e-12, 1e15
+_RANGE = "from 1e-12 to 1e15"
 _UNIT = re.compile(r"(.*?)\s*[(\[/,_ ]\s*([a-zA-Z]+)\s*[)\]]?", re.DOTALL)
 _FEWEST_LETTERS = 3
 
@@ -92,7 +95,7 @@ def whole(text: str) -> int:
 
 
 def number(text: str) -> float:
-    """Return a finite number; a per cent sign is dropped.
+    """Return a number in the range of figures; a per cent sign is dropped.
 
     Raises:
         ValueError: The text is anything else; the message says what was expected.
@@ -103,7 +106,14 @@ def number(text: str) -> float:
         value = math.nan
     if not math.isfinite(value):
         raise ValueError("expected a number, such as 0.9694 or 85.2%")
+    if not is_figure(value):
+        raise ValueError(f"expected 0 or a number {_RANGE}")
     return value
+
+
+def is_figure(value: float) -> bool:
+    """Return whether a number is in the range of figures, with either sign."""
+    return value == 0 or _LEAST <= abs(value) <= _MOST
 
 
 def positive(text: str) -> float:
@@ -112,7 +122,7 @@ def positive(text: str) -> float:
     Raises:
         ValueError: The text is anything else; the message says what was expected.
     """
-    expected = "expected a number above 0"
+    expected = f"expected a number above 0, {_RANGE}"
     try:
         value = number(text)
     except ValueError:
@@ -133,6 +143,8 @@ def seconds(text: str, unit: str) -> tuple[float, str]:
         value, written = durations.parse(text, unit)
     except (ValueError, OverflowError):
         raise ValueError(expected) from None
-    if not 0 < value < math.inf:
+    if value <= 0:
         raise ValueError(expected)
+    if not is_figure(value):
+        raise ValueError(f"expected a time {_RANGE} s")
     return value, written

@@ -9,6 +9,7 @@ from typing import Any
 from hccl_tools.codec import DecodeError, decode_as, parse
 from hccl_tools.errors import UsageError
 from hccl_tools.records import NamedTuple
+from hccl_tools.scaling.columns import is_figure
 
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", re.ASCII)
 
@@ -108,7 +109,8 @@ class Observer:
             return None
         found = match[1] if match.re.groups else text[match.end() :]
         number = _NUMBER.search(found or "")
-        return float(number[0]) if number else None
+        value = float(number[0]) if number else None
+        return value if value is not None and is_figure(value) else None
 
     def result(self, log: str) -> dict[str, float]:
         """Return what was measured, by the keys of a run: ``time``, ``throughput``, ``metric``.
@@ -145,7 +147,7 @@ def _key(text: str, key: str, known: float | None) -> float | None:
         found: float = decode_as("float", __name__, value.get(key) if isinstance(value, dict) else None)
     except DecodeError:
         return known
-    return found
+    return found if is_figure(found) else known
 
 
 def _never(option: str, pattern: str | None, log: str, what: str = "") -> UsageError:

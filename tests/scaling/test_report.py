@@ -272,6 +272,10 @@ WRONG = {
     ",".join(map(str, range(200_000))): "times.csv has 200,000 columns, more than 1,000",
     f"[{json.dumps(dict.fromkeys(range(2000), 1))}, {{}}]": "times.csv has 2,000 columns, more than 1,000",
     "devices,time," + "a " * 50_000 + "b\n1,2,3\n2,3,4\n": "times.csv has a title of 100,001 characters",
+    "devices,time\n1,1e308\n2,1\n": '"time": "1e308": expected a time from 1e-12 to 1e15 s',
+    "devices,time\n1,1\n2,1e-308\n": '"time": "1e-308": expected a time from 1e-12 to 1e15 s',
+    "devices,speed\n1,1e308\n2,1\n": '"speed": "1e308": expected a number above 0, from 1e-12 to 1e15',
+    "devices,time,acc\n1,1,-1e99\n2,1,1\n": '"acc": "-1e99": expected 0 or a number from 1e-12 to 1e15',
 }
 
 

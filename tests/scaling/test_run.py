@@ -377,3 +377,11 @@ def test_several_machines_have_the_engine_of_this_host(
 
     assert "ssh starts the jobs on several machines (no mpirun on PATH)" in done.err
     assert "2 machines" in done.sentence  # the table has one
+
+
+def test_a_number_that_is_no_figure_is_not_measured() -> None:
+    observer = Observer(Measures(throughput="speed", metric_key="loss"))
+    for line in ("speed 1e999", "speed 5", '{"loss": 0.5}', '{"loss": 1e300}'):
+        observer.line(line, 0)
+
+    assert observer.result("rank_0.log") == {"throughput": 5, "metric": 0.5}
