@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from hccl_tools.launch.planning import planner
 from hccl_tools.launch.processes import keeper, signals
 from hccl_tools.launch.render import plan_json
 from hccl_tools.launch.runs import directory, log_files, names, parents, private_files
+from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -96,8 +96,7 @@ def _announce(plan: Plan, warnings: Sequence[str], agent: AgentLink | None) -> N
     own = (
         (*announcement.lines(plan), *parents.warnings(os.path.dirname(plan.run_dir))) if agent is None else ()
     )
-    for line in (*own, *warnings):
-        sys.stderr.write(f"hccl-tools: {line}\n")
+    tell(*(f"hccl-tools: {line}" for line in (*own, *warnings)))
     if agent is not None:
         agent.begin(plan)
 

@@ -26,6 +26,16 @@ def escaped(text: str, *, keep: str = "", ascii_only: bool = False) -> str:
     )
 
 
+def one_line(text: str) -> str:
+    r"""Return a text of another host without line breaks, after which it could pass for one of this host.
+
+    >>> one_line("2 problems\n  - no NPU\n  - no table")
+    '2 problems; no NPU; no table'
+    """
+    first, *rest = text.strip("\n").split("\n")
+    return "; ".join([first, *(line.strip().removeprefix("- ") for line in rest)])
+
+
 def tell(*lines: str) -> None:
     """Print lines on standard error: notes, warnings and progress, with text of others in them, escaped."""
     sys.stderr.write("".join(f"{escaped(line)}\n" for line in lines))

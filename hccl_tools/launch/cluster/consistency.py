@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from hccl_tools.errors import HcclToolsError, LaunchError
 from hccl_tools.launch.cluster import job_hosts
 from hccl_tools.launch.cluster.membership import PORT, PROGRAM, HostManifest
 from hccl_tools.launch.runs import job_key
+from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,8 +104,8 @@ def _credentials(
 
 
 def notify(line: str) -> None:
-    """Print a line for the user while no rank is running."""
-    sys.stderr.write(f"hccl-tools: {line}\n")
+    """Print a line for the user while no rank is running; other hosts may have written it."""
+    tell(f"hccl-tools: {line}")
 
 
 def manifest_values(prepared: PreparedLaunch, request: LaunchRequest) -> dict[str, str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.processes import timing
 from hccl_tools.notation.phrases import and_more
+from hccl_tools.notation.printable import one_line
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -86,10 +87,10 @@ def difference(one: HostManifest, other: HostManifest) -> str:
     if one.server == other.server:
         return f"two hosts claim to be server {one.host} of the job: distinguish them with --server"
     if one.values.get(PROGRAM) != other.values.get(PROGRAM):
-        return _program_difference(one, other)
+        return one_line(_program_difference(one, other))
     for subject in differing(one, other):
         here, there = (each.values.get(subject, "none") for each in (one, other))
-        return f"{subject}: {one.host} has {here}, {other.host} has {there}"
+        return one_line(f"{subject}: {one.host} has {here}, {other.host} has {there}")
     return ""
 
 
@@ -105,7 +106,7 @@ def _program_difference(one: HostManifest, other: HostManifest) -> str:
 def refusal(message: Refused, host: str) -> RefusalError:
     """Return the error for a refusal; ``host`` has refused, if a single host has."""
     hint = _SAME_ON_ALL if message.number < 0 else f"see the output of hccl-tools on {host}"
-    return RefusalError(message.why, hint=hint)
+    return RefusalError(one_line(message.why), hint=hint)
 
 
 def missing_hosts_error(hosts: Sequence[str], wait: float, strangers: str = "") -> RefusalError:

