@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 #: ``same``: the same bytes. ``equal``: the same fingerprint. The last three are not files.
 State = Literal["same", "equal", "other", "none", "link", "directory", "special"]
+#: How much larger than the table the file of a host may be to be read as a table: a small answer may unpack
+#: to MOST_BYTES, which take minutes and gigabytes to check.
+_MOST_TIMES_LARGER, _MOST_MORE = 4, 1 << 20
 
 
 class Copy(NamedTuple):
@@ -100,18 +103,20 @@ def _judged(answer: SurveyAnswer, seen: FileState, copy: Copy, known: dict[str, 
         return HostFile(answer.host, seen.kind)
     if seen.sha256 == copy.request.sha256:
         return HostFile(answer.host, "same", seen.sha256, copy.fingerprint, seen.mode, seen.written)
-    own = known.get(seen.sha256) or _fingerprint(seen.content, seen.sha256)
+    own = known.get(seen.sha256) or _fingerprint(seen, _MOST_TIMES_LARGER * len(copy.data) + _MOST_MORE)
     known[seen.sha256] = own
     state: State = "equal" if own == copy.fingerprint else "other"
     return HostFile(answer.host, state, seen.sha256, own, seen.mode)
 
 
-def _fingerprint(content: str, sha256: str) -> str:
+def _fingerprint(seen: FileState, most: int) -> str:
+    """Return the fingerprint of the table in a file; "" for one of more than ``most`` bytes."""
     try:
-        data = unpack(content) if content else b""
+        data = unpack(seen.content, most) if seen.content else b""
     except ValueError:
         return ""
-    if hashlib.sha256(data).hexdigest() != sha256:  # another host may have a file with this digest
+    # It is another one if it was cut off, and another host may have a file with this digest.
+    if hashlib.sha256(data).hexdigest() != seen.sha256:
         return ""
     table = validate(data).table if data else None
     return "" if table is None or not table.servers else fingerprint(table)

@@ -68,14 +68,14 @@ def pack(data: bytes) -> str:
     return base64.b64encode(zlib.compress(data, 9)).decode("ascii")
 
 
-def unpack(text: str) -> bytes:
-    """Return the bytes of :func:`pack`, at most ``MOST_BYTES`` of them.
+def unpack(text: str, most: int = MOST_BYTES) -> bytes:
+    """Return the bytes of :func:`pack`, at most ``most`` of them.
 
     Raises:
         ValueError: The text is damaged.
     """
     try:
-        return zlib.decompressobj().decompress(base64.b64decode(text), MOST_BYTES)
+        return zlib.decompressobj().decompress(base64.b64decode(text), most)
     except zlib.error as error:
         raise ValueError(str(error)) from None
 
