@@ -11,6 +11,7 @@ from hccl_tools.discover.survey import SurveyRequest
 from hccl_tools.errors import UsageError
 from hccl_tools.gathering import choice, failures
 from hccl_tools.gathering.failures import Failure, Gathered, GatheringError
+from hccl_tools.notation.printable import one_line_each
 from hccl_tools.remote.interruption import exit_on_signals
 from hccl_tools.table.products import PRODUCT_VARIABLE
 
@@ -80,7 +81,7 @@ def _ask(
         answers |= {host: answer for host, answer in fitting.items() if not answer.has_failed}
         causes |= {cause.host: cause for cause in outcome.causes}
         causes |= {
-            host: Failure(host, answer.message or _NO_REASON, answer.hint)
+            host: one_line_each(Failure(host, answer.message or _NO_REASON, answer.hint))
             for host, answer in fitting.items()
             if answer.has_failed
         }

@@ -12,6 +12,7 @@ from hccl_tools.gathering.failures import Failure, Gathered
 from hccl_tools.gathering.host_survey import answer, end_with_tools
 from hccl_tools.gathering.messages import SurveyAnswer, versions_differ
 from hccl_tools.notation.host_list import why_not_a_host
+from hccl_tools.notation.printable import one_line_each
 from hccl_tools.programs.slurm import in_step
 
 if TYPE_CHECKING:
@@ -72,9 +73,8 @@ def gather_within_job(
     if len(answers) == count and mpi_transport.FLOODED not in texts.values():
         mpi_transport.finish()
     silent = {rank: names.get(rank, f"rank {rank}") for rank in range(count) if rank not in answers}
-    causes = [
-        Failure(one.host, one.message, one.hint) for _, one in sorted(answers.items()) if one.facts is None
-    ]
+    failed = [one for _, one in sorted(answers.items()) if one.facts is None]
+    causes = [one_line_each(Failure(one.host, one.message, one.hint)) for one in failed]
     causes += [Failure(name, f"it did not answer within {seconds:g} s") for name in silent.values()]
     found = [one for _, one in sorted(answers.items()) if one.facts is not None]
     if causes and (not allow_missing or not found):

