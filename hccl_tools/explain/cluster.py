@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from statistics import median_low
 from typing import TYPE_CHECKING
 
@@ -78,9 +79,10 @@ def build(events: Sequence[Event], sources: Sequence[Source], places: Places, si
     for place in identities.values():
         places.add(place)
     shifts, notes = _clock_shifts(events, sources, identities)
+    alone = _alone(identities)
     seen = []
     for event in events:
-        place = _writer(event, sources, identities, places)
+        place = _writer(event, sources, identities, alone, places)
         shift = shifts.get(place.host, 0.0)
         time = None if event.time is None else event.time - shift
         seen.append(Seen(event, place, _actor(event, place, sources), _peer(event, places), time))
@@ -151,8 +153,18 @@ def _identities(events: Sequence[Event], sources: Sequence[Source]) -> dict[tupl
     return {key: place for key, (_, place) in best.items()}
 
 
+def _alone(identities: Mapping[tuple[str, str], Place]) -> dict[str, Place]:
+    """Return the places of the processes whose ids no other process has, by id."""
+    counted = Counter(pid for _, pid in identities)
+    return {pid: place for (_, pid), place in identities.items() if counted[pid] == 1}
+
+
 def _writer(
-    event: Event, sources: Sequence[Source], identities: Mapping[tuple[str, str], Place], places: Places
+    event: Event,
+    sources: Sequence[Source],
+    identities: Mapping[tuple[str, str], Place],
+    alone: Mapping[str, Place],
+    places: Places,
 ) -> Place:
     source, fields = sources[event.file], event.fields
     rank = event.rank if event.rank is not None else source.rank
@@ -160,7 +172,8 @@ def _writer(
         rank = None
     known = identities.get(_key(event, sources), Place())
     if "pid" in fields:
-        known = _of_pid(fields["pid"], source, identities)
+        pid = fields["pid"]  # Of a process on the same host, else of the only one with this id.
+        known = identities.get((source.group, pid)) or alone.get(pid, Place())
     device = int(fields["device"]) if fields.get("device", "").isdigit() else None
     said = Place(rank, source.host, None, "").merged(known)
     own = Place(
@@ -170,14 +183,6 @@ def _writer(
         fields.get("address", ""),
     )
     return places.find(said.merged(own) if said.rank is not None else own.merged(said))
-
-
-def _of_pid(pid: str, source: Source, identities: Mapping[tuple[str, str], Place]) -> Place:
-    """Return the place of a process that another one names: on its host, else the only one with its id."""
-    if (source.group, pid) in identities:
-        return identities[source.group, pid]
-    found = [place for (_, known), place in identities.items() if known == pid]
-    return found[0] if len(found) == 1 else Place()
 
 
 def _actor(event: Event, place: Place, sources: Sequence[Source]) -> str:

@@ -78,16 +78,14 @@ def _is_more_telling(one: Seen, former: Seen) -> bool:
 def _verdicts(case: Case) -> list[Cause]:
     """HCCL's own "Cluster Exception Location" comes before every inference."""
     found: dict[str, Cause] = {}
+    errors = _errors_of_ranks(case)
     for one in case.events:
         if one.event.message.kind != "verdict" or one.peer is None or one.peer.name in found:
             continue
         own = [
             event
-            for event in case.events
-            if one.peer.rank is not None
-            and event.place.rank == one.peer.rank
-            and event.event.message.kind in {"cause", "error"}
-            and (event.time is None or one.time is None or event.time <= one.time)
+            for event in errors.get(one.peer.rank, ())
+            if event.time is None or one.time is None or event.time <= one.time
         ]
         own.sort(key=lambda event: event.event.message.kind != "cause")
         if own:
@@ -100,9 +98,23 @@ def _verdicts(case: Case) -> list[Cause]:
     return list(found.values())
 
 
+def _errors_of_ranks(case: Case) -> dict[int | None, list[Seen]]:
+    """Return the events that can explain a verdict: by rank and kind the first with and without a time."""
+    found: dict[int, dict[tuple[str, bool], Seen]] = {}
+    for one in case.events:
+        kind, rank = one.event.message.kind, one.place.rank
+        if rank is not None and kind in {"cause", "error"}:
+            found.setdefault(rank, {}).setdefault((kind, one.time is None), one)
+    return {rank: list(first.values()) for rank, first in found.items()}
+
+
 def _named_causes(case: Case) -> list[Cause]:
     """A message that names a fault, unless it came after what it would have to explain."""
-    waits = [one for one in case.events if one.event.message.kind in {"timeout", "error"}]
+    first: dict[str, Seen] = {}
+    for one in case.events:
+        if one.event.message.kind in {"timeout", "error"}:
+            first.setdefault(one.actor, one)
+    waits = list(first.values())[:2]  # The earliest one, and the earliest of another actor.
     groups: dict[str, list[Seen]] = {}
     for one in case.events:
         if one.event.message.kind == "cause" and not any(
@@ -156,7 +168,8 @@ def _earliest_error(case: Case) -> list[Cause]:
             first = one
             break
     blamed = [one.peer for one in errors if one.peer is not None and one.peer.rank is not None]
-    silent = [peer for peer in blamed if peer.rank not in {one.place.rank for one in case.events}]
+    reporting = {one.place.rank for one in case.events}
+    silent = [peer for peer in blamed if peer.rank not in reporting]
     if silent and blamed.count(silent[0]) > 1:
         reason = f"{blamed.count(silent[0])} ranks report errors of their connection to it"
         return [Cause(messages()["HCM824"], "silent", (silent[0],), first, reason, (silent[0],))]

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.explain import explaining, sources
+from hccl_tools.explain import cluster, explaining, inference, sources
 from hccl_tools.explain.as_json import as_json
+from hccl_tools.explain.events import Event
+from hccl_tools.explain.places import Places
+from hccl_tools.knowledge.registry import messages
 from tests.support.plogs import Plogs
 from tests.support.tables import table
 
@@ -381,3 +384,52 @@ def test_the_longest_chain_is_followed_also_where_chains_join(tmp_path: Path) ->
     (cause,) = answer(tmp_path)["causes"]
 
     assert "rank 3 -> rank 4 -> rank 5 -> rank 1 -> rank 2" in cause["sentence"] + cause["reason"]
+
+
+#: So many that comparing each with each takes minutes.
+MANY = range(30_000)
+FLOODS: dict[str, tuple[list[tuple[str, dict[str, str], float]], str]] = {
+    "verdicts": (
+        [("HCM301", {"peer": "0", "peer_server": f"h{number}"}, 2.0) for number in MANY]
+        + [("HCM207", {"rank": "0"}, 9.0) for _ in MANY],
+        "HCM301",
+    ),
+    "causes": (
+        [("HCM207", {"rank": f"{number}"}, 1.0) for number in MANY]
+        + [("HCM222", {"rank": f"{number}"}, 9.0) for number in MANY],
+        "HCM207",
+    ),
+    "errors": (
+        [("HCM303", {"rank": f"{number}", "peer": f"{number + len(MANY)}"}, 1.0) for number in MANY],
+        "HCM303",
+    ),
+    "process ids": (
+        [("HCM328", {"rank": f"{number}", "size": "99"}, 1.0) for number in MANY]
+        + [("HCM801", {"pid": f"{number + len(MANY)}"}, 1.0) for number in MANY],
+        "HCM801",
+    ),
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+def test_tens_of_thousands_of_events_are_answered(flood: str) -> None:
+    lines, message = FLOODS[flood]
+    events = [
+        Event(messages()[name], fields, (), 0, 1, time, str(number))
+        for number, (name, fields, time) in enumerate(lines)
+    ]
+    log = sources.Source("", "hostb:/log", group="hostb:/")
+
+    assert inference.causes(cluster.build(events, [log], Places()))[0].message.id == message
+
+
+def test_a_fault_after_the_wait_of_another_rank_is_a_consequence(tmp_path: Path) -> None:
+    """Rank 0 waits first, but a rank's own wait says nothing about its fault."""
+    job = Plogs(tmp_path, 4, 4).start()
+    job.notify(0, 1, 10)
+    job.notify(1, 2, 20)
+    job.error(0, 15, "host nic listen start failed, port[60000], return[11]")
+    assert answer(tmp_path)["causes"][0]["message"] == "HCM205"
+
+    job.notify(2, 3, 12)
+    assert answer(tmp_path)["causes"][0]["message"] != "HCM205"
