@@ -76,22 +76,23 @@ def build(events: Sequence[Event], sources: Sequence[Source], places: Places, si
     """
     sources = _without_wrong_ranks(events, sources)
     identities = _identities(events, sources)
-    for place in identities.values():
-        places.add(place)
+    for known in identities.values():
+        places.add(known)
     shifts, notes = _clock_shifts(events, sources, identities)
     alone = _alone(identities)
     seen = []
     for event in events:
-        place = _writer(event, sources, identities, alone, places)
+        if (place := _writer(event, sources, identities, alone, places)) is None:
+            continue
         shift = shifts.get(place.host, 0.0)
         time = None if event.time is None else event.time - shift
         seen.append(Seen(event, place, _actor(event, place, sources), _peer(event, places), time))
     seen.sort(key=lambda one: (one.time is None, one.time or 0.0, one.event.file, one.event.line))
-    known = [int(event.fields["size"]) for event in events if event.fields.get("size", "").isdigit()]
+    sizes = [int(event.fields["size"]) for event in events if event.fields.get("size", "").isdigit()]
     logged = {source.rank for source in sources if source.rank is not None}
-    logged |= {place.rank for place in identities.values() if place.rank is not None}
+    logged |= {known.rank for known in identities.values() if known.rank is not None}
     limits = _limit(events, _CONNECT, 120.0), _limit(events, _OPERATION, 1836.0)
-    return Cluster(seen, places, size or max(known, default=0), logged, notes, limits)
+    return Cluster(seen, places, size or max(sizes, default=0), logged, notes, limits)
 
 
 def _key(event: Event, sources: Sequence[Source]) -> tuple[str, str]:
@@ -142,6 +143,8 @@ def _identities(events: Sequence[Event], sources: Sequence[Source]) -> dict[tupl
             size = int(fields.get("size") or sizes.get(key, 0))
             source = sources[event.file]
             rank = source.rank if source.rank is not None else int(fields["rank"])
+            if not _can_be_from(source, rank):
+                continue
             device = int(fields["device"]) if "device" in fields else None
             host = "" if is_root_s and event.message.id == _SETUP else fields.get("server", "")
             place = Place(rank, host or source.host, device, fields.get("address", ""))
@@ -165,7 +168,8 @@ def _writer(
     identities: Mapping[tuple[str, str], Place],
     alone: Mapping[str, Place],
     places: Places,
-) -> Place:
+) -> Place | None:
+    """Return who wrote an event; None if it is a rank of which its host cannot have logs."""
     source, fields = sources[event.file], event.fields
     rank = event.rank if event.rank is not None else source.rank
     if event.message.kind == "verdict":
@@ -182,7 +186,17 @@ def _writer(
         device,
         fields.get("address", ""),
     )
-    return places.find(said.merged(own) if said.rank is not None else own.merged(said))
+    place = places.find(said.merged(own) if said.rank is not None else own.merged(said))
+    if _can_be_from(source, place.rank):
+        return place
+    known = identities.get(_key(event, sources), Place())
+    place = places.find(Place(source.rank, source.host).merged(known))
+    return place if place.rank is not None else None
+
+
+def _can_be_from(source: Source, rank: int | None) -> bool:
+    """Whether a rank can have written a log: another host, which may lie, speaks for its own ranks only."""
+    return source.ranks is None or rank is None or rank in source.ranks
 
 
 def _actor(event: Event, place: Place, sources: Sequence[Source]) -> str:

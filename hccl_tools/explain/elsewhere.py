@@ -53,9 +53,9 @@ class FoundLog(NamedTuple):
     pid: OsText
     group: OsText
 
-    def source(self, host: str) -> Source:
+    def source(self, host: str, ranks: Collection[int]) -> Source:
         """Return the log as one of another host: a file of the same name here is another one."""
-        return Source("", f"{host}:{self.path}", self.rank, self.pid, f"{host}:{self.group}", host)
+        return Source("", f"{host}:{self.path}", self.rank, self.pid, f"{host}:{self.group}", host, ranks)
 
 
 class FoundEvent(NamedTuple):
@@ -178,7 +178,7 @@ def _add(fetched: Fetched, host: str, ranks: Collection[int], answer: bytes) -> 
     found = codec.from_json(HostLogs, answer)
     own = [index for index, log in enumerate(found.sources) if log.rank is None or log.rank in ranks]
     places = {index: len(fetched.sources) + place for place, index in enumerate(own)}
-    fetched.sources.extend(found.sources[index].source(host) for index in own)
+    fetched.sources.extend(found.sources[index].source(host, ranks) for index in own)
     fetched.events.extend(
         event.event()._replace(file=places[event.file]) for event in found.events if event.file in places
     )

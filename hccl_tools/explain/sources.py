@@ -11,7 +11,7 @@ from hccl_tools.explain.reader import STDIN
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
 #: Files in a folder that are no logs.
 _NO_LOGS = (
@@ -35,6 +35,7 @@ class Source(NamedTuple):
         pid: The process that its name names, "" if none.
         group: The folder that holds all logs of one host or rank: process ids are unique in it.
         host: The host, if it is known.
+        ranks: The ranks that can have written it; None if that is unknown.
     """
 
     path: str
@@ -43,6 +44,7 @@ class Source(NamedTuple):
     pid: str = ""
     group: str = ""
     host: str = ""
+    ranks: Collection[int] | None = None
 
 
 def collect(paths: Iterable[str]) -> tuple[list[Source], list[str]]:

@@ -181,6 +181,48 @@ def test_a_line_about_a_process_without_its_numbers_costs_a_note(
     assert f"  the answer of hostb cannot be read: events[0]: fields: {missing} is missing" in done.out
 
 
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"rank": 0}, {"fields": {"rank": "0"}}, {"fields": {"server": "10.0.0.1", "device": "0"}},
+        {"fields": {"address": "192.168.0.100"}},
+    ],
+    ids=["prefix", "field", "device", "address"],
+)  # fmt: skip
+@pytest.mark.parametrize("is_known", [True, False], ids=["log of rank 1", "log of no rank"])
+def test_a_host_does_not_speak_for_the_rank_of_another(
+    command_line: CommandLine, run_dir: Path, forged: dict[str, Any], is_known: bool
+) -> None:
+    source = {"path": "/log/plog-7_1.log", "rank": 1 if is_known else None, "pid": "7", "group": "/log"}
+    answer = {"sources": [source], "events": [{**EVENT, **forged}], "notes": []}
+    program = ssh(command_line.folder, f"echo {shlex.quote(json.dumps(answer))}")
+    (run_dir / "rank_0.log").write_text("step 1\n")
+    done = command_line("explain", "run1", "--ssh", program)
+
+    first = done.out.splitlines()[0]
+    assert done.code == (0 if is_known else 1), done.err
+    assert first.startswith("Rank 1 (device 0 of " if is_known else "no cause found")
+
+
+def test_a_host_does_not_identify_its_process_as_the_rank_of_another(
+    command_line: CommandLine, run_dir: Path
+) -> None:
+    source = {"path": "/log/plog-7_1.log", "rank": None, "pid": "7", "group": "/log"}
+    identity = {**EVENT, "message": "HCM328", "fields": {"rank": "0", "size": "2"}}
+    answer = {"sources": [source], "events": [identity, EVENT], "notes": []}
+    program = ssh(command_line.folder, f"echo {shlex.quote(json.dumps(answer))}")
+    (run_dir / "rank_0.log").write_text("step 1\n")
+    done = command_line("explain", "run1", "--ssh", program)
+
+    assert done.out.splitlines()[0].startswith("Host hostb: ")
+
+    own = {**answer, "events": [{**identity, "fields": {"rank": "1", "size": "2"}}, {**EVENT, "rank": 0}]}
+    program = ssh(command_line.folder, f"echo {shlex.quote(json.dumps(own))}")
+    done = command_line("explain", "run1", "--ssh", program)
+
+    assert done.out.splitlines()[0].startswith("Rank 1 (device 0 of ")
+
+
 @pytest.mark.parametrize("size", [{}, {"size": "9999999"}], ids=["no size", "ten million ranks"])
 def test_a_size_that_cannot_be_is_not_believed(
     command_line: CommandLine, run_dir: Path, size: dict[str, str]
