@@ -23,6 +23,8 @@ _PARTS = re.compile(r"^(?:debug|run|security|plog|device-\d+|device-app-\d+|log|
 _PID = re.compile(r"^(?:plog|device-app|hccl)-(\d+)_")
 _RANK = re.compile(r"(?:^|[_.-])(?:rank|worker|workerlog)[_.-]?(\d{1,6})(?=$|[_.-])")
 _HOST = re.compile(r"(?:^|_)(\d{1,3}(?:\.\d{1,3}){3})(?:$|_)")
+#: Levels of folders below the one that the user named; os.walk calls itself for each before Python 3.12.
+_DEEPEST = 64
 
 
 class Source(NamedTuple):
@@ -89,6 +91,9 @@ def _walk(top: str, notes: list[str]) -> Iterator[Source]:
 
     for folder, folders, names in os.walk(top, onerror=tell):
         folders.sort()
+        if folders and folder.count(os.sep) - top.count(os.sep) >= _DEEPEST:
+            notes.append(f"the folders in {folder} were not read: they are more than {_DEEPEST} levels deep")
+            folders.clear()
         for name in sorted(names):
             path = os.path.join(folder, name)
             if not name.lower().endswith(_NO_LOGS) and not os.path.islink(path) and os.path.isfile(path):

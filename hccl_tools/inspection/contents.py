@@ -68,9 +68,11 @@ def _digest() -> hashlib._Hash:
 
 def _files(folder: str) -> Iterator[str]:
     """Yield the files of a folder, relative to it, in the order of their names."""
-    found = 0
-    for here, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in _MADE)
+    found, waiting = 0, [folder]
+    while waiting:  # os.walk calls itself for each level before Python 3.12.
+        here, folders, names = next(os.walk(waiting.pop()), ("", [], []))
+        inside = [os.path.join(here, name) for name in sorted(folders, reverse=True) if name not in _MADE]
+        waiting += [path for path in inside if not os.path.islink(path)]
         for name in sorted(names):
             found += 1
             if found > MOST_ENTRIES:

@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 
 from hccl_tools.formats.schema import schema_text
+from tests.support.deep_folders import deep_folders
 from tests.support.plogs import Plogs
 from tests.support.tables import table
 
@@ -276,3 +277,15 @@ def test_the_list_of_rules_has_the_messages(command_line: CommandLine) -> None:
     assert any(line.startswith("HCM207  npu-port-in-use") for line in lines)
     assert any(line.startswith("HCC203") for line in lines)
     assert command_line("rules", "HCM2").out.splitlines()[-1].endswith("explains one message")
+
+
+def test_of_very_deep_folders_the_upper_ones_are_read(command_line: CommandLine, tmp_path: Path) -> None:
+    with deep_folders(tmp_path / "deep") as top:
+        (top / "d" / "plog.log").write_text(PORT)
+        (top / "/".join("d" * 500) / "plog.log").write_text(PORT)
+        done = command_line("explain", str(top), "-f", "json")
+    answer = json.loads(done.out)
+
+    assert [cause["at"]["file"] for cause in answer["causes"]] == [f"{top}/d/plog.log"]
+    lowest = f"{top}{'/d' * 64}"
+    assert answer["notes"] == [f"the folders in {lowest} were not read: they are more than 64 levels deep"]

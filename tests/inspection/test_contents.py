@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.inspection import contents
+from tests.support.deep_folders import LEVELS, deep_folders
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,6 +33,16 @@ def test_a_change_of_any_file_or_name_is_seen(folder: Path) -> None:
 
     assert before == again
     assert len({before, changed, renamed}) == 3
+
+
+def test_a_change_in_very_deep_folders_is_seen(tmp_path: Path) -> None:
+    with deep_folders(tmp_path / "deep") as top:
+        lowest = top / "/".join("d" * (LEVELS - 1)) / "net.py"
+        before = contents.code(str(top))
+        lowest.write_text("layers = 12\n")
+        after = contents.code(str(top))
+
+    assert before != after
 
 
 def test_what_a_run_makes_does_not_count(folder: Path) -> None:
