@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from hccl_tools.explain.scanner import LONGEST_NUMBER, NUMBERS, Scanner
 from hccl_tools.explain.sources import Source, collect
 from hccl_tools.knowledge.registry import messages
 from hccl_tools.launch import run_files
-from hccl_tools.launch.logs import remote
+from hccl_tools.launch.logs import answers, remote
 from hccl_tools.records import Count, Index, NamedTuple, OsText, Seconds, Size, to_json
 
 if TYPE_CHECKING:
@@ -27,14 +26,10 @@ if TYPE_CHECKING:
 
 #: Seconds for all hosts to answer; those that do not are named in a note.
 _SECONDS = 120.0
-#: Bytes of an answer; 20,000 events have about 10 MB.
-_LARGEST = 1 << 26
 #: Messages of an answer, which the codec bounds too.
 _MOST_EVENTS = 100_000
 #: Seconds since the epoch: times in logs begin with 20.
 _LATEST = 4_102_444_800.0
-#: Seconds between two looks at the answers.
-_PAUSE = 0.05
 
 
 class Fetched(NamedTuple):
@@ -133,24 +128,14 @@ def fetch(run: Run, ranks: Mapping[str, Collection[int]], typed_ssh: str | None 
             if reader is not None:
                 readers[host] = reader
                 connections.callback(reader.close)
-        answers = dict.fromkeys(readers, b"")
-        deadline = time.monotonic() + _SECONDS
-        while waiting := [host for host, reader in readers.items() if not reader.ended]:
-            if time.monotonic() > deadline:
-                break
-            got = [_more(readers[host], host, answers) for host in waiting]
-            if not any(got):
-                time.sleep(_PAUSE)
-        for host, reader in readers.items():
-            if reader.error is not None:
-                fetched.notes.append(f"{reader.error.message}; {reader.error.hint}")
-            elif not reader.ended:
-                fetched.notes.append(f"{host} did not send its part of the logs within {_SECONDS:.0f} s")
-            else:
-                try:
-                    _add(fetched, host, ranks[host], answers[host])
-                except DecodeError as error:
-                    fetched.notes.append(f"the answer of {host} cannot be read: {error.message}")
+        for host, answer in answers.read(readers, _SECONDS).items():
+            if answer.problem:
+                fetched.notes.append("; ".join(filter(None, (answer.problem, answer.hint))))
+                continue
+            try:
+                _add(fetched, host, ranks[host], answer.data)
+            except DecodeError as error:
+                fetched.notes.append(f"the answer of {host} cannot be read: {error.message}")
     return fetched
 
 
@@ -160,13 +145,6 @@ def _start(run: Run, host: str, typed_ssh: str | None, notes: list[str]) -> remo
     except HcclToolsError as error:
         notes.append(f"{error.message}; {error.hint}" if error.hint else error.message)
         return None
-
-
-def _more(reader: remote.RemoteLogs, host: str, answers: dict[str, bytes]) -> bool:
-    data = reader.read(last=False)
-    if len(answers[host]) + len(data) <= _LARGEST:
-        answers[host] += data
-    return bool(data)
 
 
 def _add(fetched: Fetched, host: str, ranks: Collection[int], answer: bytes) -> None:

@@ -92,6 +92,25 @@ def test_a_host_that_cannot_be_reached_costs_a_note(command_line: CommandLine, r
     assert "  hostb: ssh: connect to host hostb port 22: No route to host" in done.out
 
 
+def test_a_host_that_floods_is_given_up_and_another_one_is_read(
+    command_line: CommandLine, run_dir: Path
+) -> None:
+    """The flood has no end: the answer comes because its size has a limit."""
+    plan = json.loads((run_dir / "plan.json").read_text())
+    plan["processes"].append({**plan["processes"][1], "rank": 2, "host": "hostc", "log": "rank_2.log"})
+    plan["hosts"].append("hostc")
+    (run_dir / "plan.json").write_text(json.dumps(plan))
+    program = ssh(
+        command_line.folder,
+        f"case $2 in hostc) exec cat /dev/zero;; esac; echo {shlex.quote(json.dumps(ANSWER))}",
+    )
+    done = command_line("explain", "run1", "--ssh", program)
+
+    assert done.code == 0
+    assert "  in hostb:/log/rank_1.log:1 " in done.out
+    assert "  hostc has sent more than 64 MiB: its answer was not read" in done.out.splitlines()
+
+
 @pytest.mark.parametrize("answer", ["{}", "nonsense", '{"sources": [], "events": [["X"]], "notes": []}'])
 def test_an_answer_of_another_form_costs_a_note(
     command_line: CommandLine, run_dir: Path, answer: str

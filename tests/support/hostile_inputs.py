@@ -181,7 +181,7 @@ class _Sent:
     """A connection to a host that has sent its answer."""
 
     def __init__(self, data: bytes) -> None:
-        self._data, self.ended, self.error = data, False, None
+        self._data, self.ended, self.error, self.received = data, False, None, 0
 
     def read(self, *, last: bool) -> bytes:
         del last

@@ -54,6 +54,7 @@ class RemoteLogs:
         self._labels, self._label = labels, f"[{host}] ".encode()
         self.ended = False
         self.error: InputError | None = None
+        self.received = 0  # Bytes, with those of a line that is not complete.
         self._host, self._run_dir, self._rest = host, run_dir, b""
         self._errors = b""
         self._child = subprocess.Popen(
@@ -80,6 +81,7 @@ class RemoteLogs:
             data = os.read(self._output.fileno(), _BLOCK)
         except BlockingIOError:
             return b""
+        self.received += len(data)
         if not data:
             self._end()
         data = self._rest + data
