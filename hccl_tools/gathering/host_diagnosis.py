@@ -53,7 +53,7 @@ def _cause(host: str, start: SshStart, seconds: float) -> Failure | None:
     daemon = start.mpirun.daemon
     remote = shlex.join([sys.executable, "-c", _CHECK, daemon])
     try:
-        done = bounded_run.run([*start.ssh, "--", host, remote], seconds, without_key(os.environ))
+        done = bounded_run.run([*start.ssh, "--", host, remote], seconds, os.environ)
     except subprocess.TimeoutExpired:
         return Failure(
             host, f"no answer over ssh within {seconds:.0f} s", "check its load and its file systems"

@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING
 
+from hccl_tools.programs.without_key import without_key
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -29,12 +30,14 @@ class Ended(NamedTuple):
 def run(argv: Sequence[str], seconds: float, environ: Mapping[str, str], *, data: bytes = b"") -> Ended:
     """Run a program and return its end; ``data`` is its standard input, and must fit into a pipe.
 
+    The program does not get the job key.
+
     Raises:
         subprocess.TimeoutExpired: It was killed, because it did not end in time.
     """
     until = time.monotonic() + seconds
     pipe = subprocess.PIPE
-    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, env=environ, bufsize=0) as child:
+    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, env=without_key(environ), bufsize=0) as child:
         try:
             with suppress(BrokenPipeError):
                 _opened(child.stdin).write(data)

@@ -33,6 +33,7 @@ from hccl_tools.inspection.observation import (
 from hccl_tools.inspection.observing import observe
 from hccl_tools.launch import run_files
 from hccl_tools.launch.logs import remote
+from hccl_tools.launch.logs.answers import Answer
 from hccl_tools.launch.model.hang import HungRank
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_exit import RankExit
@@ -200,8 +201,7 @@ def _read_host_logs(text: str, turn: int, folder: Path) -> Written:
 
 
 def _read_stacks(text: str, turn: int, _folder: Path) -> Written:
-    sent: Any = _Sent(text.encode(errors="surrogatepass"))
-    found = collection._answer("h1", sent, [0, 1], float("inf"))
+    found = collection._of_host("h1", Answer(text.encode(errors="surrogatepass")), [0, 1])
     return Written(
         rendering.as_json("run", found) if turn % 2 else escaped(rendering.as_text(found), keep="\n")
     )

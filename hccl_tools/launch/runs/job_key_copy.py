@@ -89,7 +89,7 @@ def copy(
     try:
         done = bounded_run.run(
             [*over_ssh, "--", host, _remote_command(len(data), force=force)],
-            _SECONDS, without_key(environ), data=data,
+            _SECONDS, environ, data=data,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return Copied(host, "failed", problem=f"no answer within {_SECONDS} s",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools import codec
 from hccl_tools.errors import InputError, UsageError
-from hccl_tools.launch.logs import remote
+from hccl_tools.launch.logs import answers, remote
 from hccl_tools.launch.processes import wait_state
 from hccl_tools.launch.processes.stack_dump import Stack, StackDump, Target
 from hccl_tools.launch.runs import directory, files, hosts, index, rank_processes
@@ -15,7 +15,7 @@ from hccl_tools.launch.stacks.rank_stack import RankStack
 from hccl_tools.notation.printable import one_line_each
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.logs.remote import RemoteLogs
+    from hccl_tools.launch.logs.answers import Answer
     from hccl_tools.launch.runs.index import Run
     from hccl_tools.launch.runs.saved import SavedProcess
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 _PAUSE = 0.02
 #: Seconds for another host to answer.
 _HOST_SECONDS = 40.0
-#: The maximum size of the answer of a host in bytes.
-_LARGEST = 1 << 26
 
 
 def collect(run: Run, typed_ssh: str | None = None) -> list[RankStack]:
@@ -49,9 +47,8 @@ def collect(run: Run, typed_ssh: str | None = None) -> list[RankStack]:
     connections = {host: remote.run_there(run, host, command, typed_ssh) for host in others}
     try:
         found = _here(run, own)
-        deadline = time.monotonic() + _HOST_SECONDS
-        for host, connection in connections.items():
-            found += _answer(host, connection, others[host], deadline)
+        for host, answer in answers.read(connections, _HOST_SECONDS).items():
+            found += _of_host(host, answer, others[host])
     finally:
         for connection in connections.values():
             connection.close()
@@ -100,19 +97,12 @@ def _here(run: Run, planned: list[SavedProcess]) -> list[RankStack]:
     return found
 
 
-def _answer(host: str, connection: RemoteLogs, ranks: list[int], deadline: float) -> list[RankStack]:
-    data = b""
-    problem = f"{host} has not answered within {_HOST_SECONDS:g} s"
-    while time.monotonic() < deadline and len(data) <= _LARGEST:
-        data += connection.read(last=False)
-        if connection.ended:
-            problem = connection.error.message if connection.error else ""
-            break
-        time.sleep(_PAUSE)
+def _of_host(host: str, answer: Answer, ranks: list[int]) -> list[RankStack]:
+    problem = answer.problem
     found: dict[int, RankStack] = {}
     try:
         if not problem:
-            sent = codec.decode_as("tuple[RankStack, ...]", __name__, codec.parse(data))
+            sent = codec.decode_as("tuple[RankStack, ...]", __name__, codec.parse(answer.data))
             found = {one.rank: one_line_each(one._replace(host=host)) for one in sent}
             problem = "it has no process on its host"
     except codec.DecodeError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -17,6 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_tools.codec import DecodeError, decode
+from hccl_tools.launch.logs import remote
+from hccl_tools.launch.logs.remote import RemoteLogs
+from hccl_tools.launch.runs import index
 from hccl_tools.launch.stacks import collection, rendering
 from hccl_tools.launch.stacks.rank_stack import RankStack
 from tests.support.hanging import without_py_spy
@@ -128,6 +132,34 @@ def test_a_run_that_has_ended_is_refused() -> None:
 
     assert done.returncode == 2
     assert "has ended: only a running job has stacks\n  help: `hccl-tools logs`" in done.stderr
+
+
+def test_a_host_that_hangs_or_floods_does_not_delay_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read one after another, the first host would use up the time of all."""
+    answer = json.dumps([RankStack(2, "x", 7, "running")._asdict()])
+    does = {"hosta": "sleep 300", "hostb": "exec cat /dev/zero", "hostc": f"echo {shlex.quote(answer)}"}
+    processes = [
+        {"rank": rank, "host": host, "log": f"rank_{rank}.log", "argv": ["x"], "here": False}
+        for rank, host in enumerate(does)
+    ]
+    (tmp_path / "plan.json").write_text(json.dumps({"processes": processes, "hosts": list(does)}))
+
+    def run_there(_run: index.Run, host: str, *_: object) -> RemoteLogs:
+        return RemoteLogs(host, ["sh", "-c", does[host]], "/run")
+
+    monkeypatch.setattr(remote, "run_there", run_there)
+    monkeypatch.setattr(index, "is_over", lambda _run: False)
+    monkeypatch.setattr(collection, "_HOST_SECONDS", 15.0)
+    found = collection.collect(index.read(str(tmp_path)))
+
+    assert [one.problem for one in found] == [
+        "hosta has not answered within 15 s",
+        "hostb has sent more than 64 MiB: its answer was not read",
+        "",
+    ]
+    assert (found[2].host, found[2].pid, found[2].doing) == ("hostc", 7, "running")
 
 
 def test_equal_stacks_are_shown_once() -> None:
