@@ -43,17 +43,12 @@ def command(  # noqa: PLR0917  (click passes them by name)
     """
     from hccl_tools.launch.runs import index  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.launch.stacks import collection, rendering  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.notation.printable import escaped  # noqa: PLC0415
 
     if serve:
         click.echo(json.dumps([one._asdict() for one in collection.serve(run)]))
         return
     found = index.resolve(run, log_dir)
     stacks = collection.collect(found, typed_ssh)
-    text = (
-        rendering.as_json(found.path, stacks)
-        if form == "json"
-        else escaped(rendering.as_text(stacks), keep="\n")
-    )
+    text = rendering.as_json(found.path, stacks) if form == "json" else rendering.as_text(stacks)
     click.echo(text, nl=False)
     ctx.exit(0 if all(one.pid for one in stacks) else 1)

@@ -202,9 +202,7 @@ def _read_host_logs(text: str, turn: int, folder: Path) -> Written:
 
 def _read_stacks(text: str, turn: int, _folder: Path) -> Written:
     found = collection._of_host("h1", Answer(text.encode(errors="surrogatepass")), [0, 1])
-    return Written(
-        rendering.as_json("run", found) if turn % 2 else escaped(rendering.as_text(found), keep="\n")
-    )
+    return Written(rendering.as_json("run", found) if turn % 2 else rendering.as_text(found))
 
 
 _COMMANDS = (

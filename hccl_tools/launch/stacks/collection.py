@@ -12,7 +12,6 @@ from hccl_tools.launch.processes import wait_state
 from hccl_tools.launch.processes.stack_dump import Stack, StackDump, Target
 from hccl_tools.launch.runs import directory, files, hosts, index, rank_processes
 from hccl_tools.launch.stacks.rank_stack import RankStack
-from hccl_tools.notation.printable import one_line_each
 
 if TYPE_CHECKING:
     from hccl_tools.launch.logs.answers import Answer
@@ -103,7 +102,7 @@ def _of_host(host: str, answer: Answer, ranks: list[int]) -> list[RankStack]:
     try:
         if not problem:
             sent = codec.decode_as("tuple[RankStack, ...]", __name__, codec.parse(answer.data))
-            found = {one.rank: one_line_each(one._replace(host=host)) for one in sent}
+            found = {one.rank: one._replace(host=host) for one in sent}
             problem = "it has no process on its host"
     except codec.DecodeError as error:
         problem = f"the answer of {host} cannot be read: {error.message}"

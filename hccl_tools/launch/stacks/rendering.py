@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import and_more
+from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +25,10 @@ def as_json(run_dir: str, stacks: Sequence[RankStack]) -> str:
 
 
 def as_text(stacks: Sequence[RankStack]) -> str:
-    """Return the stacks as text; ranks with equal stacks are shown together, as ``dshbak -c`` does."""
+    """Return the stacks as text; ranks with equal stacks are shown together, as ``dshbak -c`` does.
+
+    Each line is escaped: text of a host cannot begin a line of its own.
+    """
     groups: dict[tuple[object, ...], list[RankStack]] = {}
     for one in stacks:
         key = one.stack or (one.doing, one.problem)
@@ -47,4 +51,4 @@ def _group(group: list[RankStack]) -> str:
     lines += [f"  {line}" for line in first.stack]
     if first.problem:
         lines.append(f"  no Python stack: {first.problem}" if first.pid else f"  {first.problem}")
-    return "\n".join(lines) + "\n"
+    return "".join(f"{escaped(line)}\n" for line in lines)

@@ -181,15 +181,16 @@ def test_equal_stacks_are_shown_once() -> None:
     )
 
 
-def test_another_host_writes_no_stack_of_a_rank_elsewhere() -> None:
-    forged = "running\n\nrank 0 (host-a):\n  forged"
-    sent = json.dumps([RankStack(1, "host-b", 7, forged, (forged,), problem=forged)._asdict()]).encode()
-    answer: Any = SimpleNamespace(read=lambda **_: sent, ended=True, error=None)
+@pytest.mark.parametrize("stack", [(), ("  File a.py\nrank 1 (b):",)], ids=["without stack", "with stack"])
+def test_the_text_of_a_host_is_no_line_of_its_own(stack: tuple[str, ...]) -> None:
+    forged = "running\nrank 1 (b, pid 8): running\x1b[2J"
+    one = RankStack(0, "a\nrank 2 (c):", 7, forged, stack, problem="" if stack else forged)
+    shown = rendering.as_text([one])
 
-    shown = rendering.as_text(collection._answer("host-b", answer, [1], float("inf")))
-
-    assert [line for line in shown.splitlines() if line.startswith("rank")] == [shown.splitlines()[0]]
-    assert shown.startswith("rank 1 (host-b, pid 7): running; rank 0 (host-a):; forged\n")
+    assert [line for line in shown.splitlines() if not line.startswith(" ")] == [
+        "rank 0 (a\\u000arank 2 (c):, pid 7): running\\u000arank 1 (b, pid 8): running\\u001b[2J"
+    ]
+    assert len(shown.splitlines()) == 2
 
 
 _ANY = (
