@@ -21,6 +21,10 @@ LONGEST_LINE = 1 << 16
 _GZIP = b"\x1f\x8b"
 #: Bytes to which a compressed log is unpacked.
 MOST_UNPACKED = 256 << 20
+#: Bytes of a compressed log that are unpacked at once; zlib copies what follows a member.
+_PACKED = 1 << 16
+#: Members of a compressed log that are read: bgzip makes one for each 64 KiB.
+_MOST_MEMBERS = 1 << 14
 #: zlib's number for "gzip with its header".
 _GZIP_WINDOW = 31
 STDIN = "-"
@@ -66,19 +70,23 @@ class LogReader:
             self.size = left = os.fstat(descriptor).st_size
             is_packed = file.read(2) == _GZIP
             file.seek(0)
-            pieces = _pieces(file, left)
+            pieces = _pieces(file, left, _PACKED if is_packed else _BLOCK)
             yield from self._unpacked(pieces) if is_packed else pieces
             if os.fstat(descriptor).st_size > self.size:
                 self._say(f"is still growing: its first {self.size:,} bytes were read")
 
     def _unpacked(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         """Unpack one or more archives: a small file may hold gigabytes."""
-        left = MOST_UNPACKED
+        left, members = MOST_UNPACKED, 1
         unpack = zlib.decompressobj(_GZIP_WINDOW)
         for packed in pieces:
             rest = packed
             while rest:
                 if unpack.eof:
+                    members += 1
+                    if members > _MOST_MEMBERS:
+                        self._say(f"has more than {_MOST_MEMBERS:,} compressed parts: only these were read")
+                        return
                     unpack = zlib.decompressobj(_GZIP_WINDOW)
                 piece = unpack.decompress(rest, _BLOCK)
                 rest = unpack.unused_data if unpack.eof else unpack.unconsumed_tail
@@ -118,8 +126,8 @@ class LogReader:
             yield Block(rest, number)
 
 
-def _pieces(file: IO[bytes], left: int) -> Iterator[bytes]:
-    """Yield the next ``left`` bytes of a file, or those up to its end, in pieces."""
-    while left > 0 and (piece := file.read(min(_BLOCK, left))):
+def _pieces(file: IO[bytes], left: int, size: int) -> Iterator[bytes]:
+    """Yield the next ``left`` bytes of a file, or those up to its end, in pieces of ``size`` bytes."""
+    while left > 0 and (piece := file.read(min(size, left))):
         left -= len(piece)
         yield piece

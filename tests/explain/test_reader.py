@@ -65,6 +65,21 @@ def test_a_small_archive_of_a_gigabyte_is_not_unpacked_at_once(tmp_path: Path) -
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000  # KiB
 
 
+def test_an_archive_of_very_many_empty_members(tmp_path: Path) -> None:
+    """Each member once copied what followed it: gigabytes for a file of 20 MB."""
+    path = tmp_path / "plog.log.gz"
+    result = scan(path, gzip.compress(FAULT) + gzip.compress(b"") * 1_000_000 + gzip.compress(FAULT))
+
+    assert found(result) == [("HCM205", 1)]
+    assert result.note == f"{path} has more than 16,384 compressed parts: only these were read"
+
+
+def test_an_archive_of_some_thousand_members(tmp_path: Path) -> None:
+    result = scan(tmp_path / "plog.log.gz", gzip.compress(b"a healthy line\n") * 9000 + gzip.compress(FAULT))
+
+    assert (found(result), result.note) == ([("HCM205", 9001)], "")
+
+
 def test_a_line_of_many_megabytes(tmp_path: Path) -> None:
     path = tmp_path / "rank_0.log"
     result = scan(path, FAULT + b"x" * 100_000_000 + b"\n" + FAULT)
