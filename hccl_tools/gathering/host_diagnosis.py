@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from hccl_tools.discover.local_addresses import is_this_host
 from hccl_tools.gathering.failures import HCCL_TOOLS_MISSING_HINT, MPI4PY_MISSING_HINT, Failure
 from hccl_tools.programs import bounded_run, ssh
-from hccl_tools.programs.without_key import without_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -37,7 +37,9 @@ def run(argv: Sequence[str], seconds: float, environ: Mapping[str, str], *, data
     """
     until = time.monotonic() + seconds
     pipe = subprocess.PIPE
-    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, env=without_key(environ), bufsize=0) as child:
+    with subprocess.Popen(
+        argv, stdin=pipe, stdout=pipe, stderr=pipe, env=without_key(environ), bufsize=0
+    ) as child:
         try:
             with suppress(BrokenPipeError):
                 _opened(child.stdin).write(data)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.discover.local_addresses import is_this_host
 from hccl_tools.programs import bounded_run, ssh
-from hccl_tools.programs.without_key import without_key
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
