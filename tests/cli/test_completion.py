@@ -79,8 +79,8 @@ def test_words(typed: str, words: list[str]) -> None:
 @pytest.mark.parametrize("command", ["logs", "stacks", "stop"])
 def test_runs(command_line: CommandLine, command: str) -> None:
     for name in ("20010101-101530-a1b2", "20010102-093012-77e0"):
-        command_line.write(f"log/{name}/plan.json", {})
-        command_line.write(f"elsewhere/{name[::-1]}/plan.json", {})
+        command_line.write(f"log/{name}/plan.json", {"processes": []})
+        command_line.write(f"elsewhere/{name[::-1]}/plan.json", {"processes": []})
 
     assert completed(f"hccl-tools {command} 20010102") == ["plain,20010102-093012-77e0"]
     assert "plain,latest" in completed(f"hccl-tools {command} ")
