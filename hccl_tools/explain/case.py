@@ -52,7 +52,7 @@ class Case(NamedTuple):
         cluster: Everything that was read.
         events: The candidates in the order of time.
         first: The first candidate of each actor, its most telling one.
-        not_started: The ranks that were not started because others had failed.
+        not_started: The ranks that did not start because another rank failed.
     """
 
     cluster: Cluster

@@ -32,7 +32,7 @@ def causes(
 
     Args:
         ended: The ranks that the launcher ended: what they report after that is no cause.
-        not_started: The ranks that were not started because others had failed: their silence is no cause.
+        not_started: The ranks that did not start because another rank failed: they cannot write a log.
     """
     case = _case(cluster, ended)._replace(not_started=frozenset(not_started))
     for rule in (_verdicts, _named_causes, disagreement.tls, _earliest_error, _waits, _codes):

@@ -45,7 +45,7 @@ class RunLogs(NamedTuple):
         events: What report.json says: how ranks ended, which host was lost.
         places: The ranks with their hosts and devices.
         ended: The ranks that the launcher ended.
-        not_started: The ranks that were not started, because others had failed.
+        not_started: The ranks that did not start because another rank failed.
         elsewhere: The hosts that have the logs of other ranks.
         table: The run's copy of its rank table, "" if it has none.
         size: The number of ranks.
@@ -79,28 +79,9 @@ def read(path: str) -> RunLogs:
             notes.append(f"{file} was not read: {_why_refused(file)}")
     scheduler = os.path.join(path, names.SCHEDULER_LOG)
     found = [one._replace(rank=-1) if one.path == scheduler else one for one in found]
-    have = {one.path for one in found}
     not_started = {end.rank for end in ends if end.how == NOT_STARTED}
-    elsewhere: dict[str, list[int]] = {}
-    absent: list[SavedProcess] = []
-    run = index.read(path)
-    for process in ranks:
-        log = os.path.join(path, process.log)
-        if log in have:
-            continue
-        is_outside = run_files.find(log) is None  # `--log-file`
-        if is_outside and foreign and os.path.lexists(log):
-            notes.append(_not_read(f"the log of rank {process.rank}, {log},", foreign))
-        elif is_outside and run_files.status(log):
-            found.append(source(log)._replace(rank=process.rank))
-        elif os.path.lexists(log):
-            notes.append(f"the log of rank {process.rank}, {log}, was not read: {_why_refused(log)}")
-        elif process.rank not in not_started:
-            if hosts.is_on_this_host(run, process):
-                absent.append(process)
-            else:
-                elsewhere.setdefault(process.host, []).append(process.rank)
-    notes += _about_absent(path, absent)
+    missing = _add_logs(path, ranks, foreign, found, notes)
+    elsewhere = _add_missing(path, [one for one in missing if one.rank not in not_started], notes)
     _add_plogs(path, ends, foreign, found, notes)
     if not_started:
         were = "were" if len(not_started) > 1 else "was"
@@ -118,6 +99,42 @@ def read(path: str) -> RunLogs:
         len(ranks),
         list(dict.fromkeys(notes)),
     )
+
+
+def _add_logs(
+    path: str, ranks: Iterable[SavedProcess], foreign: str | None, found: list[Source], notes: list[str]
+) -> list[SavedProcess]:
+    """Add the logs of ranks that are outside of the run directory; return the ranks without a log."""
+    have = {one.path for one in found}
+    missing = []
+    for process in ranks:
+        log = os.path.join(path, process.log)
+        if log in have:
+            continue
+        is_outside = run_files.find(log) is None  # `--log-file`
+        if is_outside and foreign and os.path.lexists(log):
+            notes.append(_not_read(f"the log of rank {process.rank}, {log},", foreign))
+        elif is_outside and run_files.status(log):
+            found.append(source(log)._replace(rank=process.rank))
+        elif os.path.lexists(log):
+            notes.append(f"the log of rank {process.rank}, {log}, was not read: {_why_refused(log)}")
+        else:
+            missing.append(process)
+    return missing
+
+
+def _add_missing(path: str, ranks: Iterable[SavedProcess], notes: list[str]) -> dict[str, list[int]]:
+    """Add a note on the ranks of this host without a log; return those of other hosts, by host."""
+    run = index.read(path)
+    absent: list[SavedProcess] = []
+    elsewhere: dict[str, list[int]] = {}
+    for process in ranks:
+        if hosts.is_on_this_host(run, process):
+            absent.append(process)
+        else:
+            elsewhere.setdefault(process.host, []).append(process.rank)
+    notes += _about_absent(path, absent)
+    return elsewhere
 
 
 def _add_plogs(

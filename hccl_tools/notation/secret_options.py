@@ -7,12 +7,17 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+
+
+def _by_program(programs_of: Mapping[str, str]) -> dict[str, str]:
+    """Return the letters of options by program; the argument has the programs by letters."""
+    return {program: letters for letters, programs in programs_of.items() for program in programs.split()}
+
 
 #: Options with a secret as the next word or in the same one, and the programs that have them.
-_NEXT = {
-    program: letters
-    for letters, programs in {
+_NEXT = _by_program(
+    {
         "p": "sshpass mongo mongosh mongodump mongorestore mongoexport twine rdesktop",
         "w": "ldapsearch ldapadd ldapmodify ldapdelete ldapwhoami",
         "P": "ipmitool sqlcmd bcp isql mosquitto_pub mosquitto_sub zip unzip",
@@ -20,17 +25,15 @@ _NEXT = {
         "ikt": "obsutil",
         "kK": "openssl",
         "k": "swanlab",
-    }.items()
-    for program in programs.split()
-}
+    }
+)
 #: Programs with ``-pSECRET`` in one word only; ``-p NAME`` has another meaning or asks.
 _ATTACHED = dict.fromkeys(("mysql", "mysqldump", "mysqladmin", "mariadb", "7z", "7za", "rar", "unrar"), "p")
 #: Programs with ``-p SECRET`` after ``login``; elsewhere it is a port.
 _LOGIN = frozenset({"docker", "podman", "nerdctl", "helm", "oras", "az", "oc", "cf", "argocd", "ibmcloud"})
 #: Letters that may stand before another one in the same word, as ``-sSu``: their options have no value.
-_FLAGS = {
-    program: letters
-    for letters, programs in {
+_FLAGS = _by_program(
+    {
         "#012346aBfgGiIjJklLMnNOpqRsSvVZ": "curl",
         "AcCIkKLMnNQqtuvVxZ": "ldapsearch ldapadd ldapmodify ldapdelete ldapwhoami",
         "0123456789ABcdDeEfFghjklmoqrSTuvVwXyz": "zip",
@@ -38,9 +41,8 @@ _FLAGS = {
         "ABCEGHNVXbfnqrstvw": "mysql mysqldump mysqladmin mariadb",
         "bcdfFhIjmSvx": "http https xh",
         "vV": "sshpass",
-    }.items()
-    for program in programs.split()
-}
+    }
+)
 #: Programs and options with ``user:password``.
 _USERS = {"curl": "uU", "http": "a", "https": "a", "xh": "a", "smbclient": "U", "rpcclient": "U"}
 #: Programs, the words after which the secrets stand, and how many words come between.

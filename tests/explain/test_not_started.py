@@ -1,4 +1,4 @@
-"""Ranks that were not started, because others had failed before: their silence is no cause."""
+"""Ranks that did not start because another rank failed: that they have no log is not a cause."""
 
 from __future__ import annotations
 

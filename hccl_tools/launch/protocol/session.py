@@ -39,7 +39,7 @@ PROTOCOL = "hccl-tools job 1"
 #: In bytes: a frame of the handshake.
 _LARGEST_HANDSHAKE = 4096
 _LENGTH, _MAC, _NONCE = 4, 32, 32
-#: A version is shown before its sender has proved anything: there is no room for a text in it.
+#: The version is shown before the peer is authenticated: it must be too short for a sentence.
 _LONGEST_VERSION = 32
 _INVALID = (DecodeError, ValueError, RecursionError)
 #: What the other side knows about a refusal.

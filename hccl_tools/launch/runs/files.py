@@ -87,9 +87,10 @@ def summary(path: str) -> PlanSummary:
             first = _first_rank(rest)
             return PlanSummary(job.world_size, len(job.hosts), first.argv)
     except DecodeError:
-        pass  # another version, or somebody else, has written it
+        pass  # another version, or another program, has written it
     whole = plan(path)
-    return PlanSummary(len(whole.ranks), len(whole.hosts), whole.ranks[0].argv if whole.ranks else ())
+    ranks = whole.ranks
+    return PlanSummary(len(ranks), len(whole.hosts), ranks[0].argv if ranks else ())
 
 
 def _first_rank(processes: bytes) -> SavedProcess:
@@ -98,7 +99,7 @@ def _first_rank(processes: bytes) -> SavedProcess:
         process = decode(SavedProcess, parse(line.rstrip(b",")), strict=False)
         if process.rank >= 0:
             return process
-    raise DecodeError("there is no rank")
+    raise DecodeError("it has no rank")
 
 
 def report(path: str) -> SavedReport | None:

@@ -18,6 +18,17 @@ if TYPE_CHECKING:
 MISSING = "hccl-tools is not installed there: "
 
 
+def read_to_the_end(logs: RemoteLogs) -> bytes:
+    shown = bytearray()
+
+    def has_ended() -> bool:
+        shown.extend(logs.read(last=False))
+        return logs.ended
+
+    assert eventually(has_ended)
+    return bytes(shown)
+
+
 @pytest.mark.parametrize(
     ("said", "status", "message"),
     [
@@ -36,13 +47,7 @@ MISSING = "hccl-tools is not installed there: "
 def test_a_far_side_that_fails_is_explained(said: str, status: int, message: str) -> None:
     program = f"import sys; sys.stdout.write('one\\ntwo'); sys.stderr.write({said!r}); sys.exit({status})"
     logs = RemoteLogs("host-b", [sys.executable, "-c", program], "/log/run")
-    shown = bytearray()
-
-    def has_ended() -> bool:
-        shown.extend(logs.read(last=False))
-        return logs.ended
-
-    assert eventually(has_ended)
+    shown = read_to_the_end(logs)
 
     logs.close()
     assert shown == b"one\ntwo"
@@ -107,13 +112,7 @@ def test_another_host_does_not_write_in_the_name_of_a_rank_elsewhere(tmp_path: P
 def test_the_rest_of_a_line_without_end_has_a_label() -> None:
     program = "import sys; sys.stdout.write('[rank 1] ' + 'x' * (1 << 21) + '[rank 0] forged')"
     logs = RemoteLogs("host-b", [sys.executable, "-c", program], "/log/run", (b"[rank 1] ",))
-    shown = bytearray()
-
-    def has_ended() -> bool:
-        shown.extend(logs.read(last=False))
-        return logs.ended
-
-    assert eventually(has_ended)
+    shown = read_to_the_end(logs)
     logs.close()
 
     assert shown.endswith(b"[rank 0] forged\n")
