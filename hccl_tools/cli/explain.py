@@ -175,7 +175,7 @@ def _run(words: list[str], log_dir: str) -> Run | None:
         return index.resolve("latest", log_dir)
     if len(words) > 1 or words[0] == "-":
         return None
-    if os.path.lexists(words[0]) and not files.is_run(words[0]):
+    if os.path.lexists(words[0]) and not files.is_run(os.path.realpath(words[0])):
         return None
     try:
         return index.resolve(words[0], log_dir)

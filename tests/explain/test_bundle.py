@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from hccl_tools.explain.anonymous import Anonymiser
 from hccl_tools.validation.checker import validate
+from tests.support.hostile_inputs import saved_run
 from tests.support.plogs import Plogs
 from tests.support.tables import table
 
@@ -53,6 +54,25 @@ def test_a_bundle_has_logs_table_answer_and_versions(job: CommandLine) -> None:
     (log,) = [text for name, text in files.items() if "10.0.0.1/debug/plog/plog-4005" in name]
     assert "port[60000]" in log
     assert (job.folder / "bug.tar.gz").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_bundle_of_the_latest_run_has_its_files(command_line: CommandLine) -> None:
+    plan, report = saved_run()
+    for name, value in (
+        ("plan.json", plan),
+        ("report.json", report),
+        ("rank_0.log", "one"),
+        ("rank_1.log", "two"),
+    ):
+        command_line.write(f"log/run/{name}", value)
+    (command_line.folder / "log/latest").symlink_to("run")
+
+    done = command_line("explain", "log/latest", "--bundle", "b.tar.gz")
+
+    with tarfile.open(command_line.folder / "b.tar.gz") as file:
+        names = file.getnames()
+    assert "left out" not in done.err
+    assert {"explain/plan.json", "explain/logs/rank_0.log", "explain/logs/rank_1.log"} <= set(names)
 
 
 def test_secrets_are_masked(job: CommandLine) -> None:

@@ -464,7 +464,7 @@ def test_a_link_of_another_user_on_the_way_is_refused(
     assert list((home / "logs").iterdir()) == []
 
 
-@pytest.mark.parametrize("words", ["stop", "logs", "stacks"])
+@pytest.mark.parametrize("words", ["stop", "logs", "stacks", "explain"])
 def test_a_link_of_a_third_user_leads_to_no_run(words: str, stranger: Stranger, victim: Stranger) -> None:
     home = stranger.folder / "home"
     home.mkdir()
