@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS = 8
 #: Seconds for ssh to exit after the end of its output.
 _EXIT_SECONDS = 5.0
-#: Seconds between two looks at an ssh that ends.
-_PAUSE = 0.005
 #: Reads of the messages at a time: a pipe holds up to a megabyte.
 _MOST_READS = 16
 #: Bytes read at a time, and kept of the messages.
@@ -57,6 +55,7 @@ class RemoteLogs:
         self.received = 0  # Bytes, with those of a line that is not complete.
         self._host, self._run_dir, self._rest = host, run_dir, b""
         self._errors = b""
+        self._exit_by: float | None = None  # Monotonic time; set at the end of the output.
         self._child = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -83,10 +82,11 @@ class RemoteLogs:
             return b""
         self.received += len(data)
         if not data:
-            self._end()
+            self._await_exit()
+        is_end = not data
         data = self._rest + data
         cut = data.rfind(b"\n") + 1
-        if self.ended or len(data) - cut > _LONGEST_LINE:
+        if is_end or len(data) - cut > _LONGEST_LINE:
             cut = len(data)
         self._rest = data[cut:]
         return self._labelled(data[:cut]) if self._labels and cut else data[:cut]
@@ -122,12 +122,14 @@ class RemoteLogs:
             for _ in range(_MOST_READS):
                 self._errors = (self._errors + os.read(self._error_output.fileno(), _BLOCK))[-_BLOCK:]
 
-    def _end(self) -> None:
+    def _await_exit(self) -> None:
+        """Set ``ended`` if the child has exited, or does not exit in time; others are read meanwhile."""
+        now = time.monotonic()
+        self._exit_by = self._exit_by or now + _EXIT_SECONDS
+        status = self._child.poll()
+        if status is None and now < self._exit_by:
+            return
         self.ended = True
-        deadline = time.monotonic() + _EXIT_SECONDS
-        while (status := self._child.poll()) is None and time.monotonic() < deadline:
-            self._read_errors()  # a full pipe would hold up the end
-            time.sleep(_PAUSE)
         self._read_errors()
         if status:
             self.error = self._explain(status, self._errors.decode(errors="replace"))

@@ -117,3 +117,20 @@ def test_the_rest_of_a_line_without_end_has_a_label() -> None:
 
     assert shown.endswith(b"[rank 0] forged\n")
     assert all(line.startswith(b"[rank 1] ") for line in shown.splitlines())
+
+
+def test_a_connection_that_stays_after_its_output_does_not_hold_up_the_reader() -> None:
+    program = "import os, sys; os.write(1, b'one\\ntwo'); os.close(1); sys.stdin.read()"
+    logs = RemoteLogs("host-b", [sys.executable, "-c", program], "/log/run")
+    shown = bytearray()
+
+    def is_complete() -> bool:
+        shown.extend(logs.read(last=False))
+        return shown.endswith(b"two")
+
+    assert eventually(is_complete)
+    assert not logs.ended
+    assert logs.read(last=True) == b""  # The connection ends with its standard input.
+    assert read_to_the_end(logs) == b""
+    assert logs.error is None
+    logs.close()
