@@ -18,6 +18,8 @@ OPTIONS = (
 )
 #: The exit status when ssh itself fails.
 FAILED = 255
+#: Characters shown of a line of ssh or of a remote command.
+_LONGEST_SHOWN = 1000
 #: Variables with the ssh command for Open MPI; "ssh : rsh" selects the first that exists.
 _AGENTS = ("PRTE_MCA_plm_ssh_agent", "OMPI_MCA_plm_ssh_agent", "OMPI_MCA_plm_rsh_agent")
 #: Part of a message of ssh -> what to do.
@@ -50,8 +52,12 @@ def command(typed: str | None, environ: Mapping[str, str], *, wait: int) -> list
 
 
 def last_line(printed: str) -> str:
-    """Return the last line that is not blank of the output of ssh or of the remote command."""
-    return next((line.strip() for line in reversed(printed.splitlines()) if line.strip()), "")
+    """Return the last line that is not blank of the output of ssh or of the remote command.
+
+    Of a long line, which a host may send, only the end is returned.
+    """
+    last = next((line.strip() for line in reversed(printed.splitlines()) if line.strip()), "")
+    return last[-_LONGEST_SHOWN:]
 
 
 def hint(host: str, printed: str) -> str | None:

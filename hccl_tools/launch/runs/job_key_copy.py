@@ -146,7 +146,7 @@ def _result(host: str, status: int, output: str, errors: str) -> Copied:
         if state == "same":
             return Copied(host, "same", path)
         return Copied(host, "different", path, f"has a different job key in {path}", "--force replaces it")
-    last = ssh.last_line(errors)[-_LONGEST_SHOWN:]
+    last = ssh.last_line(errors)
     if status == ssh.FAILED:
         return Copied(host, "failed", "", last or "ssh failed without a message", ssh.hint(host, errors))
     hint = (
