@@ -98,9 +98,11 @@ def command(
         tell("nothing was written: --write copies the table")
     if compared.failures:
         from hccl_tools.gathering.failures import listed  # noqa: PLC0415
+        from hccl_tools.notation.phrases import count  # noqa: PLC0415
 
         raise HcclToolsError(
-            f"{len(compared.failures)} of {len(chosen)} hosts failed", lines=listed(compared.failures)
+            f"{len(compared.failures)} of {count(len(chosen), 'host')} failed",
+            lines=listed(compared.failures),
         )
     ctx.exit(int(not complete))
 

@@ -178,6 +178,7 @@ def test_a_host_that_does_not_answer_keeps_no_other_from_it(cluster: Cluster) ->
     done = cluster.run("node1,down1,node2", "--write", code=1)
 
     assert "error: 1 of 3 hosts failed\n  down1: ssh: connect to host down1" in done.stderr
+    assert "error: 1 of 1 host failed\n" in cluster.run("down1", code=1).stderr
     assert cluster.has_table("node1")
     assert cluster.has_table("node2")
 
