@@ -8,7 +8,6 @@ import os
 import platform
 import tarfile
 import time
-from itertools import chain, count
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError, WriteError
@@ -83,11 +82,12 @@ def write(
     except OSError as error:
         raise WriteError(f"{path} cannot be written: {error.strerror}") from error
     packed = Packed([], [])
+    used: dict[str, int] = {}
     try:
         with open(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
             for name, text in _texts(answer, run, table, folders, packed.left_out):
                 data = hide(masking.text(text)).encode(errors="replace")
-                about = tarfile.TarInfo(_unique(f"explain/{hide(_safe(name))}", packed.files))
+                about = tarfile.TarInfo(_unique(f"explain/{hide(_safe(name))}", used))
                 about.size, about.mtime, about.mode = len(data), int(time.time()), 0o644
                 archive.addfile(about, io.BytesIO(data))
                 packed.files.append((about.name, about.size))
@@ -146,9 +146,14 @@ def _safe(name: str) -> str:
     return masking.text("".join(char if char.isprintable() and char != "\\" else "_" for char in text))
 
 
-def _unique(name: str, files: Sequence[tuple[str, int]]) -> str:
-    used = {one for one, _ in files}
-    return next(one for one in chain([name], (f"{name}.{number}" for number in count(2))) if one not in used)
+def _unique(name: str, used: dict[str, int]) -> str:
+    """Return a name that no file has yet, and note it in ``used``: how often a name was asked for."""
+    chosen = name
+    while chosen in used:
+        used[name] += 1
+        chosen = f"{name}.{used[name]}"
+    used[chosen] = 1
+    return chosen
 
 
 def _folder_of(path: str, folders: Sequence[str]) -> str:

@@ -30,7 +30,7 @@ def job(command_line: CommandLine) -> CommandLine:
 
 
 def unpacked(command_line: CommandLine, *options: str) -> dict[str, str]:
-    done = command_line("explain", "logs", "--rank-table", "hccl.json", "--bundle", "bug.tar.gz", *options)
+    done = command_line("explain", "logs", "--bundle", "bug.tar.gz", *options)
     assert done.code == 0, done.err
     assert done.err.startswith("bug.tar.gz: ")
     with tarfile.open(command_line.folder / "bug.tar.gz") as archive:
@@ -42,7 +42,7 @@ def unpacked(command_line: CommandLine, *options: str) -> dict[str, str]:
 
 
 def test_a_bundle_has_logs_table_answer_and_versions(job: CommandLine) -> None:
-    files = unpacked(job)
+    files = unpacked(job, "--rank-table", "hccl.json")
 
     assert {
         "explain/answer.txt",
@@ -54,6 +54,17 @@ def test_a_bundle_has_logs_table_answer_and_versions(job: CommandLine) -> None:
     (log,) = [text for name, text in files.items() if "10.0.0.1/debug/plog/plog-4005" in name]
     assert "port[60000]" in log
     assert (job.folder / "bug.tar.gz").stat().st_mode & 0o777 == 0o600
+
+
+def test_logs_whose_names_are_equal_once_they_are_safe_are_all_packed(command_line: CommandLine) -> None:
+    for number, name in enumerate(("a\n.log", "a\\.log", "a_.log", "a_.log.2.log")):
+        command_line.write(f"logs/{name}", f"RuntimeError: {number}")
+
+    files = unpacked(command_line)
+
+    logs = {name: text for name, text in files.items() if name.startswith("explain/logs/")}
+    assert len(logs) == 4
+    assert sorted(logs.values()) == [f"RuntimeError: {number}" for number in range(4)]
 
 
 def test_a_bundle_of_the_latest_run_has_its_files(command_line: CommandLine) -> None:
@@ -76,14 +87,14 @@ def test_a_bundle_of_the_latest_run_has_its_files(command_line: CommandLine) -> 
 
 
 def test_secrets_are_masked(job: CommandLine) -> None:
-    text = unpacked(job)["explain/logs/rank_5.log"]
+    text = unpacked(job, "--rank-table", "hccl.json")["explain/logs/rank_5.log"]
 
     assert "hf_0123456789abcdefghij" not in text
     assert "HF_TOKEN=***" in text
 
 
 def test_names_and_addresses_are_replaced_consistently(job: CommandLine) -> None:
-    files = unpacked(job, "--anonymise")
+    files = unpacked(job, "--rank-table", "hccl.json", "--anonymise")
 
     everything = "".join([*files, *files.values()])
     assert "10.0.0." not in everything
