@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+import subprocess
+import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: What makes a value safe.
-_QUOTING = {"quote", "as_root", "name_of"}
+_QUOTING = {"quote", "operand", "as_root", "name_of"}
 #: The beginning of a command that is not within backticks, in the same sentence.
 _COMMAND = re.compile(
     r"(?:^|[\s(:;,])(?:hccl-tools (?!is |has |on )[a-z]|mpirun (?!started|bound|does|printed)"
@@ -130,3 +132,17 @@ def test_the_name_in_the_hint_of_a_rule_is_one_word(tmp_path: Path) -> None:
     command = re.findall("`([^`]*)`", finding.hint or "")[0]
 
     assert shlex.split(command) == ["cp", "-L", "a b.json", "FILE"]
+
+
+def test_a_file_whose_name_begins_with_a_dash_is_no_option(tmp_path: Path) -> None:
+    hccl_tools = [sys.executable, "-m", "hccl_tools"]
+    options = ["--simulate", "910a", "--device_num", "[0,2)", "--output=-all.json"]
+    made = subprocess.run(
+        [*hccl_tools, "gen", *options], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    command = made.stderr.partition("next: hccl-tools ")[2].splitlines()[0]
+    assert "--rank-table ./-all.json " in command
+
+    table = shlex.split(command)[2]
+    checked = subprocess.run([*hccl_tools, "validate", table], cwd=tmp_path, check=False)
+    assert checked.returncode == 0

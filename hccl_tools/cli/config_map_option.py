@@ -9,6 +9,7 @@ import click
 from hccl_tools.cli import table_options
 from hccl_tools.cli.options import together
 from hccl_tools.errors import UsageError
+from hccl_tools.notation.phrases import operand
 from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
@@ -60,8 +61,6 @@ def deliver(
     Raises:
         TableError: The table has an error or is too large, or the file has other contents.
     """
-    from shlex import quote  # noqa: PLC0415
-
     from hccl_tools.kubernetes.writing import config_map_text  # noqa: PLC0415
     from hccl_tools.tablefiles import config_map_file, outputs  # noqa: PLC0415
 
@@ -78,4 +77,4 @@ def deliver(
         return
     path = config_map_file.target(output, names)
     tell(*config_map_file.save(made.text, path, force=force, mode=digits).split("\n"))
-    tell(f"next: {made.apply} {quote(path)}")
+    tell(f"next: {made.apply} {operand(path)}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import shlex
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ import click
 from hccl_tools.cli import options
 from hccl_tools.cli.values import Choice
 from hccl_tools.errors import UsageError
+from hccl_tools.notation.phrases import operand
 
 if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable
@@ -76,6 +76,6 @@ def _read(file: str, product: str | None) -> tuple[str, RankTable]:
         findings = "".join(render([report], "text")).rstrip()
         raise UsageError(f"{report.file} cannot be compared", lines=findings.split("\n"))
     if why := problem(report.table):
-        hint = f"see `hccl-tools validate {shlex.quote(file)}`"
+        hint = f"see `hccl-tools validate {operand(file)}`"
         raise UsageError(f"{report.file} cannot be compared: {why}", hint=hint)
     return report.file, report.table

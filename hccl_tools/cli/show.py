@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import shlex
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from hccl_tools.cli.table_servers import named, this_host
 from hccl_tools.cli.values import Choice, IntRange
 from hccl_tools.errors import TableError, UsageError
 from hccl_tools.formats.host_files import READERS
-from hccl_tools.notation.phrases import count
+from hccl_tools.notation.phrases import count, operand
 from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
@@ -187,7 +186,7 @@ def _findings(report: Report) -> list[str]:
 def _note_errors(report: Report, noun: str, file: str) -> None:
     if not report.ok:
         errors = count(len(report.errors), "error")
-        tell(f"note: the {noun} has {errors}: run `hccl-tools validate {shlex.quote(file)}`")
+        tell(f"note: the {noun} has {errors}: run `hccl-tools validate {operand(file)}`")
 
 
 def _table(report: Report, file: str) -> RankTable:

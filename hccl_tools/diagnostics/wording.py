@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from shlex import quote
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import pointer
-from hccl_tools.notation.phrases import with_article
+from hccl_tools.notation.phrases import operand, with_article
 
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Consequence, Diagnostic, Related, Report
@@ -108,7 +107,7 @@ def next_step(report: Report) -> str:
     first = report.errors[0]
     if first.rule.name == "not-a-rank-table" and first.hint:
         return first.hint
-    return f"see `hccl-tools validate {quote(report.file)}`"
+    return f"see `hccl-tools validate {operand(report.file)}`"
 
 
 def quoted(text: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import InputError
@@ -14,7 +13,7 @@ from hccl_tools.explain.scanner import Scanner
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.launch import run_files
 from hccl_tools.notation import host_list
-from hccl_tools.notation.phrases import and_more
+from hccl_tools.notation.phrases import and_more, operand
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -205,7 +204,7 @@ def _finding(table: str) -> str:
     opened = _opened(table)
     report = validate(opened)
     if report.ok:
-        command = f"`hccl-tools validate {shlex.quote(table)}`"
+        command = f"`hccl-tools validate {operand(table)}`"
         return f"{command} finds no error: try `--local` on the host of the rank"
     return f"the first fault is {''.join(render([report], 'concise')).splitlines()[0].replace(opened, table)}"
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
+from hccl_tools.notation.phrases import operand
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.addresses import UNSET
 
@@ -153,6 +153,6 @@ def read_table(name: str, shown: str = "") -> tuple[TablePlaces | None, str]:
     except StructureError:
         table = None
     if table is None:
-        why = f"`hccl-tools validate {shlex.quote(shown)}` says why"
+        why = f"`hccl-tools validate {operand(shown)}` says why"
         return None, f"{shown} cannot be read as a rank table: {why}"
     return TablePlaces(shown, document, table), ""

@@ -91,6 +91,15 @@ def aligned(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> It
         yield "  ".join(cells).rstrip()
 
 
+def operand(path: str) -> str:
+    """Return the path of a file for a command line: one word, and no option.
+
+    >>> operand("-x y.json")
+    "'./-x y.json'"
+    """
+    return quote(f"./{path}" if path.startswith("-") else path)
+
+
 def as_root(command: str) -> str:
     """Return a command line that runs hccl-tools as root; sudo's PATH has no virtual environment.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import stat
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING
 
+from hccl_tools.notation.phrases import operand
 from hccl_tools.rules.registry import Finding, Subject
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def name_of(subject: Subject) -> str:
     """Return the name of the file for a shell command."""
-    return quote(Path(subject.path or "").name)
+    return operand(Path(subject.path or "").name)
 
 
 def mode_of(subject: Subject) -> int | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hccl_tools import formats
 from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import TableError, UsageError, WriteError
-from hccl_tools.notation.phrases import count
+from hccl_tools.notation.phrases import count, operand
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.products import assumed_for
 from hccl_tools.transform.generation import file_name
@@ -37,14 +37,11 @@ class Saved(NamedTuple):
         Args:
             service: The target of ``launch --emit`` for a table that a service reads.
         """
-        from shlex import quote  # noqa: PLC0415  (not needed for -o -)
-
         done = "already up to date:" if self.unchanged else "wrote"
         product = f" --product {self.product}" if self.product else ""
         program = f"--no-python --emit {service} PROGRAM" if service else "train.py"
-        return (
-            f"{done} {self.path}\nnext: hccl-tools launch --rank-table {quote(self.path)}{product} {program}"
-        )
+        command = f"hccl-tools launch --rank-table {operand(self.path)}{product} {program}"
+        return f"{done} {self.path}\nnext: {command}"
 
 
 def parse_mode(digits: str) -> int:

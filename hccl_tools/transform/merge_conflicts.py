@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from os.path import normpath
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import TableError
-from hccl_tools.notation.phrases import and_more
+from hccl_tools.notation.phrases import and_more, operand
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.addresses import packed
 from hccl_tools.table.hccl_values import read_column
@@ -55,7 +54,7 @@ def check_kind(collected: MergeState, name: str, table: RankTable) -> None:
     if table.format != "2.0" and table.status != "completed":
         raise MergeConflictError(
             f'{name} is not ready: its status is "{table.status}"', (ConflictLocation(name, key="status"),),
-            hint=f"wait until it is completed: hccl-tools validate --wait 600 {quote(name)}",
+            hint=f"wait until it is completed: hccl-tools validate --wait 600 {operand(name)}",
         )  # fmt: skip
     if not collected.names:
         return
@@ -64,7 +63,7 @@ def check_kind(collected: MergeState, name: str, table: RankTable) -> None:
         raise MergeConflictError(
             f"cannot merge {name} (a {table.format} table) and {first} (a {collected.format} table)",
             (),
-            hint=f"convert one of them first: hccl-tools convert {quote(name)} --to {collected.format}",
+            hint=f"convert one of them first: hccl-tools convert {operand(name)} --to {collected.format}",
         )
     if collected.status is not None and table.status is not None and table.status != collected.status:
         raise MergeConflictError(

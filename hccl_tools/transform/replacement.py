@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools import formats
 from hccl_tools.discover.recognition import listed_addresses
 from hccl_tools.document.document import Document
 from hccl_tools.errors import TableError
+from hccl_tools.notation.phrases import operand
 from hccl_tools.transform.spare import (
     Pair,
     check_kind,
@@ -69,7 +69,7 @@ def replace_server(document: Document, server_id: str, spare: RankTable) -> Repl
         raise TableError(
             f"ranks would change: HCCL numbers a group_list by server_id, and {pair.new.server_id} "
             "is elsewhere in that order",
-            hint=f"convert the table to 1.0 first: hccl-tools convert {quote(document.name)} --to 1.0",
+            hint=f"convert the table to 1.0 first: hccl-tools convert {operand(document.name)} --to 1.0",
         )
     return Replacement(data, changed, list(_summary(pair, changed)))
 

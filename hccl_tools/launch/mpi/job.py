@@ -22,7 +22,7 @@ from hccl_tools.launch.planning.job import Job
 from hccl_tools.launch.planning.placement import place_ranks, place_ranks_without_table
 from hccl_tools.launch.planning.visible_devices import surroundings
 from hccl_tools.launch.processes import procfs
-from hccl_tools.notation.phrases import count
+from hccl_tools.notation.phrases import count, operand
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -139,11 +139,10 @@ def _check_passed_on(
     named = next((name for name in table_source.TABLE_VARIABLES if environ.get(name)), None)
     if named is None or named in words or not is_open_mpi_launcher(words.partition("\0")[0]):
         return
-    from shlex import quote  # noqa: PLC0415  (only for this error)
 
     raise LaunchError(
         f"{named} names {loaded.path}, but mpirun does not pass {named} to other hosts",
-        hint=f"mpirun -x {named} ..., or -m hccl_tools.launch.rank --rank-table {quote(loaded.path)} ...",
+        hint=f"mpirun -x {named} ..., or -m hccl_tools.launch.rank --rank-table {operand(loaded.path)} ...",
     )
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from shlex import quote
 from typing import TYPE_CHECKING
 
+from hccl_tools.notation.phrases import operand
 from hccl_tools.programs.lookup import ProgramMissingError, ProgramRefusedError, on_path
 from hccl_tools.programs.without_key import without_key
 
@@ -101,7 +101,8 @@ def _check_executable(name: str, environ: Mapping[str, str]) -> None:
         return
     if os.path.exists(name):
         raise ProgramRefusedError(
-            f'"{name}" is not executable', hint=f"`chmod +x {quote(name)}`, or start it with its interpreter"
+            f'"{name}" is not executable',
+            hint=f"`chmod +x {operand(name)}`, or start it with its interpreter",
         )
     raise ProgramMissingError(f'the program "{name}" does not exist', hint="give a path, or a name on PATH")
 

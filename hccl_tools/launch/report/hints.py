@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-import shlex
 import signal
 from typing import TYPE_CHECKING
 
 from hccl_tools.knowledge.registry import codes as known_codes
 from hccl_tools.launch.runs import disk_space
+from hccl_tools.notation.phrases import operand
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -89,10 +89,10 @@ def _cannot_run(end: RankEnd) -> str:
         where = "" if "/" in program else " on the PATH"
         return f'there is no program "{program}"{where}'
     if end.error == errno.ENOEXEC:
-        start = f"`sh {shlex.quote(program)}`"
+        start = f"`sh {operand(program)}`"
         return f'"{program}" is not a program: a script needs a first line such as #!/bin/sh, or {start}'
     if end.error == errno.EACCES:
-        start = f"`python {shlex.quote(program)}`"
+        start = f"`python {operand(program)}`"
         return f'"{program}" is not executable: `chmod +x` it, or start it as {start}'
     return f'"{program}" cannot be run: {reason}'
 
