@@ -21,6 +21,7 @@ _IPV6 = re.compile(
     r"(?:(?<![0-9A-Za-z:.])|(?<=\\[nrt])|(?<=[0-9;\[]m))(?:[0-9A-Fa-f]{0,4}:){2,7}"
     r"(?:(?:[0-9]{1,3}\.){3}[0-9]{1,3}|[0-9A-Fa-f]{0,4})(?![0-9A-Za-z:]|\.[0-9])"
 )
+_MAC = re.compile("(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}")
 #: A part of a name, and what may stand before it as above.
 _PART = re.compile(r"((?:\x1b|\\u001b)\[[0-9;]{0,32}m|\\[nrt])?([A-Za-z0-9]+)")
 _LIST = re.compile(_NUMBERS[2:])
@@ -44,14 +45,15 @@ _COMMON = {
     "status",
     "super",
 }
+#: Shorter names are words of other meanings, unless they have a number: ``n1``.
 _SHORTEST_NAME = 3
 
 
 class Anonymiser:
     """Replaces ``hosts``, and every address, by ``host1`` and addresses that no host has.
 
-    IPv4 addresses become those of 198.18.0.0/15, IPv6 addresses those of 2001:db8::/32; a table with them
-    stays valid.
+    IPv4 addresses become those of 198.18.0.0/15, IPv6 addresses those of 2001:db8::/32, hardware addresses
+    those of 02:00:00:00:00:00 and on; a table with them stays valid.
     """
 
     def __init__(self, hosts: Iterable[str]) -> None:
@@ -61,7 +63,7 @@ class Anonymiser:
         for host in hosts:
             self._add(host.lower())
         self._given: dict[object, str] = {}
-        self._hosts = self._ipv4 = self._ipv6 = 0
+        self._hosts = self._ipv4 = self._ipv6 = self._macs = 0
 
     def text(self, text: str) -> str:
         """Return a text with all names and addresses replaced."""
@@ -72,7 +74,7 @@ class Anonymiser:
             return
         short, _, domain = host.partition(".")
         for name in {host, short, domain if "." in domain else ""} - _COMMON:
-            if len(name) < _SHORTEST_NAME or name.isdecimal():
+            if (len(name) < _SHORTEST_NAME and not name[-1:].isdecimal()) or name.isdecimal():
                 continue
             head = name.rstrip("0123456789")
             for known in {name, f"{head}[" if head != name else name}:
@@ -122,10 +124,16 @@ class Anonymiser:
     def _new_ipv6(self, text: str) -> str | None:
         try:
             address = IPv6Address(text)
-        except ValueError:  # a time
-            return None
+        except ValueError:
+            return self._mac(text.lower()) if _MAC.fullmatch(text) else None  # None for a time.
         mapped = address.ipv4_mapped
         return f"::ffff:{self._address(mapped)}" if mapped else self._address(address)
+
+    def _mac(self, text: str) -> str:
+        if text not in self._given:
+            self._macs += 1
+            self._given[text] = "02:" + self._macs.to_bytes(5, "big").hex(":")
+        return self._given[text]
 
     def _address(self, address: IPv4Address | IPv6Address) -> str:
         if address.is_loopback or address.is_unspecified:

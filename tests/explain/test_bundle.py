@@ -143,6 +143,10 @@ def test_host_names_and_times() -> None:
         ("::ffff:10.1.2.3 ::ffff:a01:203 10.1.2.3", "::ffff:198.18.0.1 ::ffff:198.18.0.1 198.18.0.1"),
         ("64:ff9b::10.1.2.3 FE80::1_0 fe80::1", "2001:db8::1 2001:db8::2_0 2001:db8::2"),
         (r"\nfe80::1", r"\n2001:db8::1"),
+        (
+            "ether 3c:ec:ef:0a:1b:2c 3C:EC:EF:0A:1B:2C 3c:ec:ef:0a:1b:2d 3c:ec:ef:0a:1b",
+            "ether 02:00:00:00:00:01 02:00:00:00:00:01 02:00:00:00:00:02 3c:ec:ef:0a:1b",
+        ),
         ("8.5.0 7.1.0.5.220 300.1.2.3 10:00:05.123.456", "8.5.0 7.1.0.5.220 300.1.2.3 10:00:05.123.456"),
     ],
 )
@@ -164,6 +168,10 @@ def test_addresses_are_found_beside_letters(text: str, shown: str) -> None:
 )
 def test_names_are_found_in_words(text: str, shown: str) -> None:
     assert Anonymiser(["node7", "gpu-node-7", "Node8.corp.example", "server"]).text(text) == shown
+
+
+def test_a_short_name_needs_a_number() -> None:
+    assert Anonymiser(["n1", "ip"]).text("n1 ip n12 n1-ib") == "host1 ip n12 host1-ib"
 
 
 def test_the_names_of_many_hosts_are_replaced_in_linear_time() -> None:
