@@ -220,6 +220,7 @@ ms.set_device("CPU")
 communication.init()
 total = ops.AllReduce()(Tensor(np.array([communication.get_rank() + 1.0], dtype=np.float32)))
 print("sum", communication.get_rank(), os.environ["DEVICE_ID"], total.asnumpy()[0])
+communication.release()
 """
 
 

@@ -268,6 +268,7 @@ def test_mindspore_starts_again_on_both(two_hosts: TwoHosts) -> None:
         "total = ops.AllReduce()(Tensor(np.array([rank + 1.0], dtype=np.float32))).asnumpy()[0]\n"
         "if rank == 2 and not os.path.exists('been.here'):\n    open('been.here', 'w')\n    os._exit(9)\n"
         "with open(f'result_{rank}', 'w') as file:\n    print(total, file=file)\n"
+        "communication.release()\n"
     )
     hosts = (two_hosts.first, two_hosts.second)
     command = two_by_two.command((hosts[0].address, hosts[1].address), "--start", "cluster")

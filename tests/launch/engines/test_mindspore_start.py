@@ -28,6 +28,7 @@ rank, size = communication.get_rank(), communication.get_group_size()
 total = ops.AllReduce()(Tensor(np.array([rank + 1.0], dtype=np.float32)))
 with open(f"result_{rank}", "w") as file:
     print(rank, size, os.environ["RANK_ID"], os.environ["DEVICE_ID"], total.asnumpy()[0], file=file)
+communication.release()
 """
 
 

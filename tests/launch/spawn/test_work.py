@@ -20,7 +20,7 @@ def train(scale=1.0, *, steps=3):
     import mindspore as ms
     import numpy as np
     from mindspore import Tensor, ops
-    from mindspore.communication import get_group_size, get_rank, init
+    from mindspore.communication import get_group_size, get_rank, init, release
 
     ms.set_device("CPU")
     init()
@@ -31,7 +31,9 @@ def train(scale=1.0, *, steps=3):
     me = hccl_tools.current_rank()
     print("trained", weight, flush=True)
     device = int(os.environ["DEVICE_ID"])
-    return [get_rank(), get_group_size(), me.rank, me.world_size, device, float(weight.sum())]
+    found = [get_rank(), get_group_size(), me.rank, me.world_size, device, float(weight.sum())]
+    release()
+    return found
 """
 
 
