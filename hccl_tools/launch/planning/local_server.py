@@ -50,7 +50,7 @@ def find(
         LaunchError: No server matches, or more than one does, or the devices have other addresses.
         UsageError: ``--node-rank`` selects a server other than this host's.
     """
-    real = _device_addresses(around) if local_check and around.uses_npus else None
+    real = _device_addresses(table, around) if local_check and around.uses_npus else None
     try:
         here = this_server(
             table, wanted=hosts.server, environ=around.environ, device_addresses=real.first if real else None
@@ -77,10 +77,12 @@ def find(
     return here
 
 
-def _device_addresses(around: Surroundings) -> Addresses:
+def _device_addresses(table: RankTable, around: Surroundings) -> Addresses:
     from hccl_tools.launch.planning import local_npus  # noqa: PLC0415  (only with NPUs)
 
-    return local_npus.read_addresses(around.nodes, around.environ)
+    # Each device costs a call of a tool that refuses parallel calls: only those of the table are asked for.
+    listed = {number for number in table.device_numbers if number is not None}
+    return local_npus.read_addresses([device for device in around.nodes if device in listed], around.environ)
 
 
 def _server_of_node_rank(placements: Sequence[RankPlacement], node_rank: int) -> int:

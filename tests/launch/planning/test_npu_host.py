@@ -130,6 +130,14 @@ def test_table_that_is_this_hosts(host: StandInHost) -> None:
     assert said(host, 3)["DEVICE_ID"] == "7"
 
 
+def test_only_the_devices_of_the_table_are_asked_for_their_addresses(host: StandInHost) -> None:
+    done = launch(host, "--start", "table", "--rank-table", write_table(host), "show.py")
+
+    assert done.returncode == 0, done.stderr
+    calls = [call for call in host.calls() if call.startswith("hccn_tool")]
+    assert calls == [f"hccn_tool -i {device} -ip -g" for device in range(4, 8)]
+
+
 def test_table_of_another_host_is_refused(host: StandInHost) -> None:
     moved = (*IPS_910A[:4], "192.168.100.9", *IPS_910A[5:])
     table = write_table(host, moved, server="localhost")
