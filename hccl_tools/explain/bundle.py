@@ -193,7 +193,8 @@ def _joined(head: list[bytes], tail: list[bytes], cut: int) -> tuple[str, str]:
 def _opened(path: str, folder: str) -> int:
     if not folder:
         return run_files.open_read(path)
-    with run_files.opened(folder) as inside:
+    # The user may have named the folder by a link; links below it are not followed.
+    with run_files.opened(os.path.realpath(folder)) as inside:
         if inside.owner == os.geteuid():
             # The files of all users may stand in a folder of this user, but none by a second name.
             about = os.lstat(path)

@@ -67,6 +67,17 @@ def test_logs_whose_names_are_equal_once_they_are_safe_are_all_packed(command_li
     assert sorted(logs.values()) == [f"RuntimeError: {number}" for number in range(4)]
 
 
+def test_a_folder_may_be_named_by_a_link_but_has_none_below_it(command_line: CommandLine) -> None:
+    command_line.write("kept/rank_0.log", "RuntimeError: one")
+    command_line.write("elsewhere.log", "RuntimeError: two")
+    (command_line.folder / "kept/rank_1.log").symlink_to("../elsewhere.log")
+    (command_line.folder / "logs").symlink_to("kept")
+
+    files = unpacked(command_line)
+
+    assert [text for name, text in files.items() if name.startswith("explain/logs/")] == ["RuntimeError: one"]
+
+
 def test_a_bundle_of_the_latest_run_has_its_files(command_line: CommandLine) -> None:
     plan, report = saved_run()
     for name, value in (
