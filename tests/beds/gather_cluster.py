@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 import time
 from pathlib import Path
@@ -57,7 +56,6 @@ class Cluster:
         self.work = work
         self.machines: list[StandInHost] = []
         for number, host in enumerate((bed.first, bed.second), 1):
-            shutil.rmtree(host.folder / "ascend", ignore_errors=True)
             self.machines.append(make_host(host.folder / "ascend", described(number), nodes=range(8)))
         #: The files that other jobs left in the TMPDIR of the second host.
         self.earlier = self.temporary_files()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from contextlib import suppress
@@ -124,6 +125,16 @@ class Host:
             with suppress(OSError):
                 found[pid] = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")[:-1]
         return {pid: words for pid, words in found.items() if words}
+
+    def clean(self) -> None:
+        """Remove what a test has put on this host, so that the next one finds the host as it was made."""
+        for name in ("ascend", "python", "config"):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+        for path in (self.folder / "disk").iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink()
 
     def cut_off(self) -> None:
         """Pull this host's cable."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +30,6 @@ class Bed:
         self.hosts = hosts
         self.machines: list[StandInHost] = []
         for number, host in enumerate(hosts.hosts, 1):
-            shutil.rmtree(host.folder / "ascend", ignore_errors=True)
             description = described(product, number)
             devices = description["devices"]
             ips = {int(device): one["ip"][0] for device, one in devices.items() if one["ip"]}

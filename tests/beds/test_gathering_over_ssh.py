@@ -17,7 +17,7 @@ from tests.beds.gather_cluster import HOSTS, VENV, Cluster, described, expected_
 from tests.support.jobs import LONG, eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from tests.beds.two_hosts import TwoHosts
 
@@ -29,13 +29,12 @@ HANGS = {**described(2), "answers": {"hccn_tool -i 0 -ip -g": {"hang": True}}}
 
 
 @pytest.fixture
-def cluster(two_hosts: TwoHosts, tmp_path: Path) -> Iterator[Cluster]:
+def cluster(two_hosts: TwoHosts, tmp_path: Path) -> Cluster:
     """The two hosts; a broken hccl_tools on the second's PYTHONPATH would be noticed if it were used."""
     broken = two_hosts.second.folder / "python" / "hccl_tools"
     broken.mkdir(parents=True)
     (broken / "__init__.py").write_text("raise ImportError('hccl-tools is not here')")
-    yield Cluster(two_hosts, tmp_path)
-    shutil.rmtree(broken.parent)
+    return Cluster(two_hosts, tmp_path)
 
 
 def start(cluster: Cluster, *args: str, reach: Sequence[str] | None = None) -> subprocess.Popen[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import stat
 import sys
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from tests.support.hosts import conf_text, described, make_host
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.beds.three_hosts import ThreeHosts
@@ -28,16 +27,12 @@ HOSTS = ADDRESSES[:2]
 
 
 @pytest.fixture
-def table(three_hosts: ThreeHosts) -> Iterator[Path]:
+def table(three_hosts: ThreeHosts) -> Path:
     for number, host in enumerate(three_hosts.hosts[:2], 1):
-        shutil.rmtree(host.folder / "ascend", ignore_errors=True)
         description = described("a2", number)
         ips = {int(device): one["ip"][0] for device, one in description["devices"].items()}
         make_host(host.folder / "ascend", description, nodes=range(8), conf=conf_text(ips))
-    yield three_hosts.hosts[0].disk / "rank_table.json"
-    for host in three_hosts.hosts:
-        for path in (host.folder / "disk").iterdir():
-            path.unlink()
+    return three_hosts.hosts[0].disk / "rank_table.json"
 
 
 @pytest.fixture

@@ -153,7 +153,14 @@ def make_three_hosts(folder: Path) -> Iterator[ThreeHosts]:
 
 
 @pytest.fixture(scope="session")
-def three_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreeHosts]:
-    """Three hosts, 10.78.0.1 to 10.78.0.3 and fd00::1 to fd00::3, that reach each other by their switch."""
+def bed_of_three_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreeHosts]:
     with make_three_hosts(tmp_path_factory.mktemp("three_hosts")) as bed:
         yield bed
+
+
+@pytest.fixture
+def three_hosts(bed_of_three_hosts: ThreeHosts) -> Iterator[ThreeHosts]:
+    """Three hosts, 10.78.0.1 to 10.78.0.3 and fd00::1 to fd00::3, that reach each other by their switch."""
+    yield bed_of_three_hosts
+    for host in bed_of_three_hosts.hosts:
+        host.clean()

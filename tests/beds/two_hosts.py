@@ -49,7 +49,14 @@ def make_two_hosts(folder: Path) -> Iterator[TwoHosts]:
 
 
 @pytest.fixture(scope="session")
-def two_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoHosts]:
-    """Two hosts, 10.77.0.1 and 10.77.0.2, that reach each other through ``ssh`` and nothing else."""
+def bed_of_two_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoHosts]:
     with make_two_hosts(tmp_path_factory.mktemp("two_hosts")) as bed:
         yield bed
+
+
+@pytest.fixture
+def two_hosts(bed_of_two_hosts: TwoHosts) -> Iterator[TwoHosts]:
+    """Two hosts, 10.77.0.1 and 10.77.0.2, that reach each other through ``ssh`` and nothing else."""
+    yield bed_of_two_hosts
+    for host in (bed_of_two_hosts.first, bed_of_two_hosts.second):
+        host.clean()

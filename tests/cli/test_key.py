@@ -18,8 +18,6 @@ import pytest
 from hccl_tools.launch.runs import job_key_copy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.beds.two_hosts import TwoHosts
     from tests.support.commands import CommandLine, Done
 
@@ -343,15 +341,6 @@ def test_several_copies_at_the_same_time(home: Path, keys: int) -> None:
             assert bytes.fromhex((folder / "job-key").read_text()) == secrets[states.index("copied")]
 
 
-@pytest.fixture
-def no_keys(two_hosts: TwoHosts) -> Iterator[None]:
-    """Leave both hosts without a key."""
-    yield
-    for host in (two_hosts.first, two_hosts.second):
-        shutil.rmtree(host.folder / "config", ignore_errors=True)
-
-
-@pytest.mark.usefixtures("no_keys")
 def test_copy_over_ssh(two_hosts: TwoHosts, home: Path) -> None:
     hosts = f"{two_hosts.first.address},{two_hosts.second.address},10.77.0.3"
     there = two_hosts.second.folder / "config" / "hccl-tools" / "job-key"
@@ -390,21 +379,17 @@ def test_copy_over_ssh(two_hosts: TwoHosts, home: Path) -> None:
     assert remote.stdout.splitlines()[1:] == status.stdout.splitlines()[1:], remote.stderr
 
 
-@pytest.mark.usefixtures("no_keys")
 def test_the_key_is_on_no_command_line(two_hosts: TwoHosts, home: Path, tmp_path: Path) -> None:
     spies = two_hosts.second.folder / "ascend" / "bin"
-    spies.mkdir(parents=True, exist_ok=True)
+    spies.mkdir(parents=True)
     tools = [sys.executable, "-m", "hccl_tools", "key"]
     copy = [*tools, "copy", two_hosts.second.address, "--ssh", str(two_hosts.ssh)]
     created = two_hosts.first.run([*tools, "create"])
-    try:
-        for name in _TOOLS:
-            (spies / name).write_text(_SPY.format(name=name, seen=tmp_path / "seen"))
-            (spies / name).chmod(0o755)
-        done = [two_hosts.first.run([*copy, *more]) for more in ([], [], ["--force"])]
-    finally:
-        for name in _TOOLS:
-            (spies / name).unlink(missing_ok=True)
+    for name in _TOOLS:
+        (spies / name).write_text(_SPY.format(name=name, seen=tmp_path / "seen"))
+        (spies / name).chmod(0o755)
+
+    done = [two_hosts.first.run([*copy, *more]) for more in ([], [], ["--force"])]
 
     key = (home / _FILE).read_text().strip()
     seen = (tmp_path / "seen").read_text(errors="replace")

@@ -12,7 +12,6 @@ from tests.support import two_by_two
 from tests.support.mpiruns import every_remote_engine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.beds.two_hosts import TwoHosts
@@ -25,13 +24,12 @@ OTHER_VERSION = "import hccl_tools.version\nhccl_tools.version.__version__ = '0.
 
 
 @pytest.fixture
-def older(two_hosts: TwoHosts) -> Iterator[TwoHosts]:
+def older(two_hosts: TwoHosts) -> TwoHosts:
     """The bed with an older hccl-tools on its second host."""
     changed = two_hosts.second.folder / "python" / "sitecustomize.py"
-    changed.parent.mkdir(exist_ok=True)
+    changed.parent.mkdir()
     changed.write_text(OTHER_VERSION)
-    yield two_hosts
-    changed.unlink()
+    return two_hosts
 
 
 @every_remote_engine

@@ -175,12 +175,11 @@ def test_a_spare_that_refuses_at_its_turn_is_passed_over(
 
 
 @pytest.fixture
-def changed_python(three_hosts: ThreeHosts) -> Iterator[Path]:
+def changed_python(three_hosts: ThreeHosts) -> Path:
     """A file that every Python on the second host runs at its start."""
     changed = three_hosts.hosts[1].folder / "python" / "sitecustomize.py"
-    changed.parent.mkdir(exist_ok=True)
-    yield changed
-    changed.unlink()
+    changed.parent.mkdir()
+    return changed
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -46,7 +45,6 @@ class OnAscendHosts(OnThreeHosts):
         super().__init__(bed, Ssh())
         self.machines: list[StandInHost] = []
         for number, host in enumerate(bed.hosts):
-            shutil.rmtree(host.folder / "ascend", ignore_errors=True)
             devices = {str(device): {"ip": ip} for device, ip in enumerate(device_ips(number))}
             conf = conf_text(device_ips(number))
             self.machines.append(
@@ -78,8 +76,6 @@ def place(three_hosts: ThreeHosts) -> Iterator[OnAscendHosts]:
     found = OnAscendHosts(three_hosts)
     yield found
     found.restore()
-    for host in three_hosts.hosts:
-        shutil.rmtree(host.folder / "ascend")
 
 
 def write_table() -> None:
