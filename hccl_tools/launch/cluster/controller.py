@@ -145,6 +145,8 @@ class Controller:
         """
         self._wait_for_reports()
         self.unreported = self._reports.unreported(self._agents)
+        if self._ending is not None:
+            self._reports.has_signalled = self._ending.has_signalled
         verdict.decide(self._plan, outcome, self._reports, self.unreported)
         self._warn_of_silent(outcome)
         if strangers := self._listener.strangers():

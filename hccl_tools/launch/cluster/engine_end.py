@@ -46,6 +46,8 @@ class EngineEnd:
     def __init__(self, attempt: Attempt, agents: Agents) -> None:
         self._attempt, self._agents = attempt, agents
         self._given_up = False
+        #: Whether this launcher has sent the engine a signal.
+        self.has_signalled = False
         attempt.state.extra_grace = TIMING.report
         attempt.on_kill.append(lambda: agents.broadcast(Kill()))
         attempt.terminate = self._terminate
@@ -72,7 +74,7 @@ class EngineEnd:
             return
         agents.release()
         if attempt.state.is_ending:
-            attempt.call_later("engine", TIMING.end, partial(attempt.keeper.signal, signal.SIGTERM))
+            attempt.call_later("engine", TIMING.end, partial(self._signal, signal.SIGTERM))
             attempt.call_later("kill", 2 * TIMING.end, attempt.kill)
         elif agents.have_all_reported:
             attempt.call_later("engine", TIMING.end, self._end_engine)
@@ -89,8 +91,12 @@ class EngineEnd:
     def _give_up(self, number: int) -> None:
         if self._agents.missing:
             self._given_up = True
-            self._attempt.keeper.signal(number)
+            self._signal(number)
             self.release()
+
+    def _signal(self, number: int) -> None:
+        self.has_signalled = True
+        self._attempt.keeper.signal(number)
 
     def _end_engine(self) -> None:
         attempt = self._attempt

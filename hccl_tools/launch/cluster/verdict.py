@@ -60,7 +60,11 @@ class Unreported(NamedTuple):
 
 
 class Reports:
-    """The reports of one start of a job: findings in order of arrival, ends by rank."""
+    """The reports of one start of a job: findings in order of arrival, ends by rank.
+
+    Attributes:
+        has_signalled: Whether this launcher has ended the engine with a signal.
+    """
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
@@ -68,6 +72,7 @@ class Reports:
         self._of_agent: dict[int, int] = {}
         self.ranks: dict[int, RankEnd] = {}
         self.hung: list[HungRank] = []
+        self.has_signalled = False
 
     def add(self, finding: Finding) -> None:
         """Add a finding; except for a loss, it replaces an earlier finding of the same agent."""
@@ -150,8 +155,8 @@ def _judge(plan: Plan, outcome: Outcome, reports: Reports, engine: RankEnd) -> N
         outcome.reason, outcome.first_failure = "failed", first.end
     elif first is not None:
         cause = first.cause
-        # If an agent has reported, this launcher has ended the job: the scheduler then speaks of that.
-        if first.lost and not reports.ranks and (why := engines.of(plan).why_ended(_said(plan, engine))):
+        # If this launcher has signalled the engine, the scheduler speaks of that.
+        if first.lost and not reports.has_signalled and (why := engines.of(plan).why_ended(_said(plan, engine))):
             cause = Cause.lost(os.uname().nodename, "daemon", why)
         outcome.reason, outcome.remote_cause = cause.reason, cause
     elif own is not None and own is not engine:

@@ -198,11 +198,21 @@ def test_scancel_of_a_batch_job_leaves_nothing_although_slurm_kills_the_launcher
     assert eventually(lambda: not cluster.ranks())
 
 
-def test_scancel_of_the_step_is_named(cluster: Cluster) -> None:
+@pytest.mark.parametrize("is_late", [False, True], ids=["at once", "second node late"])
+def test_scancel_of_the_step_is_named(cluster: Cluster, is_late: bool) -> None:
+    """On a loaded node Slurm may be so late that the supervisor there has ended and reported its ranks."""
     with cluster.running(QUIET) as job:
         (step,) = cluster.bed.run(["squeue", "--noheader", "--steps", "--format=%i %j"]).stdout.splitlines()
         number = step.split()[0]
+        assert eventually(lambda: len(_slurmstepds(cluster)) == 1)  # That of an earlier job may still end.
+        late = _slurmstepds(cluster) if is_late else []
+        for slurmstepd in late:
+            os.kill(slurmstepd, signal.SIGSTOP)
         cluster.bed.run(["scancel", number])
+        if is_late:
+            assert eventually(lambda: not cluster.ranks())
+        for slurmstepd in late:
+            os.kill(slurmstepd, signal.SIGCONT)
         _, said = job.communicate(timeout=LONG)
 
         assert eventually(lambda: not cluster.ranks())
