@@ -156,7 +156,8 @@ def _judge(plan: Plan, outcome: Outcome, reports: Reports, engine: RankEnd) -> N
     elif first is not None:
         cause = first.cause
         # If this launcher has signalled the engine, the scheduler speaks of that.
-        if first.lost and not reports.has_signalled and (why := engines.of(plan).why_ended(_said(plan, engine))):
+        is_from_outside = first.lost and not reports.has_signalled
+        if is_from_outside and (why := engines.of(plan).why_ended(_said(plan, engine))):
             cause = Cause.lost(os.uname().nodename, "daemon", why)
         outcome.reason, outcome.remote_cause = cause.reason, cause
     elif own is not None and own is not engine:

@@ -81,10 +81,10 @@ class Slurm(Engine):
             r"\*\*\* (STEP|JOB) (\S{1,64}) ON \S{1,255} CANCELLED AT \S+(?: DUE TO (.{0,200}?))? \*\*\*"
         )
         by_srun = re.compile(r"^srun: .{0,200}Terminating (?:StepId=|job step )")
-        is_told = False
-        for line in errors:
-            # Slurm tells srun of the end, and slurmstepd, whose line may arrive after that of a killed task.
-            is_told = is_told or line.startswith("srun: Job step aborted")
+        lines = list(errors)
+        # Slurm tells srun of the end; on a loaded host only after srun has reported a killed task.
+        is_told = any(line.startswith("srun: Job step aborted") for line in lines)
+        for line in lines:
             if by_srun.search(line) and not is_told:
                 return ""  # --kill-on-bad-exit: the supervisor that failed is the cause.
             if not (match := cancelled.search(line)):

@@ -141,6 +141,10 @@ KILLED = "srun: error: n2: task 1: Killed"
             [ABORTED, KILLED, "srun: launch/slurm: _step_signal: Terminating StepId=7.0", CANCELLED],
             "Slurm has ended step 7.0 by `scancel 7.0`, or by an administrator",
         ),
+        (
+            [KILLED, "srun: launch/slurm: _step_signal: Terminating StepId=7.0", ABORTED, CANCELLED],
+            "Slurm has ended step 7.0 by `scancel 7.0`, or by an administrator",
+        ),
         ([ABORTED, KILLED], ""),
         (
             [CANCELLED.replace("STEP 7.0", "JOB 7").replace(" ***", " DUE TO TIME LIMIT ***")],
