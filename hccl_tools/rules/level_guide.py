@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.rules.rank_graph import DEFAULT_TYPE, first_layer_types, has_first_layer
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.hccl_values import read_integer
 
@@ -53,9 +54,12 @@ def duplicate_device(subject: Subject) -> Iterator[Finding]:
     Hint: give every rank of a node its own device_id
     """
     local_ids = [read_integer(value) for value in subject.table.column("local_id")]
+    levels = subject.table.column("level_list")
     for key in ("local_id", "device_id"):
         numbers = [read_integer(value) for value in subject.table.column(key)]
         for server in subject.table.servers:
+            if not has_first_layer(levels[server.rows[0]]):
+                continue  # Its ranks are of one network, and perhaps not of one node.
             # A node with local ids above those of one board may be a chassis of several hosts.
             if key == "device_id" and any((local_ids[row] or 0) >= _NPUS_OF_A_HOST for row in server.rows):
                 continue
@@ -75,29 +79,20 @@ def duplicate_device(subject: Subject) -> Iterator[Finding]:
 
 @rule("HCC462", "first-layer", "forbidden", source="rank_table_config_a5.md, `net_layer`, `net_type`")
 def first_layer(subject: Subject) -> Iterator[Finding]:
-    """The levels of a rank do not start with layer 0 of net_type TOPO_FILE_DESC, or have a gap.
+    """Layer 0 of a network instance has net_type CLOS, and the guide requires TOPO_FILE_DESC there.
 
-    Example: /rank_list/0/level_list/0/net_type = "CLOS"
-    Instead: /rank_list/0/level_list/0/net_type = "TOPO_FILE_DESC"
+    A level without net_type is CLOS.
+
+    Example: /rank_list/0/level_list/0/net_type = "CLOS"; /rank_list/1/level_list/0/net_type = "CLOS"
+    Instead: table
     Hint: the guide requires TOPO_FILE_DESC on layer 0
     """
-    for row, levels in enumerate(subject.table.column("level_list")):
-        path = ("rank_list", row, "level_list")
-        if (
-            levels
-            and levels[0]["net_layer"] == 0
-            and len(levels) == 1
-            and levels[0].get("net_type") == "TOPO_FILE_DESC"
-        ):
-            continue
-        if [read_integer(level["net_layer"]) for level in levels] != list(range(len(levels))):
+    instances = {name for name, kinds in first_layer_types(subject).items() if [*kinds] == [DEFAULT_TYPE]}
+    for row, levels in enumerate(subject.table.column("level_list") if instances else ()):
+        if has_first_layer(levels) and levels[0]["net_instance_id"] in instances:
+            found = DEFAULT_TYPE if "net_type" in levels[0] else f"{DEFAULT_TYPE} by default"
             yield Finding(
-                "the levels are not layer 0, 1, 2 ... without a gap", path, "number the levels from 0"
+                f"layer 0 has net_type {found}",
+                ("rank_list", row, "level_list", 0),
+                "the guide requires TOPO_FILE_DESC on layer 0",
             )
-        elif levels and levels[0].get("net_type") != "TOPO_FILE_DESC":
-            found = levels[0].get("net_type", "CLOS by default")
-            yield Finding(
-                f"layer 0 has net_type {found}", (*path, 0), "the guide requires TOPO_FILE_DESC on layer 0"
-            )
-        elif not levels:
-            yield Finding("the rank has no network level", path, "list at least layer 0")

@@ -63,6 +63,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "nics": LEGACY,
     "levels": ("2.0",),
     "level_addresses": ("2.0",),
+    "rank_graph": ("2.0",),
     "level_guide": ("2.0",),
     "product_guide": LEGACY,
     "late_failures": SERVER_LIST,

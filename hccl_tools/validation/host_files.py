@@ -22,7 +22,7 @@ FORMAT: Format = "2.0"
 _OF_TABLES = frozenset(
     {
         "HCC301", "HCC302", "HCC331", "HCC332", "HCC451", "HCC452", "HCC453", "HCC454", "HCC455", "HCC456",
-        "HCC457", "HCC458", "HCC459", "HCC461", "HCC462",
+        "HCC457", "HCC458", "HCC459", "HCC461", "HCC462", "HCC463", "HCC464", "HCC465",
     }
 )  # fmt: skip
 

@@ -56,7 +56,7 @@ DAMAGES: dict[str, tuple[Callable[[Any], Any], list[str]]] = {
     "a lower-case type": (lambda v: address(v).update(addr_type="eid"), ["HCC455"]),
     "a device_id above all": (lambda v: rank(v).update(device_id=70), ["HCC302"]),
     "a local_id above all": (lambda v: rank(v).update(local_id=70), ["HCC331", "HCC675", "HCC848"]),
-    "levels out of order": (lambda v: rank(v)["level_list"].reverse(), ["HCC451", "HCC462"]),
+    "levels out of order": (lambda v: rank(v)["level_list"].reverse(), ["HCC451"]),
     "an empty instance": (lambda v: rank(v)["level_list"][1].update(net_instance_id=""), ["HCC452"]),
     "an address less": (
         lambda v: rank(v)["level_list"][1]["rank_addr_list"].pop(), ["HCC454"]
