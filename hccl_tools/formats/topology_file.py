@@ -20,14 +20,23 @@ MOST_PEERS = 65
 
 
 class Edge(NamedTuple):
-    """A link of a layer from the ports of ``a`` to those of ``b``; ``b`` is None for a switched network."""
+    """A link of a layer from the ports of ``a`` to those of ``b``; ``b`` is None for a switched network.
 
-    layer: int
+    ``layer`` is None in files of newer drivers: HCCL has not read it since August 2026.
+    """
+
+    layer: int | None
     a: int
     a_ports: tuple[str, ...]
     b: int | None
     b_ports: tuple[str, ...]
     protocols: tuple[str, ...]
+
+    def may_be_of(self, layer: int) -> bool:
+        """Whether the link may be of a layer; without a layer, a link of two devices is of layer 0."""
+        if self.layer is None:
+            return layer == 0 or self.b is None
+        return self.layer == layer
 
 
 class TopologyFile(NamedTuple):
@@ -41,7 +50,7 @@ class TopologyFile(NamedTuple):
         """Return the edges of each port of a device on a layer."""
         found: dict[str, list[Edge]] = {}
         for edge in self.edges:
-            if edge.layer == layer:
+            if edge.may_be_of(layer):
                 own = (
                     *(edge.a_ports if edge.a == local_id else ()),
                     *(edge.b_ports if edge.b == local_id else ()),
@@ -95,9 +104,10 @@ def _edges(value: dict[str, Any], path: str) -> list[Edge]:
     found = []
     for entry in entries:
         other = None if entry.get("local_b") is None else _number(entry, "local_b", path)
+        layer = _number(entry, "net_layer", path) if "net_layer" in entry else None
         found.append(
             Edge(
-                _number(entry, "net_layer", path), _number(entry, "local_a", path),
+                layer, _number(entry, "local_a", path),
                 _texts(entry, "local_a_ports", path), other, _texts(entry, "local_b_ports", path),
                 _texts(entry, "protocols", path),
             )

@@ -138,7 +138,7 @@ def edge_without_eid(subject: Subject) -> Iterator[Finding]:
     rows = {read_integer(rank["local_id"]): row for row, rank in enumerate(devices(subject))}
     ports = {local_id: _ports_of_layer_0(subject, row) for local_id, row in rows.items()}
     for edge in found.edges:
-        if edge.layer != 0 or edge.b is None or edge.a not in rows or edge.b not in rows:
+        if edge.b is None or not edge.may_be_of(0) or edge.a not in rows or edge.b not in rows:
             continue
         for local_id, own in ((edge.a, edge.a_ports), (edge.b, edge.b_ports)):
             absent = [port for port in own if port not in ports[local_id]]

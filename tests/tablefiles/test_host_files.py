@@ -52,8 +52,10 @@ def rules(path: Path) -> set[str]:
     return {one.rule.id for one in validate(path).findings}
 
 
-def test_a_single_host_from_its_tools(tmp_path: Path) -> None:
+@pytest.mark.parametrize("with_layers", [True, False])
+def test_a_single_host_from_its_tools(tmp_path: Path, with_layers: bool) -> None:
     made = host(tmp_path)
+    (made.work / "topo.json").write_text(json.dumps(topology(with_layers=with_layers)))
     (made.work / "ep").mkdir()
 
     done = made.gen("--rootinfo-out", "root.json", "--endpoints", "ep", "--topology", "topo.json")

@@ -93,17 +93,21 @@ def test_each_damage_has_its_finding(name: str, tmp_path: Path) -> None:
     assert found(write_root_info(tmp_path, value)) == rules
 
 
+@pytest.mark.parametrize("with_layers", [True, False])
 @pytest.mark.parametrize("name", TOPOLOGY_DAMAGES)
-def test_each_damage_of_the_topology_has_its_finding(name: str, tmp_path: Path) -> None:
+def test_each_damage_of_the_topology_has_its_finding(name: str, with_layers: bool, tmp_path: Path) -> None:
     change, rules = TOPOLOGY_DAMAGES[name]
-    value = topology()
+    value = topology(with_layers=with_layers)
     change(value)
 
     assert found(write_root_info(tmp_path, topo=value)) == rules
 
 
-def test_a_sound_root_info(tmp_path: Path) -> None:
-    result = CliRunner().invoke(cli, ["validate", str(write_root_info(tmp_path))])
+@pytest.mark.parametrize("with_layers", [True, False])
+def test_a_sound_root_info(tmp_path: Path, with_layers: bool) -> None:
+    file = write_root_info(tmp_path, topo=topology(with_layers=with_layers))
+
+    result = CliRunner().invoke(cli, ["validate", str(file)])
 
     assert result.exit_code == 0
     assert "no findings: HCCL accepts this root info" in result.output
