@@ -21,24 +21,50 @@ _LISTS: tuple[tuple[str, Format], ...] = (
 )
 _VERSIONS: dict[str, Format] = {"1.0": "1.0", "1.2": "1.2", "2.0": "2.0", "Standard": "group_list"}
 
-#: Files that are often confused with rank tables: a key that only such a file has, and a description.
+#: The lists of entries, one of which each rank table has.
+_ENTRIES = frozenset({"rank_list", "super_pod_list", "server_list", "group_list"})
+_HINT = "specify a file with server_list, group_list or rank_list"
+
+
+class _Other(NamedTuple):
+    """A file that is often confused with rank tables: a key that only such a file has, and what to do."""
+
+    key: str
+    what: str
+    hint: str = _HINT
+
+
+_OF_PREFILL = (
+    "a prefill/decode device list; HCCL does not read it",
+    "vllm-ascend up to 0.11 reads it (DISAGGREGATED_PREFILL_RANK_TABLE_PATH); later releases need none",
+)
 _OTHERS = (
-    ("server_group_list", "a MindIE service table (server_group_list); HCCL does not read it"),
-    ("prefill_device_list", "a prefill/decode device list; HCCL does not read it"),
-    ("apiVersion", "a Kubernetes object"),
-    ("Servers", "an HCCL role table, not a rank table"),
-    ("host_list", "a list of hosts, not a rank table"),
-    ("nodes", "a description of nodes, not a rank table"),
+    _Other("server_group_list", "a MindIE service table (server_group_list); HCCL does not read it"),
+    _Other("prefill_device_list", *_OF_PREFILL),
+    _Other("decode_device_list", *_OF_PREFILL),
+    _Other(
+        "edge_list",
+        "the topology file of an Ascend 950 host",
+        "check it with the root info that names it: `hccl-tools validate hccl_rootinfo.json`",
+    ),
+    _Other("apiVersion", "a Kubernetes object"),
+    _Other("Servers", "an HCCL role table, not a rank table"),
+    _Other("host_list", "a list of hosts, not a rank table"),
+    _Other("nodes", "a description of nodes, not a rank table"),
 )
 
 
 class Detection(NamedTuple):
-    """The format of a document, ``None`` if it is not a rank table, and the reason as a phrase."""
+    """The format of a document, ``None`` if it is not a rank table, and the reason as a phrase.
+
+    ``hint`` is what to do with another file.
+    """
 
     format: Format | None
     reason: str
     #: Whether the version is 1.1, a separate format that no training job uses.
     heterogeneous: bool = False
+    hint: str = _HINT
 
 
 def detect(value: Any) -> Detection:
@@ -48,23 +74,20 @@ def detect(value: Any) -> Detection:
     version = value.get("version")
     if version == "1.1":
         return Detection(None, 'version is "1.1", the heterogeneous format', heterogeneous=True)
-    if isinstance(version, str) and version in _VERSIONS and not _is_other(value):
+    if _ENTRIES.isdisjoint(value):
+        for other in _OTHERS:
+            if other.key in value:
+                return Detection(None, f"it is {other.what}", hint=other.hint)
+    if isinstance(version, str) and version in _VERSIONS:
         return Detection(_VERSIONS[version], f'version is "{version}"')
     if "version" not in value and isinstance(value.get("group_list"), list):
         return Detection("group_list", "the file has group_list and no version")
     for key, table_format in _LISTS:
         if key in value:
             return Detection(table_format, f"{_version_text(value)}, but the file has {key}")
-    for key, what in _OTHERS:
-        if key in value:
-            return Detection(None, f"it is {what}")
     keys = ", ".join(f'"{key}"' for key in list(value)[:4])
     has = f"it has {keys}{' ...' if len(value) > 4 else ''}" if value else "it is empty"
     return Detection(None, f"{has}, and none of server_list, group_list, rank_list")
-
-
-def _is_other(value: dict[str, Any]) -> bool:
-    return not any(key in value for key, _ in _LISTS) and any(key in value for key, _ in _OTHERS)
 
 
 def _version_text(value: dict[str, Any]) -> str:

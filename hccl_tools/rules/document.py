@@ -66,8 +66,7 @@ def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
             reason, path, hint = explain(subject.value)
             yield Finding(f"not a rank table: {reason}", path, hint)
             return
-        hint = "specify a file with server_list, group_list or rank_list"
-        yield Finding(f"not a rank table: {found.reason}", hint=hint)
+        yield Finding(f"not a rank table: {found.reason}", hint=found.hint)
 
 
 @rule(

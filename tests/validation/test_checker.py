@@ -12,6 +12,7 @@ from hccl_tools import formats, validate
 from hccl_tools.document import fast_parser
 from hccl_tools.errors import InputError, TableError, UsageError
 from hccl_tools.validation.checker import check_table, load
+from tests.support.host_files import topology
 from tests.support.strategies import damaged_tables
 from tests.support.tables import table
 
@@ -206,6 +207,26 @@ def test_load_refuses_what_is_no_table(tmp_path: Path) -> None:
 
     with pytest.raises(TableError, match="HCC110"):
         load(file)
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        (topology(), "the topology file of an Ascend 950 host"),
+        ({"version": "1.2", "server_count": "2", "prefill_device_list": []}, "a prefill/decode device list"),
+        ({"version": "1.2", "server_count": "2", "decode_device_list": []}, "a prefill/decode device list"),
+    ],
+    ids=["topology", "prefill", "decode"],
+)
+def test_other_files_with_version_and_counts_are_known(value: dict[str, Any], what: str) -> None:
+    (found,) = validate(value).findings
+
+    assert found.rule.id == "HCC110"
+    assert found.message.startswith(f"not a rank table: it is {what}")
+
+
+def test_a_table_with_a_key_of_another_file_is_a_table() -> None:
+    assert not validate({**table("1.0"), "nodes": [], "edge_list": []}, product="a2").errors
 
 
 def test_a_missing_file_is_an_input_error(tmp_path: Path) -> None:
