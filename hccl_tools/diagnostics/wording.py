@@ -18,6 +18,8 @@ _VERDICTS = {
 #: Why a service table is no input of a command that needs a rank table, and what to do.
 _NOT_FOR_HCCL = "it is a service table (server_group_list), which HCCL does not read"
 _INSTANCE_HINT = "`hccl-tools convert FILE --instance N --to 1.0` writes the rank table of an instance"
+#: What forbids a table that HCCL accepts, if the rule names no other guide.
+PRODUCT_GUIDE = "the product's guide"
 #: Characters of a value that a message quotes; enough for a server_id (64 bytes) or several addresses.
 _LONGEST_QUOTE = 200
 #: From worst to mildest.
@@ -43,7 +45,7 @@ def _reaction(finding: Diagnostic) -> str:
         code = f'"{finding.rule.words}"' if finding.rule.words else code
         return f"accepts this; the job fails later{f' with {code}' if code else ''}"
     if consequence == "forbidden":
-        return "accepts this, but the product's guide forbids it"
+        return f"accepts this, but {finding.rule.words or PRODUCT_GUIDE} forbids it"
     return "accepts this"
 
 
@@ -86,7 +88,10 @@ def _verdict(report: Report) -> str:
     if "fails-later" in consequences:
         return f"{accepts}, but the job fails later"
     if consequences:
-        return f"{accepts}, but the guide for {report.product} forbids it"
+        guides = {one.rule.words or f"the guide for {report.product}" for one in report.errors}
+        return (
+            f"{accepts}, but {' and '.join(sorted(guides))} {'forbids' if len(guides) == 1 else 'forbid'} it"
+        )
     return f"{report.reader} and {report.also_for} accept this {report.noun}" if report.also_for else accepts
 
 

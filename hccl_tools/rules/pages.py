@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from inspect import cleandoc
 
+from hccl_tools.diagnostics.wording import PRODUCT_GUIDE
 from hccl_tools.formats.host_files import READERS
 from hccl_tools.notation.phrases import count
 from hccl_tools.rules.registry import LOCAL, MIXTURE, NOT_FOR_TARGETS, Rule
@@ -20,7 +21,7 @@ CONSEQUENCES = {
     "refused": "HCCL refuses the table",
     "hangs": "HCCL waits for 30 minutes, then fails",
     "fails-later": "HCCL accepts the table, and the job fails later",
-    "forbidden": "the product's guide forbids the table, but HCCL accepts it",
+    "forbidden": f"{PRODUCT_GUIDE} forbids the table, but HCCL accepts it",
     "advice": "the table works, but is fragile or probably wrong",
 }
 #: The files, other than tables, that examples change.
@@ -87,6 +88,8 @@ def page(rule: Rule) -> str:
 def _consequence(rule: Rule) -> str:
     """Return what happens to a job, with the names of the file and of its reader."""
     text = CONSEQUENCES[rule.facts.consequence].replace("the table", f"the {rule.facts.noun}")
+    if rule.facts.consequence == "forbidden" and rule.facts.words:
+        return text.replace(PRODUCT_GUIDE, rule.facts.words)
     return text.replace("HCCL", rule.facts.reader)
 
 

@@ -77,12 +77,14 @@ def devices_on_one_machine(subject: Subject) -> Iterator[Finding]:
     "devices-across-machines",
     "forbidden",
     stage="topology",
-    source=f"{_GUIDE}, Atlas training series",
+    source="MindOCR guide, distribute_train.md",
+    words="the guide of MindOCR",
 )
 def devices_across_machines(subject: Subject) -> Iterator[Finding]:
     """A 910A job on several machines does not use all eight devices of each machine.
 
-    HCCL also accepts 1, 2 or 4 devices per machine if all machines have the same number of devices.
+    This is a rule of MindOCR's guide to distributed training. HCCL and its own guide also accept 1, 2 or 4 devices
+    per machine if all machines have the same number of devices.
 
     Base: 2x8
     Example: base 2x4
@@ -95,7 +97,7 @@ def devices_across_machines(subject: Subject) -> Iterator[Finding]:
     wrong = {name: devices for name, devices in sets.items() if len(devices) != wanted}
     for name, devices in wrong.items():
         has = count(len(devices), "device")
-        message = f'server "{name}" has {has}; the HCCL guide requires {wanted} on each machine of a multi-machine job'
+        message = f'server "{name}" has {has}; a job on several machines uses all {wanted} devices of each'
         yield Finding(message, devices_place(subject, name), _other_machine(subject, "HCC308"))
 
 
@@ -137,9 +139,11 @@ def _other_machine(subject: Subject, rule_id: str) -> str:
     return f"HCCL accepts this; to allow it: --ignore {rule_id}, {other_chip(subject)}"
 
 
-@rule("HCC310", "several-servers", "forbidden", stage="topology", source=f"{_GUIDE}, Atlas 300I Duo")
+@rule("HCC613", "several-servers", "advice", source=f"{_GUIDE}, Atlas 300I Duo")
 def several_servers(subject: Subject) -> Iterator[Finding]:
-    """The job spans several servers, but the product (300I Duo) supports one server only.
+    """The job spans several servers, but the guide says that the product (300I Duo) supports one server only.
+
+    An example of the guide's page on rank tables has two servers, and HCCL accepts them.
 
     Base: 2x8 300i
     Example: table
@@ -147,7 +151,7 @@ def several_servers(subject: Subject) -> Iterator[Finding]:
     Hint: make a separate table for each server
     """
     if subject.product.single_server and len(subject.table.servers) > 1:
-        message = f"{len(subject.table.servers)} servers; {subject.product.title} supports one server only"
+        message = f"{len(subject.table.servers)} servers; the guide supports {subject.product.title} on one server only"
         yield Finding(
             message,
             ("group_list",) if subject.table.format == "group_list" else ("server_list",),

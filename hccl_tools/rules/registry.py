@@ -223,7 +223,8 @@ def rule(
         formats: The table formats or kinds of files to which the rule applies; by default those of its family.
         stage: When HCCL finds the fault; HCCL never finds a fault reported as advice.
         needs: The keys that must not be damaged for the rule to run.
-        words: What the reader of the file prints, if it is not HCCL.
+        words: What the reader of the file prints, if it is not HCCL; for a forbidden table, whose guide it is
+            that forbids it, if it is not the product's.
     """
 
     def declare(check: Callable[[Subject], Iterable[Finding]]) -> Callable[[Subject], Iterable[Finding]]:
