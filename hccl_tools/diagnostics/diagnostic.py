@@ -152,6 +152,7 @@ class Report(NamedTuple):
         noun: The name of such a file in messages.
         origin: The position of the document, if it is a part of another file.
         also_for: The framework of ``target``, if all its rules were applied.
+        accepted_on: A product on which the table has no error, if ``product`` was only assumed; "" if none.
     """
 
     file: str
@@ -172,6 +173,7 @@ class Report(NamedTuple):
     noun: str = "table"
     origin: Origin | None = None
     also_for: str = ""
+    accepted_on: str = ""
 
     @property
     def counts(self) -> Counter[RuleFacts]:

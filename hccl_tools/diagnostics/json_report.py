@@ -35,6 +35,7 @@ def render(reports: Iterable[Report], options: ReportOptions) -> Iterator[str]:
             "product": report.product,
             "verdict": report.verdict,
             "verdict_by": report.verdict_by,
+            "accepted_on": report.accepted_on or None,
             "left_out": list(report.left_out),
             "counts": {rule.id: number for rule, number in options.counts(report).items()},
         }

@@ -70,6 +70,8 @@ def verdict(report: Report) -> str:
 
 
 def _verdict(report: Report) -> str:
+    if report.accepted_on:
+        return _verdict_on_assumption(report)
     if report.verdict_by == "hccl-tools":
         return f"{report.verdict_by} refuses this table; HCCL has no limit here, but may crash"
     if report.verdict in _VERDICTS:
@@ -88,11 +90,26 @@ def _verdict(report: Report) -> str:
     if "fails-later" in consequences:
         return f"{accepts}, but the job fails later"
     if consequences:
-        guides = {one.rule.words or f"the guide for {report.product}" for one in report.errors}
-        return (
-            f"{accepts}, but {' and '.join(sorted(guides))} {'forbids' if len(guides) == 1 else 'forbid'} it"
-        )
+        guides = _guides(report)
+        return f"{accepts}, but {' and '.join(guides)} {'forbids' if len(guides) == 1 else 'forbid'} it"
     return f"{report.reader} and {report.also_for} accept this {report.noun}" if report.also_for else accepts
+
+
+def _verdict_on_assumption(report: Report) -> str:
+    """Return the sentence about a table with errors that depend on the product, which is only assumed."""
+    assumed, other = with_article(report.product), with_article(report.accepted_on)
+    if report.verdict in _VERDICTS:
+        first = "refused"
+    elif any(finding.rule.consequence == "fails-later" for finding in report.errors):
+        first = "accepted, but the job fails later,"
+    else:
+        first = f"forbidden by {' and '.join(_guides(report))}"
+    return f"{first} on {assumed} (assumed), accepted on {other}: name the machine with --product"
+
+
+def _guides(report: Report) -> list[str]:
+    """Return what forbids a table that HCCL accepts."""
+    return sorted({one.rule.words or f"the guide for {report.product}" for one in report.errors})
 
 
 def conclusion(report: Report, counted: str) -> str:

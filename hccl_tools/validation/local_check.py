@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import KEPT
-from hccl_tools.discover import host, host_state
+from hccl_tools.discover import host_state
 from hccl_tools.discover.recognition import Recognised, recognise
 from hccl_tools.discover.site import Site
-from hccl_tools.errors import DiscoveryError
 from hccl_tools.formats.host_files import READERS
 from hccl_tools.rules.findings import Findings
 from hccl_tools.rules.registry import LOCAL, Subject, rules_for
-from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS
+from hccl_tools.table.products import PRODUCTS
 from hccl_tools.validation.checker import validate
 
 if TYPE_CHECKING:
@@ -35,18 +34,13 @@ class LocalCheck:
 
         Args:
             source: See ``hccl_tools.validate``.
-            checks: The other arguments of ``hccl_tools.validate``. Without ``product`` and
-                HCCL_TOOLS_PRODUCT, the product of this host is used.
+            checks: The other arguments of ``hccl_tools.validate``.
 
         Raises:
             InputError: The file, or a tool that the user specified, cannot be used.
             UsageError: The product or a rule is unknown.
         """
-        if checks.get("product") or self._site.environ.get(PRODUCT_VARIABLE):
-            return validate(source, host=self.look, **checks)
-        found, reason = self._product()
-        report = validate(source, host=self.look, **{**checks, "product": found})
-        return report._replace(product_reason=f"the product of this host, by {reason}") if found else report
+        return validate(source, host=self.look, **checks)
 
     def look(self, table: RankTable) -> HostState:
         """Return the state of this host for the devices of a table."""
@@ -81,12 +75,6 @@ class LocalCheck:
         return any(
             state.nodes or any(one.ips for one in state.devices.values()) for state in self._looks.values()
         )
-
-    def _product(self) -> tuple[str | None, str]:
-        try:
-            return host.find_product(self._site)
-        except DiscoveryError as error:
-            return None, error.message
 
 
 def compare(report: Report, state: HostState) -> tuple[Diagnostic, ...]:

@@ -1,10 +1,15 @@
-"""Choose the product for which to check a table: the user's choice, else the assumed product."""
+"""Choose the product for which to check a table.
+
+The order is the same for every command: the option, the variable, the product of this host's NPUs if it reads
+the format, else the product that is assumed for the table.
+"""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
 
+from hccl_tools.errors import DiscoveryError
 from hccl_tools.rules.registry import Subject
 from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.product_names import read_name
@@ -16,6 +21,7 @@ if TYPE_CHECKING:
 
 #: The format of tables on machines that have endpoint files and a root info.
 _FORMAT_OF_HOST_FILES = "2.0"
+_SEVERAL = 2
 
 
 def product_of(table: RankTable, name: str | None = None) -> Product:
@@ -27,22 +33,49 @@ def product_of(table: RankTable, name: str | None = None) -> Product:
 
 
 def choose(subject: Subject, name: str | None, table_format: str | None) -> None:
-    """Set the product to the user's choice, else to the product assumed for the format."""
+    """Set the product for a document of a format; ``name`` is the user's choice."""
     variable = os.environ.get(PRODUCT_VARIABLE)
     if name:
         reading, reason = read_name(name), "as given"
     elif variable:
         reading, reason = read_name(variable, origin=PRODUCT_VARIABLE), f"from {PRODUCT_VARIABLE}"
     else:
-        if subject.kind in (None, SERVICE):
-            subject.product, subject.product_reason = assume(table_format)
-        else:
-            subject.product = assume(_FORMAT_OF_HOST_FILES)[0]
-            subject.product_reason = "assumed for such files"
-        subject.product_is_assumed = True
+        _choose_by_host(subject, table_format)
         return
     subject.product = reading.product
     subject.product_reason = f"{reason}: {reading.note}" if reading.note else reason
+
+
+def _choose_by_host(subject: Subject, table_format: str | None) -> None:
+    if subject.kind not in (None, SERVICE):
+        subject.product, subject.product_reason = assume(_FORMAT_OF_HOST_FILES)[0], "assumed for such files"
+    elif (own := _own_product(table_format)) is not None:
+        subject.product, source = own
+        subject.product_reason = f"the product of this host, by {source}"
+        return
+    else:
+        subject.product, subject.product_reason = assume(table_format)
+    subject.product_is_assumed = True
+
+
+def _own_product(table_format: str | None) -> tuple[Product, str] | None:
+    """Return the product of this host's NPUs if it is one of several that read the format, and its source."""
+    if sum(table_format in product.formats for product in PRODUCTS.values()) < _SEVERAL:
+        return None
+    from hccl_tools.discover.site import Site  # noqa: PLC0415  (not with --product)
+    from hccl_tools.discover.visible import present  # noqa: PLC0415
+
+    site = Site()
+    if not present(site):
+        return None
+    from hccl_tools.discover import host  # noqa: PLC0415  (only with NPUs)
+
+    try:
+        found, source = host.find_product(site)
+    except DiscoveryError:  # Cards of several products.
+        return None
+    product = PRODUCTS[found] if found is not None else None
+    return (product, source) if product is not None and table_format in product.formats else None
 
 
 def refine(subject: Subject) -> None:

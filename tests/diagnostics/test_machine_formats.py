@@ -33,7 +33,8 @@ def test_json_has_the_keys_that_were_promised() -> None:
     assert document["schema_version"] == 1
     assert [file["verdict"] for file in document["files"]] == ["refused", "accepted", "refused", "refused"]
     assert list(document["files"][0]) == [
-        *("file", "format", "product", "verdict", "verdict_by", "left_out", "counts", "findings"),
+        *("file", "format", "product", "verdict", "verdict_by"),
+        *("accepted_on", "left_out", "counts", "findings"),
     ]
     assert document["files"][0]["counts"]["HCC203"] == 1
     assert document["files"][0]["findings"][1] == {

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover import device_addresses, host
+from hccl_tools.discover import device_addresses
 from hccl_tools.discover.recognition import listed_addresses, same
 from hccl_tools.discover.site import Site
 from hccl_tools.errors import DiscoveryError, LaunchError
 from hccl_tools.launch.model.request import JobTable
 from hccl_tools.records import NamedTuple
-from hccl_tools.table.products import PRODUCT_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,17 +28,6 @@ class Addresses(NamedTuple):
     def first(self) -> dict[int, str]:
         """One address of each device that has an address."""
         return {device: ips[0] for device, ips in self.known.items() if ips}
-
-
-def product(environ: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return this host's product and its source; ``None`` if unknown or set by a variable."""
-    if environ.get(PRODUCT_VARIABLE):
-        return None
-    try:
-        found, source = host.find_product(Site(environ))
-    except DiscoveryError:
-        return None
-    return (found, source) if found is not None else None
 
 
 def read_addresses(devices: Sequence[int], environ: Mapping[str, str]) -> Addresses:

@@ -45,16 +45,12 @@ def find(request: LaunchRequest, around: Surroundings, made_at: str) -> JobTable
     if found is None:
         return None
     path, why = found
-    own = _own_product(choice, around)
     try:
-        loaded = _load(
-            path, choice._replace(product=own[0]) if own else choice, checked_in(request, around.environ)
-        )
+        loaded = _load(path, choice, checked_in(request, around.environ))
     except HcclToolsError as error:
         error.hint = "; ".join(filter(None, (error.hint, why)))
         raise
-    product = f"{own[0]}: this host's own, from {own[1]}" if own else loaded.product
-    return loaded._replace(why=why, product=product)
+    return loaded._replace(why=why)
 
 
 def locate(choice: TableChoice, environ: Mapping[str, str]) -> tuple[str, str | None] | None:
@@ -88,14 +84,6 @@ def locate(choice: TableChoice, environ: Mapping[str, str]) -> tuple[str, str | 
 def naming_variable(environ: Mapping[str, str]) -> str | None:
     """Return the environment variable that contains the path of a table, or ``None``."""
     return next((variable for variable in TABLE_VARIABLES if environ.get(variable)), None)
-
-
-def _own_product(choice: TableChoice, around: Surroundings) -> tuple[str, str] | None:
-    if choice.product is not None or not around.uses_npus:
-        return None
-    from hccl_tools.launch.planning import local_npus  # noqa: PLC0415  (only with NPUs)
-
-    return local_npus.product(around.environ)
 
 
 def _load(path: str, choice: TableChoice, env: Mapping[str, str]) -> JobTable:

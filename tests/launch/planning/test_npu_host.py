@@ -184,7 +184,7 @@ def test_a_launch_with_devices_does_not_load_what_only_doctor_needs(host: StandI
 def test_product_is_the_hosts_own(host: StandInHost) -> None:
     done = launch(host, "--start", "table", "--rank-table", write_table(host), "--dry-run", "show.py")
 
-    assert "product:       910a: this host's own, from" in done.stdout
+    assert "product:       910a: the product of this host, by " in done.stdout
 
 
 def test_each_rank_has_a_folder_for_the_logs_of_cann_that_the_report_names(host: StandInHost) -> None:

@@ -1,0 +1,45 @@
+"""Find a product that accepts a table which the assumed product does not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.rules.findings import Findings
+from hccl_tools.rules.registry import BESIDE_HCCL, Subject, rule_by_id, rules_for
+from hccl_tools.table.products import PRODUCTS
+
+if TYPE_CHECKING:
+    from hccl_tools.table.products import Product
+
+
+def accepted_on(subject: Subject, findings: Findings) -> str:
+    """Return the name of a product on which a table has no error; "" if none, or if the product is known.
+
+    Args:
+        subject: The table after the check for the assumed product.
+        findings: What that check found.
+    """
+    errors = [rule for rule in findings.counts if rule.severity == "error" and findings.chosen(rule)]
+    if not errors or not subject.product_is_assumed or subject.table is None or subject.damaged:
+        return ""
+    if any(rule_by_id(rule.id).formats in BESIDE_HCCL for rule in errors):
+        return ""  # Another reader's rules do not depend on the product.
+    for product in PRODUCTS.values():
+        if product is subject.product or subject.table.format not in product.formats:
+            continue
+        if _accepts(product, subject, [rule.id for rule in errors], findings):
+            return product.name
+    return ""
+
+
+def _accepts(product: Product, subject: Subject, failed: list[str], findings: Findings) -> bool:
+    other = Subject(
+        product, subject.value, subject.document, subject.path, table=subject.table, env=subject.env
+    )
+    # Most faults are faults on each product: the rules that failed decide, by their first finding.
+    if any(next(iter(rule_by_id(one).check(other)), None) is not None for one in failed):
+        return False
+    trial = Findings(0, findings.chosen)
+    trial.run(rules_for(None), other)
+    trial.run(rules_for(subject.table.format), other)
+    return not any(rule.severity == "error" and findings.chosen(rule) for rule in trial.counts)
