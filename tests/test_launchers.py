@@ -19,6 +19,7 @@ import pytest
 
 from tests.beds.slurm_cluster import run_batch_job
 from tests.support.jobs import MARK, eventually, living, none_left
+from tests.support.processes import kill_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,8 +75,7 @@ def mark(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     value = uuid.uuid4().hex
     monkeypatch.setenv(MARK, value)
     yield value
-    for pid in living(value):
-        os.kill(pid, signal.SIGKILL)
+    kill_all(living(value))
 
 
 def run(script: Path, program: str) -> subprocess.CompletedProcess[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.beds.three_hosts import isolate
-from tests.support.processes import above
+from tests.support.processes import above, kill_all
 from tests.support.three_by import BY_HAND, BY_SSH, ORDER, Job, Start
 
 if TYPE_CHECKING:
@@ -124,8 +124,7 @@ def begun(three_hosts: ThreeHosts, request: pytest.FixtureRequest) -> Iterator[J
         for launcher in job.launchers:
             launcher.kill()
             launcher.communicate()
-        for pid in job.living():
-            os.kill(pid, signal.SIGKILL)
+        kill_all(job.living())
 
 
 def names_the_faulty_host(job: Job, log_dir: Path) -> bool:

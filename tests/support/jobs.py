@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import select
-import signal
 import subprocess
 import sys
 import time
@@ -14,6 +13,8 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tests.support.processes import kill_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -189,9 +190,7 @@ class Jobs:
             for stream in (job.launcher.stdout, job.launcher.stderr, job.launcher.stdin):
                 if stream is not None:
                     stream.close()
-            for pid in job.living():
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            kill_all(job.living())
 
 
 def sh(script: str) -> list[str]:

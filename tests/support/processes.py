@@ -1,15 +1,16 @@
-"""What /proc tells of the processes of a job."""
+"""What /proc tells of the processes of a job, and how all of them are killed at the same moment."""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import signal
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 
 def name_of(pid: int) -> str:
@@ -39,6 +40,24 @@ def ancestors(pid: int) -> list[int]:
     while found[-1] > 1:
         found.append(parent_of(found[-1]))
     return found
+
+
+def kill_all(pids: Iterable[int]) -> None:
+    """Kill processes as a power failure does: none of them can report or follow the end of another.
+
+    All are stopped first, parents before their children, and killed in the opposite order: the kernel would
+    continue a stopped process whose parent has ended.
+    """
+    ordered = sorted(pids, key=lambda pid: len(ancestors(pid)))
+    for pid in ordered:
+        _signal(pid, signal.SIGSTOP)
+    for pid in reversed(ordered):
+        _signal(pid, signal.SIGKILL)
+
+
+def _signal(pid: int, number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 def above(rank: int) -> dict[str, int]:

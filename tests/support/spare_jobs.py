@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
-from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,7 +13,7 @@ from tests.beds.daemons import program
 from tests.beds.slurm_cluster import ALL_NODES
 from tests.beds.three_hosts import isolate
 from tests.support.jobs import LONG, eventually
-from tests.support.processes import ancestors, has_ended, name_of
+from tests.support.processes import has_ended, kill_all, name_of
 from tests.support.spares import OPTIONS, TIMING, write_table
 from tests.support.three_by import environ
 
@@ -169,25 +166,6 @@ class SpareJob:
             self.launcher.kill()
         assert eventually(lambda: not self.left()), (said, self.left())
         return self.launcher.returncode, said, json.loads(Path("log/latest/report.json").read_text())
-
-
-def kill_all(pids: Sequence[int]) -> None:
-    """Kill processes as a power failure does: none of them can report the end of another.
-
-    All are stopped first, parents before their children, and killed in the opposite order: the kernel would
-    continue a stopped process whose parent has ended.
-    """
-    ordered = sorted(pids, key=lambda pid: len(ancestors(pid)))
-    for pid in ordered:
-        _signal(pid, signal.SIGSTOP)
-    for pid in reversed(ordered):
-        _signal(pid, signal.SIGKILL)
-        assert eventually(partial(has_ended, pid))
-
-
-def _signal(pid: int, number: int) -> None:
-    with suppress(ProcessLookupError):
-        os.kill(pid, number)
 
 
 #: A host that is cut off keeps their sessions, until they notice it or can report it.

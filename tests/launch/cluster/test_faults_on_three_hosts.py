@@ -12,7 +12,7 @@ import pytest
 
 from tests.beds.three_hosts import drop, flapping, isolate
 from tests.support.jobs import LONG, eventually
-from tests.support.processes import above
+from tests.support.processes import above, kill_all
 from tests.support.three_by import BY_HAND, BY_SSH, ORDER, STARTS, Job, Start, table
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ def begin(three_hosts: ThreeHosts, own_directory: Path) -> Iterator[Callable[...
         for launcher in job.launchers:
             launcher.kill()
             launcher.communicate()
-        for pid in job.living():
-            os.kill(pid, signal.SIGKILL)
+        kill_all(job.living())
 
 
 def ended(job: Job) -> tuple[list[int], list[str]]:

@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.jobs import LONG, MARK, eventually, living
 from tests.support.mpiruns import MPIRUNS
+from tests.support.processes import kill_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,9 +61,8 @@ class Running:
         return found
 
     def kill(self, *pids: int) -> str:
-        """Kill processes and return what the launcher says until its end; nothing of the job is left then."""
-        for pid in pids:
-            os.kill(pid, signal.SIGKILL)
+        """Kill processes at once, and return what the launcher says; nothing of the job is left then."""
+        kill_all(pids)
         _, said = self.launcher.communicate(timeout=GRACE_S + DEATH_S + LOAD_S)
         assert eventually(lambda: not living(self.mark), 2 + LOAD_S), living(self.mark)
         return said
@@ -91,8 +91,7 @@ def job(request: pytest.FixtureRequest, own_directory: Path) -> Iterator[Running
         assert eventually(lambda: len(running.ranks()) == 3)
         yield running
     finally:
-        for pid in living(running.mark):
-            os.kill(pid, signal.SIGKILL)
+        kill_all(living(running.mark))
         running.launcher.wait()
         if running.launcher.stderr is not None:
             running.launcher.stderr.close()

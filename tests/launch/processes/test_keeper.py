@@ -16,6 +16,7 @@ import pytest
 from hccl_tools.launch.processes import keeper, keeper_protocol, procfs
 from hccl_tools.launch.processes.timing import TIMING_VARIABLE
 from tests.support.jobs import LONG, eventually, python, sh
+from tests.support.processes import kill_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -157,8 +158,7 @@ def test_nothing_survives_when_watcher_and_keeper_are_killed(jobs: Jobs) -> None
     job = jobs.start(*[BREEDER] * 2)
     assert have_bred(job, 2)
     killed = [process_of(job, "hccl-watcher"), keeper_of(job)]
-    for pid in killed:
-        os.kill(pid, signal.SIGKILL)
+    kill_all(killed)
     assert job.end() == 128 + signal.SIGKILL
     assert job.is_gone()
     assert [end["signal"] for end in job.report["ranks"]] == ["SIGKILL"] * 2

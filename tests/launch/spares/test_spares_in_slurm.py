@@ -14,7 +14,7 @@ import pytest
 from tests.beds.daemons import program
 from tests.beds.slurm_cluster import ALL_NODES
 from tests.support.jobs import LONG, eventually
-from tests.support.spare_jobs import kill_all
+from tests.support.processes import kill_all
 from tests.support.spares import ONCE_AGAIN, OPTIONS, TIMING, write_table
 
 if TYPE_CHECKING:
