@@ -17,6 +17,7 @@ _EXAMPLES = """\
   hccl-tools doctor --hosts 'node[1-4]'     four hosts, without a table
   hccl-tools doctor --select HCD2           only the network of the devices
   hccl-tools doctor -f json rank_table.json for programs; also junit, github, sarif
+  hccl-tools doctor --cpu rank_table.json   before a rehearsal on the CPU: no NPU is looked at
   hccl-tools doctor --full -f matrix rank_table.json      which devices reach each other
   hccl-tools doctor --bandwidth rank_table.json           also all_reduce_test between devices
   hccl-tools doctor --emit-remedies DIR rank_table.json   a script per host; nothing is run
@@ -45,6 +46,10 @@ def _list(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
     type=table_options.TARGET,
     help="The framework of the job: also check what it requires of the table's file and of variables.",
 )
+@click.option(
+    "--cpu", is_flag=True,
+    help="Before `launch --cpu`: leave out NPUs and HCCL. Names, network, variables and limits are checked.",
+)  # fmt: skip
 @click.option("--start-port", type=IntRange(1, 65535), metavar="PORT", help="The rendezvous port of the job.")
 @click.option("--code", multiple=True, metavar="PATH", help="Compare this program on all hosts. Repeatable.")
 @click.option("--data", multiple=True, metavar="DIR", help="Compare this data set on all hosts. Repeatable.")
@@ -83,6 +88,7 @@ def command(
     table: str | None,
     product: str | None,
     target: str | None,
+    cpu: bool,
     start_port: int | None,
     code: tuple[str, ...],
     data: tuple[str, ...],
@@ -111,25 +117,23 @@ def command(
 
     selection = registry.selection(select, ignore, table_comparison.rules())
     report = doctor_run.checked_table(table, product, target)
-    compared = {"code": doctor_run.absolute("--code", code), "data": doctor_run.absolute("--data", data)}
-    pings = doctor_run.pings(selection, every=full)
-    job = examining.Job(report, product, target, start_port, **compared, pings=pings, bandwidth=bandwidth)
+    copies = doctor_run.absolute("--code", code), doctor_run.absolute("--data", data)
+    of_npus = {"--full": full, "--bandwidth": bandwidth, "-f matrix": output_format == "matrix"}
+    pings = doctor_run.pings_of(selection, of_npus, cpu=cpu)
+    job = examining.Job(report, product, target, start_port, *copies, pings, bandwidth, cpu=cpu)
     if bandwidth:
         doctor_bandwidth.require_table(job, selection, via=reaching["via"])
-    if output_format == "matrix":
-        doctor_run.require_several_servers(job)
-    if prints_script := emit_remedies == doctor_run.STDOUT:
-        doctor_run.require_one_host(doctor_run.hosts_to_ask(job, reaching, local=local))
+    hosts = doctor_run.hosts_to_ask(job, reaching, local=local)
+    prints_script = emit_remedies == doctor_run.STDOUT
+    doctor_run.require_for_output(job, hosts, matrix=of_npus["-f matrix"], script=prints_script)
     seen, silent = doctor_run.observed(job, reaching, tool_timeout=check_timeout, local=local)
     if bandwidth:
-        alone = not doctor_run.hosts_to_ask(job, reaching, local=local)
-        seen = doctor_bandwidth.measure(job, seen, reaching["ssh"], alone=alone)
+        seen = doctor_bandwidth.measure(job, seen, reaching["ssh"], alone=not hosts)
     result = examining.examine(seen, doctor_run.with_product_of(seen, job), selection, silent)
-    if emit_remedies is not None:
-        doctor_run.emit_remedies(result, emit_remedies)
+    doctor_run.emit_remedies(result, emit_remedies)
     if output_format == "matrix":
         options.write(doctor_run.matrix(seen, job))
     elif not prints_script:
-        shown = {"color": color, "ascii_only": stdout_is_ascii(), "strict": strict}
-        options.write(render(result, seen, output_format, **shown))
+        ascii_only = stdout_is_ascii()
+        options.write(render(result, seen, output_format, color=color, ascii_only=ascii_only, strict=strict))
     ctx.exit(int(result.fails(strict=strict)))

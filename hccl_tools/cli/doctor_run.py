@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -94,7 +95,8 @@ def observed(
         longer = {"gather_timeout": options["gather_timeout"] + (request.ping_time if request.ping else 0)}
         return gather_options.observe(hosts, request, options | longer)
 
-    seen, failures = ask(hosts, job.request(tool_timeout))
+    asked = job if hosts else job._replace(connects=False)  # one host alone: the others may not be up yet
+    seen, failures = ask(hosts, asked.request(tool_timeout))
     cases = {host: case_of(one, job) for host, one in seen.items()}
     request = job.request_in_super_pods(cases, tool_timeout)
     if request is not None:  # the addresses in a super pod are known once all hosts have answered
@@ -104,6 +106,21 @@ def observed(
         lost = {one.host: Unknown("the way over HCCS", one.message) for one in silent}
         seen |= {host: seen[host]._replace(unknown=(*seen[host].unknown, one)) for host, one in lost.items()}
     return seen, [Silent(one.host, one.message, one.hint) for one in failures]
+
+
+def pings_of(
+    selection: registry.Selection, of_npus: Mapping[str, bool], *, cpu: bool
+) -> Literal["none", "next", "all"]:
+    """Return who pings whom; ``of_npus``: which options that ask NPUs are given, by name.
+
+    Raises:
+        UsageError: One of them is given with ``--cpu``.
+    """
+    for option in (name for name, given in of_npus.items() if cpu and given):
+        raise UsageError(
+            f"--cpu and {option} exclude each other: a rehearsal uses no NPU", hint="leave one of them out"
+        )
+    return "none" if cpu else pings(selection, every=of_npus["--full"])
 
 
 def pings(selection: registry.Selection, *, every: bool) -> Literal["none", "next", "all"]:
@@ -138,16 +155,23 @@ def hosts_to_ask(job: examining.Job, options: dict[str, Any], *, local: bool) ->
     return () if not named and len(hosts) == 1 and is_this_host(hosts[0]) else hosts
 
 
-def require_several_servers(job: examining.Job) -> None:
-    """Refuse a matrix of pings without a table of several servers.
+def require_for_output(job: examining.Job, hosts: Sequence[str], *, matrix: bool, script: bool) -> None:
+    """Refuse a matrix of pings without a table of several servers, and one script for several hosts.
+
+    Run as one script, each host would get the others' commands.
 
     Raises:
-        UsageError: There is nothing to ping.
+        UsageError: There is nothing to ping, or there are several hosts.
     """
-    if job.table is None or len(job.table.servers) < 2:
+    if matrix and (job.table is None or len(job.table.servers) < 2):
         raise UsageError(
             "-f matrix shows the pings between the servers of a table",
             hint="name a TABLE with several servers; `show -f matrix` shows a single server",
+        )
+    if script and len(hosts) > 1:
+        raise UsageError(
+            f"--emit-remedies - prints the script of one host, but {len(hosts)} are asked",
+            hint="name a folder: --emit-remedies DIR",
         )
 
 
@@ -164,25 +188,14 @@ def matrix(seen: Mapping[str, Observation], job: examining.Job) -> Iterator[str]
     yield from as_matrix.render(job.table, product, found, ascii_only=stdout_is_ascii())
 
 
-def require_one_host(hosts: Sequence[str]) -> None:
-    """Refuse to print the scripts of several hosts: run as one, each host would get the others' commands.
-
-    Raises:
-        UsageError: There are several hosts.
-    """
-    if len(hosts) > 1:
-        raise UsageError(
-            f"--emit-remedies - prints the script of one host, but {len(hosts)} are asked",
-            hint="name a folder: --emit-remedies DIR",
-        )
-
-
-def emit_remedies(result: Examination, destination: str) -> None:
-    """Write the scripts to a folder, or print that of the only host (``-``).
+def emit_remedies(result: Examination, destination: str | None) -> None:
+    """Write the scripts to a folder, or print that of the only host (``-``); ``None``: do neither.
 
     Raises:
         WriteError: A file cannot be written.
     """
+    if destination is None:
+        return
     from hccl_tools.doctor_report import remedies  # noqa: PLC0415  (only for --emit-remedies)
 
     if destination == STDOUT:
@@ -193,11 +206,11 @@ def emit_remedies(result: Examination, destination: str) -> None:
 
 
 def with_product_of(seen: Mapping[str, Observation], job: examining.Job) -> examining.Job:
-    """Return the job with its table checked for the product of the hosts, unless a product was stated."""
-    found = {one.product for one in seen.values() if one.product is not None}
-    if job.report is None or job.product or os.environ.get(PRODUCT_VARIABLE) or len(found) != 1:
+    """Return the job with its table checked for the product of most hosts, unless a product was stated."""
+    found = Counter(one.product for one in seen.values() if one.product is not None)
+    if job.report is None or job.product or os.environ.get(PRODUCT_VARIABLE) or not found:
         return job
-    (product,) = found
+    product = found.most_common(1)[0][0]  # an odd host among equals is a finding of its own
     if product == job.report.product or job.report.format not in PRODUCTS[product].formats:
         return job
     return job._replace(report=checked_table(job.report.file, product, job.target))

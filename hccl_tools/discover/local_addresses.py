@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FAR_AWAY = ("192.0.2.1", "2001:db8::1")
 #: The greatest number of destinations to look up: the hosts of a job are on few networks.
 _MOST_DESTINATIONS = 32
-_SIOCGIFADDR = 0x8915
+_SIOCGIFADDR, _SIOCGIFMTU = 0x8915, 0x8921
 
 
 def is_local(address: str) -> bool:
@@ -88,13 +88,28 @@ def source_address(destination: str) -> str | None:
 
 def interface_address(name: str) -> str | None:
     """Return the first IPv4 address of an interface, or None."""
+    import socket  # noqa: PLC0415
+
+    found = _ask_interface(name, _SIOCGIFADDR)
+    return None if found is None else socket.inet_ntoa(found[20:24])
+
+
+def interface_mtu(name: str) -> int | None:
+    """Return the MTU of an interface in bytes, or None."""
+    import sys  # noqa: PLC0415
+
+    found = _ask_interface(name, _SIOCGIFMTU)
+    return None if found is None else int.from_bytes(found[16:20], sys.byteorder)
+
+
+def _ask_interface(name: str, request: int) -> bytes | None:
+    """Return the kernel's answer about an interface: its name in 16 bytes, then the value."""
     import fcntl  # noqa: PLC0415
     import socket  # noqa: PLC0415
     import struct  # noqa: PLC0415
 
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            request = struct.pack("256s", name.encode()[:15])
-            return socket.inet_ntoa(fcntl.ioctl(probe, _SIOCGIFADDR, request)[20:24])
+            return bytes(fcntl.ioctl(probe, request, struct.pack("256s", name.encode()[:15])))
     except OSError:
         return None

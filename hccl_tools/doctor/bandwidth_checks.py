@@ -30,6 +30,7 @@ _SOURCE = "CANN, HCCL Performance Tester (all_reduce_test)"
     commands=("hccn_tool -i {device} -stat -g",),
     source=_SOURCE,
     between=True,
+    of_npus=True,
 )
 def slow_pair(cases: Cases) -> Iterator[Finding]:
     """Are all pairs of devices about as fast as others with the same kind of link?
@@ -59,6 +60,7 @@ def _in_common(slow: Sequence[MeasuredPair]) -> str:
     remedy="use other devices, and report these with the logs of the driver: a job would compute wrong results",
     source=_SOURCE,
     between=True,
+    of_npus=True,
 )
 def wrong_sum(cases: Cases) -> Iterator[Finding]:
     """Does all_reduce_test compute the right sum?
@@ -80,6 +82,7 @@ def wrong_sum(cases: Cases) -> Iterator[Finding]:
     remedy="`-f json` has all measured pairs",
     source=_SOURCE,
     between=True,
+    of_npus=True,
 )
 def bandwidth_note(cases: Cases) -> Iterator[Finding]:
     """Which pairs of devices are the slowest?

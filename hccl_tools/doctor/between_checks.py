@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -56,7 +57,7 @@ def host_did_not_answer(_cases: Cases) -> Iterator[Finding]:
     yield from ()  # `silence` makes these findings: such a host has no case
 
 
-def _differences(
+def differences(
     values: Mapping[str, str], what: str, consequence: Consequence | None = None
 ) -> Iterator[Finding]:
     """Yield one finding for each value that fewer hosts have than the most frequent one."""
@@ -75,10 +76,12 @@ def _differences(
     remedy="leave the other machines out of the job: HCCL needs one kind of machine",
     source="HCCL rank table guides: one product per table",
     between=True,
+    explains=("HCD002", "HCD107"),
+    of_npus=True,
 )
 def products_differ(cases: Cases) -> Iterator[Finding]:
     """Are all hosts the same product?"""
-    yield from _differences(
+    yield from differences(
         {host: case.seen.product for host, case in cases.items() if case.seen.product}, "the product differs"
     )
 
@@ -99,11 +102,28 @@ def versions_differ(cases: Cases) -> Iterator[Finding]:
             versions = {version for one in case.seen.npus if (version := getattr(one, name)) is not None}
             if len(versions) == 1:
                 found[host] = versions.pop()
-        yield from _differences(found, f"the {name} of the NPUs differs")
+        yield from differences(found, f"the {name} of the NPUs differs")
+    yield from _installed_drivers(cases)
     levels: tuple[tuple[str, Consequence | None], ...] = (("CANN", None), ("python", "note"))
     for name, consequence in levels:
         known = {host: case.seen.versions[name] for host, case in cases.items() if name in case.seen.versions}
-        yield from _differences(known, f"the version of {name} differs", consequence)
+        yield from differences(known, f"the version of {name} differs", consequence)
+
+
+def _installed_drivers(cases: Cases) -> Iterator[Finding]:
+    """Yield the drivers that differ in version.info, on hosts where npu-smi does not show it."""
+    running = {
+        host: versions.pop()
+        for host, case in cases.items()
+        if len(versions := {one.driver for one in case.seen.npus if one.driver is not None}) == 1
+    }
+    usual = next(iter(Counter(running.values()).most_common(1)), ("", 0))[0]
+    installed = {
+        host: case.seen.versions["driver"]
+        for host, case in cases.items()
+        if "driver" in case.seen.versions and running.get(host, usual) == usual
+    }
+    yield from differences(installed, "the version of the installed driver (version.info) differs")
 
 
 @check(
@@ -113,6 +133,7 @@ def versions_differ(cases: Cases) -> Iterator[Finding]:
     remedy="set one value on all devices of the job: `hccn_tool -i N -tls -s enable 0` (or 1)",
     source="HCCL requires equal TLS switches on all devices (EI0016)",
     between=True,
+    of_npus=True,
 )
 def tls_differs_between_hosts(cases: Cases) -> Iterator[Finding]:
     """Is the TLS switch equal on all hosts?"""
@@ -121,7 +142,7 @@ def tls_differs_between_hosts(cases: Cases) -> Iterator[Finding]:
         values = {one.tls for one in case.seen.devices if one.tls is not None}
         if len(values) == 1:  # differences on one host are a finding of that host
             found[host] = "on" if values.pop() else "off"
-    for one in _differences(found, "the TLS switch of the devices differs"):
+    for one in differences(found, "the TLS switch of the devices differs"):
         value = 0 if found[one.hosts[0]] == "on" else 1  # that of the others
         ids = {tuple(device.device for device in cases[host].seen.devices) for host in one.hosts}
         same = ids.pop() if len(ids) == 1 else ()
@@ -135,6 +156,7 @@ def tls_differs_between_hosts(cases: Cases) -> Iterator[Finding]:
     remedy="give all devices IPv4 addresses, or all IPv6 addresses",
     source="HCCL connects devices of one address family",
     between=True,
+    of_npus=True,
 )
 def address_families_differ(cases: Cases) -> Iterator[Finding]:
     """Do all devices have addresses of one family?"""
@@ -143,7 +165,7 @@ def address_families_differ(cases: Cases) -> Iterator[Finding]:
         raw = {len(known) for one in case.seen.devices for ip in one.ips if (known := packed(ip)) is not None}
         if raw and all(length in _FAMILIES for length in raw):
             found[host] = " and ".join(_FAMILIES[length] for length in sorted(raw))
-    yield from _differences(found, "the address family of the devices differs")
+    yield from differences(found, "the address family of the devices differs")
 
 
 @check(
@@ -176,9 +198,20 @@ def clock_differs(cases: Cases) -> Iterator[Finding]:
     between=True,
 )
 def table_differs_between_hosts(cases: Cases) -> Iterator[Finding]:
-    """Is the table at its path the same file on all hosts that have one?"""
+    """Is the table at its path the same file on all hosts that have one?
+
+    A host without a table is named if most hosts have one; `launch` sends the table along, other launchers do not.
+    """
     found = {host: case.seen.table_sha256[:12] for host, case in cases.items() if case.seen.table_sha256}
-    yield from _differences(found, "the table differs (SHA-256)")
+    yield from differences(found, "the table differs (SHA-256)")
+    without = tuple(host for host, case in cases.items() if case.table_path and host not in found)
+    if without and len(found) > len(without):
+        path = next(case.table_path for case in cases.values())
+        yield Finding(
+            f"there is no table at {os.path.abspath(path)}, which {fold(found)} have",
+            hosts=without,
+            consequence="may-stop",
+        )
 
 
 @check(
@@ -195,7 +228,7 @@ def variables_differ_between_hosts(cases: Cases) -> Iterator[Finding]:
     for name in sorted(names - _OWN):
         if not name.startswith("HCCL_TOOLS_"):
             values = {host: f"{name}={case.environ.get(name, '(unset)')}" for host, case in cases.items()}
-            yield from _differences(values, "a variable differs")
+            yield from differences(values, "a variable differs")
 
 
 @check(
@@ -209,7 +242,7 @@ def variables_differ_between_hosts(cases: Cases) -> Iterator[Finding]:
 def code_differs_between_hosts(cases: Cases) -> Iterator[Finding]:
     """Is each file or folder of ``--code`` the same on all hosts?"""
     for path in dict.fromkeys(path for case in cases.values() for path in case.seen.code):
-        yield from _differences(
+        yield from differences(
             {host: case.seen.code.get(path, _NOTHING) for host, case in cases.items()}, path
         )
 
@@ -225,7 +258,7 @@ def code_differs_between_hosts(cases: Cases) -> Iterator[Finding]:
 def data_differs_between_hosts(cases: Cases) -> Iterator[Finding]:
     """Does each folder of ``--data`` have the same files on all hosts, by number, size and samples?"""
     for path in dict.fromkeys(path for case in cases.values() for path in case.seen.data):
-        yield from _differences(
+        yield from differences(
             {host: case.seen.data.get(path, _NOTHING) for host, case in cases.items()}, path
         )
 

@@ -29,6 +29,7 @@ class Case:
         product_by_user: The product of ``--product``.
         table_problem: What ``validate`` says of the table; empty for a good one.
         table_remedy: What to do about it.
+        cpu: Whether the job is a rehearsal without NPUs.
     """
 
     seen: Observation
@@ -41,11 +42,22 @@ class Case:
     product_by_user: str | None = None
     table_problem: str = ""
     table_remedy: str = ""
+    cpu: bool = False
     environ: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
         """Take the variables of the host."""
         self.environ = self.seen.variables
+
+    @property
+    def ranks(self) -> int:
+        """The number of ranks of the job, 0 without a table."""
+        return 0 if self.table is None else len(self.table.rank_numbers)
+
+    @property
+    def has_several_servers(self) -> bool:
+        """Whether the job runs on several servers, as far as the table states it."""
+        return self.table is not None and len(self.table.servers) > 1
 
     @property
     def cann(self) -> str:

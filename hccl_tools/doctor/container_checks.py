@@ -23,6 +23,7 @@ _MOUNTS = (hccn_conf.USUAL_PLACE, hccn_tool.USUAL_PLACE, npu_smi.USUAL_PLACE, DR
     remedy="load the driver; in a container use ascend-docker-runtime, or add the nodes",
     source="device nodes that ascend-docker-runtime mounts beside those of the devices",
     example=Example("observed", "manager_nodes", '["davinci_manager"]'),
+    of_npus=True,
 )
 def manager_node_missing(case: Case) -> Iterator[Finding]:
     """Are the other device nodes of the driver there?"""
@@ -43,6 +44,7 @@ def manager_node_missing(case: Case) -> Iterator[Finding]:
     remedy="mount it read-only",
     source="addresses cannot be seen in the container; some services then give wrong answers without an error",
     example=Example("observed", "in_container", "true"),
+    of_npus=True,
 )
 def not_mounted(case: Case) -> Iterator[Finding]:
     """Are hccn.conf, hccn_tool, npu-smi and the driver mounted in this container?"""
@@ -69,6 +71,7 @@ def not_mounted(case: Case) -> Iterator[Finding]:
     remedy=f"remove the container, then the empty folder {ROOTINFO} on the host; mount the file only if it exists",
     source="docker -v makes a directory of a file that does not exist on the host",
     example=Example("folder", ROOTINFO),
+    of_npus=True,
 )
 def rootinfo_is_a_directory(case: Case) -> Iterator[Finding]:
     """Is /etc/hccl_rootinfo.json a file?"""
@@ -87,6 +90,7 @@ def rootinfo_is_a_directory(case: Case) -> Iterator[Finding]:
     remedy="use physical ids in tables and with `hccn_tool -i`, logical ids in ASCEND_RT_VISIBLE_DEVICES",
     source="CANN numbers the devices of a container from 0",
     example=Example("observed", "nodes", "[4, 5, 6, 7]"),
+    of_npus=True,
 )
 def logical_ids_differ(case: Case) -> Iterator[Finding]:
     """Are the physical ids of the devices other than the logical ids?"""

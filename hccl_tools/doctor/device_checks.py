@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from hccl_tools.inspection.observation import DeviceProcess
 
 _HEALTHY = frozenset({"OK", "NA", ""})
+#: npu-smi gives the process id 0 to what it cannot see.
+_UNKNOWN_OWNER = (
+    "run `npu-smi info` on the host, outside of containers: it names the process. If none is left there, the memory is "
+    "that of an ended process: reset the NPU or restart the host"
+)
 #: Words of npu-smi for faults that do not stop a device.
 _MILD = frozenset({"Warning", "Minor"})
 
@@ -25,15 +30,22 @@ _MILD = frozenset({"Warning", "Minor"})
     "HCD101",
     "no-npu",
     "stops",
-    remedy="load the driver (`npu-smi info`); in a container add the devices: `docker run --device /dev/davinci0 ...`",
+    remedy="load the driver (`npu-smi info`; a restart of the host loads an installed one); in a container add the "
+    "devices: `docker run --device /dev/davinci0 ...`; a rehearsal without NPUs: `doctor --cpu`",
     source="HCCL rank table guides: device_id is the N of /dev/davinciN",
     example=Example("observed", "nodes", "[]"),
+    explains=("HCC341", "HCC431", "HCC641"),
+    of_npus=True,
 )
 def no_npu(case: Case) -> Iterator[Finding]:
-    """Does this host have device nodes (/dev/davinciN)?"""
+    """Does this host have device nodes (/dev/davinciN)?
+
+    Without them no NPU can be looked at. A host that only asks others is not asked itself.
+    """
     if not case.seen.nodes:
-        lower: Consequence | None = None if case.table is not None else "note"
-        yield Finding("there is no /dev/davinci*: no NPU, or no driver", consequence=lower)
+        yield Finding(
+            "no NPU could be looked at: there is no /dev/davinci* (no NPU, or its driver is not loaded)"
+        )
 
 
 @check(
@@ -44,6 +56,7 @@ def no_npu(case: Case) -> Iterator[Finding]:
     source="mode of the driver's device nodes",
     example=Example("observed", "closed_nodes", '["/dev/davinci3"]'),
     quick=True,
+    of_npus=True,
 )
 def device_node_closed(case: Case) -> Iterator[Finding]:
     """Can this user open the device nodes?"""
@@ -59,7 +72,8 @@ def device_node_closed(case: Case) -> Iterator[Finding]:
     "HCD103",
     "npu-unhealthy",
     "stops",
-    remedy="see `npu-smi info -t health -i {device}` and the driver's log; reset or replace the NPU",
+    remedy="see `npu-smi info -t health -i {device}` and the driver's log; reset the NPU or restart the host, which "
+    "cures most of these; replace the NPU if it is back",
     commands=("npu-smi info -t health -i {device}",),
     source="npu-smi info, column Health",
     example=Example(
@@ -70,6 +84,7 @@ def device_node_closed(case: Case) -> Iterator[Finding]:
         "| 3     910A                | Critical      | 68.8        39                0    / 0             |\n"
         "| 0                         | 0000:C1:00.0  | 0           942  / 13553      0    / 32768         |\n",
     ),
+    of_npus=True,
 )
 def npu_unhealthy(case: Case) -> Iterator[Finding]:
     """Does npu-smi report every NPU as healthy?"""
@@ -95,6 +110,7 @@ def npu_unhealthy(case: Case) -> Iterator[Finding]:
         "\tNPU ID                         : 3\n\tSoftware Version               : 23.0.5\n"
         "\tFirmware Version               : 7.1.0.7.220\n\tCompatibility                  : Failed\n",
     ),
+    of_npus=True,
 )
 def firmware_does_not_fit_driver(case: Case) -> Iterator[Finding]:
     """Do driver and firmware fit each other?"""
@@ -120,6 +136,7 @@ def firmware_does_not_fit_driver(case: Case) -> Iterator[Finding]:
         "\tNPU ID                         : 3\n\tSoftware Version               : 22.0.1\n"
         "\tFirmware Version               : 7.1.0.7.220\n\tCompatibility                  : OK\n",
     ),
+    of_npus=True,
 )
 def driver_differs_on_host(case: Case) -> Iterator[Finding]:
     """Do all NPUs of the host have the same driver and firmware?"""
@@ -146,22 +163,23 @@ def driver_differs_on_host(case: Case) -> Iterator[Finding]:
         "observed", "processes", '[{"pid": 4711, "device": 3, "command": "python train.py", "user": "ann"}]'
     ),
     quick=True,
+    of_npus=True,
 )
 def device_in_use(case: Case) -> Iterator[Finding]:
     """Are the devices of the job free?"""
     found = [one for one in case.seen.processes if not case.devices or one.device in case.devices]
     if not found:
         return
-    if len(found) == 1:
-        yield Finding(_process(found[0]), (found[0].device,))
-        return
     ids = tuple(sorted({one.device for one in found}))
+    unknown = [one for one in found if not one.pid]
+    remedy = _UNKNOWN_OWNER if len(unknown) == len(found) else None
+    if len(found) == 1:
+        yield Finding(_process(found[0]), ids, remedy=remedy)
+        return
     pids = len({one.pid for one in found})
     are = "are" if len(ids) > 1 else "is"
-    yield Finding(
-        f"{devices(ids)} {are} in use by {pids} process{'es' if pids > 1 else ''}; the first: {_process(found[0])}",
-        ids,
-    )
+    by = "programs" if unknown else f"{pids} process{'es' if pids > 1 else ''}"
+    yield Finding(f"{devices(ids)} {are} in use by {by}; the first: {_process(found[0])}", ids, remedy=remedy)
 
 
 def _process(one: DeviceProcess) -> str:
@@ -169,7 +187,11 @@ def _process(one: DeviceProcess) -> str:
     age = f", {time_span(one.age)} old" if one.age is not None else ""
     left = f", left over from run {one.run}" if one.run else ""
     memory = f", {one.memory} MB on the device" if one.memory else ""
-    return f"device {one.device} is in use by process {one.pid}{user}{age}{memory}{left}: {one.command}"
+    command = f": {one.command}" if one.command else ""
+    owner = (
+        f"process {one.pid}" if one.pid else "a program whose process is not seen here (of another container)"
+    )
+    return f"device {one.device} is in use by {owner}{user}{age}{memory}{left}{command}"
 
 
 @check(
@@ -178,6 +200,7 @@ def _process(one: DeviceProcess) -> str:
     "stops",
     remedy="make a new table on this kind of host: `hccl-tools gen`, or name the product with --product",
     source="HCCL rank table guides: one table format per product",
+    of_npus=True,
 )
 def product_not_the_table_s(case: Case) -> Iterator[Finding]:
     """Is this host the product for which the table was made?"""

@@ -10,7 +10,15 @@ from hccl_tools.discover.recognition import recognise
 from hccl_tools.doctor import bandwidth, table_comparison, ways
 from hccl_tools.doctor.between_checks import Silent, silence
 from hccl_tools.doctor.case import Case
-from hccl_tools.doctor.findings import Examination, HostFinding, checks_of, compare, folded, judge
+from hccl_tools.doctor.findings import (
+    Examination,
+    HostFinding,
+    checks_of,
+    compare,
+    folded,
+    judge,
+    without_consequences,
+)
 from hccl_tools.doctor.registry import all_checks
 from hccl_tools.inspection.observation import HCCS, Observation, ObservationRequest
 from hccl_tools.inspection.pings import USUAL_TIME
@@ -40,6 +48,8 @@ class Job(NamedTuple):
         data: The paths of ``--data``, absolute.
         pings: Which devices of other servers each device pings: the ``next`` of its rail, ``all``, ``none``.
         bandwidth: Whether the bandwidth of pairs of devices is measured.
+        connects: Whether each host connects to the others.
+        cpu: Whether the job is a rehearsal without NPUs.
     """
 
     report: Report | None = None
@@ -50,6 +60,8 @@ class Job(NamedTuple):
     data: tuple[str, ...] = ()
     pings: Literal["none", "next", "all"] = "none"
     bandwidth: bool = False
+    connects: bool = True
+    cpu: bool = False
 
     @property
     def table(self) -> RankTable | None:
@@ -62,7 +74,9 @@ class Job(NamedTuple):
         if self.start_port is not None:
             ports = tuple(port for port in range(self.start_port, self.start_port + 16) if port < 65536)
         table = self.table
-        asked = ObservationRequest(ports=ports, tool_timeout=tool_timeout, code=self.code, data=self.data)
+        asked = ObservationRequest(
+            ports=ports, tool_timeout=tool_timeout, code=self.code, data=self.data, cpu=self.cpu
+        )
         if table is None:
             return asked
         known = {number for number in table.device_numbers if number is not None}
@@ -77,6 +91,8 @@ class Job(NamedTuple):
             super_pod=table.format == "1.2" and "super_device_id" in table.columns,
             levels=table.format == "2.0",
             table=os.path.abspath(self.report.file) if self.report else "",
+            reach=_addresses_of_hosts(table) if self.connects else (),
+            start_port=self.start_port or 0,
         )
 
     def request_in_super_pods(
@@ -104,6 +120,12 @@ class Job(NamedTuple):
         )
 
 
+def _addresses_of_hosts(table: RankTable) -> tuple[str, ...]:
+    """Return an address of each host of a table with several; none for a table with one host."""
+    found = dict.fromkeys(one.host_ip or one.server_id for one in table.servers)
+    return tuple(found) if len(found) > 1 else ()
+
+
 def examine(
     seen: Mapping[str, Observation], job: Job, selection: Selection, silent: Sequence[Silent] = ()
 ) -> Examination:
@@ -116,11 +138,11 @@ def examine(
     cases = {host: case_of(one, job) for host, one in seen.items()}
     for host, case in cases.items():
         found += judge(host, case)
-        if job.report is not None and job.report.table is not None:
+        if job.report is not None and job.report.table is not None and not job.cpu:
             found += table_comparison.compared(host, job.report, table_comparison.host_state(case.seen))
     found += compare(cases)
     found += (silence(one) for one in silent)
-    kept = (one for one in found if selection.keeps(one.check, one.name))
+    kept = (one for one in without_consequences(found) if selection.keeps(one.check, one.name))
     hosts = (*seen, *(one.host for one in silent))
     asked = _asked(cases, job, selection, many=len(hosts) > 1)
     return Examination(hosts, folded(kept, hosts), job.report.file if job.report else None, asked)
@@ -133,9 +155,11 @@ def _asked(
     shared = [
         (one.id, one.name)
         for one in all_checks().values()
-        if one.between and (job.bandwidth if one.id in bandwidth.CHECKS else many)
+        if one.between
+        and (job.bandwidth if one.id in bandwidth.CHECKS else many)
+        and not (job.cpu and one.of_npus)
     ]
-    shared += table_comparison.rules() if job.table is not None else []
+    shared += table_comparison.rules() if job.table is not None and not job.cpu else []
     return {
         host: tuple(
             one for one in ((check.id, check.name) for check in checks_of(case)) if selection.keeps(*one)
@@ -153,7 +177,9 @@ def case_of(seen: Observation, job: Job) -> Case:
     product = seen.product or job.product or (job.report.product if job.report else None)
     path = job.report.file if job.report else ""
     problem, remedy = _table_problem(job.report) if job.report else ("", "")
-    return Case(seen, table, path, product, devices, job.target, job.start_port, job.product, problem, remedy)
+    return Case(
+        seen, table, path, product, devices, job.target, job.start_port, job.product, problem, remedy, job.cpu
+    )
 
 
 def _of_paths(found: Mapping[str, str], paths: Sequence[str]) -> dict[str, str]:

@@ -87,15 +87,33 @@ def checks_of(case: Case, checks: Mapping[str, Check] | None = None) -> list[Che
     return [
         check
         for check in (all_checks() if checks is None else checks).values()
-        if not check.between and (not check.products or case.product in check.products)
+        if not check.between
+        and (not check.products or case.product in check.products)
+        and not (case.cpu and check.of_npus)
     ]
 
 
 def compare(cases: Mapping[str, Case]) -> Iterator[HostFinding]:
     """Yield what the checks that compare hosts find."""
+    cpu = any(case.cpu for case in cases.values())
     for check in all_checks().values():
-        for found in check.find(cases) if check.between else ():
+        for found in check.find(cases) if check.between and not (cpu and check.of_npus) else ():
             yield host_finding(check, found, *found.hosts)
+
+
+def without_consequences(findings: Sequence[HostFinding]) -> Iterator[HostFinding]:
+    """Yield the findings without those that another finding on the same host explains."""
+    checks = all_checks()
+    explained = {
+        (host, consequence)
+        for one in findings
+        for host in one.hosts
+        for consequence in (checks[one.check].explains if one.check in checks else ())
+    }
+    for one in findings:
+        hosts = tuple(host for host in one.hosts if (host, one.check) not in explained)
+        if hosts:
+            yield one._replace(hosts=hosts)
 
 
 def host_finding(check: Check, found: Finding, *hosts: str) -> HostFinding:

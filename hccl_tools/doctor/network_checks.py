@@ -53,6 +53,7 @@ def _why(case: Case) -> str:
     remedy="correct address_{device} in hccn.conf; the driver sets it at the next boot",
     source="hccn.conf is applied at boot; EI0014 with a table made from the other source",
     example=Example("file", "/etc/hccn.conf", "address_3=10.9.9.9\n"),
+    of_npus=True,
 )
 def hccn_conf_differs(case: Case) -> Iterator[Finding]:
     """Do hccn_tool and hccn.conf have the same addresses?
@@ -78,13 +79,18 @@ def hccn_conf_differs(case: Case) -> Iterator[Finding]:
     commands=("hccn_tool -i {device} -optical -g", "hccn_tool -i {device} -link_stat -g"),
     source="hccn_tool -link; HCCL communicates over RoCE between hosts",
     example=Example("tool", "hccn_tool -i 3 -link -g", "link status: DOWN\n"),
+    of_npus=True,
 )
 def link_down(case: Case) -> Iterator[Finding]:
     """Is the network link of every device up?"""
     down = tuple(one.device for one in _used(case) if one.link == "DOWN")
     if down:
+        since = {one.changed for one in _used(case) if one.device in down}
+        when = f" since {time}" if len(since) == 1 and (time := since.pop()) else ""
         yield Finding(
-            f"the network link of {devices(down)} is DOWN{_why(case)}", down, consequence=_network_fault(case)
+            f"the network link of {devices(down)} is DOWN{when}{_why(case)}",
+            down,
+            consequence=_network_fault(case),
         )
 
 
@@ -97,6 +103,7 @@ def link_down(case: Case) -> Iterator[Finding]:
     commands=("hccn_tool -i {device} -netdetect -g",),
     source="hccn_tool -net_health",
     example=Example("tool", "hccn_tool -i 3 -net_health -g", "net health status: Socket failed\n"),
+    of_npus=True,
 )
 def network_unhealthy(case: Case) -> Iterator[Finding]:
     """Does every device reach its netdetect address?"""
@@ -121,6 +128,7 @@ def network_unhealthy(case: Case) -> Iterator[Finding]:
         "dev_id:3, tls switch[1](0:disable, 1:enable), tls preconfigured[1](0:non-preset, 1:preset), "
         "tls alarm time threshold[60]days\n",
     ),
+    of_npus=True,
 )
 def tls_differs(case: Case) -> Iterator[Finding]:
     """Is the TLS switch equal on all devices?"""
@@ -149,6 +157,7 @@ def set_tls(ids: Iterable[int], value: int) -> tuple[tuple[str, ...], ...]:
     remedy="set one, such as the gateway: `hccn_tool -i {device} -netdetect -s address ADDRESS`",
     source="hccn_tool -net_health: Init means that no netdetect address is set, not a fault",
     example=Example("tool", "hccn_tool -i 3 -net_health -g", "net health status: Init\n"),
+    of_npus=True,
 )
 def no_netdetect_address(case: Case) -> Iterator[Finding]:
     """Does every device have an address with which it tests its network?"""
@@ -168,6 +177,7 @@ def no_netdetect_address(case: Case) -> Iterator[Finding]:
     commands=("hccn_tool -i {device} -optical -g",),
     source="hccn_tool -speed; a collective is as fast as its slowest link",
     example=Example("tool", "hccn_tool -i 3 -speed -g", "Speed: 100000 Mb/s\n"),
+    of_npus=True,
 )
 def speed_differs(case: Case) -> Iterator[Finding]:
     """Do the links of all devices have the same speed?"""
@@ -192,6 +202,7 @@ def speed_differs(case: Case) -> Iterator[Finding]:
     commands=("hccn_tool -i {device} -stat -g",),
     source="hccn_tool -stat, roce_rx_err_pkt_num; the counter starts at the boot of the device",
     example=Example("tool", "hccn_tool -i 3 -stat -g", "packet statistics:\nroce_rx_err_pkt_num:71\n"),
+    of_npus=True,
 )
 def packets_faulty(case: Case) -> Iterator[Finding]:
     """Have the devices received faulty packets?"""

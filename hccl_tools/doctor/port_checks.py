@@ -31,6 +31,7 @@ _WAIT = "start the job again in a minute, when the connection is closed"
     source="HCCL_IF_BASE_PORT; EJ0003",
     example=Example("observed", "hccl_ports", '[{"port": 60000, "listens": true}]'),
     quick=True,
+    of_npus=True,
 )
 def hccl_port_in_use(case: Case) -> Iterator[Finding]:
     """Are enough of HCCL's host ports free (60000 to 60015, to 60031 from CANN 8.5; HCCL_IF_BASE_PORT and on)?
@@ -85,6 +86,7 @@ def _for_next_free_port(case: Case, taken: Sequence[PortUse], total: int, needed
     remedy="end the other program, or set HCCL_NPU_SOCKET_PORT_RANGE",
     source="HCCL listens on port 16666 of each device",
     example=Example("observed", "busy_ports", f'[{{"port": {host_ports.DEVICE_PORT}, "listens": true}}]'),
+    of_npus=True,
 )
 def device_port_in_use(case: Case) -> Iterator[Finding]:
     """Is port 16666, on which HCCL listens for the other devices, free on the host?"""
@@ -126,6 +128,7 @@ def start_port_in_use(case: Case) -> Iterator[Finding]:
     remedy="reserve HCCL's ports in net.ipv4.ip_local_reserved_ports",
     source="HCCL_IF_BASE_PORT; ip_local_reserved_ports in the kernel's ip-sysctl",
     example=Example("file", LOCAL_PORTS, "32768\t60999\n"),
+    of_npus=True,
 )
 def hccl_ports_not_reserved(case: Case) -> Iterator[Finding]:
     """Does the kernel keep outgoing connections off HCCL's host ports?

@@ -30,8 +30,12 @@ _MODULES = (
     "port_checks",
     "setting_checks",
     "variable_checks",
+    "job_variable_checks",
     "container_checks",
     "between_checks",
+    "reach_checks",
+    "surroundings_checks",
+    "rail_checks",
     "way_checks",
     "bandwidth_checks",
 )
@@ -87,6 +91,8 @@ class Check(NamedTuple):
         between: Whether it compares hosts: it then reads the cases of all hosts by name.
         commands: The commands of ``remedy`` that can be run as they are, for ``--emit-remedies``; those with
             ``{device}`` are run for each device of a finding.
+        of_npus: Whether it is about NPUs and HCCL, which a rehearsal on the CPU does not use.
+        explains: The ids of the findings that are consequences of this one, if they are on the same host.
     """
 
     id: str
@@ -100,6 +106,8 @@ class Check(NamedTuple):
     quick: bool = False
     between: bool = False
     commands: tuple[str, ...] = ()
+    of_npus: bool = False
+    explains: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -127,6 +135,8 @@ def check(
     quick: bool = False,
     between: bool = False,
     commands: tuple[str, ...] = (),
+    of_npus: bool = False,
+    explains: tuple[str, ...] = (),
 ) -> Callable[[_Find], _Find]:
     """Declare a check; see :class:`Check`."""
 
@@ -134,8 +144,9 @@ def check(
         if check_id in _CHECKS:
             raise ValueError(f"{check_id} is both {_CHECKS[check_id].name} and {name}")
         _CHECKS[check_id] = Check(
-            check_id, name, consequence, remedy, source, find, products, example, quick, between, commands
-        )
+            check_id, name, consequence, remedy, source, find, products, example, quick, between, commands,
+            of_npus, explains,
+        )  # fmt: skip
         return find
 
     return declare

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.registry import Example, Finding, check
 from hccl_tools.inspection import hccl_variables
 from hccl_tools.inspection.machine import LOG_VARIABLE
+from hccl_tools.notation.whole_number import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hccl_tools.doctor.case import Case
 
-#: Soft limit -> the least value, what is limited, and how to raise the limit.
+#: The limit of open files that HCCL's performance tester asks for, and descriptors of a process per rank.
+_MOST_FILES, _FILES_PER_RANK = 65535, 8
+#: Soft limit -> the least value of any job, what is limited, and how to raise the limit.
 _LEAST = {
-    "nofile": (1024, "open files", "ulimit -n 65535"),
+    "nofile": (1024, "open files", f"ulimit -n {_MOST_FILES}"),
     "nproc": (4096, "processes of this user", "ulimit -u 65535"),
     "pids": (4096, "processes of this cgroup", "docker run --pids-limit -1"),
     "memlock": (64 << 10, "bytes of locked memory", "ulimit -l unlimited"),
@@ -35,11 +39,45 @@ _LEAST_DISK = 1 << 30
     example=Example("observed", "limits", '{"memlock": 16384}'),
 )
 def limit_too_low(case: Case) -> Iterator[Finding]:
-    """Are the limits of open files, processes and locked memory high enough?"""
+    """Are the limits of open files, processes and locked memory high enough?
+
+    A process connects to the other ranks, so a job of more than 128 ranks needs 8 open files per rank, at most
+    65,535. The factor is a choice.
+    """
     for name, (least, what, how) in _LEAST.items():
         limit = case.seen.limits.get(name, -1)
-        if 0 <= limit < least:
-            yield Finding(f"the limit of {what} is {limit:,}, below {least:,}", remedy=f"raise it: `{how}`")
+        needs = min(_MOST_FILES, max(least, _FILES_PER_RANK * case.ranks)) if name == "nofile" else least
+        if 0 <= limit < needs:
+            of_job = f" for {case.ranks:,} ranks" if needs > least else ""
+            yield Finding(
+                f"the limit of {what} is {limit:,}, below {needs:,}{of_job}", remedy=f"raise it: `{how}`"
+            )
+
+
+@check(
+    "HCD315",
+    "backlog-too-small",
+    "may-stop",
+    remedy="as root: `sysctl -w net.core.somaxconn=4096`, and write the setting to /etc/sysctl.d to keep it",
+    commands=("sysctl -w net.core.somaxconn=4096",),
+    source="somaxconn in the kernel's documentation of /proc/sys/net; all ranks connect to the first one at once",
+)
+def backlog_too_small(case: Case) -> Iterator[Finding]:
+    """May as many connections wait on this host as the job has ranks?
+
+    All ranks connect to the host of the first rank at the same time. A connection above the limit is dropped
+    and tried again after a second or more.
+    """
+    limit = whole_number(case.seen.kernel.get("somaxconn", ""))
+    if limit is not None and limit < case.ranks:
+        least = max(4096, case.ranks)
+        setting = f"net.core.somaxconn={least}"
+        yield Finding(
+            f"at most {limit:,} connections may wait on this host (somaxconn), but the job has "
+            f"{case.ranks:,} ranks",
+            remedy=f"as root: `sysctl -w {shlex.quote(setting)}`, and write the setting to /etc/sysctl.d to keep it",
+            commands=(("sysctl", "-w", setting),),
+        )
 
 
 @check(
@@ -85,6 +123,7 @@ def log_folder_full(case: Case) -> Iterator[Finding]:
     source="hcomm externalinput.cc",
     example=Example("env", "HCCL_CONNECT_TIMEOUT", "60"),
     quick=True,
+    of_npus=True,
 )
 def variable_refused(case: Case) -> Iterator[Finding]:
     """Does HCCL accept the values of its variables on this host?"""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.registry import Example, Finding, check
 from hccl_tools.doctor.ways import stated_names
+from hccl_tools.inspection.machine import TABLE_VARIABLES
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.rules import job_variables
 from hccl_tools.tablefiles.export_targets import TARGETS, TIMEOUT
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable, Server
 
 _VISIBLE = "ASCEND_RT_VISIBLE_DEVICES"
-_TABLE_VARIABLES = ("RANK_TABLE_FILE", "RANKTABLEFILE", "MINDSPORE_HCCL_CONFIG_PATH")
 
 
 @check(
@@ -31,12 +31,13 @@ _TABLE_VARIABLES = ("RANK_TABLE_FILE", "RANKTABLEFILE", "MINDSPORE_HCCL_CONFIG_P
     remedy="keep one of the settings",
     source="hcomm externalinput.cc (ParseIntraLinkType, ParseRetryEnable)",
     example=Example("env", "HCCL_INTRA_ROCE_ENABLE", "0"),
+    of_npus=True,
 )
 def variables_contradict(case: Case) -> Iterator[Finding]:
     """Do the variables of HCCL and of the frameworks agree?"""
     for problem in job_variables.problems(case.environ):
         yield Finding(problem.message, remedy=problem.hint)
-    named = {name: case.environ[name] for name in _TABLE_VARIABLES if case.environ.get(name)}
+    named = {name: case.environ[name] for name in TABLE_VARIABLES if case.environ.get(name)}
     if len({os.path.normpath(path) for path in named.values()}) > 1:
         listed = ", ".join(f"{name}={path}" for name, path in named.items())
         yield Finding(f"the variables name different tables: {listed}", consequence="may-stop")
@@ -48,6 +49,7 @@ def variables_contradict(case: Case) -> Iterator[Finding]:
     "may-stop",
     remedy="set HCCL_CONNECT_TIMEOUT=600 on all hosts",
     source="torch_npu: with a table, HCCL_CONNECT_TIMEOUT must be at least 300 s; MindIE's guide sets 7200",
+    of_npus=True,
 )
 def timeout_too_short_for_target(case: Case) -> Iterator[Finding]:
     """With a table under torch_npu, xLLM or MindIE: is HCCL_CONNECT_TIMEOUT at least 300 s?"""
@@ -67,13 +69,14 @@ def timeout_too_short_for_target(case: Case) -> Iterator[Finding]:
     "stops",
     remedy="set what `hccl-tools env TABLE --target NAME` prints",
     source="MindIE-LLM ranktable_config.cpp (MIES_CONTAINER_IP); msrun_launcher.md (ASCEND_RT_VISIBLE_DEVICES)",
+    of_npus=True,
 )
 def variables_of_target(case: Case) -> Iterator[Finding]:
     """Do the variables of the framework agree with the table?
 
     A variable that is not set is no finding: hosts are usually asked without the environment of the job.
     """
-    here = _server_here(case)
+    here = server_here(case)
     if case.table is None or here is None or case.target is None:
         return
     wanted = _wanted(case.target, case.table, here)
@@ -93,7 +96,8 @@ def variables_of_target(case: Case) -> Iterator[Finding]:
             )
 
 
-def _server_here(case: Case) -> Server | None:
+def server_here(case: Case) -> Server | None:
+    """Return the server of the table that is this host, ``None`` if it is not known."""
     names = {*case.seen.names, *case.seen.local_addresses}
     servers = case.table.servers if case.table is not None else []
     own = [server for server in servers if names & set(stated_names(server))]

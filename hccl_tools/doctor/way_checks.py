@@ -79,6 +79,7 @@ def _dead(found: Sequence[Way], lost: Sequence[Way]) -> list[Endpoint]:
     commands=("hccn_tool -i {device} -gateway -g", "hccn_tool -i {device} -arp -g"),
     source="hccn_tool -ping; HCCL communicates over RoCE between hosts",
     between=True,
+    of_npus=True,
 )
 def device_unreachable(cases: Cases) -> Iterator[Finding]:
     """Does each device reach its peer on the next server, and do the packets come back?
@@ -126,6 +127,7 @@ def _pair_finding(source: str, target: str, own: Sequence[Way], *, mutual: bool)
     commands=("hccn_tool -i {device} -lldp -g",),
     source="hccn_tool -ping; the devices with one id are usually connected to one switch",
     between=True,
+    of_npus=True,
 )
 def rail_unreachable(cases: Cases) -> Iterator[Finding]:
     """Do the devices with the same id reach each other on at least some servers?
@@ -148,6 +150,7 @@ def rail_unreachable(cases: Cases) -> Iterator[Finding]:
     commands=("hccn_tool -i {device} -stat -g",),
     source="hccn_tool -ping; RoCE retries lost packets up to HCCL_RDMA_RETRY_CNT times",
     between=True,
+    of_npus=True,
 )
 def packets_lost(cases: Cases) -> Iterator[Finding]:
     """Do all packets between devices come back?"""
@@ -173,6 +176,7 @@ def packets_lost(cases: Cases) -> Iterator[Finding]:
     products=("a3",),
     source="hccn_tool -hccs_ping; HCCL communicates over HCCS inside a super pod",
     between=True,
+    of_npus=True,
 )
 def super_pod_unreachable(cases: Cases) -> Iterator[Finding]:
     """Does each device of a super pod reach its peer on the next server of the super pod over HCCS?

@@ -39,7 +39,11 @@ _IN_SUPER_POD = {
 _OPTIONAL = {
     "speed": ("-speed", "the speed", re.compile(r"^Speed\s*:\s*(\d+)", re.MULTILINE)),
     "errors": ("-stat", "the counters", re.compile(r"^roce_rx_err_pkt_num\s*:\s*(\d+)", re.MULTILINE)),
+    "netmask": ("-ip", "the netmask", re.compile(r"^netmask\s*:\s*(\S+)", re.MULTILINE)),
+    "mtu": ("-mtu", "the MTU", re.compile(r"^.*\bmtu\b\D{0,8}(\d+)", re.MULTILINE | re.IGNORECASE)),
 }
+#: What is asked of a device whose link is down: when that happened.
+_CHANGES = re.compile(r"^\[[^\]]*\]\s+(\S.*?\d{4})\s+LINK DOWN\s*$", re.MULTILINE)
 _NO_GATEWAY = "no gateway was preset"
 
 
@@ -73,7 +77,14 @@ def read_network(
             if reason and field not in _OPTIONAL:
                 unknown.append(Unknown(topic, reason, (one.device,)))
         found.append(_with_values(one, values))
+        if values.get("link") == "DOWN" and not stopped:
+            found[-1] = found[-1]._replace(changed=_last_down(tool, one.device, site))
     return found, unknown
+
+
+def _last_down(tool: str, device: int, site: Site) -> str | None:
+    """Return when the link of a device went down, as the tool prints it; the last change is its first."""
+    return _query([tool, "-i", str(device), "-link_stat", "-g"], _CHANGES, site)[0]
 
 
 def _with_values(one: DeviceObservation, values: dict[str, str | None]) -> DeviceObservation:
@@ -87,6 +98,8 @@ def _with_values(one: DeviceObservation, values: dict[str, str | None]) -> Devic
         gateway=values.get("gateway"),
         netdetect="" if netdetect == UNSET else netdetect,
         vnic=values.get("vnic"),
+        netmask=values.get("netmask"),
+        mtu=_number(values.get("mtu")),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import resource
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,15 @@ ROOTINFO = "/etc/hccl_rootinfo.json"
 DRIVER = "/usr/local/Ascend/driver"
 #: Where CANN usually is, unless ASCEND_HOME_PATH is set; new versions are in the second folder.
 CANN_HOMES = ("/usr/local/Ascend/ascend-toolkit/latest", "/usr/local/Ascend/cann")
+#: The same below the home of a user without root.
+_CANN_HOMES_OF_USER = ("Ascend/ascend-toolkit/latest", "Ascend/cann")
+#: The variables with the path of a table that programs read.
+TABLE_VARIABLES = ("RANK_TABLE_FILE", "RANKTABLEFILE", "MINDSPORE_HCCL_CONFIG_PATH")
+#: The names of a table in a folder that such a variable names.
+_TABLE_NAMES = ("jobstart_hccl.json", "hccl.json")
+LIBRARY_VARIABLE = "LD_LIBRARY_PATH"
+#: A part of the path of the driver's libraries.
+_DRIVER_LIBRARIES = "driver/lib64"
 #: The paths whose state is reported.
 PATHS = (hccn_conf.USUAL_PLACE, hccn_tool.USUAL_PLACE, npu_smi.USUAL_PLACE, DRIVER, ROOTINFO)
 #: The device nodes of the driver beside those of the devices.
@@ -30,6 +40,10 @@ LOG_VARIABLE = "ASCEND_PROCESS_LOG_PATH"
 #: The ports of outgoing connections, and those of them that connections do not get.
 LOCAL_PORTS = "/proc/sys/net/ipv4/ip_local_port_range"
 _RESERVED_PORTS = "/proc/sys/net/ipv4/ip_local_reserved_ports"
+#: How many connections may wait until a program that listens accepts them.
+BACKLOG = "/proc/sys/net/core/somaxconn"
+#: Their folders look writable to root, but hold no files of users.
+_KERNEL_FOLDERS = ("/proc", "/sys")
 _LIMITS = {
     "nofile": resource.RLIMIT_NOFILE,
     "nproc": resource.RLIMIT_NPROC,
@@ -37,7 +51,10 @@ _LIMITS = {
 }
 #: The file with the version, in the folder of the CPU's architecture below CANN's own (hiascend, File Paths).
 _CANN_VERSION = "ascend_toolkit_install.info"
-_FAMILIES = ("HCCL_", "ASCEND_", "RANK", "MASTER_", "FLAGS_", "MIES_", "MINDSPORE_", "MS_", "GLOO_", "TP_")
+_FAMILIES = (
+    *("HCCL_", "ASCEND_", "RANK", "WORLD_SIZE", "MASTER_", "FLAGS_", "MIES_", "MINDSPORE_", "MS_", "GLOO_"),
+    *("TP_", "CM_"),
+)
 
 
 def limits(site: Site) -> dict[str, int]:
@@ -55,7 +72,8 @@ def sizes(site: Site, folder: str) -> dict[str, int]:
         found["shm"] = shm.f_blocks * shm.f_frsize
     with suppress(OSError):
         disk = os.statvfs(existing(folder))
-        found["log_free"] = disk.f_bavail * disk.f_frsize
+        if disk.f_blocks:  # a tmpfs without a limit states none
+            found["log_free"] = disk.f_bavail * disk.f_frsize
     return found
 
 
@@ -67,7 +85,9 @@ def log_folder(environ: Mapping[str, str]) -> str:
 
 def is_writable(folder: str) -> bool:
     """Return whether this user can make files at a path."""
-    return os.access(existing(folder), os.W_OK | os.X_OK)
+    parent = os.path.realpath(existing(folder))
+    is_of_kernel = any(parent == one or parent.startswith(f"{one}/") for one in _KERNEL_FOLDERS)
+    return not is_of_kernel and os.access(parent, os.W_OK | os.X_OK)
 
 
 def existing(folder: str) -> str:
@@ -79,7 +99,7 @@ def existing(folder: str) -> str:
 
 
 def kernel(site: Site) -> dict[str, str]:
-    """Return transparent huge pages, the CPU governor and the ports of connections, as far as known."""
+    """Return huge pages, the CPU governor, the ports of connections and their backlog, as far as known."""
     pages = procfs.read(site.path("/sys/kernel/mm/transparent_hugepage/enabled"))
     governor = procfs.read(site.path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))
     found = {
@@ -87,6 +107,7 @@ def kernel(site: Site) -> dict[str, str]:
         "governor": governor.strip(),
         "local_ports": "-".join(procfs.read(site.path(LOCAL_PORTS)).split()),
         "reserved_ports": procfs.read(site.path(_RESERVED_PORTS)).strip(),
+        "somaxconn": procfs.read(site.path(BACKLOG)).strip(),
     }
     return {name: value for name, value in found.items() if value}
 
@@ -104,10 +125,27 @@ def versions(site: Site) -> dict[str, str]:
 
 def cann_version(site: Site) -> str:
     """Return the version of CANN in its folder (ASCEND_HOME_PATH, else a usual one), or ``""``."""
-    homes = filter(None, (site.environ.get("ASCEND_HOME_PATH"), *CANN_HOMES))
-    folders = (folder for home in homes for folder in (f"{home}/{os.uname().machine}-linux", home))
-    found = (_version_in(site.path(f"{folder}/{_CANN_VERSION}")) for folder in folders)
+    own = site.environ.get("HOME")
+    homes = [
+        *filter(None, map(site.environ.get, ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"))),
+        *CANN_HOMES,
+        *(f"{own}/{folder}" for folder in (_CANN_HOMES_OF_USER if own else ())),
+    ]
+    found = (
+        _version_in(f"{folder}/{_CANN_VERSION}") for home in homes for folder in _cann_folders(home, site)
+    )
     return next(filter(None, found), "")
+
+
+def _cann_folders(home: str, site: Site) -> list[str]:
+    """Return the folders of the architectures, that of this host first, and CANN's folder itself."""
+    place = site.path(home)
+    first = f"{os.uname().machine}-linux"
+    try:
+        names = sorted(name for name in os.listdir(place) if name.endswith("-linux"))
+    except OSError:
+        names = []
+    return [f"{place}/{name}" for name in sorted(names, key=lambda name: name != first)] + [place]
 
 
 def _version_in(path: str) -> str:
@@ -122,6 +160,40 @@ def _version_in(path: str) -> str:
 def variables(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that HCCL, CANN and frameworks read."""
     return {name: value for name, value in sorted(environ.items()) if name.startswith(_FAMILIES)}
+
+
+def named_tables(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the state of the tables in variables: ``file``, ``directory``, ``absent`` or ``unreadable``.
+
+    A relative path depends on the folder in which the job starts, and is left out.
+    """
+    named = {name: environ[name] for name in TABLE_VARIABLES if os.path.isabs(environ.get(name, ""))}
+    return {name: _state_of_table(path) for name, path in named.items() if "\0" not in path}
+
+
+def _state_of_table(path: str) -> str:
+    inside = (os.path.join(path, name) for name in _TABLE_NAMES) if os.path.isdir(path) else ()
+    file = next(filter(os.path.exists, inside), path)
+    return "unreadable" if os.path.isfile(file) and not os.access(file, os.R_OK) else _state(file)
+
+
+def libraries(site: Site) -> str:
+    """Return how programs find the driver's libraries: ``LD_LIBRARY_PATH``, ``ld.so.conf``, or ``""``."""
+    if _DRIVER_LIBRARIES in site.environ.get(LIBRARY_VARIABLE, ""):
+        return LIBRARY_VARIABLE
+    folder = site.path("/etc/ld.so.conf.d")
+    try:
+        files = [os.path.join(folder, name) for name in os.listdir(folder)]
+    except OSError:
+        files = []
+    texts = map(procfs.read, (site.path("/etc/ld.so.conf"), *files))
+    return "ld.so.conf" if any(_DRIVER_LIBRARIES in text for text in texts) else ""
+
+
+def time_zone() -> tuple[str, int]:
+    """Return the name of the time zone, and its seconds east of UTC."""
+    now = time.localtime()
+    return now.tm_zone or "", now.tm_gmtoff or 0
 
 
 def in_container(site: Site) -> bool:

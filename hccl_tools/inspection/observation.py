@@ -45,6 +45,9 @@ class ObservationRequest(NamedTuple):
         ping_over: The network of the pings: ``RoCE``, or ``HCCS`` between the servers of a super pod, where
             nothing else is looked at.
         ping_time: Seconds for the pings of one host.
+        reach: The addresses of the job's hosts, to which each host connects; that of the rendezvous is first.
+        start_port: The rendezvous port, 0 for none.
+        cpu: Whether the job uses no NPU: no device is looked at.
     """
 
     device_ids: tuple[int, ...] = ()
@@ -60,6 +63,9 @@ class ObservationRequest(NamedTuple):
     ping_all: bool = False
     ping_over: str = ROCE
     ping_time: float = 0.0
+    reach: tuple[str, ...] = ()
+    start_port: int = 0
+    cpu: bool = False
 
 
 class DeviceObservation(NamedTuple):
@@ -67,7 +73,9 @@ class DeviceObservation(NamedTuple):
 
     ``None`` means unknown. ``link`` is ``UP`` or ``DOWN``, ``health`` the word of ``-net_health``, ``tls``
     the number of the switch; ``gateway`` and ``netdetect`` are empty if none is set; ``vnic`` is the address
-    inside the super pod, ``speed`` is in Mb/s, ``errors`` the number of faulty packets that were received.
+    inside the super pod, ``speed`` is in Mb/s, ``errors`` the number of faulty packets that were received,
+    ``netmask`` that of the first address, ``mtu`` in bytes, ``changed`` the time of the last change of a link
+    that is down, as the tool prints it.
     ``ips``, ``configured``, ``problem`` and ``super_device_id`` are those of ``DeviceState``.
     """
 
@@ -84,6 +92,9 @@ class DeviceObservation(NamedTuple):
     vnic: str | None = None
     speed: int | None = None
     errors: int | None = None
+    netmask: str | None = None
+    mtu: int | None = None
+    changed: str | None = None
 
     def check(self) -> str:
         """Return what is wrong with a device that another host has sent, "" for nothing."""
@@ -150,6 +161,14 @@ class PortUse(NamedTuple):
     command: OsText = ""
 
 
+class UnreachedHost(NamedTuple):
+    """A port of another host from which no answer came, and why."""
+
+    address: str
+    port: Port
+    reason: OsText
+
+
 class Unknown(NamedTuple):
     """A fact that could not be determined, and why."""
 
@@ -173,7 +192,8 @@ class Observation(NamedTuple):
         busy_ports: The requested ports, and the device port, that are in use at any address.
         limits: Soft limits: nofile, nproc, memlock (bytes), pids (cgroup); -1 for none.
         sizes: Bytes: ``shm`` (size of /dev/shm), ``log_free`` (free space at the log folder).
-        kernel: Of the kernel: ``thp``, ``governor``, ``local_ports`` (``32768-60999``), ``reserved_ports``.
+        kernel: Of the kernel: ``thp``, ``governor``, ``local_ports`` (``32768-60999``), ``reserved_ports``,
+            ``somaxconn``.
         versions: By component: python, hccl-tools, driver, CANN.
         variables: The variables of HCCL and of frameworks in the environment.
         files: State of paths: ``file``, ``directory``, ``absent``.
@@ -183,6 +203,16 @@ class Observation(NamedTuple):
         data: The summaries of the data sets of the request, by path.
         pings: The answers to the pings of the request.
         bandwidths: What ``doctor --bandwidth`` measured; no host measures it when it is asked.
+        own_addresses: The addresses of the host's own name; none if it has none, ``None`` if unknown.
+        named_hosts: What is wrong with a host that a variable names, by variable: it has no address here, or
+            gives no answer.
+        tried: The number of other hosts to which this host connected.
+        unreached: The ports of other hosts from which no answer came.
+        nic: The interface with the address on which HCCL listens, and ``mtu`` its MTU, if known.
+        time_zone: The name of the time zone, and ``utc_offset`` its seconds east of UTC.
+        libraries: How programs find the driver's libraries: ``LD_LIBRARY_PATH``, ``ld.so.conf``, else empty.
+        named_tables: The state of the files of variables with a table, by variable: ``file``, ``directory``,
+            ``absent``, ``unreadable``.
     """
 
     names: tuple[str, ...] = ()
@@ -216,6 +246,16 @@ class Observation(NamedTuple):
     data: Mapping[OsText, OsText] = {}
     pings: tuple[PingObservation, ...] = ()
     bandwidths: tuple[BandwidthObservation, ...] = ()
+    own_addresses: tuple[str, ...] | None = None
+    named_hosts: Mapping[OsText, OsText] = {}
+    tried: Count = 0
+    unreached: tuple[UnreachedHost, ...] = ()
+    nic: OsText = ""
+    mtu: Count | None = None
+    time_zone: OsText = ""
+    utc_offset: int | None = None
+    libraries: str = ""
+    named_tables: Mapping[OsText, OsText] = {}
 
     def check(self) -> str:
         """Return what is wrong with an observation that another host has sent, "" for nothing."""
@@ -243,10 +283,22 @@ _RECORDS = {
     "hccl_ports": PortUse,
     "busy_ports": PortUse,
     "unknown": Unknown,
+    "unreached": UnreachedHost,
     "pings": PingObservation,
     "bandwidths": BandwidthObservation,
 }
-_MAPPINGS = ("limits", "sizes", "kernel", "versions", "variables", "files", "code", "data")
+_MAPPINGS = (
+    "limits",
+    "sizes",
+    "kernel",
+    "versions",
+    "variables",
+    "files",
+    "code",
+    "data",
+    "named_hosts",
+    "named_tables",
+)
 
 
 def from_json(fields: Any) -> Observation:

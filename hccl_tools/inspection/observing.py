@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hccl_tools.discover import host, host_state
-from hccl_tools.discover.local_addresses import is_local
+from hccl_tools.discover.local_addresses import interface_mtu, is_local
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.inspection import (
+    connections,
     contents,
     device_holders,
     device_network,
     hccl_variables,
     host_ports,
     machine,
+    naming,
     npu_overview,
     pings,
     port_users,
@@ -29,10 +32,11 @@ from hccl_tools.inspection.observation import (
     Unknown,
 )
 from hccl_tools.inspection.settings import hccl_ports_in_use, interfaces, processes_on
+from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.table.products import PRODUCTS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from hccl_tools.discover.facts import HostState
     from hccl_tools.discover.site import Site
@@ -53,39 +57,21 @@ def observe(request: ObservationRequest, site: Site) -> Observation:
 
 
 def _host(request: ObservationRequest, site: Site) -> Observation:
+    seen = _without_devices(site) if request.cpu else _devices(request, site)
     environ, log = site.environ, machine.log_folder(site.environ)
-    product, why = _product(site)
-    levels = request.levels or (product is not None and PRODUCTS[product].default_format == "2.0")
-    state = host_state.read_host_state(request.device_ids, site, super_pod=request.super_pod, levels=levels)
-    devices = _devices(state)
-    unknown: list[Unknown] = []
-    if not levels:  # the tool of Ascend 950 has other queries
-        queried = [one for one in devices if one.device in state.nodes or not state.nodes]
-        devices, unknown = device_network.read_network(queried, site, super_pod=request.super_pod)
-    if product is None:
-        unknown.append(Unknown("the product", why))
+    versions = machine.versions(site)
+    cann = versions.get("CANN", "")
     own = (*request.addresses, environ.get(hccl_variables.ADDRESS, ""))
     local = tuple(ip for ip in own if is_local(ip))
-    answers, unanswered = _pings(request, frozenset(local) | state.names, devices, site)
-    npus, processes, no_npus = npu_overview.read_npus(site)
-    ids = state.nodes or request.device_ids
-    versions = machine.versions(site)
-    return Observation(
-        names=tuple(sorted(state.names)),
-        nodes=state.nodes,
-        closed_nodes=device_holders.closed_nodes(state.nodes, site),
-        manager_nodes=machine.managers(site),
-        product=product,
-        devices=tuple(devices),
-        npus=tuple(npus),
-        processes=processes_on(processes, state.nodes, site),
+    all_interfaces = interfaces()
+    nic = port_users.interface_of(port_users.hccl_address(environ, local, all_interfaces), all_interfaces)
+    zone, offset = machine.time_zone()
+    seen = seen._replace(
         local_addresses=local,
-        stated=tuple(sorted(state.stated)),
-        interfaces=interfaces(),
-        conf=state.conf,
-        problems=state.problems,
-        unknown=(*unknown, *no_npus, *unanswered)[:_MOST_UNKNOWN],
-        hccl_ports=hccl_ports_in_use(ids, local, versions.get("CANN", ""), site),
+        interfaces=all_interfaces,
+        nic=nic,
+        mtu=interface_mtu(nic) if nic else None,
+        hccl_ports=hccl_ports_in_use(seen.nodes or request.device_ids, local, cann, site),
         busy_ports=port_users.in_use((host_ports.DEVICE_PORT, *request.ports), "", site),
         limits=machine.limits(site),
         sizes=machine.sizes(site, log),
@@ -96,12 +82,89 @@ def _host(request: ObservationRequest, site: Site) -> Observation:
         variables=machine.variables(environ),
         in_container=machine.in_container(site),
         files=machine.files(site),
+        libraries=machine.libraries(site),
+        named_tables=machine.named_tables(environ),
         table_sha256=_sha256(request.table),
-        clock=time.time(),
         code={path: contents.code(path) for path in request.code},
         data={path: contents.data(path) for path in request.data},
+        time_zone=zone,
+        utc_offset=offset,
+        clock=time.time(),
+    )
+    return _with_other_hosts(seen, request, site)
+
+
+def _devices(request: ObservationRequest, site: Site) -> Observation:
+    """Return what the nodes, the tools and hccn.conf tell of the devices of this host."""
+    product, why = _product(site)
+    levels = request.levels or (product is not None and PRODUCTS[product].default_format == "2.0")
+    state = host_state.read_host_state(request.device_ids, site, super_pod=request.super_pod, levels=levels)
+    devices = _of_state(state)
+    unknown: list[Unknown] = []
+    if not levels:  # the tool of Ascend 950 has other queries
+        queried = [one for one in devices if one.device in state.nodes or not state.nodes]
+        devices, unknown = device_network.read_network(queried, site, super_pod=request.super_pod)
+    if product is None:
+        unknown.append(Unknown("the product", why))
+    local = frozenset(filter(is_local, request.addresses))
+    answers, unanswered = _pings(request, local | state.names, devices, site)
+    npus, processes, no_npus = npu_overview.read_npus(site)
+    return Observation(
+        names=tuple(sorted(state.names)),
+        nodes=state.nodes,
+        closed_nodes=device_holders.closed_nodes(state.nodes, site),
+        manager_nodes=machine.managers(site),
+        product=product,
+        devices=tuple(devices),
+        npus=tuple(npus),
+        processes=processes_on(processes, state.nodes, site),
+        stated=tuple(sorted(state.stated)),
+        conf=state.conf,
+        problems=state.problems,
+        unknown=(*unknown, *no_npus, *unanswered)[:_MOST_UNKNOWN],
         pings=tuple(answers),
     )
+
+
+def _without_devices(site: Site) -> Observation:
+    return Observation(names=tuple(sorted(host_state.own_names(site))))
+
+
+def _with_other_hosts(seen: Observation, request: ObservationRequest, site: Site) -> Observation:
+    """Return an observation with what this host knows and reaches of the others."""
+    name, named = os.uname().nodename, tuple(naming.named_hosts(seen.variables))
+    known = naming.looked_up([name, *(one.host for one in named)])
+    wanted = connections.places(
+        request.reach, request.start_port, site.environ, seen.versions.get("CANN", "")
+    )
+    leaders = _leaders(named, known, wanted)
+    lost = connections.try_all([*wanted, *leaders.values()])
+    reasons = {(one.address, one.port): one.reason for one in lost}
+    return seen._replace(
+        own_addresses=known.get(name),
+        named_hosts={
+            **{one.variable: "its name has no address here" for one in named if known.get(one.host) == ()},
+            **{variable: reasons[place] for variable, place in leaders.items() if place in reasons},
+        },
+        tried=len({one.address for one in wanted}),
+        unreached=tuple(one for one in lost if (one.address, one.port) in wanted),
+    )
+
+
+def _leaders(
+    named: Sequence[naming.HostInVariable],
+    known: Mapping[str, tuple[str, ...]],
+    wanted: Sequence[connections.Place],
+) -> dict[str, connections.Place]:
+    """Return the places of the hosts that lead the job, by variable, at their port or that of the others."""
+    found = {}
+    for one in named if wanted else ():
+        port = whole_number(one.port)
+        usual = wanted[0].port if port is None or not 0 < port < 65536 else port
+        address = next(iter(known.get(one.host, ())), "")
+        if one.variable in naming.LEADERS and address and not is_local(address):
+            found[one.variable] = connections.Place(address, usual)
+    return found
 
 
 def _pings(
@@ -121,7 +184,7 @@ def _pings_in_super_pod(request: ObservationRequest, site: Site) -> Observation:
     return Observation(pings=tuple(answers), unknown=tuple(unanswered))
 
 
-def _devices(state: HostState) -> list[DeviceObservation]:
+def _of_state(state: HostState) -> list[DeviceObservation]:
     return [
         DeviceObservation(device, one.ips, one.configured, one.problem, one.super_device_id)
         for device, one in sorted(state.devices.items())

@@ -58,6 +58,11 @@ def hccl_address(environ: Mapping[str, str], local: Sequence[str], interfaces: S
     return next(filter(is_reachable, local), "") or _first_address(sorted(interfaces, key=_place))
 
 
+def interface_of(address: str, interfaces: Sequence[str]) -> str:
+    """Return the interface with an IPv4 address, ``""`` if none has it."""
+    return next((one for one in interfaces if address and interface_address(one) == address), "")
+
+
 def _place(interface: str) -> tuple[bool, bool, str]:
     return interface == "lo", interface.startswith("docker"), interface
 

@@ -352,7 +352,7 @@ def test_the_time_of_pings_is_told_before(bed: Bed) -> None:
 def test_another_product(bed: Bed) -> None:
     bed.differ(2, product="910a")
 
-    found = bed.findings("--ignore", "HCD002")  # which product's rules apply is not known
+    found = bed.findings()
 
     assert [(one, hosts) for one, hosts, _ in found] == [("HCD502", [ADDRESSES[2]])]
     assert "910a, but a2 on" in found[0][2]

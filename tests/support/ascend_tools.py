@@ -31,7 +31,7 @@ HERE = os.path.dirname(os.path.abspath(sys.argv[0]))
 UNUSUAL = ("busy", "delay", "denied", "vm")
 CLASSIC_QUERIES = (
     *("-ip -g", "-ip -inet6 -g", "-vnic -g", "-link -g", "-speed -g", "-stat -g", "-net_health -g"),
-    *("-tls -g", "-gateway -g", "-netdetect -g"),
+    *("-tls -g", "-gateway -g", "-netdetect -g", "-mtu -g"),
 )
 LSPCI = "{:02x}:00.0 Processing accelerators: Huawei Technologies Co., Ltd. Device {} (rev 20)"
 NEW_USAGE = """Usage
@@ -172,6 +172,16 @@ def network_query(device: Host, query: list[str]) -> NoReturn:
         if not device.get("gateway"):
             end(stderr="Get gateway failed, because no gateway was preset there!\n", status=1)
         end(stdout=f"default gateway:{device['gateway']}, Iface:eth0\n")
+    if query == ["-mtu", "-g"]:
+        end(stdout=f"mtu:{device.get('mtu', 8192)}\n")
+    if query == ["-link_stat", "-g"] and "link_down" in device:
+        end(
+            stdout="[devid 0]current time        : Wed Aug  2 03:09:26 2022\n"
+            "[devid 0]link up count       : 2\n"
+            "[devid 0]link change records :\n"
+            f"[devid 0]    {device['link_down']}    LINK DOWN\n"
+            "[devid 0]    Tue Aug  1 14:43:26 2022    LINK UP\n"
+        )
     if query == ["-netdetect", "-g"]:
         end(stdout=f"netdetect address: {device.get('netdetect', '192.168.100.1')}\n")
     end(stderr="Command execute failed!\n", status=1)

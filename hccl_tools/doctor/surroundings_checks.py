@@ -1,0 +1,96 @@
+"""Checks that compare what the programs of a job find on the hosts: names, time zones, libraries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.doctor.between_checks import differences
+from hccl_tools.doctor.registry import Consequence, Finding, check
+from hccl_tools.notation.host_list import fold
+from hccl_tools.table.addresses import is_loopback
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from hccl_tools.doctor.case import Case
+
+    Cases = Mapping[str, Case]
+
+
+@check(
+    "HCD514",
+    "time-zone-differs",
+    "note",
+    remedy="set one time zone on all hosts, also in containers (TZ): `timedatectl set-timezone ZONE`",
+    source="CANN writes local times into its logs, which `explain` orders by time",
+    between=True,
+)
+def time_zone_differs(cases: Cases) -> Iterator[Finding]:
+    """Do all hosts have the same time zone?"""
+    known = {host: case.seen for host, case in cases.items() if case.seen.utc_offset is not None}
+    yield from differences(
+        {host: _zone(seen.utc_offset or 0) for host, seen in known.items()},
+        "the time zone differs, so the times in the logs of these hosts cannot be compared",
+    )
+
+
+def _zone(offset: int) -> str:
+    hours, minutes = divmod(abs(offset) // 60, 60)
+    return f"UTC{'-' if offset < 0 else '+'}{hours:02}:{minutes:02}"
+
+
+@check(
+    "HCD515",
+    "host-name-without-address",
+    "may-stop",
+    remedy="give the host's name its address on the network of the job in /etc/hosts, or set GLOO_SOCKET_IFNAME to the "
+    "interface of that network",
+    source="torch's gloo listens on the address of the host's own name unless GLOO_SOCKET_IFNAME is set; Debian writes "
+    "127.0.1.1 into /etc/hosts",
+    between=True,
+)
+def host_name_without_address(cases: Cases) -> Iterator[Finding]:
+    """Has the name of each host an address that other hosts reach?
+
+    If no host's name has one, this is a note: HCCL itself does not use the name.
+    """
+    wrong: dict[str, list[str]] = {}
+    for host, case in cases.items() if len(cases) > 1 else ():
+        known = case.seen.own_addresses
+        if known is None or case.environ.get("GLOO_SOCKET_IFNAME"):
+            continue
+        if not known:
+            wrong.setdefault("the name of the host has no address there", []).append(host)
+        elif all(map(is_loopback, known)):
+            text = f"the name of the host is {known[0]} there, which no other host reaches"
+            wrong.setdefault(text, []).append(host)
+    is_usual = sum(map(len, wrong.values())) == len(cases)
+    consequence: Consequence | None = "note" if is_usual else None
+    for message, hosts in wrong.items():
+        yield Finding(message, hosts=tuple(hosts), consequence=consequence)
+
+
+@check(
+    "HCD516",
+    "driver-libraries-not-found",
+    "may-stop",
+    remedy="source CANN's `set_env.sh` in the profile of this host's shell too, or add /usr/local/Ascend/driver/lib64/driver "
+    "and .../common to LD_LIBRARY_PATH",
+    source="CANN loads libascend_hal.so of the driver",
+    between=True,
+    of_npus=True,
+)
+def driver_libraries_not_found(cases: Cases) -> Iterator[Finding]:
+    """Do programs find the driver's libraries on all hosts, if they do on most?
+
+    LD_LIBRARY_PATH and /etc/ld.so.conf.d are read. A shell that ssh starts often has fewer variables than a
+    login shell, so this is asked only if most hosts have the libraries there.
+    """
+    without = tuple(host for host, case in cases.items() if not case.seen.libraries)
+    having = [host for host in cases if host not in without]
+    if without and len(having) > len(without):
+        yield Finding(
+            "neither LD_LIBRARY_PATH nor ld.so.conf has the folder of the driver's libraries, which they have on "
+            f"{fold(having)}",
+            hosts=without,
+        )

@@ -1,0 +1,67 @@
+"""Look up the names of hosts: that of this host, and those in variables. A broken DNS does not block."""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from hccl_tools.records import NamedTuple
+from hccl_tools.table.addresses import packed
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+#: Seconds for all lookups; those that take longer are unknown.
+_TIME = 3.0
+#: The variables with the name or address of the host that leads a job.
+LEADERS = ("MASTER_ADDR", "MASTER_IP", "MS_SCHED_HOST", "CM_CHIEF_IP")
+#: Beside each of them the variable with its port.
+PORTS = {"MASTER_ADDR": "MASTER_PORT", "MASTER_IP": "MASTER_PORT", "MS_SCHED_HOST": "MS_SCHED_PORT"}
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(\[[^\]]*\]|[^:/\s]*)(?::([^/\s]*))?")
+
+
+class HostInVariable(NamedTuple):
+    """A host, and a port or ``""``, that a variable names."""
+
+    variable: str
+    host: str
+    port: str
+
+
+def named_hosts(environ: Mapping[str, str]) -> Iterator[HostInVariable]:
+    """Yield the hosts that variables name: MASTER_ADDR and the like, and those with ``tcp://HOST:PORT``."""
+    for variable in LEADERS:
+        if text := environ.get(variable, "").strip():
+            yield HostInVariable(variable, text, environ.get(PORTS.get(variable, ""), ""))
+    for variable, text in environ.items():
+        found = _URL.match(text.strip())
+        if found is not None and found[1]:
+            yield HostInVariable(variable, found[1].strip("[]"), found[2] or "")
+
+
+def looked_up(names: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return the addresses of each name: none for a name without addresses; an unknown one is left out."""
+    found: dict[str, tuple[str, ...]] = {one: (one,) for one in names if packed(one) is not None}
+    threads = [
+        threading.Thread(target=_look_up, args=(one, found), daemon=True)
+        for one in dict.fromkeys(names)
+        if one not in found
+    ]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + _TIME
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    return dict(found)
+
+
+def _look_up(name: str, found: dict[str, tuple[str, ...]]) -> None:
+    try:
+        answers = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        found[name] = ()
+    else:
+        found[name] = tuple(dict.fromkeys(str(one[4][0]) for one in answers))

@@ -1,0 +1,244 @@
+"""The checks that compare hosts: who reaches whom, rails of devices, names, libraries, versions, tables."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hccl_tools.doctor.examining import Job, examine
+from hccl_tools.doctor.registry import Selection
+from hccl_tools.inspection.observation import (
+    DeviceObservation,
+    NpuObservation,
+    Observation,
+    PingObservation,
+    UnreachedHost,
+)
+from hccl_tools.validation.checker import validate
+from tests.support.tables import table
+
+if TYPE_CHECKING:
+    from hccl_tools.doctor.findings import HostFinding
+
+HOSTS = tuple(f"10.0.0.{number}" for number in (1, 2, 3))
+FIRST, SECOND, THIRD = HOSTS
+READ = validate(json.dumps(table("1.0", 3, 2)).encode(), product="a2")
+#: The addresses of the table, 192.168.SERVER.100 and so on, are in one subnet.
+MASK, WIDE = "255.255.255.0", "255.255.0.0"
+
+
+def sound(host: str, **differs: Any) -> Observation:
+    """Return what is seen on a host of the table, but for some fields."""
+    server = HOSTS.index(host)
+    devices = tuple(
+        DeviceObservation(device, (f"192.168.{server}.{100 + device}",), gateway="", netmask=WIDE, mtu=8192)
+        for device in range(2)
+    )
+    seen = Observation(
+        names=(f"node{server}",), nodes=(0, 1), product="a2", local_addresses=(host,), devices=devices,
+        manager_nodes=("davinci_manager", "devmm_svm", "hisi_hdc"), own_addresses=(host,), tried=2,
+        utc_offset=0, nic="eth0", mtu=1500, table_sha256="a" * 64, clock=1e9,
+    )  # fmt: skip
+    return seen._replace(**differs)
+
+
+def of_devices(host: str, *ids: int, **differs: Any) -> Observation:
+    """Return a sound host of which some devices differ."""
+    seen = sound(host)
+    changed = (one._replace(**differs) if one.device in ids else one for one in seen.devices)
+    return seen._replace(devices=tuple(changed))
+
+
+def findings(**differs: Observation) -> list[HostFinding]:
+    """Return all findings above a note; ``h2=...`` replaces the second host."""
+    seen = {host: differs.get(f"h{host[-1]}", sound(host)) for host in HOSTS}
+    return [
+        one
+        for one in examine(seen, Job(READ, product="a2"), Selection()).findings
+        if one.consequence != "note"
+    ]
+
+
+def told(found: list[HostFinding]) -> list[tuple[str, tuple[str, ...]]]:
+    return [(one.check, one.hosts) for one in found]
+
+
+def notes(check: str, **differs: Observation) -> list[HostFinding]:
+    seen = {host: differs.get(f"h{host[-1]}", sound(host)) for host in HOSTS}
+    found = examine(seen, Job(READ, product="a2"), Selection(select=(check,))).findings
+    assert all(one.consequence == "note" for one in found)
+    return list(found)
+
+
+def lost(*addresses: str, port: int = 60015) -> tuple[UnreachedHost, ...]:
+    return tuple(UnreachedHost(address, port, "no answer within 5 s") for address in addresses)
+
+
+def test_sound_hosts() -> None:
+    assert findings() == []
+
+
+def test_a_pair_in_one_direction() -> None:
+    found = findings(h2=sound(SECOND, unreached=lost(THIRD)))
+
+    assert told(found) == [("HCD512", (SECOND,))]
+    assert found[0].message == (
+        f"no answer from {THIRD} over TCP, port 60015 (no answer within 5 s), in this direction"
+    )
+
+
+def test_a_pair_in_both_directions() -> None:
+    found = findings(h2=sound(SECOND, unreached=lost(THIRD)), h3=sound(THIRD, unreached=lost(SECOND)))
+
+    assert told(found) == [("HCD512", (SECOND, THIRD))]
+    assert "get no answer from each other" in found[0].message
+
+
+def test_a_host_that_no_other_reaches() -> None:
+    others = {"h1": sound(FIRST, unreached=lost(SECOND)), "h3": sound(THIRD, unreached=lost(SECOND))}
+    found = findings(**others)
+    alone = findings(**others, h2=sound(SECOND, unreached=lost(FIRST, THIRD)))
+
+    assert told(found) == told(alone) == [("HCD512", (SECOND,))]
+    assert found[0].message.startswith("none of 2 other hosts reaches it over TCP, port 60015")
+    assert alone[0].message.startswith("it reaches none of 2 other hosts, and none of them reaches it")
+
+
+def test_a_host_that_reaches_no_other() -> None:
+    found = findings(h2=sound(SECOND, unreached=lost(FIRST, THIRD)))
+
+    assert told(found) == [("HCD512", (SECOND,))]
+    assert found[0].message.startswith("it reaches none of 2 other hosts over TCP")
+
+
+def test_the_start_port_alone() -> None:
+    seen = {host: sound(host, unreached=lost(FIRST, port=29500)) for host in (SECOND, THIRD)}
+    found = findings(h2=seen[SECOND], h3=seen[THIRD])
+
+    assert told(found) == [("HCD512", (FIRST,))]
+    assert "port 29500" in found[0].message
+
+
+def test_a_host_that_did_not_answer_is_told_once() -> None:
+    seen = {host: sound(host, unreached=lost(THIRD)) for host in (FIRST, SECOND)}
+
+    assert examine(seen, Job(READ, product="a2"), Selection(select=("HCD512",))).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("differs", "check", "words"),
+    [
+        ({"netmask": "255.255.255.252", "gateway": "192.168.1.102"}, "", ""),  # it has a gateway
+        ({"netmask": "255.255.128.0"}, "HCD517", "the netmask of device 1 is 255.255.128.0"),
+        ({"mtu": 1500}, "HCD519", "the MTU of device 1 is 1500 bytes, that of the same devices on other"),
+        ({"gateway": "10.1.1.1"}, "HCD520", "is outside its subnet (255.255.0.0)"),
+        ({"gateway": "192.168.1.101"}, "HCD520", "is its own address"),
+        ({"gateway": "192.168.1.254"}, "", ""),
+        ({"netmask": None, "gateway": None, "mtu": None}, "", ""),  # nothing is known
+    ],
+)
+def test_a_rail(differs: dict[str, Any], check: str, words: str) -> None:
+    found = findings(h2=of_devices(SECOND, 1, **differs))
+
+    assert [(one.check, one.hosts, one.devices) for one in found] == (
+        [(check, (SECOND,), (1,))] if check else []
+    )
+    assert not check or words in found[0].message
+
+
+def test_a_rail_without_gateway() -> None:
+    apart = {f"h{host[-1]}": of_devices(host, 0, 1, netmask=MASK) for host in HOSTS}
+    found = findings(**apart)
+    answered = {
+        name: seen._replace(
+            pings=tuple(
+                PingObservation(one.device, f"192.168.{number % 3}.{100 + one.device}", 3, 3)
+                for one in seen.devices
+            )
+        )
+        for number, (name, seen) in enumerate(apart.items(), 1)
+    }
+
+    assert [(one.check, one.devices) for one in found] == [("HCD518", (0, 1))]
+    assert found[0].hosts == HOSTS
+    assert findings(**answered) == []
+    assert "the pings are answered all the same" in notes("HCD518", **answered)[0].message
+    assert findings(**{name: seen for name, seen in apart.items() if name == "h9"}) == []
+
+
+def test_devices_that_do_not_use_their_network() -> None:
+    value = {**table("1.2", 3, 2)}
+    read = validate(json.dumps(value).encode())
+    seen = {host: of_devices(host, 0, 1, netmask=MASK)._replace(product="a3") for host in HOSTS}
+
+    found = examine(seen, Job(read, product="a3"), Selection(select=("HCD517", "HCD518", "HCD519"))).findings
+
+    assert found == ()
+
+
+@pytest.mark.parametrize(
+    ("differs", "check", "words"),
+    [
+        ({"mtu": 9000}, "HCD513", "the MTU of the host's network interface differs: 9000 bytes, but 1500"),
+        ({"mtu": None, "nic": ""}, "", ""),
+        ({"own_addresses": ("127.0.1.1",)}, "HCD515", "the name of the host is 127.0.1.1 there"),
+        ({"own_addresses": ()}, "HCD515", "the name of the host has no address there"),
+        ({"own_addresses": None}, "", ""),
+        ({"own_addresses": (), "variables": {"GLOO_SOCKET_IFNAME": "eth0"}, "interfaces": ("eth0",)}, "", ""),
+        ({"table_sha256": ""}, "HCD507", "there is no table at "),
+        ({"table_sha256": "b" * 64}, "HCD507", "the table differs"),
+        ({"utc_offset": 28800}, "", ""),
+    ],
+)
+def test_a_host_that_differs(differs: dict[str, Any], check: str, words: str) -> None:
+    found = findings(h2=sound(SECOND, **differs))
+
+    assert told(found) == ([(check, (SECOND,))] if check else [])
+    assert not check or words in found[0].message
+
+
+def test_a_table_that_most_hosts_do_not_have() -> None:
+    """`launch` sends it along."""
+    assert findings(h2=sound(SECOND, table_sha256=""), h3=sound(THIRD, table_sha256="")) == []
+
+
+def test_the_time_zone_is_a_note() -> None:
+    (found,) = notes("HCD514", h2=sound(SECOND, utc_offset=28800))
+
+    assert found.hosts == (SECOND,)
+    assert "UTC+08:00, but UTC+00:00 on" in found.message
+    assert notes("HCD514") == []
+
+
+def test_names_at_loopback_on_all_hosts_are_a_note() -> None:
+    same = {f"h{host[-1]}": sound(host, own_addresses=("127.0.0.1",)) for host in HOSTS}
+
+    assert findings(**same) == []
+    assert [one.hosts for one in notes("HCD515", **same)] == [HOSTS]
+
+
+@pytest.mark.parametrize(("having", "named"), [(3, ()), (2, (THIRD,)), (1, ()), (0, ())])
+def test_the_libraries_of_the_driver(having: int, named: tuple[str, ...]) -> None:
+    seen = {f"h{host[-1]}": sound(host, libraries="LD_LIBRARY_PATH") for host in HOSTS[:having]}
+
+    assert told(findings(**seen)) == ([("HCD516", named)] if named else [])
+
+
+def test_the_version_of_the_driver() -> None:
+    def installed(host: str, version: str, running: str | None) -> Observation:
+        npus = (NpuObservation(0, 0, 0, "OK", running),) if running else ()
+        return sound(host, versions={"driver": version}, npus=npus)
+
+    unseen = [installed(host, "23.0.6" if host == SECOND else "24.1.rc2", None) for host in HOSTS]
+    shown = [installed(host, version, version) for host, version in zip(HOSTS, "122", strict=True)]
+
+    def named(seen: list[Observation]) -> list[tuple[str, tuple[str, ...], str]]:
+        found = findings(h1=seen[0], h2=seen[1], h3=seen[2])
+        return [(one.check, one.hosts, one.message) for one in found]
+
+    ((check, hosts, message),) = named(unseen)
+    assert (check, hosts) == ("HCD503", (SECOND,))
+    assert "version.info" in message
+    assert [(check, hosts) for check, hosts, _ in named(shown)] == [("HCD503", (FIRST,))]  # and told once
