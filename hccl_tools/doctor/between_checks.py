@@ -104,10 +104,23 @@ def versions_differ(cases: Cases) -> Iterator[Finding]:
                 found[host] = versions.pop()
         yield from differences(found, f"the {name} of the NPUs differs")
     yield from _installed_drivers(cases)
+    yield from _without_cann(cases)
     levels: tuple[tuple[str, Consequence | None], ...] = (("CANN", None), ("python", "note"))
     for name, consequence in levels:
         known = {host: case.seen.versions[name] for host, case in cases.items() if name in case.seen.versions}
         yield from differences(known, f"the version of {name} differs", consequence)
+
+
+def _without_cann(cases: Cases) -> Iterator[Finding]:
+    """Yield the hosts on which CANN is not found, if it is on most of them."""
+    having = [host for host, case in cases.items() if case.cann]
+    without = tuple(host for host in cases if host not in having)
+    if without and len(having) > len(without):
+        yield Finding(
+            f"CANN is not found here, as it is on {fold(having)}: neither in ASCEND_HOME_PATH nor in its usual folders",
+            hosts=without,
+            remedy="install CANN of the same version as on the other hosts, or source its `set_env.sh`",
+        )
 
 
 def _installed_drivers(cases: Cases) -> Iterator[Finding]:

@@ -81,8 +81,11 @@ def device_node_closed(case: Case) -> Iterator[Finding]:
         "npu-smi info",
         "| NPU   Name                | Health        | Power(W)    Temp(C)           Hugepages-Usage(page)|\n"
         "| Chip                      | Bus-Id        | AICore(%)   Memory-Usage(MB)  HBM-Usage(MB)        |\n"
-        "| 3     910A                | Critical      | 68.8        39                0    / 0             |\n"
-        "| 0                         | 0000:C1:00.0  | 0           942  / 13553      0    / 32768         |\n",
+        + "".join(
+            f"| {npu}     910A                | {health:<13} | 68.8        39                0    / 0             |\n"
+            "| 0                         | 0000:C1:00.0  | 0           942  / 13553      0    / 32768         |\n"
+            for npu, health in enumerate(("OK", "OK", "OK", "Critical"))
+        ),
     ),
     of_npus=True,
 )
@@ -212,3 +215,22 @@ def product_not_the_table_s(case: Case) -> Iterator[Finding]:
     elif case.table is not None and case.table.format not in PRODUCTS[found].formats:
         formats = and_more(PRODUCTS[found].formats)
         yield Finding(f"this host is {found}, which reads {formats} tables, not {case.table.format}")
+
+
+@check(
+    "HCD108",
+    "npu-not-listed",
+    "may-stop",
+    remedy="see the driver's log (`dmesg`), and restart the host, which often brings the NPU back; else replace it",
+    source="npu-smi info lists the NPUs that answer the driver",
+    example=Example("observed", "nodes", "[0, 1, 2, 3, 4]"),
+    of_npus=True,
+)
+def npu_not_listed(case: Case) -> Iterator[Finding]:
+    """Does npu-smi list as many NPUs as there are device nodes?"""
+    nodes, listed = case.seen.nodes, case.seen.npus
+    if listed and len(listed) < len(nodes):
+        known = {one.device for one in listed}
+        lost = () if None in known else tuple(device for device in nodes if device not in known)
+        named = f"; {devices(lost)} {'is' if len(lost) == 1 else 'are'} missing there" if lost else ""
+        yield Finding(f"npu-smi lists {len(listed)} of the {len(nodes)} NPUs of /dev/davinci*{named}", lost)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.registry import Consequence, Example, Finding, check
-from hccl_tools.inspection import host_ports
+from hccl_tools.inspection import host_ports, naming
 from hccl_tools.inspection.machine import LOCAL_PORTS
 from hccl_tools.notation import number_list
+from hccl_tools.notation.whole_number import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -109,6 +110,7 @@ def start_port_in_use(case: Case) -> Iterator[Finding]:
 
     The first port stops the job if a program listens there. The next ports are needed by paddle alone.
     """
+    yield from _ports_of_leader(case)
     if case.start_port is None:
         return
     ports = range(case.start_port, case.start_port + max(1, len(case.devices or case.seen.nodes)))
@@ -119,6 +121,18 @@ def start_port_in_use(case: Case) -> Iterator[Finding]:
             f"the ranks use the ports from --start-port {case.start_port}, but {_described(taken)}",
             consequence=None if stops else "may-stop",
         )
+
+
+def _ports_of_leader(case: Case) -> Iterator[Finding]:
+    """Yield the ports of MASTER_ADDR and the like that are in use, if this is the host that they name."""
+    own = {*case.seen.names, *case.seen.local_addresses}
+    for one in naming.named_hosts(case.environ):
+        port = whole_number(one.port)
+        taken = [use for use in case.seen.busy_ports if use.port == port and use.listens]
+        if taken and one.variable in naming.PORTS and one.host in own and port != case.start_port:
+            yield Finding(
+                f"{naming.PORTS[one.variable]}={one.port}, but {_described(taken)}", consequence="may-stop"
+            )
 
 
 @check(

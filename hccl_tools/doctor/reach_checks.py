@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.between_checks import differences
 from hccl_tools.doctor.registry import Finding, check
-from hccl_tools.inspection.connections import MOST_HOSTS
+from hccl_tools.inspection.connections import LEAST_REPEATED, MOST_HOSTS
 from hccl_tools.notation import number_list
 from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from hccl_tools.doctor.case import Case
+    from hccl_tools.inspection.observation import SlowHost
 
     Cases = Mapping[str, Case]
 
@@ -66,11 +67,17 @@ def host_unreachable(cases: Cases) -> Iterator[Finding]:
             )
 
 
-def _lost(cases: Cases) -> list[_Lost]:
+def _owners(cases: Cases) -> Mapping[str, set[str]]:
+    """Return the hosts with each address; a host has the name under which it was asked."""
     owners: dict[str, set[str]] = defaultdict(set)
     for host, case in cases.items():
         for address in (host, *case.seen.local_addresses):
             owners[address].add(host)
+    return owners
+
+
+def _lost(cases: Cases) -> list[_Lost]:
+    owners = _owners(cases)
     found: dict[tuple[str, str], dict[int, str]] = defaultdict(dict)
     for host, case in cases.items():
         for one in case.seen.unreached:
@@ -95,6 +102,86 @@ def _how(lost: list[_Lost]) -> str:
     ports = sorted({port for one in lost for port in one.ports})
     noun = "port" if len(ports) == 1 else "ports"
     return f"over TCP, {noun} {number_list.fold(ports)} ({lost[0].reason})"
+
+
+@check(
+    "HCD524",
+    "answers-late",
+    "may-stop",
+    remedy="look at the host's cable, its switch port and its interface: `ip -s link`, `ethtool -S INTERFACE`",
+    source="Linux sends the first packet of a connection again after a second",
+    between=True,
+)
+def answers_late(cases: Cases) -> Iterator[Finding]:
+    """Do the packets between hosts arrive at the first try, and within 0.1 s?
+
+    Each host connects to each other host three times, and five times more if an answer took 0.9 s. Two such
+    answers mean that packets are lost. A host that all pairs have in common is named alone. Answers that are only
+    late, all of them by more than 0.1 s, slow a job.
+    """
+    owners = _owners(cases)
+    found: dict[bool, dict[tuple[str, str], SlowHost]] = {True: {}, False: {}}
+    for host, case in cases.items():
+        for one in case.seen.slow:
+            for target in owners[one.address] - {host} if len(owners[one.address]) == 1 else ():
+                found[one.repeated >= LEAST_REPEATED][host, target] = one
+    for are_lost, pairs in found.items():
+        common = _in_common(pairs, len(cases) - 1)
+        for host, others in common.items():
+            number = count(len(others), "other host")
+            yield _late(f"it and {number}", [pairs[one] for one in others.values()], are_lost, host)
+        for (source, target), one in pairs.items():
+            is_told = source in common or target in common or (target < source and (target, source) in pairs)
+            if not is_told:
+                yield _late(f"{source} and {target}", [one], are_lost, source, target)
+
+
+def _in_common(
+    pairs: Mapping[tuple[str, str], SlowHost], others: int
+) -> dict[str, dict[str, tuple[str, str]]]:
+    """Return the hosts whose packets to or from all others are late, with the others and a pair for each."""
+    touching: dict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
+    for pair in pairs:
+        touching[pair[0]][pair[1]] = pair
+        touching[pair[1]][pair[0]] = pair
+    return {host: own for host, own in touching.items() if len(own) >= max(2, min(others, MOST_HOSTS))}
+
+
+def _late(between: str, own: list[SlowHost], are_lost: bool, *hosts: str) -> Finding:
+    if are_lost:
+        repeated, tries = sum(one.repeated for one in own), sum(one.tries for one in own)
+        message = f"packets between {between} are lost: {repeated} of {tries} connections needed a second try"
+        return Finding(message, hosts=hosts)
+    quickest = min(one.seconds for one in own)
+    return Finding(
+        f"packets between {between} take {1000 * quickest:.0f} ms there and back",
+        hosts=hosts,
+        consequence="slows",
+    )
+
+
+@check(
+    "HCD525",
+    "large-packets-lost",
+    "may-stop",
+    remedy="set the MTU of the switch ports and of all interfaces on the way to at least that of the hosts: "
+    "`ping -M do -s BYTES ADDRESS`",
+    source="packets above the MTU of a switch are dropped without a message; RFC 4821",
+    between=True,
+)
+def large_packets_lost(cases: Cases) -> Iterator[Finding]:
+    """Do packets as large as the MTU of a host arrive at the others?
+
+    Each host sends a small packet and packets of its MTU to a port of the others on which nothing listens. What
+    arrives is refused. Hosts whose MTU differs are a finding of their own (HCD513).
+    """
+    owners = _owners(cases)
+    for host, case in cases.items():
+        for address in case.seen.cut:
+            for target in owners[address] - {host}:
+                if cases[target].seen.mtu == case.seen.mtu:
+                    message = f"packets of {case.seen.mtu} bytes to {target} are lost, small ones arrive"
+                    yield Finding(message, hosts=(host,))
 
 
 @check(

@@ -23,9 +23,13 @@ _LEAST = {
     "nproc": (4096, "processes of this user", "ulimit -u 65535"),
     "pids": (4096, "processes of this cgroup", "docker run --pids-limit -1"),
     "memlock": (64 << 10, "bytes of locked memory", "ulimit -l unlimited"),
+    "as": (64 << 30, "bytes of address space", "ulimit -v unlimited"),
+    "fsize": (1 << 30, "bytes of a file", "ulimit -f unlimited"),
+    "cpu": (24 * 3600, "seconds of CPU time", "ulimit -t unlimited"),
 }
 #: Docker's default for /dev/shm.
 _DOCKER_SHM = 64 << 20
+_LEAST_TMP = 64 << 20
 #: Logs and the compiler's cache of a job need more than this.
 _LEAST_DISK = 1 << 30
 
@@ -39,7 +43,7 @@ _LEAST_DISK = 1 << 30
     example=Example("observed", "limits", '{"memlock": 16384}'),
 )
 def limit_too_low(case: Case) -> Iterator[Finding]:
-    """Are the limits of open files, processes and locked memory high enough?
+    """Are the limits of open files, processes, memory, files and CPU time high enough?
 
     A process connects to the other ranks, so a job of more than 128 ranks needs 8 open files per rank, at most
     65,535. The factor is a choice.
@@ -89,11 +93,16 @@ def backlog_too_small(case: Case) -> Iterator[Finding]:
     example=Example("observed", "sizes", '{"shm": 67108864}'),
 )
 def small_dev_shm(case: Case) -> Iterator[Finding]:
-    """Is /dev/shm larger than Docker's default of 64 MiB?"""
-    size = case.seen.sizes.get("shm")
+    """Is /dev/shm larger than Docker's default of 64 MiB, and as much of it free?"""
+    size, free = case.seen.sizes.get("shm"), case.seen.sizes.get("shm_free")
     if size is not None and size <= _DOCKER_SHM:
         message = f"/dev/shm has {size >> 20} MiB, too little for the data loaders of several ranks"  # nosec B108
         yield Finding(message)
+    elif free is not None and free < _DOCKER_SHM:
+        yield Finding(
+            f"/dev/shm has {free >> 20} MiB of free space, too little for the data loaders of several ranks",  # nosec B108
+            remedy="delete what ended programs have left there: `ls -l /dev/shm`; a restart of the host empties it",
+        )
 
 
 @check(
@@ -113,6 +122,25 @@ def log_folder_full(case: Case) -> Iterator[Finding]:
         yield Finding(
             f"the folder of CANN's logs, {case.seen.log_folder}, has {free >> 20} MiB of free space"
         )
+    elif case.seen.sizes.get("log_files", 1) == 0:
+        yield Finding(
+            f"the disk of CANN's logs, {case.seen.log_folder}, has no room for another file (inodes)"
+        )
+
+
+@check(
+    "HCD321",
+    "temporary-folder-full",
+    "may-stop",
+    remedy="free some space: `du -sh /tmp/*`, or set TMPDIR to another folder",
+    source="compilers, Python and launchers write temporary files",
+    example=Example("observed", "sizes", '{"tmp_free": 1048576}'),
+)
+def temporary_folder_full(case: Case) -> Iterator[Finding]:
+    """Has the folder for temporary files 64 MiB of free space?"""
+    free = case.seen.sizes.get("tmp_free")
+    if free is not None and free < _LEAST_TMP:
+        yield Finding(f"the folder for temporary files (TMPDIR or /tmp) has {free >> 20} MiB of free space")
 
 
 @check(

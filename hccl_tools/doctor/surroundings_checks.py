@@ -94,3 +94,56 @@ def driver_libraries_not_found(cases: Cases) -> Iterator[Finding]:
             f"{fold(having)}",
             hosts=without,
         )
+
+
+@check(
+    "HCD521",
+    "host-names-equal",
+    "note",
+    remedy="give each host a name of its own: `hostnamectl set-hostname NAME`",
+    source="Open MPI and Slurm tell hosts apart by their names; so do logs",
+    between=True,
+)
+def host_names_equal(cases: Cases) -> Iterator[Finding]:
+    """Has each host a name of its own?"""
+    hosts_of: dict[tuple[str, ...], list[str]] = {}
+    for host, case in cases.items():
+        if case.seen.names:
+            hosts_of.setdefault(case.seen.names, []).append(host)
+    for names, hosts in hosts_of.items():
+        if len(hosts) > 1:
+            yield Finding(f"{len(hosts)} hosts have the name {names[0]}", hosts=tuple(hosts))
+
+
+@check(
+    "HCD522",
+    "proxies-differ",
+    "note",
+    remedy="unset the proxies in the shell of the job, or list all hosts in NO_PROXY",
+    source="MindIE and Ray would send what is meant for other hosts to the proxy",
+    between=True,
+)
+def proxies_differ(cases: Cases) -> Iterator[Finding]:
+    """Have all hosts the same variables with an HTTP proxy?"""
+    found = {host: ", ".join(case.seen.proxies) or "none" for host, case in cases.items()}
+    yield from differences(found, "the variables with an HTTP proxy differ")
+
+
+@check(
+    "HCD523",
+    "cpus-differ",
+    "slows",
+    remedy="let the job use all CPUs: look at `nproc`, `taskset -p $$`, the container's cpuset and the CPUs that Slurm gives",
+    source="sched_getaffinity; data loaders and the start of operators need CPU time",
+    between=True,
+)
+def cpus_differ(cases: Cases) -> Iterator[Finding]:
+    """May programs use as many CPUs on each host as on the others?
+
+    A host with less than half of the usual number is named.
+    """
+    known = {host: case.seen.cpus for host, case in cases.items() if case.seen.cpus}
+    usual = sorted(known.values())[len(known) // 2] if known else 0
+    for host, number in known.items():
+        if 2 * number < usual:
+            yield Finding(f"programs may use {number} of the CPUs, but {usual} on other hosts", hosts=(host,))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.discover.local_addresses import is_local
 from hccl_tools.inspection import host_ports
-from hccl_tools.inspection.observation import UnreachedHost
+from hccl_tools.inspection.observation import SlowHost, UnreachedHost
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.addresses import is_loopback, packed
 
@@ -24,7 +24,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 #: Seconds for an answer. Linux sends the first packet again after 1 and 3 s.
-ANSWER_TIME = 5.0
+ANSWER_TIME = 4.0
+#: An answer that takes so many seconds came to a packet that was sent again.
+_REPEATED = 0.9
+#: So many such answers to a host are no chance.
+LEAST_REPEATED = 2
+#: Seconds; hosts of one job are nearer to each other.
+_LATE = 0.1
+#: Connections to each host: usually, to one without an answer, and more to one of which packets were lost.
+_USUAL_TRIES, _LEAST_TRIES, _MORE_TRIES = 3, 2, 5
 #: More hosts than this are not asked by each host: every host then asks the next ones of the list.
 MOST_HOSTS = 64
 #: Connections at the same time; each needs a descriptor.
@@ -63,13 +71,54 @@ def places(
     return found
 
 
-def try_all(wanted: Iterable[Place], seconds: float = ANSWER_TIME) -> tuple[UnreachedHost, ...]:
-    """Connect to each place, many at the same time, and return which gave no answer.
+class Attempt(NamedTuple):
+    """A connection: how long the answer took, and why there is none; empty if there is one."""
 
-    This takes milliseconds if all answer, and about ``seconds`` if one does not.
+    place: Place
+    seconds: float
+    reason: str
+
+
+def reach(wanted: Sequence[Place]) -> tuple[tuple[UnreachedHost, ...], tuple[SlowHost, ...]]:
+    """Return the places from which no answer comes, and those whose answers are late.
+
+    This takes milliseconds if all answer, and about twice ``ANSWER_TIME`` if one does not.
     """
+    attempts: dict[Place, list[Attempt]] = {}
+    for _ in range(_USUAL_TRIES):
+        answered = [place for place, own in attempts.items() if not own[-1].reason or len(own) < _LEAST_TRIES]
+        for one in try_all(answered if attempts else wanted):
+            attempts.setdefault(one.place, []).append(one)
+    reached = [place for place, own in attempts.items() if not _is_lost(own)]
+    doubtful = [place for place in reached if any(map(_was_repeated, attempts[place]))]
+    for _ in range(_MORE_TRIES if doubtful else 0):
+        for one in try_all(doubtful):
+            attempts[one.place].append(one)
+    lost = tuple(UnreachedHost(*place, own[0].reason) for place, own in attempts.items() if _is_lost(own))
+    slow = (_slow(place, attempts[place]) for place in reached)
+    return lost, tuple(one for one in slow if one is not None)
+
+
+def _is_lost(own: Sequence[Attempt]) -> bool:
+    return all(one.reason for one in own)
+
+
+def _was_repeated(one: Attempt) -> bool:
+    return bool(one.reason) or one.seconds >= _REPEATED
+
+
+def _slow(place: Place, own: Sequence[Attempt]) -> SlowHost | None:
+    repeated = sum(map(_was_repeated, own))
+    quickest = min(one.seconds for one in own if not one.reason)
+    if repeated < LEAST_REPEATED and quickest < _LATE:
+        return None
+    return SlowHost(place.address, len(own), repeated, quickest)
+
+
+def try_all(wanted: Iterable[Place], seconds: float = ANSWER_TIME) -> list[Attempt]:
+    """Connect to each place once, many at the same time; what this host could not send is left out."""
     waiting = list(dict.fromkeys(wanted))
-    lost: list[UnreachedHost] = []
+    made: list[Attempt] = []
     active: dict[int, tuple[socket.socket, Place, float]] = {}
     poll = select.poll()
     while waiting or active:
@@ -77,12 +126,16 @@ def try_all(wanted: Iterable[Place], seconds: float = ANSWER_TIME) -> tuple[Unre
             one = waiting.pop(0)
             found, code = _started(one)
             if found is not None:
-                active[found.fileno()] = (found, one, time.monotonic() + seconds)
+                active[found.fileno()] = (found, one, time.monotonic())
                 poll.register(found, select.POLLOUT)
-            elif code not in (*_ANSWERED, *_NOT_SENT):
-                lost.append(UnreachedHost(*one, os.strerror(code).lower()))
-        lost += _settled(active, poll, seconds)
-    return tuple(lost)
+            elif code not in _NOT_SENT:
+                made.append(Attempt(one, 0.0, _reason(code)))
+        made += _settled(active, poll, seconds)
+    return made
+
+
+def _reason(code: int) -> str:
+    return "" if code in _ANSWERED else os.strerror(code).lower()
 
 
 def _started(place: Place) -> tuple[socket.socket | None, int]:
@@ -102,22 +155,21 @@ def _started(place: Place) -> tuple[socket.socket | None, int]:
 
 def _settled(
     active: dict[int, tuple[socket.socket, Place, float]], poll: select.poll, seconds: float
-) -> Iterator[UnreachedHost]:
-    """Wait for the next answers or the next end of a wait, and yield the places without an answer."""
+) -> Iterator[Attempt]:
+    """Wait for the next answers or the next end of a wait, and yield the connections that are settled."""
     if not active:
         return
-    left = min(deadline for _, _, deadline in active.values()) - time.monotonic()
+    left = min(began for _, _, began in active.values()) + seconds - time.monotonic()
     answered = {descriptor for descriptor, _ in poll.poll(max(0.0, left) * 1000)}
     now = time.monotonic()
     for descriptor in list(active):
-        found, place, deadline = active[descriptor]
-        if descriptor not in answered and now < deadline:
+        found, place, began = active[descriptor]
+        if descriptor not in answered and now < began + seconds:
             continue
         code = found.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) if descriptor in answered else None
         poll.unregister(descriptor)
         found.close()
         del active[descriptor]
-        if code is None:
-            yield UnreachedHost(*place, f"no answer within {seconds:.0f} s")
-        elif code not in (*_ANSWERED, *_NOT_SENT):
-            yield UnreachedHost(*place, os.strerror(code).lower())
+        if code not in _NOT_SENT:
+            reason = f"no answer within {seconds:.0f} s" if code is None else _reason(code)
+            yield Attempt(place, now - began, reason)

@@ -6,7 +6,6 @@ import os
 import platform
 import resource
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hccl_tools.discover import hccn_conf, hccn_tool, npu_smi
@@ -44,10 +43,14 @@ _RESERVED_PORTS = "/proc/sys/net/ipv4/ip_local_reserved_ports"
 BACKLOG = "/proc/sys/net/core/somaxconn"
 #: Their folders look writable to root, but hold no files of users.
 _KERNEL_FOLDERS = ("/proc", "/sys")
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 _LIMITS = {
     "nofile": resource.RLIMIT_NOFILE,
     "nproc": resource.RLIMIT_NPROC,
     "memlock": resource.RLIMIT_MEMLOCK,
+    "as": resource.RLIMIT_AS,
+    "fsize": resource.RLIMIT_FSIZE,
+    "cpu": resource.RLIMIT_CPU,
 }
 #: The file with the version, in the folder of the CPU's architecture below CANN's own (hiascend, File Paths).
 _CANN_VERSION = "ascend_toolkit_install.info"
@@ -65,16 +68,41 @@ def limits(site: Site) -> dict[str, int]:
 
 
 def sizes(site: Site, folder: str) -> dict[str, int]:
-    """Return the size of /dev/shm and the free space at the log folder, in bytes, as far as known."""
+    """Return sizes of /dev/shm, of the folder for temporary files, and of the log folder, as far as known.
+
+    ``shm`` is the size; ``shm_free``, ``tmp_free`` and ``log_free`` are the free space, in bytes.
+    ``log_files`` is the number of files that still fit.
+    """
     found = {}
-    with suppress(OSError):
-        shm = os.statvfs(site.path("/dev/shm"))  # noqa: S108  (only looked at)  # nosec B108
-        found["shm"] = shm.f_blocks * shm.f_frsize
-    with suppress(OSError):
-        disk = os.statvfs(existing(folder))
-        if disk.f_blocks:  # a tmpfs without a limit states none
-            found["log_free"] = disk.f_bavail * disk.f_frsize
+    shm = _disk(site.path("/dev/shm"))  # noqa: S108  (only looked at)  # nosec B108
+    if shm is not None:
+        found = {"shm": shm.f_blocks * shm.f_frsize, "shm_free": shm.f_bavail * shm.f_frsize}
+    tmp = _disk(temporary(site.environ))
+    if tmp is not None and tmp.f_blocks:  # a tmpfs without a limit states none
+        found["tmp_free"] = tmp.f_bavail * tmp.f_frsize
+    log = _disk(existing(folder))
+    if log is not None and log.f_blocks:
+        found["log_free"] = log.f_bavail * log.f_frsize
+    if log is not None and log.f_files:
+        found["log_files"] = log.f_favail
     return found
+
+
+def _disk(path: str) -> os.statvfs_result | None:
+    try:
+        return os.statvfs(path)
+    except OSError:
+        return None
+
+
+def temporary(environ: Mapping[str, str]) -> str:
+    """Return the folder for temporary files."""
+    return environ.get("TMPDIR") or "/tmp"  # noqa: S108  (only looked at)  # nosec B108
+
+
+def proxies(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names of the variables with an HTTP proxy, which may have a password."""
+    return tuple(sorted(name for name in environ if name.lower() in _PROXIES and environ[name]))
 
 
 def log_folder(environ: Mapping[str, str]) -> str:

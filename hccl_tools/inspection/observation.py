@@ -169,6 +169,18 @@ class UnreachedHost(NamedTuple):
     reason: OsText
 
 
+class SlowHost(NamedTuple):
+    """A host whose answers are late: of ``tries``, ``repeated`` came to a packet that was sent again.
+
+    ``seconds`` is the time of the quickest answer.
+    """
+
+    address: str
+    tries: Count
+    repeated: Count
+    seconds: Seconds
+
+
 class Unknown(NamedTuple):
     """A fact that could not be determined, and why."""
 
@@ -190,8 +202,8 @@ class Observation(NamedTuple):
         problems: Other facts about the table that could not be determined, one sentence each.
         hccl_ports: HCCL's host ports that are in use at the address on which HCCL listens.
         busy_ports: The requested ports, and the device port, that are in use at any address.
-        limits: Soft limits: nofile, nproc, memlock (bytes), pids (cgroup); -1 for none.
-        sizes: Bytes: ``shm`` (size of /dev/shm), ``log_free`` (free space at the log folder).
+        limits: Soft limits: nofile, nproc, memlock, as, fsize (bytes), cpu (s), pids (cgroup); -1 for none.
+        sizes: What ``machine.sizes`` returns, by name.
         kernel: Of the kernel: ``thp``, ``governor``, ``local_ports`` (``32768-60999``), ``reserved_ports``,
             ``somaxconn``.
         versions: By component: python, hccl-tools, driver, CANN.
@@ -208,9 +220,13 @@ class Observation(NamedTuple):
             gives no answer.
         tried: The number of other hosts to which this host connected.
         unreached: The ports of other hosts from which no answer came.
+        slow: The other hosts whose answers are late, or had to be asked for again.
+        cut: The addresses of other hosts that answer small packets, and none of the size of ``mtu``.
         nic: The interface with the address on which HCCL listens, and ``mtu`` its MTU, if known.
         time_zone: The name of the time zone, and ``utc_offset`` its seconds east of UTC.
         libraries: How programs find the driver's libraries: ``LD_LIBRARY_PATH``, ``ld.so.conf``, else empty.
+        proxies: The names of the variables with an HTTP proxy.
+        cpus: The number of CPUs that programs may use; 0 if unknown.
         named_tables: The state of the files of variables with a table, by variable: ``file``, ``directory``,
             ``absent``, ``unreadable``.
     """
@@ -250,12 +266,16 @@ class Observation(NamedTuple):
     named_hosts: Mapping[OsText, OsText] = {}
     tried: Count = 0
     unreached: tuple[UnreachedHost, ...] = ()
+    slow: tuple[SlowHost, ...] = ()
+    cut: tuple[str, ...] = ()
     nic: OsText = ""
     mtu: Count | None = None
     time_zone: OsText = ""
     utc_offset: int | None = None
     libraries: str = ""
     named_tables: Mapping[OsText, OsText] = {}
+    proxies: tuple[str, ...] = ()
+    cpus: Count = 0
 
     def check(self) -> str:
         """Return what is wrong with an observation that another host has sent, "" for nothing."""
@@ -284,6 +304,7 @@ _RECORDS = {
     "busy_ports": PortUse,
     "unknown": Unknown,
     "unreached": UnreachedHost,
+    "slow": SlowHost,
     "pings": PingObservation,
     "bandwidths": BandwidthObservation,
 }

@@ -17,6 +17,7 @@ from hccl_tools.inspection import (
     device_network,
     hccl_variables,
     host_ports,
+    large_packets,
     machine,
     naming,
     npu_overview,
@@ -65,6 +66,7 @@ def _host(request: ObservationRequest, site: Site) -> Observation:
     local = tuple(ip for ip in own if is_local(ip))
     all_interfaces = interfaces()
     nic = port_users.interface_of(port_users.hccl_address(environ, local, all_interfaces), all_interfaces)
+    variables = machine.variables(environ)
     zone, offset = machine.time_zone()
     seen = seen._replace(
         local_addresses=local,
@@ -72,18 +74,20 @@ def _host(request: ObservationRequest, site: Site) -> Observation:
         nic=nic,
         mtu=interface_mtu(nic) if nic else None,
         hccl_ports=hccl_ports_in_use(seen.nodes or request.device_ids, local, cann, site),
-        busy_ports=port_users.in_use((host_ports.DEVICE_PORT, *request.ports), "", site),
+        busy_ports=port_users.in_use(_ports(request, variables), "", site),
         limits=machine.limits(site),
         sizes=machine.sizes(site, log),
         log_folder=log,
         log_writable=machine.is_writable(log),
         kernel=machine.kernel(site),
         versions=versions,
-        variables=machine.variables(environ),
+        variables=variables,
         in_container=machine.in_container(site),
         files=machine.files(site),
         libraries=machine.libraries(site),
         named_tables=machine.named_tables(environ),
+        proxies=machine.proxies(environ),
+        cpus=len(os.sched_getaffinity(0)),
         table_sha256=_sha256(request.table),
         code={path: contents.code(path) for path in request.code},
         data={path: contents.data(path) for path in request.data},
@@ -92,6 +96,13 @@ def _host(request: ObservationRequest, site: Site) -> Observation:
         clock=time.time(),
     )
     return _with_other_hosts(seen, request, site)
+
+
+def _ports(request: ObservationRequest, variables: Mapping[str, str]) -> tuple[int, ...]:
+    """Return the ports that the job needs here beside HCCL's: those of variables as well."""
+    named = (whole_number(one.port) for one in naming.named_hosts(variables))
+    known = (port for port in named if port is not None and 0 < port < 65536)
+    return (host_ports.DEVICE_PORT, *request.ports, *known)
 
 
 def _devices(request: ObservationRequest, site: Site) -> Observation:
@@ -138,7 +149,7 @@ def _with_other_hosts(seen: Observation, request: ObservationRequest, site: Site
         request.reach, request.start_port, site.environ, seen.versions.get("CANN", "")
     )
     leaders = _leaders(named, known, wanted)
-    lost = connections.try_all([*wanted, *leaders.values()])
+    lost, slow = connections.reach([*wanted, *leaders.values()])
     reasons = {(one.address, one.port): one.reason for one in lost}
     return seen._replace(
         own_addresses=known.get(name),
@@ -148,6 +159,11 @@ def _with_other_hosts(seen: Observation, request: ObservationRequest, site: Site
         },
         tried=len({one.address for one in wanted}),
         unreached=tuple(one for one in lost if (one.address, one.port) in wanted),
+        slow=slow,
+        cut=large_packets.cut(
+            {one.address for one in wanted if ":" not in one.address}.difference(one.address for one in lost),
+            seen.mtu or 0,
+        ),
     )
 
 

@@ -14,6 +14,7 @@ from hccl_tools.inspection.observation import (
     NpuObservation,
     Observation,
     PingObservation,
+    SlowHost,
     UnreachedHost,
 )
 from hccl_tools.validation.checker import validate
@@ -39,7 +40,8 @@ def sound(host: str, **differs: Any) -> Observation:
     seen = Observation(
         names=(f"node{server}",), nodes=(0, 1), product="a2", local_addresses=(host,), devices=devices,
         manager_nodes=("davinci_manager", "devmm_svm", "hisi_hdc"), own_addresses=(host,), tried=2,
-        utc_offset=0, nic="eth0", mtu=1500, table_sha256="a" * 64, clock=1e9,
+        utc_offset=0, nic="eth0", mtu=1500, table_sha256="a" * 64, clock=1e9, cpus=16,
+        versions={"CANN": "8.5.0"},
     )  # fmt: skip
     return seen._replace(**differs)
 
@@ -121,6 +123,45 @@ def test_the_start_port_alone() -> None:
     assert "port 29500" in found[0].message
 
 
+def late(*addresses: str, repeated: int = 0, seconds: float = 0.6) -> tuple[SlowHost, ...]:
+    return tuple(SlowHost(address, 8, repeated, seconds) for address in addresses)
+
+
+def test_packets_of_a_pair_are_lost() -> None:
+    found = findings(h2=sound(SECOND, slow=late(THIRD, repeated=2, seconds=0.001)))
+
+    assert told(found) == [("HCD524", (SECOND, THIRD))]
+    assert found[0].message == (
+        f"packets between {SECOND} and {THIRD} are lost: 2 of 8 connections needed a second try"
+    )
+
+
+def test_packets_of_a_host_are_lost() -> None:
+    others = {f"h{host[-1]}": sound(host, slow=late(SECOND, repeated=3)) for host in (FIRST, THIRD)}
+    found = findings(**others, h2=sound(SECOND, slow=late(FIRST, THIRD, repeated=4)))
+
+    assert told(found) == [("HCD524", (SECOND,))]
+    assert found[0].message.startswith("packets between it and 2 other hosts are lost: ")
+
+
+def test_a_host_that_is_far_away() -> None:
+    found = findings(h2=sound(SECOND, slow=late(FIRST, THIRD)))
+
+    assert told(found) == [("HCD524", (SECOND,))]
+    assert (found[0].consequence, found[0].message) == (
+        "slows", "packets between it and 2 other hosts take 600 ms there and back",
+    )  # fmt: skip
+
+
+def test_large_packets_are_lost() -> None:
+    found = findings(h2=sound(SECOND, cut=(THIRD,)))
+
+    assert told(found) == [("HCD525", (SECOND,))]
+    assert found[0].message == f"packets of 1500 bytes to {THIRD} are lost, small ones arrive"
+    other_mtu = findings(h2=sound(SECOND, cut=(THIRD,), mtu=9000))
+    assert told(other_mtu) == [("HCD513", (SECOND,))]
+
+
 def test_a_host_that_did_not_answer_is_told_once() -> None:
     seen = {host: sound(host, unreached=lost(THIRD)) for host in (FIRST, SECOND)}
 
@@ -190,6 +231,16 @@ def test_devices_that_do_not_use_their_network() -> None:
         ({"table_sha256": ""}, "HCD507", "there is no table at "),
         ({"table_sha256": "b" * 64}, "HCD507", "the table differs"),
         ({"utc_offset": 28800}, "", ""),
+        ({"cpus": 7}, "HCD523", "programs may use 7 of the CPUs, but 16 on other hosts"),
+        ({"cpus": 8}, "", ""),
+        ({"versions": {}}, "HCD503", "CANN is not found here, as it is on "),
+        ({"versions": {"CANN": "8.2.RC1"}}, "HCD503", "the version of CANN differs: 8.2.RC1, but 8.5.0 on"),
+        (
+            {"npus": (NpuObservation(0, 0, 0, "OK"),)},
+            "HCD108",
+            "1 of the 2 NPUs of /dev/davinci*; device 1 is",
+        ),
+        ({"npus": tuple(NpuObservation(npu, 0, npu, "OK") for npu in range(8))}, "", ""),
     ],
 )
 def test_a_host_that_differs(differs: dict[str, Any], check: str, words: str) -> None:
@@ -212,6 +263,17 @@ def test_the_time_zone_is_a_note() -> None:
     assert notes("HCD514") == []
 
 
+def test_names_and_proxies_that_differ_are_notes() -> None:
+    twins = {"h1": sound(FIRST, names=("node",)), "h2": sound(SECOND, names=("node",))}
+
+    assert [one.hosts for one in notes("HCD521", **twins)] == [(FIRST, SECOND)]
+    assert notes("HCD521") == notes("HCD522") == []
+    (found,) = notes("HCD522", h2=sound(SECOND, proxies=("http_proxy",)))
+    assert (found.hosts, found.message.partition(" on ")[0]) == (
+        (SECOND,), "the variables with an HTTP proxy differ: http_proxy, but none",
+    )  # fmt: skip
+
+
 def test_names_at_loopback_on_all_hosts_are_a_note() -> None:
     same = {f"h{host[-1]}": sound(host, own_addresses=("127.0.0.1",)) for host in HOSTS}
 
@@ -228,7 +290,7 @@ def test_the_libraries_of_the_driver(having: int, named: tuple[str, ...]) -> Non
 
 def test_the_version_of_the_driver() -> None:
     def installed(host: str, version: str, running: str | None) -> Observation:
-        npus = (NpuObservation(0, 0, 0, "OK", running),) if running else ()
+        npus = tuple(NpuObservation(npu, 0, npu, "OK", running) for npu in range(2 if running else 0))
         return sound(host, versions={"driver": version}, npus=npus)
 
     unseen = [installed(host, "23.0.6" if host == SECOND else "24.1.rc2", None) for host in HOSTS]

@@ -11,7 +11,7 @@ from hccl_tools.doctor.case import Case
 from hccl_tools.doctor.examining import Job, examine
 from hccl_tools.doctor.findings import HostFinding, judge
 from hccl_tools.doctor.registry import Selection
-from hccl_tools.inspection.observation import DeviceProcess, Observation
+from hccl_tools.inspection.observation import DeviceProcess, Observation, PortUse
 from hccl_tools.validation.checker import validate
 from tests.support.tables import table
 
@@ -80,3 +80,39 @@ def test_a_host_without_npus_is_one_finding() -> None:
     assert "doctor --cpu" in found[0].remedy
     assert examine(seen, Job(), Selection()).fails()
     assert not examine(seen, Job(report, "910a", cpu=True), Selection()).fails()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ({"shm": 16 << 30, "shm_free": 63 << 20}, "/dev/shm has 63 MiB of free space"),
+        ({"shm": 16 << 30, "shm_free": 64 << 20}, ""),
+        ({"shm": 64 << 20, "shm_free": 0}, "/dev/shm has 64 MiB, too little"),
+        ({"tmp_free": (64 << 20) - 1}, "the folder for temporary files (TMPDIR or /tmp) has 63 MiB"),
+        ({"tmp_free": 64 << 20}, ""),
+        ({"log_free": 1 << 40, "log_files": 0}, "has no room for another file (inodes)"),
+        ({"log_free": 1 << 40, "log_files": 1}, ""),
+    ],
+)
+def test_disks(sizes: dict[str, int], message: str) -> None:
+    case = Case(
+        Observation(nodes=(0,), manager_nodes=("davinci_manager", "devmm_svm", "hisi_hdc"), sizes=sizes)
+    )
+    found = list(judge("node1", case))
+
+    assert len(found) == bool(message)
+    assert not message or (message in found[0].message and found[0].consequence == "may-stop")
+
+
+def test_the_port_of_the_leader_is_in_use() -> None:
+    environ = {"MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29500"}
+    use = PortUse(29500, True, 4711, "python3")
+
+    def found(**differs: Any) -> list[HostFinding]:
+        seen = {"local_addresses": ("10.0.0.1",), "busy_ports": (use,), "variables": environ, **differs}
+        return findings("HCD303", **seen)
+
+    assert [one.message for one in found()] == [
+        "MASTER_PORT=29500, but port 29500 is in use by process 4711 (python3)"
+    ]
+    assert found(busy_ports=(PortUse(29500),)) == found(local_addresses=()) == found(variables={}) == []

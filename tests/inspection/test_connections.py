@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.inspection import connections, naming
+from hccl_tools.inspection import connections, large_packets, naming
 from hccl_tools.inspection.connections import Place
 from tests.support.sockets import ADDRESS, listener
 
@@ -40,27 +40,35 @@ def full_listener() -> Iterator[int]:
 
 def test_an_answer_of_any_kind_is_one() -> None:
     with listener() as port:
-        assert connections.try_all([Place(ADDRESS, port), Place(ADDRESS, closed_port())]) == ()
+        assert connections.reach([Place(ADDRESS, port), Place(ADDRESS, closed_port())]) == ((), ())
 
 
 def test_no_answer() -> None:
     with full_listener() as port, listener() as other:
         found = connections.try_all([Place(ADDRESS, port), Place(ADDRESS, other)], seconds=1)
 
-    assert [(one.port, one.reason) for one in found] == [(port, "no answer within 1 s")]
+    assert {one.place.port: one.reason for one in found} == {port: "no answer within 1 s", other: ""}
 
 
 def test_an_address_without_a_route() -> None:
-    (found,) = connections.try_all([Place("255.255.255.255", 60015)])
+    lost, slow = connections.reach([Place("255.255.255.255", 60015)])
 
-    assert found.address == "255.255.255.255"
-    assert found.reason
+    assert [one.address for one in lost] == ["255.255.255.255"]
+    assert lost[0].reason
+    assert slow == ()
 
 
-def test_more_hosts_than_descriptors_at_the_same_time() -> None:
+def test_more_hosts_than_connections_at_the_same_time() -> None:
     port = closed_port()
+    found = connections.try_all(Place(f"127.0.1.{number}", port) for number in range(1, 251))
 
-    assert connections.try_all(Place(f"127.0.1.{number}", port) for number in range(1, 251)) == ()
+    assert len(found) == 250
+    assert not any(one.reason for one in found)
+
+
+def test_large_packets_that_arrive() -> None:
+    assert large_packets.cut(["127.0.0.2", "127.0.0.3"], 1500, closed_port()) == ()
+    assert large_packets.cut(["127.0.0.2"], 0) == large_packets.cut([], 1500) == ()
 
 
 @pytest.mark.parametrize(
