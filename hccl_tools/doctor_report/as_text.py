@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Findings of one check that are shown in full.
 _SHOWN = 3
+#: A longer list of hosts has a line of its own.
+_LONGEST_HOSTS = 60
 _COLORS = {"stops": "31", "may-stop": "33", "slows": "33", "note": "36"}
 
 
@@ -30,7 +32,7 @@ def render(result: Examination, *, color: bool = False, ascii_only: bool = False
             )
         if rest := found[_SHOWN:]:
             hosts = list(dict.fromkeys(host for one in rest for host in one.hosts))
-            where = escaped(_hosts(hosts), ascii_only=ascii_only)
+            where = escaped(fold(hosts), ascii_only=ascii_only)
             yield f"  = and {count(len(rest), 'finding')} more on {where} (-f json has all)\n"
     yield f"{escaped(_verdict(result), ascii_only=ascii_only)}\n"
 
@@ -38,17 +40,15 @@ def render(result: Examination, *, color: bool = False, ascii_only: bool = False
 def _lines(one: HostFinding, *, color: bool, ascii_only: bool, remedy: bool, many: bool) -> Iterator[str]:
     head = f"{one.consequence}[{one.check}]"
     shown = f"\033[1;{_COLORS[one.consequence]}m{head}\033[0m" if color else head
-    yield f"{shown}: {escaped(one.message, ascii_only=ascii_only)}\n"
-    where = [_hosts(one.hosts)] if many or not one.place else []
-    where += [one.place] if one.place else []
-    yield f" --> {escaped(', '.join(where), ascii_only=ascii_only)}\n"
+    hosts = fold(one.hosts) if many or not one.place else ""
+    is_short = len(hosts) <= _LONGEST_HOSTS
+    prefix = f"{hosts if is_short else count(len(one.hosts), 'host')}: " if hosts else ""
+    yield f"{shown}: {escaped(prefix + one.message, ascii_only=ascii_only)}\n"
+    where = [*([] if is_short else [hosts]), *([one.place] if one.place else [])]
+    if where:
+        yield f" --> {escaped(', '.join(where), ascii_only=ascii_only)}\n"
     if remedy and one.remedy:
         yield f"  = help: {escaped(one.remedy, ascii_only=ascii_only)}\n"
-
-
-def _hosts(hosts: tuple[str, ...] | list[str]) -> str:
-    listed = fold(hosts)
-    return listed if len(hosts) == 1 else f"{count(len(hosts), 'host')}: {listed}"
 
 
 def _verdict(result: Examination) -> str:

@@ -162,7 +162,7 @@ def test_this_host_alone(bed: Bed, mpirun: Mpirun) -> None:
 
     assert done.returncode == 1
     name = os.uname().nodename
-    assert f"stops[HCD606]: the sum over 1 pair is wrong: devices 0 and 1 of {name}\n" in done.stdout
+    assert f"stops[HCD606]: {name}: the sum over 1 pair is wrong: devices 0 and 1 of {name}\n" in done.stdout
     assert len(bed.calls()) == 2
 
 
@@ -174,7 +174,7 @@ def test_hosts_with_processes_are_left_out(bed: Bed) -> None:
 
     assert "stops[HCD106]" in done.stdout
     why = "process 4711 is on device 1, and a measurement would slow it"
-    assert f"note[HCD001]: not looked at: the bandwidth: {why}\n --> node3" in done.stdout
+    assert f"note[HCD001]: node3: not looked at: the bandwidth: {why}\n" in done.stdout
     assert "4 pairs measured" in done.stdout
     assert {call.split()[0] for call in bed.calls()} == {"node1", "node2"}
 

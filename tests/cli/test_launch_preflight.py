@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -43,8 +44,7 @@ def test_a_fault_of_another_host_prevents_the_start(cluster: Cluster) -> None:
     done = launch(cluster, "--engine", "ssh", "--rank-table", str(cluster.table()), *FULL)
 
     assert done.returncode == 125
-    assert "stops[HCD204]: TLS is on on device 1" in done.stderr
-    assert " --> 2 hosts" not in done.stderr
+    assert "stops[HCD204]: node2: TLS is on on device 1" in done.stderr
     assert "nothing was started: 1 fault would stop the job" in done.stderr
     assert "--preflight quick starts without asking all hosts" in done.stderr
     assert not (cluster.folder / "log").exists()
@@ -67,7 +67,7 @@ def test_this_host_alone(cluster: Cluster) -> None:
     quick = launch(cluster, "--devices", "0-1", "--tail", "all", "--preflight", "quick")
 
     assert done.returncode == 125
-    assert "stops[HCD103]: npu-smi reports the health of device 1 as Alarm" in done.stderr
+    assert f"stops[HCD103]: {os.uname().nodename}: npu-smi reports the health of device 1" in done.stderr
     assert quick.returncode == 0, quick.stderr
     assert quick.stdout.count("it runs") == 2
 
