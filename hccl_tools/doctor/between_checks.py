@@ -283,6 +283,7 @@ def data_differs_between_hosts(cases: Cases) -> Iterator[Finding]:
     remedy="give each server of the table its own address, and name each host once",
     source="HCCL connects to a server by its address in the table",
     between=True,
+    explains=("HCD512", "HCD524", "HCD525"),
 )
 def address_on_several_hosts(cases: Cases) -> Iterator[Finding]:
     """Does each address of the table belong to one host?"""

@@ -88,7 +88,8 @@ def netmask_differs(cases: Cases) -> Iterator[Finding]:
 def no_gateway(cases: Cases) -> Iterator[Finding]:
     """Has each device a gateway if the devices with its id on other hosts are in another subnet?
 
-    A device whose pings are all answered has another route; this is a note then.
+    A device whose pings are all answered has another route. This is a note then, unless most of the others have a
+    gateway.
     """
     found: dict[tuple[str, bool], list[int]] = defaultdict(list)
     answered = _answered(cases)
@@ -96,7 +97,8 @@ def no_gateway(cases: Cases) -> Iterator[Finding]:
         for host, one in rail.items():
             others = (peer.ips[0] for other, peer in rail.items() if other != host and peer.ips)
             if one.gateway == "" and any(_is_outside(ip, one) for ip in others):
-                found[host, Endpoint(host, device) in answered].append(device)
+                is_odd = 2 * sum(bool(peer.gateway) for peer in rail.values()) > len(rail)
+                found[host, not is_odd and Endpoint(host, device) in answered].append(device)
     for (host, is_answered), ids in found.items():
         consequence: Consequence | None = "note" if is_answered else None
         yield Finding(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.between_checks import differences
 from hccl_tools.doctor.registry import Consequence, Finding, check
+from hccl_tools.inspection.machine import ELSEWHERE
 from hccl_tools.notation.host_list import fold
 from hccl_tools.table.addresses import is_loopback
 
@@ -84,15 +85,18 @@ def driver_libraries_not_found(cases: Cases) -> Iterator[Finding]:
     """Do programs find the driver's libraries on all hosts, if they do on most?
 
     LD_LIBRARY_PATH and /etc/ld.so.conf.d are read. A shell that ssh starts often has fewer variables than a
-    login shell, so this is asked only if most hosts have the libraries there.
+    login shell. So a host is named if most hosts have the libraries there; of three hosts or more also if its
+    LD_LIBRARY_PATH is set to other folders, and no more hosts have this fault than have the libraries.
     """
-    without = tuple(host for host, case in cases.items() if not case.seen.libraries)
-    having = [host for host in cases if host not in without]
-    if without and len(having) > len(without):
+    having = [host for host, case in cases.items() if case.seen.libraries not in {"", ELSEWHERE}]
+    without = tuple(host for host in cases if host not in having)
+    elsewhere = tuple(host for host in without if cases[host].seen.libraries == ELSEWHERE)
+    named = without if len(having) > len(without) else elsewhere
+    if named and len(having) >= len(named) and len(cases) > 2:
         yield Finding(
             "neither LD_LIBRARY_PATH nor ld.so.conf has the folder of the driver's libraries, which they have on "
             f"{fold(having)}",
-            hosts=without,
+            hosts=named,
         )
 
 

@@ -28,6 +28,8 @@ TABLE_VARIABLES = ("RANK_TABLE_FILE", "RANKTABLEFILE", "MINDSPORE_HCCL_CONFIG_PA
 #: The names of a table in a folder that such a variable names.
 _TABLE_NAMES = ("jobstart_hccl.json", "hccl.json")
 LIBRARY_VARIABLE = "LD_LIBRARY_PATH"
+#: This variable is set, but not to the folder of the driver.
+ELSEWHERE = "elsewhere"
 #: A part of the path of the driver's libraries.
 _DRIVER_LIBRARIES = "driver/lib64"
 #: The paths whose state is reported.
@@ -206,8 +208,12 @@ def _state_of_table(path: str) -> str:
 
 
 def libraries(site: Site) -> str:
-    """Return how programs find the driver's libraries: ``LD_LIBRARY_PATH``, ``ld.so.conf``, or ``""``."""
-    if _DRIVER_LIBRARIES in site.environ.get(LIBRARY_VARIABLE, ""):
+    """Return how programs find the driver's libraries: ``LD_LIBRARY_PATH`` or ``ld.so.conf``.
+
+    If they do not, it is ``elsewhere`` if LD_LIBRARY_PATH has other folders, and ``""`` if it is not set.
+    """
+    folders = site.environ.get(LIBRARY_VARIABLE, "")
+    if _DRIVER_LIBRARIES in folders:
         return LIBRARY_VARIABLE
     folder = site.path("/etc/ld.so.conf.d")
     try:
@@ -215,7 +221,9 @@ def libraries(site: Site) -> str:
     except OSError:
         files = []
     texts = map(procfs.read, (site.path("/etc/ld.so.conf"), *files))
-    return "ld.so.conf" if any(_DRIVER_LIBRARIES in text for text in texts) else ""
+    if any(_DRIVER_LIBRARIES in text for text in texts):
+        return "ld.so.conf"
+    return ELSEWHERE if folders else ""
 
 
 def time_zone() -> tuple[str, int]:

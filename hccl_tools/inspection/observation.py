@@ -224,7 +224,7 @@ class Observation(NamedTuple):
         cut: The addresses of other hosts that answer small packets, and none of the size of ``mtu``.
         nic: The interface with the address on which HCCL listens, and ``mtu`` its MTU, if known.
         time_zone: The name of the time zone, and ``utc_offset`` its seconds east of UTC.
-        libraries: How programs find the driver's libraries: ``LD_LIBRARY_PATH``, ``ld.so.conf``, else empty.
+        libraries: How programs find the driver's libraries: what ``machine.libraries`` returns.
         proxies: The names of the variables with an HTTP proxy.
         cpus: The number of CPUs that programs may use; 0 if unknown.
         named_tables: The state of the files of variables with a table, by variable: ``file``, ``directory``,

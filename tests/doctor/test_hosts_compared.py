@@ -123,6 +123,14 @@ def test_the_start_port_alone() -> None:
     assert "port 29500" in found[0].message
 
 
+def test_an_address_on_two_hosts_explains_what_is_not_reached() -> None:
+    found = findings(
+        h2=sound(SECOND, unreached=lost(THIRD)), h3=sound(THIRD, local_addresses=(SECOND, THIRD))
+    )
+
+    assert told(found) == [("HCD511", (SECOND, THIRD))]
+
+
 def late(*addresses: str, repeated: int = 0, seconds: float = 0.6) -> tuple[SlowHost, ...]:
     return tuple(SlowHost(address, 8, repeated, seconds) for address in addresses)
 
@@ -189,6 +197,10 @@ def test_a_rail(differs: dict[str, Any], check: str, words: str) -> None:
     assert not check or words in found[0].message
 
 
+def with_gateway(seen: Observation) -> tuple[DeviceObservation, ...]:
+    return tuple(one._replace(gateway=f"{one.ips[0].rpartition('.')[0]}.254") for one in seen.devices)
+
+
 def test_a_rail_without_gateway() -> None:
     apart = {f"h{host[-1]}": of_devices(host, 0, 1, netmask=MASK) for host in HOSTS}
     found = findings(**apart)
@@ -206,6 +218,8 @@ def test_a_rail_without_gateway() -> None:
     assert found[0].hosts == HOSTS
     assert findings(**answered) == []
     assert "the pings are answered all the same" in notes("HCD518", **answered)[0].message
+    odd = {name: seen._replace(devices=with_gateway(seen)) for name, seen in answered.items() if name != "h3"}
+    assert told(findings(**answered | odd)) == [("HCD518", (THIRD,))]
     assert findings(**{name: seen for name, seen in apart.items() if name == "h9"}) == []
 
 
@@ -284,6 +298,21 @@ def test_names_at_loopback_on_all_hosts_are_a_note() -> None:
 @pytest.mark.parametrize(("having", "named"), [(3, ()), (2, (THIRD,)), (1, ()), (0, ())])
 def test_the_libraries_of_the_driver(having: int, named: tuple[str, ...]) -> None:
     seen = {f"h{host[-1]}": sound(host, libraries="LD_LIBRARY_PATH") for host in HOSTS[:having]}
+
+    assert told(findings(**seen)) == ([("HCD516", named)] if named else [])
+
+
+@pytest.mark.parametrize(
+    ("libraries", "named"),
+    [
+        (("", "elsewhere", "LD_LIBRARY_PATH"), (SECOND,)),
+        (("elsewhere", "elsewhere", "LD_LIBRARY_PATH"), ()),  # the host that asks has another shell
+        (("ld.so.conf", "elsewhere", "LD_LIBRARY_PATH"), (SECOND,)),
+        (("elsewhere", "elsewhere", "elsewhere"), ()),
+    ],
+)
+def test_other_libraries(libraries: tuple[str, ...], named: tuple[str, ...]) -> None:
+    seen = {f"h{host[-1]}": sound(host, libraries=text) for host, text in zip(HOSTS, libraries, strict=True)}
 
     assert told(findings(**seen)) == ([("HCD516", named)] if named else [])
 

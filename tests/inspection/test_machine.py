@@ -78,7 +78,7 @@ def test_the_tables_in_variables(tmp_path: Path) -> None:
     [
         ("/opt/lib:/usr/local/Ascend/driver/lib64/driver", "", "LD_LIBRARY_PATH"),
         ("/opt/lib", "/usr/local/Ascend/driver/lib64/driver\n", "ld.so.conf"),
-        ("/opt/lib", "/opt/lib\n", ""),
+        ("/opt/lib", "/opt/lib\n", "elsewhere"),
         ("", "", ""),
     ],
 )
