@@ -88,17 +88,18 @@ def netmask_differs(cases: Cases) -> Iterator[Finding]:
 def no_gateway(cases: Cases) -> Iterator[Finding]:
     """Has each device a gateway if the devices with its id on other hosts are in another subnet?
 
-    A device whose pings are all answered has another route. This is a note then, unless most of the others have a
-    gateway.
+    If the pings of the host are answered, its devices have another route. This is a note then, unless most of the
+    others have a gateway, or a ping of the device is lost.
     """
     found: dict[tuple[str, bool], list[int]] = defaultdict(list)
-    answered = _answered(cases)
+    answered, lost = _answered_and_lost(cases)
     for device, rail in _rails(cases).items():
         for host, one in rail.items():
             others = (peer.ips[0] for other, peer in rail.items() if other != host and peer.ips)
             if one.gateway == "" and any(_is_outside(ip, one) for ip in others):
                 is_odd = 2 * sum(bool(peer.gateway) for peer in rail.values()) > len(rail)
-                found[host, not is_odd and Endpoint(host, device) in answered].append(device)
+                is_lost = host not in answered or Endpoint(host, device) in lost
+                found[host, not (is_odd or is_lost)].append(device)
     for (host, is_answered), ids in found.items():
         consequence: Consequence | None = "note" if is_answered else None
         yield Finding(
@@ -108,10 +109,11 @@ def no_gateway(cases: Cases) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _answered(cases: Cases) -> set[Endpoint]:
-    """Return the devices all of whose pings over RoCE are answered."""
+def _answered_and_lost(cases: Cases) -> tuple[set[str], set[Endpoint]]:
+    """Return the hosts of which a ping over RoCE is answered, and the devices of which one is lost."""
     found = [one for one in ways(cases) if one.over == ROCE]
-    return {one.source for one in found} - {one.source for one in found if one.received < one.sent}
+    answered = {one.source.host for one in found if one.received}
+    return answered, {end for one in found if not one.received for end in (one.source, one.target)}
 
 
 def _is_outside(ip: str, own: DeviceObservation) -> bool:

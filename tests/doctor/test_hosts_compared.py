@@ -218,6 +218,9 @@ def test_a_rail_without_gateway() -> None:
     assert found[0].hosts == HOSTS
     assert findings(**answered) == []
     assert "the pings are answered all the same" in notes("HCD518", **answered)[0].message
+    down = answered["h2"].devices[1]._replace(link="DOWN")
+    one_down = answered["h2"]._replace(devices=(answered["h2"].devices[0], down))
+    assert [one.check for one in findings(**answered | {"h2": one_down})] == ["HCD202"]
     odd = {name: seen._replace(devices=with_gateway(seen)) for name, seen in answered.items() if name != "h3"}
     assert told(findings(**answered | odd)) == [("HCD518", (THIRD,))]
     assert findings(**{name: seen for name, seen in apart.items() if name == "h9"}) == []
