@@ -44,7 +44,7 @@ _STATES = {
 def interface_variable(case: Case) -> Iterator[Finding]:
     """Do GLOO_SOCKET_IFNAME and TP_SOCKET_IFNAME name interfaces of this host?
 
-    On several servers, no variable may choose the loopback interface alone. HCD307 checks the other values of
+    On several servers, no variable may choose the loopback interface alone, nor HCCL_IF_IP its address. HCD307 checks the other values of
     HCCL_SOCKET_IFNAME.
     """
     present = case.seen.interfaces
@@ -61,6 +61,10 @@ def interface_variable(case: Case) -> Iterator[Finding]:
     for name, names in chosen.items():
         if names == [_LOOPBACK] and case.has_several_servers:
             yield Finding(f"{name}={case.environ[name]} is the loopback interface: no other host reaches it")
+    address = case.environ.get(hccl_variables.ADDRESS, "")
+    first = stated_addresses(case.table.servers[0]) if case.table is not None else []
+    if case.has_several_servers and is_loopback(address) and address not in first:
+        yield Finding(f"{hccl_variables.ADDRESS}={address} is a loopback address: no other host reaches it")
 
 
 def _listed(text: str) -> list[str]:

@@ -62,8 +62,9 @@ def host_unreachable(cases: Cases) -> Iterator[Finding]:
         if (target, source) not in rest:
             yield Finding(f"no answer from {target} {_how([one])}, in this direction", hosts=(source,))
         elif source < target:
+            how = _how([one, rest[target, source]])
             yield Finding(
-                f"{source} and {target} get no answer from each other {_how([one])}", hosts=(source, target)
+                f"{source} and {target} get no answer from each other {how}", hosts=(source, target)
             )
 
 
@@ -101,7 +102,9 @@ def _of_host(host: str, to_others: list[_Lost], from_others: list[_Lost]) -> Fin
 def _how(lost: list[_Lost]) -> str:
     ports = sorted({port for one in lost for port in one.ports})
     noun = "port" if len(ports) == 1 else "ports"
-    return f"over TCP, {noun} {number_list.fold(ports)} ({lost[0].reason})"
+    reasons = {one.reason: one.source for one in lost}
+    told = "; ".join(f"{source}: {reason}" for reason, source in reasons.items())
+    return f"over TCP, {noun} {number_list.fold(ports)} ({told if len(reasons) > 1 else lost[0].reason})"
 
 
 @check(
@@ -173,13 +176,14 @@ def large_packets_lost(cases: Cases) -> Iterator[Finding]:
     """Do packets as large as the MTU of a host arrive at the others?
 
     Each host sends a small packet and packets of its MTU to a port of the others on which nothing listens. What
-    arrives is refused. Hosts whose MTU differs are a finding of their own (HCD513).
+    arrives is refused. Hosts whose MTU differs are a finding of their own (HCD513). A host that does not answer
+    doctor, as its answer is too large, is named with its address.
     """
     owners = _owners(cases)
     for host, case in cases.items():
         for address in case.seen.cut:
-            for target in owners[address] - {host}:
-                if cases[target].seen.mtu == case.seen.mtu:
+            for target in owners.get(address, {address}) - {host}:
+                if target not in cases or cases[target].seen.mtu == case.seen.mtu:
                     message = f"packets of {case.seen.mtu} bytes to {target} are lost, small ones arrive"
                     yield Finding(message, hosts=(host,))
 

@@ -103,20 +103,25 @@ def driver_libraries_not_found(cases: Cases) -> Iterator[Finding]:
 @check(
     "HCD521",
     "host-names-equal",
-    "note",
+    "may-stop",
     remedy="give each host a name of its own: `hostnamectl set-hostname NAME`",
     source="Open MPI and Slurm tell hosts apart by their names; so do logs",
     between=True,
 )
 def host_names_equal(cases: Cases) -> Iterator[Finding]:
-    """Has each host a name of its own?"""
+    """Has each host a name of its own?
+
+    If all hosts have one name, this is a note.
+    """
     hosts_of: dict[tuple[str, ...], list[str]] = {}
     for host, case in cases.items():
         if case.seen.names:
             hosts_of.setdefault(case.seen.names, []).append(host)
+    consequence: Consequence | None = "note" if len(hosts_of) == 1 else None
     for names, hosts in hosts_of.items():
         if len(hosts) > 1:
-            yield Finding(f"{len(hosts)} hosts have the name {names[0]}", hosts=tuple(hosts))
+            message = f"{len(hosts)} hosts have the name {names[0]}"
+            yield Finding(message, hosts=tuple(hosts), consequence=consequence)
 
 
 @check(
@@ -144,10 +149,10 @@ def proxies_differ(cases: Cases) -> Iterator[Finding]:
 def cpus_differ(cases: Cases) -> Iterator[Finding]:
     """May programs use as many CPUs on each host as on the others?
 
-    A host with less than half of the usual number is named.
+    A host with half of the usual number or less is named.
     """
     known = {host: case.seen.cpus for host, case in cases.items() if case.seen.cpus}
     usual = sorted(known.values())[len(known) // 2] if known else 0
     for host, number in known.items():
-        if 2 * number < usual:
+        if 2 * number <= usual:
             yield Finding(f"programs may use {number} of the CPUs, but {usual} on other hosts", hosts=(host,))

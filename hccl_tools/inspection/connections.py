@@ -39,6 +39,12 @@ MOST_HOSTS = 64
 _AT_ONCE = 100
 #: The other end has answered.
 _ANSWERED = (0, errno.ECONNREFUSED, errno.ECONNRESET)
+#: A route or filter of this host keeps the packet back.
+_OF_THIS_HOST = {
+    errno.EINVAL: "a blackhole route of this host",
+    errno.EACCES: "prohibited by a route of this host",
+    errno.EPERM: "not allowed by a filter of this host",
+}
 #: This host has not sent anything: nothing is known of the way.
 _NOT_SENT = (errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM, errno.EAFNOSUPPORT)
 
@@ -135,7 +141,7 @@ def try_all(wanted: Iterable[Place], seconds: float = ANSWER_TIME) -> list[Attem
 
 
 def _reason(code: int) -> str:
-    return "" if code in _ANSWERED else os.strerror(code).lower()
+    return "" if code in _ANSWERED else _OF_THIS_HOST.get(code, os.strerror(code).lower())
 
 
 def _started(place: Place) -> tuple[socket.socket | None, int]:

@@ -72,7 +72,7 @@ def _host(request: ObservationRequest, site: Site) -> Observation:
         local_addresses=local,
         interfaces=all_interfaces,
         nic=nic,
-        mtu=interface_mtu(nic) if nic else None,
+        mtu=interface_mtu(nic) if nic not in {"", "lo"} else None,
         hccl_ports=hccl_ports_in_use(seen.nodes or request.device_ids, local, cann, site),
         busy_ports=port_users.in_use(_ports(request, variables), "", site),
         limits=machine.limits(site),

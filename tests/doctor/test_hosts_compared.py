@@ -96,6 +96,10 @@ def test_a_pair_in_both_directions() -> None:
 
     assert told(found) == [("HCD512", (SECOND, THIRD))]
     assert "get no answer from each other" in found[0].message
+    blocked = (UnreachedHost(THIRD, 60015, "a blackhole route of this host"),)
+    found = findings(h2=sound(SECOND, unreached=blocked), h3=sound(THIRD, unreached=lost(SECOND)))
+    reasons = f"({SECOND}: a blackhole route of this host; {THIRD}: no answer within 5 s)"
+    assert found[0].message.endswith(reasons)
 
 
 def test_a_host_that_no_other_reaches() -> None:
@@ -166,6 +170,8 @@ def test_large_packets_are_lost() -> None:
 
     assert told(found) == [("HCD525", (SECOND,))]
     assert found[0].message == f"packets of 1500 bytes to {THIRD} are lost, small ones arrive"
+    silent = findings(h2=sound(SECOND, cut=("10.0.0.9",)))
+    assert silent[0].message == "packets of 1500 bytes to 10.0.0.9 are lost, small ones arrive"
     other_mtu = findings(h2=sound(SECOND, cut=(THIRD,), mtu=9000))
     assert told(other_mtu) == [("HCD513", (SECOND,))]
 
@@ -248,8 +254,13 @@ def test_devices_that_do_not_use_their_network() -> None:
         ({"table_sha256": ""}, "HCD507", "there is no table at "),
         ({"table_sha256": "b" * 64}, "HCD507", "the table differs"),
         ({"utc_offset": 28800}, "", ""),
-        ({"cpus": 7}, "HCD523", "programs may use 7 of the CPUs, but 16 on other hosts"),
-        ({"cpus": 8}, "", ""),
+        ({"cpus": 8}, "HCD523", "programs may use 8 of the CPUs, but 16 on other hosts"),
+        (
+            {"variables": {"HCCL_IF_IP": "127.0.0.1"}, "local_addresses": (SECOND, "127.0.0.1")},
+            "HCD316",
+            "loopback",
+        ),
+        ({"cpus": 9}, "", ""),
         ({"versions": {}}, "HCD503", "CANN is not found here, as it is on "),
         ({"versions": {"CANN": "8.2.RC1"}}, "HCD503", "the version of CANN differs: 8.2.RC1, but 8.5.0 on"),
         (
@@ -283,7 +294,8 @@ def test_the_time_zone_is_a_note() -> None:
 def test_names_and_proxies_that_differ_are_notes() -> None:
     twins = {"h1": sound(FIRST, names=("node",)), "h2": sound(SECOND, names=("node",))}
 
-    assert [one.hosts for one in notes("HCD521", **twins)] == [(FIRST, SECOND)]
+    assert told(findings(**twins)) == [("HCD521", (FIRST, SECOND))]
+    assert [one.hosts for one in notes("HCD521", **twins, h3=sound(THIRD, names=("node",)))] == [HOSTS]
     assert notes("HCD521") == notes("HCD522") == []
     (found,) = notes("HCD522", h2=sound(SECOND, proxies=("http_proxy",)))
     assert (found.hosts, found.message.partition(" on ")[0]) == (
