@@ -20,7 +20,8 @@ _MOUNTS = (hccn_conf.USUAL_PLACE, hccn_tool.USUAL_PLACE, npu_smi.USUAL_PLACE, DR
     "HCD401",
     "manager-node-missing",
     "stops",
-    remedy="load the driver; in a container use ascend-docker-runtime, or add the nodes",
+    remedy="load the driver, or restart the host, which loads it; in a container use ascend-docker-runtime, or add the "
+    "nodes",
     source="device nodes that ascend-docker-runtime mounts beside those of the devices",
     example=Example("observed", "manager_nodes", '["davinci_manager"]'),
     of_npus=True,

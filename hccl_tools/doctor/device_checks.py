@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.registry import Consequence, Example, Finding, check
+from hccl_tools.inspection.machine import DRIVER
 from hccl_tools.notation.phrases import and_more, devices, time_span
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.table.products import PRODUCTS
@@ -234,3 +235,23 @@ def npu_not_listed(case: Case) -> Iterator[Finding]:
         lost = () if None in known else tuple(device for device in nodes if device not in known)
         named = f"; {devices(lost)} {'is' if len(lost) == 1 else 'are'} missing there" if lost else ""
         yield Finding(f"npu-smi lists {len(listed)} of the {len(nodes)} NPUs of /dev/davinci*{named}", lost)
+
+
+@check(
+    "HCD109",
+    "installed-driver-not-running",
+    "note",
+    remedy="restart the host: a driver that was installed runs from the next start on",
+    source="version.info of the driver; npu-smi info -t board, Software Version",
+    example=Example("file", f"{DRIVER}/version.info", "Version=24.1.rc2\n"),
+    of_npus=True,
+)
+def installed_driver_not_running(case: Case) -> Iterator[Finding]:
+    """Do the NPUs run the driver that is installed?"""
+    installed = case.seen.versions.get("driver", "")
+    running = {one.driver for one in case.seen.npus if one.driver}
+    if installed and running and installed.lower() not in {version.lower() for version in running}:
+        yield Finding(
+            f"driver {installed} is installed (version.info), but npu-smi shows {and_more(sorted(running))}: the host "
+            "was probably not restarted since"
+        )

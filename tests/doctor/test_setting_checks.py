@@ -11,7 +11,7 @@ from hccl_tools.doctor.case import Case
 from hccl_tools.doctor.examining import Job, examine
 from hccl_tools.doctor.findings import HostFinding, judge
 from hccl_tools.doctor.registry import Selection
-from hccl_tools.inspection.observation import DeviceProcess, Observation, PortUse
+from hccl_tools.inspection.observation import DeviceProcess, NpuObservation, Observation, PortUse
 from hccl_tools.validation.checker import validate
 from tests.support.tables import table
 
@@ -68,6 +68,22 @@ def test_a_process_that_npu_smi_does_not_see() -> None:
     both = findings("HCD106", processes=(DeviceProcess(0, 0, ""), DeviceProcess(7, 1, "python")))
     assert both[0].message.startswith("devices 0,1 are in use by programs; the first: device 0")
     assert "`hccl-tools jobs`" in both[0].remedy
+
+
+@pytest.mark.parametrize(
+    ("installed", "running", "fires"),
+    [
+        ("24.1.RC2", "23.0.5", True),
+        ("24.1.RC2", "24.1.rc2", False),
+        ("", "23.0.5", False),
+        ("23.0.5", None, False),
+    ],
+)
+def test_a_driver_that_does_not_run_yet(installed: str, running: str | None, fires: bool) -> None:
+    npus = tuple(NpuObservation(npu, 0, npu, "OK", running) for npu in range(2))
+    found = findings("HCD109", versions={"driver": installed}, npus=npus)
+
+    assert [(one.consequence, "restart the host" in one.remedy) for one in found] == [("note", True)] * fires
 
 
 def test_a_host_without_npus_is_one_finding() -> None:
