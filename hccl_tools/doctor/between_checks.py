@@ -211,12 +211,12 @@ def clock_differs(cases: Cases) -> Iterator[Finding]:
     between=True,
 )
 def table_differs_between_hosts(cases: Cases) -> Iterator[Finding]:
-    """Is the table at its path the same file on all hosts that have one?
+    """Has the table at its path the same content on all hosts that have one?
 
-    A host without a table is named if most hosts have one; `launch` sends the table along, other launchers do not.
+    HCCL compares the table without its layout. A host without a table is named if most hosts have one; `launch` sends the table along, other launchers do not.
     """
     found = {host: case.seen.table_sha256[:12] for host, case in cases.items() if case.seen.table_sha256}
-    yield from differences(found, "the table differs (SHA-256)")
+    yield from differences(found, "the table differs (SHA-256 of its content)")
     without = tuple(host for host, case in cases.items() if case.table_path and host not in found)
     if without and len(found) > len(without):
         path = next(case.table_path for case in cases.values())

@@ -29,8 +29,8 @@ def table_has_errors(case: Case) -> Iterator[Finding]:
     NOT_EXAMINED,
     "not-examined",
     "note",
-    remedy="run doctor where the Ascend tools are on PATH and work, as root if they refuse other users; if a tool "
-    "hangs or stays busy on one host alone, restart its driver or the host",
+    remedy="run doctor where the Ascend tools are on PATH and work, as root if they refuse other users; "
+    "if a tool hangs or stays busy on one host alone, restart its driver or the host",
     source="hccn_tool and npu-smi as sources",
     example=Example("tool", "hccn_tool -i 3 -link -g", "Segmentation fault\n"),
 )

@@ -10,7 +10,7 @@ from hccl_tools.doctor.variable_checks import server_here
 from hccl_tools.doctor.ways import stated_addresses
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.inspection import hccl_variables, naming
-from hccl_tools.inspection.machine import TABLE_VARIABLES
+from hccl_tools.inspection.table_copies import TABLE_VARIABLES
 from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import count, devices
 from hccl_tools.notation.whole_number import whole_number
@@ -129,6 +129,23 @@ def table_variable_names_nothing(case: Case) -> Iterator[Finding]:
             by_path.setdefault((case.environ.get(name, ""), state), []).append(name)
     for (path, state), names in by_path.items():
         yield Finding(f"{' and '.join(names)}={path}: {_STATES[state]}")
+
+
+@check(
+    "HCD322",
+    "table-variable-names-another",
+    "may-stop",
+    remedy="unset the variable in the profile of the shell, or set it to the table of this job; `launch` sets it itself",
+    source="RANK_TABLE_FILE; HCCL compares the CRC of the table of all ranks",
+)
+def table_variable_names_another(case: Case) -> Iterator[Finding]:
+    """Has the table at the path of RANK_TABLE_FILE and the like the content of the table of this job?"""
+    by_path: dict[str, list[str]] = {}
+    for name, own in case.seen.table_hashes.items():
+        if case.seen.table_sha256 and own != case.seen.table_sha256:
+            by_path.setdefault(case.environ.get(name, ""), []).append(name)
+    for path, names in by_path.items():
+        yield Finding(f"{' and '.join(names)}={path}: this is another table than {case.table_path}")
 
 
 @check(

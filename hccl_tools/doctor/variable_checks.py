@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.registry import Example, Finding, check
 from hccl_tools.doctor.ways import stated_names
-from hccl_tools.inspection.machine import TABLE_VARIABLES
+from hccl_tools.inspection.table_copies import TABLE_VARIABLES
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.rules import job_variables
 from hccl_tools.tablefiles.export_targets import TARGETS, TIMEOUT

@@ -23,10 +23,6 @@ DRIVER = "/usr/local/Ascend/driver"
 CANN_HOMES = ("/usr/local/Ascend/ascend-toolkit/latest", "/usr/local/Ascend/cann")
 #: The same below the home of a user without root.
 _CANN_HOMES_OF_USER = ("Ascend/ascend-toolkit/latest", "Ascend/cann")
-#: The variables with the path of a table that programs read.
-TABLE_VARIABLES = ("RANK_TABLE_FILE", "RANKTABLEFILE", "MINDSPORE_HCCL_CONFIG_PATH")
-#: The names of a table in a folder that such a variable names.
-_TABLE_NAMES = ("jobstart_hccl.json", "hccl.json")
 LIBRARY_VARIABLE = "LD_LIBRARY_PATH"
 #: This variable is set, but not to the folder of the driver.
 ELSEWHERE = "elsewhere"
@@ -192,21 +188,6 @@ def variables(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in sorted(environ.items()) if name.startswith(_FAMILIES)}
 
 
-def named_tables(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the state of the tables in variables: ``file``, ``directory``, ``absent`` or ``unreadable``.
-
-    A relative path depends on the folder in which the job starts, and is left out.
-    """
-    named = {name: environ[name] for name in TABLE_VARIABLES if os.path.isabs(environ.get(name, ""))}
-    return {name: _state_of_table(path) for name, path in named.items() if "\0" not in path}
-
-
-def _state_of_table(path: str) -> str:
-    inside = (os.path.join(path, name) for name in _TABLE_NAMES) if os.path.isdir(path) else ()
-    file = next(filter(os.path.exists, inside), path)
-    return "unreadable" if os.path.isfile(file) and not os.access(file, os.R_OK) else _state(file)
-
-
 def libraries(site: Site) -> str:
     """Return how programs find the driver's libraries: ``LD_LIBRARY_PATH`` or ``ld.so.conf``.
 
@@ -241,10 +222,11 @@ def in_container(site: Site) -> bool:
 
 def files(site: Site) -> dict[str, str]:
     """Return the state of the driver's paths: ``file``, ``directory`` or ``absent``."""
-    return {path: _state(site.path(path)) for path in PATHS}
+    return {path: state(site.path(path)) for path in PATHS}
 
 
-def _state(path: str) -> str:
+def state(path: str) -> str:
+    """Return the state of a path: ``file``, ``directory`` or ``absent``."""
     if os.path.isdir(path):
         return "directory"
     return "file" if os.path.exists(path) else "absent"

@@ -209,7 +209,8 @@ class Observation(NamedTuple):
         versions: By component: python, hccl-tools, driver, CANN.
         variables: The variables of HCCL and of frameworks in the environment.
         files: State of paths: ``file``, ``directory``, ``absent``.
-        table_sha256: The hash of the table at the requested path; empty if there is none.
+        table_sha256: The hash of the content of the table at the requested path; empty if there is none.
+        table_hashes: The same of the tables in variables, by variable.
         clock: The host's time in seconds since the epoch.
         code: The summaries of the programs of the request, by path.
         data: The summaries of the data sets of the request, by path.
@@ -257,6 +258,7 @@ class Observation(NamedTuple):
     in_container: bool = False
     files: Mapping[OsText, OsText] = {}
     table_sha256: str = ""
+    table_hashes: Mapping[OsText, OsText] = {}
     clock: Seconds = 0.0
     code: Mapping[OsText, OsText] = {}
     data: Mapping[OsText, OsText] = {}
@@ -319,6 +321,7 @@ _MAPPINGS = (
     "data",
     "named_hosts",
     "named_tables",
+    "table_hashes",
 )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hccl_tools.discover import host, host_state
@@ -23,6 +22,7 @@ from hccl_tools.inspection import (
     npu_overview,
     pings,
     port_users,
+    table_copies,
 )
 from hccl_tools.inspection.observation import (
     HCCS,
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from hccl_tools.discover.facts import HostState
     from hccl_tools.discover.site import Site
 
-_LARGEST_TABLE = 1 << 28
 #: The greatest number of entries with unknown facts; a tool that fails for every query gives many.
 _MOST_UNKNOWN = 500
 
@@ -85,10 +84,11 @@ def _host(request: ObservationRequest, site: Site) -> Observation:
         in_container=machine.in_container(site),
         files=machine.files(site),
         libraries=machine.libraries(site),
-        named_tables=machine.named_tables(environ),
+        named_tables=table_copies.states_of_variables(environ),
         proxies=machine.proxies(environ),
         cpus=len(os.sched_getaffinity(0)),
-        table_sha256=_sha256(request.table),
+        table_sha256=table_copies.sha256(request.table),
+        table_hashes=table_copies.hashes_of_variables(environ),
         code={path: contents.code(path) for path in request.code},
         data={path: contents.data(path) for path in request.data},
         time_zone=zone,
@@ -212,13 +212,3 @@ def _product(site: Site) -> tuple[str | None, str]:
         return host.find_product(site)
     except DiscoveryError as error:
         return None, error.message
-
-
-def _sha256(path: str) -> str:
-    if not path:
-        return ""
-    import hashlib  # noqa: PLC0415  (it loads OpenSSL: 3.6 MB)
-
-    with suppress(OSError), open(path, "rb") as file:
-        return hashlib.sha256(file.read(_LARGEST_TABLE)).hexdigest()
-    return ""

@@ -86,6 +86,16 @@ def test_a_driver_that_does_not_run_yet(installed: str, running: str | None, fir
     assert [(one.consequence, "restart the host" in one.remedy) for one in found] == [("note", True)] * fires
 
 
+@pytest.mark.parametrize(("job", "fires"), [("b", True), ("a", False), ("", False)])
+def test_a_variable_with_another_table(job: str, fires: bool) -> None:
+    hashes = {"RANK_TABLE_FILE": "a" * 64, "RANKTABLEFILE": "a" * 64}
+    variables = dict.fromkeys(hashes, "/old.json")
+    found = findings("HCD322", table_hashes=hashes, table_sha256=job * 64, variables=variables)
+
+    expected = "RANK_TABLE_FILE and RANKTABLEFILE=/old.json: this is another table than "
+    assert [one.message.startswith(expected) for one in found] == [True] * fires
+
+
 def test_a_host_without_npus_is_one_finding() -> None:
     report = validate(json.dumps(table("1.0", 1, 8)).encode())
     seen = {"node1": Observation(local_addresses=("10.0.0.1",))}

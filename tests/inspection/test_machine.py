@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.discover.site import Site
-from hccl_tools.inspection import machine
+from hccl_tools.inspection import machine, table_copies
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,12 +65,29 @@ def test_the_tables_in_variables(tmp_path: Path) -> None:
     (tmp_path / "full" / "hccl.json").write_text("{}")
 
     def state(path: object) -> dict[str, str]:
-        return machine.named_tables({"RANK_TABLE_FILE": str(path)})
+        return table_copies.states_of_variables({"RANK_TABLE_FILE": str(path)})
 
     assert state(tmp_path / "full" / "hccl.json") == state(tmp_path / "full") == {"RANK_TABLE_FILE": "file"}
     assert state(tmp_path / "empty") == {"RANK_TABLE_FILE": "directory"}
     assert state(tmp_path / "none.json") == {"RANK_TABLE_FILE": "absent"}
-    assert state("none.json") == state("") == machine.named_tables({}) == {}
+    assert state("none.json") == state("") == table_copies.states_of_variables({}) == {}
+
+
+def test_layout_and_order_of_a_table_do_not_count(tmp_path: Path) -> None:
+    def hashed(text: str) -> str:
+        (tmp_path / "table.json").write_text(text)
+        found = table_copies.sha256(str(tmp_path / "table.json"))
+        named = table_copies.hashes_of_variables({"RANK_TABLE_FILE": str(tmp_path / "table.json")})
+        assert named == {"RANK_TABLE_FILE": found}
+        return found
+
+    assert (
+        hashed('{"a": "1", "b": [1, 2]}')
+        == hashed('{"b":[1,2],\n "a":"1"}')
+        != hashed('{"a": "1", "b": [2, 1]}')
+    )
+    assert hashed('{"a": "1"') != hashed('{"a":  "1"')
+    assert table_copies.sha256(str(tmp_path)) == table_copies.sha256(str(tmp_path / "none.json")) == ""
 
 
 @pytest.mark.parametrize(
