@@ -35,7 +35,7 @@ _MILD = frozenset({"Warning", "Minor"})
     "devices: `docker run --device /dev/davinci0 ...`; a rehearsal without NPUs: `doctor --cpu`",
     source="HCCL rank table guides: device_id is the N of /dev/davinciN",
     example=Example("observed", "nodes", "[]"),
-    explains=("HCC341", "HCC431", "HCC641"),
+    explains=("HCC341", "HCC431", "HCC641", "HCC643"),
     of_npus=True,
 )
 def no_npu(case: Case) -> Iterator[Finding]:

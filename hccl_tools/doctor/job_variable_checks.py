@@ -139,12 +139,15 @@ def table_variable_names_nothing(case: Case) -> Iterator[Finding]:
     source="RANK_TABLE_FILE; HCCL compares the CRC of the table of all ranks",
 )
 def table_variable_names_another(case: Case) -> Iterator[Finding]:
-    """Has the table at the path of RANK_TABLE_FILE and the like the content of the table of this job?"""
+    """Has the table at the path of RANK_TABLE_FILE and the like the content of the table of this job?
+
+    Variables that name different tables are a finding of their own (HCD308).
+    """
     by_path: dict[str, list[str]] = {}
     for name, own in case.seen.table_hashes.items():
         if case.seen.table_sha256 and own != case.seen.table_sha256:
             by_path.setdefault(case.environ.get(name, ""), []).append(name)
-    for path, names in by_path.items():
+    for path, names in by_path.items() if len(by_path) < 2 else ():
         yield Finding(f"{' and '.join(names)}={path}: this is another table than {case.table_path}")
 
 

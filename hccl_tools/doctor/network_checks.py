@@ -22,11 +22,12 @@ _UNTESTED = frozenset({"Init", "Detect ip set"})
 _HEALTHY = frozenset({"Success", "Unknown"})
 
 
-def _used(case: Case) -> list[DeviceObservation]:
+def used(case: Case) -> list[DeviceObservation]:
+    """Return the devices of the job, all devices without a table."""
     return [one for one in case.seen.devices if not case.devices or one.device in case.devices]
 
 
-def _network_fault(case: Case) -> Consequence | None:
+def network_fault(case: Case) -> Consequence | None:
     """Return the consequence of a network fault, if it is less than that of the check.
 
     The devices of one server, and of one A3 super pod, communicate over HCCS.
@@ -37,7 +38,8 @@ def _network_fault(case: Case) -> Consequence | None:
     return "note" if known is not None and known.super_pods else "may-stop"
 
 
-def _why(case: Case) -> str:
+def why(case: Case) -> str:
+    """Return which jobs need the network of the devices, as the end of a message."""
     if case.needs_roce is None:
         return "; needed by jobs on several hosts"
     if case.needs_roce:
@@ -83,14 +85,14 @@ def hccn_conf_differs(case: Case) -> Iterator[Finding]:
 )
 def link_down(case: Case) -> Iterator[Finding]:
     """Is the network link of every device up?"""
-    down = tuple(one.device for one in _used(case) if one.link == "DOWN")
+    down = tuple(one.device for one in used(case) if one.link == "DOWN")
     if down:
-        since = {one.changed for one in _used(case) if one.device in down}
+        since = {one.changed for one in used(case) if one.device in down}
         when = f" since {time}" if len(since) == 1 and (time := since.pop()) else ""
         yield Finding(
-            f"the network link of {devices(down)} is DOWN{when}{_why(case)}",
+            f"the network link of {devices(down)} is DOWN{when}{why(case)}",
             down,
-            consequence=_network_fault(case),
+            consequence=network_fault(case),
         )
 
 
@@ -107,12 +109,12 @@ def link_down(case: Case) -> Iterator[Finding]:
 )
 def network_unhealthy(case: Case) -> Iterator[Finding]:
     """Does every device reach its netdetect address?"""
-    for one in _used(case):
+    for one in used(case):
         if one.link != "DOWN" and one.health and one.health not in _HEALTHY | _UNTESTED:
             yield Finding(
-                f'hccn_tool reports the network health of device {one.device} as "{one.health}"{_why(case)}',
+                f'hccn_tool reports the network health of device {one.device} as "{one.health}"{why(case)}',
                 (one.device,),
-                consequence=_network_fault(case),
+                consequence=network_fault(case),
             )
 
 
@@ -132,7 +134,7 @@ def network_unhealthy(case: Case) -> Iterator[Finding]:
 )
 def tls_differs(case: Case) -> Iterator[Finding]:
     """Is the TLS switch equal on all devices?"""
-    known = {one.device: one.tls for one in _used(case) if one.tls is not None}
+    known = {one.device: one.tls for one in used(case) if one.tls is not None}
     common = Counter(known.values()).most_common(1)
     odd = tuple(device for device, value in known.items() if value != common[0][0])
     if odd:
@@ -161,7 +163,7 @@ def set_tls(ids: Iterable[int], value: int) -> tuple[tuple[str, ...], ...]:
 )
 def no_netdetect_address(case: Case) -> Iterator[Finding]:
     """Does every device have an address with which it tests its network?"""
-    untested = tuple(one.device for one in _used(case) if one.health in _UNTESTED)
+    untested = tuple(one.device for one in used(case) if one.health in _UNTESTED)
     if untested:
         yield Finding(
             f"{devices(untested)} cannot test the network: no netdetect address is set (net_health: Init)",
@@ -181,7 +183,7 @@ def no_netdetect_address(case: Case) -> Iterator[Finding]:
 )
 def speed_differs(case: Case) -> Iterator[Finding]:
     """Do the links of all devices have the same speed?"""
-    known = {one.device: one.speed for one in _used(case) if one.speed and one.link != "DOWN"}
+    known = {one.device: one.speed for one in used(case) if one.speed and one.link != "DOWN"}
     common = Counter(known.values()).most_common(1)
     slow = tuple(device for device, speed in known.items() if speed < common[0][0])
     if slow:
@@ -189,7 +191,7 @@ def speed_differs(case: Case) -> Iterator[Finding]:
         yield Finding(
             f"the link of {devices(slow)} has {speeds}, those of the others {common[0][0] // 1000} Gb/s",
             slow,
-            consequence="slows" if _network_fault(case) is None else "note",
+            consequence="slows" if network_fault(case) is None else "note",
         )
 
 
@@ -206,7 +208,7 @@ def speed_differs(case: Case) -> Iterator[Finding]:
 )
 def packets_faulty(case: Case) -> Iterator[Finding]:
     """Have the devices received faulty packets?"""
-    faulty = {one.device: one.errors for one in _used(case) if one.errors}
+    faulty = {one.device: one.errors for one in used(case) if one.errors}
     if faulty:
         listed = ", ".join(f"device {device} {number:,}" for device, number in faulty.items())
         yield Finding(f"faulty packets were received since the boot: {listed}", tuple(faulty))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
+from hccl_tools.discover.recognition import listed_addresses, same
 from hccl_tools.doctor.registry import Consequence, Finding, check
+from hccl_tools.doctor.variable_checks import server_here
 from hccl_tools.doctor.ways import Endpoint, ways
 from hccl_tools.inspection.observation import ROCE
 from hccl_tools.notation.phrases import devices
@@ -23,13 +25,30 @@ if TYPE_CHECKING:
 
 
 def _rails(cases: Cases) -> Rails:
-    """Return the devices of the job by id and host, where they communicate over RoCE."""
+    """Return the devices of the job by id and host, where they communicate over RoCE.
+
+    A device with another address than that of the table is a finding of its own.
+    """
     found: dict[int, dict[str, DeviceObservation]] = defaultdict(dict)
     for host, case in cases.items():
+        stated = _stated(case)
         for one in case.seen.devices if _uses_roce(case) else ():
-            if not case.devices or one.device in case.devices:
+            is_other = bool(one.ips) and stated.get(one.device, same(one.ips[0])) not in set(
+                map(same, one.ips)
+            )
+            if (not case.devices or one.device in case.devices) and not is_other:
                 found[one.device][host] = one
     return found
+
+
+def _stated(case: Case) -> dict[int, bytes | str]:
+    """Return the first address of each device of a host in the table, by device id."""
+    here = server_here(case)
+    if case.table is None or here is None:
+        return {}
+    numbers = case.table.device_numbers
+    listed = ((numbers[row], next(listed_addresses(case.table, row), None)) for row in here.rows)
+    return {number: same(found[1]) for number, found in listed if number is not None and found is not None}
 
 
 def _uses_roce(case: Case) -> bool:

@@ -27,6 +27,7 @@ _MODULES = (
     "general",
     "device_checks",
     "network_checks",
+    "device_network_checks",
     "port_checks",
     "setting_checks",
     "variable_checks",

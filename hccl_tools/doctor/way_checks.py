@@ -21,12 +21,17 @@ if TYPE_CHECKING:
 #: A fault of a rail can be told from one of a pair if so many pings failed.
 _LEAST_OF_RAIL = 3
 _MOST_NAMED = 4
+_BETWEEN_HOSTS = (
+    "look at what is between the two hosts: VLANs, routes and access lists of their switches; "
+    "`hccn_tool -i {device} -lldp -g` names the switch port of a device"
+)
 
 
 class _Faults:
     """The pings without an answer, by their common cause: a rail, a device, or a pair of devices."""
 
     def __init__(self, found: Sequence[Way]) -> None:
+        self.asked = found
         lost = [one for one in found if one.received == 0]
         self.rails = _rails(found)
         rest = [one for one in lost if one.source.device not in self.rails or not _on_rail(one)]
@@ -100,22 +105,51 @@ def _unreachable(faults: _Faults, others: str) -> Iterator[Finding]:
         if len(ids) > 1:
             subject = f"reach no other {others}, and no other {others} reaches them"
         yield Finding(f"{devices(ids)} {subject}", tuple(ids), hosts=(host,))
-    both = {(one.source, one.target) for one in faults.pairs}
-    pairs: dict[tuple[str, str, bool], list[Way]] = defaultdict(list)
+    yield from _lost_pairs(faults)
+
+
+def _lost_pairs(faults: _Faults) -> Iterator[Finding]:
+    """Yield the pairs of hosts between which packets are lost: of all devices, or of some."""
+    lost: dict[tuple[str, str], list[Way]] = defaultdict(list)
     for one in faults.pairs:
-        mutual = (one.target, one.source) in both
-        if not mutual or (one.source, one.target) < (one.target, one.source):
-            pairs[one.source.host, one.target.host, mutual].append(one)
-    for (source, target, mutual), ways_lost in pairs.items():
-        yield _pair_finding(source, target, ways_lost, mutual=mutual)
+        lost[min(one.source.host, one.target.host), max(one.source.host, one.target.host)].append(one)
+    for pair, own in lost.items():
+        ends = {frozenset((one.source, one.target)) for one in own}
+        if len(ends) > 1 and len(own) == len([one for one in faults.asked if _hosts(one) == set(pair)]):
+            first, second = own[0].source.host, own[0].target.host
+            yield Finding(
+                f"no packet passes between the devices of {first} and {second}: {len(own)} pings",
+                tuple(sorted({one.source.device for one in own})),
+                remedy=_BETWEEN_HOSTS,
+                hosts=(first, second),
+            )
+        else:
+            yield from _lost_ways(faults, own)
 
 
-def _pair_finding(source: str, target: str, own: Sequence[Way], *, mutual: bool) -> Finding:
-    named = [f"device {one.source.device} to device {one.target.device}" for one in own]
-    direction = "in either direction" if mutual else "in this direction"
-    message = f"no packet comes back from {target}: {and_more(named, _MOST_NAMED)}, {direction}"
-    ids = tuple(dict.fromkeys(one.source.device for one in own))
-    return Finding(message, ids, hosts=(source, target) if mutual else (source,))
+def _hosts(one: Way) -> set[str]:
+    return {one.source.host, one.target.host}
+
+
+def _lost_ways(faults: _Faults, lost: Sequence[Way]) -> Iterator[Finding]:
+    both = {(one.source, one.target) for one in lost}
+    asked = {(one.source, one.target) for one in faults.asked}
+    found: dict[tuple[str, str, str], list[Way]] = defaultdict(list)
+    for one in lost:
+        back = one.target, one.source
+        if back not in both or (one.source, one.target) < back:
+            direction = (
+                "in either direction" if back in both
+                else "in this direction" if back in asked
+                else "the other direction was not asked (--full asks it)"
+            )  # fmt: skip
+            found[one.source.host, one.target.host, direction].append(one)
+    for (source, target, direction), own in found.items():
+        named = [f"device {one.source.device} to device {one.target.device}" for one in own]
+        message = f"no packet comes back from {target}: {and_more(named, _MOST_NAMED)}, {direction}"
+        ids = tuple(dict.fromkeys(one.source.device for one in own))
+        mutual = any((one.target, one.source) in both for one in own)
+        yield Finding(message, ids, hosts=(source, target) if mutual else (source,))
 
 
 @check(

@@ -9,6 +9,7 @@ from hccl_tools.discover.recognition import listed_addresses, same
 from hccl_tools.inspection import pings
 from hccl_tools.inspection.observation import HCCS, ROCE, PingServer
 from hccl_tools.records import NamedTuple
+from hccl_tools.rules.local_devices import is_absent
 from hccl_tools.table.fingerprint import hosts, super_pods
 
 if TYPE_CHECKING:
@@ -155,8 +156,8 @@ def measured(table: RankTable, cases: Mapping[str, Case]) -> Iterator[Measured]:
 def ways(cases: Mapping[str, Case]) -> Iterator[Way]:
     """Yield the pings of all hosts, without those that another finding explains.
 
-    A device whose link is down, or that does not have its address in the table, cannot answer over RoCE. A
-    host that did not answer is a finding of its own.
+    A device that is not on its host, whose link is down, or that does not have its address in the table,
+    cannot answer over RoCE. A host that did not answer is a finding of its own.
     """
     table = next((case.table for case in cases.values() if case.table is not None), None)
     if table is None or not any(case.seen.pings for case in cases.values()):
@@ -169,12 +170,18 @@ def ways(cases: Mapping[str, Case]) -> Iterator[Way]:
         for host, case in cases.items()
         for one in case.seen.devices
     }
+    mute = {
+        Endpoint(host, one.device)
+        for host, case in cases.items()
+        for one in case.seen.devices
+        if one.device not in case.seen.nodes or is_absent(one.problem) or one.is_without_address
+    }
     for host, _source, device, target, peer, answer in measured(table, cases):
         ends = Endpoint(host, device), Endpoint(hosts_of[target], peer)
         explained = not hosts_of[target]
         if answer.over == ROCE:
             ips = real.get(ends[1], (None, set[object]()))[1]
-            explained |= any(real.get(end, ("UP", None))[0] == "DOWN" for end in ends)
+            explained |= any(end in mute or real.get(end, ("UP", None))[0] == "DOWN" for end in ends)
             explained |= bool(ips) and same(answer.address) not in ips
         if not explained:
             yield Way(*ends, answer.sent, answer.received, answer.over)

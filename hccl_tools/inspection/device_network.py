@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import calendar
 import re
+import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.discover import hccn_tool
-from hccl_tools.discover.site import ToolHangsError
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.inspection.observation import DeviceObservation, Unknown
 from hccl_tools.table.addresses import UNSET
@@ -40,11 +41,22 @@ _OPTIONAL = {
     "speed": ("-speed", "the speed", re.compile(r"^Speed\s*:\s*(\d+)", re.MULTILINE)),
     "errors": ("-stat", "the counters", re.compile(r"^roce_rx_err_pkt_num\s*:\s*(\d+)", re.MULTILINE)),
     "netmask": ("-ip", "the netmask", re.compile(r"^netmask\s*:\s*(\S+)", re.MULTILINE)),
+    "history": (
+        "-link_stat",
+        "the history of the link",
+        re.compile(r"^\[[^\]]*\]current time", re.MULTILINE),
+    ),
     "mtu": ("-mtu", "the MTU", re.compile(r"^.*\bmtu\b\D{0,8}(\d+)", re.MULTILINE | re.IGNORECASE)),
 }
-#: What is asked of a device whose link is down: when that happened.
-_CHANGES = re.compile(r"^\[[^\]]*\]\s+(\S.*?\d{4})\s+LINK DOWN\s*$", re.MULTILINE)
-_NO_GATEWAY = "no gateway was preset"
+#: A certificate of TLS that has expired or soon will; the tool prints the worst in an error.
+_EXPIRY = re.compile(r"tls expiration status\[(\d)\]")
+#: The tool ends with an error once a certificate has expired; the switch is stated all the same.
+_STATED_WITH_ERROR = frozenset({"-tls"})
+#: The history of a link: the time on the device, and when the link went down.
+_NOW = re.compile(r"^\[[^\]]*\]current time\s*: (\S.*?\d{4})\s*$", re.MULTILINE)
+_DOWN = re.compile(r"^\[[^\]]*\]\s+(\S.*?\d{4})\s+LINK DOWN\s*$", re.MULTILINE)
+_HOUR = 3600
+_NOT_SET = ("no gateway was preset", "no ip was preset")
 
 
 def read_network(
@@ -68,23 +80,40 @@ def read_network(
     found, unknown, stopped = [], list[Unknown](), ""
     for one in devices:
         values: dict[str, str | None] = {}
+        printed: dict[str, str] = {}
         for field, (option, topic, pattern) in queries.items():
-            reason = stopped
+            answer, reason = None, stopped
             if not stopped:
-                value, reason, goes_on = _query([tool, "-i", str(one.device), option, "-g"], pattern, site)
-                values[field] = value
-                stopped = "" if goes_on else reason
+                answer, reason = _asked([tool, "-i", str(one.device), option, "-g"], site)
+                stopped = reason
+            if answer is not None and not stopped:
+                printed[option] = f"{answer.stderr}\n{answer.stdout}"
+                values[field], reason = _value(answer, pattern, with_error=option in _STATED_WITH_ERROR)
             if reason and field not in _OPTIONAL:
                 unknown.append(Unknown(topic, reason, (one.device,)))
-        found.append(_with_values(one, values))
-        if values.get("link") == "DOWN" and not stopped:
-            found[-1] = found[-1]._replace(changed=_last_down(tool, one.device, site))
+        expiry = max(map(int, _EXPIRY.findall(printed.get("-tls", ""))), default=None)
+        found.append(
+            _with_history(_with_values(one, values), printed.get("-link_stat", ""))._replace(expiry=expiry)
+        )
     return found, unknown
 
 
-def _last_down(tool: str, device: int, site: Site) -> str | None:
-    """Return when the link of a device went down, as the tool prints it; the last change is its first."""
-    return _query([tool, "-i", str(device), "-link_stat", "-g"], _CHANGES, site)[0]
+def _with_history(one: DeviceObservation, text: str) -> DeviceObservation:
+    """Return a device with what ``-link_stat`` prints of its link: the last change is the first line."""
+    now, downs = _NOW.search(text), _DOWN.findall(text)
+    seconds = _seconds(now[1]) if now is not None else None
+    if seconds is None:
+        return one._replace(changed=downs[0] if downs else None)
+    recent = [known for known in map(_seconds, downs) if known is not None and 0 <= seconds - known <= _HOUR]
+    return one._replace(changed=downs[0] if downs else None, downs=len(recent))
+
+
+def _seconds(text: str) -> int | None:
+    """Return the seconds of a time such as ``Wed Aug  2 03:09:26 2022``."""
+    try:
+        return calendar.timegm(time.strptime(text))
+    except ValueError:
+        return None
 
 
 def _with_values(one: DeviceObservation, values: dict[str, str | None]) -> DeviceObservation:
@@ -107,23 +136,24 @@ def _number(text: str | None) -> int | None:
     return None if text is None else int(text)
 
 
-def _query(command: list[str], pattern: re.Pattern[str], site: Site) -> tuple[str | None, str, bool]:
-    """Return the value, why there is none, and whether the tool is worth another call."""
+def _asked(command: list[str], site: Site) -> tuple[ToolOutput | None, str]:
+    """Return the answer of the tool, or why it is not worth another call."""
     try:
         answer = hccn_tool.run_hccn_tool(command, site)
-    except ToolHangsError as error:
-        return None, error.message, False
     except DiscoveryError as error:
-        return None, error.message, False
-    if hccn_tool.is_busy(answer):
-        return None, f"hccn_tool stays busy: {answer.summary()}", False
-    return _value(answer, pattern)
+        return None, error.message
+    return answer, f"hccn_tool stays busy: {answer.summary()}" if hccn_tool.is_busy(answer) else ""
 
 
-def _value(answer: ToolOutput, pattern: re.Pattern[str]) -> tuple[str | None, str, bool]:
-    if _NO_GATEWAY in answer.stderr + answer.stdout:
-        return "", "", True
+def _value(answer: ToolOutput, pattern: re.Pattern[str], *, with_error: bool) -> tuple[str | None, str]:
+    """Return the value in an answer, ``""`` if none is set, and why there is none.
+
+    Args:
+        with_error: Whether a value counts although the tool ends with an error.
+    """
+    if any(text in answer.stderr + answer.stdout for text in _NOT_SET):
+        return "", ""
     match = pattern.search(answer.stdout)
-    if match is None or answer.status != 0:
-        return None, f"hccn_tool printed {answer.summary()}", True
-    return match[1].strip(), "", True
+    if match is None or (answer.status != 0 and not with_error):
+        return None, f"hccn_tool printed {answer.summary()}"
+    return (match[1] if match.re.groups else match[0]).strip(), ""

@@ -74,8 +74,9 @@ class DeviceObservation(NamedTuple):
     ``None`` means unknown. ``link`` is ``UP`` or ``DOWN``, ``health`` the word of ``-net_health``, ``tls``
     the number of the switch; ``gateway`` and ``netdetect`` are empty if none is set; ``vnic`` is the address
     inside the super pod, ``speed`` is in Mb/s, ``errors`` the number of faulty packets that were received,
-    ``netmask`` that of the first address, ``mtu`` in bytes, ``changed`` the time of the last change of a link
-    that is down, as the tool prints it.
+    ``netmask`` that of the first address, empty if no IPv4 address is set, ``mtu`` in bytes, ``changed`` the
+    time at which the link went down last, as the tool prints it, ``downs`` how often it went down in the last
+    hour, ``expiry`` 2 if a certificate for TLS has expired, 1 if one soon will.
     ``ips``, ``configured``, ``problem`` and ``super_device_id`` are those of ``DeviceState``.
     """
 
@@ -95,6 +96,13 @@ class DeviceObservation(NamedTuple):
     netmask: str | None = None
     mtu: int | None = None
     changed: str | None = None
+    downs: Count | None = None
+    expiry: Count | None = None
+
+    @property
+    def is_without_address(self) -> bool:
+        """Whether the tool says that the device has no address."""
+        return self.netmask == "" and not self.ips
 
     def check(self) -> str:
         """Return what is wrong with a device that another host has sent, "" for nothing."""

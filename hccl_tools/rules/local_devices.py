@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 _ABSENT = "The device is not exist!"
 
 
+def is_absent(problem: str | None) -> bool:
+    """Return whether a device is not on its host, by what the tool said when it was asked for its address."""
+    return _ABSENT in (problem or "")
+
+
 def _state(subject: Subject, device_id: int) -> DeviceState | None:
     nodes = subject.host.nodes
     return None if nodes and device_id not in nodes else subject.host.devices.get(device_id)
@@ -44,7 +49,9 @@ def device_not_on_this_host(subject: Subject) -> Iterator[Finding]:
     Hint: this host has device 0; make a new table on this host: `hccl-tools gen`
     """
     nodes = subject.host.nodes
-    have = f"this host has {devices(nodes)}; " if nodes else ""
+    absent = {device_id for device_id, one in subject.host.devices.items() if is_absent(one.problem)}
+    present = [device_id for device_id in nodes if device_id not in absent]
+    have = f"this host has {devices(present)}; " if present else ""
     listed = sorted(device_id for _row, device_id in rows_here(subject))
     if nodes and listed == list(range(len(nodes))) and listed != sorted(nodes):
         have = f"this host has {devices(nodes)}, and the table their logical ids; "
@@ -52,7 +59,7 @@ def device_not_on_this_host(subject: Subject) -> Iterator[Finding]:
         state = subject.host.devices.get(device_id)
         if nodes and device_id not in nodes:
             why = f"no /dev/davinci{device_id}"
-        elif state is not None and _ABSENT in (state.problem or ""):
+        elif state is not None and is_absent(state.problem):
             why = state.problem or ""
         else:
             continue

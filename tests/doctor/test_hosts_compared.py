@@ -232,6 +232,61 @@ def test_a_rail_without_gateway() -> None:
     assert findings(**{name: seen for name, seen in apart.items() if name == "h9"}) == []
 
 
+def with_pings(host: str, *lost: str) -> Observation:
+    """Return a host that pings both others, those of its devices to some hosts without an answer."""
+    others = [(other, HOSTS.index(other)) for other in HOSTS if other != host]
+    answers = (
+        PingObservation(device, f"192.168.{server}.{100 + device}", 3, 0 if other in lost else 3)
+        for other, server in others
+        for device in range(2)
+    )
+    return sound(host, pings=tuple(answers))
+
+
+def test_two_hosts_between_which_no_device_reaches_another() -> None:
+    found = findings(h1=with_pings(FIRST), h2=with_pings(SECOND, THIRD), h3=with_pings(THIRD, SECOND))
+    one_way = findings(h1=with_pings(FIRST), h2=with_pings(SECOND, THIRD), h3=with_pings(THIRD))
+
+    assert told(found) == [("HCD601", (SECOND, THIRD))]
+    assert found[0].message == f"no packet passes between the devices of {SECOND} and {THIRD}: 4 pings"
+    assert "between the two hosts" in found[0].remedy
+    assert told(one_way) == [("HCD601", (SECOND,))]
+    assert one_way[0].message.endswith("in this direction")
+    ring = with_pings(SECOND, THIRD)
+    first = ring._replace(pings=tuple(one._replace(received=3) for one in ring.pings[:-1]) + ring.pings[-1:])
+    (alone,) = findings(h2=first)
+    assert alone.message.endswith("device 1 to device 1, the other direction was not asked (--full asks it)")
+
+
+@pytest.mark.parametrize(
+    ("differs", "check"),
+    [
+        ({"ips": (), "netmask": "", "problem": "no ip was preset"}, "HCD208"),
+        ({"ips": (), "netmask": None, "problem": "The device is not exist!"}, "HCC341"),
+        ({"ips": (), "netmask": None, "problem": "the tool hangs"}, "HCD601"),
+        ({"ips": ("192.168.2.101",)}, "HCC431"),
+    ],
+)
+def test_pings_to_a_device_that_cannot_answer(differs: dict[str, Any], check: str) -> None:
+    """A device whose state is not known may be sound but for its way."""
+    seen = of_devices(SECOND, 1, **differs)
+    others = {"h1": with_pings(FIRST), "h3": with_pings(THIRD)}
+    for name, one in others.items():
+        answers = (ping._replace(received=0 if ping.address == "192.168.1.101" else 3) for ping in one.pings)
+        others[name] = one._replace(pings=tuple(answers))
+
+    assert [one.check for one in findings(h2=seen, **others)] == [check]
+
+
+def test_devices_that_changed_places_have_no_fault_of_their_subnet() -> None:
+    apart = {f"h{host[-1]}": of_devices(host, 0, 1, netmask="255.255.255.255") for host in HOSTS}
+    wide = {f"h{host[-1]}": sound(host) for host in HOSTS}
+    swapped = of_devices(SECOND, 0, ips=("10.7.0.1",), netmask=MASK)
+
+    assert [one.check for one in findings(**apart)] == ["HCD518"]
+    assert {one.check for one in findings(**wide | {"h2": swapped})} == {"HCC431"}
+
+
 def test_devices_that_do_not_use_their_network() -> None:
     value = {**table("1.2", 3, 2)}
     read = validate(json.dumps(value).encode())

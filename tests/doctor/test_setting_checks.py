@@ -11,7 +11,13 @@ from hccl_tools.doctor.case import Case
 from hccl_tools.doctor.examining import Job, examine
 from hccl_tools.doctor.findings import HostFinding, judge
 from hccl_tools.doctor.registry import Selection
-from hccl_tools.inspection.observation import DeviceProcess, NpuObservation, Observation, PortUse
+from hccl_tools.inspection.observation import (
+    DeviceObservation,
+    DeviceProcess,
+    NpuObservation,
+    Observation,
+    PortUse,
+)
 from hccl_tools.validation.checker import validate
 from tests.support.tables import table
 
@@ -94,6 +100,25 @@ def test_a_variable_with_another_table(job: str, fires: bool) -> None:
 
     expected = "RANK_TABLE_FILE and RANKTABLEFILE=/old.json: this is another table than "
     assert [one.message.startswith(expected) for one in found] == [True] * fires
+
+
+@pytest.mark.parametrize(
+    ("tls", "expiry", "consequences"),
+    [(1, 2, ["stops"]), (1, 1, ["note"]), (1, 0, []), (0, 2, []), (1, None, [])],
+)
+def test_a_certificate(tls: int, expiry: int | None, consequences: list[str]) -> None:
+    found = findings("HCD210", devices=(DeviceObservation(0, tls=tls, expiry=expiry),))
+
+    assert [one.consequence for one in found] == consequences
+
+
+@pytest.mark.parametrize(("downs", "fires"), [(3, True), (2, False), (None, False)])
+def test_a_link_that_goes_down(downs: int | None, fires: bool) -> None:
+    seen = DeviceObservation(0, link="UP", downs=downs, changed="Wed Aug  2 03:08:42 2023")
+    found = findings("HCD209", devices=(seen, DeviceObservation(1, link="DOWN", downs=9)))
+
+    assert [one.devices for one in found] == [(0,)] * fires
+    assert not fires or "went down 3 times in an hour, last at Wed Aug  2 03:08:42 2023" in found[0].message
 
 
 def test_a_host_without_npus_is_one_finding() -> None:
