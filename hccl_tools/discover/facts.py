@@ -173,6 +173,7 @@ class HostState(NamedTuple):
         stated: The host's addresses in variables of the platform (``MA_CURRENT_HOST_IP`` ...).
         conf: The path of ``hccn.conf``.
         problems: Other facts that could not be determined, one sentence each.
+        super_pod: The id of the super pod in which the driver sees the devices; empty if unknown.
     """
 
     nodes: tuple[int, ...]
@@ -182,3 +183,4 @@ class HostState(NamedTuple):
     stated: frozenset[str] = frozenset()
     conf: str = "/etc/hccn.conf"
     problems: tuple[str, ...] = ()
+    super_pod: str = ""

@@ -34,12 +34,12 @@ def read_host_state(
     wanted = nodes or tuple(sorted(set(device_ids)))
     problems: list[str] = []
     devices = _levels(wanted, site, nodes) if levels else _addresses(wanted, site, problems)
-    if super_pod and devices:
-        for device_id, sdid in _super_device_ids(nodes or wanted, site, problems).items():
-            devices[device_id] = devices[device_id]._replace(super_device_id=sdid)
+    pod, sdids = _super_pod(nodes or wanted, site, problems) if super_pod and devices else ("", {})
+    for device_id, sdid in sdids.items():
+        devices[device_id] = devices[device_id]._replace(super_device_id=sdid)
     stated = frozenset(text for name in ADDRESS_VARIABLES if (text := site.environ.get(name)))
     conf = site.hccn_conf or site.path(hccn_conf.USUAL_PLACE)
-    return HostState(nodes, devices, own_names(site), is_local, stated, conf, tuple(problems))
+    return HostState(nodes, devices, own_names(site), is_local, stated, conf, tuple(problems), pod)
 
 
 def own_names(site: Site) -> frozenset[str]:
@@ -66,11 +66,13 @@ def _levels(device_ids: Sequence[int], site: Site, nodes: Sequence[int]) -> dict
     }
 
 
-def _super_device_ids(device_ids: Sequence[int], site: Site, problems: list[str]) -> dict[int, int]:
+def _super_pod(device_ids: Sequence[int], site: Site, problems: list[str]) -> tuple[str, dict[int, int]]:
+    """Return the id of the super pod and the SDIDs of the devices, as far as known."""
     from hccl_tools.discover import super_pod  # noqa: PLC0415  (only for 1.2)
 
     try:
-        return dict(super_pod.find_super_pod(device_ids, site).super_device_ids)
+        found = super_pod.find_super_pod(device_ids, site)
     except DiscoveryError as error:
         problems.append(error.message)
-        return {}
+        return "", {}
+    return found.super_pod_id, dict(found.super_device_ids)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from hccl_tools.doctor.case import Case
     from hccl_tools.doctor.registry import Check, Consequence, Finding
 
+#: What follows from a rule of ``validate`` on the same host: one host is two servers there.
+_OF_RULES = {"HCC552": ("HCD511", "HCD521", "HCD526")}
 #: Rules of ``validate`` that say what could not be looked at.
 _UNKNOWN = frozenset({NOT_EXAMINED, "HCC643"})
 
@@ -108,7 +110,9 @@ def without_consequences(findings: Sequence[HostFinding]) -> Iterator[HostFindin
         (host, consequence)
         for one in findings
         for host in one.hosts
-        for consequence in (checks[one.check].explains if one.check in checks else ())
+        for consequence in (
+            checks[one.check].explains if one.check in checks else _OF_RULES.get(one.check, ())
+        )
     }
     for one in findings:
         hosts = tuple(host for host in one.hosts if (host, one.check) not in explained)

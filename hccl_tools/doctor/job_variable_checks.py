@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.discover import visible
+from hccl_tools.discover.recognition import same
 from hccl_tools.doctor.registry import Example, Finding, check
 from hccl_tools.doctor.variable_checks import server_here
 from hccl_tools.doctor.ways import stated_addresses
 from hccl_tools.errors import DiscoveryError
-from hccl_tools.inspection import hccl_variables, naming
+from hccl_tools.inspection import hccl_variables, naming, white_list
 from hccl_tools.inspection.table_copies import TABLE_VARIABLES
 from hccl_tools.notation.number_list import fold
-from hccl_tools.notation.phrases import count, devices
+from hccl_tools.notation.phrases import and_more, count, devices
 from hccl_tools.notation.whole_number import whole_number
-from hccl_tools.table.addresses import is_loopback
+from hccl_tools.table.addresses import is_loopback, packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from hccl_tools.doctor.case import Case
     from hccl_tools.inspection.naming import HostInVariable
 
-#: The variables with names of interfaces: those of torch's gloo and of its tensorpipe.
-_INTERFACES = ("GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
 _LOOPBACK = "lo"
 _RANK, _SIZE = ("RANK_ID", "RANK"), ("RANK_SIZE", "WORLD_SIZE")
 _STATES = {
@@ -31,6 +30,13 @@ _STATES = {
     "directory": "this is a directory without jobstart_hccl.json or hccl.json",
     "unreadable": "this user cannot read it",
 }
+_STATES_OF_WHITE_LIST = {
+    "absent": "there is no such file on this host",
+    "directory": "this is a directory",
+    "unreadable": "this user cannot read it",
+    "invalid": "this is no JSON object with a list of addresses in host_ip",
+}
+_MOST_NAMED = 4
 
 
 @check(
@@ -49,7 +55,7 @@ def interface_variable(case: Case) -> Iterator[Finding]:
     """
     present = case.seen.interfaces
     listed = f"({', '.join(sorted(present))})"
-    chosen = {name: _listed(case.environ.get(name, "")) for name in _INTERFACES}
+    chosen = {name: _listed(case.environ.get(name, "")) for name in hccl_variables.INTERFACES}
     for name, names in chosen.items():
         missing = [one for one in names if one not in present]
         if missing and present:
@@ -176,9 +182,10 @@ def visible_devices(case: Case) -> Iterator[Finding]:
     text = f"{visible.LOGICAL_VARIABLE}={case.environ[visible.LOGICAL_VARIABLE]}"
     if absent := [number for number in listed if number >= len(nodes)]:
         yield Finding(
-            f"{text}: this host has {count(len(nodes), 'device')}, so there is no logical {devices(absent)}; "
-            "CANN ignores it in silence"
+            f"{text}: this host has {count(len(nodes), 'device')}, with the logical ids 0 to {len(nodes) - 1}, and no "
+            f"logical {devices(absent)}; CANN ignores {'it' if len(absent) == 1 else 'them'} in silence"
         )
+        return
     seen = {nodes[number] for number in listed if number < len(nodes)}
     hidden = tuple(device for device in case.devices if device in nodes and device not in seen)
     if hidden and case.target != "mindspore":
@@ -212,4 +219,33 @@ def rank_in_variable(case: Case) -> Iterator[Finding]:
         elif own and number not in own:
             yield Finding(
                 f"{name}={text}, but the table has {'rank' if len(own) == 1 else 'ranks'} {fold(own)} here"
+            )
+
+
+@check(
+    "HCD323",
+    "white-list",
+    "stops",
+    remedy="copy the white list with the addresses of all hosts to this path on each host, or unset HCCL_WHITELIST_DISABLE",
+    source="HCCL guide: HCCL_WHITELIST_FILE has host_ip; EI0001",
+    of_npus=True,
+)
+def white_list_refuses(case: Case) -> Iterator[Finding]:
+    """If HCCL's white list is on: is its file there, with the hosts of the table?"""
+    if case.environ.get(white_list.SWITCH_VARIABLE) != "0":
+        return
+    path, text = case.environ.get(white_list.FILE_VARIABLE, ""), f"{white_list.SWITCH_VARIABLE}=0"
+    if not path:
+        yield Finding(f"{text}, but {white_list.FILE_VARIABLE} is not set")
+    elif case.seen.white_list in _STATES_OF_WHITE_LIST:
+        yield Finding(
+            f"{text}, and {white_list.FILE_VARIABLE}={path}: {_STATES_OF_WHITE_LIST[case.seen.white_list]}"
+        )
+    elif case.seen.white_list == "file" and case.has_several_servers and case.table is not None:
+        listed = {same(one) for one in case.seen.white_listed}
+        hosts = dict.fromkeys(one.host_ip or one.server_id for one in case.table.servers)
+        lacking = [one for one in hosts if packed(one) is not None and same(one) not in listed]
+        if lacking:
+            yield Finding(
+                f"{path} ({white_list.FILE_VARIABLE}) does not list {and_more(lacking, _MOST_NAMED)}"
             )

@@ -36,6 +36,7 @@ _MODULES = (
     "between_checks",
     "reach_checks",
     "surroundings_checks",
+    "leader_checks",
     "rail_checks",
     "way_checks",
     "bandwidth_checks",

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from hccl_tools.doctor.between_checks import differences
 from hccl_tools.doctor.registry import Finding, check
-from hccl_tools.doctor.ways import ways
+from hccl_tools.doctor.ways import hosts_of_servers, ways
 from hccl_tools.inspection.observation import HCCS, ROCE
 from hccl_tools.notation.phrases import and_more, devices
+from hccl_tools.table.fingerprint import super_pods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -199,6 +201,31 @@ def packets_lost(cases: Cases) -> Iterator[Finding]:
         ]
         ids = tuple(dict.fromkeys(one.source.device for one in own))
         yield Finding(f"packets are lost: {and_more(named, _MOST_NAMED)}", ids, hosts=(host,))
+
+
+@check(
+    "HCD529",
+    "super-pods-differ",
+    "stops",
+    remedy="give each super pod its own entry in super_pod_list: make a new table on all hosts, `hccl-tools gen`",
+    products=("a3",),
+    source="npu-smi info -t spod-info, Super Pod ID; HCCL communicates over HCCS inside a super pod of the table",
+    between=True,
+    explains=("HCD604",),
+    of_npus=True,
+)
+def super_pods_differ(cases: Cases) -> Iterator[Finding]:
+    """Are the servers of each super pod of the table in one super pod?"""
+    table = next((case.table for case in cases.values() if case.table is not None), None)
+    known: dict[str, dict[str, str]] = defaultdict(dict)
+    pods = super_pods(table) if table is not None else {}
+    for server, host in zip(table.servers, hosts_of_servers(table, cases), strict=True) if table else ():
+        if host in cases and cases[host].seen.super_pod and server.server_id in pods:
+            known[pods[server.server_id]][host] = cases[host].seen.super_pod
+    for pod, values in known.items():
+        yield from differences(
+            values, f"the driver shows another super pod than on the others of super pod {pod}"
+        )
 
 
 @check(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hccl_tools.discover.local_addresses import interface_address
 from hccl_tools.notation.whole_number import whole_number
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ _BASE_PORT_RANGE = (1024, 65520)
 ADDRESS = "HCCL_IF_IP"
 #: The variable that chooses among the interfaces of this host.
 INTERFACE = "HCCL_SOCKET_IFNAME"
+#: Those with lists of names: of torch's gloo and of its tensorpipe.
+INTERFACES = ("GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
 
 
 def problems(
@@ -65,6 +68,22 @@ def _timeouts(environ: Mapping[str, str]) -> Iterator[str]:
 def _is_between(text: str, first: int, last: int) -> bool:
     number = whole_number(text)
     return number is not None and first <= number <= last
+
+
+def interface_addresses(environ: Mapping[str, str], interfaces: Collection[str]) -> dict[str, str]:
+    """Return the address of the first interface that each variable chooses, by variable.
+
+    HCCL_IF_IP comes before HCCL_SOCKET_IFNAME, which is left out then.
+    """
+    chosen = {name: _listed(environ.get(name, "")) for name in INTERFACES}
+    if (text := environ.get(INTERFACE)) and not environ.get(ADDRESS):
+        chosen[INTERFACE] = matching(text, interfaces)
+    found = {name: next(filter(None, map(interface_address, names)), None) for name, names in chosen.items()}
+    return {name: address for name, address in found.items() if address}
+
+
+def _listed(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def matching(text: str, interfaces: Collection[str]) -> list[str]:

@@ -49,7 +49,7 @@ def parse_overview(text: str) -> tuple[list[NpuObservation], list[DeviceProcess]
     """Read the two tables of ``npu-smi info``: two lines for each chip, then one line for each process."""
     chips: list[NpuObservation] = []
     processes: list[DeviceProcess] = []
-    upper: tuple[int, str] | None = None
+    upper: tuple[int, str, str] | None = None
     in_processes = False
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
@@ -61,18 +61,18 @@ def parse_overview(text: str) -> tuple[list[NpuObservation], list[DeviceProcess]
             if cells[1].isdecimal() and len(words) == 2 and words[1].isdecimal():
                 processes.append(_process(int(words[0]), int(words[1]), cells, chips))
         elif not _BUS.fullmatch(cells[1]):
-            upper = int(words[0]), cells[1]
+            upper = int(words[0]), cells[1], " ".join(words[1:])
         elif upper is not None:
             chips.append(_chip(upper, [int(word) for word in words if word.isdecimal()]))
             upper = None
     return chips, processes
 
 
-def _chip(upper: tuple[int, str], lower: list[int]) -> NpuObservation:
-    npu, health = upper
+def _chip(upper: tuple[int, str, str], lower: list[int]) -> NpuObservation:
+    npu, health, name = upper
     # The second number is the physical id, on products with several chips per NPU.
     device = lower[1] if len(lower) > 1 else (npu if lower[0] == 0 else None)
-    return NpuObservation(npu, lower[0], device, health)
+    return NpuObservation(npu, lower[0], device, health, name=name)
 
 
 def _process(npu: int, chip: int, cells: list[str], chips: list[NpuObservation]) -> DeviceProcess:

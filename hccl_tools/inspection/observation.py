@@ -112,7 +112,7 @@ class DeviceObservation(NamedTuple):
 
 
 class NpuObservation(NamedTuple):
-    """One chip as ``npu-smi`` lists it; ``device`` is its physical id, if known."""
+    """One chip as ``npu-smi`` lists it; ``device`` is its physical id, if known, ``name`` its kind."""
 
     npu: Count
     chip: Count
@@ -121,6 +121,7 @@ class NpuObservation(NamedTuple):
     driver: str | None = None
     firmware: str | None = None
     compatibility: str | None = None
+    name: str = ""
 
 
 class DeviceProcess(NamedTuple):
@@ -236,6 +237,12 @@ class Observation(NamedTuple):
         libraries: How programs find the driver's libraries: what ``machine.libraries`` returns.
         proxies: The names of the variables with an HTTP proxy.
         cpus: The number of CPUs that programs may use; 0 if unknown.
+        super_pod: The id of the super pod in which the driver sees the devices.
+        interface_addresses: The address of the interface that a variable chooses, by variable.
+        leaders: The addresses here of the host that a variable names as the leader of the job, by variable.
+        white_list: The state of the file of HCCL_WHITELIST_FILE: ``file``, ``directory``, ``absent``,
+            ``unreadable`` or ``invalid``; empty if it is not set.
+        white_listed: The addresses of hosts in this file.
         named_tables: The state of the files of variables with a table, by variable: ``file``, ``directory``,
             ``absent``, ``unreadable``.
     """
@@ -286,6 +293,11 @@ class Observation(NamedTuple):
     named_tables: Mapping[OsText, OsText] = {}
     proxies: tuple[str, ...] = ()
     cpus: Count = 0
+    super_pod: str = ""
+    interface_addresses: Mapping[str, str] = {}
+    leaders: Mapping[str, tuple[OsText, ...]] = {}
+    white_list: str = ""
+    white_listed: tuple[OsText, ...] = ()
 
     def check(self) -> str:
         """Return what is wrong with an observation that another host has sent, "" for nothing."""
@@ -330,6 +342,8 @@ _MAPPINGS = (
     "named_hosts",
     "named_tables",
     "table_hashes",
+    "interface_addresses",
+    "leaders",
 )
 
 

@@ -23,6 +23,7 @@ from hccl_tools.inspection import (
     pings,
     port_users,
     table_copies,
+    white_list,
 )
 from hccl_tools.inspection.observation import (
     HCCS,
@@ -65,7 +66,7 @@ def _host(request: ObservationRequest, site: Site) -> Observation:
     local = tuple(ip for ip in own if is_local(ip))
     all_interfaces = interfaces()
     nic = port_users.interface_of(port_users.hccl_address(environ, local, all_interfaces), all_interfaces)
-    variables = machine.variables(environ)
+    variables, listed = machine.variables(environ), white_list.read(environ)
     zone, offset = machine.time_zone()
     seen = seen._replace(
         local_addresses=local,
@@ -81,6 +82,9 @@ def _host(request: ObservationRequest, site: Site) -> Observation:
         kernel=machine.kernel(site),
         versions=versions,
         variables=variables,
+        interface_addresses=hccl_variables.interface_addresses(environ, all_interfaces),
+        white_list=listed.state,
+        white_listed=listed.hosts,
         in_container=machine.in_container(site),
         files=machine.files(site),
         libraries=machine.libraries(site),
@@ -132,6 +136,7 @@ def _devices(request: ObservationRequest, site: Site) -> Observation:
         stated=tuple(sorted(state.stated)),
         conf=state.conf,
         problems=state.problems,
+        super_pod=state.super_pod,
         unknown=(*unknown, *no_npus, *unanswered)[:_MOST_UNKNOWN],
         pings=tuple(answers),
     )
@@ -153,6 +158,11 @@ def _with_other_hosts(seen: Observation, request: ObservationRequest, site: Site
     reasons = {(one.address, one.port): one.reason for one in lost}
     return seen._replace(
         own_addresses=known.get(name),
+        leaders={
+            one.variable: known[one.host]
+            for one in named
+            if one.variable in naming.LEADERS and known.get(one.host)
+        },
         named_hosts={
             **{one.variable: "its name has no address here" for one in named if known.get(one.host) == ()},
             **{variable: reasons[place] for variable, place in leaders.items() if place in reasons},

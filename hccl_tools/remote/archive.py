@@ -29,7 +29,8 @@ _PARTS = {
     "document": "__init__ writing",
     "gathering": "__init__ host_survey messages stdout_framing table_copy",
     "inspection": "__init__ connections contents device_holders device_network hccl_variables host_ports "
-    "large_packets machine naming npu_overview observation observing pings port_users settings table_copies",
+    "large_packets machine naming npu_overview observation observing pings port_users settings "
+    "table_copies white_list",
     "launch": "__init__",
     "launch/processes": "__init__ procfs",
     "launch/runs": "__init__ names",

@@ -63,10 +63,11 @@ def device_not_on_this_host(subject: Subject) -> Iterator[Finding]:
             why = state.problem or ""
         else:
             continue
+        lost = f"/dev/davinci{device_id} is there, so the NPU may be lost: see `dmesg`, and restart the host; else "
         yield Finding(
             f"this host has no device {device_id}: {why}",
             subject.device_path(row, "device_id"),
-            have + GENERATE,
+            (lost if device_id in nodes else "") + have + GENERATE,
         )
 
 

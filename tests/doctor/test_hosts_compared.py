@@ -403,3 +403,92 @@ def test_the_version_of_the_driver() -> None:
     assert (check, hosts) == ("HCD503", (SECOND,))
     assert "version.info" in message
     assert [(check, hosts) for check, hosts, _ in named(shown)] == [("HCD503", (FIRST,))]  # and told once
+
+
+def with_variables(host: str, address: str = "", **variables: str) -> Observation:
+    """Return a host with variables, and the address that MASTER_ADDR has there."""
+    leaders = {"MASTER_ADDR": (address or variables.get("MASTER_ADDR", ""),)}
+    return sound(host, variables=variables, leaders=leaders)
+
+
+def test_hosts_that_name_themselves() -> None:
+    found = findings(**{f"h{host[-1]}": with_variables(host, MASTER_ADDR=host) for host in HOSTS})
+    one = findings(**{f"h{n}": with_variables(host, MASTER_ADDR=FIRST) for n, host in enumerate(HOSTS, 1)})
+
+    assert told(found) == [("HCD527", HOSTS)]
+    assert found[0].message == "MASTER_ADDR is the host's own address on each of 3 hosts"
+    assert one == []
+
+
+@pytest.mark.parametrize(
+    ("third", "address", "words"),
+    [
+        ("node0", "10.9.9.9", f"MASTER_ADDR=node0: this name has the address 10.9.9.9 here, not {FIRST}"),
+        ("node0", FIRST, ""),
+        (FIRST, FIRST, ""),
+        (SECOND, SECOND, f"the leader of the job differs: MASTER_ADDR={SECOND}, but MASTER_ADDR=node0 on "),
+    ],
+)
+def test_a_leader_that_one_host_knows_otherwise(third: str, address: str, words: str) -> None:
+    both = {f"h{host[-1]}": with_variables(host, FIRST, MASTER_ADDR="node0") for host in (FIRST, SECOND)}
+    found = findings(**both, h3=with_variables(THIRD, address, MASTER_ADDR=third))
+
+    assert told(found) == ([("HCD527", (THIRD,))] if words else [])
+    assert not words or found[0].message.startswith(words)
+
+
+def test_a_leader_whose_own_name_has_another_address_at_home() -> None:
+    """Debian gives the name of a host the address 127.0.1.1 there."""
+    home = with_variables(FIRST, "127.0.1.1", MASTER_ADDR="node0")
+    others = {f"h{host[-1]}": with_variables(host, FIRST, MASTER_ADDR="node0") for host in (SECOND, THIRD)}
+
+    assert findings(h1=home, **others) == []
+
+
+def test_a_port_that_differs() -> None:
+    ports = {
+        f"h{n}": with_variables(host, MASTER_PORT=f"{29500 + n // 3}") for n, host in enumerate(HOSTS, 1)
+    }
+
+    assert told(findings(**ports)) == [("HCD527", (THIRD,))]
+
+
+@pytest.mark.parametrize(
+    ("variable", "consequence"), [("HCCL_SOCKET_IFNAME", "stops"), ("GLOO_SOCKET_IFNAME", "may-stop")]
+)
+def test_an_interface_with_one_address_everywhere(variable: str, consequence: str) -> None:
+    def seen(host: str, address: str) -> Observation:
+        return sound(
+            host, variables={variable: "docker0"}, interfaces=("docker0",),
+            interface_addresses={variable: address},
+        )  # fmt: skip
+
+    found = findings(**{f"h{host[-1]}": seen(host, "172.17.0.1") for host in HOSTS})
+    assert [(one.check, one.hosts, one.consequence) for one in found] == [("HCD526", HOSTS, consequence)]
+    assert findings(**{f"h{host[-1]}": seen(host, host) for host in HOSTS}) == []
+
+
+def test_chips_of_one_product() -> None:
+    def seen(host: str, name: str, product: str = "a2") -> Observation:
+        npus = tuple(NpuObservation(npu, 0, npu, "OK", name=name) for npu in range(2))
+        return sound(host, npus=npus, product=product)
+
+    others = {"h1": seen(FIRST, "910B3"), "h2": seen(SECOND, "910B3")}
+    (found,) = findings(**others, h3=seen(THIRD, "910B4"))
+    assert (found.check, found.hosts) == ("HCD528", (THIRD,))
+    assert "910B4, but 910B3" in found.message
+    assert findings(**others, h3=seen(THIRD, "910B3")) == []
+    assert "HCD528" not in {one.check for one in findings(**others, h3=seen(THIRD, "910A", "910a"))}
+
+
+@pytest.mark.parametrize(("pods", "named"), [("001", (THIRD,)), ("000", ()), ("00-", ())])
+def test_a_server_of_another_super_pod(pods: str, named: tuple[str, ...]) -> None:
+    read = validate(json.dumps(table("1.2", 3, 2)).encode())
+    seen = {
+        host: sound(host, product="a3", super_pod=pod.strip("-"))
+        for host, pod in zip(HOSTS, pods, strict=True)
+    }
+
+    found = examine(seen, Job(read, product="a3"), Selection(select=("HCD529",))).findings
+
+    assert [one.hosts for one in found] == ([named] if named else [])

@@ -121,6 +121,25 @@ def test_a_link_that_goes_down(downs: int | None, fires: bool) -> None:
     assert not fires or "went down 3 times in an hour, last at Wed Aug  2 03:08:42 2023" in found[0].message
 
 
+@pytest.mark.parametrize(
+    ("state", "listed", "words"),
+    [
+        ("absent", (), "=/list.json: there is no such file on this host"),
+        ("invalid", (), "=/list.json: this is no JSON object with a list of addresses in host_ip"),
+        ("file", ("10.0.0.1",), "/list.json (HCCL_WHITELIST_FILE) does not list 10.0.0.2"),
+        ("file", ("10.0.0.2", "10.0.0.1", "10.0.0.9"), ""),
+        ("", (), ""),  # a relative path
+    ],
+)
+def test_the_white_list(state: str, listed: tuple[str, ...], words: str) -> None:
+    variables = {"HCCL_WHITELIST_DISABLE": "0", "HCCL_WHITELIST_FILE": "/list.json"}
+    found = findings("HCD323", 16, white_list=state, white_listed=listed, variables=variables)
+    off = {**variables, "HCCL_WHITELIST_DISABLE": "1"}
+
+    assert [one.message.endswith(words) for one in found] == [True] * bool(words)
+    assert findings("HCD323", 16, white_list=state, white_listed=listed, variables=off) == []
+
+
 def test_a_host_without_npus_is_one_finding() -> None:
     report = validate(json.dumps(table("1.0", 1, 8)).encode())
     seen = {"node1": Observation(local_addresses=("10.0.0.1",))}

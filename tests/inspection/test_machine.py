@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.discover.site import Site
-from hccl_tools.inspection import machine, table_copies
+from hccl_tools.inspection import machine, table_copies, white_list
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,3 +107,22 @@ def test_the_libraries_of_the_driver(tmp_path: Path, variable: str, conf: str, e
     site = Site({"HCCL_TOOLS_ROOT": str(tmp_path), "LD_LIBRARY_PATH": variable})
 
     assert machine.libraries(site) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"host_ip": ["10.0.0.1"], "device_ip": []}', ("file", ("10.0.0.1",))),
+        ('{"host_ip": "10.0.0.1"}', ("invalid", ())),
+        ("[]", ("invalid", ())),
+        ("", ("invalid", ())),
+    ],
+)
+def test_a_white_list(tmp_path: Path, text: str, expected: tuple[str, tuple[str, ...]]) -> None:
+    (tmp_path / "list.json").write_text(text)
+    variables = {"HCCL_WHITELIST_DISABLE": "0", "HCCL_WHITELIST_FILE": str(tmp_path / "list.json")}
+
+    assert white_list.read(variables) == expected
+    assert white_list.read({**variables, "HCCL_WHITELIST_DISABLE": "1"}) == ("", ())
+    assert white_list.read({**variables, "HCCL_WHITELIST_FILE": str(tmp_path)}) == ("directory", ())
+    assert white_list.read({**variables, "HCCL_WHITELIST_FILE": str(tmp_path / "none")}) == ("absent", ())
