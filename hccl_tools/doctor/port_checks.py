@@ -41,7 +41,7 @@ def hccl_port_in_use(case: Case) -> Iterator[Finding]:
     long as the host has a free port for each rank. With it, the port of a rank is HCCL_IF_BASE_PORT + device id.
 
     The ports are tested on the address on which HCCL listens. A connection holds its port until a minute after
-    its end.
+    its end. If the version of CANN is not known, too few ports beside connections are a note.
     """
     used = case.devices or case.seen.nodes
     ports = host_ports.candidates(used, case.environ, case.cann)
@@ -77,6 +77,8 @@ def _for_next_free_port(case: Case, taken: Sequence[PortUse], total: int, needed
     )
     if total - listeners < needed:
         return Finding(message)
+    if not case.cann:
+        return _to_reserve(case, f"{message}; from CANN 8.5 HCCL takes 60016-60031 as well", "note")
     return _to_reserve(case, message, "may-stop")
 
 

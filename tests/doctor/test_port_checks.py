@@ -76,6 +76,15 @@ def test_enough_free_ports_for_the_ranks(uses: tuple[PortUse, ...], consequence:
     assert is_short == (consequence != "note")
 
 
+def test_too_few_ports_for_an_unknown_version_of_cann() -> None:
+    """New versions have more ports than the connections hold; a listener is another job."""
+    (found,) = of_hccl(*connections(*range(60000, 60013)), cann="")
+
+    assert found[0] == "note"
+    assert "from CANN 8.5 HCCL takes 60016-60031 as well" in found[1]
+    assert [one for one, _ in of_hccl(*listeners(*range(60000, 60013)), cann="")] == ["stops"]
+
+
 def test_the_range_of_cann() -> None:
     taken = listeners(*range(60000, 60016))
 
