@@ -259,7 +259,7 @@ def some_packets_lost(bed: Bed) -> None:
         (little_locked_memory, 1, "HCD304", "locked memory is 16,384"),
         (few_open_files, 1, "HCD304", "256"),
         (no_device_node, 2, "HCC341", "device 1"),
-        (one_way_lost, 1, "HCD601", "device 1 to device 1, in this direction"),
+        (one_way_lost, 1, "HCD601", "device 1 to device 1, the other direction was not asked"),
         (full_log_disk, 1, "HCD306", "has 1 MiB of free space"),
         (device_without_a_way, 1, "HCD601", "device 1 reaches no other server"),
         (some_packets_lost, 1, "HCD603", f"1 of 3 from device 0 to device 0 of {ADDRESSES[2]}"),
