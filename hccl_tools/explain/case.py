@@ -7,18 +7,24 @@ from typing import TYPE_CHECKING, Literal
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from hccl_tools.explain.cluster import Cluster, Seen
     from hccl_tools.explain.places import Place
     from hccl_tools.knowledge.message import Message
 
-#: How sure an answer is: the log names the cause; it follows from the order in time, from who waits for whom,
-#: or from who is silent; or the lines name a code or a wait only.
-Confidence = Literal["named", "order", "waits", "silent", "open"]
+#: Seconds by which an event may be later than what it causes: logs are written with a delay.
+DELAY = 1.0
+
+#: How sure an answer is: the log names the cause; it is the only failure; it follows from the order in time,
+#: from what differs between ranks, from who waits for whom, or from who is silent; or the lines name a code or
+#: a wait only.
+Confidence = Literal["named", "alone", "order", "compared", "waits", "silent", "open"]
 CONFIDENCE: Mapping[Confidence, str] = {
     "named": "the log names it",
+    "alone": "the only failure in these logs",
     "order": "inferred from the order in time",
+    "compared": "inferred from the lines of the ranks",
     "waits": "inferred from who waits for whom",
     "silent": "these ranks are silent: look there",
     "open": "these lines do not suffice",
@@ -35,6 +41,7 @@ class Cause(NamedTuple):
         seen: The event, if there is one.
         reason: Why this is the cause, as a clause; "" if the message says it.
         fetch: The ranks whose logs would say more.
+        beside: The event with which ``seen`` is compared, if there is one.
     """
 
     message: Message
@@ -43,6 +50,7 @@ class Cause(NamedTuple):
     seen: Seen | None = None
     reason: str = ""
     fetch: tuple[Place, ...] = ()
+    beside: Seen | None = None
 
 
 class Case(NamedTuple):
@@ -53,9 +61,20 @@ class Case(NamedTuple):
         events: The candidates in the order of time.
         first: The first candidate of each actor, its most telling one.
         not_started: The ranks that did not start because another rank failed.
+        ended: The ranks that the launcher or the scheduler ended: that they report nothing says nothing.
+        stop: The line with which the scheduler ended the job, if there is one.
+        handled: The errors after which their process went on.
     """
 
     cluster: Cluster
     events: list[Seen]
     first: Mapping[str, Seen]
     not_started: frozenset[int] = frozenset()
+    ended: frozenset[int] = frozenset()
+    stop: Seen | None = None
+    handled: Sequence[Seen] = ()
+
+
+def is_before(one: Seen, other: Seen) -> bool:
+    """Whether an event is earlier than another by more than logs are delayed; False if that is unknown."""
+    return one.until is not None and other.since is not None and one.until + DELAY < other.since

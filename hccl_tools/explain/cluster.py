@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from statistics import median_low
 from typing import TYPE_CHECKING
 
+from hccl_tools.explain import clocks, identities, jobs
 from hccl_tools.explain.places import Place, Places
 from hccl_tools.records import NamedTuple
 
@@ -13,20 +12,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from hccl_tools.explain.events import Event
+    from hccl_tools.explain.identities import Groups, Key
+    from hccl_tools.explain.jobs import Job
     from hccl_tools.explain.sources import Source
 
-#: Seconds by which the clocks of two hosts may differ without a note.
-_CLOCK_TOLERANCE = 5.0
-#: Messages that say which rank, host and device a process is.
-_IDENTITY = ("HCM320", "HCM321", "HCM322", "HCM308")
-_SETUP, _COMMUNICATOR = "HCM321", "HCM323"
-#: A rank has joined a communicator, which it may have made with a table: no other line may name its rank.
-_JOINED = "HCM328"
-#: The messages that say who a process is: a line has all numbers of their patterns.
-IDENTITIES = (*_IDENTITY, _JOINED, _COMMUNICATOR)
+#: The limits that HCCL has if no line says otherwise, in seconds.
+_CONNECT_SECONDS, _OPERATION_SECONDS = 120.0, 1836.0
 #: Messages with the time limit for connections, and for operations.
 _CONNECT, _OPERATION = "HCM324", "HCM325"
 _CONNECT_WAITS = ("HCM222", "HCM224", "HCM225")
+#: Waits for the root, which is rank 0 of the communicator.
+_FOR_ROOT = {"HCM225", "HCM226", "HCM231"}
+#: Seconds between the lines around one without a time, within which its time is known.
+_ABOUT = 2.0
 
 
 class Seen(NamedTuple):
@@ -38,6 +36,10 @@ class Seen(NamedTuple):
         actor: Who wrote it, as a key: two events with equal keys come from one process or rank.
         peer: The other rank, empty if the line names none.
         time: Its time, corrected by the clock of its host; None if unknown.
+        since: The earliest time that it can have, None if unknown.
+        until: The latest one.
+        group: The communicator that it is about, "" if unknown.
+        why: Why it is not about this job, "" if it may be.
     """
 
     event: Event
@@ -45,6 +47,10 @@ class Seen(NamedTuple):
     actor: str
     peer: Place | None = None
     time: float | None = None
+    since: float | None = None
+    until: float | None = None
+    group: str = ""
+    why: str = ""
 
 
 class Cluster(NamedTuple):
@@ -56,7 +62,9 @@ class Cluster(NamedTuple):
         size: The number of ranks, 0 if unknown.
         logged: The ranks of which there is a log.
         notes: Sentences for the user.
-        waits: The time limits in seconds that the logs name: for connections, for operations.
+        waits: The time limits in seconds by their names: ``connect``, ``operation``.
+        others: The events that are not about this job.
+        ends: The time of the last line of each source that has one, by its index.
     """
 
     seen: list[Seen]
@@ -64,159 +72,189 @@ class Cluster(NamedTuple):
     size: int
     logged: set[int]
     notes: list[str]
-    waits: tuple[float, float]
+    waits: Mapping[str, float]
+    others: Sequence[Seen] = ()
+    ends: Mapping[int, float] = {}
 
 
-def build(events: Sequence[Event], sources: Sequence[Source], places: Places, size: int = 0) -> Cluster:
+def build(
+    events: Sequence[Event],
+    sources: Sequence[Source],
+    places: Places,
+    size: int = 0,
+    ends: Mapping[int, float] | None = None,
+) -> Cluster:
     """Join the events of all logs.
 
     Args:
         places: What the table and the run say about the ranks; completed from the logs.
         size: The number of ranks, if the table or the run says it.
+        ends: The time of the last line of each source that has one.
     """
-    sources = _without_wrong_ranks(events, sources)
-    identities = _identities(events, sources)
-    for known in identities.values():
-        places.add(known)
-    shifts, notes = _clock_shifts(events, sources, identities)
-    alone = _alone(identities)
-    seen = []
-    for event in events:
-        if (place := _writer(event, sources, identities, alone, places)) is None:
-            continue
-        shift = shifts.get(place.host, 0.0)
-        time = None if event.time is None else event.time - shift
-        seen.append(Seen(event, place, _actor(event, place, sources), _peer(event, places), time))
-    seen.sort(key=lambda one: (one.time is None, one.time or 0.0, one.event.file, one.event.line))
+    sources = identities.without_wrong_ranks(events, sources)
+    known = identities.identities(events, sources)
+    for place in known.values():
+        places.add(place)
+    limits = {
+        "connect": _limit(events, _CONNECT, _CONNECT_SECONDS),
+        "operation": _limit(events, _OPERATION, _OPERATION_SECONDS),
+    }
+    shifts, notes = clocks.shifts(events, sources, known, limits["connect"])
     sizes = [int(event.fields["size"]) for event in events if event.fields.get("size", "").isdigit()]
-    logged = {source.rank for source in sources if source.rank is not None}
-    logged |= {known.rank for known in identities.values() if known.rank is not None}
-    limits = _limit(events, _CONNECT, 120.0), _limit(events, _OPERATION, 1836.0)
-    return Cluster(seen, places, size or max(sizes, default=0), logged, notes, limits)
-
-
-def _key(event: Event, sources: Sequence[Source]) -> tuple[str, str]:
-    source = sources[event.file]
-    return (source.group or source.path, source.pid or event.pid or source.path)
-
-
-def _without_wrong_ranks(events: Sequence[Event], sources: Sequence[Source]) -> list[Source]:
-    """Return the sources without ranks that are no ranks: ``worker-3`` may be a host with eight processes.
-
-    The lines of the largest communicator have the ranks of the job.
-    """
-    known = [one for one in events if one.message.id in (*_IDENTITY, _JOINED) and "size" in one.fields]
-    largest = max((int(one.fields["size"]) for one in known), default=0)
-    said: dict[int, set[str]] = {}
-    for one in known:
-        rank = sources[one.file].rank
-        if rank is not None and int(one.fields["size"]) == largest:
-            said.setdefault(rank, set()).add(one.fields["rank"])
-    wrong = {rank for rank, others in said.items() if len(others) > 1}
-    return [one._replace(rank=None) if one.rank in wrong else one for one in sources]
-
-
-def _is_server_the_root_s(events: Sequence[Event]) -> bool:
-    """Whether CANN 8's lines about the ranks have the host of the root: a device is there twice then."""
-    ranks: dict[tuple[str, str, str], set[str]] = {}
-    for one in events:
-        if one.message.id == _SETUP:
-            fields = one.fields
-            if not fields.get("identifier", "").startswith(f"{fields.get('server', '')}%"):
-                return False
-            key = (fields.get("identifier", ""), fields["size"], fields["device"])
-            ranks.setdefault(key, set()).add(fields["rank"])
-    return any(len(several) > 1 for several in ranks.values())
-
-
-def _identities(events: Sequence[Event], sources: Sequence[Source]) -> dict[tuple[str, str], Place]:
-    """Return the place of each process: its rank in the largest communicator that it names."""
-    best: dict[tuple[str, str], tuple[int, Place]] = {}
-    sizes: dict[tuple[str, str], int] = {}
-    is_root_s = _is_server_the_root_s(events)
-    for event in events:
-        key = _key(event, sources)
-        if event.message.id == _COMMUNICATOR:
-            sizes[key] = int(event.fields["size"])
-        elif event.message.id in (*_IDENTITY, _JOINED):
-            fields = event.fields
-            size = int(fields.get("size") or sizes.get(key, 0))
-            source = sources[event.file]
-            rank = source.rank if source.rank is not None else int(fields["rank"])
-            if not _can_be_from(source, rank):
-                continue
-            device = int(fields["device"]) if "device" in fields else None
-            host = "" if is_root_s and event.message.id == _SETUP else fields.get("server", "")
-            place = Place(rank, host or source.host, device, fields.get("address", ""))
-            former = best.get(key)
-            if former is None or size > former[0]:
-                best[key] = (size, place.merged(former[1]) if former else place)
-            elif size == former[0]:
-                best[key] = (size, former[1].merged(place))
-    return {key: place for key, (_, place) in best.items()}
-
-
-def _alone(identities: Mapping[tuple[str, str], Place]) -> dict[str, Place]:
-    """Return the places of the processes whose ids no other process has, by id."""
-    counted = Counter(pid for _, pid in identities)
-    return {pid: place for (_, pid), place in identities.items() if counted[pid] == 1}
-
-
-def _writer(
-    event: Event,
-    sources: Sequence[Source],
-    identities: Mapping[tuple[str, str], Place],
-    alone: Mapping[str, Place],
-    places: Places,
-) -> Place | None:
-    """Return who wrote an event; None if it is a rank of which its host cannot have logs."""
-    source, fields = sources[event.file], event.fields
-    rank = event.rank if event.rank is not None else source.rank
-    if event.message.kind == "verdict":
-        rank = None
-    known = identities.get(_key(event, sources), Place())
-    if "pid" in fields:
-        pid = fields["pid"]  # Of a process on the same host, else of the only one with this id.
-        known = identities.get((source.group, pid)) or alone.get(pid, Place())
-    device = int(fields["device"]) if fields.get("device", "").isdigit() else None
-    said = Place(rank, source.host, None, "").merged(known)
-    own = Place(
-        int(fields["rank"]) if fields.get("rank", "").isdigit() else None,
-        fields.get("server", ""),
-        device,
-        fields.get("address", ""),
+    reader = _Reader(
+        sources, known, places, identities.groups(events, sources), size or max(sizes, default=0)
     )
-    place = places.find(said.merged(own) if said.rank is not None else own.merged(said))
-    if _can_be_from(source, place.rank):
-        return place
-    known = identities.get(_key(event, sources), Place())
-    place = places.find(Place(source.rank, source.host).merged(known))
-    return place if place.rank is not None else None
+    seen = [one for event in events if (one := reader.read(event, shifts)) is not None]
+    job, foreign, said = jobs.choose(seen, sources, max(limits.values()))
+    foreign_ids = set(map(id, foreign))
+    own, others = _tied([one for one in seen if id(one) not in foreign_ids], job, sources)
+    own.sort(key=lambda one: (one.time is None, one.time or one.since or 0.0, one.event.file, one.event.line))
+    return Cluster(
+        own, places, reader.size, _logged(own, sources, known), [*notes, *said], limits, others,
+        _shifted(ends or {}, own, shifts),
+    )  # fmt: skip
 
 
-def _can_be_from(source: Source, rank: int | None) -> bool:
-    """Whether a rank can have written a log: another host, which may lie, speaks for its own ranks only."""
-    return source.ranks is None or rank is None or rank in source.ranks
+def _logged(own: Iterable[Seen], sources: Sequence[Source], known: Mapping[Key, Place]) -> set[int]:
+    """Return the ranks of which there is a log that would have their errors."""
+    written = {identities.key(one.event, sources) for one in own if sources[one.event.file].has_errors}
+    written |= {(source.group, source.pid) for source in sources if source.pid and source.has_errors}
+    found = {known[process].rank for process in written if process in known}
+    found |= {source.rank for source in sources if source.has_errors}
+    return {rank for rank in found if rank is not None}
 
 
-def _actor(event: Event, place: Place, sources: Sequence[Source]) -> str:
-    if place.rank is not None:
-        return f"rank {place.rank}"
-    if place.host and place.device is not None:
-        return f"{place.host}/{place.device}"
-    return "/".join(_key(event, sources))
+def _tied(seen: Iterable[Seen], job: Job, sources: Sequence[Source]) -> tuple[list[Seen], list[Seen]]:
+    """Part the events into those that may be about the job, and the others with the reason."""
+    seen = [
+        one._replace(time=(time := jobs.in_year(one.time, job)), since=time, until=time)
+        if one.event.is_yearless and one.time is not None
+        else one
+        for one in seen
+    ]
+    messages = {one.event.message.id for one in seen}
+    own: list[Seen] = []
+    others: list[Seen] = []
+    for one in seen:
+        why = jobs.objection(one, job, sources, messages)
+        (others if why else own).append(one._replace(why=why))
+    return own, others
 
 
-def _peer(event: Event, places: Places) -> Place | None:
-    fields = event.fields
-    device = fields.get("peer_device", "")
-    peer = Place(
-        int(fields["peer"]) if fields.get("peer", "").isdigit() else None,
-        fields.get("peer_server", ""),
-        int(device) if device.isdigit() else None,
-        fields.get("peer_address", ""),
-    )
-    return None if peer == Place() else places.find(peer)
+def _shifted(
+    ends: Mapping[int, float], seen: Iterable[Seen], shifts: Mapping[str, float]
+) -> dict[int, float]:
+    hosts = {one.event.file: one.place.host for one in seen}
+    return {file: end - shifts.get(hosts.get(file, ""), 0.0) for file, end in ends.items()}
+
+
+class _Reader:
+    """Gives events their ranks and times."""
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        known: Mapping[Key, Place],
+        places: Places,
+        groups: Groups,
+        size: int,
+    ) -> None:
+        self._sources, self._known, self._places = sources, known, places
+        self._groups, self.size = groups, size
+        self._alone = identities.alone(known)
+
+    def read(self, event: Event, shifts: Mapping[str, float]) -> Seen | None:
+        """Return an event with its ranks; None if it is of a rank of which its host cannot have logs."""
+        if (place := self._writer(event)) is None:
+            return None
+        shift = shifts.get(place.host, 0.0)
+        group = self._groups.of(event)
+        time, since, until = _times(event)
+        return Seen(
+            event,
+            place,
+            self._actor(event, place),
+            self._peer(event, place, group),
+            None if time is None else time - shift,
+            None if since is None else since - shift,
+            None if until is None else until - shift,
+            group,
+        )
+
+    def _writer(self, event: Event) -> Place | None:
+        source, fields = self._sources[event.file], event.fields
+        rank = event.rank if event.rank is not None else source.rank
+        if event.message.kind == "verdict":
+            rank = None
+        process = identities.key(event, self._sources)
+        known = self._known.get(process, Place())
+        if "pid" in fields:
+            pid = fields["pid"]  # Of a process on the same host, else of the only one with this id.
+            known = self._known.get((source.group, pid)) or self._alone.get(pid, Place())
+        said = Place(rank, source.host, None, "").merged(known)
+        own = Place(
+            _number(fields, "rank"),
+            fields.get("server", ""),
+            _number(fields, "device"),
+            fields.get("address", ""),
+        )
+        if own.rank is not None and said.rank is None and (there := self._places.at_device(own)) is not None:
+            own = there  # The rank in the line is that in a group.
+        place = self._places.find(said.merged(own) if said.rank is not None else own.merged(said))
+        if identities.can_be_from(source, place.rank):
+            return place
+        known = self._known.get(process, Place())
+        place = self._places.find(Place(source.rank, source.host).merged(known))
+        return place if place.rank is not None else None
+
+    def _actor(self, event: Event, place: Place) -> str:
+        if place.rank is not None:
+            return f"rank {place.rank}"
+        if place.host and place.device is not None:
+            return f"{place.host}/{place.device}"
+        return "/".join(identities.key(event, self._sources))
+
+    def _peer(self, event: Event, place: Place, group: str) -> Place | None:
+        fields = event.fields
+        if "self" in fields:
+            return place
+        peer = Place(
+            _number(fields, "peer"),
+            fields.get("peer_server", ""),
+            _number(fields, "peer_device"),
+            fields.get("peer_address", ""),
+        )
+        if event.message.id in _FOR_ROOT and peer.rank is None and place.rank != 0:
+            peer = self._places.find(Place(self._in_job(0, group)))._replace(address=peer.address)
+        if (there := self._places.at_device(peer)) is not None:
+            return there
+        if peer.rank is not None and event.message.kind != "verdict":
+            peer = peer._replace(rank=self._in_job(peer.rank, group))
+        if peer.rank is not None and peer.host and peer.device is not None:
+            self._places.add(peer)  # Its own log may be missing.
+        return None if peer == Place() else self._places.find(peer)
+
+    def _in_job(self, rank: int, group: str) -> int | None:
+        """Return the rank in the job of a rank of a communicator; None if that is unknown."""
+        process = self._groups.members.get(group, {}).get(rank)
+        if process is not None and process in self._known:
+            return self._known[process].rank
+        size = self._groups.sizes.get(group, self.size)
+        return rank if size >= self.size else None
+
+
+def _number(fields: Mapping[str, str], name: str) -> int | None:
+    return int(fields[name]) if fields.get(name, "").isdigit() else None
+
+
+def _times(event: Event) -> tuple[float | None, float | None, float | None]:
+    """Return the time of an event, and the earliest and the latest one that it can have."""
+    if event.time is not None:
+        return event.time, event.time, event.time
+    after, before = event.after, event.before
+    if after is not None and before is not None and after <= before:
+        return (after if before - after <= _ABOUT else None), after, before
+    return None, after, before if after is None else None
 
 
 def _limit(events: Iterable[Event], message: str, default: float) -> float:
@@ -227,29 +265,3 @@ def _limit(events: Iterable[Event], message: str, default: float) -> float:
         if event.fields.get("timeout", "").isdigit()
     ]
     return max(named, default=default)
-
-
-def _clock_shifts(
-    events: Iterable[Event], sources: Sequence[Source], identities: Mapping[tuple[str, str], Place]
-) -> tuple[dict[str, float], list[str]]:
-    """Return by how much the clock of each host is ahead, from the moment all ranks share.
-
-    All ranks of a communicator write its key facts right after they have met; the times differ by the clocks.
-    """
-    moments: dict[str, dict[str, float]] = {}
-    for event in events:
-        if event.message.id == _COMMUNICATOR and event.time is not None:
-            host = identities.get(_key(event, sources), Place()).host
-            if host:
-                moments.setdefault(event.fields.get("identifier", ""), {}).setdefault(host, event.time)
-    several = [times for times in moments.values() if len(times) > 1]
-    if not several:
-        return {}, []
-    times = max(several, key=len)
-    middle = median_low(times.values())
-    shifts = {host: time - middle for host, time in times.items() if abs(time - middle) > _CLOCK_TOLERANCE}
-    notes = [
-        f"the clock of {host} is {abs(shift):.0f} s {'ahead' if shift > 0 else 'behind'}; corrected here"
-        for host, shift in shifts.items()
-    ]
-    return shifts, notes

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from hccl_tools import codec
 from hccl_tools.codec import DecodeError
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.explain.cluster import IDENTITIES
 from hccl_tools.explain.events import Event
+from hccl_tools.explain.identities import IDENTITIES
 from hccl_tools.explain.scanner import LONGEST_NUMBER, NUMBERS, Scanner
 from hccl_tools.explain.sources import Source, collect
 from hccl_tools.knowledge.registry import messages
@@ -50,7 +50,9 @@ class FoundLog(NamedTuple):
 
     def source(self, host: str, ranks: Collection[int]) -> Source:
         """Return the log as one of another host: a file of the same name here is another one."""
-        return Source("", f"{host}:{self.path}", self.rank, self.pid, f"{host}:{self.group}", host, ranks)
+        return Source(
+            "", f"{host}:{self.path}", self.rank, self.pid, f"{host}:{self.group}", host, ranks, is_run=True
+        )
 
 
 class FoundEvent(NamedTuple):
@@ -65,6 +67,10 @@ class FoundEvent(NamedTuple):
     pid: OsText
     rank: Index | None
     text: OsText
+    after: Seconds | None
+    before: Seconds | None
+    program: OsText
+    is_yearless: bool
 
     def check(self) -> str:
         """Return what is wrong with the fields, "" if nothing is."""
@@ -78,7 +84,9 @@ class FoundEvent(NamedTuple):
             text = self.fields[name]
             if len(text) > LONGEST_NUMBER or not (text.isascii() and text.isdigit()):
                 return f"fields[{name}]: {codec.shown(text)} is not a number of up to {LONGEST_NUMBER} digits"
-        return "time: it is after the year 2099" if (self.time or 0.0) > _LATEST else ""
+        times = ("time", self.time), ("after", self.after), ("before", self.before)
+        late = [name for name, time in times if (time or 0.0) > _LATEST]
+        return f"{late[0]}: it is after the year 2099" if late else ""
 
     def event(self) -> Event:
         """Return the event of a log on another host."""

@@ -16,8 +16,17 @@ if TYPE_CHECKING:
 _TIME = re.compile(rb"(20\d\d)-(\d\d)-(\d\d)[-T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{3})(?:\.?(\d{3}))?)?")
 #: Bytes.
 _LONGEST_TIME = 27
+_MONTHS = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
+#: ``Feb 20 03:11:12`` of syslog, and ``[Wed Mar 18 10:31:52 2026]`` of ``dmesg -T``.
+_SYSLOG = re.compile(
+    rb"^\[?(?:[A-Z][a-z]{2} )?("
+    + rb"|".join(_MONTHS)
+    + rb") {1,2}(\d{1,2}) (\d\d):(\d\d):(\d\d)(?: (20\d\d))?"
+)
+#: The year that a time without one gets: a leap year.
+YEARLESS = 2000
 #: CANN writes MODULE(pid,program), torch_npu (PID:1, Device:0, RankID:3), vLLM (Worker_TP3 pid=1).
-_PID = re.compile(rb"[A-Z]{2,12}\((\d+),|\(PID:(\d+),|\(\w+ pid=(\d+)\)")
+_PID = re.compile(rb"[A-Z]{2,12}\((\d+),(?P<program>[\w.+-]{1,64})?|\(PID:(\d+),|\(\w+ pid=(\d+)\)")
 #: Launchers' prefixes: ``[rank 3] ``, ``[rank3]:``, ``[default3]:``, ``[1,3]<stderr>:``, ``3: ``.
 _RANK = re.compile(
     rb"^(?:\[(?:rank |rank|default)(\d{1,7})\][: ]|\[\d+,(\d{1,7})\](?:<std\w+>)?:? ?|\s{0,4}(\d{1,5}): )"
@@ -38,6 +47,10 @@ class Event(NamedTuple):
         pid: The process in the line, "" if it names none.
         rank: The rank that a prefix of the line names, None if there is none.
         text: The line, shortened.
+        after: A line without a time: the last time before it, None if there is none.
+        before: A line without a time: the next time after it, None if there is none.
+        program: The program in the line, "" if it names none.
+        is_yearless: Whether the time has no year, as in syslog: it is counted from the year 2000.
     """
 
     message: Message
@@ -49,12 +62,29 @@ class Event(NamedTuple):
     pid: str = ""
     rank: int | None = None
     text: str = ""
+    after: float | None = None
+    before: float | None = None
+    program: str = ""
+    is_yearless: bool = False
 
 
 def time_in(line: bytes) -> float | None:
     """Return the first time in a line, as seconds since the epoch if the clock showed UTC; None if none."""
     found = _TIME.search(line)
     return _seconds(found) if found else None
+
+
+def syslog_time_in(line: bytes) -> tuple[float | None, bool]:
+    """Return the time that begins a line of syslog or ``dmesg -T``, and whether its year is unknown."""
+    found = _SYSLOG.search(line)
+    if found is None:
+        return None, False
+    month, day, hour, minute, second, year = found.groups()
+    numbers = (int(year or YEARLESS), _MONTHS.index(month) + 1, int(day), int(hour), int(minute), int(second))
+    try:
+        return datetime(*numbers, tzinfo=timezone.utc).timestamp(), year is None
+    except ValueError:
+        return None, False
 
 
 def last_time_in(data: bytes) -> float | None:
@@ -81,6 +111,25 @@ class LastTime:
         return _seconds(self._found)
 
 
+class NextTime:
+    """Finds the next time after growing places of a text, each part of which it searches once."""
+
+    def __init__(self, data: bytes, within: int) -> None:
+        """Begin at the beginning; a time counts up to ``within`` bytes after a place."""
+        self._data, self._within = data, within
+        self._searched = 0
+        self._found: re.Match[bytes] | None = None
+
+    def after(self, place: int) -> float | None:
+        """Return the first time after a place, which is not before that of the last call."""
+        if self._found is None or self._found.start() < place:
+            begin = max(place, self._searched)
+            self._found = _TIME.search(self._data, begin, place + self._within)
+            if self._found is None:
+                self._searched = max(begin, place + self._within - _LONGEST_TIME)  # It may be cut off there.
+        return _seconds(self._found) if self._found is not None else None
+
+
 def _seconds(found: re.Match[bytes]) -> float | None:
     year, month, day, hour, minute, second, milli, micro = found.groups()
     try:
@@ -98,10 +147,13 @@ def clock(time: float) -> str:
     return text[:-3]
 
 
-def pid_in(line: bytes) -> str:
-    """Return the process id that a line names, or ""."""
+def process_in(line: bytes) -> tuple[str, str]:
+    """Return the process id and the program that a line names, or ""."""
     found = _PID.search(line)
-    return next(group for group in found.groups() if group).decode() if found else ""
+    if found is None:
+        return "", ""
+    pid = next(group for group in found.groups() if group and group.isdigit())
+    return pid.decode(), (found["program"] or b"").decode(errors="replace")
 
 
 def rank_in(line: bytes) -> int | None:

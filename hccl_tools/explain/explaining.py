@@ -70,13 +70,15 @@ def explain(
         all_notes += of_run.notes
         table = table or of_run.table
     places, size = _places(of_run, table, run, all_notes)
-    events = []
-    for scan in _scans(logs, extra, progress):
+    events, ends = [], {}
+    for index, scan in enumerate(_scans(logs, extra, progress)):
         events += scan.events
         all_notes += [scan.note] if scan.note else []
+        if scan.last_time is not None:
+            ends[index] = scan.last_time
     if of_run is not None:
         _add_run(of_run, logs, events, all_notes, fetch)
-    joined = cluster.build(events, logs, places, size)
+    joined = cluster.build(events, logs, places, size, ends)
     found = (
         inference.causes(joined)
         if of_run is None

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import disagreement, waiting
-from hccl_tools.explain.case import Case, Cause
+from hccl_tools.explain import candidates, disagreement, operations, skew, waiting
+from hccl_tools.explain.case import Case, Cause, is_before
 from hccl_tools.explain.places import Place
 from hccl_tools.knowledge.registry import messages
 
@@ -17,12 +17,8 @@ if TYPE_CHECKING:
 
     from hccl_tools.explain.cluster import Cluster, Seen
 
-#: Seconds by which an event may be later than what it causes: logs are written with a delay.
-_DELAY = 1.0
-#: Characters of a line that have its level, after the prefix of a launcher.
-_LEVEL_WITHIN = 40
-#: A rank that raises an exception or exits after an error of HCCL only passes that error on.
-_FOLLOW_UP = {"HCM810", "HCM821", "HCM701", "HCM706", "HCM707", "HCM714", "HCM720", "HCM722"}
+#: What a rank itself did: its program raised an exception, exited or was killed.
+_OWN_FAILURES = {"HCM810", "HCM820", "HCM821", "HCM891", "HCM892"}
 
 
 def causes(
@@ -34,45 +30,26 @@ def causes(
         ended: The ranks that the launcher ended: what they report after that is no cause.
         not_started: The ranks that did not start because another rank failed: they cannot write a log.
     """
-    case = _case(cluster, ended)._replace(not_started=frozenset(not_started))
-    for rule in (_verdicts, _named_causes, disagreement.tls, _earliest_error, _waits, _codes):
+    case = candidates.of(cluster, ended, not_started)
+    if found := _causes(case):
+        return found
+    if case.handled and (found := _causes(candidates.with_handled(case))):
+        return found
+    return _stopped(case)
+
+
+def _causes(case: Case) -> list[Cause]:
+    later = (_own_failures, skew.late_starts, operations.differences, _earliest_error)
+    for rule in (_verdicts, _named_causes, disagreement.tls, *later, operations.other_groups, _waits, _codes):
         if found := rule(case):
             return found
     return []
 
 
-def _case(cluster: Cluster, ended: Collection[int]) -> Case:
-    events = [one for one in cluster.seen if one.event.message.kind not in {"fact", "end"}]
-    failed = {one.actor for one in events if not _is_warning(one)}
-    events = [one for one in events if one.actor in failed]
-    own = [one.time for one in events if one.place.rank not in ended and one.time is not None]
-    limit = min(own, default=None)
-    if ended and limit is not None:
-        events = [
-            one
-            for one in events
-            if one.place.rank not in ended or (one.time is not None and one.time <= limit)
-        ]
-    first: dict[str, Seen] = {}
-    for one in events:
-        former = first.get(one.actor)
-        if former is None or _is_more_telling(one, former):
-            first[one.actor] = one
-    return Case(cluster, events, first)
-
-
-def _is_warning(one: Seen) -> bool:
-    """Whether a line is a warning: what a healthy job may write, too, such as each try to connect."""
-    return "[WARNING]" in one.event.text[:_LEVEL_WITHIN]
-
-
-def _is_more_telling(one: Seen, former: Seen) -> bool:
-    """Whether a later event of the same rank says more than its first one about the same failure."""
-    near = one.time is None or former.time is None or one.time - former.time <= _DELAY
-    if former.event.message.id in _FOLLOW_UP or former.event.message.kind == "code":
-        return near and one.event.message.kind != "code" and one.event.message.id not in _FOLLOW_UP
-    is_peer_new = former.peer is None and one.peer is not None
-    return near and former.event.message.kind == one.event.message.kind == "timeout" and is_peer_new
+def _stopped(case: Case) -> list[Cause]:
+    """All that is known is that the scheduler or a user ended the job."""
+    stop = case.stop
+    return [] if stop is None else [Cause(stop.event.message, "named", (), stop)]
 
 
 def _verdicts(case: Case) -> list[Cause]:
@@ -118,7 +95,7 @@ def _named_causes(case: Case) -> list[Cause]:
     groups: dict[str, list[Seen]] = {}
     for one in case.events:
         if one.event.message.kind == "cause" and not any(
-            _is_before(wait, one) for wait in waits if wait.actor != one.actor
+            is_before(wait, one) for wait in waits if wait.actor != one.actor
         ):
             groups.setdefault(one.event.message.meaning, []).append(one)
     explained = {later for group in groups.values() for later in group[0].event.message.explains}
@@ -134,13 +111,8 @@ def _named_causes(case: Case) -> list[Cause]:
 def _says_more(one: Seen, other: Seen) -> bool:
     """Whether two messages of a rank are about one failure, and the first has more details."""
     codes = [{code.code for code in seen.event.message.codes} for seen in (one, other)]
-    is_same = one.actor == other.actor and not _is_before(one, other) and not _is_before(other, one)
+    is_same = one.actor == other.actor and not is_before(one, other) and not is_before(other, one)
     return bool(codes[0] & codes[1]) and is_same and len(one.event.fields) > len(other.event.fields)
-
-
-def _is_before(one: Seen, other: Seen) -> bool:
-    """Whether an event is earlier than another by more than logs are delayed; False if a time is unknown."""
-    return one.time is not None and other.time is not None and one.time + _DELAY < other.time
 
 
 def _of_group(group: Sequence[Seen]) -> Cause:
@@ -151,20 +123,33 @@ def _of_group(group: Sequence[Seen]) -> Cause:
     return Cause(best.event.message, "named", places, best)
 
 
+def _own_failures(case: Case) -> list[Cause]:
+    """The earliest exception, exit or signal of a rank that does not only pass a failure of HCCL on."""
+    passed_on = candidates.passed_on(case)
+    errors = [
+        one for one in case.events if one.event.message.id in _OWN_FAILURES and id(one) not in passed_on
+    ]
+    first = _first_of(errors)
+    if first is None or _is_after_a_wait(case, first):
+        return []
+    earlier = [
+        one
+        for one in case.first.values()
+        if one.event.message.kind == "error" and one.actor != first.actor and is_before(one, first)
+    ]
+    return [] if earlier else [_error(case, first)]
+
+
 def _earliest_error(case: Case) -> list[Cause]:
     """The earliest error, if no rank gave up waiting before; a peer's own error comes before a link error."""
     errors = [one for one in case.first.values() if one.event.message.kind == "error"]
-    if not errors:
+    first = _first_of(errors)
+    if first is None or _is_after_a_wait(case, first):
         return []
-    errors.sort(key=lambda one: (one.time is None, one.time or 0.0, one.event.message.id in _FOLLOW_UP))
-    waits = [one for one in case.first.values() if one.event.message.kind == "timeout"]
-    if any(_is_before(wait, errors[0]) for wait in waits):
-        return []
-    first = errors[0]
-    for one in errors[1:]:
+    for one in errors:
         is_peer = first.peer is not None and one.place.rank == first.peer.rank is not None
         names_back = one.peer is not None and one.peer.rank == first.place.rank
-        if is_peer and not names_back and not _is_before(first, one):
+        if one is not first and is_peer and not names_back and not is_before(first, one):
             first = one
             break
     blamed = [one.peer for one in errors if one.peer is not None and one.peer.rank is not None]
@@ -173,10 +158,29 @@ def _earliest_error(case: Case) -> list[Cause]:
     if silent and blamed.count(silent[0]) > 1:
         reason = f"{blamed.count(silent[0])} ranks report errors of their connection to it"
         return [Cause(messages()["HCM824"], "silent", (silent[0],), first, reason, (silent[0],))]
-    others = len(case.first) > 1
     fetch = (first.peer,) if first.peer is not None and first.peer in silent else ()
+    return [_error(case, first)._replace(fetch=fetch)]
+
+
+def _first_of(errors: Sequence[Seen]) -> Seen | None:
+    """Return the earliest of several errors; those without a time are last, and follow-ups after others."""
+
+    def order(one: Seen) -> tuple[bool, float, bool]:
+        time = one.time if one.time is not None else one.since
+        return time is None, time or 0.0, one.event.message.id in candidates.FOLLOW_UP
+
+    return min(errors, key=order, default=None)
+
+
+def _is_after_a_wait(case: Case, error: Seen) -> bool:
+    waits = [one for one in case.first.values() if one.event.message.kind == "timeout"]
+    return any(is_before(wait, error) for wait in waits if wait.actor != error.actor)
+
+
+def _error(case: Case, first: Seen) -> Cause:
+    others = len(case.first) > 1
     reason = "it is the earliest error of all ranks" if others and first.time is not None else ""
-    return [Cause(first.event.message, "order" if others else "named", (first.place,), first, reason, fetch)]
+    return Cause(first.event.message, "order" if others else "alone", (first.place,), first, reason)
 
 
 def _waits(case: Case) -> list[Cause]:

@@ -63,6 +63,7 @@ class Places:
         self.by_rank: dict[int, Place] = {}
         self._by_address: dict[str, Place] = {}
         self._by_device: dict[tuple[str, int], Place] = {}
+        self._ambiguous: set[str | tuple[str, int]] = set()
         self.table: TablePlaces | None = None
 
     def add(self, place: Place) -> None:
@@ -72,10 +73,12 @@ class Places:
         if rank is not None:
             place = self.by_rank.get(rank, place).merged(place)
             self.by_rank[rank] = place
-        if place.address:
-            self._by_address.setdefault(place.address, place)
+        if place.address and self._by_address.setdefault(place.address, place).rank != rank:
+            self._ambiguous.add(place.address)
         if place.host and place.device is not None:
-            self._by_device.setdefault((place.host, place.device), place)
+            key = (place.host, place.device)
+            if self._by_device.setdefault(key, place).rank != rank:
+                self._ambiguous.add(key)
 
     def find(self, place: Place) -> Place:
         """Return what is known about a place; the place itself if nothing is."""
@@ -90,6 +93,16 @@ class Places:
             return place
         rank = known.rank
         return place.merged(known if rank is None else self.by_rank.get(rank, known))
+
+    def at_device(self, place: Place) -> Place | None:
+        """Return the rank at a device or an address, if exactly one is known there."""
+        keys: list[str | tuple[str, int]] = [place.address] if place.address else []
+        keys += [(place.host, place.device)] if place.host and place.device is not None else []
+        for key in keys:
+            known = self._by_address.get(key) if isinstance(key, str) else self._by_device.get(key)
+            if known is not None and known.rank is not None and key not in self._ambiguous:
+                return self.by_rank.get(known.rank, known)
+        return None
 
     def line(self, place: Place) -> TableLine | None:
         """Return the line of the rank table for a rank; None without a table."""

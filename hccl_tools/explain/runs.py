@@ -73,6 +73,7 @@ def read(path: str) -> RunLogs:
     foreign = None if directory.is_own(path) else index.user_of(path)
     ranks, ends = plan.ranks, report.ranks if report else ()
     found, notes = collect([path])
+    found = [one._replace(is_run=True) for one in found]
     for name in (names.TABLE, names.REPORT):
         file = os.path.join(path, name)
         if os.path.lexists(file) and not run_files.status(file):
@@ -86,7 +87,7 @@ def read(path: str) -> RunLogs:
     if not_started:
         were = "were" if len(not_started) > 1 else "was"
         notes.append(f"{rank_list(sorted(not_started))} {were} not started")
-    found.append(Source(os.path.join(path, names.REPORT), f"{path}/{names.REPORT}"))
+    found.append(Source(os.path.join(path, names.REPORT), f"{path}/{names.REPORT}", is_run=True))
     table = os.path.join(path, names.TABLE)
     return RunLogs(
         found,

@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain.events import Event, LastTime, last_time_in, pid_in, rank_in, time_in
+from hccl_tools.explain.events import (
+    Event,
+    LastTime,
+    NextTime,
+    last_time_in,
+    process_in,
+    rank_in,
+    syslog_time_in,
+    time_in,
+)
 from hccl_tools.explain.guard import Guard
 from hccl_tools.explain.reader import LogReader
 from hccl_tools.knowledge.registry import codes, messages
@@ -32,6 +41,8 @@ WORDS = (
         b"HcclCommInit",
         b"_TIMEOUT set by",
         b"_TIMEOUT is",
+        b"WorkHCCL(",
+        b"exited on signal ",
     ),
     *(b"with ranktable ", b"rank_table_file", b"crimer rank", b"0x81078603", b"non-zero exit code"),
     *(b"ssh: connect to host", b"Permission denied (publickey"),
@@ -117,7 +128,8 @@ class Scanner:
 
     def _events(self, block: Block, starts: Sequence[int], file: int) -> Iterator[Event]:
         data, candidates = block.data, self._messages
-        number, at, earlier = block.line, 0, LastTime(data, _TIME_WITHIN)
+        number, at = block.line, 0
+        earlier, later = LastTime(data, _TIME_WITHIN), NextTime(data, _TIME_WITHIN)
         if len(starts) > _MANY_LINES:
             candidates = [one for one in candidates if one[1] in data]
         for start in starts:
@@ -126,10 +138,10 @@ class Scanner:
             if (event := self._event(line, candidates)) is None:
                 continue
             number, at = number + data.count(b"\n", at, start), start
-            time = time_in(line)
-            if time is None:
-                time = earlier.before(start)
-            yield event._replace(file=file, line=number, time=time)
+            event = event._replace(file=file, line=number)
+            yield _timed(event, line) or event._replace(
+                after=earlier.before(start), before=later.after(start + len(line))
+            )
 
     def event(self, line: bytes) -> Event | None:
         """Return the event of a line, without its place; None if no message matches."""
@@ -162,7 +174,10 @@ class Scanner:
             if value
         }
         text = line[:_SHOWN].decode(errors="replace").strip()
-        return Event(message, fields, self._codes_in(line), 0, 0, None, pid_in(line), rank_in(line), text)
+        pid, program = process_in(line)
+        return Event(
+            message, fields, self._codes_in(line), 0, 0, None, pid, rank_in(line), text, program=program
+        )
 
     def _codes_in(self, line: bytes) -> tuple[str, ...]:
         found = []
@@ -172,6 +187,14 @@ class Scanner:
             elif b"ccl" in line or b"HCCL" in line:
                 found.append(str(int(errno, 16) if errno else int(number or result)))
         return tuple(code for code in dict.fromkeys(found) if code in self._codes)
+
+
+def _timed(event: Event, line: bytes) -> Event | None:
+    """Return an event with the time in its line; None if the line has none."""
+    time, is_yearless = time_in(line), False
+    if time is None:
+        time, is_yearless = syslog_time_in(line)
+    return None if time is None else event._replace(time=time, is_yearless=is_yearless)
 
 
 def _is_plausible(found: re.Match[bytes]) -> bool:

@@ -20,7 +20,7 @@ _NO_LOGS = (
 )
 #: Folders of CANN's logs below the one that belongs to a host or a rank.
 _PARTS = re.compile(r"^(?:debug|run|security|plog|device-\d+|device-app-\d+|log|logs|ascend)$")
-_PID = re.compile(r"^(?:plog|device-app|hccl)-(\d+)_")
+_PID = re.compile(r"^(?:plog|device-app|hccl)-(?:parser-)?(\d+)[_-]")
 _RANK = re.compile(r"(?:^|[_.-])(?:rank|worker|workerlog)[_.-]?(\d{1,6})(?=$|[_.-])")
 _HOST = re.compile(r"(?:^|_)(\d{1,3}(?:\.\d{1,3}){3})(?:$|_)")
 #: Levels of folders below the one that the user named; os.walk calls itself for each before Python 3.12.
@@ -38,6 +38,7 @@ class Source(NamedTuple):
         group: The folder that holds all logs of one host or rank: process ids are unique in it.
         host: The host, if it is known.
         ranks: The ranks that can have written it; None if that is unknown.
+        is_run: Whether it is a log of the run that is explained.
     """
 
     path: str
@@ -47,6 +48,12 @@ class Source(NamedTuple):
     group: str = ""
     host: str = ""
     ranks: Collection[int] | None = None
+    is_run: bool = False
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether errors are written there: CANN's run logs have none, and do not show that a rank is silent."""
+        return "run" not in os.path.dirname(self.path)[len(self.group) :].split(os.sep)
 
 
 def collect(paths: Iterable[str]) -> tuple[list[Source], list[str]]:

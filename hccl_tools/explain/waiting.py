@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 #: More ranks than any job has.
 _MOST_RANKS = 1 << 17
-_SILENT, _LATE, _CYCLE = "HCM824", "HCM825", "HCM826"
-#: Waits of an operation; all others wait for a connection.
-_OPERATIONS = {"HCM002", "HCM306", "HCM307", "HCM309", "HCM540"}
+_SILENT, _LATE, _CYCLE, _NOT_COLLECTED = "HCM824", "HCM825", "HCM826", "HCM893"
+#: The limits by which ranks that gave up are compared: waits for a store or a watchdog begin at any time.
+_COMPARED = ("connect", "operation")
 
 
 def causes(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
@@ -33,17 +33,21 @@ def causes(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
             )
         ]
     waiting = {one.place.rank: one for one in reversed(timeouts) if one.place.rank is not None}
-    silent = _silent(case, set(waiting))
+    silent, absent = _quiet(case, set(waiting))
     if silent:
         places = _places(case, silent)
-        known = silent & case.cluster.logged
         reason = "all other ranks report that they waited" if len(waiting) > 1 else "a rank waited for it"
-        if not known:
+        if not silent & case.cluster.logged:
             reason += ", and there is no log of " + ("it" if len(silent) == 1 else "them")
         return [Cause(messages()[_SILENT], "silent", places, timeouts[0], reason, places)]
     if late := _late(case, list(waiting.values())):
         return late
-    return _end_of_waits(case, timeouts)
+    found = _end_of_waits(case, timeouts)
+    if absent and found[0].confidence == "open" and (found[0].seen is None or found[0].seen.peer is None):
+        places = _places(case, absent)
+        reason = "no log of it was collected" if len(absent) == 1 else "no log of them was collected"
+        return [Cause(messages()[_NOT_COLLECTED], "open", places, found[0].seen, reason, places)]
+    return found
 
 
 def _numbers(text: str) -> set[int]:
@@ -71,8 +75,11 @@ def _naming(case: Case) -> Seen | None:
     )
 
 
-def _silent(case: Case, waiting: set[int]) -> set[int]:
-    """Return the ranks that report nothing although others wait; {} if all report, or if that is unknown."""
+def _quiet(case: Case, waiting: set[int]) -> tuple[set[int], set[int]]:
+    """Return the ranks that report nothing although others wait: those with a log, and those without one.
+
+    Both are empty if that says nothing: too few ranks report that they waited.
+    """
     reporting = {one.place.rank for one in case.events if one.place.rank is not None}
     # A rank that has only warned that it waits was ended before it gave up.
     reporting |= {
@@ -80,30 +87,39 @@ def _silent(case: Case, waiting: set[int]) -> set[int]:
         for one in case.cluster.seen
         if one.event.message.kind == "timeout" and one.place.rank is not None
     }
-    expected = set(range(case.cluster.size)) - case.not_started
-    quiet = expected - reporting
-    if case.cluster.logged >= expected or (quiet and len(reporting) > 1 and len(quiet) <= len(reporting)):
-        return quiet
-    known = quiet & case.cluster.logged
-    if known and len(waiting) > 1:
-        return known
+    logged = case.cluster.logged
+    expected = set(range(min(case.cluster.size, _MOST_RANKS))) - case.not_started
+    quiet = expected - reporting - case.ended
     named = {one.peer.rank for one in case.events if one.peer is not None and one.peer.rank is not None}
-    blamed = {rank for rank in named - reporting if rank in case.cluster.logged}
-    return blamed if len(waiting) >= 1 else set()
+    if not waiting:
+        return set(), set()
+    absent = quiet - logged
+    if logged >= expected or len(waiting) > 1:
+        quiet = quiet & logged or _never_wrote(case, absent)
+        return quiet, absent - quiet
+    return quiet & logged & named, absent
+
+
+def _never_wrote(case: Case, absent: set[int]) -> set[int]:
+    """Return the ranks without a log on hosts with logs of other ranks, if most ranks have a log."""
+    if 2 * len(absent) >= case.cluster.size:
+        return set()
+    find = case.cluster.places.find
+    hosts = {find(Place(rank)).host for rank in case.cluster.logged}
+    return {rank for rank in absent if find(Place(rank)).host in hosts | {""}}
 
 
 def _late(case: Case, waits: Sequence[Seen]) -> list[Cause]:
     """All ranks gave up, and the last one so late that the first had given up before it began to wait."""
-    timed = sorted((one for one in waits if one.time is not None), key=lambda one: one.time or 0.0)
-    if len(timed) < 2:
-        return []
-    first, last = timed[0], timed[-1]
-    limit = case.cluster.waits[first.event.message.id in _OPERATIONS]
-    spread = (last.time or 0.0) - (first.time or 0.0)
-    if spread <= limit:
-        return []
-    reason = f"it gave up {spread:.0f} s after the first rank, with a time limit of {limit:.0f} s"
-    return [Cause(messages()[_LATE], "order", (last.place,), last, reason, (last.place,))]
+    for limit in _COMPARED:
+        timed = [one for one in waits if one.time is not None and one.event.message.limit == limit]
+        timed.sort(key=lambda one: one.time or 0.0)
+        seconds = case.cluster.waits[limit]
+        if len(timed) > 1 and (spread := (timed[-1].time or 0.0) - (timed[0].time or 0.0)) > seconds:
+            last = timed[-1]
+            reason = f"it gave up {spread:.0f} s after the first rank, with a time limit of {seconds:.0f} s"
+            return [Cause(messages()[_LATE], "order", (last.place,), last, reason, (last.place,))]
+    return []
 
 
 def _end_of_waits(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:

@@ -49,7 +49,7 @@ MESSAGES = (
         "a worker could not reach MindSpore's scheduler",
         "check that the scheduler runs (MS_ROLE=MS_SCHED, `hccl-tools logs --scheduler`) and that MS_SCHED_HOST and"
         " MS_SCHED_PORT name it on every host",
-        anchor=b"Failed to connect to the meta server node url",
+        limit="cluster", anchor=b"Failed to connect to the meta server node url",
         pattern=rb"node url:? ?(?P<peer_address>[0-9A-Za-z_.:-]+)?", explains=("HCM607", "HCM611", "HCM612"),
         source=_MINDSPORE,
         example="[ERROR] DISTRIBUTED(17528,python):2026-03-18-10:33:52.113.403 [mindspore/ccsrc/distributed/cluster/topology/compute_graph_node.cc:1] Failed to connect to the meta server node url: 10.0.0.1:8118",
@@ -58,7 +58,7 @@ MESSAGES = (
         "HCM607", "mindspore-cluster-timeout", "timeout",
         "MindSpore's scheduler did not see all workers in time",
         "look for the worker that failed or was not started; the scheduler's log names those that registered",
-        anchor=b"luster", pattern=rb"[Cc]luster (?:building|initialization|networking).{0,40}(?:timed? ?out|time ?out|failed)|Timed out .{0,40}[Cc]luster",
+        limit="cluster", anchor=b"luster", pattern=rb"[Cc]luster (?:building|initialization|networking).{0,40}(?:timed? ?out|time ?out|failed)|Timed out .{0,40}[Cc]luster",
         source=_MINDSPORE,
         example="[ERROR] DISTRIBUTED(17528,python):2026-03-18-10:33:52.113.403 [mindspore/ccsrc/distributed/cluster/cluster_context.cc:1] Cluster networking timed out for node MS_WORKER",
     ),
@@ -88,7 +88,7 @@ MESSAGES = (
         "a process could not join MindSpore's cluster in time",
         "look for the worker that failed or was not started, and check MS_SCHED_HOST, MS_SCHED_PORT and"
         " MS_WORKER_NUM on every host",
-        anchor=b"Building networking for", source="MindSpore 2.10's output",
+        limit="cluster", anchor=b"Building networking for", source="MindSpore 2.10's output",
         example="[ERROR] DISTRIBUTED(17528,7ff07a3c2b80,python):2026-03-18-10:33:52.113.403 [mindspore/ccsrc/cluster/topology/cluster_context.cc:94] Initialize] Building networking for MS_SCHED failed.",
     ),
     Message(
@@ -96,7 +96,7 @@ MESSAGES = (
         "a process could not join MindSpore's cluster in time",
         "look for the worker that failed or was not started, and check MS_SCHED_HOST, MS_SCHED_PORT and"
         " MS_WORKER_NUM on every host",
-        anchor=b"Failed to initialize distributed job cluster", source="MindSpore 2.10's output",
+        limit="cluster", anchor=b"Failed to initialize distributed job cluster", source="MindSpore 2.10's output",
         example="RuntimeError: Failed to initialize distributed job cluster because some processes in the cluster are not successfully spawned.",
     ),
     Message(
@@ -131,16 +131,25 @@ MESSAGES = (
         "HCM655", "torch-store-timeout", "timeout",
         "a rank waited for torch's rendezvous store until the time limit",
         "check that rank 0 runs and that MASTER_ADDR and MASTER_PORT name an address that this host reaches",
-        anchor=b"c10d", pattern=rb"(?:server|client) socket (?:on|has|connect).{0,300}?(?:\[(?P<peer_address>[^\[\]]{1,64})\](?::(?P<port>\d+))?|timed out)",
+        limit="store", anchor=b"c10d", pattern=rb"(?:server|client) socket (?:on|has|connect).{0,300}?(?:\[(?P<peer_address>[^\[\]]{1,64})\](?::(?P<port>\d+))?|timed out)",
         source="torch's sources (c10d)",
         causes=("rank 0 failed earlier or was not started", "MASTER_ADDR is an address that the host does not reach"),
         example="[W socket.cpp:601] [c10d] The client socket on [::ffff:198.18.0.1]:29500 has timed out after 60000ms while trying to connect: error",
     ),
     Message(
+        "HCM690", "torch-watchdog", "timeout",
+        "torch's watchdog saw a collective operation that did not end in time",
+        "this rank waited: look for the rank whose operation has a lower number (SeqNum), or that has no such line",
+        limit="watchdog", anchor=b"WorkHCCL(",
+        pattern=rb"(?:\[Rank (?P<rank>\d+)\].{0,80}?)?WorkHCCL\(SeqNum=(?P<index>\d{1,12}), ?OpType=(?P<tag>\w{1,40})(?:.{0,120}?Timeout\(ms\)=(?P<milliseconds>\d{1,12}))?",
+        source=_TORCH,
+        example="[rank3]:[E318 10:33:52.113403000 compiler_depend.ts:1] [Rank 3] Watchdog caught collective operation timeout: WorkHCCL(SeqNum=4711, OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1800123 milliseconds before timing out.",
+    ),
+    Message(
         "HCM656", "torch-address-in-use", "cause",
         "the port of torch's rendezvous store is in use",
         "choose another MASTER_PORT, or stop the process that uses it (`ss -ltnp`)",
-        anchor=b"ddress already in use", pattern=rb"(?:EADDRINUSE|ddress already in use)",
+        anchor=b"ddress already in use", pattern=rb"EADDRINUSE|(?:c10d|torch|TCPStore|server socket).{0,400}?ddress already in use",
         explains=("HCM655", "HCM015"), source="torch's sources (c10d)",
         example="RuntimeError: The server socket has failed to listen on any local network address. port: 29500, useIpv6: false, code: -98, name: EADDRINUSE, message: address already in use",
     ),

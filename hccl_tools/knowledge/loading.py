@@ -75,7 +75,7 @@ def _message(record: Any, where: str) -> Message:
         record["anchor"].encode(), record.get("pattern", "").encode(),
         tuple(Code(code) for code in record.get("codes", [])),
         tuple(record.get("causes", [])), tuple(record.get("explains", [])), tuple(record.get("rules", [])),
-        record.get("source", ""), record["example"],
+        source=record.get("source", ""), example=record["example"],
     )  # fmt: skip
     if fault := _fault(message):
         raise KnowledgeError(f"{where}: {fault}")

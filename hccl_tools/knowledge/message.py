@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     #: * ``fact``: no failure; the line says which rank, device or setting it is about
     Kind = Literal["verdict", "cause", "error", "timeout", "code", "end", "fact"]
 
+    #: The time limit that a wait exceeded: of HCCL's connections or operations, of torch's store or watchdog,
+    #: of MindSpore's cluster.
+    Limit = Literal["", "connect", "operation", "store", "watchdog", "cluster"]
+
 
 class Code(NamedTuple):
     """A code that a message has in some versions of CANN: ``cann`` is empty if it is the same in all."""
@@ -43,6 +47,7 @@ class Message(NamedTuple):
         causes: What may be behind it, the most likely first.
         explains: The ids of messages that follow from this one.
         rules: The rules of ``validate`` that find the fault in a table.
+        limit: Which time limit a wait exceeded; only waits with the same one can be compared.
         source: Where the message and its meaning are documented.
         example: A line that the pattern matches.
     """
@@ -58,6 +63,7 @@ class Message(NamedTuple):
     causes: tuple[str, ...] = ()
     explains: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
+    limit: Limit = ""
     source: str = ""
     example: str = ""
 
@@ -95,6 +101,14 @@ FIELDS = {
     "file": "a file",
     "reason": "the reason in the program's own words",
     "pid": "the process that was killed",
+    "program": "the program that was killed",
+    "signal": "the signal that ended the process",
+    "ended": "the ranks that were ended",
+    "index": "the number of the operation in its communicator",
+    "milliseconds": "the time limit in milliseconds",
+    "count": "the number of elements of the operation",
+    "self": "the rank waits for a part of itself",
+    "place": "the place in the program",
 }
 #: Rows of the page of a message: what each kind is called.
 KINDS = {

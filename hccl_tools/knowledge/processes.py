@@ -12,7 +12,7 @@ MESSAGES = (
         "HCM802", "kernel-cgroup-oom", "cause",
         "a container or job reached its memory limit, and the kernel ended a process",
         _MEMORY,
-        anchor=b"emory cgroup out of memory", pattern=rb"emory cgroup out of memory: [Kk]ill(?:ed)? process (?P<pid>\d+) ?\((?P<value>[^)]*)\)",
+        anchor=b"emory cgroup out of memory", pattern=rb"emory cgroup out of memory: [Kk]ill(?:ed)? process (?P<pid>\d+) ?\((?P<program>[^)]*)\)",
         explains=_LATER, source="the Linux kernel",
         example="[12345.678901] Memory cgroup out of memory: Killed process 4711 (python3) total-vm:812345kB",
     ),
@@ -20,7 +20,7 @@ MESSAGES = (
         "HCM801", "kernel-oom", "cause",
         "the kernel's out-of-memory killer ended a process",
         _MEMORY,
-        anchor=b"illed process", pattern=rb"[Kk]illed process (?P<pid>\d+) ?\((?P<value>[^)]*)\)",
+        anchor=b"illed process", pattern=rb"[Kk]illed process (?P<pid>\d+) ?\((?P<program>[^)]*)\)",
         explains=_LATER, source="the Linux kernel",
         example="[12345.678901] Out of memory: Killed process 4711 (python3) total-vm:812345kB, anon-rss:512345kB",
     ),
@@ -28,7 +28,7 @@ MESSAGES = (
         "HCM803", "python-memory", "cause",
         "the host has no memory left for the process",
         _MEMORY,
-        anchor=b"MemoryError", pattern=rb"MemoryError(?::|\s*$)|numpy.*_ArrayMemoryError", explains=_LATER, source="Python",
+        anchor=b"MemoryError", pattern=rb"(?<![A-Za-z])(?:_Array)?MemoryError(?::|\s*$)", explains=_LATER, source="Python",
         example="MemoryError: error",
     ),
     Message(
@@ -44,6 +44,13 @@ MESSAGES = (
         "free space (`df -h` shows the full file system), then start the job again",
         anchor=b"No space left on device", explains=_LATER, source="the C library",
         example="OSError: [Errno 28] No space left on device: error",
+    ),
+    Message(
+        "HCM890", "address-in-use", "cause",
+        "a port that the program wants to listen on is in use",
+        "stop the process that uses it (`ss -ltnp` shows it), or choose another port",
+        anchor=b"ddress already in use", pattern=rb"(?:\bport[ :=\[]{1,3}(?P<port>\d{2,5}).{0,200}?)?ddress already in use", explains=_LATER, source="the C library",
+        example="OSError: [Errno 98] Address already in use",
     ),
     Message(
         "HCM806", "open-files", "cause",
@@ -68,6 +75,14 @@ MESSAGES = (
         example="RuntimeError: [ERROR] HCCL error in: torch_npu/csrc/distributed/ProcessGroupHCCL.cpp:64",
     ),
     Message(
+        "HCM896", "failed-call", "code",
+        "a call of CANN failed",
+        "the number alone does not say why: look for the first [ERROR] line of the rank's plog",
+        anchor=b"rror", pattern=rb"^(?:\[[^\]]{0,40}\]:? ?)?[\w.]{0,100}(?:Error|Exception): (?P<reason>.{0,300}?\berror ?code(?: is|:|=)? ?\d{5,6}\b.{0,100})",
+        source="published logs",
+        example="RuntimeError: aclnnMatMul failed, error code is 561103",
+    ),
+    Message(
         "HCM810", "python-exception", "error",
         "the program raised an exception",
         "look at the traceback in the log of this rank",
@@ -80,6 +95,18 @@ MESSAGES = (
         "a signal ended the rank",
         "SIGKILL usually comes from the out-of-memory killer (`dmesg`) or from a kill -9, SIGSEGV from a fault in a"
         " library",
+        explains=_LATER, source="report.json of the run",
+    ),
+    Message(
+        "HCM891", "rank-aborted", "error",
+        "the rank aborted itself (SIGABRT)",
+        "look at the end of its log: a failed assertion or an exception of a library in C++ is printed before the abort",
+        explains=_LATER, source="report.json of the run",
+    ),
+    Message(
+        "HCM892", "rank-terminated", "error",
+        "another program ended the rank (SIGTERM)",
+        "look for who sent the signal: the batch system (time limit, preemption), the container's runtime, a script or a user",
         explains=_LATER, source="report.json of the run",
     ),
     Message(
@@ -148,8 +175,26 @@ MESSAGES = (
         source="report.json of the run",
     ),
     Message(
+        "HCM893", "logs-not-collected", "timeout",
+        "the other ranks wait, and what happened here is in none of these logs",
+        "fetch its logs (by default ~/ascend/log of its host, and what its program printed) and explain them with these",
+        source="the absence of its lines",
+    ),
+    Message(
+        "HCM894", "operations-differ", "timeout",
+        "the ranks of a communicator are in different operations",
+        "compare the order of the operations on these ranks: the same script, options, number of steps and amount of data",
+        source="the operations that the lines name",
+    ),
+    Message(
+        "HCM895", "rank-behind", "timeout",
+        "the rank is behind the others: its operation has a lower number",
+        "find out why it has fewer operations (a skipped step, less data, another branch of the program), or what holds it up",
+        source="the numbers of the operations that the lines name",
+    ),
+    Message(
         "HCM824", "rank-silent", "timeout",
-        "the rank is silent while others wait for it",
+        "silent while other ranks wait",
         "look at its log and at its process: it hangs, was never started, or its host or network is gone",
         source="the absence of its lines",
     ),

@@ -35,6 +35,8 @@ _CODES = {
     "507899": ("driver-internal", "the driver has an internal error", "look for [ERROR] DRV in the plog, and at `npu-smi info`"),
     "507901": ("hdc-disconnect", "the connection to the device was lost", "look for a process that was killed on this device, and at `dmesg`"),
 }  # fmt: skip
+#: Waits that HCCL_EXEC_TIMEOUT limits; a wait for a stream or an event has a limit of the runtime.
+_OPERATIONS = {"507017", "507034", "507048"}
 _TIMEOUTS = {"507017", "507034", "507046", "507047", "507048"}
 
 MESSAGES = (
@@ -47,6 +49,7 @@ MESSAGES = (
             remedy,
             anchor=code.encode(),
             codes=(Code(code),),
+            limit="operation" if code in _OPERATIONS else "",
             source=_SOURCE,
             example=f"AclrtSynchronizeDeviceWithTimeout, error code is {code}",
         )
@@ -61,6 +64,7 @@ MESSAGES = (
         anchor=b"fftsplus task timeout",
         pattern=rb"timeout(?:.*?timeout=(?P<timeout>\d+))?",
         codes=(Code("507048"), Code("EI0002")),
+        limit="operation",
         source="published logs",
         example="[ERROR] RUNTIME(17528,python3): hccl fftsplus task timeout, device_id=0, timeout=1836s",
     ),

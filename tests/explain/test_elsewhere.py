@@ -129,7 +129,8 @@ OTHERS: tuple[Any, ...] = (
 )
 EVENT = {
     "message": "HCM205", "fields": {"port": "60000"}, "codes": ["EJ0003"], "file": 0, "line": 1,
-    "time": 1.0, "pid": "7", "rank": None, "text": "line",
+    "time": 1.0, "pid": "7", "rank": None, "text": "line", "after": None, "before": None, "program": "",
+    "is_yearless": False,
 }  # fmt: skip
 ANSWER = {
     "sources": [{"path": "/log/rank_1.log", "rank": 1, "pid": "", "group": "/log"}],

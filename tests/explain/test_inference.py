@@ -80,7 +80,7 @@ def chain(job: Plogs) -> None:
     job.error(
         job.ranks - 1,
         1840,
-        "[TaskExecStage][Timeout]Task run failed, base information is streamID:[9], tag[AllGather_world]",
+        "[TaskExecStage][Timeout]Task run failed, base information is streamID:[9], tag[AllReduce_world]",
     )
 
 

@@ -332,8 +332,11 @@ def _host_logs() -> list[Any]:
     logs = elsewhere.HostLogs(
         (elsewhere.FoundLog("/log/rank_1.log", 1, "77", "g"), elsewhere.FoundLog("/log/plog", None, "", "")),
         (
-            elsewhere.FoundEvent("HCM001", fields, ("EI0006",), 0, 12, 1_790_000_000.0, "77", 1, "timeout"),
-            elsewhere.FoundEvent("HCM217", {}, (), 1, 3, None, "", None, "text"),
+            elsewhere.FoundEvent(
+                *("HCM001", fields, ("EI0006",), 0, 12, 1_790_000_000.0, "77", 1, "timeout"),
+                *(None, None, "python3", False),
+            ),
+            elsewhere.FoundEvent("HCM217", {}, (), 1, 3, None, "", None, "text", 1.0, 2.0, "", True),
         ),
         ("a note",),
     )

@@ -1,0 +1,163 @@
+"""Which events of a job can be its cause: not what a rank wrote at its end, handled, or only warned of."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hccl_tools.explain.case import DELAY, Case, is_before
+from hccl_tools.notation import number_list
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from hccl_tools.explain.cluster import Cluster, Seen
+
+#: A level of a line, in its first characters, that a healthy job writes too, for example at each connect.
+_WARNING = re.compile(r"\bWARN(?:ING)?\b|\[W\d{0,4} ?[\w.]*:?\d*\]|^\S{0,20}W\d{4} \d\d:")
+#: Programs write such lines about what they have handled; CANN's own lines of this level are about the job.
+_QUIET = re.compile(r"\b(?:INFO|DEBUG)\b")
+_LEVEL_WITHIN = 60
+#: A rank that raises an exception or exits after an error of HCCL only passes that error on.
+FOLLOW_UP = {"HCM810", "HCM821", "HCM896", "HCM701", "HCM706", "HCM707", "HCM714", "HCM720", "HCM722"}
+#: The scheduler or a user has ended the job.
+_STOPS = {"HCM713"}
+#: More ranks than any job has.
+MOST_RANKS = 1 << 17
+#: Seconds for which a program writes lines after an error that it has handled.
+_GOES_ON = 30.0
+
+
+def of(cluster: Cluster, ended: Collection[int], not_started: Collection[int]) -> Case:
+    """Return the events that can be causes.
+
+    Args:
+        ended: The ranks that the launcher ended: what they report after that is no cause.
+        not_started: The ranks that did not start because another rank failed: they cannot write a log.
+    """
+    events = [one for one in cluster.seen if one.event.message.kind not in {"fact", "end"}]
+    failed = {one.actor for one in events if not _is_warning(one)}
+    events = [one for one in events if one.actor in failed]
+    events = _before_their_end(events, ended)
+    stop = next((one for one in cluster.seen if one.event.message.id in _STOPS), None)
+    if stop is not None:
+        events = [one for one in events if not _is_after(one, stop)]
+    handled = _handled(cluster, events)
+    set_aside = set(map(id, handled))
+    events = [one for one in events if id(one) not in set_aside]
+    ended = frozenset(ended) | _ended_ranks(cluster.seen, stop)
+    return Case(cluster, events, first_of_each(events), frozenset(not_started), ended, stop, handled)
+
+
+def with_handled(case: Case) -> Case:
+    """Return a case in which the errors count after which their process went on."""
+    events = sorted(
+        (*case.events, *case.handled), key=lambda one: (one.time is None, one.time or one.since or 0.0)
+    )
+    return case._replace(events=events, first=first_of_each(events), handled=())
+
+
+def first_of_each(events: Iterable[Seen]) -> Mapping[str, Seen]:
+    """Return the most telling early event of each actor."""
+    first: dict[str, Seen] = {}
+    for one in events:
+        former = first.get(one.actor)
+        if former is None or _is_more_telling(one, former):
+            first[one.actor] = one
+    return first
+
+
+def _before_their_end(events: list[Seen], ended: Collection[int]) -> list[Seen]:
+    own = [one.time for one in events if one.place.rank not in ended and one.time is not None]
+    limit = min(own, default=None)
+    if not ended or limit is None:
+        return events
+    return [
+        one for one in events if one.place.rank not in ended or (one.time is not None and one.time <= limit)
+    ]
+
+
+def _is_warning(one: Seen) -> bool:
+    head = one.event.text[:_LEVEL_WITHIN]
+    if one.event.message.limit == "store":
+        return False  # torch writes the end of such a wait at this level.
+    return bool(_WARNING.search(head)) or (not one.event.pid and bool(_QUIET.search(head)))
+
+
+def _is_more_telling(one: Seen, former: Seen) -> bool:
+    """Whether a later event of the same rank says more than its first one about the same failure."""
+    near = one.time is None or former.time is None or one.time - former.time <= DELAY
+    if former.event.message.id in FOLLOW_UP or former.event.message.kind == "code":
+        return near and one.event.message.kind != "code" and one.event.message.id not in FOLLOW_UP
+    is_peer_new = former.peer is None and one.peer is not None
+    return near and former.event.message.kind == one.event.message.kind == "timeout" and is_peer_new
+
+
+def _is_after(one: Seen, stop: Seen) -> bool:
+    """Whether an event follows from the end that the scheduler made: below its line, or later."""
+    if one.event.file == stop.event.file:
+        return one.event.line > stop.event.line
+    return one.since is not None and stop.time is not None and one.since > stop.time + DELAY
+
+
+def _handled(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:
+    """Return the errors of programs that wrote lines for long after them, and no further error."""
+    actors: dict[int, set[str]] = {}
+    last: dict[int, float] = {}
+    for one in cluster.seen:
+        actors.setdefault(one.event.file, set()).add(one.actor)
+        if one.event.message.kind != "fact":
+            last[one.event.file] = max(last.get(one.event.file, 0.0), one.until or one.since or 0.0)
+    handled = []
+    for one in events:
+        file, until = one.event.file, one.until
+        end = cluster.ends.get(file)
+        if one.event.pid or one.event.message.kind not in {"cause", "error"} or end is None or until is None:
+            continue
+        if len(actors[file]) == 1 and end - until > _GOES_ON and end - last[file] > _GOES_ON:
+            handled.append(one)
+    return handled
+
+
+def _ended_ranks(seen: Iterable[Seen], stop: Seen | None) -> frozenset[int]:
+    """Return the ranks that were ended from outside, by their own lines or by those of the launcher."""
+    found: set[int] = set()
+    for one in seen:
+        is_end = one.event.message.kind == "end"
+        if is_end and one.place.rank is not None:
+            found.add(one.place.rank)
+        if "ended" in one.event.fields and (is_end or (stop is not None and _is_after(one, stop))):
+            found.update(_listed(one.event.fields["ended"]))
+    return frozenset(found)
+
+
+def _listed(text: str) -> Iterable[int]:
+    for item in text.split(","):
+        if (found := number_list.span(item)) is not None:
+            yield from range(found[0], min(found[1], MOST_RANKS) + 1)
+
+
+def passed_on(case: Case) -> set[int]:
+    """Return the ids of the exceptions and exits that follow a failure of HCCL in the same process or log."""
+    by_actor: dict[str, Seen] = {}
+    by_file: dict[int, Seen] = {}
+    for one in case.events:
+        if one.event.message.id not in FOLLOW_UP:
+            by_actor.setdefault(one.actor, one)
+            former = by_file.setdefault(one.event.file, one)
+            if one.event.line < former.event.line:
+                by_file[one.event.file] = one
+    return {
+        id(one)
+        for one in case.events
+        if one.event.message.id in FOLLOW_UP
+        if _follows(one, by_actor.get(one.actor)) or _follows(one, by_file.get(one.event.file))
+    }
+
+
+def _follows(one: Seen, former: Seen | None) -> bool:
+    if former is None or (one.event.rank is not None and former.actor != one.actor):
+        return False
+    if one.event.file == former.event.file:
+        return former.event.line < one.event.line
+    return not is_before(one, former)

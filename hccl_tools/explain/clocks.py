@@ -1,0 +1,102 @@
+"""How far the clocks of the hosts are apart, from moments that their processes share."""
+
+from __future__ import annotations
+
+from statistics import median_low
+from typing import TYPE_CHECKING
+
+from hccl_tools.explain.identities import COMMUNICATOR, JOINED, SETUP, Key, key
+from hccl_tools.explain.places import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from hccl_tools.explain.events import Event
+    from hccl_tools.explain.sources import Source
+
+#: Seconds by which the clocks of two hosts may differ without a note.
+_TOLERANCE = 5.0
+#: Time zones differ by multiples of these seconds, from half an hour on; ranks start within the margin.
+_ZONE, _LEAST_ZONE, _ZONE_MARGIN = 900.0, 1800.0, 120.0
+_HOUR = 3600.0
+#: A rank begins to make a communicator; the ranks do so at different times.
+_ENTRY = "HCM320"
+#: Waits for a device: the rank knows the addresses of all ranks, which have met before.
+_AFTER_MEETING = {"HCM220", "HCM221", "HCM222", "HCM223", "HCM237", "HCM238", "HCM239", "HCM290", "HCM293"}
+
+#: The earliest time of each host, by communicator.
+_Moments = dict[str, dict[str, float]]
+
+
+def shifts(
+    events: Sequence[Event], sources: Sequence[Source], known: Mapping[Key, Place], limit: float
+) -> tuple[dict[str, float], list[str]]:
+    """Return by how many seconds the clock of each host is ahead, and sentences for the user.
+
+    All ranks of a communicator write its key facts, or that they have joined it, right after they have met.
+    Without these lines the times at which they began are compared: the clocks differ if these times differ by a
+    time zone, or by more than the ranks can have waited for each other.
+
+    Args:
+        limit: The time limit for connections in seconds.
+    """
+    met = _moments(events, sources, known, (COMMUNICATOR, JOINED))
+    found = _differences(met, _TOLERANCE)
+    if found is None:
+        begun = _moments(events, sources, known, (SETUP, _ENTRY))
+        found = {
+            host: _zone(shift) or shift
+            for host, shift in (_differences(begun, limit) or {}).items()
+            if _zone(shift) or _have_met(host, events, sources, known)
+        }
+    return found, [_sentence(host, shift) for host, shift in found.items()]
+
+
+def _moments(
+    events: Iterable[Event], sources: Sequence[Source], known: Mapping[Key, Place], messages: Sequence[str]
+) -> _Moments:
+    moments: _Moments = {}
+    for event in events:
+        if event.message.id in messages and event.time is not None:
+            host = known.get(key(event, sources), Place()).host
+            group = event.fields.get("identifier", "")
+            if host and group:
+                of_host = moments.setdefault(f"{event.message.id} {group}", {})
+                of_host[host] = min(of_host.get(host, event.time), event.time)
+    return moments
+
+
+def _differences(moments: _Moments, tolerance: float) -> dict[str, float] | None:
+    """Return the differences to the middle host in the communicator of most hosts; None if there is none."""
+    several = [times for times in moments.values() if len(times) > 1]
+    if not several:
+        return None
+    times = max(several, key=len)
+    middle = median_low(times.values())
+    return {host: time - middle for host, time in times.items() if abs(time - middle) > tolerance}
+
+
+def _zone(shift: float) -> float:
+    """Return the difference of the time zones that a shift can be, 0 if it is none."""
+    zone = round(shift / _ZONE) * _ZONE
+    return zone if abs(zone) >= _LEAST_ZONE and abs(shift - zone) <= _ZONE_MARGIN else 0.0
+
+
+def _have_met(
+    host: str, events: Iterable[Event], sources: Sequence[Source], known: Mapping[Key, Place]
+) -> bool:
+    """Whether a process of a host was past the meeting of all ranks: it cannot have been too late for it."""
+    return any(
+        event.message.id in _AFTER_MEETING or event.message.limit == "operation"
+        for event in events
+        if known.get(key(event, sources), Place()).host == host
+    )
+
+
+def _sentence(host: str, shift: float) -> str:
+    direction = "ahead" if shift > 0 else "behind"
+    if abs(shift) >= _HOUR and shift % (_HOUR / 2) == 0:
+        return (
+            f"the clock of {host} is {abs(shift) / _HOUR:g} h {direction} (another time zone); corrected here"
+        )
+    return f"the clock of {host} is {abs(shift):.0f} s {direction}; corrected here"

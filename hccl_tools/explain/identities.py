@@ -1,0 +1,161 @@
+"""Who a process is: its rank, host and device, and its rank in each communicator."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from hccl_tools.explain.places import Place
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hccl_tools.explain.events import Event
+    from hccl_tools.explain.sources import Source
+
+#: Messages that say which rank, host and device a process is.
+IDENTITY = ("HCM320", "HCM321", "HCM322", "HCM308")
+SETUP, COMMUNICATOR = "HCM321", "HCM323"
+_LOCAL, _GROUP = "HCM322", "HCM308"
+#: A rank has joined a communicator, which it may have made with a table: no other line may name its rank.
+JOINED = "HCM328"
+#: The messages that say who a process is: a line has all numbers of their patterns.
+IDENTITIES = (*IDENTITY, JOINED, COMMUNICATOR)
+#: Lines between two lines of one failure, one of which names the communicator.
+_NEAR = 8
+
+#: A process: the folder of its host's logs, and its id, or the path of its log.
+Key = tuple[str, str]
+
+
+class Groups(NamedTuple):
+    """The communicators of a job.
+
+    Attributes:
+        members: The processes of each one, by their rank in it.
+        sizes: The numbers of ranks.
+        named: The lines that name a communicator, by file and process: line and identifier.
+    """
+
+    members: Mapping[str, Mapping[int, Key]]
+    sizes: Mapping[str, int]
+    named: Mapping[tuple[int, str], Sequence[tuple[int, str]]]
+
+    def of(self, event: Event) -> str:
+        """Return the communicator of an event, by its tag or by a line beside it; "" if unknown."""
+        own = self.of_tag(event.fields.get("tag", ""))
+        if own:
+            return own
+        near = [
+            (abs(line - event.line), group)
+            for line, group in self.named.get((event.file, event.pid), ())
+            if abs(line - event.line) <= _NEAR
+        ]
+        return min(near, default=(0, ""))[1]
+
+    def of_tag(self, tag: str) -> str:
+        """Return the communicator in a tag: ``AllReduce_`` and the identifier."""
+        group = tag.partition("_")[2]
+        return group if group in self.members else ""
+
+
+def key(event: Event, sources: Sequence[Source]) -> Key:
+    """Return the process that wrote an event."""
+    source = sources[event.file]
+    return (source.group or source.path, source.pid or event.pid or source.path)
+
+
+def without_wrong_ranks(events: Sequence[Event], sources: Sequence[Source]) -> list[Source]:
+    """Return the sources without ranks that are no ranks: ``worker-3`` may be a host with eight processes.
+
+    The lines of the largest communicator have the ranks of the job.
+    """
+    known = [one for one in events if one.message.id in (*IDENTITY, JOINED) and "size" in one.fields]
+    largest = max((int(one.fields["size"]) for one in known), default=0)
+    said: dict[int, set[str]] = {}
+    for one in known:
+        rank = sources[one.file].rank
+        if rank is not None and int(one.fields["size"]) == largest:
+            said.setdefault(rank, set()).add(one.fields["rank"])
+    wrong = {rank for rank, others in said.items() if len(others) > 1}
+    return [one._replace(rank=None) if one.rank in wrong else one for one in sources]
+
+
+def _is_server_the_root_s(events: Sequence[Event]) -> bool:
+    """Whether CANN 8's lines about the ranks have the host of the root: a device is there twice then."""
+    ranks: dict[tuple[str, str, str], set[str]] = {}
+    for one in events:
+        if one.message.id == SETUP:
+            fields = one.fields
+            if not fields.get("identifier", "").startswith(f"{fields.get('server', '')}%"):
+                return False
+            at = (fields.get("identifier", ""), fields["size"], fields["device"])
+            ranks.setdefault(at, set()).add(fields["rank"])
+    return any(len(several) > 1 for several in ranks.values())
+
+
+def identities(events: Sequence[Event], sources: Sequence[Source]) -> dict[Key, Place]:
+    """Return the place of each process: its rank in the largest communicator that it names."""
+    best: dict[Key, tuple[int, Place]] = {}
+    sizes: dict[Key, int] = {}
+    is_root_s = _is_server_the_root_s(events)
+    for event in events:
+        process = key(event, sources)
+        if event.message.id == COMMUNICATOR:
+            sizes[process] = int(event.fields["size"])
+        elif event.message.id in (*IDENTITY, JOINED):
+            fields = event.fields
+            size = int(fields.get("size") or sizes.get(process, 0))
+            source = sources[event.file]
+            rank = source.rank if source.rank is not None else int(fields["rank"])
+            if not can_be_from(source, rank):
+                continue
+            device = int(fields["device"]) if "device" in fields else None
+            host = "" if is_root_s and event.message.id == SETUP else fields.get("server", "")
+            place = Place(rank, host or source.host, device, fields.get("address", ""))
+            former = best.get(process)
+            if former is None or size > former[0]:
+                best[process] = (size, place.merged(former[1]) if former else place)
+            elif size == former[0]:
+                best[process] = (size, former[1].merged(place))
+    return {process: place for process, (_, place) in best.items()}
+
+
+def groups(events: Sequence[Event], sources: Sequence[Source]) -> Groups:
+    """Return the communicators that the lines name."""
+    members: dict[str, dict[int, Key]] = {}
+    sizes: dict[str, int] = {}
+    named: dict[tuple[int, str], list[tuple[int, str]]] = {}
+    current: dict[Key, str] = {}
+    for event in events:
+        process, fields = key(event, sources), event.fields
+        if event.message.id == COMMUNICATOR:
+            current[process] = fields.get("identifier", "")
+            sizes[current[process]] = int(fields["size"])
+        elif event.message.id in (*IDENTITY, JOINED):
+            group = fields.get("identifier", "") or (
+                current.get(process, "") if event.message.id == _LOCAL else ""
+            )
+            if not group:
+                continue
+            members.setdefault(group, {}).setdefault(int(fields["rank"]), process)
+            if "size" in fields:
+                sizes[group] = int(fields["size"])
+            if event.message.id == _GROUP:
+                named.setdefault((event.file, event.pid), []).append((event.line, group))
+    for event in events:
+        if group := event.fields.get("tag", "").partition("_")[2]:
+            named.setdefault((event.file, event.pid), []).append((event.line, group))
+    return Groups(members, sizes, named)
+
+
+def alone(known: Mapping[Key, Place]) -> dict[str, Place]:
+    """Return the places of the processes whose ids no other process has, by id."""
+    counted = Counter(pid for _, pid in known)
+    return {pid: place for (_, pid), place in known.items() if counted[pid] == 1}
+
+
+def can_be_from(source: Source, rank: int | None) -> bool:
+    """Whether a rank can have written a log: another host, which may lie, speaks for its own ranks only."""
+    return source.ranks is None or rank is None or rank in source.ranks

@@ -1,0 +1,217 @@
+"""Which job an event belongs to: its processes, its period, its hosts; all else is only "also seen"."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from hccl_tools.explain.events import clock
+from hccl_tools.explain.identities import Key, key
+from hccl_tools.notation.phrases import and_more
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from hccl_tools.explain.cluster import Seen
+    from hccl_tools.explain.sources import Source
+
+#: Seconds between two attempts of one job on the same devices; later processes belong to another job.
+_RESTART = 600.0
+#: Seconds between the processes of different ranks of one job.
+_LONGEST_PAUSE = 43_200.0
+#: A wait may take this many times the limit until its process writes about it.
+_LIMITS = 1.5
+#: Seconds before the first and after the last line of a job in which other logs are about it.
+_BEFORE, _AFTER = 3600.0, 600.0
+_MOST_NAMED = 4
+#: Failures before the ranks start: a job whose ranks write lines has none.
+_LAUNCH_FAILED = {"HCM703", "HCM830"}
+
+
+class Job(NamedTuple):
+    """A job as its processes show it.
+
+    Attributes:
+        begin: The earliest time of a process, None if no line has one.
+        end: The latest one.
+        processes: The processes.
+        pids: Their process ids.
+        hosts: Their hosts.
+        programs: Their programs.
+        is_launched: Whether a rank has written a line.
+    """
+
+    begin: float | None
+    end: float | None
+    processes: frozenset[Key]
+    pids: frozenset[str]
+    hosts: frozenset[str]
+    programs: frozenset[str]
+    is_launched: bool
+
+
+class _Process(NamedTuple):
+    begin: float
+    end: float
+    keys: frozenset[Key]
+    marks: frozenset[tuple[str, str]]  # its communicators
+    places: Mapping[str, str]  # what only one process of a job can have -> its id
+    has_failed: bool
+
+
+def choose(
+    seen: Sequence[Seen], sources: Sequence[Source], limit: float
+) -> tuple[Job, list[Seen], list[str]]:
+    """Return the latest job that failed, the events of other jobs, and a sentence on these.
+
+    Args:
+        seen: All events.
+        limit: The longest time limit of a wait in seconds.
+    """
+    parts = _joined(list(_processes(seen, sources)), limit)
+    failed = [part for part in parts if part.has_failed] or parts
+    chosen = failed[-1] if failed else None
+    others = {one for part in parts if part is not chosen for one in part.keys}
+    foreign = [one for one in seen if key(one.event, sources) in others]
+    own = [one for one in seen if key(one.event, sources) not in others]
+    return _job(own, sources, chosen), foreign, _about(foreign)
+
+
+def _is_of_process(one: Seen, sources: Sequence[Source]) -> bool:
+    source = sources[one.event.file]
+    return bool(source.pid or one.event.pid or source.rank is not None)
+
+
+def _processes(seen: Sequence[Seen], sources: Sequence[Source]) -> Iterable[_Process]:
+    grouped: dict[Key, list[Seen]] = {}
+    for one in seen:
+        if one.time is not None and _is_of_process(one, sources):
+            grouped.setdefault(key(one.event, sources), []).append(one)
+    for process, events in grouped.items():
+        times = [one.time for one in events if one.time is not None]
+        marks = {
+            ("group", one.event.fields["identifier"]) for one in events if one.event.fields.get("identifier")
+        }
+        if any(sources[one.event.file].is_run for one in events):
+            marks.add(("run", ""))
+        has_pid = bool(sources[events[0].event.file].pid or events[0].event.pid)
+        places: dict[str, str] = {}
+        for one in events if has_pid else ():
+            if one.place.rank is not None:
+                places[f"rank {one.place.rank}"] = "/".join(process)
+            if one.place.host and one.place.device is not None:
+                places[f"{one.place.host}/{one.place.device}"] = "/".join(process)
+        failed = any(one.event.message.kind not in {"fact", "end"} for one in events)
+        yield _Process(min(times), max(times), frozenset({process}), frozenset(marks), places, failed)
+
+
+def _joined(processes: list[_Process], limit: float) -> list[_Process]:
+    """Join the processes of each job, in the order of their ends."""
+    parts: list[_Process] = []
+    for process in sorted(processes, key=lambda one: one.begin):
+        same = [part for part in parts if _is_same_job(part, process, limit)]
+        parts = [part for part in parts if not any(part is one for one in same)]
+        for part in same:
+            process = _merged(process, part)  # noqa: PLW2901
+        parts.append(process)
+    return sorted(parts, key=lambda one: one.end)
+
+
+def _is_same_job(one: _Process, other: _Process, limit: float) -> bool:
+    if one.marks & other.marks:
+        return True
+    gap = max(one.begin, other.begin) - min(one.end, other.end)
+    both = one.places.keys() & other.places.keys()
+    if any(one.places[place] != other.places[place] for place in both):
+        return gap <= _RESTART
+    return gap <= (_LONGEST_PAUSE if one.places and other.places else max(_LIMITS * limit, _RESTART))
+
+
+def _merged(one: _Process, other: _Process) -> _Process:
+    return _Process(
+        min(one.begin, other.begin),
+        max(one.end, other.end),
+        one.keys | other.keys,
+        one.marks | other.marks,
+        {**one.places, **other.places},
+        one.has_failed or other.has_failed,
+    )
+
+
+def _job(own: Sequence[Seen], sources: Sequence[Source], chosen: _Process | None) -> Job:
+    processes = frozenset(key(one.event, sources) for one in own if _is_of_process(one, sources))
+    written = [one for one in own if one.event.program]
+    return Job(
+        chosen.begin if chosen is not None else None,
+        chosen.end if chosen is not None else None,
+        processes,
+        frozenset(pid for _, pid in processes),
+        frozenset(one.place.host for one in own if one.place.host and _is_of_process(one, sources)),
+        frozenset(one.event.program for one in written),
+        bool(processes),
+    )
+
+
+def _about(foreign: Sequence[Seen]) -> list[str]:
+    failed = [one for one in foreign if one.event.message.kind not in {"fact", "end"}]
+    if not failed:
+        return []
+    times = [one.time for one in failed if one.time is not None]
+    pids = list(dict.fromkeys(one.event.pid or one.actor for one in failed))
+    when = f", at {clock(max(times))}" if times else ""
+    return [f"messages of another job were left out: of process {and_more(pids, _MOST_NAMED)}{when}"]
+
+
+def in_year(time: float, job: Job) -> float:
+    """Return a time without a year in the year in which it is next to the job."""
+    if job.end is None:
+        return time
+    moment, end = datetime.fromtimestamp(time, tz=timezone.utc), job.end
+    year = datetime.fromtimestamp(end, tz=timezone.utc).year
+    moved = [found.timestamp() for step in (-1, 0, 1) if (found := _moved(moment, year + step)) is not None]
+    return min(moved, key=lambda one: abs(one - end), default=time)
+
+
+def _moved(moment: datetime, year: int) -> datetime | None:
+    try:
+        return moment.replace(year=year)
+    except ValueError:  # the 29th of February
+        return None
+
+
+def objection(one: Seen, job: Job, sources: Sequence[Source], failed: Iterable[str]) -> str:
+    """Return why an event is not about this job, "" if nothing says so.
+
+    Args:
+        failed: The ids of all messages.
+    """
+    fields, message = one.event.fields, one.event.message
+    if sources[one.event.file].is_run:
+        return ""
+    killed = fields.get("pid", "") if message.kind == "cause" else ""
+    if killed and job.pids and one.place.rank is None and killed not in job.pids:
+        program = fields.get("program", "")
+        if program and job.programs and program not in job.programs:
+            return f"process {killed} ({program}) is none of the job's"
+        if one.time is None:
+            return f"process {killed} is in no log of the job, and the line has no date"
+    if _is_of_process(one, sources) or job.begin is None or job.end is None:
+        return _launch(one, job, failed)
+    if one.time is not None and not job.begin - _BEFORE <= one.time <= job.end + _AFTER:
+        return f"it is from {clock(one.time)[:16]}, the job from {clock(job.begin)[:16]}"
+    named = fields.get("server", "")
+    if named and job.hosts and message.kind == "cause" and one.place.rank is None and named not in job.hosts:
+        return f"the job has no host {named}"
+    return _launch(one, job, failed)
+
+
+def _launch(one: Seen, job: Job, failed: Iterable[str]) -> str:
+    """Return whether a failure to start ranks is none, as the ranks have started."""
+    if (
+        _LAUNCH_FAILED & set(one.event.message.explains)
+        and job.is_launched
+        and not _LAUNCH_FAILED & set(failed)
+    ):
+        return "the ranks of the job have started"
+    return ""

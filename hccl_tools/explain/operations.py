@@ -1,0 +1,148 @@
+"""Compare the operations in which ranks wait: another one, an earlier one, or another number of elements."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from hccl_tools.explain.case import Case, Cause
+from hccl_tools.explain.disagreement import unusual
+from hccl_tools.explain.waiting import ranks_text
+from hccl_tools.knowledge.registry import messages
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from hccl_tools.explain.cluster import Seen
+
+_DIFFER, _BEHIND = "HCM894", "HCM895"
+#: The message with the number of an operation and of its elements.
+_DATA = "HCM390"
+#: The limits of waits that name an operation.
+_LIMITS = {"operation", "watchdog"}
+#: Operations in which two ranks have different roles.
+_POINT_TO_POINT = ("send", "recv", "receive", "batchsendrecv")
+
+
+class _Waiting(NamedTuple):
+    """A rank in an operation; ``number`` and ``elements`` are None if no line has them."""
+
+    seen: Seen
+    name: str
+    number: int | None
+    elements: int | None
+
+
+def differences(case: Case) -> list[Cause]:
+    """Return the ranks of a communicator whose operation is not that of the others, or behind it."""
+    for waits in _by_group(case).values():
+        if len(waits) > 1:
+            for compare in (_names, _indices, _counts):
+                if found := compare(waits):
+                    return [found]
+    return []
+
+
+def other_groups(case: Case) -> list[Cause]:
+    """Return the ranks that wait in another communicator than most of its members, if all ranks wait."""
+    if any(one.event.message.kind == "timeout" and one.peer is not None for one in case.events):
+        return []  # Who waits for whom says more.
+    groups = _by_group(case)
+    waiting = {actor: group for group, waits in groups.items() for actor in waits}
+    if len(groups) < 2 or len(waiting) < case.cluster.size or sum(map(len, groups.values())) > len(waiting):
+        return []
+    odd = unusual(waiting)
+    if not odd:
+        return []
+    usual = next(actor for actor in waiting if actor not in odd)
+    return [
+        _cause(
+            _DIFFER,
+            {actor: groups[waiting[actor]][actor] for actor in waiting},
+            odd,
+            usual,
+            "communicator {0}",
+        )
+    ]
+
+
+def _by_group(case: Case) -> Mapping[str, Mapping[str, _Waiting]]:
+    """Return the first operation in which each rank waits, by communicator; the one of most ranks is first."""
+    data: dict[tuple[str, str], Seen] = {}
+    for one in case.cluster.seen:
+        if one.event.message.id == _DATA:
+            data.setdefault((one.actor, one.group), one)
+    found: dict[str, dict[str, _Waiting]] = {}
+    for one in case.events:
+        tag = one.event.fields.get("tag", "")
+        if one.event.message.limit not in _LIMITS or not tag:
+            continue
+        name, _, group = tag.partition("_")
+        more = data.get((one.actor, one.group))
+        fields = {**(more.event.fields if more is not None else {}), **one.event.fields}
+        waits = found.setdefault(one.group or group or one.event.message.limit, {})
+        waits.setdefault(one.actor, _Waiting(one, name, _integer(fields, "index"), _integer(fields, "count")))
+    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+
+
+def _integer(fields: Mapping[str, str], name: str) -> int | None:
+    return int(fields[name]) if fields.get(name, "").isdigit() else None
+
+
+def _names(waits: Mapping[str, _Waiting]) -> Cause | None:
+    names = {actor: one.name for actor, one in waits.items()}
+    kinds = {name.lower().removeprefix("hcom").removeprefix("hccl") for name in names.values()}
+    if len(kinds) < 2 or kinds <= set(_POINT_TO_POINT):
+        return None
+    odd, usual = _sides(names)
+    return _cause(_DIFFER, waits, odd, usual, "{name}")
+
+
+def _indices(waits: Mapping[str, _Waiting]) -> Cause | None:
+    known = {actor: one.number for actor, one in waits.items() if one.number is not None}
+    if len(set(known.values())) < 2:
+        return None
+    lowest = min(known.values())
+    behind = {actor for actor, index in known.items() if index == lowest}
+    ahead = max(known, key=lambda actor: known[actor])
+    return _cause(_BEHIND, waits, behind, ahead, "operation {index} ({name})")
+
+
+def _counts(waits: Mapping[str, _Waiting]) -> Cause | None:
+    counts = {actor: one.elements for actor, one in waits.items() if one.elements is not None}
+    if len(set(counts.values())) < 2:
+        return None
+    odd, usual = _sides(counts)
+    return _cause(_DIFFER, waits, odd, usual, "{name} of {count} elements")
+
+
+def _sides(values: Mapping[str, object]) -> tuple[set[str], str]:
+    """Return the actors whose value is not the usual one, and one of the others; all if no value is usual."""
+    odd = unusual(values)
+    if odd:
+        return odd, next(actor for actor in values if actor not in odd)
+    rarest = Counter(values.values()).most_common()[-1][0]
+    return set(values), next(actor for actor, value in values.items() if value == rarest)
+
+
+def _cause(message: str, waits: Mapping[str, _Waiting], odd: Iterable[str], usual: str, words: str) -> Cause:
+    actors = [actor for actor in waits if actor in odd]
+    first = next((actor for actor in actors if actor != usual), actors[0])
+    one, other = waits[first], waits[usual]
+    same = [actor for actor in actors if _told(waits[actor], words) == _told(one, words)]
+    others = [actor for actor in waits if _told(waits[actor], words) == _told(other, words)]
+    here, there = _ranks(waits, same), _ranks(waits, others)
+    reason = f"{here or 'one'} in {_told(one, words)}, {there or 'another'} in {_told(other, words)}"
+    places = tuple(dict.fromkeys(waits[actor].seen.place for actor in actors))
+    return Cause(messages()[message], "compared", places, one.seen, reason, places, other.seen)
+
+
+def _told(one: _Waiting, words: str) -> str:
+    return words.format(one.seen.group, name=one.name, index=one.number, count=one.elements)
+
+
+def _ranks(waits: Mapping[str, _Waiting], actors: Sequence[str]) -> str:
+    places = [waits[actor].seen.place for actor in actors]
+    text = ranks_text(places)
+    return f"{text} {'is' if len(actors) == 1 else 'are'}" if text else ""
