@@ -27,11 +27,8 @@ _SYSLOG = re.compile(
 YEARLESS = 2000
 #: CANN writes MODULE(pid,program), torch_npu (PID:1, Device:0, RankID:3), vLLM (Worker_TP3 pid=1).
 _PID = re.compile(rb"[A-Z]{2,12}\((\d+),(?P<program>[\w.+-]{1,64})?|\(PID:(\d+),|\(\w+ pid=(\d+)\)")
-#: Launchers' prefixes: ``[rank 3] ``, ``[rank3]:``, ``[default3]:``, ``[1,3]<stderr>:``, ``3: ``.
-_RANK = re.compile(
-    rb"^(?:\[(?:rank |rank|default)(\d{1,7})\][: ]|\[\d+,(\d{1,7})\](?:<std\w+>)?:? ?|\s{0,4}(\d{1,5}): )"
-    rb"|RankID:(\d{1,7})"
-)
+#: torch_npu names the rank in its lines; -1 is none.
+_RANK = re.compile(rb"RankID:(\d{1,7})")
 
 
 class Event(NamedTuple):
@@ -44,8 +41,8 @@ class Event(NamedTuple):
         file: The index of the source in its list.
         line: Its number, from 1; 0 if the event does not come from a line.
         time: Seconds since the epoch, in the clock and time zone of the host that wrote it; None if unknown.
-        pid: The process in the line, "" if it names none.
-        rank: The rank that a prefix of the line names, None if there is none.
+        pid: The process in the line, with the host of its prefix (``worker-1:4711``); "" if it names none.
+        rank: The rank that a prefix of the line or torch_npu names, None if there is none.
         text: The line, shortened.
         after: A line without a time: the last time before it, None if there is none.
         before: A line without a time: the next time after it, None if there is none.
@@ -157,6 +154,6 @@ def process_in(line: bytes) -> tuple[str, str]:
 
 
 def rank_in(line: bytes) -> int | None:
-    """Return the rank that the prefix of a line names."""
+    """Return the rank that torch_npu names in a line."""
     found = _RANK.search(line)
-    return int(next(group for group in found.groups() if group)) if found else None
+    return int(found[1]) if found else None

@@ -9,26 +9,23 @@ from hccl_tools.errors import InputError
 from hccl_tools.explain import cluster, inference, runs
 from hccl_tools.explain.answer import Answer
 from hccl_tools.explain.places import Place, Places, read_table
-from hccl_tools.explain.scanner import Scanner
+from hccl_tools.explain.scanning import scans
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.launch import run_files
 from hccl_tools.notation import host_list
 from hccl_tools.notation.phrases import and_more, operand
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from hccl_tools.explain.case import Cause
     from hccl_tools.explain.cluster import Cluster
     from hccl_tools.explain.elsewhere import Fetched
     from hccl_tools.explain.events import Event
     from hccl_tools.explain.runs import RunLogs
-    from hccl_tools.explain.scanner import Scan
     from hccl_tools.explain.sources import Source
     from hccl_tools.knowledge.message import Message
 
-#: Below this size one process reads all logs: starting others takes longer.
-_MANY_BYTES = 1 << 25
 #: The greatest number of hosts, or ranges of hosts, in a note.
 _MOST_NAMES = 8
 _TORCH_TABLE = ("HCM651", "HCM652", "HCM653")
@@ -71,7 +68,7 @@ def explain(
         table = table or of_run.table
     places, size = _places(of_run, table, run, all_notes)
     events, ends = [], {}
-    for index, scan in enumerate(_scans(logs, extra, progress)):
+    for index, scan in enumerate(scans(logs, extra, progress)):
         events += scan.events
         all_notes += [scan.note] if scan.note else []
         if scan.last_time is not None:
@@ -132,41 +129,6 @@ def _on_other_hosts(ranks: Mapping[str, Collection[int]]) -> list[str]:
     what, are = ("log", "is") if len(places) == 1 else ("logs", "are")
     where = and_more(host_list.fold(ranks).split(","), _MOST_NAMES)
     return [f"the {what} of {ranks_text(places)} {are} on {where} only"]
-
-
-def _scans(
-    logs: Sequence[Source], extra: Sequence[Message], progress: Callable[[int, int], None] | None
-) -> Iterator[Scan]:
-    """Scan all logs, with all cores if there is much to read."""
-    total = sum(os.path.getsize(log.path) for log in logs if os.path.isfile(log.path))
-    workers = min(len(os.sched_getaffinity(0)), len(logs))
-    if workers > 1 and total > _MANY_BYTES and not any(log.path == "-" for log in logs):
-        import multiprocessing  # noqa: PLC0415  (only for much data)
-
-        with multiprocessing.get_context("fork").Pool(workers, _start, (extra,)) as pool:
-            paths = [(log.path, index) for index, log in enumerate(logs)]
-            for done, scan in enumerate(pool.imap(_scan, paths, chunksize=1), 1):
-                if progress is not None:
-                    progress(done, len(logs))
-                yield scan
-        return
-    scanner = Scanner(extra)
-    for index, log in enumerate(logs):
-        if progress is not None:
-            progress(index, len(logs))
-        yield scanner.scan(log.path, index)
-
-
-_scanner: Scanner | None = None
-
-
-def _start(extra: Sequence[Message]) -> None:
-    global _scanner  # noqa: PLW0603  (one per worker process)
-    _scanner = Scanner(extra)
-
-
-def _scan(log: tuple[str, int]) -> Scan:
-    return (_scanner or Scanner()).scan(*log)
 
 
 def _with_fault_of_table(found: list[Cause], table: str | None) -> list[Cause]:

@@ -37,18 +37,26 @@ class Block(NamedTuple):
     line: int
 
 
-class LogReader:
-    """Reads one log; ``notes`` has at most one sentence on what was not read."""
+class Part(NamedTuple):
+    """A part of a log: the lines that begin at a byte from ``begin`` to before ``end``."""
 
-    def __init__(self, path: str) -> None:
+    begin: int
+    end: int
+
+
+class LogReader:
+    """Reads one log, or a part of it; ``note`` has at most one sentence on what was not read."""
+
+    def __init__(self, path: str, part: Part | None = None) -> None:
         self.path = path
         self.note = ""
         self.size = 0
+        self._part = part
 
     def blocks(self) -> Iterator[Block]:
         """Yield the log in blocks; a file that grows is read up to its size at the beginning."""
         try:
-            yield from self._lines(self._pieces())
+            yield from self._lines(self._pieces() if self._part is None else self._pieces_of(self._part))
         except OSError as error:
             self._say(f"cannot be read: {run_files.reason(error)}")
         except EOFError as error:
@@ -68,12 +76,31 @@ class LogReader:
         descriptor = run_files.open_read(self.path)
         with open(descriptor, "rb", buffering=0) as file:
             self.size = left = os.fstat(descriptor).st_size
-            is_packed = file.read(2) == _GZIP
+            packed = file.read(2) == _GZIP
             file.seek(0)
-            pieces = _pieces(file, left, _PACKED if is_packed else _BLOCK)
-            yield from self._unpacked(pieces) if is_packed else pieces
+            pieces = _pieces(file, left, _PACKED if packed else _BLOCK)
+            yield from self._unpacked(pieces) if packed else pieces
             if os.fstat(descriptor).st_size > self.size:
                 self._say(f"is still growing: its first {self.size:,} bytes were read")
+
+    def _pieces_of(self, part: Part) -> Iterator[bytes]:
+        """Yield the lines that begin in a part; the line at its beginning belongs to the part before."""
+        self.size = part.end - part.begin
+        with open(run_files.open_read(self.path), "rb", buffering=0) as file:
+            file.seek(max(0, part.begin - 1))
+            is_inside, left = part.begin == 0, part.end - max(0, part.begin - 1)
+            for piece in _pieces(file, left, _BLOCK):
+                if is_inside:
+                    yield piece
+                elif (end := piece.find(b"\n") + 1) > 0:
+                    is_inside = True
+                    yield piece[end:]
+            if not is_inside:
+                return
+            file.seek(part.end - 1)
+            rest = file.read(1 + LONGEST_LINE)
+            if not rest.startswith(b"\n"):
+                yield rest[1 : rest.find(b"\n") + 1 or None]
 
     def _unpacked(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         """Unpack one or more archives: a small file may hold gigabytes."""
@@ -124,6 +151,15 @@ class LogReader:
             rest = piece[end:]
         if rest:
             yield Block(rest, number)
+
+
+def is_packed(path: str) -> bool:
+    """Return whether a log is compressed; False if it cannot be read."""
+    try:
+        with open(run_files.open_read(path), "rb", buffering=0) as file:
+            return file.read(2) == _GZIP
+    except OSError:
+        return False
 
 
 def _pieces(file: IO[bytes], left: int, size: int) -> Iterator[bytes]:

@@ -131,7 +131,7 @@ MESSAGES = (
         "HCM655", "torch-store-timeout", "timeout",
         "a rank waited for torch's rendezvous store until the time limit",
         "check that rank 0 runs and that MASTER_ADDR and MASTER_PORT name an address that this host reaches",
-        limit="store", anchor=b"c10d", pattern=rb"(?:server|client) socket (?:on|has|connect).{0,300}?(?:\[(?P<peer_address>[^\[\]]{1,64})\](?::(?P<port>\d+))?|timed out)",
+        limit="store", anchor=b" socket ", pattern=rb"(?:server|client) socket (?:on|has|connect).{0,300}?(?:\[(?P<peer_address>[^\[\]]{1,64})\](?::(?P<port>\d+))?|timed out)",
         source="torch's sources (c10d)",
         causes=("rank 0 failed earlier or was not started", "MASTER_ADDR is an address that the host does not reach"),
         example="[W socket.cpp:601] [c10d] The client socket on [::ffff:198.18.0.1]:29500 has timed out after 60000ms while trying to connect: error",

@@ -47,7 +47,7 @@ MESSAGES = tuple(
         remedy,
         codes=(Code(str(number)),),
         source=_SOURCE,
-        example=f"HcclCommInitRootInfo failed, error code is {number}",
+        example=f"HcclAllReduce, error code is {number}",
     )
     for number, (name, meaning, remedy) in _RESULTS.items()
 )

@@ -47,7 +47,6 @@ MESSAGES = (
             "timeout" if code in _TIMEOUTS else "code",
             meaning,
             remedy,
-            anchor=code.encode(),
             codes=(Code(code),),
             limit="operation" if code in _OPERATIONS else "",
             source=_SOURCE,

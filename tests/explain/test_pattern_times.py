@@ -7,7 +7,7 @@ import re
 import time
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import events, reader, scanner
+from hccl_tools.explain import events, reader, scanner, screens, sieve
 from hccl_tools.explain.events import LastTime
 from hccl_tools.explain.reader import LogReader
 from hccl_tools.explain.scanner import Scanner
@@ -28,10 +28,11 @@ PATTERNS = {
     **{message.id: message.pattern for message in messages().values() if message.pattern},
     **{
         f"{module.__name__}.{name}": value.pattern
-        for module in (scanner, events)
+        for module in (scanner, events, screens, sieve)
         for name, value in vars(module).items()
         if isinstance(value, re.Pattern)
     },
+    **{f"prefix {number}": prefix.pattern for number, prefix in enumerate(screens._PREFIXES)},
 }
 
 
@@ -103,11 +104,11 @@ def test_lines_are_compared_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(scanner, "_MOST_LINES", 1000)
     log = tmp_path / "rank_0.log"
     fault = b"[ERROR] host nic listen start failed, port[60000]\n"
-    log.write_bytes(b"[ERROR] nothing\n" * 999 + fault)
+    log.write_bytes(b"a job on this side: Terminated\n" * 999 + fault)
     scan = Scanner().scan(str(log), 0)
     assert ([event.line for event in scan.events], scan.note) == ([1000], "")
 
-    log.write_bytes(b"[ERROR] nothing\n" * 1000 + fault)
+    log.write_bytes(b"a job on this side: Terminated\n" * 1000 + fault)
     scan = Scanner().scan(str(log), 0)
     assert scan.events == []
     assert scan.note == (f"{log} has more than 1,000 lines that may name a fault: only these were read")

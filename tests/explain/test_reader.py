@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.explain.events import Event
     from hccl_tools.explain.reader import Block
+    from hccl_tools.explain.sieve import Hit
     from tests.support.strangers import Stranger
 
 FAULT = b"[ERROR] HCCL(17528,python3):2026-03-18-10:33:52.113.403 [x.cc:1] host nic listen start failed, port[60000]\n"
@@ -101,10 +102,10 @@ def test_a_log_that_grows_is_read_up_to_its_size_at_the_start(tmp_path: Path) ->
     path.write_bytes(FAULT * 10_000)
 
     class Growing(Scanner):
-        def _events(self, block: Block, starts: Sequence[int], file: int) -> Iterator[Event]:
+        def _events(self, block: Block, hits: Sequence[Hit], file: int) -> Iterator[Event]:
             with path.open("ab") as log:
                 log.write(FAULT)
-            return super()._events(block, starts, file)
+            return super()._events(block, hits, file)
 
     result = Growing().scan(str(path), 0)
 
