@@ -60,7 +60,8 @@ _CODE = re.compile(
     # A number of six digits is a code only after a word that says so.
     rb"|(?:rr(?:or)?[ _]?[Cc]ode|rrno|rrNo|[Rr]et(?:[Cc]ode|val)?|eturn(?:s|ed)?(?:[ _][Cc]ode| value)?"
     rb"|[Rr]esult)(?: is| was)?[ =:\[(>-]{1,5}([1-9]\d{5})(?!\d)"
-    rb"|error code(?: is|:|=)? ?(\d{1,2})(?!\d)|hcclRet -> (\d{1,2})(?!\d)|errNo\[0x0000000005([0-9a-f]{6})\]"
+    rb"|(?:error code(?: is|:|=)? ?|hccl interface return err.{0,200}?retcode: )(\d{1,2})(?!\d)"
+    rb"|hcclRet -> (\d{1,2})(?!\d)|errNo\[0x0000000005([0-9a-f]{6})\]"
 )
 #: HcclResult 0: the call succeeded.
 _SUCCESS = "0"

@@ -35,7 +35,7 @@ MESSAGES = (
         "HCM804", "shared-memory", "cause",
         "the shared memory (/dev/shm) is full or too small",
         "start the container with a larger one (docker: --shm-size), or use fewer data-loading workers",
-        anchor=b"bus error", pattern=rb"insufficient shared memory|[Bb]us error|DataLoader worker .* Bus error", explains=_LATER, source="torch's sources",
+        anchor=b"us error", pattern=rb"\b[Bb]us error\b", explains=_LATER, source="torch's sources",
         example="RuntimeError: DataLoader worker (pid 4711) is killed by signal: Bus error. bus error. It is possible that dataloader's workers are out of shared memory.",
     ),
     Message(

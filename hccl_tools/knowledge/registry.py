@@ -11,18 +11,21 @@ if TYPE_CHECKING:
 
     from hccl_tools.knowledge.message import Message
 
+#: The modules of codes: a message of theirs stands for all of its codes.
+_CODES = ("codes", "cann_codes", "runtime", "acl_codes", "results")
 #: The modules with records; of two messages of a line the earlier one counts.
 _MODULES = (
     "starting",
     "connecting",
     "running",
+    "aicpu",
     "table_parser",
+    "environment",
+    "peers",
     "frameworks",
     "launchers",
     "processes",
-    "codes",
-    "runtime",
-    "results",
+    *_CODES,
 )
 
 
@@ -40,9 +43,10 @@ def messages() -> Mapping[str, Message]:
 def codes() -> Mapping[str, Message]:
     """Return the message of each code: EI0006, 11, 507048; what the code means if the line says no more."""
     found: dict[str, Message] = {}
-    for name in ("codes", "runtime", "results"):
+    for name in _CODES:
         for message in import_module(f"hccl_tools.knowledge.{name}").MESSAGES:
-            found.setdefault(message.codes[0].code, message)
+            for code in message.codes:
+                found.setdefault(code.code, message)
     return dict(sorted(found.items(), key=lambda item: (item[0].isdigit(), len(item[0]), item[0])))
 
 
@@ -73,3 +77,15 @@ def find(name: str) -> list[Message]:
         for message in messages().values()
         if message.id.startswith(wanted) or message.name.upper() == wanted
     ]
+
+
+def search(words: str) -> list[Message]:
+    """Return the messages whose id, name, codes or texts contain all words, in any case and order."""
+    wanted = words.lower().split()
+    return [message for message in messages().values() if all(word in _text(message) for word in wanted)]
+
+
+@cache
+def _text(message: Message) -> str:
+    parts = (message.id, message.name, message.meaning, message.remedy, message.example, *message.causes)
+    return " ".join((*parts, *(code.code for code in message.codes))).lower()

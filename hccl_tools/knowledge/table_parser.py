@@ -142,12 +142,4 @@ MESSAGES = (
         anchor=b"nic list should be the same between servers", explains=_LATER, source=_SOURCE,
         example="[ERROR] HCCL(17528,python3):2026-03-18-10:33:52.113.403 [topo.cc:1] [17528]nic list should be the same between servers",
     ),
-    Message(
-        "HCM417", "two-servers-one-host", "cause",
-        "the rank table has two servers for one host",
-        "give all devices of one host one server_id; " + _CHECK,
-        anchor=b"103900", pattern=rb"Connect.{0,20}103900", source="published logs",
-        causes=("two pods of one host wrote two server_ids", "the devices have no link to each other's network"),
-        example="[ERROR] adxl Connect failed, ret 103900",
-    ),
 )  # fmt: skip

@@ -1,0 +1,69 @@
+"""Connections between programs besides HCCL's own: torch's store, gloo, RPC; and Kubernetes' word on a pod."""
+
+from __future__ import annotations
+
+from hccl_tools.knowledge.message import Message
+
+_LATER = ("HCM002", "HCM006", "HCM009", "HCM013", "HCM015", "HCM221", "HCM222", "HCM306", "HCM240", "HCM301")
+_GONE = "it closed the connection or ended first: read its log; the network is not to blame before"
+
+MESSAGES = (
+    Message(
+        "HCM660", "torch-clients-missing", "timeout",
+        "rank 0 waited for ranks that did not reach torch's store",
+        "look for the ranks that are missing: they were not started, failed before, or do not reach MASTER_ADDR and MASTER_PORT of"
+        " rank 0's host",
+        anchor=b"clients joined",
+        pattern=rb"Timed out after (?P<timeout>\d{1,6}) seconds waiting for clients\. (?P<value>\d{1,6}/(?P<size>\d{1,6})) clients joined",
+        causes=("a rank was not started or failed before", "MASTER_ADDR names another host or a network that a host does not reach", "the number of ranks that the program was given is wrong"),
+        source="torch's sources (TCPStore), and published logs",
+        example="torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 7/8 clients joined.",
+    ),
+    Message(
+        "HCM661", "rpc-peer-gone", "error",
+        "the process at the other end is gone",
+        _GONE,
+        anchor=b"Got EOF of ", pattern=rb"Got EOF of (?:Socket)?\{?(?:.{0,100}?addr=(?P<peer_address>[0-9a-fA-F.:]{2,45}?):(?P<port>\d{1,5})\b)?",
+        source="brpc's sources, and published logs (xllm#743)",
+        example="Execute_model_async failed. Error code : 112, error message : [E1014]Got EOF of Socket{id=12 fd=61 addr=10.0.0.2:45019}",
+    ),
+    Message(
+        "HCM662", "gloo-peer-gone", "error",
+        "the process at the other end is gone",
+        _GONE,
+        anchor=b"gloo/transport/",
+        pattern=rb"gloo/transport/.{0,100}?(?:Connection closed by peer|Connection reset by peer|Read error|Write error)(?: \[(?P<peer_address>[^\[\]\s]{1,64})\](?::(?P<port>\d{1,5}))?)?",
+        source="gloo's sources, and published logs (pytorch#75512)",
+        example="RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:598] Connection closed by peer [10.0.0.2]:28048",
+    ),
+    Message(
+        "HCM663", "torch-store-gone", "error",
+        "rank 0, which keeps torch's store, is gone",
+        "look at the log of rank 0: it ended or was killed first",
+        anchor=b"Failed to recv, got 0 bytes", source="torch's sources (TCPStore), and published logs",
+        example="torch.distributed.DistNetworkError: Failed to recv, got 0 bytes. Connection was likely closed. Did the remote server shutdown or crash?",
+    ),
+    Message(
+        "HCM750", "pod-evicted", "cause",
+        "Kubernetes evicted the pod, because its node was short of a resource",
+        "request what the pod uses (resources.requests), or give the job nodes of its own; `kubectl describe pod` names the node",
+        anchor=b"node was low on resource", pattern=rb"node was low on resource: ?(?P<reason>[\w-]{1,60})", explains=_LATER,
+        source="Kubernetes' sources (eviction), and published logs (kubernetes#112927)",
+        example="Message:  The node was low on resource: memory. Container main was using 1275700Ki, which exceeds its request of 0.",
+    ),
+    Message(
+        "HCM751", "pod-evicted-reason", "cause",
+        "Kubernetes evicted the pod",
+        "`kubectl describe pod` gives the reason; request what the pod uses (resources.requests)",
+        anchor=b"Evicted", pattern=rb"[Rr]eason\"?: {0,20}\"?Evicted|(?:Warning|Normal) +Evicted\b", explains=_LATER,
+        source="Kubernetes' sources (eviction), and published logs (trainer#301)",
+        example="Reason:         Evicted",
+    ),
+    Message(
+        "HCM752", "container-out-of-memory", "cause",
+        "a container reached its memory limit, and the kernel ended it",
+        "raise resources.limits.memory of the pod, or use less memory per rank and fewer data-loading workers",
+        anchor=b"OOMKilled", pattern=rb"[Rr]eason\"?: {0,20}\"?OOMKilled", explains=_LATER, source="Kubernetes' sources (kubelet)",
+        example="      Reason:       OOMKilled",
+    ),
+)  # fmt: skip

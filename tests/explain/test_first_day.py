@@ -1,0 +1,115 @@
+"""Failures of a first day with NPUs: the line on the screen is known, and lines like it that are harmless are not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hccl_tools.explain.scanner import Scanner
+
+if TYPE_CHECKING:
+    from tests.support.commands import CommandLine
+
+SCANNER = Scanner()
+
+
+def message(line: str) -> str:
+    found = SCANNER.event(line.encode())
+    return found.message.id if found else ""
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (
+            "ImportError: libascend_hal.so: cannot open shared object file: No such file or directory",
+            "HCM840",
+        ),
+        ("x: error while loading shared libraries: libhccl.so: cannot open shared object file: N", "HCM841"),
+        (
+            "ImportError: libascendcl.so.1: cannot open shared object file: No such file or directory",
+            "HCM841",
+        ),
+        ("ImportError: libatb.so: cannot open shared object file: No such file or directory", "HCM841"),
+        ("OSError: libgomp-d22c30c5.so.1.0.0: cannot open shared object file: No such file", "HCM842"),
+        ("ModuleNotFoundError: No module named 'te'", "HCM843"),
+        ("[ERROR] TUNE(1,python): \"ModuleNotFoundError: No module named 'tbe.common'", "HCM843"),
+        ("ModuleNotFoundError: No module named 'tensorboard'", "HCM844"),
+        ("[Errno 13] Permission denied: '/dev/davinci_manager'", "HCM845"),
+        ("open /dev/davinci3 failed: Operation not permitted", "HCM845"),
+        ("PermissionError: [Errno 13] Permission denied: '/data/out'", "HCM810"),
+        ("dcmi model initialization failed, because the device is used. ret is -8020", "HCM847"),
+        ("dcmi module initialize failed. ret is -8005", "HCM848"),
+        ("/usr/bin/job: line 3:  4711 Segmentation fault      (core dumped) python3 a.py", ""),
+        ("line 3:  4711 Segmentation fault (core dumped) python3 a.py", "HCM854"),
+        ("no segmentation faults in 12 runs", ""),
+        ("Fatal Python error: Aborted", "HCM853"),
+        ("DistStoreError: Timed out after 601 seconds waiting for clients. 7/8 clients joined.", "HCM660"),
+        ("8/8 clients joined the room", ""),
+        ("x.cpp:1] [E1014]Got EOF of Socket{id=1 fd=2 addr=10.0.0.2:45019}", "HCM661"),
+        ("Message: The node was low on resource: memory. Container main used 1Ki", "HCM750"),
+        ("      Reason:       OOMKilled", "HCM752"),
+        ("ValueError: Place(npu:0) is not supported.", "HCM851"),
+        ("ValueError: Place(gpu:0) is not supported.", "HCM810"),
+        ("set ASCEND_RT_VISIBLE_DEVICES:4 error, input data rang[0-2)", "HCM849"),
+        ("export ASCEND_RT_VISIBLE_DEVICES=4 # no error", ""),
+    ],
+)
+def test_a_line_of_the_first_day_is_known(line: str, expected: str) -> None:
+    assert message(line) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("[ERROR] open device 0 failed, runtime result = 107001.", "107001"),
+        ("RuntimeError: npuSynchronizeDevice:x.cpp:1 NPU error, error code is 107020", "107020"),
+        ("build op model failed, result = 500001[FUNC:ReportInnerError]", "500001"),
+        ("c10_npu::SetDevice(device_id_), error code is 507033", "507033"),
+        ("call aclnnMoeDistributeDispatch failed, error code is 561000", "561000"),
+        ("register of memory failed, ret = 103900", "103900"),
+        ("hccl interface return err ./common/src/hccl_test_common.cc:538, retcode: 7", "7"),
+        ("acl interface return err ./common/src/hccl_test_common.cc:861, retcode: 507033.", "507033"),
+        ("[PID: 1] Invalid_Argument(EE1001): The argument is invalid.", "EE1001"),
+        ("EZ9999: Inner Error!", "EZ9999"),
+    ],
+)
+def test_a_code_on_the_screen_is_known(line: str, code: str) -> None:
+    found = SCANNER.event(line.encode())
+
+    assert found is not None
+    assert found.codes == (code,)
+    assert code in {one.code for one in found.message.codes}
+
+
+@pytest.mark.parametrize("number", range(507046, 507058))
+def test_every_code_of_a_failed_task_is_known(command_line: CommandLine, number: int) -> None:
+    assert command_line("explain", str(number)).out.startswith(f"# {number} ")
+
+
+def test_words_find_messages_by_their_texts(command_line: CommandLine) -> None:
+    done = command_line("explain", "shared", "/dev/shm too small")
+    found = [line.split()[0] for line in done.out.splitlines() if line.startswith("HCM")]
+
+    assert (done.code, found) == (0, ["HCM852", "HCM804"])
+    assert done.err.startswith('note: "shared /dev/shm too small" is no file and no run')
+
+
+@pytest.mark.parametrize("words", ["zyx-nothing", "shared/memory"])
+def test_a_path_that_does_not_exist_and_words_that_no_text_has_are_an_error(
+    command_line: CommandLine, words: str
+) -> None:
+    assert command_line("explain", words).code == 2
+
+
+def test_rules_lists_rules_and_messages_with_a_word(command_line: CommandLine) -> None:
+    done = command_line("rules", "super", "pod")
+    ids = {line[:3] for line in done.out.splitlines()}
+
+    assert done.code == 0
+    assert ids >= {"HCC", "HCM"}
+
+
+def test_a_code_that_is_not_known_is_not_searched_in_texts(command_line: CommandLine) -> None:
+    assert command_line("rules", "50704").code == 2
