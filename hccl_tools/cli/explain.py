@@ -23,20 +23,21 @@ if TYPE_CHECKING:
     from hccl_tools.knowledge.message import Message
     from hccl_tools.launch.runs.index import Run
 
-#: What looks like a code: EI0006, HCM207, HCC203, 11, 507048.
-_CODE = re.compile(r"(?:E[A-Z]\d{4}|HCM\d{1,3}|HCC\d{1,3}|\d{1,2}|\d{6})", re.IGNORECASE)
+#: What looks like a code: EI0006, E19999, HCM207, HCC203, HCD301, 11, 507048.
+_CODE = re.compile(r"(?:E[A-Z]\d{4}|E\d{5}|HCM\d{1,3}|HC[CD]\d{1,3}|\d{1,2}|\d{6})", re.IGNORECASE)
 _EXAMPLES = """\
   hccl-tools explain                         the latest run
   hccl-tools explain 20261121-101530         a run, as `jobs` lists it
   hccl-tools explain ~/ascend/log screen.txt plogs and what was on the screen
   hccl-tools explain logs/ --rank-table hccl_2s_16p.json   with the line of the table
   hccl-tools explain EI0006                  a code: EI, EJ, "error code 11", 507048, HCC203
+  hccl-tools explain "shared memory"         words: the messages and rules that have them
   kubectl logs pod | hccl-tools explain -    standard input
 """
 
 
 @options.command("explain", epilog=_EXAMPLES)
-@click.argument("what", nargs=-1, metavar="[RUN | PATH... | CODE | -]")
+@click.argument("what", nargs=-1, metavar="[RUN | PATH... | CODE | WORD... | -]")
 @click.option(
     "-f", "--format", "output", type=Choice(["text", "json"]), default="text", help="Output format."
 )
@@ -79,8 +80,8 @@ def command(
     """Explain why a job failed, from its logs: the cause, its rank and device, and what to do.
 
     The command reads a run of `launch`, files, folders (CANN's plogs, logs of ranks, MindSpore, torch and
-    the launchers, text from the screen, gzip), standard input, or explains a code. A path that exists is
-    read, also if its name is that of a code.
+    the launchers, text from the screen, gzip), standard input, or explains a code, or lists the messages
+    that have the words. A path that exists is read, also if its name is that of a code.
     """
     if serve:
         from hccl_tools.explain import elsewhere  # noqa: PLC0415  (on another host only)
@@ -94,6 +95,8 @@ def command(
     words = [word for word in what if word.strip()]
     if len(words) == 1 and not os.path.lexists(words[0]) and _CODE.fullmatch(words[0].strip()):
         _print_code(words[0].strip(), output)
+        return
+    if _are_words(words, log_dir) and _print_found(words, output):
         return
     answer = _answer(words, log_dir, rank_table, knowledge, typed_ssh)
     if output == "json":
@@ -117,6 +120,34 @@ def _print_code(code: str, output: str) -> None:
     if output == "json":
         raise UsageError("a code is explained as text only", hint="leave out --format json")
     print_page(code)
+
+
+def _are_words(words: list[str], log_dir: str) -> bool:
+    """Return whether the arguments name neither a file, nor standard input, nor a run."""
+    from hccl_tools.launch.runs import index  # noqa: PLC0415
+
+    if not words or any(word == "-" or os.path.lexists(word) or _looks_like_a_path(word) for word in words):
+        return False
+    try:
+        index.resolve(words[0], log_dir)
+    except index.NoSuchRunError:
+        return True
+    return len(words) > 1
+
+
+def _looks_like_a_path(word: str) -> bool:
+    return os.sep in word and not any(letter.isspace() for letter in word)
+
+
+def _print_found(words: list[str], output: str) -> bool:
+    """Print the messages and rules that have all words; return whether there are any."""
+    from hccl_tools.cli.rules import print_found  # noqa: PLC0415
+
+    if output == "json" or not print_found(" ".join(words)):
+        return False
+    shown = " ".join(words)
+    tell(f'note: "{shown}" is no file and no run; these messages and rules have its words')
+    return True
 
 
 def _answer(

@@ -19,8 +19,8 @@ _CODE = re.compile(r"E[A-Z]\d{4}|\d{1,6}", re.IGNORECASE)
 
 
 @click.command("rules")
-@click.argument("name", required=False)
-def command(name: str | None) -> None:
+@click.argument("words", nargs=-1, metavar="[NAME | WORD...]")
+def command(words: tuple[str, ...]) -> None:
     """List the rules and the messages of logs, or explain one of them or an error code.
 
     \b
@@ -36,8 +36,8 @@ def command(name: str | None) -> None:
     from hccl_tools.knowledge.registry import messages  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.rules.registry import all_rules  # noqa: PLC0415
 
-    if name is not None:
-        print_page(name)
+    if words:
+        print_page(" ".join(words))
         return
     rules = list(all_rules().values())
     _print_rules(rules)
@@ -50,7 +50,7 @@ def command(name: str | None) -> None:
 
 
 def print_page(name: str) -> None:
-    """Print the page of a rule, a message or a code, or the list of those whose ids begin so.
+    """Print the page of a rule, a message or a code, or the list of those that the name or its words fit.
 
     Raises:
         UsageError: There is no such rule, message or code.
@@ -86,9 +86,31 @@ def _print_check(name: str, rules: list[Rule]) -> None:
     wanted = name.strip()
     checks = all_checks().values()
     check = next((one for one in checks if wanted.upper() == one.id or wanted.lower() == one.name), None)
-    if check is None:
+    if check is not None:
+        click.echo(page(check))
+    elif not print_found(wanted):
         raise UsageError(f'no rule, message or error code "{name}"', hint=_advice(rules, name))
-    click.echo(page(check))
+
+
+def print_found(words: str) -> bool:
+    """Print the rules and messages that have all words; return whether there are any."""
+    from hccl_tools.knowledge.registry import search  # noqa: PLC0415
+    from hccl_tools.rules.pages import page  # noqa: PLC0415
+    from hccl_tools.rules.registry import all_rules  # noqa: PLC0415
+
+    wanted = words.lower().split()
+    if _CODE.fullmatch(words.strip()):
+        return False  # A code that is not known: texts with similar digits are no answer.
+    rules = [rule for rule in all_rules().values() if all(word in page(rule).lower() for word in wanted)]
+    found = search(words)
+    _print_rules(rules)
+    if found:
+        _print_messages(found)
+    ids = [*(message.id for message in found), *(rule.facts.id for rule in rules)]
+    if ids:
+        many = f"{len(rules)} rules and {len(found)} messages"
+        click.echo(f"\n{many} with these words; `hccl-tools rules {ids[0]}` explains one")
+    return bool(ids)
 
 
 def _print_rules_of(message: Message, rules: list[Rule]) -> None:
@@ -107,7 +129,9 @@ def _advice(rules: list[Rule], name: str) -> str:
     from hccl_tools.knowledge.registry import codes, messages  # noqa: PLC0415
 
     if _CODE.fullmatch(name.strip()):
-        return f"known codes: {', '.join(codes())}"
+        code = name.strip().upper()
+        alike = [one for one in codes() if one[:2] == code[:2] and len(one) == len(code)]
+        return f"known codes: {', '.join(alike)}" if alike else "`hccl-tools rules` lists all codes"
     known = [rule.facts.id for rule in rules] + [rule.facts.name for rule in rules]
     known += [one for message in messages().values() for one in (message.id, message.name)]
     return f"{did_you_mean(name, known)} `hccl-tools rules` lists all rules and messages".lstrip()

@@ -51,7 +51,7 @@ def test_a_code_that_is_not_known_is_not_taken_for_its_neighbour(command_line: C
     assert done.code == 2
     assert done.err.splitlines() == [
         'error: no rule, message or error code "EI0099"',
-        f"  help: known codes: {', '.join(codes())}",
+        f"  help: known codes: {', '.join(code for code in codes() if code.startswith('EI'))}",
     ]
 
 
