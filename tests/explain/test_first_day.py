@@ -113,3 +113,26 @@ def test_rules_lists_rules_and_messages_with_a_word(command_line: CommandLine) -
 
 def test_a_code_that_is_not_known_is_not_searched_in_texts(command_line: CommandLine) -> None:
     assert command_line("rules", "50704").code == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (
+            "set ASCEND_RT_VISIBLE_DEVICES:4 error, input data rang[0-2)",
+            "ASCEND_RT_VISIBLE_DEVICES, value 4, input data rang[0-2)",
+        ),
+        ("ModuleNotFoundError: No module named 'te'", "source CANN's set_env.sh"),
+        (
+            "DistStoreError: Timed out after 601 seconds waiting for clients. 7/8 clients joined.",
+            "7/8 clients joined",
+        ),
+        ("x] [E1014]Got EOF of Socket{id=1 fd=2 addr=10.0.0.2:45019}", "the other end is address 10.0.0.2"),
+        ("ValueError: Place(npu:0) is not supported.", "PADDLE_XCCL_BACKEND=npu"),
+        ("ImportError: libhccl.so: cannot open shared object file: No such file", "libhccl.so"),
+    ],
+)
+def test_the_answer_says_what_and_what_to_do(command_line: CommandLine, line: str, says: str) -> None:
+    command_line.write("screen.txt", f"{line}\n")
+
+    assert says in command_line("explain", "screen.txt").out.splitlines()[0]
