@@ -9,6 +9,7 @@ core, then on all cores.
 from __future__ import annotations
 
 import os
+import random
 import resource
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from pathlib import Path
 _STEPS = (
     (
         "[INFO] HCCL(12345,python3):2026-11-20-10:11:12.123.456 [hccl_comm.cc:{0}] [12345]"
-        "Entry-HcclAllReduce: tag[AllReduce_10.0.0.1], sendBuf[0x12c041400000], count[1048576],"
+        "Entry-HcclAllReduce: tag[AllReduce_10.0.0.1], sendBuf[0x{2:x}], count[1048576],"
         " dataType[float16]\n"
     ),
     (
@@ -38,16 +39,22 @@ _WORDS = (
     *("timeout", "Killed", "SIGTERM", "Traceback", "abnormal"),
 )
 _MEGABYTE = 1_000_000
+#: Megabytes that differ: more than `explain` remembers.
+_DIFFERENT = 32
 
 
-def megabyte(lines_with_error: int = 0) -> bytes:
+def megabyte(lines_with_error: int = 0, seed: int = 0) -> bytes:
     """Return a megabyte of the log of a job that trains; one of so many lines has `error`, 0: none."""
-    lines, size, number = [], 0, 0
+    lines, size, number, pick = [], 0, 0, random.Random(seed)  # noqa: S311  (not for secrets)
     while size < _MEGABYTE:
         number += 1
         is_step = not lines_with_error or number % lines_with_error
         kinds = _STEPS if is_step else _WITH_ERROR
-        lines.append(kinds[number // (lines_with_error or 1) % len(kinds)].format(number, number % 97))
+        lines.append(
+            kinds[number // (lines_with_error or 1) % len(kinds)].format(
+                number, number % 97, pick.getrandbits(44)
+            )
+        )
         size += len(lines[-1])
     return "".join(lines).encode()[:_MEGABYTE]
 
@@ -75,10 +82,10 @@ def main() -> None:
         words, log = Path(folder) / "words", Path(folder) / "rank_0.log"
         words.write_text("\n".join(_WORDS) + "\n")
         for name, every in (("no line", 0), ("a fifth of the lines", 5)):
-            part = megabyte(every)
+            parts = [megabyte(every, seed) for seed in range(_DIFFERENT)]
             with log.open("wb") as file:
-                for _ in range(round(1000 * gigabytes)):
-                    file.write(part)
+                for number in range(round(1000 * gigabytes)):
+                    file.write(parts[number % _DIFFERENT])
             print(f"one log of {gigabytes:g} GB, {name} with `error`:")
             print(f"  explain: {measured([*explain, str(log)], 1)}")
             print(f"  explain: {measured([*explain, str(log)], cores)}")
@@ -87,10 +94,9 @@ def main() -> None:
         log.unlink()
         many = Path(folder) / "many"
         many.mkdir()
-        part = megabyte()
         for number in range(round(1024 * gigabytes)):
-            (many / f"rank_{number}.log").write_bytes(part)
-        print(f"{round(1024 * gigabytes):,} logs of 1 MB, no line with `error`:")
+            (many / f"rank_{number}.log").write_bytes(parts[number % _DIFFERENT])
+        print(f"{round(1024 * gigabytes):,} logs of 1 MB, a fifth of the lines with `error`:")
         print(f"  explain: {measured([*explain, str(many)], 1)}")
 
 

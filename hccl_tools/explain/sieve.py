@@ -27,6 +27,10 @@ _MOST_SHAPES = 4 << 20
 #: New shapes of a block, times the anchors that it has, up to which its shapes are remembered: with more the
 #: lines of the log are not alike.
 _MOST_TESTS = 4_000
+#: If more than half of the shapes of a block are new, so many blocks are searched as they are.
+_WHOLE_BLOCKS = 15
+#: A block with fewer lines says nothing about the log.
+_FEW_LINES = 100
 #: The letters of codes such as EI0006, E19999: their numbers are not part of a shape.
 _CODE = re.compile(rb"E(?:[A-Z][0-9]{4}|[0-9]{5})(?![A-Za-z0-9])")
 _CODE_LETTERS = frozenset(b"E%c" % letter for letter in b"ABCDEFGHIJKLMNOPQRSTUVWXYZ") | {b"E"}
@@ -74,7 +78,7 @@ class Sieve:
                 known.setdefault(one.word, []).append(one)
         self._words = frozenset(self._by_word)
         self._silent: set[bytes] = set()
-        self._silent_size = 0
+        self._silent_size = self._whole_blocks = 0
 
     def hits(self, data: bytes) -> list[Hit]:
         """Return the lines of a block that have an anchor, in their order."""
@@ -97,11 +101,9 @@ class Sieve:
 
     def _present(self, data: bytes) -> list[_Anchor]:
         """Return the anchors that lines of a block may have; remember the shapes that have none."""
-        shapes = set(data.translate(_LINES, _DIGITS).split(b"\n"))
-        shapes -= self._silent
-        if not shapes:
+        text, shapes = self._new_text(data)
+        if not text:
             return []
-        text = b"\n".join(shapes)
         words = set(text.translate(_LETTERS).split())
         joined = b" ".join(words)
         possible = [one for word in self._words & words for one in self._by_word[word]]
@@ -112,6 +114,22 @@ class Sieve:
         if has_code:
             present += self._codes_in(data)
         return present
+
+    def _new_text(self, data: bytes) -> tuple[bytes, set[bytes]]:
+        """Return the shapes of a block that are not remembered, as a text and one by one.
+
+        After a block in which few lines are alike, the next ones are not taken apart: the text is all of it.
+        """
+        plain = data.translate(_LINES, _DIGITS)
+        if self._whole_blocks > 0:
+            self._whole_blocks -= 1
+            return plain, set()
+        lines = plain.split(b"\n")
+        shapes = set(lines) - self._silent
+        if len(lines) > _FEW_LINES and len(shapes) * 2 > len(lines):
+            self._whole_blocks = _WHOLE_BLOCKS
+            return plain, set()
+        return b"\n".join(shapes), shapes
 
     def _codes_in(self, data: bytes) -> list[_Anchor]:
         """Return the codes of a text as anchors: those of messages, and all others."""

@@ -64,6 +64,15 @@ def test_more_shapes_than_are_remembered_hide_nothing() -> None:
         assert [hit.anchors for hit in sieve.hits(data + b"an oom kill\n")] == [{5}]
 
 
+def test_a_log_in_which_no_two_lines_are_alike_hides_nothing() -> None:
+    sieve = Sieve(ANCHORS)
+    for block in range(20):
+        data = b"".join(b"a line of %s\n" % (b"xy" * (block * 200 + line)) for line in range(1, 200))
+
+        assert [hit.anchors for hit in sieve.hits(data + b"an oom kill\n")] == [{5}]
+        assert sieve.hits(data) == []
+
+
 def test_a_log_in_parts_has_the_events_of_the_whole(tmp_path: Path) -> None:
     log = tmp_path / "rank_0.log"
     log.write_bytes(b"step 1\n" + FAULT + b"\n" + b"EI0006: x\n" + b"step\n" * 3 + FAULT.rstrip())
