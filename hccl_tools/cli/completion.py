@@ -70,7 +70,7 @@ _VALUES: dict[str, Values] = {
     "stacks run": _runs,
     "stop run": _runs,
     "explain what": _runs,
-    "rules name": _rules,
+    "rules words": _rules,
     "schema table_format": _keys("formats", "MODULES"),
     "product": _keys("table.products", "PRODUCTS"),
 }
