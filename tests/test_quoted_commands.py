@@ -34,6 +34,7 @@ REVIEWED = {
     ("hccl_tools.cli.rules", "rules[0].facts.id"): "the id of a rule",
     ("hccl_tools.cli.rules", "found[0].facts.id"): "the id of a rule",
     ("hccl_tools.cli.rules", "known[0].id"): "the id of a message",
+    ("hccl_tools.cli.rules", "ids[0]"): "the id of a message or a rule",
     ("hccl_tools.discover.npu_smi", "npu_id"): "a number",
     ("hccl_tools.discover.npu_smi", "chip_id"): "a number",
     ("hccl_tools.launch.cluster.claims", "_copy(address, kind)"): "quoted there",
