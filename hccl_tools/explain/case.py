@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 DELAY = 1.0
 
 #: How sure an answer is: the log names the cause; it is the only failure; it follows from the order in time,
-#: from what differs between ranks, from who waits for whom, or from who is silent; or the lines name a code or
-#: a wait only.
+#: from what differs between ranks, from who waits for whom, or from who is silent; or the lines name only a
+#: code or a wait.
 Confidence = Literal["named", "alone", "order", "compared", "waits", "silent", "open"]
 CONFIDENCE: Mapping[Confidence, str] = {
     "named": "the log names it",

@@ -34,8 +34,8 @@ def shifts(
     """Return by how many seconds the clock of each host is ahead, and sentences for the user.
 
     All ranks of a communicator write its key facts, or that they have joined it, right after they have met.
-    Without these lines the times at which they began are compared: the clocks differ if these times differ by a
-    time zone, or by more than the ranks can have waited for each other.
+    Without these lines the times at which they began are compared: the clocks differ if these times differ by
+    a time zone, or by more than the ranks can have waited for each other.
 
     Args:
         limit: The time limit for connections in seconds.

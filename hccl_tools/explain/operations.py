@@ -68,7 +68,7 @@ def other_groups(case: Case) -> list[Cause]:
 
 
 def _by_group(case: Case) -> Mapping[str, Mapping[str, _Waiting]]:
-    """Return the first operation in which each rank waits, by communicator; the one of most ranks is first."""
+    """Return the first operation in which each rank waits, by communicator; that of most ranks is first."""
     data: dict[tuple[str, str], Seen] = {}
     for one in case.cluster.seen:
         if one.event.message.id == _DATA:

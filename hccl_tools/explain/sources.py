@@ -52,7 +52,7 @@ class Source(NamedTuple):
 
     @property
     def has_errors(self) -> bool:
-        """Whether errors are written there: CANN's run logs have none, and do not show that a rank is silent."""
+        """Whether errors are written there: CANN's run logs have none, and show no rank that is silent."""
         return "run" not in os.path.dirname(self.path)[len(self.group) :].split(os.sep)
 
 

@@ -11,7 +11,7 @@ MESSAGES = (
         "HCM340", "aicpu-notify-wait", "timeout",
         "a collective operation waited for another rank until the time limit",
         "look for the rank that failed, hung or had more data than the others; if it was only slow, raise HCCL_EXEC_TIMEOUT on all ranks",
-        anchor=b"base information is streamId:", pattern=rb"type: ?NOTIFY WAIT\b",
+        limit="operation", anchor=b"base information is streamId:", pattern=rb"type: ?NOTIFY WAIT\b",
         codes=(Code("EI0002"),), source=_SOURCE,
         example="[ERROR] HCCL(4711,aicpu_scheduler):2026-03-18-10:33:52.113.403 [aicpu_communicator.cc:1] [4712][TaskException]base information is streamId:3, sqid:4, head:5, tail:6, type:NOTIFY WAIT, localRank:1, remoteRank:0, taskId:7, notifyId:8",
     ),

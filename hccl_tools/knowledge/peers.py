@@ -13,7 +13,7 @@ MESSAGES = (
         "rank 0 waited for ranks that did not reach torch's store",
         "look for the ranks that are missing: they were not started, failed before, or do not reach MASTER_ADDR and MASTER_PORT of"
         " rank 0's host",
-        anchor=b"clients joined",
+        limit="store", anchor=b"clients joined",
         pattern=rb"Timed out after (?P<timeout>\d{1,6}) seconds waiting for clients\. (?P<reason>\d{1,6}/(?P<size>\d{1,6}) clients joined)",
         causes=("a rank was not started or failed before", "MASTER_ADDR names another host or a network that a host does not reach", "the number of ranks that the program was given is wrong"),
         source="torch's sources (TCPStore), and published logs",
