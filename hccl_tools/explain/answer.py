@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hccl_tools.explain.case import Cause
-    from hccl_tools.explain.cluster import Cluster, Seen
+    from hccl_tools.explain.cluster import Cluster
+    from hccl_tools.explain.events import Seen
     from hccl_tools.explain.places import Place
     from hccl_tools.explain.sources import Source
 
@@ -129,7 +130,8 @@ def fetch_lines(answer: Answer, cause: Cause) -> list[str]:
 
 def _who(answer: Answer, places: Sequence[Place]) -> str:
     if len(places) != 1:
-        return _capital(ranks_text(places))
+        host = _whole_host(answer, places)
+        return f"Host {host} ({ranks_text(places)})" if host else _capital(ranks_text(places))
     place = places[0]
     line = answer.cluster.places.line(place)
     named = place.name
@@ -137,6 +139,17 @@ def _who(answer: Answer, places: Sequence[Place]) -> str:
         at = f"{line.file}:{line.line}"
         named = f"{named[:-1]}, {at})" if named.endswith(")") else f"{named} ({at})"
     return _capital(named)
+
+
+def _whole_host(answer: Answer, places: Sequence[Place]) -> str:
+    """Return the host that has all of several ranks, and no other rank; "" if there is none."""
+    hosts = {place.host for place in places}
+    if len(hosts) != 1 or "" in hosts:
+        return ""
+    (host,) = hosts
+    known = {rank for rank, place in answer.cluster.places.by_rank.items() if place.host == host}
+    is_only = len({place.host for place in answer.cluster.places.by_rank.values()}) < 2
+    return host if known == {place.rank for place in places} and not is_only else ""
 
 
 def _capital(words: str) -> str:

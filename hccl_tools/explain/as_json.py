@@ -12,7 +12,7 @@ from hccl_tools.explain.places import Place
 if TYPE_CHECKING:
     from hccl_tools.explain.answer import Answer
     from hccl_tools.explain.case import Cause
-    from hccl_tools.explain.cluster import Seen
+    from hccl_tools.explain.events import Seen
 
 SCHEMA_VERSION = 1
 #: Consequences that are listed; the text folds them.

@@ -11,7 +11,8 @@ from hccl_tools.notation import number_list
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from hccl_tools.explain.cluster import Cluster, Seen
+    from hccl_tools.explain.cluster import Cluster
+    from hccl_tools.explain.events import Seen
 
 #: A level of a line, in its first characters, that a healthy job writes too, for example at each connect.
 _WARNING = re.compile(r"\bWARN(?:ING)?\b|\[W\d{0,4} ?[\w.]*:?\d*\]|^\S{0,20}W\d{4} \d\d:")

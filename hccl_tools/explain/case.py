@@ -9,7 +9,8 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.explain.cluster import Cluster, Seen
+    from hccl_tools.explain.cluster import Cluster
+    from hccl_tools.explain.events import Seen
     from hccl_tools.explain.places import Place
     from hccl_tools.knowledge.message import Message
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain import clocks, identities, jobs
+from hccl_tools.explain.events import Seen
 from hccl_tools.explain.places import Place, Places
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from hccl_tools.explain.events import Event
     from hccl_tools.explain.identities import Groups, Key
@@ -25,32 +26,6 @@ _CONNECT_WAITS = ("HCM222", "HCM224", "HCM225")
 _FOR_ROOT = {"HCM225", "HCM226", "HCM231"}
 #: Seconds between the lines around one without a time, within which its time is known.
 _ABOUT = 2.0
-
-
-class Seen(NamedTuple):
-    """An event with its ranks.
-
-    Attributes:
-        event: The event.
-        place: Who wrote it.
-        actor: Who wrote it, as a key: two events with equal keys come from one process or rank.
-        peer: The other rank, empty if the line names none.
-        time: Its time, corrected by the clock of its host; None if unknown.
-        since: The earliest time that it can have, None if unknown.
-        until: The latest one.
-        group: The communicator that it is about, "" if unknown.
-        why: Why it is not about this job, "" if it may be.
-    """
-
-    event: Event
-    place: Place
-    actor: str
-    peer: Place | None = None
-    time: float | None = None
-    since: float | None = None
-    until: float | None = None
-    group: str = ""
-    why: str = ""
 
 
 class Cluster(NamedTuple):
@@ -119,6 +94,7 @@ def _logged(own: Iterable[Seen], sources: Sequence[Source], known: Mapping[Key, 
     """Return the ranks of which there is a log that would have their errors."""
     written = {identities.key(one.event, sources) for one in own if sources[one.event.file].has_errors}
     written |= {(source.group, source.pid) for source in sources if source.pid and source.has_errors}
+    written |= _without_errors(sources, written)
     found = {known[process].rank for process in written if process in known}
     found |= {source.rank for source in sources if source.has_errors}
     return {rank for rank in found if rank is not None}
@@ -146,6 +122,23 @@ def _shifted(
 ) -> dict[int, float]:
     hosts = {one.event.file: one.place.host for one in seen}
     return {file: end - shifts.get(hosts.get(file, ""), 0.0) for file, end in ends.items()}
+
+
+def _without_errors(sources: Sequence[Source], written: Collection[Key]) -> set[Key]:
+    """Return the processes with a run log and without another one, of hosts where most have both.
+
+    The logs of errors were collected there, so that such a process has written none.
+    """
+    running: dict[str, set[Key]] = {}
+    for source in sources:
+        if source.pid and not source.has_errors:
+            running.setdefault(source.group, set()).add((source.group, source.pid))
+    return {
+        process
+        for processes in running.values()
+        if 2 * len(processes & set(written)) > len(processes)
+        for process in processes
+    }
 
 
 class _Reader:

@@ -12,14 +12,12 @@ from hccl_tools.knowledge.registry import messages
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.explain.cluster import Seen
+    from hccl_tools.explain.events import Seen
 
 _TLS_DIFFERS = "HCM215"
 #: Messages with the TLS switch of the rank that wrote them, and the words for on and off.
 _TLS_VALUES = ("HCM220", "HCM327")
 _ON = {"1": True, "ENABLE": True, "0": False, "DISABLE": False}
-#: A switch that differs prevents connections; without these messages it had no effect.
-_NOT_CONNECTED = frozenset({"HCM220", "HCM221", "HCM222", "HCM223"})
 
 
 def unusual(values: Mapping[str, object]) -> set[str]:
@@ -32,8 +30,8 @@ def unusual(values: Mapping[str, object]) -> set[str]:
 
 def tls(case: Case) -> list[Cause]:
     """Return the cause if devices did not connect, and TLS is on for some of them and off for others."""
-    if not any(one.event.message.id in _NOT_CONNECTED for one in case.events):
-        return []
+    if not any(one.event.message.limit == "connect" for one in case.events):
+        return []  # A switch that differs prevents connections, and has no other effect.
     switches: dict[str, tuple[bool, Seen]] = {}
     for one in case.cluster.seen:
         value = _ON.get(one.event.fields.get("value", ""))
@@ -46,7 +44,7 @@ def tls(case: Case) -> list[Cause]:
     at_fault = [switches[actor] for actor in switches if actor in odd]
     others = [one.place for actor, (_, one) in switches.items() if actor not in odd]
     state = ("off", "on") if at_fault[0][0] else ("on", "off")
-    reason = f"it is {state[1]} there and {state[0]} on {ranks_text(others)}"
+    reason = f"it is {state[1]} there, and {state[0]} for {ranks_text(others)}"
     places = tuple(dict.fromkeys(one.place for _, one in at_fault))
     return [Cause(messages()[_TLS_DIFFERS], "named", places, at_fault[0][1], reason)]
 

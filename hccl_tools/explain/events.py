@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from hccl_tools.explain.places import Place
     from hccl_tools.knowledge.message import Message
 
 _TIME = re.compile(rb"(20\d\d)-(\d\d)-(\d\d)[-T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{3})(?:\.?(\d{3}))?)?")
@@ -63,6 +64,32 @@ class Event(NamedTuple):
     before: float | None = None
     program: str = ""
     is_yearless: bool = False
+
+
+class Seen(NamedTuple):
+    """An event with its ranks.
+
+    Attributes:
+        event: The event.
+        place: Who wrote it.
+        actor: Who wrote it, as a key: two events with equal keys come from one process or rank.
+        peer: The other rank, empty if the line names none.
+        time: Its time, corrected by the clock of its host; None if unknown.
+        since: The earliest time that it can have, None if unknown.
+        until: The latest one.
+        group: The communicator that it is about, "" if unknown.
+        why: Why it is not about this job, "" if it may be.
+    """
+
+    event: Event
+    place: Place
+    actor: str
+    peer: Place | None = None
+    time: float | None = None
+    since: float | None = None
+    until: float | None = None
+    group: str = ""
+    why: str = ""
 
 
 def time_in(line: bytes) -> float | None:

@@ -15,10 +15,14 @@ from hccl_tools.knowledge.registry import messages
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from hccl_tools.explain.cluster import Cluster, Seen
+    from hccl_tools.explain.cluster import Cluster
+    from hccl_tools.explain.events import Seen
 
 #: What a rank itself did: its program raised an exception, exited or was killed.
 _OWN_FAILURES = {"HCM810", "HCM820", "HCM821", "HCM891", "HCM892"}
+
+#: Errors of a connection that do not say with whom it was.
+_OF_A_CONNECTION = {"HCM240", "HCM292"}
 
 
 def causes(
@@ -143,6 +147,9 @@ def _own_failures(case: Case) -> list[Cause]:
 def _earliest_error(case: Case) -> list[Cause]:
     """The earliest error, if no rank gave up waiting before; a peer's own error comes before a link error."""
     errors = [one for one in case.first.values() if one.event.message.kind == "error"]
+    waits = [one for one in case.events if one.event.message.kind == "timeout"]
+    if any(one.peer is not None for one in waits):  # They say whose connection it was.
+        errors = [one for one in errors if one.event.message.id not in _OF_A_CONNECTION]
     first = _first_of(errors)
     if first is None or _is_after_a_wait(case, first):
         return []

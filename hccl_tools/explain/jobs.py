@@ -13,7 +13,7 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from hccl_tools.explain.cluster import Seen
+    from hccl_tools.explain.events import Seen
     from hccl_tools.explain.sources import Source
 
 #: Seconds between two attempts of one job on the same devices; later processes belong to another job.

@@ -14,7 +14,7 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from hccl_tools.explain.cluster import Seen
+    from hccl_tools.explain.events import Seen
 
 _DIFFER, _BEHIND = "HCM894", "HCM895"
 #: The message with the number of an operation and of its elements.

@@ -9,7 +9,7 @@ from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.knowledge.registry import messages
 
 if TYPE_CHECKING:
-    from hccl_tools.explain.cluster import Seen
+    from hccl_tools.explain.events import Seen
 
 _LATE = "HCM825"
 #: Lines that a rank writes when it begins: CANN's entry line, else the first one with its rank.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain.case import Case, Cause
+from hccl_tools.explain.case import Case, Cause, is_before
 from hccl_tools.explain.places import Place
 from hccl_tools.knowledge.registry import messages
 from hccl_tools.notation import number_list
@@ -13,7 +13,7 @@ from hccl_tools.notation import number_list
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
-    from hccl_tools.explain.cluster import Seen
+    from hccl_tools.explain.events import Seen
 
 #: More ranks than any job has.
 _MOST_RANKS = 1 << 17
@@ -36,7 +36,9 @@ def causes(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
     silent, absent = _quiet(case, set(waiting))
     if silent:
         places = _places(case, silent)
-        reason = "all other ranks report that they waited" if len(waiting) > 1 else "a rank waited for it"
+        all_wait = len(waiting) + len(silent) == case.cluster.size
+        others = "all other ranks report" if all_wait else f"{ranks_text(_places(case, set(waiting)))} report"
+        reason = f"{others} that they waited" if len(waiting) > 1 else "a rank waited for it"
         if not silent & case.cluster.logged:
             reason += ", and there is no log of " + ("it" if len(silent) == 1 else "them")
         return [Cause(messages()[_SILENT], "silent", places, timeouts[0], reason, places)]
@@ -113,18 +115,42 @@ def _late(case: Case, waits: Sequence[Seen]) -> list[Cause]:
     """All ranks gave up, and the last one so late that the first had given up before it began to wait."""
     for limit in _COMPARED:
         timed = [one for one in waits if one.time is not None and one.event.message.limit == limit]
-        timed.sort(key=lambda one: one.time or 0.0)
+        timed.sort(key=_time)
         seconds = case.cluster.waits[limit]
-        if len(timed) > 1 and (spread := (timed[-1].time or 0.0) - (timed[0].time or 0.0)) > seconds:
+        if len(timed) > 1 and (spread := _time(timed[-1]) - _time(timed[0])) > seconds:
             last = timed[-1]
             reason = f"it gave up {spread:.0f} s after the first rank, with a time limit of {seconds:.0f} s"
             return [Cause(messages()[_LATE], "order", (last.place,), last, reason, (last.place,))]
     return []
 
 
+def _first_phase(timeouts: Sequence[Seen]) -> list[Seen]:
+    """Return the waits with one limit if they ended before all others did; else all waits."""
+    phases: dict[str, list[Seen]] = {}
+    for one in timeouts:
+        phases.setdefault(one.event.message.limit, []).append(one)
+    for phase in phases.values():
+        others = [one for one in timeouts if one.event.message.limit != phase[0].event.message.limit]
+        if others and all(is_before(one, other) for one in _ends(phase) for other in _ends(others)):
+            return phase
+    return list(timeouts)
+
+
+def _ends(timeouts: Sequence[Seen]) -> tuple[Seen, ...]:
+    """Return the earliest and the latest of several waits; all if a time is unknown."""
+    if any(one.time is None for one in timeouts):
+        return tuple(timeouts)
+    return min(timeouts, key=_time), max(timeouts, key=_time)
+
+
+def _time(one: Seen) -> float:
+    return one.time or 0.0
+
+
 def _end_of_waits(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
     """Follow who waits for whom to the end, or to a cycle."""
     edges: dict[str, Seen] = {}
+    timeouts = _first_phase(timeouts)
     for one in timeouts:
         if one.peer is not None and one.place != Place():
             edges.setdefault(_key(one.place), one)
@@ -138,11 +164,15 @@ def _end_of_waits(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
     if end in path:
         cycle = [edges[key] for key in path[path.index(end) :]]
         places = tuple(one.place for one in cycle)
-        if len(places) == 2:
+        if len(places) == 1:
+            text = "it waits for itself: an operation that it began before has not ended"
+        elif len(places) == 2:
             text = f"{places[0].name} and {places[1].name} wait for each other"
         else:
             text = " -> ".join(_short(place) for place in (*places, places[0]))
-        return [Cause(messages()[_CYCLE], "waits", places, cycle[0], text, places)]
+        is_link = len(places) == 2 and cycle[0].event.message.limit == "connect"
+        message = cycle[0].event.message if is_link else messages()[_CYCLE]
+        return [Cause(message, "waits", places, cycle[0], text, places)]
     last = edges[path[-1]]
     peer = last.peer or Place()
     own = next((one for one in case.events if _key(one.place) == end), None)

@@ -195,7 +195,7 @@ MESSAGES = (
     Message(
         "HCM824", "rank-silent", "timeout",
         "silent while other ranks wait",
-        "look at its log and at its process: it hangs, was never started, or its host or network is gone",
+        "look at the log and at the process there: it hangs, was never started, or its host or network is gone",
         source="the absence of its lines",
     ),
     Message(

@@ -82,7 +82,8 @@ def validate(
         if host is not None and subject.table is not None:
             subject.host, subject.memo = host(subject.table), {}
             findings.run(rules_for(LOCAL[0]), subject)
-        accepted = other_products.accepted_on(subject, findings) if findings.counts else ""
+        is_table = found is not None and not other_forms.is_one(subject, found)
+        accepted = other_products.accepted_on(subject, findings) if findings.counts and is_table else ""
         also_for = "" if target is None else target_check.check(target, subject, findings)
         report = _report(subject, findings, file=file, found=found)._replace(
             also_for=also_for, accepted_on=accepted
