@@ -34,6 +34,8 @@ _DETAILS = (
     ),
     *(("tag", "operation"), ("reason", "")),
 )
+#: Characters of a detail; the line is shown below.
+_LONGEST_DETAIL = 200
 _MOST_CAUSES = 4
 _MOST_NOTES = 12
 _MOST_LOGS_TO_FETCH = 4
@@ -119,6 +121,9 @@ def fetch_lines(answer: Answer, cause: Cause) -> list[str]:
         if answer.run and place.rank is not None:
             lines.append(f"`hccl-tools logs {shlex.quote(answer.run)} --rank {place.rank}`, and its plog")
             continue
+        if here := [one.shown for one in answer.sources if place.rank is not None and one.rank == place.rank]:
+            lines.append(" and ".join(here[:2]))
+            continue
         where = f" on {place.host}" if place.host else ""
         what = f"rank {place.rank}" if place.rank is not None else place.name or "the rank"
         key = f"'rank\\[{place.rank}\\]\\|userRank\\[{place.rank}\\]'" if place.rank is not None else "ERROR"
@@ -160,10 +165,14 @@ def _details(cause: Cause) -> str:
     if cause.seen is None or cause.seen.event.message is not cause.message:
         return ""
     fields, peer = cause.seen.event.fields, cause.seen.peer
-    parts = [f"{word} {fields[name]}".strip() for name, word in _DETAILS if fields.get(name)]
+    parts = [f"{word} {_shortened(fields[name])}".strip() for name, word in _DETAILS if fields.get(name)]
     if peer is not None and peer.name and peer not in cause.places:
         parts.append(f"the other end is {peer.name}")
     return f": {', '.join(parts)}" if parts else ""
+
+
+def _shortened(value: str) -> str:
+    return value if len(value) <= _LONGEST_DETAIL else f"{value[:_LONGEST_DETAIL]} ..."
 
 
 def _sure(cause: Cause) -> str:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain.case import DELAY, Case, is_before
+from hccl_tools.explain.identities import JOINED
 from hccl_tools.notation import number_list
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _is_after(one: Seen, stop: Seen) -> bool:
 
 
 def _handled(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:
-    """Return the errors of programs that wrote lines for long after them, and no further error."""
+    """Return the errors of programs that went on for long after them, and of ranks that then joined."""
     actors: dict[int, set[str]] = {}
     last: dict[int, float] = {}
     for one in cluster.seen:
@@ -110,9 +111,16 @@ def _handled(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:
         if one.event.message.kind != "fact":
             last[one.event.file] = max(last.get(one.event.file, 0.0), one.until or one.since or 0.0)
     handled = []
+    joined: dict[str, float] = {}
+    for one in cluster.seen:
+        if one.event.message.id == JOINED and one.time is not None:
+            joined[one.actor] = max(joined.get(one.actor, 0.0), one.time)
     for one in events:
         file, until = one.event.file, one.until
         end = cluster.ends.get(file)
+        has_joined = until is not None and joined.get(one.actor, 0.0) > until + DELAY
+        if one.event.pid and one.event.message.kind == "cause" and has_joined:
+            handled.append(one)  # The rank has made its communicator after all.
         if one.event.pid or one.event.message.kind not in {"cause", "error"} or end is None or until is None:
             continue
         if len(actors[file]) == 1 and end - until > _GOES_ON and end - last[file] > _GOES_ON:

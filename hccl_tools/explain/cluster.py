@@ -84,8 +84,10 @@ def build(
     foreign_ids = set(map(id, foreign))
     own, others = _tied([one for one in seen if id(one) not in foreign_ids], job, sources)
     own.sort(key=lambda one: (one.time is None, one.time or one.since or 0.0, one.event.file, one.event.line))
+    logged = _logged(own, sources, known)
+    size = reader.size or (len(logged) if logged == set(range(len(logged))) else 0)
     return Cluster(
-        own, places, reader.size, _logged(own, sources, known), [*notes, *said], limits, others,
+        own, places, size, logged, [*notes, *said], limits, others,
         _shifted(ends or {}, own, shifts),
     )  # fmt: skip
 

@@ -98,11 +98,28 @@ def time_in(line: bytes) -> float | None:
     return _seconds(found) if found else None
 
 
+#: ``W0617 02:21:23.000000`` of glog; torch leaves out the zero of a month: ``[E203 02:49:07.356``.
+_GLOG = re.compile(rb"(?:^|[\[ ])[EWIF](\d{1,2})(\d\d) (\d\d):(\d\d):(\d\d)\.\d{3}")
+_GLOG_WITHIN = 80
+
+
+def _glog_time_in(line: bytes) -> float | None:
+    found = _GLOG.search(line, 0, _GLOG_WITHIN)
+    if found is None:
+        return None
+    month, day, hour, minute, second = map(int, found.groups())
+    try:
+        return datetime(YEARLESS, month, day, hour, minute, second, tzinfo=timezone.utc).timestamp()
+    except ValueError:
+        return None
+
+
 def syslog_time_in(line: bytes) -> tuple[float | None, bool]:
-    """Return the time that begins a line of syslog or ``dmesg -T``, and whether its year is unknown."""
+    """Return the time that begins a line of syslog, dmesg or glog, and whether its year is unknown."""
     found = _SYSLOG.search(line)
     if found is None:
-        return None, False
+        time = _glog_time_in(line)
+        return time, time is not None
     month, day, hour, minute, second, year = found.groups()
     numbers = (int(year or YEARLESS), _MONTHS.index(month) + 1, int(day), int(hour), int(minute), int(second))
     try:

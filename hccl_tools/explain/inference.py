@@ -5,10 +5,12 @@ Each function is one row of the table: it returns the causes that it finds, or [
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain import candidates, disagreement, operations, skew, waiting
 from hccl_tools.explain.case import Case, Cause, is_before
+from hccl_tools.explain.jobs import LONGEST_PAUSE
 from hccl_tools.explain.places import Place
 from hccl_tools.knowledge.registry import messages
 
@@ -21,8 +23,13 @@ if TYPE_CHECKING:
 #: What a rank itself did: its program raised an exception, exited or was killed.
 _OWN_FAILURES = {"HCM810", "HCM820", "HCM821", "HCM891", "HCM892"}
 
-#: Errors of a connection that do not say with whom it was.
-_OF_A_CONNECTION = {"HCM240", "HCM292"}
+#: A connection that ended: an effect of what the other end did before.
+_EFFECTS = {"HCM240", "HCM292", "HCM661", "HCM662", "HCM663", "HCM664"}
+
+#: How sure an answer is that only says who waits for whom.
+_GUESSES = {"open", "silent", "waits"}
+#: Codes of the runtime for a fault of the device or of a program on it.
+_DEVICE_FAULT = re.compile(r"50[57]\d{3}")
 
 
 def causes(
@@ -35,16 +42,37 @@ def causes(
         not_started: The ranks that did not start because another rank failed: they cannot write a log.
     """
     case = candidates.of(cluster, ended, not_started)
-    if found := _causes(case):
+    found = _causes(case)
+    if case.handled and (not found or found[0].confidence in _GUESSES):
+        found = _with_handled(case, found)
+    return found or _stopped(case)
+
+
+def _with_handled(case: Case, found: list[Cause]) -> list[Cause]:
+    """Return a cause among the errors after which a process went on, if the others say only who waits."""
+    second = _causes(candidates.with_handled(case))
+    if not found or (second and second[0].confidence not in _GUESSES):
+        return second
+    ranks = {place.rank for place in found[0].places if place.rank is not None}
+    own = _first_of([one for one in case.handled if one.place.rank in ranks])
+    if own is None:
         return found
-    if case.handled and (found := _causes(candidates.with_handled(case))):
-        return found
-    return _stopped(case)
+    reason = "the other ranks wait for it"
+    return [Cause(own.event.message, "waits", (own.place,), own, reason)]
 
 
 def _causes(case: Case) -> list[Cause]:
     later = (_own_failures, skew.late_starts, operations.differences, _earliest_error)
-    for rule in (_verdicts, _named_causes, disagreement.tls, *later, operations.other_groups, _waits, _codes):
+    for rule in (
+        _verdicts,
+        _named_causes,
+        disagreement.tls,
+        *later,
+        operations.other_groups,
+        _waits,
+        _effects,
+        _codes,
+    ):
         if found := rule(case):
             return found
     return []
@@ -97,10 +125,13 @@ def _named_causes(case: Case) -> list[Cause]:
             first.setdefault(one.actor, one)
     waits = list(first.values())[:2]  # The earliest one, and the earliest of another actor.
     groups: dict[str, list[Seen]] = {}
+    end = _went_on_until(case)
     for one in case.events:
         if one.event.message.kind == "cause" and not any(
             is_before(wait, one) for wait in waits if wait.actor != one.actor
         ):
+            if end is not None and one.until is not None and one.until < end:
+                continue
             groups.setdefault(one.event.message.meaning, []).append(one)
     explained = {later for group in groups.values() for later in group[0].event.message.explains}
     kept = [
@@ -110,6 +141,20 @@ def _named_causes(case: Case) -> list[Cause]:
         and not any(_says_more(other[0], group[0]) for other in groups.values())
     ]
     return [_of_group(group) for group in kept or groups.values()]
+
+
+def _went_on_until(case: Case) -> float | None:
+    """Return the time before which a fault cannot have ended the job: it went on to an exception of a rank.
+
+    A rank that failed ends the others within the time limits for connections.
+    """
+    passed_on = candidates.passed_on(case)
+    own = [
+        one.since
+        for one in case.events
+        if one.event.message.id in _OWN_FAILURES and id(one) not in passed_on and one.since is not None
+    ]
+    return min(own) - 3 * case.cluster.waits["connect"] if own else None
 
 
 def _says_more(one: Seen, other: Seen) -> bool:
@@ -146,19 +191,22 @@ def _own_failures(case: Case) -> list[Cause]:
 
 def _earliest_error(case: Case) -> list[Cause]:
     """The earliest error, if no rank gave up waiting before; a peer's own error comes before a link error."""
-    errors = [one for one in case.first.values() if one.event.message.kind == "error"]
-    waits = [one for one in case.events if one.event.message.kind == "timeout"]
-    if any(one.peer is not None for one in waits):  # They say whose connection it was.
-        errors = [one for one in errors if one.event.message.id not in _OF_A_CONNECTION]
+    errors = [
+        one
+        for one in case.first.values()
+        if one.event.message.kind == "error" and one.event.message.id not in _EFFECTS
+    ]
     first = _first_of(errors)
     if first is None or _is_after_a_wait(case, first):
         return []
     for one in errors:
-        is_peer = first.peer is not None and one.place.rank == first.peer.rank is not None
+        is_peer = _is_peer(first, one)
         names_back = one.peer is not None and one.peer.rank == first.place.rank
         if one is not first and is_peer and not names_back and not is_before(first, one):
             first = one
             break
+    if first.peer is not None and (fault := _fault_of(case, first)) is not None:
+        first = fault
     blamed = [one.peer for one in errors if one.peer is not None and one.peer.rank is not None]
     reporting = {one.place.rank for one in case.events}
     silent = [peer for peer in blamed if peer.rank not in reporting]
@@ -167,6 +215,22 @@ def _earliest_error(case: Case) -> list[Cause]:
         return [Cause(messages()["HCM824"], "silent", (silent[0],), first, reason, (silent[0],))]
     fetch = (first.peer,) if first.peer is not None and first.peer in silent else ()
     return [_error(case, first)._replace(fetch=fetch)]
+
+
+def _is_peer(error: Seen, other: Seen) -> bool:
+    """Whether another event is of the rank at the other end of an error."""
+    return error.peer is not None and other.place.rank == error.peer.rank is not None
+
+
+def _fault_of(case: Case, link: Seen) -> Seen | None:
+    """Return the fault of its device that the other end of a failed link reports."""
+    faults = (
+        one
+        for one in case.events
+        if _is_peer(link, one) and one.event.message.kind != "timeout"
+        if any(_DEVICE_FAULT.fullmatch(code) for code in one.event.codes)
+    )
+    return next(faults, None)
 
 
 def _first_of(errors: Sequence[Seen]) -> Seen | None:
@@ -181,7 +245,16 @@ def _first_of(errors: Sequence[Seen]) -> Seen | None:
 
 def _is_after_a_wait(case: Case, error: Seen) -> bool:
     waits = [one for one in case.first.values() if one.event.message.kind == "timeout"]
-    return any(is_before(wait, error) for wait in waits if wait.actor != error.actor)
+    return any(
+        is_before(wait, error) and not _is_long_before(wait, error)
+        for wait in waits
+        if wait.actor != error.actor
+    )
+
+
+def _is_long_before(one: Seen, other: Seen) -> bool:
+    """Whether an event is from an earlier job, whose lines the same log has."""
+    return one.until is not None and other.since is not None and other.since - one.until > LONGEST_PAUSE
 
 
 def _error(case: Case, first: Seen) -> Cause:
@@ -194,6 +267,17 @@ def _waits(case: Case) -> list[Cause]:
     """All that is known is who waited: the rank that is missing, silent, late, or at the end of the waits."""
     timeouts = [one for one in case.events if one.event.message.kind == "timeout"]
     return waiting.causes(case, timeouts) if timeouts else []
+
+
+def _effects(case: Case) -> list[Cause]:
+    """Connections that ended alone: the cause is at an end that these lines do not show."""
+    first = _first_of([one for one in case.events if one.event.message.id in _EFFECTS])
+    if first is None:
+        return []
+    blamed = [one.peer for one in case.events if one.event.message.id in _EFFECTS and one.peer is not None]
+    fetch = tuple(dict.fromkeys(blamed))[:1] or ((first.place,) if first.place != Place() else ())
+    places = (first.place,) if first.place != Place() else ()
+    return [Cause(first.event.message, "open", places, first, "the other end ended it first", fetch)]
 
 
 def _codes(case: Case) -> list[Cause]:

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 #: Seconds between two attempts of one job on the same devices; later processes belong to another job.
 _RESTART = 600.0
 #: Seconds between the processes of different ranks of one job.
-_LONGEST_PAUSE = 43_200.0
+LONGEST_PAUSE = 43_200.0
 #: A wait may take this many times the limit until its process writes about it.
 _LIMITS = 1.5
 #: Seconds before the first and after the last line of a job in which other logs are about it.
 _BEFORE, _AFTER = 3600.0, 600.0
 _MOST_NAMED = 4
+#: Lines of launchers with the id of a process that they started.
+_NAME_PROCESSES = {"HCM721", "HCM722", "HCM724"}
 #: Failures before the ranks start: a job whose ranks write lines has none.
 _LAUNCH_FAILED = {"HCM703", "HCM830"}
 
@@ -125,7 +127,7 @@ def _is_same_job(one: _Process, other: _Process, limit: float) -> bool:
     both = one.places.keys() & other.places.keys()
     if any(one.places[place] != other.places[place] for place in both):
         return gap <= _RESTART
-    return gap <= (_LONGEST_PAUSE if one.places and other.places else max(_LIMITS * limit, _RESTART))
+    return gap <= (LONGEST_PAUSE if one.places and other.places else max(_LIMITS * limit, _RESTART))
 
 
 def _merged(one: _Process, other: _Process) -> _Process:
@@ -146,7 +148,8 @@ def _job(own: Sequence[Seen], sources: Sequence[Source], chosen: _Process | None
         chosen.begin if chosen is not None else None,
         chosen.end if chosen is not None else None,
         processes,
-        frozenset(pid for _, pid in processes),
+        frozenset(pid for _, pid in processes)
+        | {one.event.fields["pid"] for one in own if one.event.message.id in _NAME_PROCESSES},
         frozenset(one.place.host for one in own if one.place.host and _is_of_process(one, sources)),
         frozenset(one.event.program for one in written),
         bool(processes),

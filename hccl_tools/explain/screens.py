@@ -33,6 +33,8 @@ _PREFIXES = tuple(
         rb"\[(?P<rank>\d{1,5})\] (?=[^\d\s])",
         # torchrun, msrun and programs.
         rb"\[(?:rank ?|default)(?P<rank>\d{1,7})\](?::| ) ?",
+        # pdsh, which DeepSpeed uses: the host before a rank.
+        rb"(?P<host>" + _NAME + rb"): (?=\[(?:rank ?|default)\d)",
         # srun -l.
         rb" {0,5}(?P<rank>\d{1,6}): ",
         # Ray names the process, and the host if it is another one.

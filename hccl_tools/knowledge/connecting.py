@@ -220,6 +220,14 @@ MESSAGES = (
         example="[ERROR] HCCL(17528,python3):2026-03-18-10:33:52.113.403 [adapter.cc:1] [17528][Recv][RaSocket]errNo[0x0000000005000013] Wait timeout for sockets recv, data[0xfff0], size[4], recvSize[0]",
     ),
     Message(
+        "HCM294", "device-ip-not-of-nic", "cause",
+        "the rank table has another address for the device than its network adapter",
+        "write the address of the adapter into the table (`hccn_tool -i N -ip -g` shows it), or let `hccl-tools gen` make the table again",
+        anchor=b"inconsistent with the IP address", pattern=rb"the IP address ?\(?(?P<configured>[0-9a-fA-F.:]{2,45})\)? in the ranktable is inconsistent with the IP address ?\(?(?P<address>[0-9a-fA-F.:]{2,45})\)?",
+        explains=("HCM205", "HCM207", "HCM001", "HCM240"), source="hcomm's sources (rs_drv_rdma.c, ra_rdev_init_check_ip)",
+        example="[ERROR] HCCP(24,hccp_service.bin):2026-03-18-10:33:52.113.403 [ra_host.c:480]tid:1,ra_rdev_init_check_ip(480) : [check][ip]fail, ret(129) the IP address(10.0.0.1) in the ranktable is inconsistent with the IP address(10.0.0.2) of the network adapter",
+    ),
+    Message(
         "HCM240", "peer-closed", "error",
         "the other end closed the connection",
         "look for a rank that exited earlier",

@@ -122,7 +122,7 @@ MESSAGES = (
         example="srun: error: hostb: tasks 0-2: Terminated",
     ),
     Message(
-        "HCM720", "torchrun-failure", "error",
+        "HCM720", "torchrun-failure", "code",
         "torchrun names the rank that failed first",
         "look at the log of that rank",
         anchor=b"rank      :", pattern=rb"rank      : (?P<rank>\d+) \(local_rank: (?P<logical>\d+)\)", source="torch's sources (elastic)",
@@ -136,11 +136,26 @@ MESSAGES = (
         example="W1120 10:11:12 torch/distributed/elastic/multiprocessing/api.py:1] Sending process 12345 closing signal SIGTERM",
     ),
     Message(
+        "HCM724", "torchrun-exit-code", "fact",
+        "how the process ended that torchrun names",
+        "nothing",
+        anchor=b"exitcode", pattern=rb"exitcode {1,4}: (?P<value>-?\d{1,4}) \(pid: (?P<pid>\d{1,10})\)", source="torch's sources (elastic)",
+        example="  exitcode  : -9 (pid: 4711)",
+    ),
+    Message(
         "HCM722", "msrun-worker-failed", "error",
         "msrun saw a worker fail",
         "look at the log of that worker",
         anchor=b"exit with", pattern=rb"(?:Node|[Ww]orker|process) ?\[?(?P<pid>\d+)\]?.{0,40}exit(?:ed)? with (?:exception|code|error)", source="MindSpore's sources (msrun)",
         example="[ERROR] ME(17528:140,MainProcess):2026-03-18-10:33:52 [mindspore/parallel/cluster/process_entity/_api.py:1] Worker process 17600 exit with exception. Error code: 1.",
+    ),
+    Message(
+        "HCM723", "launcher-exception", "code",
+        "a launcher raised an exception because a process that it had started failed",
+        "look for the process that failed first",
+        anchor=b"rror", pattern=rb"^(?:\[[^\]]{0,40}\]:? ?)?(?:torch\.distributed\.elastic\.[\w.]{0,100}(?:Error|Exception)|torch\.multiprocessing\.spawn\.Process\w{1,20}|ray\.exceptions\.\w{1,40}|subprocess\.CalledProcessError)\b",
+        source="the sources of torch (elastic, spawn), Ray and Python",
+        example="torch.distributed.elastic.multiprocessing.errors.ChildFailedError:",
     ),
     Message(
         "HCM730", "terminated", "end",

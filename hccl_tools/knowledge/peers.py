@@ -44,6 +44,14 @@ MESSAGES = (
         example="torch.distributed.DistNetworkError: Failed to recv, got 0 bytes. Connection was likely closed. Did the remote server shutdown or crash?",
     ),
     Message(
+        "HCM664", "connection-lost", "error",
+        "the program lost the connection to another process",
+        "look for a process that ended or was killed before; the other end is in the line or in the traceback",
+        anchor=b"rror", pattern=rb"^(?:\[[^\]]{0,40}\]:? ?)?(?P<reason>EOFError\b.{0,200}|[\w.]{0,100}(?:Error|Exception)\b.{0,200}?(?:[Cc]onnection (?:was |has been )?(?:reset|closed|refused|aborted)|[Bb]roken pipe)\b.{0,100})",
+        source="Python, and the C library",
+        example="ConnectionResetError: [Errno 104] Connection reset by peer",
+    ),
+    Message(
         "HCM750", "pod-evicted", "cause",
         "Kubernetes evicted the pod, because its node was short of a resource",
         "request what the pod uses (resources.requests), or give the job nodes of its own; `kubectl describe pod` names the node",

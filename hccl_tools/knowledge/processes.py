@@ -86,7 +86,7 @@ MESSAGES = (
         "HCM810", "python-exception", "error",
         "the program raised an exception",
         "look at the traceback in the log of this rank",
-        anchor=b"Error", pattern=rb"^(?:\[[^\]]{0,40}\]:? ?)?(?P<reason>[\w.]{0,100}(?:Error|Exception)(?:: .{0,300})?)\s*$",
+        anchor=b"Error", pattern=rb"^(?:\[[^\]]{0,40}\]:? ?)?(?P<reason>[\w.]{0,100}(?:Error|Exception)(?:: .{0,3000})?)\s*$",
         source="Python",
         example="ValueError: 0 samples in this shard",
     ),
