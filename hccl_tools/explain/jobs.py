@@ -11,7 +11,7 @@ from hccl_tools.notation.phrases import and_more
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from hccl_tools.explain.events import Seen
     from hccl_tools.explain.sources import Source
@@ -53,13 +53,25 @@ class Job(NamedTuple):
     is_launched: bool
 
 
-class _Process(NamedTuple):
-    begin: float
-    end: float
-    keys: frozenset[Key]
-    marks: frozenset[tuple[str, str]]  # its communicators
-    places: Mapping[str, str]  # what only one process of a job can have -> its id
-    has_failed: bool
+class _Process:
+    """One process, or several that belong to one job."""
+
+    def __init__(self, process: Key, begin: float, end: float, *, has_failed: bool) -> None:
+        self.begin, self.end, self.has_failed = begin, end, has_failed
+        self.keys = {process}
+        #: Its communicators, and the run.
+        self.marks: set[tuple[str, str]] = set()
+        #: What only one process of a job can have -> its id.
+        self.places: dict[str, str] = {}
+
+    def absorb(self, other: _Process) -> None:
+        """Add the processes of the same job."""
+        self.begin, self.end = min(self.begin, other.begin), max(self.end, other.end)
+        self.has_failed = self.has_failed or other.has_failed
+        self.keys |= other.keys
+        self.marks |= other.marks
+        for place, owner in other.places.items():
+            self.places.setdefault(place, owner)
 
 
 def choose(
@@ -97,48 +109,45 @@ def _processes(seen: Sequence[Seen], sources: Sequence[Source]) -> Iterable[_Pro
         }
         if any(sources[one.event.file].is_run for one in events):
             marks.add(("run", ""))
+        failed = any(one.event.message.kind not in {"fact", "end"} for one in events)
+        found = _Process(process, min(times), max(times), has_failed=failed)
+        found.marks = marks
         has_pid = bool(sources[events[0].event.file].pid or events[0].event.pid)
-        places: dict[str, str] = {}
         for one in events if has_pid else ():
             if one.place.rank is not None:
-                places[f"rank {one.place.rank}"] = "/".join(process)
+                found.places[f"rank {one.place.rank}"] = "/".join(process)
             if one.place.host and one.place.device is not None:
-                places[f"{one.place.host}/{one.place.device}"] = "/".join(process)
-        failed = any(one.event.message.kind not in {"fact", "end"} for one in events)
-        yield _Process(min(times), max(times), frozenset({process}), frozenset(marks), places, failed)
+                found.places[f"{one.place.host}/{one.place.device}"] = "/".join(process)
+        yield found
 
 
-def _joined(processes: list[_Process], limit: float) -> list[_Process]:
-    """Join the processes of each job, in the order of their ends."""
-    parts: list[_Process] = []
+def _joined(processes: Iterable[_Process], limit: float) -> list[_Process]:
+    """Join the processes of each job, in the order of their ends, in linear time."""
+    parts: dict[int, _Process] = {}
+    recent: dict[int, _Process] = {}  # The parts that may still be joined because of their time.
+    of_mark: dict[tuple[str, str], _Process] = {}
     for process in sorted(processes, key=lambda one: one.begin):
-        same = [part for part in parts if _is_same_job(part, process, limit)]
-        parts = [part for part in parts if not any(part is one for one in same)]
-        for part in same:
-            process = _merged(process, part)  # noqa: PLW2901
-        parts.append(process)
-    return sorted(parts, key=lambda one: one.end)
+        recent = {at: part for at, part in recent.items() if part.end + LONGEST_PAUSE >= process.begin}
+        same = {at: part for at, part in recent.items() if _is_same_job(part, process, limit)}
+        same |= {id(part): part for mark in process.marks if (part := of_mark.get(mark)) is not None}
+        largest = max((process, *same.values()), key=lambda one: len(one.keys))
+        for part in (process, *same.values()):
+            parts.pop(id(part), None)
+            recent.pop(id(part), None)
+            if part is not largest:
+                largest.absorb(part)
+            of_mark |= dict.fromkeys(part.marks, largest) if part is not largest else {}
+        of_mark |= dict.fromkeys(process.marks, largest)
+        parts[id(largest)] = recent[id(largest)] = largest
+    return sorted(parts.values(), key=lambda one: one.end)
 
 
 def _is_same_job(one: _Process, other: _Process, limit: float) -> bool:
-    if one.marks & other.marks:
-        return True
     gap = max(one.begin, other.begin) - min(one.end, other.end)
     both = one.places.keys() & other.places.keys()
     if any(one.places[place] != other.places[place] for place in both):
         return gap <= _RESTART
     return gap <= (LONGEST_PAUSE if one.places and other.places else max(_LIMITS * limit, _RESTART))
-
-
-def _merged(one: _Process, other: _Process) -> _Process:
-    return _Process(
-        min(one.begin, other.begin),
-        max(one.end, other.end),
-        one.keys | other.keys,
-        one.marks | other.marks,
-        {**one.places, **other.places},
-        one.has_failed or other.has_failed,
-    )
 
 
 def _job(own: Sequence[Seen], sources: Sequence[Source], chosen: _Process | None) -> Job:

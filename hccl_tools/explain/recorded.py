@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from hccl_tools.explain.candidates import MOST_RANKS
 from hccl_tools.explain.places import NO_ADDRESS
 from hccl_tools.explain.scanner import Scanner
 from hccl_tools.notation import number_list
@@ -58,8 +59,8 @@ class Communicator(NamedTuple):
 
     @property
     def missing(self) -> list[int]:
-        """The ranks without a line."""
-        return [rank for rank in range(self.size) if rank not in self.members]
+        """The ranks without a line, of those that a job can have."""
+        return [rank for rank in range(min(self.size, MOST_RANKS)) if rank not in self.members]
 
     def hosts(self) -> dict[str, list[Member]]:
         """Return the ranks by host, in the order of their lowest ranks."""

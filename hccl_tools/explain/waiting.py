@@ -9,12 +9,15 @@ from hccl_tools.explain.case import Case, Cause, is_before
 from hccl_tools.explain.places import Place
 from hccl_tools.knowledge.registry import messages
 from hccl_tools.notation import number_list
+from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
     from hccl_tools.explain.events import Seen
 
+#: The most names, and the most ranges of ranks, in a sentence.
+_MOST_NAMED, _MOST_SPANS = 8, 20
 #: More ranks than any job has.
 _MOST_RANKS = 1 << 17
 _SILENT, _LATE, _CYCLE, _NOT_COLLECTED = "HCM824", "HCM825", "HCM826", "HCM893"
@@ -231,5 +234,7 @@ def ranks_text(places: Sequence[Place]) -> str:
     """Return ranks as ``rank 3`` or ``ranks 0-4,7``, other places by their names."""
     ranks = sorted({place.rank for place in places if place.rank is not None and place.rank >= 0})
     if not ranks:
-        return ", ".join(dict.fromkeys(place.name for place in places if place.name))
-    return f"rank{'' if len(ranks) == 1 else 's'} {number_list.fold(ranks)}"
+        return and_more(list(dict.fromkeys(place.name for place in places if place.name)), _MOST_NAMED)
+    spans = number_list.fold(ranks).split(",")
+    listed = ",".join(spans) if len(spans) <= _MOST_SPANS else and_more(spans, _MOST_SPANS)
+    return f"rank{'' if len(ranks) == 1 else 's'} {listed}"
