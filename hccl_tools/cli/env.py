@@ -75,7 +75,7 @@ def _checked(file: str, product: str | None, target: Target) -> RankTable:
         tell(*warning.split("\n"))
     if report.table is None or not report.ok:
         first = report.errors[0]
-        raise TableError(f"HCCL would refuse {file}: {first.rule.id} {first.message}", hint=next_step(report))
+        raise TableError(f"{file} cannot be used: {first.rule.id} {first.message}", hint=next_step(report))
     return report.table
 
 

@@ -129,6 +129,8 @@ def next_step(report: Report) -> str:
     first = report.errors[0]
     if first.rule.name == "not-a-rank-table" and first.hint:
         return first.hint
+    if report.accepted_on:
+        return f"it is {_verdict_on_assumption(report)}"
     return f"see `hccl-tools validate {operand(report.file)}`"
 
 

@@ -106,8 +106,8 @@ def test_the_path_behind_a_link_is_printed(command_line: CommandLine, table: Pat
     ("change", "words", "hint"),
     [
         (("container_ip", "other_ip"), "MindIE cannot use the table: HCC864", "convert FILE --to 1.0"),
-        (('"rank_id": "9"', '"rank_id": "8"'), "HCCL would refuse a table.json: HCC2", "hccl-tools validate"),
-        (('"version": "1.0"', '"version" "1.0"'), "would refuse a table.json: HCC1", "hccl-tools validate"),
+        (('"rank_id": "9"', '"rank_id": "8"'), "a table.json cannot be used: HCC2", "hccl-tools validate"),
+        (('"version": "1.0"', '"version" "1.0"'), "a table.json cannot be used: HCC1", "hccl-tools validate"),
     ],
 )  # fmt: skip
 def test_a_table_that_would_be_refused(
