@@ -45,6 +45,7 @@ def validate(
     ignore: Iterable[str] = (),
     env: Mapping[str, str] | None = None,
     host: Callable[[RankTable], HostState] | None = None,
+    on_this_host: bool = False,
     target: str | None = None,
     limit: int | None = KEPT,
 ) -> Report:
@@ -60,6 +61,7 @@ def validate(
             HCCL_INTRA_PCIE_ENABLE, HCCL_OP_EXPANSION_MODE, HCCL_OP_RETRY_ENABLE.
         target: The framework that reads the table: also check what it requires (``registry.TARGETS``).
         host: Returns the state of this host, for the comparison with a table (``local_check``).
+        on_this_host: Whether the table is for a job on this host, whose NPUs then decide the product.
         limit: The number of findings per rule to keep; ``None`` keeps all. Verdict, ``ok`` and ``counts``
             cover all findings.
 
@@ -76,7 +78,8 @@ def validate(
     with _collector_paused():
         subject, file = _subject(source, limit)
         found = (host_files.recognise(subject) or formats.detect(subject.value)) if subject.is_json else None
-        product_choice.choose(subject, product, found.format if found else None)
+        here = on_this_host or host is not None
+        product_choice.choose(subject, product, found.format if found else None, on_this_host=here)
         subject.env = env or {}
         _judge(subject, found, findings, host)
         if host is not None and subject.table is not None:
@@ -113,6 +116,7 @@ def load(
     product: str | None = None,
     ignore: Iterable[str] = (),
     env: Mapping[str, str] | None = None,
+    on_this_host: bool = False,
 ) -> tuple[RankTable, Report]:
     """Read a table that must not have errors; see ``validate`` for the arguments.
 
@@ -120,7 +124,7 @@ def load(
         TableError: The table has an error; the message has the findings.
         InputError: The file cannot be read.
     """
-    report = validate(path, product=product, ignore=ignore, env=env)
+    report = validate(path, product=product, ignore=ignore, env=env, on_this_host=on_this_host)
     if other := no_rank_table(report):
         raise TableError(f"{report.file} cannot be used: {other[0]}", hint=other[1])
     if not report.ok:

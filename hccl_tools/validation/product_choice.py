@@ -1,7 +1,7 @@
 """Choose the product for which to check a table.
 
 The order is the same for every command: the option, the variable, the product of this host's NPUs if it reads
-the format, else the product that is assumed for the table.
+the format, else the product that is assumed for the table. For a job on this host its product counts anyway.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 #: The format of tables on machines that have endpoint files and a root info.
 _FORMAT_OF_HOST_FILES = "2.0"
-_SEVERAL = 2
 
 
 def product_of(table: RankTable, name: str | None = None) -> Product:
@@ -32,24 +31,31 @@ def product_of(table: RankTable, name: str | None = None) -> Product:
     return subject.product
 
 
-def choose(subject: Subject, name: str | None, table_format: str | None) -> None:
-    """Set the product for a document of a format; ``name`` is the user's choice."""
+def choose(
+    subject: Subject, name: str | None, table_format: str | None, *, on_this_host: bool = False
+) -> None:
+    """Set the product for a document of a format.
+
+    Args:
+        name: The user's choice.
+        on_this_host: Whether the table is for this host, whose product may not read the format.
+    """
     variable = os.environ.get(PRODUCT_VARIABLE)
     if name:
         reading, reason = read_name(name), "as given"
     elif variable:
         reading, reason = read_name(variable, origin=PRODUCT_VARIABLE), f"from {PRODUCT_VARIABLE}"
     else:
-        _choose_by_host(subject, table_format)
+        _choose_by_host(subject, table_format, on_this_host=on_this_host)
         return
     subject.product = reading.product
     subject.product_reason = f"{reason}: {reading.note}" if reading.note else reason
 
 
-def _choose_by_host(subject: Subject, table_format: str | None) -> None:
+def _choose_by_host(subject: Subject, table_format: str | None, *, on_this_host: bool) -> None:
     if subject.kind not in (None, SERVICE):
         subject.product, subject.product_reason = assume(_FORMAT_OF_HOST_FILES)[0], "assumed for such files"
-    elif (own := _own_product(table_format)) is not None:
+    elif (own := _own_product()) is not None and (on_this_host or table_format in own[0].formats):
         subject.product, source = own
         subject.product_reason = f"the product of this host, by {source}"
         return
@@ -58,10 +64,8 @@ def _choose_by_host(subject: Subject, table_format: str | None) -> None:
     subject.product_is_assumed = True
 
 
-def _own_product(table_format: str | None) -> tuple[Product, str] | None:
-    """Return the product of this host's NPUs if it is one of several that read the format, and its source."""
-    if sum(table_format in product.formats for product in PRODUCTS.values()) < _SEVERAL:
-        return None
+def _own_product() -> tuple[Product, str] | None:
+    """Return the product of this host's NPUs and its source."""
     from hccl_tools.discover.site import Site  # noqa: PLC0415  (not with --product)
     from hccl_tools.discover.visible import present  # noqa: PLC0415
 
@@ -74,8 +78,7 @@ def _own_product(table_format: str | None) -> tuple[Product, str] | None:
         found, source = host.find_product(site)
     except DiscoveryError:  # Cards of several products.
         return None
-    product = PRODUCTS[found] if found is not None else None
-    return (product, source) if product is not None and table_format in product.formats else None
+    return (PRODUCTS[found], source) if found is not None else None
 
 
 def refine(subject: Subject) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hccl_tools.table.products import PRODUCTS
 from tests.support.hosts import described, make_host
 from tests.support.tables import JSON, table
 
@@ -103,6 +104,8 @@ def test_all_commands_agree(command_line: CommandLine, host: str) -> None:
                 *(word.format(format=report["format"], server=_server(value)) for word in words)
             )
             said = done.out + done.err
+            if command == "launch" and host != "none" and report["format"] not in PRODUCTS[host].formats:
+                errors = ["HCC109"]  # The job is on this host.
             is_refused = "the table has" in said or (done.code in {1, 125} and "HCC" in said)
             if is_refused != bool(errors):
                 wrong.append((host, name, report["product"], errors, command, done.code, said[:300]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import select
 import signal
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -52,7 +53,11 @@ def kill_all(pids: Iterable[int]) -> None:
     for pid in ordered:
         _signal(pid, signal.SIGSTOP)
     for pid in reversed(ordered):
-        _signal(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            descriptor = os.pidfd_open(pid)
+            _signal(pid, signal.SIGKILL)
+            select.select([descriptor], [], [])  # until it has ended
+            os.close(descriptor)
 
 
 def _signal(pid: int, number: int) -> None:

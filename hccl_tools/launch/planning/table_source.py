@@ -46,7 +46,8 @@ def find(request: LaunchRequest, around: Surroundings, made_at: str) -> JobTable
         return None
     path, why = found
     try:
-        loaded = _load(path, choice, checked_in(request, around.environ))
+        variables = checked_in(request, around.environ)
+        loaded = _load(path, choice, variables, on_this_host=around.uses_npus)
     except HcclToolsError as error:
         error.hint = "; ".join(filter(None, (error.hint, why)))
         raise
@@ -86,12 +87,12 @@ def naming_variable(environ: Mapping[str, str]) -> str | None:
     return next((variable for variable in TABLE_VARIABLES if environ.get(variable)), None)
 
 
-def _load(path: str, choice: TableChoice, env: Mapping[str, str]) -> JobTable:
+def _load(path: str, choice: TableChoice, env: Mapping[str, str], *, on_this_host: bool) -> JobTable:
     if choice.wait is not None:
         from hccl_tools.tablefiles import waiting  # noqa: PLC0415  (few tables are still being written)
 
         waiting.wait(path, seconds=choice.wait, report=_report)
-    return load_file(path, choice, env)
+    return load_file(path, choice, env, on_this_host=on_this_host)
 
 
 def _report(line: str) -> None:
@@ -103,8 +104,12 @@ def checked_in(request: LaunchRequest, environ: Mapping[str, str]) -> dict[str, 
     return {} if request.start.cpu else {**environ, **request.variables.assigned}
 
 
-def load_file(path: str, choice: TableChoice, env: Mapping[str, str]) -> JobTable:
+def load_file(
+    path: str, choice: TableChoice, env: Mapping[str, str], *, on_this_host: bool = False
+) -> JobTable:
     """Read a table and check it for the job's product and variables.
+
+    ``on_this_host`` tells whether the job uses the NPUs of this host.
 
     Raises:
         LaunchError: The file cannot be read, or the table has errors; some of them cannot be ignored.
@@ -112,7 +117,9 @@ def load_file(path: str, choice: TableChoice, env: Mapping[str, str]) -> JobTabl
     from hccl_tools.validation import checker  # noqa: PLC0415  (a launch without a table does not need it)
 
     try:
-        table, report = checker.load(path, product=choice.product, ignore=choice.ignore, env=env)
+        table, report = checker.load(
+            path, product=choice.product, ignore=choice.ignore, env=env, on_this_host=on_this_host
+        )
     except (InputError, TableError) as error:
         raise LaunchError(error.head, hint=error.hint, lines=error.lines) from error
     _require_ranks(table, path)
