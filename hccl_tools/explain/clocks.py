@@ -49,7 +49,27 @@ def shifts(
             for host, shift in (_differences(begun, limit) or {}).items()
             if _zone(shift) or _have_met(host, events, sources, known)
         }
+        failed = _first_failures(events, sources, known)
+        if _spread(failed, found) > _spread(failed, {}):
+            found = {}  # The failures are at the same time as they are: a rank began late, or again.
     return found, [_sentence(host, shift) for host, shift in found.items()]
+
+
+def _first_failures(
+    events: Iterable[Event], sources: Sequence[Source], known: Mapping[Key, Place]
+) -> dict[str, float]:
+    """Return the time of the first failure on each host."""
+    found: dict[str, float] = {}
+    for event in events:
+        host = known.get(key(event, sources), Place()).host
+        if host and event.time is not None and event.message.kind not in {"fact", "end"}:
+            found[host] = min(found.get(host, event.time), event.time)
+    return found
+
+
+def _spread(times: Mapping[str, float], shifts: Mapping[str, float]) -> float:
+    corrected = [time - shifts.get(host, 0.0) for host, time in times.items()]
+    return max(corrected) - min(corrected) if corrected else 0.0
 
 
 def _moments(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain.case import Case, Cause
+from hccl_tools.explain.case import Case, Cause, is_before
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.knowledge.registry import messages
 
@@ -29,9 +29,18 @@ def late_starts(case: Case) -> list[Cause]:
         for starts in begun.values():
             first = min(starts.values(), key=_time)
             late = [one for one in starts.values() if _time(one) - _time(first) > limit]
+            late = [one for one in late if not _still_waited(case, first, one)]
             if late:
                 return [_cause(sorted(late, key=_time), first, limit)]
     return []
+
+
+def _still_waited(case: Case, first: Seen, late: Seen) -> bool:
+    """Whether the first rank gave up only after the late one had begun: it was not too late for that rank."""
+    return any(
+        one.actor == first.actor and one.event.message.limit == "connect" and is_before(late, one)
+        for one in case.events
+    )
 
 
 def _time(one: Seen) -> float:

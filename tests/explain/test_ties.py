@@ -30,7 +30,28 @@ JOINED = (
 )
 KEY_ERROR = "2026-03-18 10:40:00,000 INFO step 300\nKeyError: 'metric'\n"
 
+ENTRY = (
+    "[INFO] HCCL({0},python3):2026-03-18-10:{1}:00.000.000 [op_base.cc:1] [{0}]Entry-HcclCommInitRootInfo:ranks[2],"
+    " rank[{2}], rootinfo: host ip[10.0.0.1] port[60000] nicDeploy[1] identifier[10.0.0.1%eth0_60000_0_17], deviceLogicId[0]"
+)
+NO_LINK = (
+    "[ERROR] HCCL({0},python3):2026-03-18-10:24:07.000.000 [comm_base.cc:1] [{0}]"
+    "   |  192.168.0.{1}({1})   |   192.168.0.{2}({2})   |  server  | no connect |"
+)
+
+
+def begun_and_failed(pid: int, minute: int, rank: int) -> str:
+    return f"{ENTRY.format(pid, minute, rank)}\n{NO_LINK.format(pid, 1 - rank, rank)}\n"
+
+
 CASES = {
+    "ranks that began 10 minutes apart and gave up together had met": (
+        {
+            "10.0.0.1/plog-4000_1.log": begun_and_failed(4000, 10, 0),
+            "10.0.0.2/plog-4001_1.log": begun_and_failed(4001, 20, 1),
+        },
+        "two devices did not connect",
+    ),
     "the exception of a launcher is no cause": (
         {"torchrun.log": f"{CHILD_FAILED}\n", "rank_1.log": "[rank1]: ValueError: bad shape\n"},
         "Rank 1: the program raised an exception: ValueError: bad shape.",
@@ -91,7 +112,7 @@ CASES = {
 def test_the_cause_is_of_this_job(command_line: CommandLine, name: str) -> None:
     files, answer = CASES[name]
     for file, text in files.items():
-        (command_line.folder / "logs" / file).parent.mkdir(exist_ok=True)
+        (command_line.folder / "logs" / file).parent.mkdir(parents=True, exist_ok=True)
         (command_line.folder / "logs" / file).write_text(text)
 
     done = command_line("explain", "logs")
