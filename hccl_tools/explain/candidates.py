@@ -21,7 +21,18 @@ _WARNING = re.compile(r"\bWARN(?:ING)?\b|\[W\d{0,4} ?[\w.]*:?\d*\]|^\S{0,20}W\d{
 _QUIET = re.compile(r"\b(?:INFO|DEBUG)\b")
 _LEVEL_WITHIN = 60
 #: A rank that raises an exception or exits after an error of HCCL only passes that error on.
-FOLLOW_UP = {"HCM810", "HCM821", "HCM896", "HCM701", "HCM706", "HCM707", "HCM714", "HCM720", "HCM722"}
+FOLLOW_UP = {
+    "HCM810",
+    "HCM821",
+    "HCM896",
+    "HCM701",
+    "HCM702",
+    "HCM706",
+    "HCM707",
+    "HCM714",
+    "HCM720",
+    "HCM722",
+}
 #: The scheduler or a user has ended the job.
 _STOPS = {"HCM713"}
 #: More ranks than any job has.

@@ -104,8 +104,12 @@ def _logged(own: Iterable[Seen], sources: Sequence[Source], known: Mapping[Key, 
 
 def _tied(seen: Iterable[Seen], job: Job, sources: Sequence[Source]) -> tuple[list[Seen], list[Seen]]:
     """Part the events into those that may be about the job, and the others with the reason."""
+    seen = list(seen)
+    last = job.end or max(
+        (one.since for one in seen if one.since and not one.event.is_yearless), default=None
+    )
     seen = [
-        one._replace(time=(time := jobs.in_year(one.time, job)), since=time, until=time)
+        one._replace(time=(time := jobs.in_year(one.time, last)), since=time, until=time)
         if one.event.is_yearless and one.time is not None
         else one
         for one in seen

@@ -44,7 +44,7 @@ def tls(case: Case) -> list[Cause]:
     at_fault = [switches[actor] for actor in switches if actor in odd]
     others = [one.place for actor, (_, one) in switches.items() if actor not in odd]
     state = ("off", "on") if at_fault[0][0] else ("on", "off")
-    reason = f"it is {state[1]} there, and {state[0]} for {ranks_text(others)}"
+    reason = f"it is {state[1]} there, and {state[0]} for {ranks_text(others) or 'the others'}"
     places = tuple(dict.fromkeys(one.place for _, one in at_fault))
     return [Cause(messages()[_TLS_DIFFERS], "named", places, at_fault[0][1], reason)]
 

@@ -51,14 +51,17 @@ def causes(
 def _with_handled(case: Case, found: list[Cause]) -> list[Cause]:
     """Return a cause among the errors after which a process went on, if the others say only who waits."""
     second = _causes(candidates.with_handled(case))
-    if not found or (second and second[0].confidence not in _GUESSES):
+    is_better = second and second[0].confidence not in _GUESSES
+    ranks = {place.rank for cause in (found[:1], second[:1]) for place in (cause[0].places if cause else ())}
+    own = [one for one in case.handled if one.place.rank is not None and one.place.rank in ranks]
+    named = [one for one in own if one.event.message.kind == "cause"]
+    if not named and (not found or is_better):
         return second
-    ranks = {place.rank for place in found[0].places if place.rank is not None}
-    own = _first_of([one for one in case.handled if one.place.rank in ranks])
-    if own is None:
+    first = _first_of(named or own)
+    if first is None:
         return found
     reason = "the other ranks wait for it"
-    return [Cause(own.event.message, "waits", (own.place,), own, reason)]
+    return [Cause(first.event.message, "waits", (first.place,), first, reason)]
 
 
 def _causes(case: Case) -> list[Cause]:
@@ -140,7 +143,18 @@ def _named_causes(case: Case) -> list[Cause]:
         if group[0].event.message.id not in explained
         and not any(_says_more(other[0], group[0]) for other in groups.values())
     ]
-    return [_of_group(group) for group in kept or groups.values()]
+    kept = kept or list(groups.values())
+    # One failure of one process is one cause, however many messages it has.
+    kept = [
+        group
+        for at, group in enumerate(kept)
+        if not any(_is_one_failure(former[0], group[0]) for former in kept[:at])
+    ]
+    return [_of_group(group) for group in kept]
+
+
+def _is_one_failure(one: Seen, other: Seen) -> bool:
+    return one.actor == other.actor and not is_before(one, other) and not is_before(other, one)
 
 
 def _went_on_until(case: Case) -> float | None:
@@ -160,7 +174,9 @@ def _went_on_until(case: Case) -> float | None:
 def _says_more(one: Seen, other: Seen) -> bool:
     """Whether two messages of a rank are about one failure, and the first has more details."""
     codes = [{code.code for code in seen.event.message.codes} for seen in (one, other)]
-    is_same = one.actor == other.actor and not is_before(one, other) and not is_before(other, one)
+    is_known = Place() not in {one.place, other.place}
+    is_same = not is_before(one, other) and not is_before(other, one)
+    is_same = is_same and (one.actor == other.actor or not is_known)
     return bool(codes[0] & codes[1]) and is_same and len(one.event.fields) > len(other.event.fields)
 
 
@@ -275,9 +291,10 @@ def _effects(case: Case) -> list[Cause]:
     if first is None:
         return []
     blamed = [one.peer for one in case.events if one.event.message.id in _EFFECTS and one.peer is not None]
-    fetch = tuple(dict.fromkeys(blamed))[:1] or ((first.place,) if first.place != Place() else ())
-    places = (first.place,) if first.place != Place() else ()
-    return [Cause(first.event.message, "open", places, first, "the other end ended it first", fetch)]
+    own = (first.place,) if first.place != Place() else ()
+    fetch = tuple(dict.fromkeys(blamed))[:1]
+    places = () if fetch else own
+    return [Cause(first.event.message, "open", places, first, "the other end ended it first", fetch or own)]
 
 
 def _codes(case: Case) -> list[Cause]:

@@ -100,7 +100,7 @@ def _is_of_process(one: Seen, sources: Sequence[Source]) -> bool:
 def _processes(seen: Sequence[Seen], sources: Sequence[Source]) -> Iterable[_Process]:
     grouped: dict[Key, list[Seen]] = {}
     for one in seen:
-        if one.time is not None and _is_of_process(one, sources):
+        if one.time is not None and not one.event.is_yearless and _is_of_process(one, sources):
             grouped.setdefault(key(one.event, sources), []).append(one)
     for process, events in grouped.items():
         times = [one.time for one in events if one.time is not None]
@@ -175,11 +175,11 @@ def _about(foreign: Sequence[Seen]) -> list[str]:
     return [f"messages of another job were left out: of process {and_more(pids, _MOST_NAMED)}{when}"]
 
 
-def in_year(time: float, job: Job) -> float:
-    """Return a time without a year in the year in which it is next to the job."""
-    if job.end is None:
+def in_year(time: float, end: float | None) -> float:
+    """Return a time without a year in the year in which it is next to the end of the job."""
+    if end is None:
         return time
-    moment, end = datetime.fromtimestamp(time, tz=timezone.utc), job.end
+    moment = datetime.fromtimestamp(time, tz=timezone.utc)
     year = datetime.fromtimestamp(end, tz=timezone.utc).year
     moved = [found.timestamp() for step in (-1, 0, 1) if (found := _moved(moment, year + step)) is not None]
     return min(moved, key=lambda one: abs(one - end), default=time)

@@ -20,7 +20,7 @@ _NO_LOGS = (
 )
 #: Folders of CANN's logs below the one that belongs to a host or a rank.
 _PARTS = re.compile(r"^(?:debug|run|security|plog|device-\d+|device-app-\d+|log|logs|ascend)$")
-_PID = re.compile(r"^(?:plog|device-app|hccl)-(?:parser-)?(\d+)[_-]")
+_PID = re.compile(r"^(?:plog|device-app|device|hccl)-(?:parser-)?(\d+)[_-]")
 _RANK = re.compile(r"(?:^|[_.-])(?:rank|worker|workerlog)[_.-]?(\d{1,6})(?=$|[_.-])")
 _HOST = re.compile(r"(?:^|_)(\d{1,3}(?:\.\d{1,3}){3})(?:$|_)")
 #: Levels of folders below the one that the user named; os.walk calls itself for each before Python 3.12.

@@ -120,6 +120,36 @@ def test_the_cause_is_of_this_job(command_line: CommandLine, name: str) -> None:
     assert answer in done.out.splitlines()[0]
 
 
+def test_one_failure_of_a_process_is_one_cause(command_line: CommandLine) -> None:
+    at = "2026-03-18-10:00:20.137.508"
+    command_line.write(
+        "rank_6.log",
+        f"[CRITICAL] DEVICE(4711,ffff,python):{at} [x.cc:1] Malloc device memory failed, size[1], ret[207001], Device 6\n"
+        f"EL0004: [PID: 4711] {at} Failed to allocate memory.\n",
+    )
+
+    done = command_line("explain", "rank_6.log")
+
+    assert done.code == 0
+    assert "also a cause" not in done.out
+
+
+def test_a_fault_between_lines_with_times_is_the_cause_of_waits_without_a_year(
+    command_line: CommandLine,
+) -> None:
+    (command_line.folder / "logs").mkdir()
+    for rank in range(1, 4):
+        (command_line.folder / "logs" / f"rank_{rank}.log").write_text(f"{WATCHDOG.format(rank)}\n")
+    (command_line.folder / "logs" / "rank_0.log").write_text(
+        "2026-03-18 09:59:00,000 INFO saving\nOSError: [Errno 28] No space left on device: '/data/x'\n"
+        "2026-03-18 10:29:59,000 INFO still saving\n"
+    )
+
+    done = command_line("explain", "logs")
+
+    assert done.out.startswith("Rank 0: a disk is full. ")
+
+
 def test_processes_are_joined_in_linear_time(tmp_path: Path) -> None:
     def spent(count: int) -> float:
         log = tmp_path / f"{count}.log"
