@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.doctor.case import Case
 
-#: The link of a device goes down once or twice in an hour if somebody works on its switch.
+#: The link of a device goes down once or twice in an hour during work on its switch.
 _MOST_DOWNS = 2
 _NEAR_END, _ENDED = 1, 2
 

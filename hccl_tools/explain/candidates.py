@@ -34,7 +34,7 @@ FOLLOW_UP = {
     "HCM722",
 }
 #: The scheduler or a user has ended the job.
-_STOPS = {"HCM713"}
+_STOPS = {"HCM713", "HCM716"}
 #: More ranks than any job has.
 MOST_RANKS = 1 << 17
 #: Seconds for which a program writes lines after an error that it has handled.

@@ -100,10 +100,18 @@ MESSAGES = (
         example="slurmstepd: error: *** JOB 12 ON hostb CANCELLED AT 2026-03-18T10:33:52 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***",
     ),
     Message(
+        "HCM716", "slurm-ended", "cause",
+        "Slurm ended the job",
+        "the line has Slurm's reason; PREEMPTION: a job of higher priority took the nodes (`--requeue` lets the job start again)",
+        anchor=b" DUE TO ", pattern=rb"CANCELLED AT [^\s*]{1,40} DUE TO (?P<reason>[A-Z][A-Z ]{1,60}[A-Z])",
+        explains=(*_LATER, "HCM713"), source="Slurm's sources",
+        example="slurmstepd: error: *** JOB 12 ON hostb CANCELLED AT 2026-03-18T10:33:52 DUE TO PREEMPTION ***",
+    ),
+    Message(
         "HCM713", "slurm-cancelled", "end",
         "the job was cancelled: by a user (scancel), or by Slurm after a task ended",
-        "if nobody cancelled it (`sacct -j JOB -X -o State,ExitCode` names the user), look for what failed before",
-        anchor=b" CANCELLED AT ", pattern=rb"CANCELLED AT [^\s*]{1,40}(?: (?P<reason>DUE TO [A-Z ]{1,60}[A-Z]))?", source="Slurm's sources",
+        "if no user cancelled it (`sacct -j JOB -X -o State,ExitCode` names the user), look for what failed before",
+        anchor=b" CANCELLED AT ", pattern=rb"CANCELLED AT [^\s*]{1,40}", source="Slurm's sources",
         example="slurmstepd: error: *** STEP 12.0 ON hostb CANCELLED AT 2026-03-18T10:33:52 ***",
     ),
     Message(

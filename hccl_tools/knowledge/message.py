@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     #: * ``error``: a failure that an earlier failure of a peer may have caused
     #: * ``timeout``: a rank waited for others
     #: * ``code``: a number or a general failure without a reason
-    #: * ``end``: somebody ended the process; never a cause
+    #: * ``end``: a user or another program ended the process; never a cause
     #: * ``fact``: no failure; the line says which rank, device or setting it is about
     Kind = Literal["verdict", "cause", "error", "timeout", "code", "end", "fact"]
 
@@ -117,6 +117,6 @@ KINDS = {
     "error": "may follow from an earlier error of another rank",
     "timeout": "a rank waited for others: the cause is usually elsewhere",
     "code": "says that something failed, not what",
-    "end": "somebody ended the process: never the cause",
+    "end": "a user or another program ended the process: never the cause",
     "fact": "information",
 }
