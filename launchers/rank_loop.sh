@@ -94,6 +94,7 @@ start() { # name, log, program...
     echo "$name $?" >&3
   ) &
   groups[$name]=$! started[$name]=$!
+  disown "$!" # This shell need not tell how it ended, also if it is killed before its trap.
 }
 
 end_all() { # signal
@@ -150,8 +151,7 @@ while [[ ${#groups[@]} -gt 0 && "${!groups[*]}" != scheduler ]]; do
   fi
   [[ -z $deadline || $SECONDS -lt $deadline ]] || break
 done
-# Whatever is still there: ranks that did not heed SIGTERM, and what ranks have left behind. The shell need not tell.
-disown -a
+# What is still there: ranks that did not end after SIGTERM, and what ranks have left behind.
 end_all KILL
 
 if [[ -n $first ]]; then

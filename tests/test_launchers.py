@@ -164,6 +164,24 @@ def test_first_in_time_decides_in_the_loop(tmp_path: Path, monkeypatch: pytest.M
     assert "Terminated" not in done.stderr
 
 
+def test_ranks_that_are_ended_while_they_start_are_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RANK_TABLE_FILE", "")
+    script = edited("rank_loop.sh", tmp_path, SERVERS)
+    trap = "trap : INT TERM HUP"
+    text = script.read_text()
+    assert text.count(trap) == 1
+    script.write_text(text.replace(trap, f"[ $RANK_ID = 3 ] || sleep 60\n    {trap}"))
+
+    done = run(script, "[ $RANK_ID = 3 ] && exit 5; sleep 60")
+
+    assert done.returncode == 5
+    assert "rank 3 failed first" in done.stderr
+    assert "Terminated" not in done.stderr
+
+
 def test_second_machine_of_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RANK_TABLE_FILE", "")
