@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from typing import TYPE_CHECKING
 
@@ -51,6 +52,7 @@ class Answer(NamedTuple):
         notes: Sentences on what was not read, and on the table.
         run: The run that was explained, as the user named it; "" for files.
         run_dir: The directory of that run.
+        has_finished: Whether that run ended with exit code 0: there is nothing to explain.
     """
 
     causes: Sequence[Cause]
@@ -59,6 +61,7 @@ class Answer(NamedTuple):
     notes: Sequence[str]
     run: str = ""
     run_dir: str = ""
+    has_finished: bool = False
 
     def consequences(self) -> list[Seen]:
         """Return the events that follow from the causes: the first of each message and rank."""
@@ -75,6 +78,10 @@ class Answer(NamedTuple):
 
 def text(answer: Answer) -> Iterator[str]:
     """Yield the lines of the answer."""
+    if answer.has_finished:
+        yield finished(answer)
+        yield from (f"  {note}" for note in answer.notes[:_MOST_NOTES])
+        return
     if not answer.causes:
         yield from _nothing(answer)
         return
@@ -96,6 +103,11 @@ def text(answer: Answer) -> Iterator[str]:
         yield from (f"  {note}" for note in notes[:_MOST_NOTES])
         if len(notes) > _MOST_NOTES:
             yield f"  and {len(notes) - _MOST_NOTES:,} more"
+
+
+def finished(answer: Answer) -> str:
+    """Return that the run has not failed, as one sentence."""
+    return f"The run {os.path.basename(answer.run_dir)} ended with exit code 0: nothing to explain"
 
 
 def paragraph(answer: Answer, cause: Cause) -> str:

@@ -28,8 +28,12 @@ def as_json(answer: Answer) -> dict[str, Any]:
         "logs": len(answer.sources),
         "causes": [_cause(answer, cause) for cause in answer.causes],
         "consequences": [_consequence(answer, one) for one in answer.consequences()[:_MOST_CONSEQUENCES]],
-        "notes": [*answer.notes, *answer.cluster.notes],
+        "notes": [*_end(answer), *answer.notes, *answer.cluster.notes],
     }
+
+
+def _end(answer: Answer) -> list[str]:
+    return [words.finished(answer)] if answer.has_finished else []
 
 
 def _cause(answer: Answer, cause: Cause) -> dict[str, Any]:

@@ -20,10 +20,11 @@ _WARNING = re.compile(r"\bWARN(?:ING)?\b|\[W\d{0,4} ?[\w.]*:?\d*\]|^\S{0,20}W\d{
 #: Programs write such lines about what they have handled; CANN's own lines of this level are about the job.
 _QUIET = re.compile(r"\b(?:INFO|DEBUG)\b")
 _LEVEL_WITHIN = 60
-#: A rank that raises an exception or exits after an error of HCCL only passes that error on.
+#: A rank that raises an exception, exits or aborts after an error of HCCL only passes that error on.
 FOLLOW_UP = {
     "HCM810",
     "HCM821",
+    "HCM891",
     "HCM896",
     "HCM701",
     "HCM702",

@@ -67,6 +67,9 @@ def explain(
         all_notes += of_run.notes
         table = table or of_run.table
     places, size = _places(of_run, table, run, all_notes)
+    if of_run is not None and of_run.has_finished and not sources:
+        empty = cluster.build([], logs, places, size)
+        return Answer([], empty, logs, all_notes, run_name, run, has_finished=True)
     events, ends = [], {}
     for index, scan in enumerate(scans(logs, extra, progress)):
         events += scan.events

@@ -35,6 +35,8 @@ _REASONS = {
     "daemon": "HCM828",
     "signal": "HCM829",
 }
+#: Signals with words of their own; another one ends a rank from outside, or because of a fault in a library.
+_SIGNALS = {"SIGABRT": "HCM891", "SIGTERM": "HCM892"}
 
 
 class RunLogs(NamedTuple):
@@ -50,6 +52,7 @@ class RunLogs(NamedTuple):
         table: The run's copy of its rank table, "" if it has none.
         size: The number of ranks.
         notes: Sentences on what is missing.
+        has_finished: Whether it ended with exit code 0 at its first start: no log of it has a cause.
     """
 
     sources: list[Source]
@@ -61,6 +64,7 @@ class RunLogs(NamedTuple):
     table: str
     size: int
     notes: list[str]
+    has_finished: bool = False
 
 
 def read(path: str) -> RunLogs:
@@ -99,6 +103,7 @@ def read(path: str) -> RunLogs:
         table if run_files.status(table) else "",
         len(ranks),
         list(dict.fromkeys(notes)),
+        report is not None and report.exit_code == 0 and not report.restarts,
     )
 
 
@@ -203,6 +208,6 @@ def _events(report: SavedReport, file: int) -> list[Event]:
     if any(_OUT_OF_MEMORY in hint for hint in first.hints):
         message = known["HCM822"]
     else:
-        message = known["HCM820" if first.signal else "HCM821"]
-    fields = {"server": first.host, "reason": first.how}
+        message = known[_SIGNALS.get(first.signal, "HCM820") if first.signal else "HCM821"]
+    fields = {"server": first.host, **({"reason": first.how} if message.id not in _SIGNALS.values() else {})}
     return [Event(message, fields, (), file, 0, rank=first.rank, text=text)]

@@ -105,8 +105,8 @@ MESSAGES = (
     ),
     Message(
         "HCM892", "rank-terminated", "error",
-        "another program ended the rank (SIGTERM)",
-        "look for who sent the signal: the batch system (time limit, preemption), the container's runtime, a script or a user",
+        "SIGTERM ended the rank, and the launcher had not sent it",
+        "look for what sent it: the batch system (time limit, preemption), the container's runtime, a script, a user, or the program itself",
         explains=_LATER, source="report.json of the run",
     ),
     Message(

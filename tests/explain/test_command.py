@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -208,6 +209,63 @@ def test_a_run_in_which_a_port_was_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_run_that_ended_well(tmp_path: Path) -> None:
+    """Errors that its ranks have handled, which their logs still have, are not looked for."""
+    (tmp_path / "train.py").write_text(f"print({PORT!r})\n")
+    job = run("launch", "-n", "2", "--cpu", "train.py", folder=tmp_path)
+    done = run("explain", folder=tmp_path)
+    answer = json.loads(run("explain", "-f", "json", folder=tmp_path).stdout)
+
+    assert job.returncode == 0, job.stderr
+    assert done.returncode == 1
+    assert re.fullmatch(
+        r"The run \S+ ended with exit code 0: nothing to explain", done.stdout.splitlines()[0]
+    )
+    assert (answer["causes"], answer["notes"][0]) == ([], done.stdout.splitlines()[0])
+
+
+@pytest.mark.slow
+def test_a_run_that_ended_well_only_after_a_restart(tmp_path: Path) -> None:
+    script = (
+        "import os, sys, time\n"
+        "if os.environ['HCCL_TOOLS_RESTART'] == '0' and os.environ['RANK_ID'] == '1': raise ValueError('first start')\n"
+    )
+    (tmp_path / "train.py").write_text(script)
+    job = run("launch", "-n", "2", "--cpu", "--max-restarts", "1", "train.py", folder=tmp_path)
+
+    assert job.returncode == 0, job.stderr
+    assert "ValueError: first start" in run("explain", folder=tmp_path).stdout.splitlines()[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        ("os.abort()", "the rank aborted itself (SIGABRT)"),
+        ("os.kill(os.getpid(), 15)", "SIGTERM ended the rank, and the launcher had not sent it"),
+        ("os.kill(os.getpid(), 9)", "a signal ended the rank: killed by SIGKILL"),
+    ],
+)
+def test_a_run_in_which_a_rank_got_a_signal(tmp_path: Path, end: str, said: str) -> None:
+    script = f"import os, time\nif os.environ['RANK_ID'] == '1': {end}\ntime.sleep(60)\n"
+    first = failed_run(tmp_path, script)
+
+    assert first.startswith("Rank 1 (")
+    assert said in first
+
+
+@pytest.mark.slow
+def test_a_rank_that_aborts_after_an_error_passes_it_on(tmp_path: Path) -> None:
+    script = (
+        "import os, time\nif os.environ['RANK_ID'] == '1':\n"
+        "    print('[ERROR] HCCL(7,python3):2026-03-18-10:00:00.000.000 [x.cc:1] [7][Wait][LinkEstablish]"
+        "wait socket establish timeout, role[1] rank[1] timeout[120 s]', flush=True)\n    os.abort()\ntime.sleep(60)\n"
+    )
+
+    assert "aborted" not in failed_run(tmp_path, script)
+
+
+@pytest.mark.slow
 def test_a_run_whose_disk_is_full(tmp_path: Path) -> None:
     script = "import os\nos.write(os.open('/dev/full', os.O_WRONLY), b'checkpoint')\n"
 
@@ -253,16 +311,6 @@ def test_a_run_with_plogs_of_its_own(tmp_path: Path) -> None:
 
     assert first.startswith("Rank 1 (device 1 of ")
     assert "port 60000" in first
-
-
-@pytest.mark.slow
-def test_a_finished_run_has_no_cause(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text("print('done')\n")
-    run("launch", "-n", "2", "--cpu", "train.py", folder=tmp_path)
-    done = run("explain", "latest", folder=tmp_path)
-
-    assert done.returncode == 1
-    assert done.stdout.startswith("no cause found")
 
 
 def test_logs_cannot_control_the_terminal(command_line: CommandLine) -> None:

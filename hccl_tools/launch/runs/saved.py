@@ -110,6 +110,7 @@ class SavedReport(NamedTuple):
         began_on: The host on which the end began, if it was another host.
         duration: Seconds from the start to the end.
         ranks: How each rank ended.
+        restarts: How often the job was started again.
     """
 
     exit_code: ExitCode | None = None
@@ -120,3 +121,4 @@ class SavedReport(NamedTuple):
     first_failure: SavedFailure | None = None
     hung: tuple[SavedHungRank, ...] = ()
     ranks: tuple[SavedEnd, ...] = ()
+    restarts: Count = 0
