@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import os
-import shlex
 from typing import TYPE_CHECKING
 
+from hccl_tools.explain import further_logs
 from hccl_tools.explain.case import CONFIDENCE
-from hccl_tools.explain.events import clock
+from hccl_tools.explain.events import moment
+from hccl_tools.explain.places import Place
 from hccl_tools.explain.waiting import ranks_text
+from hccl_tools.notation import host_list
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from hccl_tools.explain.case import Cause
     from hccl_tools.explain.cluster import Cluster
     from hccl_tools.explain.events import Seen
-    from hccl_tools.explain.places import Place
     from hccl_tools.explain.sources import Source
 
 #: The fields that are shown after the meaning, with their words; the places have their own.
 _DETAILS = (
     *(
         ("variable", ""),
-        ("value", "value"),
-        ("status", "status"),
+        ("value", ""),
         ("configured", "the table has"),
         ("item", "the difference is in the"),
         ("port", "port"),
@@ -37,9 +37,9 @@ _DETAILS = (
 )
 #: Characters of a detail; the line is shown below.
 _LONGEST_DETAIL = 200
+_MILLISECONDS = len(".000")
 _MOST_CAUSES = 4
 _MOST_NOTES = 12
-_MOST_LOGS_TO_FETCH = 4
 
 
 class Answer(NamedTuple):
@@ -63,10 +63,20 @@ class Answer(NamedTuple):
     run_dir: str = ""
     has_finished: bool = False
 
+    def used(self) -> set[int]:
+        """Return the ids of the events that the causes show."""
+        shown = [one for cause in self.causes for one in (cause.seen, cause.beside) if one is not None]
+        return {id(one.event) for one in shown}
+
     def consequences(self) -> list[Seen]:
         """Return the events that follow from the causes: the first of each message and rank."""
-        used = {id(cause.seen.event) for cause in self.causes if cause.seen is not None}
+        used = self.used()
         shown = {(cause.message.meaning, place) for cause in self.causes for place in cause.places}
+        shown |= {
+            (cause.message.meaning, cause.seen.place)
+            for cause in self.causes
+            if cause.seen is not None and cause.seen.event.message is cause.message
+        }
         found: dict[tuple[str, str], Seen] = {}
         for one in self.cluster.seen:
             if one.event.message.kind in {"fact", "end"} or id(one.event) in used:
@@ -94,7 +104,10 @@ def text(answer: Answer) -> Iterator[str]:
         yield ""
         yield "consequences:"
         yield from folded
-    ends = [one for one in answer.cluster.seen if one.event.message.kind == "end"]
+    used = answer.used()
+    ends = [
+        one for one in answer.cluster.seen if one.event.message.kind == "end" and id(one.event) not in used
+    ]
     notes = [*answer.notes, *answer.cluster.notes]
     if ends or notes:
         yield ""
@@ -120,35 +133,16 @@ def paragraph(answer: Answer, cause: Cause) -> str:
 def sentence(answer: Answer, cause: Cause) -> str:
     """Return what happened and where, as one sentence."""
     who = _who(answer, cause.places)
-    codes = ", ".join(code for code in (cause.seen.event.codes if cause.seen else ()))
-    shown = f" ({codes})" if codes else ""
-    what = f"{cause.message.meaning}{_details(cause)}{shown}."
+    what = f"{cause.message.meaning}{_details(cause)}{_codes_and_time(cause)}."
     return f"{who}: {what}" if who else f"{what[0].upper()}{what[1:]}"
-
-
-def fetch_lines(answer: Answer, cause: Cause) -> list[str]:
-    """Return which logs would say more, with the commands that show them."""
-    lines = []
-    for place in cause.fetch[:_MOST_LOGS_TO_FETCH]:
-        if answer.run and place.rank is not None:
-            lines.append(f"`hccl-tools logs {shlex.quote(answer.run)} --rank {place.rank}`, and its plog")
-            continue
-        if here := [one.shown for one in answer.sources if place.rank is not None and one.rank == place.rank]:
-            lines.append(" and ".join(here[:2]))
-            continue
-        where = f" on {place.host}" if place.host else ""
-        what = f"rank {place.rank}" if place.rank is not None else place.name or "the rank"
-        key = f"'rank\\[{place.rank}\\]\\|userRank\\[{place.rank}\\]'" if place.rank is not None else "ERROR"
-        lines.append(f"the log of {what}{where}: `grep -rl {key} ~/ascend/log`, then explain those files too")
-    if not cause.fetch and cause.confidence == "open":
-        lines.append("the plog of each rank, by default in ~/ascend/log of each host: explain that folder")
-    return lines
 
 
 def _who(answer: Answer, places: Sequence[Place]) -> str:
     if len(places) != 1:
-        host = _whole_host(answer, places)
-        return f"Host {host} ({ranks_text(places)})" if host else _capital(ranks_text(places))
+        hosts = _whole_hosts(answer, places)
+        if not hosts:
+            return _capital(ranks_text(places))
+        return f"Host{'' if len(hosts) == 1 else 's'} {host_list.fold(hosts)} ({ranks_text(places)})"
     place = places[0]
     line = answer.cluster.places.line(place)
     named = place.name
@@ -158,15 +152,15 @@ def _who(answer: Answer, places: Sequence[Place]) -> str:
     return _capital(named)
 
 
-def _whole_host(answer: Answer, places: Sequence[Place]) -> str:
-    """Return the host that has all of several ranks, and no other rank; "" if there is none."""
-    hosts = {place.host for place in places}
-    if len(hosts) != 1 or "" in hosts:
-        return ""
-    (host,) = hosts
-    known = {rank for rank, place in answer.cluster.places.by_rank.items() if place.host == host}
-    is_only = len({place.host for place in answer.cluster.places.by_rank.values()}) < 2
-    return host if known == {place.rank for place in places} and not is_only else ""
+def _whole_hosts(answer: Answer, places: Sequence[Place]) -> list[str]:
+    """Return the hosts that have all of several ranks, and no other rank; [] if the ranks are not so."""
+    hosts = list(dict.fromkeys(place.host for place in places))
+    if "" in hosts:
+        return []
+    known = answer.cluster.places.by_rank
+    of_hosts = {rank for rank, place in known.items() if place.host in hosts}
+    are_all = {place.host for place in known.values()} <= set(hosts)
+    return hosts if of_hosts == {place.rank for place in places} and not are_all else []
 
 
 def _capital(words: str) -> str:
@@ -176,11 +170,28 @@ def _capital(words: str) -> str:
 def _details(cause: Cause) -> str:
     if cause.seen is None or cause.seen.event.message is not cause.message:
         return ""
-    fields, peer = cause.seen.event.fields, cause.seen.peer
+    fields, peer = _joined(cause.seen.event.fields, cause.message.meaning), cause.seen.peer
     parts = [f"{word} {_shortened(fields[name])}".strip() for name, word in _DETAILS if fields.get(name)]
     if peer is not None and peer.name and peer not in cause.places:
         parts.append(f"the other end is {peer.name}")
     return f": {', '.join(parts)}" if parts else ""
+
+
+def _joined(fields: Mapping[str, str], meaning: str) -> Mapping[str, str]:
+    """Return the fields of a line with the value of a variable beside its name, which is said once."""
+    variable, value = fields.get("variable", ""), fields.get("value", "")
+    if variable and variable in meaning:
+        return {**fields, "variable": ""}
+    return {**fields, "variable": f"{variable} is {value}", "value": ""} if variable and value else fields
+
+
+def _codes_and_time(cause: Cause) -> str:
+    """Return the codes and the time of the line that states the cause."""
+    if cause.seen is None or cause.seen.event.message is not cause.message:
+        return ""
+    event = cause.seen.event
+    codes = f" ({', '.join(event.codes)})" if event.codes else ""
+    return codes if event.time is None else f"{codes}, at {moment(event)[:-_MILLISECONDS]}"
 
 
 def _shortened(value: str) -> str:
@@ -198,12 +209,20 @@ def _sure(cause: Cause) -> str:
 def _cause(answer: Answer, cause: Cause) -> Iterator[str]:
     yield paragraph(answer, cause)
     if cause.seen is not None:
-        event = cause.seen.event
-        when = f" at {clock(event.time)}" if event.time is not None else ""
-        yield f"  in {place_of(answer, cause.seen)}{when}:"
-        yield f"    | {event.text}"
-    for line in fetch_lines(answer, cause):
+        is_own = cause.beside is None and cause.seen.place in (*cause.places, Place())
+        yield from _quoted(answer, cause.seen, "in", "" if is_own else cause.seen.place.short)
+    if cause.beside is not None:
+        yield from _quoted(answer, cause.beside, "beside it, in", cause.beside.place.short)
+    for line in further_logs.lines(cause, answer.cluster, answer.sources, answer.run):
         yield f"  look at {line}"
+
+
+def _quoted(answer: Answer, seen: Seen, where: str, writer: str) -> Iterator[str]:
+    event = seen.event
+    when = f" at {moment(event)}" if event.time is not None else ""
+    whose = f", which {writer} wrote," if writer else ""
+    yield f"  {where} {place_of(answer, seen)}{whose}{when}:"
+    yield f"    | {event.text}"
 
 
 def place_of(answer: Answer, seen: Seen) -> str:

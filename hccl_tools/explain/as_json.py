@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.explain import answer as words
+from hccl_tools.explain import further_logs
 from hccl_tools.explain.case import CONFIDENCE
 from hccl_tools.explain.events import clock
 from hccl_tools.explain.places import Place
@@ -46,7 +47,8 @@ def _cause(answer: Answer, cause: Cause) -> dict[str, Any]:
         "sentence": words.sentence(answer, cause),
         "reason": cause.reason or None,
         "remedy": cause.message.remedy,
-        "look_at": words.fetch_lines(answer, cause),
+        "look_at": further_logs.lines(cause, answer.cluster, answer.sources, answer.run),
+        "beside": _at(answer, cause.beside) if cause.beside is not None else None,
     }
 
 
@@ -86,6 +88,6 @@ def _at(answer: Answer, seen: Seen) -> dict[str, Any]:
     return {
         "file": answer.sources[event.file].shown,
         "line": event.line or None,
-        "time": clock(event.time) if event.time is not None else None,
+        "time": clock(event.time) if event.time is not None and not event.is_yearless else None,
         "text": event.text,
     }

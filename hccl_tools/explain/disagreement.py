@@ -34,7 +34,7 @@ def tls(case: Case) -> list[Cause]:
         return []  # A switch that differs prevents connections, and has no other effect.
     switches: dict[str, tuple[bool, Seen]] = {}
     for one in case.cluster.seen:
-        value = _ON.get(one.event.fields.get("value", ""))
+        value = _ON.get(one.event.fields.get("tls", ""))
         if one.event.message.id in _TLS_VALUES and value is not None:
             switches[one.actor] = (value, one)
     values = {actor: value for actor, (value, _) in switches.items()}

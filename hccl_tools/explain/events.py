@@ -188,6 +188,12 @@ def clock(time: float) -> str:
     return text[:-3]
 
 
+def moment(event: Event) -> str:
+    """Return the time of an event that has one as its line has it, which may have no year."""
+    text = clock(event.time or 0.0)
+    return text[len("2000-") :] if event.is_yearless else text
+
+
 def process_in(line: bytes) -> tuple[str, str]:
     """Return the process id and the program that a line names, or ""."""
     found = _PID.search(line)

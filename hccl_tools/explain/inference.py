@@ -104,9 +104,7 @@ def _verdicts(case: Case) -> list[Cause]:
             reason = f"HCCL's heartbeat names the same device ({one.event.fields.get('reason', 'lost')})"
             found[one.peer.name] = Cause(own[0].event.message, "named", (one.peer,), own[0], reason)
         else:
-            what = one.event.fields.get("reason")
-            reason = f"HCCL reports: {what}" if what else ""
-            found[one.peer.name] = Cause(one.event.message, "named", (one.peer,), one, reason, (one.peer,))
+            found[one.peer.name] = Cause(one.event.message, "named", (one.peer,), one, "", (one.peer,))
     return list(found.values())
 
 

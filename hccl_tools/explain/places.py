@@ -47,6 +47,11 @@ class Place(NamedTuple):
         whose = "the scheduler" if self.rank < 0 else f"rank {self.rank}"
         return whose + (f" ({', '.join(where)})" if where else "")
 
+    @property
+    def short(self) -> str:
+        """The rank alone if it is known, else the name."""
+        return f"rank {self.rank}" if self.rank is not None and self.rank >= 0 else self.name
+
 
 class TableLine(NamedTuple):
     """A line of the rank table: file, line from 1, and JSON pointer."""

@@ -23,6 +23,8 @@ _MOST_RANKS = 1 << 17
 _SILENT, _LATE, _CYCLE, _NOT_COLLECTED = "HCM824", "HCM825", "HCM826", "HCM893"
 #: The limits by which ranks that gave up are compared: waits for a store or a watchdog begin at any time.
 _COMPARED = ("connect", "operation")
+#: The usual numbers of devices of a host.
+_PER_HOST = (8, 16)
 
 
 def causes(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
@@ -30,11 +32,10 @@ def causes(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
     missing = _missing(case)
     if missing:
         places = _places(case, missing)
-        return [
-            Cause(
-                messages()[_SILENT], "named", places, _naming(case), "the root lists them as missing", places
-            )
-        ]
+        reason = (
+            f"the root lists {'it' if len(missing) == 1 else 'them'} as missing{_like_a_host(case, places)}"
+        )
+        return [Cause(messages()[_SILENT], "named", places, _naming(case), reason, places)]
     waiting = {one.place.rank: one for one in reversed(timeouts) if one.place.rank is not None}
     silent, absent = _quiet(case, set(waiting))
     if silent:
@@ -72,6 +73,20 @@ def _missing(case: Case) -> set[int]:
     if connected and not named:
         named = set(range(needed or min(case.cluster.size, _MOST_RANKS))) - connected
     return named
+
+
+def _like_a_host(case: Case, places: Sequence[Place]) -> str:
+    """Return that ranks are as those of a whole host, if no line says on which host they are."""
+    count, size = len(places), case.cluster.size
+    ranks = [place.rank for place in places if place.rank is not None and not place.host]
+    if (
+        count not in _PER_HOST
+        or size % count
+        or size == count
+        or ranks != list(range(ranks[0], ranks[0] + count))
+    ):
+        return ""
+    return "" if ranks[0] % count else f"; with {count} devices per host, they are one whole host"
 
 
 def _naming(case: Case) -> Seen | None:
@@ -172,18 +187,18 @@ def _end_of_waits(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
         elif len(places) == 2:
             text = f"{places[0].name} and {places[1].name} wait for each other"
         else:
-            text = " -> ".join(_short(place) for place in (*places, places[0]))
+            text = " -> ".join(place.short for place in (*places, places[0]))
         is_link = len(places) == 2 and cycle[0].event.message.limit == "connect"
         message = cycle[0].event.message if is_link else messages()[_CYCLE]
         return [Cause(message, "waits", places, cycle[0], text, places)]
     last = edges[path[-1]]
     peer = last.peer or Place()
     own = next((one for one in case.events if _key(one.place) == end), None)
-    chain = " -> ".join([*(_short(edges[key].place) for key in path), _short(peer)])
+    chain = " -> ".join([*(edges[key].place.short for key in path), peer.short])
     if own is not None:
         return [Cause(own.event.message, "waits", (peer,), own, f"the waits end there: {chain}", (peer,))]
     if peer.rank is None or peer.rank not in case.cluster.logged:
-        reason = f"there is no log of {_short(peer)}, for which {_short(last.place)} waits"
+        reason = f"there is no log of {peer.short}, for which {last.place.short} waits"
         fetch = peer if peer.rank is not None or peer.host else last.place
         message = last.event.message
         alike = [one.place for one in timeouts if one.peer == peer and one.event.message is message]
@@ -220,10 +235,6 @@ def _key(place: Place) -> str:
     if place.rank is not None:
         return f"rank {place.rank}"
     return f"{place.host}/{place.device}" if place.host else place.address
-
-
-def _short(place: Place) -> str:
-    return f"rank {place.rank}" if place.rank is not None else place.name
 
 
 def _places(case: Case, ranks: set[int]) -> tuple[Place, ...]:

@@ -226,7 +226,7 @@ MESSAGES = (
         "HCM025", "Resource_Error_Device_Memory", "cause",
         "the driver could not allocate device memory for HCCL",
         "use a smaller HCCL_BUFFSIZE, fewer communicators or a smaller batch; `npu-smi info` shows who uses the memory",
-        anchor=b"EL0004", pattern=rb"EL0004.*?(?:size:(?P<value>\d+))?", codes=(Code("EL0004"),),
+        anchor=b"EL0004", pattern=rb"EL0004(?:.{0,300}?(?P<reason>size:\d+))?", codes=(Code("EL0004"),),
         causes=("HCCL_BUFFSIZE times the number of communicators is large", "the model fills the device"),
         source="published logs",
         example="EL0004: Failed to allocate resource[DeviceMemory] with info [size:2147483648]",

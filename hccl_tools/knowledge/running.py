@@ -120,7 +120,7 @@ MESSAGES = (
         "the program names a device that the visible devices do not contain",
         "count the devices inside the visible list: with ASCEND_RT_VISIBLE_DEVICES=4,5 the device ids of the"
         " program are 0 and 1",
-        anchor=b"Set visible device failed", pattern=rb"invalid device=(?P<device>\d+), input visible devices:(?P<value>\S+)",
+        anchor=b"Set visible device failed", pattern=rb"invalid device=(?P<device>\d+), (?P<reason>input visible devices:\S+)",
         source="published logs",
         example="[ERROR] RUNTIME(17528,python3): Set visible device failed, invalid device=1, input visible devices:1",
     ),
@@ -186,7 +186,7 @@ MESSAGES = (
         "HCM327", "tls-switch", "fact",
         "the TLS switch of the device",
         "it must be the same on all devices of the job: `hccn_tool -i N -tls -g`",
-        anchor=b"TLS SWITCH", pattern=rb"(?:phy_id ?\(\d+\) )?TLS SWITCH ?\((?P<value>[01])\)", source=_GUIDE,
+        anchor=b"TLS SWITCH", pattern=rb"(?:phy_id ?\(\d+\) )?TLS SWITCH ?\((?P<tls>[01])\)", source=_GUIDE,
         example="[INFO] HCCP(17528,python3):2026-03-18-10:31:52.113.403 [ra_host.c:1] [17528]TLS SWITCH (1)",
     ),
     Message(

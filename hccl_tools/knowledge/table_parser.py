@@ -40,7 +40,7 @@ MESSAGES = (
         "the device of the rank table is not the device that the process uses",
         "let rank R of the program use the device of rank R in the table: with torchrun the order of ranks in the"
         " table must be that of the hosts and devices; ASCEND_RT_VISIBLE_DEVICES must not reorder them",
-        anchor=b"local devId", pattern=rb"ranktable config devId ?\[(?P<value>\d+)\],? ?but local devId ?\[(?P<device>\d+)\]",
+        anchor=b"local devId", pattern=rb"ranktable config devId ?\[(?P<configured>\d+)\],? ?but local devId ?\[(?P<device>\d+)\]",
         codes=_VALUE, explains=_LATER, rules=("HCC552",), source=_SOURCE,
         causes=("the ranks are started in another order than the table has", "physical and logical device ids are mixed",
                 "two entries of the table name one device"),

@@ -120,7 +120,7 @@ def test_a_code_that_is_not_known_is_not_searched_in_texts(command_line: Command
     [
         (
             "set ASCEND_RT_VISIBLE_DEVICES:4 error, input data rang[0-2)",
-            "ASCEND_RT_VISIBLE_DEVICES, value 4, input data rang[0-2)",
+            "ASCEND_RT_VISIBLE_DEVICES names a device that the process does not have: 4, input data rang[0-2)",
         ),
         ("ModuleNotFoundError: No module named 'te'", "source CANN's set_env.sh"),
         (
