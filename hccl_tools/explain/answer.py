@@ -133,7 +133,7 @@ def paragraph(answer: Answer, cause: Cause) -> str:
 def sentence(answer: Answer, cause: Cause) -> str:
     """Return what happened and where, as one sentence."""
     who = _who(answer, cause.places)
-    what = f"{cause.message.meaning}{_details(cause)}{_codes_and_time(cause)}."
+    what = f"{cause.message.meaning}{_details(cause).rstrip('.')}{_codes_and_time(cause)}."
     return f"{who}: {what}" if who else f"{what[0].upper()}{what[1:]}"
 
 

@@ -33,6 +33,8 @@ FOLLOW_UP = {
     "HCM714",
     "HCM720",
     "HCM722",
+    "HCM723",
+    "HCM725",
 }
 #: The scheduler or a user has ended the job.
 _STOPS = {"HCM713", "HCM716"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import screens, sieve
+from hccl_tools.explain import screens, sieve, tracebacks
 from hccl_tools.explain.events import (
     Event,
     LastTime,
@@ -50,6 +50,8 @@ MOST_ALIKE = 20
 _MOST_EVENTS = 20_000
 #: Lines of one log that are compared with the messages, at 30 microseconds each.
 _MOST_LINES = 2_000_000
+#: Tracebacks of one log whose last lines are looked for.
+_MOST_TRACEBACKS = 2_000
 #: The fields that are numbers, and the digits that they may have: a job of ten million ranks is none.
 NUMBERS = {"rank", "size", "device", "logical", "port", "peer", "peer_device", "timeout", "pid"}
 LONGEST_NUMBER = 7
@@ -98,13 +100,16 @@ class Scanner:
             for message in (*own, *messages().values())
             if message.anchor
         ]
-        self._sieve = sieve.Sieve([anchor for _, anchor, _ in self._messages], _BEFORE_CODES)
+        anchors = [anchor for _, anchor, _ in self._messages]
+        self._sieve = sieve.Sieve([*anchors, tracebacks.TRACEBACK], _BEFORE_CODES)
         self._codes, self._most_alike = codes(), most_alike
+        self._tracebacks = 0
 
     def scan(self, path: str, file: int, part: Part | None = None) -> Scan:
         """Return what a log, or a part of it, contains; ``file`` is its index."""
         reader, events, last_block = LogReader(path, part), Kept(self._most_alike), Block(b"", 1)
         first: float | None = None
+        self._tracebacks = 0
         is_first, left, note = True, _MOST_LINES, ""
         for block in reader.blocks():
             data = screens.plain(block.data)
@@ -134,14 +139,32 @@ class Scanner:
         for hit in hits:
             begin = hit.start if hit.at < hit.start + _NEAR else hit.at - _BEFORE
             line = data[begin : sieve.end_of_line(data, begin, _MATCHED)]
-            candidates = [self._messages[index] for index in sorted(hit.anchors)]
-            if (event := self._event(line, candidates)) is None:
+            found = begin, self._event(line, self._candidates(hit))
+            if found[1] is None and len(self._messages) in hit.anchors:
+                found = self._raised(data, begin)
+            if (event := found[1]) is None:
                 continue
             number, at = number + data.count(b"\n", at, begin), begin
-            event = event._replace(file=file, line=number)
+            event = event._replace(file=file, line=number + data.count(b"\n", begin, found[0]))
             yield _timed(event, line) or event._replace(
                 after=earlier.before(begin), before=later.after(begin + len(line))
             )
+
+    def _candidates(self, hit: Hit) -> list[_Candidate]:
+        return [self._messages[index] for index in sorted(hit.anchors) if index < len(self._messages)]
+
+    def _raised(self, data: bytes, begin: int) -> tuple[int, Event | None]:
+        """Return the place and the event of an exception, by its traceback, if no message has its line."""
+        self._tracebacks += 1
+        found = tracebacks.raised(data, begin) if self._tracebacks <= _MOST_TRACEBACKS else None
+        if found is None or self.event(found[1]) is not None:
+            return begin, None
+        place, text = found
+        line = data[place : sieve.end_of_line(data, place, _MATCHED)]
+        message = messages()[_EXCEPTION]
+        return place, self._written(
+            line, Event(message, {"reason": text.decode(errors="replace").strip()}, (), 0, 0)
+        )
 
     def event(self, line: bytes) -> Event | None:
         """Return the event of a line, without its place; None if no message matches."""
@@ -150,11 +173,14 @@ class Scanner:
     def _event(self, whole: bytes, candidates: Sequence[_Candidate]) -> Event | None:
         if not candidates and not self._codes_in(whole):
             return None
+        event = self._matched(whole[screens.prefix(whole).length :], candidates)
+        return self._written(whole, event) if event is not None else None
+
+    @staticmethod
+    def _written(whole: bytes, event: Event) -> Event:
+        """Return an event with the process, the rank and the host that wrote its line."""
         prefix = screens.prefix(whole)
         line = whole[prefix.length :]
-        event = self._matched(line, candidates)
-        if event is None:
-            return None
         named, program = process_in(line)
         pid, fields = prefix.pid or named, event.fields
         if prefix.host:

@@ -91,6 +91,13 @@ MESSAGES = (
         example="ValueError: 0 samples in this shard",
     ),
     Message(
+        "HCM897", "python-interrupted", "end",
+        "the process was interrupted (SIGINT)",
+        "nothing",
+        anchor=b"KeyboardInterrupt", pattern=rb"^KeyboardInterrupt\b", source="Python",
+        example="KeyboardInterrupt",
+    ),
+    Message(
         "HCM820", "rank-killed", "error",
         "a signal ended the rank",
         "SIGKILL usually comes from the out-of-memory killer (`dmesg`) or from a kill -9, SIGSEGV from a fault in a"
@@ -177,7 +184,7 @@ MESSAGES = (
     Message(
         "HCM893", "logs-not-collected", "timeout",
         "the other ranks wait, and what happened here is in none of these logs",
-        "fetch its logs (by default ~/ascend/log of its host, and what its program printed) and explain them with these",
+        "fetch the missing logs (by default ~/ascend/log of the host, and what the program printed) and explain them with these",
         source="the absence of its lines",
     ),
     Message(
