@@ -91,12 +91,17 @@ def _integer(fields: Mapping[str, str], name: str) -> int | None:
 
 
 def _names(waits: Mapping[str, _Waiting]) -> Cause | None:
-    names = {actor: one.name for actor, one in waits.items()}
-    kinds = {name.lower().removeprefix("hcom").removeprefix("hccl") for name in names.values()}
-    if len(kinds) < 2 or kinds <= set(_POINT_TO_POINT):
+    kinds = {actor: _kind(one.name) for actor, one in waits.items()}
+    if len(set(kinds.values())) < 2:
         return None
-    odd, usual = _sides(names)
+    odd, usual = _sides(kinds)
     return _cause(_DIFFER, waits, odd, usual, "{name}")
+
+
+def _kind(name: str) -> str:
+    """Return what a name of an operation means: a send and its receive are one operation of two ranks."""
+    kind = name.lower().removeprefix("hcom").removeprefix("hccl")
+    return _POINT_TO_POINT[0] if kind in _POINT_TO_POINT else kind
 
 
 def _indices(waits: Mapping[str, _Waiting]) -> Cause | None:

@@ -173,3 +173,11 @@ def test_missing_ranks_that_fill_a_host(command_line: CommandLine) -> None:
         )
 
         assert ("with 8 devices per host, they are one whole host" in answer(command_line)) == says
+
+
+def test_a_send_and_its_receive_do_not_differ_from_each_other(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 4).start()
+    for rank, name in enumerate(("Send", "Receive", "AllReduce", "AllReduce")):
+        waiting(job, rank, f"{name}_world")
+
+    assert "Rank 0 is in Send, ranks 2-3 are in AllReduce" in answer(command_line).splitlines()[0]
