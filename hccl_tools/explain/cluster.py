@@ -80,16 +80,14 @@ def build(
         sources, known, places, identities.groups(events, sources), size or max(sizes, default=0)
     )
     seen = [one for event in events if (one := reader.read(event, shifts)) is not None]
-    job, foreign, said = jobs.choose(seen, sources, max(limits.values()))
+    ends = _shifted(ends or {}, seen, shifts)
+    job, foreign, said = jobs.choose(seen, sources, ends, max(limits.values()))
     foreign_ids = set(map(id, foreign))
     own, others = _tied([one for one in seen if id(one) not in foreign_ids], job, sources)
     own.sort(key=lambda one: (one.time is None, one.time or one.since or 0.0, one.event.file, one.event.line))
     logged = _logged(own, sources, known)
     size = reader.size or (len(logged) if logged == set(range(len(logged))) else 0)
-    return Cluster(
-        own, places, size, logged, [*notes, *said], limits, others,
-        _shifted(ends or {}, own, shifts),
-    )  # fmt: skip
+    return Cluster(own, places, size, logged, [*notes, *said], limits, others, ends)
 
 
 def _logged(own: Iterable[Seen], sources: Sequence[Source], known: Mapping[Key, Place]) -> set[int]:

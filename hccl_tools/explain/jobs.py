@@ -6,12 +6,12 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain.events import clock
-from hccl_tools.explain.identities import Key, key
+from hccl_tools.explain.identities import IDENTITY, Key, key
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from hccl_tools.explain.events import Seen
     from hccl_tools.explain.sources import Source
@@ -25,6 +25,10 @@ _LIMITS = 1.5
 #: Seconds before the first and after the last line of a job in which other logs are about it.
 _BEFORE, _AFTER = 3600.0, 600.0
 _MOST_NAMED = 4
+#: Jobs that run at the same time in the logs of a user.
+_MOST_JOBS = 32
+#: Slurm's lines about the end of its job, whose ranks may have written their last line long before.
+_ENDS = {"HCM710", "HCM711", "HCM712", "HCM713", "HCM716"}
 #: Lines of launchers with the id of a process that they started.
 _NAME_PROCESSES = {"HCM721", "HCM722", "HCM724"}
 #: Failures before the ranks start: a job whose ranks write lines has none.
@@ -36,7 +40,7 @@ class Job(NamedTuple):
 
     Attributes:
         begin: The earliest time of a process, None if no line has one.
-        end: The latest one.
+        end: The time of its latest line.
         processes: The processes.
         pids: Their process ids.
         hosts: Their hosts.
@@ -63,6 +67,8 @@ class _Process:
         self.marks: set[tuple[str, str]] = set()
         #: What only one process of a job can have -> its id.
         self.places: dict[str, str] = {}
+        #: The ranks that the processes say they are -> their ids.
+        self.ranks: dict[int, str] = {}
 
     def absorb(self, other: _Process) -> None:
         """Add the processes of the same job."""
@@ -72,15 +78,18 @@ class _Process:
         self.marks |= other.marks
         for place, owner in other.places.items():
             self.places.setdefault(place, owner)
+        for rank, owner in other.ranks.items():
+            self.ranks.setdefault(rank, owner)
 
 
 def choose(
-    seen: Sequence[Seen], sources: Sequence[Source], limit: float
+    seen: Sequence[Seen], sources: Sequence[Source], ends: Mapping[int, float], limit: float
 ) -> tuple[Job, list[Seen], list[str]]:
     """Return the latest job that failed, the events of other jobs, and a sentence on these.
 
     Args:
         seen: All events.
+        ends: The time of the last line of each source that has one.
         limit: The longest time limit of a wait in seconds.
     """
     parts = _joined(list(_processes(seen, sources)), limit)
@@ -89,12 +98,27 @@ def choose(
     others = {one for part in parts if part is not chosen for one in part.keys}
     foreign = [one for one in seen if key(one.event, sources) in others]
     own = [one for one in seen if key(one.event, sources) not in others]
-    return _job(own, sources, chosen), foreign, _about(foreign)
+    job = _job(own, sources, chosen)
+    return job._replace(end=_end(job, sources, ends, others)), foreign, _about(foreign)
+
+
+def _end(
+    job: Job, sources: Sequence[Source], ends: Mapping[int, float], others: Collection[Key]
+) -> float | None:
+    """Return the time of the last line of a job: its ranks may have gone on after their last message."""
+    if job.end is None:
+        return None
+    last = [job.end]
+    for file, end in ends.items():
+        source = sources[file]
+        process = (source.group or source.path, source.pid or source.path)
+        if process in job.processes or (source.rank is not None and process not in others):
+            last.append(end)
+    return max(last)
 
 
 def _is_of_process(one: Seen, sources: Sequence[Source]) -> bool:
-    source = sources[one.event.file]
-    return bool(source.pid or one.event.pid or source.rank is not None)
+    return sources[one.event.file].is_of_process or bool(one.event.pid)
 
 
 def _processes(seen: Sequence[Seen], sources: Sequence[Source]) -> Iterable[_Process]:
@@ -116,6 +140,7 @@ def _processes(seen: Sequence[Seen], sources: Sequence[Source]) -> Iterable[_Pro
         for one in events if has_pid else ():
             if one.place.rank is not None:
                 found.places[f"rank {one.place.rank}"] = "/".join(process)
+                found.ranks |= {one.place.rank: "/".join(process)} if one.event.message.id in IDENTITY else {}
             if one.place.host and one.place.device is not None:
                 found.places[f"{one.place.host}/{one.place.device}"] = "/".join(process)
         yield found
@@ -128,18 +153,29 @@ def _joined(processes: Iterable[_Process], limit: float) -> list[_Process]:
     of_mark: dict[tuple[str, str], _Process] = {}
     for process in sorted(processes, key=lambda one: one.begin):
         recent = {at: part for at, part in recent.items() if part.end + LONGEST_PAUSE >= process.begin}
-        same = {at: part for at, part in recent.items() if _is_same_job(part, process, limit)}
-        same |= {id(part): part for mark in process.marks if (part := of_mark.get(mark)) is not None}
-        largest = max((process, *same.values()), key=lambda one: len(one.keys))
-        for part in (process, *same.values()):
-            parts.pop(id(part), None)
-            recent.pop(id(part), None)
-            if part is not largest:
-                largest.absorb(part)
-            of_mark |= dict.fromkeys(part.marks, largest) if part is not largest else {}
-        of_mark |= dict.fromkeys(process.marks, largest)
-        parts[id(largest)] = recent[id(largest)] = largest
+        recent = dict(sorted(recent.items(), key=lambda item: item[1].end)[-_MOST_JOBS:])
+        same = {id(part): part for mark in process.marks if (part := of_mark.get(mark)) is not None}
+        sure = set(same)
+        same |= {at: part for at, part in recent.items() if _is_same_job(part, process, limit)}
+        job = process
+        for at, part in same.items():
+            if at not in sure and _run_beside_each_other(part, job):
+                continue
+            parts.pop(at, None)
+            recent.pop(at, None)
+            job, other = (part, job) if len(part.keys) >= len(job.keys) else (job, part)
+            job.absorb(other)
+            of_mark |= dict.fromkeys(other.marks, job)
+        of_mark |= dict.fromkeys(process.marks, job)
+        parts[id(job)] = recent[id(job)] = job
     return sorted(parts.values(), key=lambda one: one.end)
+
+
+def _run_beside_each_other(one: _Process, other: _Process) -> bool:
+    """Whether two processes say at the same time that they are one rank: two jobs share hosts then."""
+    if max(one.begin, other.begin) > min(one.end, other.end):
+        return False
+    return any(one.ranks[rank] != other.ranks[rank] for rank in one.ranks.keys() & other.ranks.keys())
 
 
 def _is_same_job(one: _Process, other: _Process, limit: float) -> bool:
@@ -210,7 +246,8 @@ def objection(one: Seen, job: Job, sources: Sequence[Source], failed: Iterable[s
             return f"process {killed} is in no log of the job, and the line has no date"
     if _is_of_process(one, sources) or job.begin is None or job.end is None:
         return _launch(one, job, failed)
-    if one.time is not None and not job.begin - _BEFORE <= one.time <= job.end + _AFTER:
+    after = LONGEST_PAUSE if message.id in _ENDS else _AFTER
+    if one.time is not None and not job.begin - _BEFORE <= one.time <= job.end + after:
         return f"it is from {clock(one.time)[:16]}, the job from {clock(job.begin)[:16]}"
     named = fields.get("server", "")
     if named and job.hosts and message.kind == "cause" and one.place.rank is None and named not in job.hosts:

@@ -51,6 +51,11 @@ class Source(NamedTuple):
     is_run: bool = False
 
     @property
+    def is_of_process(self) -> bool:
+        """Whether its lines are those of one process of a job: its path names the process or the rank."""
+        return bool(self.pid) or self.rank is not None
+
+    @property
     def has_errors(self) -> bool:
         """Whether errors are written there: CANN's run logs have none, and show no rank that is silent."""
         return "run" not in os.path.dirname(self.path)[len(self.group) :].split(os.sep)

@@ -1,0 +1,106 @@
+"""Which job a line belongs to: two jobs at the same time, and what came after the last message of a job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tests.support.plogs import Plogs
+
+if TYPE_CHECKING:
+    from tests.support.commands import CommandLine
+
+SLURM = "slurmstepd: error: *** JOB 12 ON node1 CANCELLED AT 2026-03-18T{} DUE TO TIME LIMIT ***\n"
+OOM = "[Wed Mar 18 {} 2026] Out of memory: Killed process 4000 (python3) total-vm:812345kB\n"
+
+
+@dataclass
+class Beside(Plogs):
+    """Another job on the same host: on devices 4 and on, with other processes."""
+
+    def device(self, rank: int) -> int:
+        return 4 + rank
+
+
+def first_line(command_line: CommandLine) -> str:
+    return command_line("explain", "logs").out.splitlines()[0]
+
+
+def test_two_jobs_that_run_beside_each_other(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 4).start()
+    other = Beside(command_line.folder / "logs", 4).start("other")
+    other.error(1, 5, f"socket type[0], listen on ip[{other.address(1)}] and specific port[16666] fail.")
+    for rank in (0, 1, 2):
+        job.notify(rank, None, 1840)
+    job.screen(3, "ValueError: bad shape")
+    lines = command_line("explain", "logs").out.splitlines()
+
+    assert lines[0].startswith(
+        "Rank 3 (device 3 of 10.0.0.1, address 192.168.0.103): the program raised an exception"
+    )
+    assert "  messages of another job were left out: of process 4005, at 2026-03-18 10:00:05.000" in lines
+
+
+def test_ranks_of_one_job_in_several_communicators(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 4).start()
+    for rank in range(4):
+        job.identity(rank, rank % 2, 2, f"tp{rank // 2}")
+    job.error(1, 5, f"socket type[0], listen on ip[{job.address(1)}] and specific port[16666] fail.")
+    for rank in (0, 2, 3):
+        job.no_link(rank, 1, 125)
+    lines = command_line("explain", "logs").out.splitlines()
+
+    assert lines[0].startswith("Rank 1 (device 1 of 10.0.0.1")
+    assert not [line for line in lines if "another job" in line]
+
+
+def test_the_time_limit_of_a_job_that_wrote_nothing_for_hours(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 2).start()
+    job.screen(0, "step 40")
+    (command_line.folder / "logs" / "slurm-12.out").write_text(SLURM.format("14:00:00"))
+
+    assert first_line(command_line).startswith("The job reached its time limit, at 2026-03-18 14:00:00.")
+
+
+def test_the_time_limit_of_a_job_of_another_day(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 2).start()
+    job.screen(0, "step 40")
+    (command_line.folder / "logs" / "slurm-12.out").write_text(SLURM.format("14:00:00").replace("18T", "20T"))
+
+    assert first_line(command_line).startswith("no cause found")
+
+
+def test_a_job_lasts_until_its_last_line(command_line: CommandLine) -> None:
+    """Its last message is of its start, its last step of 40 minutes later."""
+    job = Plogs(command_line.folder / "logs", 2).start()
+    (command_line.folder / "logs" / "dmesg.txt").write_text(OOM.format("10:40:10"))
+    before = first_line(command_line)
+    job.screen(0, "2026-03-18 10:40:00,000 INFO step 900")
+    after = first_line(command_line)
+
+    assert before.startswith("no cause found")
+    assert after.startswith("Rank 0 (device 0 of 10.0.0.1, address 192.168.0.100): the kernel's out-of-memory killer")
+
+
+def test_the_log_of_a_later_process_is_no_part_of_the_job(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 2).start()
+    job.screen(0, "2026-03-18 10:01:00,000 INFO step 1")
+    (command_line.folder / "logs" / "10.0.0.1" / "debug" / "plog" / "plog-9_1.log").parent.mkdir(parents=True)
+    (command_line.folder / "logs" / "10.0.0.1" / "debug" / "plog" / "plog-9_1.log").write_text(
+        "[INFO] HCCL(9,python3):2026-03-18-10:40:00.000.000 [x.cc:1] ready\n"
+    )
+    (command_line.folder / "logs" / "dmesg.txt").write_text(OOM.format("10:40:10"))
+
+    assert first_line(command_line).startswith("no cause found")
+
+
+def test_jobs_that_are_all_rank_0_are_compared_in_linear_time(command_line: CommandLine) -> None:
+    """Each of many processes says that it is rank 0 of a job of its own, all at the same moment."""
+    line = (
+        "[INFO] HCCL({0},python):2026-03-18-10:00:00.000.000 [x.cc:1] [1]SetupAgent rankNum[2], rank[0], rootInfo"
+        " identifier[{0}], server[10.0.0.1%eth0], serverPort[60000]deviceType[2], logicDevId[0], phydevId[0],"
+        " deviceIp[192.168.0.100]\n"
+    )
+    command_line.write("logs", "".join(line.format(number) for number in range(1, 3000)))
+
+    assert command_line("explain", "logs").code == 1
