@@ -62,7 +62,7 @@ def _logs_of(
 def _of_host(host: str, places: Sequence[Place]) -> str:
     ranks = sorted({place.rank for place in places if place.rank is not None})
     what = ranks_text(places) if ranks else places[0].name or "the rank"
-    where = f" on {host}" if host else ""
+    where = f" on {host}" if host and ranks else ""
     logs = "logs" if len(ranks) > 1 else "log"
     if len(ranks) > _MOST_IN_PATTERN:
         return f"the {logs} of {what}{where}: explain ~/ascend/log of {host or 'each of their hosts'} too"

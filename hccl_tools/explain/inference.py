@@ -226,6 +226,9 @@ def _earliest_error(case: Case) -> list[Cause]:
     silent = [peer for peer in blamed if peer.rank not in reporting]
     if silent and blamed.count(silent[0]) > 1:
         reason = f"{blamed.count(silent[0])} ranks report errors of their connection to it"
+        if silent[0].rank in case.ended:
+            reason = f"{reason[:-2]}{silent[0].short}, which was ended from outside"
+            return [Cause(first.event.message, "open", (first.place,), first, reason, (silent[0],))]
         return [Cause(messages()["HCM824"], "silent", (silent[0],), first, reason, (silent[0],))]
     fetch = (first.peer,) if first.peer is not None and first.peer in silent else ()
     return [_error(case, first)._replace(fetch=fetch)]

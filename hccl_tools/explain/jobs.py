@@ -27,7 +27,8 @@ _BEFORE, _AFTER = 3600.0, 600.0
 _MOST_NAMED = 4
 #: Jobs that run at the same time in the logs of a user.
 _MOST_JOBS = 32
-#: Slurm's lines about the end of its job, whose ranks may have written their last line long before.
+#: Slurm's lines about the end of its job. As launchers with the id of a process of the job, it may write them
+#: long after the last line of a rank.
 _ENDS = {"HCM710", "HCM711", "HCM712", "HCM713", "HCM716"}
 #: Lines of launchers with the id of a process that they started.
 _NAME_PROCESSES = {"HCM721", "HCM722", "HCM724"}
@@ -246,7 +247,8 @@ def objection(one: Seen, job: Job, sources: Sequence[Source], failed: Iterable[s
             return f"process {killed} is in no log of the job, and the line has no date"
     if _is_of_process(one, sources) or job.begin is None or job.end is None:
         return _launch(one, job, failed)
-    after = LONGEST_PAUSE if message.id in _ENDS else _AFTER
+    is_end = message.id in _ENDS or (message.kind != "cause" and fields.get("pid", "") in job.pids)
+    after = LONGEST_PAUSE if is_end else _AFTER
     if one.time is not None and not job.begin - _BEFORE <= one.time <= job.end + after:
         return f"it is from {clock(one.time)[:16]}, the job from {clock(job.begin)[:16]}"
     named = fields.get("server", "")

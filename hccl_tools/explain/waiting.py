@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from hccl_tools.explain import absent
+from hccl_tools.explain.candidates import MOST_RANKS
 from hccl_tools.explain.case import Case, Cause, is_before
 from hccl_tools.explain.places import Place
 from hccl_tools.knowledge.registry import messages
@@ -14,17 +16,14 @@ from hccl_tools.notation.phrases import and_more
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
+    from hccl_tools.explain.absent import Absent
     from hccl_tools.explain.events import Seen
 
 #: The most names, and the most ranges of ranks, in a sentence.
 _MOST_NAMED, _MOST_SPANS = 8, 20
-#: More ranks than any job has.
-_MOST_RANKS = 1 << 17
 _SILENT, _LATE, _CYCLE, _NOT_COLLECTED = "HCM824", "HCM825", "HCM826", "HCM893"
 #: The limits by which ranks that gave up are compared: waits for a store or a watchdog begin at any time.
 _COMPARED = ("connect", "operation")
-#: The usual numbers of devices of a host.
-_PER_HOST = (8, 16)
 
 
 def causes(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
@@ -32,13 +31,12 @@ def causes(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
     missing = _missing(case)
     if missing:
         places = _places(case, missing)
-        reason = (
-            f"the root lists {'it' if len(missing) == 1 else 'them'} as missing{_like_a_host(case, places)}"
-        )
+        which = "it" if len(missing) == 1 else "them"
+        reason = f"the root lists {which} as missing{absent.like_a_host(case, places)}"
         return [Cause(messages()[_SILENT], "named", places, _naming(case), reason, places)]
     waiting = {one.place.rank: one for one in reversed(timeouts) if one.place.rank is not None}
-    silent, absent = _quiet(case, set(waiting))
-    if silent:
+    quiet = absent.ranks(case, set(waiting))
+    if silent := quiet.silent:
         places = _places(case, silent)
         all_wait = len(waiting) + len(silent) == case.cluster.size
         others = "all other ranks report" if all_wait else f"{ranks_text(_places(case, set(waiting)))} report"
@@ -48,17 +46,32 @@ def causes(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
         return [Cause(messages()[_SILENT], "silent", places, timeouts[0], reason, places)]
     if late := _late(case, list(waiting.values())):
         return late
-    found = _end_of_waits(case, timeouts)
-    if absent and found[0].confidence == "open" and (found[0].seen is None or found[0].seen.peer is None):
-        places = _places(case, absent)
-        reason = "no log of it was collected" if len(absent) == 1 else "no log of them was collected"
-        return [Cause(messages()[_NOT_COLLECTED], "open", places, found[0].seen, reason, places)]
+    return _where_nothing_is_known(case, _end_of_waits(case, timeouts), timeouts, quiet)
+
+
+def _where_nothing_is_known(
+    case: Case, found: list[Cause], timeouts: Sequence[Seen], quiet: Absent
+) -> list[Cause]:
+    """Replace an open end by the ranks that report nothing, if the waits name none of the others."""
+    first = found[0]
+    named = {one.peer.rank for one in timeouts if one.peer is not None}
+    is_open = first.confidence == "open" and (not named or (len(named) > 1 and named <= quiet.uncollected))
+    if is_open and quiet.uncollected:
+        places = _places(case, quiet.uncollected)
+        whose = "it" if len(places) == 1 else "them"
+        reason = f"no log of {whose} was collected{absent.like_a_host(case, places)}"
+        return [Cause(messages()[_NOT_COLLECTED], "open", places, first.seen, reason, places)]
+    if is_open and quiet.ended and not named:
+        places = _places(case, quiet.ended)
+        was = "was" if len(places) == 1 else "were"
+        reason = f"{ranks_text(places)}, which {was} ended from outside, did not report what happened there"
+        return [first._replace(reason=reason, fetch=places)]
     return found
 
 
 def _numbers(text: str) -> set[int]:
     found = map(int, re.findall(r"(?<![0-9])[0-9]{1,20}(?![0-9])", text))
-    return {number for number in found if number < _MOST_RANKS}
+    return {number for number in found if number < MOST_RANKS}
 
 
 def _missing(case: Case) -> set[int]:
@@ -71,62 +84,14 @@ def _missing(case: Case) -> set[int]:
         if one.event.message.id == "HCM229":
             needed = max({needed} | _numbers(fields.get("size", "")))
     if connected and not named:
-        named = set(range(needed or min(case.cluster.size, _MOST_RANKS))) - connected
+        named = set(range(needed or min(case.cluster.size, MOST_RANKS))) - connected
     return named
-
-
-def _like_a_host(case: Case, places: Sequence[Place]) -> str:
-    """Return that ranks are as those of a whole host, if no line says on which host they are."""
-    count, size = len(places), case.cluster.size
-    ranks = [place.rank for place in places if place.rank is not None and not place.host]
-    if (
-        count not in _PER_HOST
-        or size % count
-        or size == count
-        or ranks != list(range(ranks[0], ranks[0] + count))
-    ):
-        return ""
-    return "" if ranks[0] % count else f"; with {count} devices per host, they are one whole host"
 
 
 def _naming(case: Case) -> Seen | None:
     return next(
         (one for one in case.cluster.seen if {"missing", "connected"} & one.event.fields.keys()), None
     )
-
-
-def _quiet(case: Case, waiting: set[int]) -> tuple[set[int], set[int]]:
-    """Return the ranks that report nothing although others wait: those with a log, and those without one.
-
-    Both are empty if that says nothing: too few ranks report that they waited.
-    """
-    reporting = {one.place.rank for one in case.events if one.place.rank is not None}
-    # A rank that has only warned that it waits was ended before it gave up.
-    reporting |= {
-        one.place.rank
-        for one in case.cluster.seen
-        if one.event.message.kind == "timeout" and one.place.rank is not None
-    }
-    logged = case.cluster.logged
-    expected = set(range(min(case.cluster.size, _MOST_RANKS))) - case.not_started
-    quiet = expected - reporting - case.ended
-    named = {one.peer.rank for one in case.events if one.peer is not None and one.peer.rank is not None}
-    if not waiting:
-        return set(), set()
-    absent = quiet - logged
-    if logged >= expected or len(waiting) > 1:
-        quiet = quiet & logged or _never_wrote(case, absent)
-        return quiet, absent - quiet
-    return quiet & logged & named, absent
-
-
-def _never_wrote(case: Case, absent: set[int]) -> set[int]:
-    """Return the ranks without a log on hosts with logs of other ranks, if most ranks have a log."""
-    if 2 * len(absent) >= case.cluster.size:
-        return set()
-    find = case.cluster.places.find
-    hosts = {find(Place(rank)).host for rank in case.cluster.logged}
-    return {rank for rank in absent if find(Place(rank)).host in hosts | {""}}
 
 
 def _late(case: Case, waits: Sequence[Seen]) -> list[Cause]:
@@ -197,8 +162,11 @@ def _end_of_waits(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
     chain = " -> ".join([*(edges[key].place.short for key in path), peer.short])
     if own is not None:
         return [Cause(own.event.message, "waits", (peer,), own, f"the waits end there: {chain}", (peer,))]
-    if peer.rank is None or peer.rank not in case.cluster.logged:
+    is_ended = peer.rank in case.ended
+    if peer.rank is None or peer.rank not in case.cluster.logged or is_ended:
         reason = f"there is no log of {peer.short}, for which {last.place.short} waits"
+        if is_ended:
+            reason = f"{peer.short}, for which {last.place.short} waits, was ended from outside"
         fetch = peer if peer.rank is not None or peer.host else last.place
         message = last.event.message
         alike = [one.place for one in timeouts if one.peer == peer and one.event.message is message]

@@ -79,7 +79,9 @@ def test_a_job_lasts_until_its_last_line(command_line: CommandLine) -> None:
     after = first_line(command_line)
 
     assert before.startswith("no cause found")
-    assert after.startswith("Rank 0 (device 0 of 10.0.0.1, address 192.168.0.100): the kernel's out-of-memory killer")
+    assert after.startswith(
+        "Rank 0 (device 0 of 10.0.0.1, address 192.168.0.100): the kernel's out-of-memory killer"
+    )
 
 
 def test_the_log_of_a_later_process_is_no_part_of_the_job(command_line: CommandLine) -> None:
