@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain import further_logs
-from hccl_tools.explain.case import CONFIDENCE
+from hccl_tools.explain.case import CONFIDENCE, is_before
 from hccl_tools.explain.events import moment
 from hccl_tools.explain.places import Place
 from hccl_tools.explain.waiting import ranks_text
@@ -70,7 +70,7 @@ class Answer(NamedTuple):
 
     def consequences(self) -> list[Seen]:
         """Return the events that follow from the causes: the first of each message and rank."""
-        used = self.used()
+        used = self.used() | {id(one.event) for one in self._earlier()}
         shown = {(cause.message.meaning, place) for cause in self.causes for place in cause.places}
         shown |= {
             (cause.message.meaning, cause.seen.place)
@@ -84,6 +84,24 @@ class Answer(NamedTuple):
             if (one.event.message.meaning, one.place) not in shown:
                 found.setdefault((one.event.message.id, one.actor), one)
         return list(found.values())
+
+    def also_seen(self) -> list[Seen]:
+        """Return what is neither cause nor consequence, with the reason as ``why``."""
+        found: dict[tuple[str, str, str], Seen] = {}
+        earlier = [one._replace(why="earlier: it did not end the job") for one in self._earlier()]
+        for one in (*earlier, *self.cluster.others):
+            if one.event.message.kind not in {"fact", "end"}:
+                found.setdefault((one.event.message.id, one.actor, one.why), one)
+        return list(found.values())
+
+    def _earlier(self) -> list[Seen]:
+        """Return the faults that are known to be earlier than the first cause: they do not follow from it."""
+        first = self.causes[0].seen if self.causes else None
+        if first is None or first.event.message is not self.causes[0].message:
+            return []
+        used = self.used()
+        faults = [one for one in self.cluster.seen if one.event.message.kind in {"cause", "error"}]
+        return [one for one in faults if is_before(one, first) and id(one.event) not in used]
 
 
 def text(answer: Answer) -> Iterator[str]:
@@ -104,6 +122,10 @@ def text(answer: Answer) -> Iterator[str]:
         yield ""
         yield "consequences:"
         yield from folded
+    if seen := answer.also_seen():
+        yield ""
+        yield "also seen:"
+        yield from _also_seen(seen)
     used = answer.used()
     ends = [
         one for one in answer.cluster.seen if one.event.message.kind == "end" and id(one.event) not in used
@@ -244,10 +266,24 @@ def _folded(events: Sequence[Seen]) -> list[str]:
     return lines
 
 
+def _also_seen(events: Sequence[Seen]) -> Iterator[str]:
+    """Yield one line per message and reason."""
+    groups: dict[str, list[Seen]] = {}
+    for one in events:
+        groups.setdefault(one.why, []).append(one)
+    lines = [f"{line} ({why})" for why, group in groups.items() for line in _folded(group)]
+    yield from lines[:_MOST_NOTES]
+    if len(lines) > _MOST_NOTES:
+        yield f"  and {len(lines) - _MOST_NOTES:,} more"
+
+
 def _nothing(answer: Answer) -> Iterator[str]:
     size = sum(1 for source in answer.sources if source.path)
     yield f"no cause found in {size:,} log{'' if size == 1 else 's'}"
     ends = [one for one in answer.cluster.seen if one.event.message.kind == "end"]
     yield from _folded(ends)
+    if seen := answer.also_seen():
+        yield "  also seen:"
+        yield from (f"  {line}" for line in _also_seen(seen))
     yield from (f"  {note}" for note in (*answer.notes, *answer.cluster.notes)[:_MOST_NOTES])
     yield "  look at the plog of each rank, by default in ~/ascend/log of each host: explain that folder"

@@ -29,6 +29,7 @@ def as_json(answer: Answer) -> dict[str, Any]:
         "logs": len(answer.sources),
         "causes": [_cause(answer, cause) for cause in answer.causes],
         "consequences": [_consequence(answer, one) for one in answer.consequences()[:_MOST_CONSEQUENCES]],
+        "also_seen": [_also_seen(answer, one) for one in answer.also_seen()[:_MOST_CONSEQUENCES]],
         "notes": [*_end(answer), *answer.notes, *answer.cluster.notes],
     }
 
@@ -59,6 +60,15 @@ def _consequence(answer: Answer, seen: Seen) -> dict[str, Any]:
         "confidence": "order",
         "sentence": message.meaning,
         "remedy": message.remedy,
+    }
+
+
+def _also_seen(answer: Answer, seen: Seen) -> dict[str, Any]:
+    message = seen.event.message
+    return {
+        **_record(answer, message.id, seen, seen.place),
+        "sentence": message.meaning,
+        "why": seen.why,
     }
 
 

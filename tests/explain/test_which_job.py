@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import jsonschema
+
+from hccl_tools.formats.schema import schema_text
 from tests.support.plogs import Plogs
 
 if TYPE_CHECKING:
@@ -106,3 +110,50 @@ def test_jobs_that_are_all_rank_0_are_compared_in_linear_time(command_line: Comm
     command_line.write("logs", "".join(line.format(number) for number in range(1, 3000)))
 
     assert command_line("explain", "logs").code == 1
+
+
+def also_seen(command_line: CommandLine) -> list[str]:
+    lines = command_line("explain", "logs").out.splitlines()
+    return lines[lines.index("also seen:") + 1 :] if "also seen:" in lines else []
+
+
+def test_a_process_of_another_program_is_also_seen(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 2).start()
+    job.notify(0, None, 1840)
+    job.screen(1, "ValueError: bad shape")
+    (job.folder / "dmesg.txt").write_text(OOM.format("10:00:10").replace("4000 (python3)", "999 (mysqld)"))
+
+    assert first_line(command_line).startswith("Rank 1 (")
+    assert also_seen(command_line) == [
+        "  the kernel's out-of-memory killer ended a process (process 999 (mysqld) is none of the job's)"
+    ]
+    answer = json.loads(command_line("explain", "logs", "-f", "json").out)
+    jsonschema.validate(answer, json.loads(schema_text("explain")))
+    assert [one["why"] for one in answer["also_seen"]] == ["process 999 (mysqld) is none of the job's"]
+
+
+def test_a_fault_before_the_cause_is_also_seen(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 2).start()
+    job.screen(0, "2026-03-18 10:00:10,000 OSError: [Errno 28] No space left on device: '/cache'")
+    job.screen(0, "2026-03-18 10:30:00,000 step 400")
+    job.screen(1, "2026-03-18 10:30:10,000 step 400\nValueError: bad shape")
+
+    assert first_line(command_line).startswith("Rank 1 (")
+    assert also_seen(command_line) == ["  rank 0: a disk is full (earlier: it did not end the job)"]
+
+
+def test_what_follows_the_cause_is_no_other_thing(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 2).start()
+    job.error(1, 5, f"socket type[0], listen on ip[{job.address(1)}] and specific port[16666] fail.")
+    job.no_link(0, 1, 125)
+
+    assert also_seen(command_line) == []
+
+
+def test_a_job_without_a_cause_has_the_faults_of_others(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 2).start()
+    (job.folder / "dmesg.txt").write_text(OOM.format("10:00:10").replace("4000 (python3)", "999 (mysqld)"))
+    lines = command_line("explain", "logs").out.splitlines()
+
+    assert lines[0].startswith("no cause found in ")
+    assert "  also seen:" in lines
