@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import InputError
-from hccl_tools.explain import cluster, inference, runs
+from hccl_tools.explain import cluster, inference, runs, table_in_line
 from hccl_tools.explain.answer import Answer
 from hccl_tools.explain.places import Place, Places, read_table
 from hccl_tools.explain.scanning import scans
@@ -137,11 +137,12 @@ def _on_other_hosts(ranks: Mapping[str, Collection[int]]) -> list[str]:
 def _with_fault_of_table(found: list[Cause], table: str | None) -> list[Cause]:
     """Add what ``validate`` finds in the table to a first cause that is about the table."""
     message = found[0].message if found else None
-    if table is None or message is None:
+    if message is None or (message.id not in _TABLE_FAULTS and not message.id.startswith(_TABLE_PARSER)):
         return found
-    if message.id not in _TABLE_FAULTS and not message.id.startswith(_TABLE_PARSER):
-        return found
-    return [found[0]._replace(reason=_finding(table)), *found[1:]]
+    seen = found[0].seen
+    printed = seen.event.fields.get("table", "") if seen is not None else ""
+    reason = _finding(table) if table is not None else table_in_line.fault(printed) if printed else ""
+    return [found[0]._replace(reason=reason), *found[1:]] if reason else found
 
 
 def _about_table(answer: Answer, table: str | None) -> list[str]:

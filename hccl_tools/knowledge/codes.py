@@ -39,7 +39,7 @@ MESSAGES = (
         "HCM004", "File_Operation_Error_Parse", "cause",
         "HCCL cannot read the rank table; in CANN 8 and older, a value in it may also be wrong",
         "`hccl-tools validate` reports where and why",
-        anchor=b"EI0004", pattern=rb"EI0004(?:.*?ranktable file \[?(?P<file>[^\]\s]+?)\]?\. Reason)?", codes=(Code("EI0004"),),
+        anchor=b"EI0004", pattern=rb"EI0004(?:.*?ranktable file \[?(?P<file>[^\]\s]+?)\]?\. Reason|.{0,300}?\[(?P<table>\{.{0,3800}\})\])?", codes=(Code("EI0004"),),
         causes=("the file does not exist or cannot be read", "the file is not JSON", "a value is wrong (CANN 8 and older)"),
         source=_SOURCE,
         example="EI0004: Failed to parse the ranktable file /user/hccl.json. Reason: The file cannot be opened.",

@@ -93,6 +93,7 @@ FIELDS = {
     "tag": "the operation",
     "variable": "the name of a variable, key or setting",
     "value": "its value",
+    "table": "the rank table in the line",
     "tls": "the TLS switch of the device",
     "status": "the number with which an operation or a program ended",
     "configured": "the value in the rank table",

@@ -121,10 +121,19 @@ MESSAGES = (
         example="EI0004: The ranktable or rank is invalid,Reason:[The ip in ranktable is not a valid ip address]. Please check the configured ranktable.",
     ),
     Message(
+        "HCM417", "rank-not-in-table", "cause",
+        "the rank of the process is not in the rank table",
+        "RANK_ID counts the ranks of the table from 0 and is not the number of a device: start as many processes as"
+        " the table has ranks, or let `hccl-tools launch` do it",
+        anchor=b"rank ID that exceeds the rank size", pattern=rb"rank ID that exceeds the rank size(?:.{0,300}?\[(?P<table>\{.{0,3800}\})\])?",
+        codes=(Code("EI0004", "8"),), explains=_LATER, source="published logs",
+        example="EI0004: The ranktable is invalid,Reason:[Use a rank ID that exceeds the rank size in the ranktable.]. Please check the configured ranktable. [table]",
+    ),
+    Message(
         "HCM414", "table-invalid", "cause",
         "HCCL refused the rank table",
         _CHECK,
-        anchor=b"The ranktable", pattern=rb"The ranktable (?:or rank )?is invalid, ?Reason: ?\[(?P<reason>[^\]]*)",
+        anchor=b"The ranktable", pattern=rb"The ranktable (?:or rank )?is invalid, ?Reason: ?\[(?P<reason>[^\]]*)\](?:.{0,300}?\[(?P<table>\{.{0,3800}\})\])?",
         codes=(Code("EI0004", "8"),), explains=_LATER, source="the HCCL guide, CANN 6 to 8",
         example="EI0004: The ranktable or rank is invalid,Reason:[The rank num is wrong]. Please check the configured ranktable. [table]",
     ),
