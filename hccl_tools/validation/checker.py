@@ -22,7 +22,7 @@ from hccl_tools.rules.registry import BESIDE_HCCL, LOCAL, STAGES, Finding, Subje
 from hccl_tools.rules.selection import chosen
 from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.products import assume
-from hccl_tools.validation import host_files, other_forms, other_products, product_choice, target_check
+from hccl_tools.validation import host_files, other_forms, product_choice, target_check
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -86,7 +86,7 @@ def validate(
             subject.host, subject.memo = host(subject.table), {}
             findings.run(rules_for(LOCAL[0]), subject)
         is_table = found is not None and not other_forms.is_one(subject, found)
-        accepted = other_products.accepted_on(subject, findings) if findings.counts and is_table else ""
+        accepted = product_choice.accepted_on(subject, findings) if findings.counts and is_table else ""
         also_for = "" if target is None else target_check.check(target, subject, findings)
         report = _report(subject, findings, file=file, found=found)._replace(
             also_for=also_for, accepted_on=accepted

@@ -7,10 +7,12 @@ the format, else the product that is assumed for the table. For a job on this ho
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import DiscoveryError
-from hccl_tools.rules.registry import Subject
+from hccl_tools.rules.findings import Findings
+from hccl_tools.rules.registry import BESIDE_HCCL, Subject, rule_by_id, rules_for
 from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.product_names import read_name
 from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS, assume
@@ -66,16 +68,22 @@ def _choose_by_host(subject: Subject, table_format: str | None, *, on_this_host:
 
 def _own_product() -> tuple[Product, str] | None:
     """Return the product of this host's NPUs and its source."""
-    from hccl_tools.discover.site import Site  # noqa: PLC0415  (not with --product)
+    from hccl_tools.discover.site import ROOT_VARIABLE, Site  # noqa: PLC0415  (not with --product)
     from hccl_tools.discover.visible import present  # noqa: PLC0415
 
-    site = Site()
-    if not present(site):
-        return None
+    nodes = present(Site())
+    variables = (os.environ.get(ROOT_VARIABLE, ""), os.environ.get("PATH", ""))
+    return _product_with(nodes, variables) if nodes else None
+
+
+@lru_cache(maxsize=4)
+def _product_with(_nodes: tuple[int, ...], _variables: tuple[str, str]) -> tuple[Product, str] | None:
+    """Ask the host once, as a command may read thousands of tables; the answer depends on the arguments."""
     from hccl_tools.discover import host  # noqa: PLC0415  (only with NPUs)
+    from hccl_tools.discover.site import Site  # noqa: PLC0415
 
     try:
-        found, source = host.find_product(site)
+        found, source = host.find_product(Site())
     except DiscoveryError:  # Cards of several products.
         return None
     return (PRODUCTS[found], source) if found is not None else None
@@ -90,3 +98,36 @@ def refine(subject: Subject) -> None:
 
         sizes = {len(set(devices)) for devices in set(device_sets(subject).values())}
         subject.product, subject.product_reason = assume(table_format, max(sizes, default=0))
+
+
+def accepted_on(subject: Subject, findings: Findings) -> str:
+    """Return the name of a product on which a table has no error; "" if none, or if the product is known.
+
+    Args:
+        subject: The table after the check for the assumed product.
+        findings: What that check found.
+    """
+    errors = [rule for rule in findings.counts if rule.severity == "error" and findings.chosen(rule)]
+    if not errors or not subject.product_is_assumed or subject.table is None or subject.damaged:
+        return ""
+    if any(rule_by_id(rule.id).formats in BESIDE_HCCL for rule in errors):
+        return ""  # Another reader's rules do not depend on the product.
+    for product in PRODUCTS.values():
+        if product is subject.product or subject.table.format not in product.formats:
+            continue
+        if _accepts(product, subject, [rule.id for rule in errors], findings):
+            return product.name
+    return ""
+
+
+def _accepts(product: Product, subject: Subject, failed: list[str], findings: Findings) -> bool:
+    other = Subject(
+        product, subject.value, subject.document, subject.path, table=subject.table, env=subject.env
+    )
+    # Most faults are faults on each product: the rules that failed decide, by their first finding.
+    if any(next(iter(rule_by_id(one).check(other)), None) is not None for one in failed):
+        return False
+    trial = Findings(0, findings.chosen)
+    trial.run(rules_for(None), other)
+    trial.run(rules_for(subject.table.format), other)
+    return not any(rule.severity == "error" and findings.chosen(rule) for rule in trial.counts)
