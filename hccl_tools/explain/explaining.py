@@ -5,20 +5,17 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.errors import InputError
-from hccl_tools.explain import cluster, inference, runs, table_in_line
+from hccl_tools.explain import cluster, inference, runs, table_fault
 from hccl_tools.explain.answer import Answer
 from hccl_tools.explain.places import Place, Places, read_table
 from hccl_tools.explain.scanning import scans
 from hccl_tools.explain.waiting import ranks_text
-from hccl_tools.launch import run_files
 from hccl_tools.notation import host_list
-from hccl_tools.notation.phrases import and_more, operand
+from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from hccl_tools.explain.case import Cause
     from hccl_tools.explain.cluster import Cluster
     from hccl_tools.explain.elsewhere import Fetched
     from hccl_tools.explain.events import Event
@@ -29,9 +26,6 @@ if TYPE_CHECKING:
 #: The greatest number of hosts, or ranges of hosts, in a note.
 _MOST_NAMES = 8
 _TORCH_TABLE = ("HCM651", "HCM652", "HCM653")
-_TABLE_FAULTS = ("HCM004", "HCM014", "HCM017")
-#: The messages of HCCL's table parser begin so.
-_TABLE_PARSER = "HCM4"
 
 
 def explain(
@@ -84,7 +78,7 @@ def explain(
         if of_run is None
         else inference.causes(joined, of_run.ended, not_started=of_run.not_started)
     )
-    found = _with_fault_of_table(found, table)
+    found = table_fault.with_fault(found, table)
     answer = Answer(found, joined, logs, all_notes, run_name, run)
     return answer._replace(notes=[*all_notes, *_about_table(answer, table)])
 
@@ -94,7 +88,7 @@ def _places(of_run: RunLogs | None, table: str | None, run: str, notes: list[str
     places, size = Places(), of_run.size if of_run is not None else 0
     if table:
         shown = table if not run or not table.startswith(run) else os.path.relpath(table)
-        places.table, problem = read_table(_opened(table), shown)
+        places.table, problem = read_table(table_fault.opened(table), shown)
         notes += [problem] if problem else []
         if places.table is not None:
             size = size or len(places.table)
@@ -134,17 +128,6 @@ def _on_other_hosts(ranks: Mapping[str, Collection[int]]) -> list[str]:
     return [f"the {what} of {ranks_text(places)} {are} on {where} only"]
 
 
-def _with_fault_of_table(found: list[Cause], table: str | None) -> list[Cause]:
-    """Add what ``validate`` finds in the table to a first cause that is about the table."""
-    message = found[0].message if found else None
-    if message is None or (message.id not in _TABLE_FAULTS and not message.id.startswith(_TABLE_PARSER)):
-        return found
-    seen = found[0].seen
-    printed = seen.event.fields.get("table", "") if seen is not None else ""
-    reason = _finding(table) if table is not None else table_in_line.fault(printed) if printed else ""
-    return [found[0]._replace(reason=reason), *found[1:]] if reason else found
-
-
 def _about_table(answer: Answer, table: str | None) -> list[str]:
     """Return whether torch_npu used the rank table."""
     notes = []
@@ -162,30 +145,3 @@ def _about_table(answer: Answer, table: str | None) -> list[str]:
 def _is_torch(joined: Cluster) -> bool:
     words = ("torch", "PTA(", "ERR02200", "c10d")
     return any(word in one.event.text for one in joined.seen for word in words)
-
-
-def _finding(table: str) -> str:
-    """Return the first finding of ``validate`` as a clause."""
-    from hccl_tools.diagnostics import render  # noqa: PLC0415  (only for a refused table)
-    from hccl_tools.validation.checker import validate  # noqa: PLC0415
-
-    opened = _opened(table)
-    report = validate(opened)
-    if report.ok:
-        command = f"`hccl-tools validate {operand(table)}`"
-        return f"{command} finds no error: try `--local` on the host of the rank"
-    return f"the first fault is {''.join(render([report], 'concise')).splitlines()[0].replace(opened, table)}"
-
-
-def _opened(table: str) -> str:
-    """Return a path that stays the same file, even if the table of a run is replaced in the meantime.
-
-    Raises:
-        InputError: The file cannot be opened.
-    """
-    if run_files.find(table) is None:
-        return table
-    try:
-        return f"/proc/self/fd/{run_files.open_read(table)}"
-    except OSError as error:
-        raise InputError(f"{table} cannot be read: {run_files.reason(error)}") from error

@@ -18,7 +18,6 @@ _MODULES = (
     "starting",
     "connecting",
     "running",
-    "aicpu",
     "table_parser",
     "environment",
     "peers",

@@ -1,10 +1,12 @@
-"""Lines of HCCL while the job runs: operations that wait, transfers that fail, the heartbeat, run facts."""
+"""Lines of HCCL while the job runs: operations that wait, transfers that fail, the heartbeat, run facts, the AI CPU."""
 
 from __future__ import annotations
 
 from hccl_tools.knowledge.message import Code, Message
 
 _GUIDE = "the HCCL guide, fault diagnosis, CANN 8.x and 9.x"
+#: The device's own log about an operation that the AI CPU runs.
+_DEVICE_LOG = "ascend-faultdiag, public test logs"
 _LATER = ("HCM002", "HCM305", "HCM306", "HCM307", "HCM309", "HCM012", "HCM013", "HCM018")
 _WAIT = (
     "look for the rank that failed, hung or had more data than the others; if it was only slow, raise"
@@ -216,5 +218,28 @@ MESSAGES = (
         "nothing",
         anchor=b"HCCL_EXEC_TIMEOUT set by", pattern=rb"\[(?P<timeout>\d+)\] ?s", source=_GUIDE,
         example="[INFO] HCCL(17528,python3):2026-03-18-10:31:52.113.403 [env.cc:1] [17528][HCCL_ENV] HCCL_EXEC_TIMEOUT set by default to [1836]s",
+    ),
+    Message(
+        "HCM340", "aicpu-notify-wait", "timeout",
+        "a collective operation waited for another rank until the time limit",
+        _WAIT,
+        limit="operation", anchor=b"base information is streamId:", pattern=rb"type: ?NOTIFY WAIT\b",
+        codes=(Code("EI0002"),), source=_DEVICE_LOG,
+        example="[ERROR] HCCL(4711,aicpu_scheduler):2026-03-18-10:33:52.113.403 [aicpu_communicator.cc:1] [4712][TaskException]base information is streamId:3, sqid:4, head:5, tail:6, type:NOTIFY WAIT, localRank:1, remoteRank:0, taskId:7, notifyId:8",
+    ),
+    Message(
+        "HCM341", "aicpu-sdma", "error",
+        "copying between devices failed",
+        "look for a rank that exited earlier, then check the device (`npu-smi info -t health -i N`)",
+        anchor=b"base information is streamId:", pattern=rb"type: ?SDMA\b",
+        codes=(Code("EI0012", "9"),), explains=("HCM340", "HCM342", "HCM002", "HCM306", "HCM307", "HCM309"), source=_DEVICE_LOG,
+        example="[ERROR] HCCL(4711,aicpu_scheduler):2026-03-18-10:33:52.113.403 [aicpu_communicator.cc:1] [4712][TaskException][AICPU]base information is streamId:3, sqid:4, head:5, tail:6, type:SDMA, localRank:1, remoteRank:2, taskId:7, notifyId:0",
+    ),
+    Message(
+        "HCM342", "aicpu-task-failed", "code",
+        "an operation of HCCL failed on the device",
+        "look at the lines that follow it in the device's log: they name the kind of the task and the ranks",
+        anchor=b"run failed of exception", pattern=rb"Task ?\{.{0,100}\} run failed of exception", source=_DEVICE_LOG,
+        example="[ERROR] HCCL(4711,aicpu_scheduler):2026-03-18-10:33:52.113.403 [aicpu_hccl_sqcq.cc:1] [4712]Task {devId: 1 streamId: 3 sqId: 4 cqId: 5 type: 2} run failed of exception, idx:[0]",
     ),
 )  # fmt: skip

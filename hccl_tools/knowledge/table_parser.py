@@ -121,7 +121,7 @@ MESSAGES = (
         example="EI0004: The ranktable or rank is invalid,Reason:[The ip in ranktable is not a valid ip address]. Please check the configured ranktable.",
     ),
     Message(
-        "HCM417", "rank-not-in-table", "cause",
+        "HCM418", "rank-not-in-table", "cause",
         "the rank of the process is not in the rank table",
         "RANK_ID counts the ranks of the table from 0 and is not the number of a device: start as many processes as"
         " the table has ranks, or let `hccl-tools launch` do it",

@@ -1,0 +1,90 @@
+"""What is wrong with a rank table that HCCL refused: a file, or the text in its message."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.errors import InputError
+from hccl_tools.launch import run_files
+from hccl_tools.notation import number_list
+from hccl_tools.notation.phrases import operand
+
+if TYPE_CHECKING:
+    from hccl_tools.diagnostics.diagnostic import Report
+    from hccl_tools.explain.case import Cause
+
+_TABLE_FAULTS = ("HCM004", "HCM014", "HCM017")
+#: The messages of HCCL's table parser begin so.
+_TABLE_PARSER = "HCM4"
+
+
+def with_fault(found: list[Cause], table: str | None) -> list[Cause]:
+    """Add what ``validate`` finds in the table to a first cause that is about the table.
+
+    Args:
+        table: The file; without it the table in the line of the cause, as CANN 8 and older print it.
+    """
+    message = found[0].message if found else None
+    if message is None or (message.id not in _TABLE_FAULTS and not message.id.startswith(_TABLE_PARSER)):
+        return found
+    seen = found[0].seen
+    printed = seen.event.fields.get("table", "") if seen is not None else ""
+    reason = _fault_in_file(table) if table is not None else _fault_in_line(printed) if printed else ""
+    return [found[0]._replace(reason=reason), *found[1:]] if reason else found
+
+
+def opened(table: str) -> str:
+    """Return a path that stays the same file, even if the table of a run is replaced in the meantime.
+
+    Raises:
+        InputError: The file cannot be opened.
+    """
+    if run_files.find(table) is None:
+        return table
+    try:
+        return f"/proc/self/fd/{run_files.open_read(table)}"
+    except OSError as error:
+        raise InputError(f"{table} cannot be read: {run_files.reason(error)}") from error
+
+
+def _fault_in_file(table: str) -> str:
+    """Return the first finding of ``validate`` as a clause."""
+    from hccl_tools.diagnostics import render  # noqa: PLC0415  (only for a refused table)
+    from hccl_tools.validation.checker import validate  # noqa: PLC0415
+
+    path = opened(table)
+    report = validate(path)
+    if report.ok:
+        command = f"`hccl-tools validate {operand(table)}`"
+        return f"{command} finds no error: try `--local` on the host of the rank"
+    return f"the first fault is {''.join(render([report], 'concise')).splitlines()[0].replace(path, table)}"
+
+
+def _fault_in_line(text: str) -> str:
+    """Return what ``validate`` says about a table, as a clause; "" if the text is not a whole table.
+
+    Args:
+        text: The table as JSON, which the line may cut off.
+    """
+    from hccl_tools.validation.checker import validate  # noqa: PLC0415  (only for a refused table)
+
+    report = validate(text.encode())
+    if report.format is None or report.document is None or report.document.problem is not None:
+        return ""
+    if report.errors:
+        first = report.errors[0]
+        more = "" if first.hint is None else f" ({first.hint})"
+        return f"the table in this line: {first.rule.id} {first.message}, {first.pointer}{more}"
+    return _ranks(report)
+
+
+def _ranks(report: Report) -> str:
+    if report.table is None:
+        return ""
+    ranks = sorted(rank for rank in report.table.rank_numbers if rank is not None)
+    devices = [device for device in report.table.device_numbers if device is not None]
+    if not ranks:
+        return ""
+    which, on = ("rank", "device") if len(ranks) == 1 else ("ranks", "devices")
+    listed = number_list.fold(sorted(set(devices))) if devices else "unknown"
+    return f"the table in this line has {which} {number_list.fold(ranks)}, on {on} {listed}"
