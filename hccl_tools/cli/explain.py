@@ -146,7 +146,7 @@ def _print_found(words: list[str], output: str) -> bool:
     if output == "json" or not print_found(" ".join(words)):
         return False
     shown = " ".join(words)
-    tell(f'note: "{shown}" is no file and no run; these messages and rules have its words')
+    tell(f'note: "{shown}" is neither a file nor a run; these messages and rules have its words')
     return True
 
 

@@ -95,12 +95,13 @@ def _print_check(name: str, rules: list[Rule]) -> None:
 def print_found(words: str) -> bool:
     """Print the rules and messages that have all words; return whether there are any."""
     from hccl_tools.knowledge.registry import search  # noqa: PLC0415
+    from hccl_tools.notation.phrases import count  # noqa: PLC0415
     from hccl_tools.rules.pages import page  # noqa: PLC0415
     from hccl_tools.rules.registry import all_rules  # noqa: PLC0415
 
     wanted = words.lower().split()
     if _CODE.fullmatch(words.strip()):
-        return False  # A code that is not known: texts with similar digits are no answer.
+        return False  # The code is not known, and texts with similar digits do not answer that.
     rules = [rule for rule in all_rules().values() if all(word in page(rule).lower() for word in wanted)]
     found = search(words)
     _print_rules(rules)
@@ -108,7 +109,7 @@ def print_found(words: str) -> bool:
         _print_messages(found)
     ids = [*(message.id for message in found), *(rule.facts.id for rule in rules)]
     if ids:
-        many = f"{len(rules)} rules and {len(found)} messages"
+        many = f"{count(len(rules), 'rule')} and {count(len(found), 'message')}"
         click.echo(f"\n{many} with these words; `hccl-tools rules {ids[0]}` explains one")
     return bool(ids)
 

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 _LOOPBACK = "lo"
 _RANK, _SIZE = ("RANK_ID", "RANK"), ("RANK_SIZE", "WORLD_SIZE")
 _STATES = {
-    "absent": "there is no such file on this host",
+    "absent": "the file does not exist on this host",
     "directory": "this is a directory without jobstart_hccl.json or hccl.json",
     "unreadable": "this user cannot read it",
 }
 _STATES_OF_WHITE_LIST = {
-    "absent": "there is no such file on this host",
+    "absent": "the file does not exist on this host",
     "directory": "this is a directory",
     "unreadable": "this user cannot read it",
-    "invalid": "this is no JSON object with a list of addresses in host_ip",
+    "invalid": "this is not a JSON object with a list of addresses in host_ip",
 }
 _MOST_NAMED = 4
 
@@ -60,7 +60,7 @@ def interface_variable(case: Case) -> Iterator[Finding]:
         missing = [one for one in names if one not in present]
         if missing and present:
             yield Finding(
-                f"{name}={','.join(names)}: {', '.join(missing)} is no interface of this host {listed}"
+                f"{name}={','.join(names)}: this host has no interface {', '.join(missing)} {listed}"
             )
     of_hccl = case.environ.get(hccl_variables.INTERFACE, "")
     chosen[hccl_variables.INTERFACE] = hccl_variables.matching(of_hccl, present) if of_hccl else []

@@ -74,7 +74,7 @@ def timeout_too_short_for_target(case: Case) -> Iterator[Finding]:
 def variables_of_target(case: Case) -> Iterator[Finding]:
     """Do the variables of the framework agree with the table?
 
-    A variable that is not set is no finding: hosts are usually asked without the environment of the job.
+    A variable that is not set is not a finding: hosts are usually asked without the environment of the job.
     """
     here = server_here(case)
     if case.table is None or here is None or case.target is None:

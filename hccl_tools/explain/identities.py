@@ -67,7 +67,7 @@ def key(event: Event, sources: Sequence[Source]) -> Key:
 
 
 def without_wrong_ranks(events: Sequence[Event], sources: Sequence[Source]) -> list[Source]:
-    """Return the sources without ranks that are no ranks: ``worker-3`` may be a host with eight processes.
+    """Return the sources, without numbers that are not ranks: ``worker-3`` may be a host of eight.
 
     The lines of the largest communicator have the ranks of the job.
     """

@@ -242,7 +242,7 @@ def objection(one: Seen, job: Job, sources: Sequence[Source], failed: Iterable[s
     if killed and job.pids and one.place.rank is None and killed not in job.pids:
         program = fields.get("program", "")
         if program and job.programs and program not in job.programs:
-            return f"process {killed} ({program}) is none of the job's"
+            return f"process {killed} ({program}) is not a process of the job"
         if one.time is None:
             return f"process {killed} is in no log of the job, and the line has no date"
     if _is_of_process(one, sources) or job.begin is None or job.end is None:

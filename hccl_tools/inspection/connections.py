@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ANSWER_TIME = 4.0
 #: An answer that takes so many seconds came to a packet that was sent again.
 _REPEATED = 0.9
-#: So many such answers to a host are no chance.
+#: So many such answers to a host are not a coincidence.
 LEAST_REPEATED = 2
 #: Seconds; hosts of one job are nearer to each other.
 _LATE = 0.1

@@ -34,7 +34,7 @@ def sha256(path: str) -> str:
     """Return the hash of the content of a table, ``""`` if it cannot be read.
 
     HCCL compares tables as it writes them after it has read them: layout and order of keys do not count. A
-    file that is no JSON is compared byte for byte.
+    file that is not JSON is compared byte for byte.
     """
     if not os.path.isfile(path):
         return ""

@@ -215,10 +215,10 @@ def test_without_any_tool_it_says_what_it_could_not_look_at(tmp_path: Path) -> N
         ({"HCCL_CONNECT_TIMEOUT": "60"}, "HCD307", "120 to 7200"),
         ({"HCCL_INTRA_ROCE_ENABLE": "1", "HCCL_INTRA_PCIE_ENABLE": "1"}, "HCD308", "both 1"),
         ({"RANKTABLEFILE": "/etc/hosts", "RANK_TABLE_FILE": "/etc/passwd"}, "HCD308", "different tables"),
-        ({"RANK_TABLE_FILE": "/none.json"}, "HCD318", "there is no such file on this host"),
+        ({"RANK_TABLE_FILE": "/none.json"}, "HCD318", "the file does not exist on this host"),
         ({"RANK_TABLE_FILE": "/none.json", "RANKTABLEFILE": "/none.json"}, "HCD318", "RANKTABLEFILE=/none"),
         ({"RANK_TABLE_FILE": "none.json"}, "", ""),  # the folder of the job is not known
-        ({"GLOO_SOCKET_IFNAME": "eth77"}, "HCD316", "eth77 is no interface of this host ("),
+        ({"GLOO_SOCKET_IFNAME": "eth77"}, "HCD316", "this host has no interface eth77 ("),
         ({"GLOO_SOCKET_IFNAME": "lo"}, "HCD316", "GLOO_SOCKET_IFNAME=lo is the loopback interface"),
         ({"HCCL_SOCKET_IFNAME": "=lo"}, "HCD316", "HCCL_SOCKET_IFNAME==lo is the loopback interface"),
         ({"ASCEND_MF_STORE_URL": "tcp://PIP:PORT"}, "HCD317", 'no address here, and "PORT" is not a port'),

@@ -124,8 +124,8 @@ def test_a_link_that_goes_down(downs: int | None, fires: bool) -> None:
 @pytest.mark.parametrize(
     ("state", "listed", "words"),
     [
-        ("absent", (), "=/list.json: there is no such file on this host"),
-        ("invalid", (), "=/list.json: this is no JSON object with a list of addresses in host_ip"),
+        ("absent", (), "=/list.json: the file does not exist on this host"),
+        ("invalid", (), "=/list.json: this is not a JSON object with a list of addresses in host_ip"),
         ("file", ("10.0.0.1",), "/list.json (HCCL_WHITELIST_FILE) does not list 10.0.0.2"),
         ("file", ("10.0.0.2", "10.0.0.1", "10.0.0.9"), ""),
         ("", (), ""),  # a relative path

@@ -93,7 +93,7 @@ def test_words_find_messages_by_their_texts(command_line: CommandLine) -> None:
     found = [line.split()[0] for line in done.out.splitlines() if line.startswith("HCM")]
 
     assert (done.code, found) == (0, ["HCM852", "HCM804"])
-    assert done.err.startswith('note: "shared /dev/shm too small" is no file and no run')
+    assert done.err.startswith('note: "shared /dev/shm too small" is neither a file nor a run')
 
 
 @pytest.mark.parametrize("words", ["zyx-nothing", "shared/memory"])

@@ -125,11 +125,11 @@ def test_a_process_of_another_program_is_also_seen(command_line: CommandLine) ->
 
     assert first_line(command_line).startswith("Rank 1 (")
     assert also_seen(command_line) == [
-        "  the kernel's out-of-memory killer ended a process (process 999 (mysqld) is none of the job's)"
+        "  the kernel's out-of-memory killer ended a process (process 999 (mysqld) is not a process of the job)"
     ]
     answer = json.loads(command_line("explain", "logs", "-f", "json").out)
     jsonschema.validate(answer, json.loads(schema_text("explain")))
-    assert [one["why"] for one in answer["also_seen"]] == ["process 999 (mysqld) is none of the job's"]
+    assert [one["why"] for one in answer["also_seen"]] == ["process 999 (mysqld) is not a process of the job"]
 
 
 def test_a_fault_before_the_cause_is_also_seen(command_line: CommandLine) -> None:
