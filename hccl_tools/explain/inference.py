@@ -160,12 +160,7 @@ def _went_on_until(case: Case) -> float | None:
 
     A rank that failed ends the others within the time limits for connections.
     """
-    passed_on = candidates.passed_on(case)
-    own = [
-        one.since
-        for one in case.events
-        if one.event.message.id in _OWN_FAILURES and id(one) not in passed_on and one.since is not None
-    ]
+    own = [one.since for one in _failures_of_ranks(case) if one.since is not None]
     return min(own) - 3 * case.cluster.waits["connect"] if own else None
 
 
@@ -186,13 +181,15 @@ def _of_group(group: Sequence[Seen]) -> Cause:
     return Cause(best.event.message, "named", places, best)
 
 
+def _failures_of_ranks(case: Case) -> list[Seen]:
+    """Return the exceptions, exits and signals of ranks that do not only pass a failure of HCCL on."""
+    passed_on = candidates.passed_on(case)
+    return [one for one in case.events if one.event.message.id in _OWN_FAILURES and id(one) not in passed_on]
+
+
 def _own_failures(case: Case) -> list[Cause]:
     """The earliest exception, exit or signal of a rank that does not only pass a failure of HCCL on."""
-    passed_on = candidates.passed_on(case)
-    errors = [
-        one for one in case.events if one.event.message.id in _OWN_FAILURES and id(one) not in passed_on
-    ]
-    first = _first_of(errors)
+    first = _first_of(_failures_of_ranks(case))
     if first is None or _is_after_a_wait(case, first):
         return []
     earlier = [
