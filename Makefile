@@ -21,8 +21,8 @@ TORCHRUN := $(dir $(HCCL_TOOLS_TORCH_PYTHON))torchrun
 COMPILE := $(BIN)/python -m compileall -q hccl_tools
 SHELL_SCRIPTS := .ci/run .ci/find-python examples/demo.sh $(wildcard launchers/*.sh launchers/*.sbatch)
 
-# One for each core prefers tests that compute, two more those that wait (tests/suite/dealing.py).
-WORKERS := $(shell n=$$(($$(nproc) + 2)); echo $$((n < 10 ? n : 10)))
+# One for each core prefers tests that compute, three more those that wait (tests/suite/dealing.py).
+WORKERS := $(shell n=$$(($$(nproc) + 3)); echo $$((n < 10 ? n : 10)))
 PYTEST := $(BIN)/python -m pytest
 # What needs no bed, no MindSpore, no mpirun and no waiting.
 QUICK := not (slow or bed or mpi or mindspore)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.fault_experiment import LEFT, LONGEST, kill, wait_until
 from benchmarks.host_faults import choose, run
-from tests.beds.three_hosts import drop
+from tests.beds.three_hosts import drop, isolate
 from tests.support.mpiruns import REMOTE_ENGINES
 from tests.support.processes import above
 from tests.support.spare_jobs import OnThreeHosts, SpareJob
@@ -105,7 +105,8 @@ class SpareExperiment:
             wait_until(lambda: self.pid(0) or self.job.has_ended, LONGEST)
         elif fault != "launcher" and self.wait_for_start(before) and fault == "twice":
             before = self.pid(0)
-            self.job.place.kill(self.job.on(self.bed.hosts[2]))
+            for pid in self.job.on(self.bed.hosts[2]):
+                kill(pid)
             self.wait_for_start(before)
         Path("go").touch()
 
@@ -120,7 +121,7 @@ class SpareExperiment:
         elif fault == "launcher":
             kill(self.job.launcher.pid)
         elif fault == "cut":
-            self.job.place.cut()
+            self.bed.impair(*isolate(second))
         elif fault == "cut one way":
             self.bed.impair(drop(source=second.address, target=first.address))
         else:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PAYLOADS: list[Any] = [
-    "0;>PWN-$(id -un);#", "", "\n", "\x1b[31m", -1, 1.5, True, None, [], {}, [[]], 10**30, "x" * (1 << 21),
+    "0;>PWN-$(id -un);#", "", "\n", "\x1b[31m", -1, 1.5, True, None, [], {}, [[]], 10**30, "x" * (1 << 16),
 ]  # fmt: skip
 DEVICE, NPU = DeviceObservation(0, ("10.0.0.1",)), NpuObservation(0, 0, 0, "OK")
 SEEN = json.loads(

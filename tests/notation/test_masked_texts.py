@@ -224,7 +224,7 @@ def leaks(lines: list[str], shown: str) -> list[str]:
     return [line for line in secret if line in shown or (len(line) > 12 and line[4:16] in shown)]
 
 
-@for_each([(name, form) for name in BLOCKS for form in FORMS], str)
+@for_each([(name, form) for name in BLOCKS for form in FORMS if name != "2 MB" or form == "newlines"], str)
 def test_a_private_key_goes_whole(case: tuple[str, str]) -> None:
     name, form = case
     lines = BLOCKS[name]
@@ -404,10 +404,10 @@ def cost(text: str) -> float:
 )
 def test_masking_takes_linear_time(case: tuple[str, str]) -> None:
     one, before = case
-    small, large = (before + one * (size // len(one)) for size in (5_000, 40_000))
+    small, large = (before + one * (size // len(one)) for size in (5_000, 20_000))
 
-    # Eight times the text costs eight times the time, a square 64 times; short times are inexact.
-    assert cost(large) < 24 * cost(small) + 0.02
+    # Four times the text costs four times the time, a square 16 times; short times are inexact.
+    assert cost(large) < 10 * cost(small) + 0.02
 
 
 def test_the_end_of_a_long_line_is_not_searched_for_each_name() -> None:

@@ -140,6 +140,7 @@ def test_a_launch_whose_series_is_killed_at_its_start_ends() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["killed", "interrupted", "terminated"])
+@pytest.mark.rotates("how")
 def test_a_series_that_ends_early_goes_on(command_line: CommandLine, work: str, mark: str, how: str) -> None:
     args = (N, "1,2,4", "--repeat", "2", *BETWEEN)
     going_on = command_line.folder / "going_on"

@@ -112,6 +112,7 @@ def output_within_memory(file: Path, output_format: str) -> str:
 @pytest.mark.slow
 @pytest.mark.skipif(not SLOW.is_dir(), reason="the corpus of slow tables is not at hand")
 @pytest.mark.parametrize("output_format", ["text", "json", "sarif"])  # the others do a part of what text does
+@pytest.mark.rotates("output_format")
 def test_tables_that_were_slow(output_format: str, tmp_path: Path) -> None:
     for packed in sorted(SLOW.glob("*.json.gz")):
         file = tmp_path / packed.name.removesuffix(".gz")

@@ -255,32 +255,3 @@ def test_logs_are_found_in_the_other_hosts_own_run_directory(typed: Any) -> None
 
     # The rank that failed first, on the second host.
     assert (done.returncode, done.stdout) == (0, "rank 3\n"), done.stderr
-
-
-@pytest.mark.mindspore
-@pytest.mark.slow
-def test_mindspore_starts_again_on_both(two_hosts: TwoHosts) -> None:
-    pytest.importorskip("mindspore")
-    Path("reduce.py").write_text(
-        "import os, mindspore as ms, numpy as np\n"
-        "from mindspore import Tensor, communication, ops\n"
-        "ms.set_device('CPU')\ncommunication.init()\nrank = communication.get_rank()\n"
-        "total = ops.AllReduce()(Tensor(np.array([rank + 1.0], dtype=np.float32))).asnumpy()[0]\n"
-        "if rank == 2 and not os.path.exists('been.here'):\n    open('been.here', 'w')\n    os._exit(9)\n"
-        "with open(f'result_{rank}', 'w') as file:\n    print(total, file=file)\n"
-        "communication.release()\n"
-    )
-    hosts = (two_hosts.first, two_hosts.second)
-    command = two_by_two.command((hosts[0].address, hosts[1].address), "--start", "cluster")
-    launchers = [
-        host.start(
-            [*command, "--max-restarts", "1", "--grace", "3", "--log-dir", host.namespace, "reduce.py"],
-            env=two_by_two.environ(two_hosts), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        )
-        for host in hosts
-    ]  # fmt: skip
-    said = [launcher.communicate(timeout=300)[1] for launcher in launchers]
-
-    assert [launcher.returncode for launcher in launchers] == [0, 0], said
-    assert [Path(f"result_{rank}").read_text() for rank in range(4)] == ["10.0\n"] * 4
-    assert all("rank 2 failed first: exit code 9" in each for each in said)

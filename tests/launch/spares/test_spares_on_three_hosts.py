@@ -84,6 +84,19 @@ def test_a_spare_takes_the_place_of_a_host_whose_processes_are_killed(
     assert (lost in {"host", "daemon"}, ended) == (True, "ended")  # What the first of its processes was.
 
 
+@every_mpirun
+def test_a_spare_takes_the_place_of_a_host_that_is_cut_off(three_hosts: ThreeHosts, mpirun: Mpirun) -> None:
+    lost, spare = (host.address for host in three_hosts.hosts[1:])
+    job = SpareJob(OnThreeHosts(three_hosts, mpirun), "--max-restarts", "1", *SHELL)
+    assert job.waits_for("up_0", "up_1"), job.launcher.communicate(timeout=LONG)[0]
+
+    with three_hosts.impaired(*isolate(three_hosts.hosts[1])):
+        code, said, report = job.end()
+
+    assert code == 0, said
+    assert [(one["host"], one["spare"], one["ranks"]) for one in report["replaced"]] == [(lost, spare, [1])]
+
+
 @every_remote_engine
 @pytest.mark.rotates("engine")
 def test_a_spare_takes_the_place_of_a_host_that_refuses_its_part(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.beds.three_hosts import ADDRESSES
+from tests.beds.three_hosts import ADDRESSES, isolate
 from tests.support.hosts import conf_text, make_host
 from tests.support.jobs import LONG
 from tests.support.mpiruns import Ssh
@@ -20,8 +20,6 @@ from tests.support.spares import ONCE_AGAIN
 from tests.support.three_by import environ
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.beds.three_hosts import ThreeHosts
     from tests.support.hosts import StandInHost
 
@@ -64,7 +62,7 @@ class OnAscendHosts(OnThreeHosts):
             "--engine",
             "ssh",
         ]
-        return self.launching.start(
+        return self.hosts[0].start(
             [sys.executable, "-m", "hccl_tools", "launch", *options, *argv],
             env=environ(self.bed) | own, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -72,10 +70,8 @@ class OnAscendHosts(OnThreeHosts):
 
 
 @pytest.fixture
-def place(three_hosts: ThreeHosts) -> Iterator[OnAscendHosts]:
-    found = OnAscendHosts(three_hosts)
-    yield found
-    found.restore()
+def place(three_hosts: ThreeHosts) -> OnAscendHosts:
+    return OnAscendHosts(three_hosts)
 
 
 def write_table() -> None:
@@ -122,14 +118,14 @@ def test_the_table_gets_the_devices_of_the_spare(place: OnAscendHosts, options: 
 
 
 def test_a_spare_has_the_place_of_a_host_that_does_not_answer_at_the_start(place: OnAscendHosts) -> None:
-    place.cut()
+    with place.bed.impaired(*isolate(place.hosts[1])):
+        job = SpareJob(place, *ALL, *PROGRAM, own_table=True)
+        assert job.waits_for(*(f"up_{rank}" for rank in range(4))), job.launcher.communicate(timeout=LONG)[0]
 
-    job = SpareJob(place, *ALL, *PROGRAM, own_table=True)
-    assert job.waits_for(*(f"up_{rank}" for rank in range(4))), job.launcher.communicate(timeout=LONG)[0]
+        assert addresses() == {ADDRESSES[host]: device_ips(host) for host in (0, 2)}
+        job.launcher.terminate()
+        code, said, report = job.end()
 
-    assert addresses() == {ADDRESSES[host]: device_ips(host) for host in (0, 2)}
-    job.launcher.terminate()
-    code, said, report = job.end()
     assert (code, report["replaced"]) == (143, []), said
     assert f"{ADDRESSES[1]} is left out: it did not answer: " in said
 
