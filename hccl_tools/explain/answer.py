@@ -29,6 +29,7 @@ _DETAILS = (
         ("configured", "the table has"),
         ("item", "the difference is in the"),
         ("port", "port"),
+        ("signal", "signal"),
         ("file", ""),
         ("local", "here"),
         ("remote", "there"),
@@ -77,10 +78,13 @@ class Answer(NamedTuple):
             for cause in self.causes
             if cause.seen is not None and cause.seen.event.message is cause.message
         }
+        said = [cause.seen.event for cause in self.causes if cause.seen is not None]
         found: dict[tuple[str, str], Seen] = {}
         for one in self.cluster.seen:
             if one.event.message.kind in {"fact", "end"} or id(one.event) in used:
                 continue
+            if any(one.event.message is event.message and one.event.fields == event.fields for event in said):
+                continue  # Another rank says the same.
             if (one.event.message.meaning, one.place) not in shown:
                 found.setdefault((one.event.message.id, one.actor), one)
         return list(found.values())

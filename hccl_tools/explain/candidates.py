@@ -26,6 +26,7 @@ FOLLOW_UP = {
     "HCM821",
     "HCM891",
     "HCM896",
+    "HCM593",
     "HCM701",
     "HCM702",
     "HCM706",
@@ -35,6 +36,9 @@ FOLLOW_UP = {
     "HCM722",
     "HCM723",
     "HCM725",
+    "HCM726",
+    "HCM862",
+    "HCM865",
 }
 #: The scheduler or a user has ended the job.
 _STOPS = {"HCM713", "HCM716"}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.explain.identities import COMMUNICATOR, JOINED, SETUP, Key, key
 from hccl_tools.explain.places import Place
+from hccl_tools.explain.sources import host_folders
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -33,6 +34,8 @@ def shifts(
 ) -> tuple[dict[str, float], list[str]]:
     """Return by how many seconds the clock of each host is ahead, and sentences for the user.
 
+    A host that no line names has the name of the folder of its logs (``sources.host_folders``).
+
     All ranks of a communicator write its key facts, or that they have joined it, right after they have met.
     Without these lines the times at which they began are compared: the clocks differ if these times differ by
     a time zone, or by more than the ranks can have waited for each other.
@@ -40,28 +43,34 @@ def shifts(
     Args:
         limit: The time limit for connections in seconds.
     """
-    met = _moments(events, sources, known, (COMMUNICATOR, JOINED))
+    hosts = _hosts(events, sources, known)
+    met = _moments(hosts, (COMMUNICATOR, JOINED))
     found = _differences(met, _TOLERANCE)
     if found is None:
-        begun = _moments(events, sources, known, (SETUP, _ENTRY))
+        begun = _moments(hosts, (SETUP, _ENTRY))
         found = {
             host: _zone(shift) or shift
             for host, shift in (_differences(begun, limit) or {}).items()
-            if _zone(shift) or _have_met(host, events, sources, known)
+            if _zone(shift) or _have_met(host, hosts)
         }
-        failed = _first_failures(events, sources, known)
+        failed = _first_failures(hosts)
         if _spread(failed, found) > _spread(failed, {}):
             found = {}  # The failures are at the same time as they are: a rank began late, or again.
     return found, [_sentence(host, shift) for host, shift in found.items()]
 
 
-def _first_failures(
-    events: Iterable[Event], sources: Sequence[Source], known: Mapping[Key, Place]
-) -> dict[str, float]:
+def _hosts(
+    events: Sequence[Event], sources: Sequence[Source], known: Mapping[Key, Place]
+) -> list[tuple[Event, str]]:
+    """Return the events with the host of each, "" if it is unknown."""
+    folders = host_folders(sources)
+    return [(one, known.get(key(one, sources), Place()).host or folders[one.file]) for one in events]
+
+
+def _first_failures(events: Iterable[tuple[Event, str]]) -> dict[str, float]:
     """Return the time of the first failure on each host."""
     found: dict[str, float] = {}
-    for event in events:
-        host = known.get(key(event, sources), Place()).host
+    for event, host in events:
         if host and event.time is not None and event.message.kind not in {"fact", "end"}:
             found[host] = min(found.get(host, event.time), event.time)
     return found
@@ -72,17 +81,13 @@ def _spread(times: Mapping[str, float], shifts: Mapping[str, float]) -> float:
     return max(corrected) - min(corrected) if corrected else 0.0
 
 
-def _moments(
-    events: Iterable[Event], sources: Sequence[Source], known: Mapping[Key, Place], messages: Sequence[str]
-) -> _Moments:
+def _moments(events: Iterable[tuple[Event, str]], messages: Sequence[str]) -> _Moments:
     moments: _Moments = {}
-    for event in events:
-        if event.message.id in messages and event.time is not None:
-            host = known.get(key(event, sources), Place()).host
-            group = event.fields.get("identifier", "")
-            if host and group:
-                of_host = moments.setdefault(f"{event.message.id} {group}", {})
-                of_host[host] = min(of_host.get(host, event.time), event.time)
+    for event, host in events:
+        group = event.fields.get("identifier", "")
+        if event.message.id in messages and event.time is not None and host and group:
+            of_host = moments.setdefault(f"{event.message.id} {group}", {})
+            of_host[host] = min(of_host.get(host, event.time), event.time)
     return moments
 
 
@@ -102,14 +107,12 @@ def _zone(shift: float) -> float:
     return zone if abs(zone) >= _LEAST_ZONE and abs(shift - zone) <= _ZONE_MARGIN else 0.0
 
 
-def _have_met(
-    host: str, events: Iterable[Event], sources: Sequence[Source], known: Mapping[Key, Place]
-) -> bool:
+def _have_met(host: str, events: Iterable[tuple[Event, str]]) -> bool:
     """Whether a process of a host was past the meeting of all ranks: it cannot have been too late for it."""
     return any(
         event.message.id in _AFTER_MEETING or event.message.limit == "operation"
-        for event in events
-        if known.get(key(event, sources), Place()).host == host
+        for event, its_host in events
+        if its_host == host
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.explain import clocks, identities, jobs
 from hccl_tools.explain.events import Seen
 from hccl_tools.explain.places import Place, Places
+from hccl_tools.explain.sources import host_folders
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def build(
         sources, known, places, identities.groups(events, sources), size or max(sizes, default=0)
     )
     seen = [one for event in events if (one := reader.read(event, shifts)) is not None]
-    ends = _shifted(ends or {}, seen, shifts)
+    ends = _shifted(ends or {}, seen, shifts, host_folders(sources))
     job, foreign, said = jobs.choose(seen, sources, ends, max(limits.values()))
     foreign_ids = set(map(id, foreign))
     own, others = _tied([one for one in seen if id(one) not in foreign_ids], job, sources)
@@ -122,10 +123,13 @@ def _tied(seen: Iterable[Seen], job: Job, sources: Sequence[Source]) -> tuple[li
 
 
 def _shifted(
-    ends: Mapping[int, float], seen: Iterable[Seen], shifts: Mapping[str, float]
+    ends: Mapping[int, float], seen: Iterable[Seen], shifts: Mapping[str, float], folders: Sequence[str]
 ) -> dict[int, float]:
     hosts = {one.event.file: one.place.host for one in seen}
-    return {file: end - shifts.get(hosts.get(file, ""), 0.0) for file, end in ends.items()}
+    return {
+        file: end - shifts.get(hosts.get(file, ""), shifts.get(folders[file], 0.0))
+        for file, end in ends.items()
+    }
 
 
 def _without_errors(sources: Sequence[Source], written: Collection[Key]) -> set[Key]:
@@ -159,12 +163,13 @@ class _Reader:
         self._sources, self._known, self._places = sources, known, places
         self._groups, self.size = groups, size
         self._alone = identities.alone(known)
+        self._folders = host_folders(sources)
 
     def read(self, event: Event, shifts: Mapping[str, float]) -> Seen | None:
         """Return an event with its ranks; None if it is of a rank of which its host cannot have logs."""
         if (place := self._writer(event)) is None:
             return None
-        shift = shifts.get(place.host, 0.0)
+        shift = shifts.get(place.host, shifts.get(self._folders[event.file], 0.0))
         group = self._groups.of(event)
         time, since, until = _times(event)
         return Seen(

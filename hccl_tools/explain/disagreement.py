@@ -6,17 +6,22 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain.case import Case, Cause
+from hccl_tools.explain.places import Place
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.knowledge.registry import messages
+from hccl_tools.notation.phrases import and_more, count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.explain.events import Seen
+    from hccl_tools.explain.places import Places
 
 _TLS_DIFFERS = "HCM215"
 #: Messages with the TLS switch of the rank that wrote them, and the words for on and off.
 _TLS_VALUES = ("HCM220", "HCM327")
+#: Devices of a list that are named.
+_MOST_LISTED = 4
 _ON = {"1": True, "ENABLE": True, "0": False, "DISABLE": False}
 
 
@@ -47,6 +52,21 @@ def tls(case: Case) -> list[Cause]:
     reason = f"it is {state[1]} there, and {state[0]} for {ranks_text(others) or 'the others'}"
     places = tuple(dict.fromkeys(one.place for _, one in at_fault))
     return [Cause(messages()[_TLS_DIFFERS], "named", places, at_fault[0][1], reason)]
+
+
+def listed(one: Seen, places: Places) -> Cause | None:
+    """Return the cause for a line that lists where a switch is on and off: the shorter list."""
+    lists = {name: one.event.fields.get(name, "").replace(",", " ").split() for name in ("on", "off")}
+    if not all(lists.values()):
+        return None
+    (state, few), (opposite, many) = sorted(lists.items(), key=lambda item: len(item[1]))
+    at = [host_and_device.rpartition("/") for host_and_device in few]
+    found = (Place(None, host, int(device)) for host, _, device in at if device.isdigit())
+    known = tuple(dict.fromkeys(there for place in found if (there := places.at_device(place)) is not None))
+    reason = (
+        f"it is {state} for {and_more(few, _MOST_LISTED)}, and {opposite} for {count(len(many), 'other')}"
+    )
+    return Cause(one.event.message, "named", known, one, reason)
 
 
 def differing(group: Sequence[Seen]) -> list[Seen]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hccl_tools.explain.places import Place
     from hccl_tools.knowledge.message import Message
 
-_TIME = re.compile(rb"(20\d\d)-(\d\d)-(\d\d)[-T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{3})(?:\.?(\d{3}))?)?")
+_TIME = re.compile(rb"(20\d\d)-(\d\d)-(\d\d)[-T _](\d\d):(\d\d):(\d\d)(?:[.,](\d{3})(?:\.?(\d{3}))?)?")
 #: Bytes.
 _LONGEST_TIME = 27
 _MONTHS = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")

@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from hccl_tools.explain.events import Seen
 
 #: What a rank itself did: its program raised an exception, exited or was killed.
-_OWN_FAILURES = {"HCM810", "HCM820", "HCM821", "HCM891", "HCM892"}
+_OWN_FAILURES = {"HCM726", "HCM810", "HCM820", "HCM821", "HCM865", "HCM891", "HCM892"}
 
 #: A connection that ended: an effect of what the other end did before.
 _EFFECTS = {"HCM240", "HCM292", "HCM661", "HCM662", "HCM663", "HCM664"}
 
+#: Ctrl-C, or the SIGINT with which a user stops a job.
+_INTERRUPTED = "HCM897"
 #: How sure an answer is that only says who waits for whom.
 _GUESSES = {"open", "silent", "waits"}
 #: Codes of the runtime for a fault of the device or of a program on it.
@@ -83,7 +85,7 @@ def _causes(case: Case) -> list[Cause]:
 
 def _stopped(case: Case) -> list[Cause]:
     """All that is known is that the scheduler or a user ended the job."""
-    stop = case.stop
+    stop = case.stop or next((one for one in case.cluster.seen if one.event.message.id == _INTERRUPTED), None)
     return [] if stop is None else [Cause(stop.event.message, "named", (), stop)]
 
 
@@ -105,7 +107,8 @@ def _verdicts(case: Case) -> list[Cause]:
             found[one.peer.name] = Cause(own[0].event.message, "named", (one.peer,), own[0], reason)
         else:
             found[one.peer.name] = Cause(one.event.message, "named", (one.peer,), one, "", (one.peer,))
-    return list(found.values())
+    alive = [cause for cause in found.values() if cause.places[0].rank not in case.ended]
+    return alive or list(found.values())  # A rank that the launcher ended is lost as a consequence.
 
 
 def _errors_of_ranks(case: Case) -> dict[int | None, list[Seen]]:
@@ -148,7 +151,7 @@ def _named_causes(case: Case) -> list[Cause]:
         for at, group in enumerate(kept)
         if not any(_is_one_failure(former[0], group[0]) for former in kept[:at])
     ]
-    return [_of_group(group) for group in kept]
+    return [_of_group(group, case) for group in kept]
 
 
 def _is_one_failure(one: Seen, other: Seen) -> bool:
@@ -173,7 +176,9 @@ def _says_more(one: Seen, other: Seen) -> bool:
     return bool(codes[0] & codes[1]) and is_same and len(one.event.fields) > len(other.event.fields)
 
 
-def _of_group(group: Sequence[Seen]) -> Cause:
+def _of_group(group: Sequence[Seen], case: Case) -> Cause:
+    if (cause := disagreement.listed(group[0], case.cluster.places)) is not None:
+        return cause
     group = disagreement.differing(group)
     places = tuple(dict.fromkeys(one.place for one in group if one.place != Place()))
     best = max(group, key=lambda one: len(one.event.fields))  # The line with the details, not the code alone.

@@ -27,9 +27,9 @@ _BEFORE, _AFTER = 3600.0, 600.0
 _MOST_NAMED = 4
 #: Jobs that run at the same time in the logs of a user.
 _MOST_JOBS = 32
-#: Slurm's lines about the end of its job. As launchers with the id of a process of the job, it may write them
-#: long after the last line of a rank.
-_ENDS = {"HCM710", "HCM711", "HCM712", "HCM713", "HCM716"}
+#: Lines of Slurm and of launchers about the end of a job, which they may write long after the last line of a
+#: rank that has a message.
+_ENDS = {"HCM710", "HCM711", "HCM712", "HCM713", "HCM716", "HCM720", "HCM723", "HCM725"}
 #: Lines of launchers with the id of a process that they started.
 _NAME_PROCESSES = {"HCM721", "HCM722", "HCM724"}
 #: Failures before the ranks start: a job whose ranks write lines has none.

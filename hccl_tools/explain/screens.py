@@ -37,6 +37,8 @@ _PREFIXES = tuple(
         rb"(?P<host>" + _NAME + rb"): (?=\[(?:rank ?|default)\d)",
         # srun -l.
         rb" {0,5}(?P<rank>\d{1,6}): ",
+        # vLLM: level, time, file and line.
+        rb"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d \[[\w./-]{1,80}:\d{1,6}\] ",
         # Ray names the process, and the host if it is another one.
         rb"\([A-Za-z_][\w.<>-]{0,80} pid=(?P<pid>\d{1,10})(?:, ip=(?P<host>[0-9A-Fa-f.:]{2,45}))?\) ?",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import InputError
@@ -11,7 +12,7 @@ from hccl_tools.explain.reader import STDIN
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
 #: Files in a folder that are no logs.
 _NO_LOGS = (
@@ -95,6 +96,22 @@ def source(path: str, *, root: str = "") -> Source:
     while parts and _PARTS.match(parts[-1]):
         parts.pop()
     return Source(path, path, rank, pid[1] if pid else "", os.sep.join(parts), host)
+
+
+def host_folders(sources: Sequence[Source]) -> list[str]:
+    """Return the folder of each log that is probably that of its host, "" if none is.
+
+    It is the first folder in which the paths of the logs differ, and it has logs of several processes.
+    """
+    paths = [os.path.dirname(one.path).split(os.sep) for one in sources]
+    levels = zip(*(path for path, one in zip(paths, sources, strict=True) if one.pid), strict=False)
+    common = sum(1 for _ in takewhile(lambda level: len(set(level)) == 1, levels))
+    folders = [path[common] if len(path) > common else "" for path in paths]
+    processes: dict[str, set[tuple[str, str]]] = {}
+    for folder, one in zip(folders, sources, strict=True):
+        if one.pid:
+            processes.setdefault(folder, set()).add((one.group, one.pid))
+    return [folder if len(processes.get(folder, ())) > 1 else "" for folder in folders]
 
 
 def _walk(top: str, notes: list[str]) -> Iterator[Source]:

@@ -151,6 +151,15 @@ MESSAGES = (
         example="  exitcode  : -9 (pid: 4711)",
     ),
     Message(
+        "HCM726", "torchrun-signal", "error",
+        "a signal ended the rank",
+        "SIGKILL usually comes from the out-of-memory killer (`dmesg`) or from a kill -9, SIGSEGV and SIGBUS from a fault in a library"
+        " (`python -X faulthandler` shows where); the end of the rank's own log may say more",
+        anchor=b"received by PID", pattern=rb"Signal \d{1,3} \((?P<signal>SIG(?!TERM|INT)[A-Z0-9+]{2,10})\) received by PID (?P<pid>\d{1,10})",
+        explains=_LATER, source="torch's sources (elastic)",
+        example="  traceback : Signal 9 (SIGKILL) received by PID 4711",
+    ),
+    Message(
         "HCM722", "msrun-worker-failed", "error",
         "msrun saw a worker fail",
         "look at the log of that worker",

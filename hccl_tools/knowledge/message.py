@@ -95,6 +95,8 @@ FIELDS = {
     "value": "its value",
     "table": "the rank table in the line",
     "tls": "the TLS switch of the device",
+    "on": "the devices on which it is on: hosts with their device ids",
+    "off": "the devices on which it is off",
     "status": "the number with which an operation or a program ended",
     "configured": "the value in the rank table",
     "item": "what differs",

@@ -6,6 +6,10 @@ from hccl_tools.knowledge.message import Message
 
 _LATER = ("HCM002", "HCM006", "HCM009", "HCM013", "HCM015", "HCM221", "HCM222", "HCM306", "HCM240", "HCM301")
 _MEMORY = "use less memory per rank, fewer data-loading workers, or a larger limit of the container or job"
+_PROCESSES = (
+    "raise the limit (`ulimit -u`, docker: --pids-limit, Kubernetes: podPidsLimit of the kubelet), or start fewer threads"
+    " (OMP_NUM_THREADS, OPENBLAS_NUM_THREADS) and data-loading workers"
+)
 
 MESSAGES = (
     Message(
@@ -60,6 +64,27 @@ MESSAGES = (
         example="OSError: [Errno 24] Too many open files",
     ),
     Message(
+        "HCM808", "no-new-thread", "cause",
+        "the process could not start another thread",
+        _PROCESSES,
+        anchor=b"can't start new thread", explains=_LATER, source="Python",
+        example="RuntimeError: can't start new thread",
+    ),
+    Message(
+        "HCM809", "fork-rejected", "cause",
+        "a container or a job has reached its limit of processes, and the kernel refused another one",
+        _PROCESSES,
+        anchor=b"fork rejected by pids controller", explains=_LATER, source="the kernel (cgroups)",
+        example="[12345.678901] cgroup: fork rejected by pids controller in /kubepods.slice/pod1",
+    ),
+    Message(
+        "HCM812", "write-failed", "error",
+        "a file could not be written completely",
+        "look whether a disk is full or a quota is used up (`df -h`, `quota`); the checkpoint that was written is incomplete",
+        anchor=b"failed writing file", pattern=rb"PytorchStreamWriter failed writing file (?P<file>[^\s:]{1,200})", source="torch's sources",
+        example="RuntimeError: [enforce fail at inline_container.cc:783] . PytorchStreamWriter failed writing file data/181: file write failed",
+    ),
+    Message(
         "HCM807", "hccn-tool-missing", "cause",
         "a script that makes the rank table found no hccn_tool and no address in /etc/hccn.conf",
         "use `hccl-tools gen`, which writes a table without addresses where the product needs none; in a container"
@@ -93,7 +118,7 @@ MESSAGES = (
     Message(
         "HCM897", "python-interrupted", "end",
         "the process was interrupted (SIGINT)",
-        "nothing",
+        "nothing, if a user pressed Ctrl-C or stopped the job",
         anchor=b"KeyboardInterrupt", pattern=rb"^KeyboardInterrupt\b", source="Python",
         example="KeyboardInterrupt",
     ),

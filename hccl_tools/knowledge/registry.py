@@ -21,6 +21,7 @@ _MODULES = (
     "table_parser",
     "environment",
     "peers",
+    "serving",
     "frameworks",
     "launchers",
     "processes",

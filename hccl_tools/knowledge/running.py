@@ -220,6 +220,15 @@ MESSAGES = (
         example="[INFO] HCCL(17528,python3):2026-03-18-10:31:52.113.403 [env.cc:1] [17528][HCCL_ENV] HCCL_EXEC_TIMEOUT set by default to [1836]s",
     ),
     Message(
+        "HCM593", "kernel-failed", "error",
+        "a kernel failed on the device",
+        "the lines around it say how (errorStr): 'out of range' is often an index that the program has computed, such as a token"
+        " beyond the embedding; ASCEND_LAUNCH_BLOCKING=1 shows the call in the program",
+        anchor=b"fault kernel_name", pattern=rb"fault (?P<reason>kernel_name ?= ?[\w.]{1,200})",
+        codes=(Code("507015"), Code("507035")), source="CANN's sources (runtime)",
+        example="Aicore kernel execute failed, device_id=2, stream_id=2, report_stream_id=2, task_id=8812, flip_num=1, fault kernel_name=GatherV2_4711, fault kernel info ext=none",
+    ),
+    Message(
         "HCM340", "aicpu-notify-wait", "timeout",
         "a collective operation waited for another rank until the time limit",
         _WAIT,

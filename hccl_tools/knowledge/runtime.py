@@ -37,6 +37,8 @@ _CODES = {
 }  # fmt: skip
 #: Waits that HCCL_EXEC_TIMEOUT limits; a wait for a stream or an event has a limit of the runtime.
 _OPERATIONS = {"507017", "507034", "507048"}
+#: The hardware is at fault: nothing else need have failed before.
+_FAULTS = {"507054"}
 _TIMEOUTS = {"507017", "507034", "507046", "507047", "507048"}
 
 MESSAGES = (
@@ -44,7 +46,7 @@ MESSAGES = (
         Message(
             f"HCM{500 + number}",
             name,
-            "timeout" if code in _TIMEOUTS else "code",
+            "timeout" if code in _TIMEOUTS else "cause" if code in _FAULTS else "code",
             meaning,
             remedy,
             codes=(Code(code),),

@@ -179,7 +179,7 @@ MESSAGES = (
         "show it with `hccn_tool -i N -tls -g` on every device, and set one value everywhere with"
         " `hccn_tool -i N -tls -s enable 0`",
         anchor=b"rankList for enabled tls",
-        pattern=rb"rankList for enabled tls: ?\[(?P<local>[^\]]*)\].*?disabled(?: tls)?: ?\[(?P<remote>[^\]]*)\]",
+        pattern=rb"rankList for enabled tls: ?\[(?P<on>[^\]]*)\].*?disabled(?: tls)?: ?\[(?P<off>[^\]]*)\]",
         codes=(Code("EI0006", "8"), Code("EI0016", "9")), explains=_LATER, source=_GUIDE,
         example="EI0016: Value [1] for config [tls] is invalid. rankList for enabled tls:[10.0.0.1/0]; rankList for disabled tls:[10.0.0.2/0];",
     ),
@@ -199,6 +199,15 @@ MESSAGES = (
         anchor=b"[RankConsistentImpl][CompareFrame]", codes=(Code("EI0005"), Code("EI0008")), explains=_LATER,
         source="ascend-faultdiag, public rules",
         example="[ERROR] HCCL(17528,python3):2026-03-18-10:33:52.113.403 [rank_consistent.cc:1] [17528][RankConsistentImpl][CompareFrame]rankTable crc check fail. local[123], remote[456]",
+    ),
+    Message(
+        "HCM249", "versions-differ", "cause",
+        "the hosts have different versions of CANN",
+        "install the same CANN (Toolkit and ops) on all hosts; the line has both versions",
+        anchor=b"Inconsistent Toolkit",
+        pattern=rb"Inconsistent Toolkit.{0,80}?[Ll]ocal.{0,60}?version is (?P<local>[\w.]{1,30}).{0,120}?remote.{0,60}?version is (?P<remote>[\w.]{1,30})",
+        codes=(Code("EI0008"),), explains=_LATER, source="HCCL's sources (rank_consistentcy_checker)",
+        example="[ERROR] HCCL(17528,python3):2026-03-18-10:33:52.113.403 [rank_consistentcy_checker.cc:1] [17528][VersionConflict] Inconsistent Toolkit (cann-hcomm) and ops (cann-hccl) Versions. The local Toolkit (cann-hcomm) version is 9.1.0 and ops (cann-hccl) version is 9.1.0, while the remote Toolkit (cann-hcomm) version is 9.2.0",
     ),
     Message(
         "HCM219", "command-differs", "cause",

@@ -54,6 +54,28 @@ def message(line: str) -> str:
         ("ValueError: Place(gpu:0) is not supported.", "HCM810"),
         ("set ASCEND_RT_VISIBLE_DEVICES:4 error, input data rang[0-2)", "HCM849"),
         ("export ASCEND_RT_VISIBLE_DEVICES=4 # no error", ""),
+        ("RuntimeError: can't start new thread", "HCM808"),
+        ("[88.551210] cgroup: fork rejected by pids controller in /kubepods.slice/a.scope", "HCM809"),
+        ("RuntimeError: [enforce fail] . PytorchStreamWriter failed writing file data/1: file", "HCM812"),
+        ("  traceback : Signal 11 (SIGSEGV) received by PID 4711", "HCM726"),
+        ("  traceback : Signal 15 (SIGTERM) received by PID 4711", ""),
+        (
+            "ValueError: (2.00 GB KV cache isneeded, which is larger than the available KV Cache memory (0.7 GB)",
+            "HCM860",
+        ),
+        ("INFO Available KV cache memory: 10.42 GiB, larger than the available KV cache of yesterday", ""),
+        ("ValueError: No available memory for the cache blocks.", "HCM861"),
+        ("RuntimeError: Engine core initialization failed. See root cause above.", "HCM862"),
+        ("The containerIp in the server node is empty in ranktable file.", "HCM863"),
+        ("Parameter rankId is invalid in ranktable file.", "HCM863"),
+        ("Finished parsing ranktable file.", ""),
+        (
+            "F20260808 11:11:02.1 3 a.cpp:4] Check failed: !b rank_tablefile must not be a symlink: /t",
+            "HCM864",
+        ),
+        ("F20260808 11:11:02.169548 304 worker.cpp:45] Check failed: n > 0 (0 vs. 0)", "HCM865"),
+        ("I20260808 11:11:02.169548 304 worker.cpp:45] Check failed: 0 times", ""),
+        ("Aicore kernel execute failed, device_id=2, fault kernel_name=Gather_1, x", "HCM593"),
     ],
 )
 def test_a_line_of_the_first_day_is_known(line: str, expected: str) -> None:

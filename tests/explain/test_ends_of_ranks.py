@@ -1,0 +1,131 @@
+"""How ranks ended: by a signal, by their user, with a host; and who is odd among equals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.support.plogs import Plogs
+
+if TYPE_CHECKING:
+    from tests.support.commands import CommandLine
+
+TORCHRUN = """\
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-03-18_10:20:25
+  rank      : {rank} (local_rank: {rank})
+  exitcode  : -{number} (pid: {pid})
+  traceback : Signal {number} ({name}) received by PID {pid}
+"""
+TLS = (
+    'Value Disable for config "tls" is invalid. Current status : rankList for enabled tls:[10.0.0.1/3]; '
+    "rankList for disabled tls:[{}]; rankList for query failure tls:"
+)
+
+
+def answer(command_line: CommandLine) -> list[str]:
+    return command_line("explain", "logs").out.splitlines()
+
+
+def lost(job: Plogs, rank: int, peer: int, at: float) -> None:
+    """A rank writes that the heartbeat of another one was lost."""
+    where = f"[{job.host(peer)}/{job.device(peer)}]"
+    job.error(
+        rank, at,
+        f"[TaskExecStage][HeartbeatAbnormal]Cluster Exception Location[IP/ID]:{where}, "
+        "Arrival Time:[Wed Mar 18 10:20:40 2026], ExceptionType:[Heartbeat Lost Occurred], Possible Reason:1.",
+    )  # fmt: skip
+
+
+def test_a_signal_that_torchrun_names_is_the_cause(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 4).start()
+    (job.folder / "torchrun.log").write_text(TORCHRUN.format(rank=3, number=9, name="SIGKILL", pid=4003))
+
+    lines = answer(command_line)
+
+    assert lines[0].startswith(
+        "Rank 3 (device 3 of 10.0.0.1, address 192.168.0.103): a signal ended the rank"
+    )
+    assert "signal SIGKILL" in lines[0]
+    assert not any("the job from" in line for line in lines)
+
+
+def test_a_lost_heartbeat_has_the_signal_for_its_cause(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 8, 4).start()
+    text = TORCHRUN.format(rank=5, number=11, name="SIGSEGV", pid=4001)
+    sent = "".join(f"W0318 Sending process {4000 + device} closing signal SIGTERM\n" for device in (0, 2, 3))
+    (job.folder / job.host(5) / "torchrun.log").write_text(sent + text)
+    for rank in range(4):
+        for peer in (4, 5, 6):
+            lost(job, rank, peer, 1300.0)
+
+    lines = answer(command_line)
+
+    assert lines[0].startswith(
+        "Rank 5 (device 1 of 10.0.0.2, address 192.168.1.101): a signal ended the rank"
+    )
+    assert "SIGSEGV" in lines[0]
+    assert "also a cause:" not in lines
+
+
+def test_a_job_that_its_user_stopped(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 2).start()
+    job.screen(0, "KeyboardInterrupt")
+
+    done = command_line("explain", "logs")
+
+    assert done.out.startswith("Rank 0") or done.out.startswith("The process was interrupted (SIGINT)")
+    assert "if a user pressed Ctrl-C" in done.out.splitlines()[0]
+
+
+def test_an_exception_is_not_hidden_by_the_interrupt_that_followed(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 2).start()
+    job.screen(1, "ValueError: bad shape")
+    job.screen(0, "KeyboardInterrupt")
+
+    assert answer(command_line)[0].startswith(
+        "Rank 1 (device 1 of 10.0.0.1, address 192.168.0.101): the program"
+    )
+
+
+def test_the_device_whose_switch_differs_is_named(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 8).start()
+    off = ", ".join(f"10.0.0.1/{device}" for device in range(8) if device != 3)
+    for rank in range(8):
+        job.error(rank, 2.0, TLS.format(off))
+
+    lines = answer(command_line)
+
+    assert lines[0].startswith("Rank 3 (device 3 of 10.0.0.1, address 192.168.0.103): the TLS switch")
+    assert "It is on for 10.0.0.1/3, and off for 7 others (the log names it)" in lines[0]
+    assert not any("TLS" in line for line in lines[3:])
+
+
+def entries(job: Plogs, late: int, hours: float) -> None:
+    """Let the ranks of two hosts begin, one of them late, where one host has another time zone."""
+    for rank in range(job.ranks):
+        host = f"host-{rank // job.per_host}"
+        at = 1.0 + (300.0 if rank == late else 0.1 * rank) + (hours * 3600 if host == "host-1" else 0.0)
+        job.host = lambda _, host=host: host  # type: ignore[method-assign]
+        job.run(
+            rank, at,
+            f"Entry-HcclCommInitRootInfoInner:ranks[{job.ranks}], rank[{rank}], rootinfo: host ip[10.0.0.1] "
+            f"port[60000] nicDeploy[1] identifier[10.0.0.1%eth0_60000_0_17], deviceLogicId[{rank % job.per_host}]",
+        )  # fmt: skip
+        if rank != late:
+            job.error(
+                rank, at + 125,
+                "[Wait][LinkEstablish]wait socket establish timeout, role[1] rank[0] timeout[120 s]",
+            )  # fmt: skip
+
+
+def test_folders_of_hosts_without_names_have_their_clocks(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 8, 4)
+    entries(job, 5, -8.0)
+
+    lines = answer(command_line)
+
+    assert lines[0].startswith("Rank 5: the rank came later")
+    assert "It began 300" in lines[0]
+    assert any("another time zone" in line for line in lines)
