@@ -102,30 +102,34 @@ def test_the_device_whose_switch_differs_is_named(command_line: CommandLine) -> 
     assert not any("TLS" in line for line in lines[3:])
 
 
-def entries(job: Plogs, late: int, hours: float) -> None:
-    """Let the ranks of two hosts begin, one of them late, where one host has another time zone."""
-    for rank in range(job.ranks):
-        host = f"host-{rank // job.per_host}"
-        at = 1.0 + (300.0 if rank == late else 0.1 * rank) + (hours * 3600 if host == "host-1" else 0.0)
-        job.host = lambda _, host=host: host  # type: ignore[method-assign]
-        job.run(
-            rank, at,
-            f"Entry-HcclCommInitRootInfoInner:ranks[{job.ranks}], rank[{rank}], rootinfo: host ip[10.0.0.1] "
-            f"port[60000] nicDeploy[1] identifier[10.0.0.1%eth0_60000_0_17], deviceLogicId[{rank % job.per_host}]",
-        )  # fmt: skip
-        if rank != late:
-            job.error(
-                rank, at + 125,
-                "[Wait][LinkEstablish]wait socket establish timeout, role[1] rank[0] timeout[120 s]",
+class InFolders(Plogs):
+    """A job whose lines do not say which host wrote them: only the folders do."""
+
+    def host(self, rank: int) -> str:
+        return f"host-{rank // self.per_host}"
+
+    def begin(self, late: int) -> None:
+        """Let the ranks begin, and all give up but one, which is late."""
+        for rank in range(self.ranks):
+            at = 300.0 if rank == late else 1.0 + 0.1 * rank
+            self.run(
+                rank, at,
+                f"Entry-HcclCommInitRootInfoInner:ranks[{self.ranks}], rank[{rank}], rootinfo: host ip[10.0.0.1] "
+                f"port[60000] nicDeploy[1] identifier[10.0.0.1%eth0_60000_0_17], deviceLogicId[{self.device(rank)}]",
             )  # fmt: skip
+            if rank != late:
+                self.error(
+                    rank,
+                    at + 125,
+                    "[Wait][LinkEstablish]wait socket establish timeout, role[1] rank[0] timeout[120 s]",
+                )
 
 
 def test_folders_of_hosts_without_names_have_their_clocks(command_line: CommandLine) -> None:
-    job = Plogs(command_line.folder / "logs", 8, 4)
-    entries(job, 5, -8.0)
+    InFolders(command_line.folder / "logs", 8, 4, clocks={1: -8 * 3600.0}).begin(late=5)
 
     lines = answer(command_line)
 
     assert lines[0].startswith("Rank 5: the rank came later")
-    assert "It began 300" in lines[0]
+    assert "It began 299" in lines[0]
     assert any("another time zone" in line for line in lines)
