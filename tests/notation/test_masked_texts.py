@@ -12,6 +12,7 @@ import pytest
 
 from hccl_tools.notation import masking
 from tests.support.bulk import for_each
+from tests.support.cpu_time import least
 
 TOKENS = {
     "github": "ghp_" + "hushA1b2" * 5,
@@ -389,16 +390,6 @@ ADVERSARIES = [
 ]
 
 
-def cost(text: str) -> float:
-    """The least CPU time of three tries: the machine may be busy."""
-    least = float("inf")
-    for _ in range(3):
-        began = time.process_time()
-        masking.text(text)
-        least = min(least, time.process_time() - began)
-    return least
-
-
 @for_each(
     [(one, before) for one in ADVERSARIES for before in ("", "key=", "-----BEGIN PRIVATE KEY-----\n")], str
 )
@@ -407,7 +398,7 @@ def test_masking_takes_linear_time(case: tuple[str, str]) -> None:
     small, large = (before + one * (size // len(one)) for size in (5_000, 20_000))
 
     # Four times the text costs four times the time, a square 16 times; short times are inexact.
-    assert cost(large) < 10 * cost(small) + 0.02
+    assert least(lambda: masking.text(large)) < 10 * least(lambda: masking.text(small)) + 0.02
 
 
 def test_the_end_of_a_long_line_is_not_searched_for_each_name() -> None:
