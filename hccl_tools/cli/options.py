@@ -11,9 +11,7 @@ import click
 
 from hccl_tools.cli import product_option
 from hccl_tools.cli.values import EITHER_SPELLING, Choice
-from hccl_tools.errors import InputError, UsageError
-from hccl_tools.notation.phrases import did_you_mean
-from hccl_tools.rules import job_variables
+from hccl_tools.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -21,9 +19,13 @@ if TYPE_CHECKING:
 _F = TypeVar("_F", bound="Callable[..., Any]")
 
 
-def command(name: str, *, epilog: str) -> Callable[[Callable[..., Any]], click.Command]:
+def command(
+    name: str, *, epilog: str, kind: type[click.Command] = click.Command
+) -> Callable[[Callable[..., Any]], click.Command]:
     """Declare a command that accepts both spellings of its options; ``epilog`` contains the examples."""
-    return click.command(name, epilog=f"\b\nExamples:\n{epilog}", context_settings=dict(EITHER_SPELLING))
+    return click.command(
+        name, cls=kind, epilog=f"\b\nExamples:\n{epilog}", context_settings=dict(EITHER_SPELLING)
+    )
 
 
 def together(*several: Callable[[_F], _F]) -> Callable[[_F], _F]:
@@ -43,22 +45,6 @@ def _split_names(_ctx: click.Context, _param: click.Parameter, values: tuple[str
 
 def _output_format(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str:
     return value or ("github" if os.environ.get("GITHUB_ACTIONS") == "true" else "text")
-
-
-def _env(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    variables = {}
-    for text in values:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise UsageError(f'--env "{text}" has no value', hint=f'use --env "{name}=VALUE"')
-        if name not in job_variables.NAMES:
-            guess = did_you_mean(name, job_variables.NAMES)
-            raise UsageError(
-                f"--env: {name} does not change HCCL's verdict on a table",
-                hint=f"{guess} these do: {', '.join(job_variables.NAMES)}".lstrip(),
-            )
-        variables[name] = value
-    return variables
 
 
 def _color(_ctx: click.Context, _param: click.Parameter, value: str) -> bool:
@@ -83,14 +69,6 @@ product = click.option(
     metavar="NAME",
     callback=product_option.read,
     help=product_option.help_text("the product of the table's format"),
-)
-#: The variables of HCCL that change its verdict.
-env = click.option(
-    "--env",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=_env,
-    help=f"Environment variables of the job that affect what HCCL accepts: {', '.join(job_variables.NAMES)}.",
 )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import options, table_options
+from hccl_tools.cli import job_env, options, table_options
 from hccl_tools.errors import InputError, UsageError
 from hccl_tools.notation.printable import stdout_is_ascii, tell
 
@@ -24,6 +24,7 @@ _EXAMPLES = """\
   hccl-tools validate --product a2 'tables/**/*.json'      many tables, for Atlas A2 machines
   hccl-tools validate --only-hccl rank_table.json          only faults that stop HCCL
   hccl-tools validate --target mindie rank_table.json      also what MindIE requires of it
+  hccl-tools validate --env rank_table.json                also HCCL's variables of this shell
   hccl-tools validate --local rank_table.json              compare it with this host and its devices
   hccl-tools validate /etc/hixlep /etc/hccl_rootinfo.json  the other files of an Ascend 950 host
   cat rank_table.json | hccl-tools validate -              from a pipe
@@ -121,7 +122,7 @@ def _files(name: str) -> list[str]:
     return options.expand(name)
 
 
-@options.command("validate", epilog=_EXAMPLES)
+@options.command("validate", epilog=_EXAMPLES, kind=job_env.Command)
 @click.argument("files", nargs=-1, metavar="[FILE...]")
 @options.product
 @options.select
@@ -139,7 +140,7 @@ def _files(name: str) -> list[str]:
 )
 @click.option("--all", "show_all", is_flag=True, help="Show all findings of each rule.")
 @options.output_format
-@options.env
+@job_env.env
 @options.color
 @click.pass_context
 def command(

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hccl_tools.rules.job_variables import uses_roce
+from hccl_tools.table.products import PRODUCTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hccl_tools.inspection.observation import Observation
     from hccl_tools.table.model import RankTable
+    from hccl_tools.table.products import DeviceType
 
 
 @dataclass
@@ -48,6 +50,11 @@ class Case:
     def __post_init__(self) -> None:
         """Take the variables of the host."""
         self.environ = self.seen.variables
+
+    @property
+    def device_type(self) -> DeviceType | None:
+        """The device type of the product in HCCL's code, ``None`` if the product is not known."""
+        return PRODUCTS[self.product].device_type if self.product is not None else None
 
     @property
     def ranks(self) -> int:

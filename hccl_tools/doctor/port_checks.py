@@ -9,6 +9,7 @@ from hccl_tools.inspection import host_ports, naming
 from hccl_tools.inspection.machine import LOCAL_PORTS
 from hccl_tools.notation import number_list
 from hccl_tools.notation.whole_number import whole_number
+from hccl_tools.variables.rows import BASE_PORT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -48,7 +49,7 @@ def hccl_port_in_use(case: Case) -> Iterator[Finding]:
     taken = [one for one in case.seen.hccl_ports if one.port in ports]
     if not taken or not used:
         return
-    if host_ports.BASE_PORT in case.environ:
+    if BASE_PORT in case.environ:
         yield from _for_fixed_ports(case, taken)
     else:
         yield _for_next_free_port(case, taken, len(ports), len(used))

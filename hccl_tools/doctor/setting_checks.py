@@ -9,6 +9,7 @@ from hccl_tools.doctor.registry import Example, Finding, check
 from hccl_tools.inspection import hccl_variables
 from hccl_tools.inspection.machine import LOG_VARIABLE
 from hccl_tools.notation.whole_number import whole_number
+from hccl_tools.variables.reading import refused_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -148,13 +149,15 @@ def temporary_folder_full(case: Case) -> Iterator[Finding]:
     "variable-refused",
     "stops",
     remedy="set the variable to a value that HCCL accepts, or unset it",
-    source="hcomm externalinput.cc",
+    source="hcomm externalinput.cc, env_config.cc, alg_env_config.cc, ascend950 env_func.cc",
     example=Example("env", "HCCL_CONNECT_TIMEOUT", "60"),
     quick=True,
     of_npus=True,
 )
 def variable_refused(case: Case) -> Iterator[Finding]:
     """Does HCCL accept the values of its variables on this host?"""
+    for problem in refused_values(case.environ, case.device_type):
+        yield Finding(problem.message, remedy=problem.hint)
     for message in hccl_variables.problems(
         case.environ, is_local=case.seen.local_addresses.__contains__, interfaces=case.seen.interfaces
     ):

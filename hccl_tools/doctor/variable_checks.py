@@ -11,9 +11,8 @@ from hccl_tools.doctor.registry import Example, Finding, check
 from hccl_tools.doctor.ways import stated_names
 from hccl_tools.inspection.table_copies import TABLE_VARIABLES
 from hccl_tools.notation.whole_number import whole_number
-from hccl_tools.rules import job_variables
-from hccl_tools.tablefiles.export_targets import TARGETS, TIMEOUT
-from hccl_tools.tablefiles.export_targets import job_variables as job_variables_of
+from hccl_tools.tablefiles.export_targets import TARGETS, TIMEOUT, job_variables
+from hccl_tools.variables.reading import contradictions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,13 +28,13 @@ _VISIBLE = "ASCEND_RT_VISIBLE_DEVICES"
     "variables-contradict",
     "stops",
     remedy="keep one of the settings",
-    source="hcomm externalinput.cc (ParseIntraLinkType, ParseRetryEnable)",
+    source="hcomm externalinput.cc (ParseIntraLinkType)",
     example=Example("env", "HCCL_INTRA_ROCE_ENABLE", "0"),
     of_npus=True,
 )
 def variables_contradict(case: Case) -> Iterator[Finding]:
     """Do the variables of HCCL and of the frameworks agree?"""
-    for problem in job_variables.problems(case.environ):
+    for problem in contradictions(case.environ, case.device_type):
         yield Finding(problem.message, remedy=problem.hint)
     named = {name: case.environ[name] for name in TABLE_VARIABLES if case.environ.get(name)}
     if len({os.path.normpath(path) for path in named.values()}) > 1:
@@ -110,7 +109,7 @@ def _wanted(target: str, table: RankTable, here: Server) -> dict[str, str]:
         return {}
     container_ip = here.fields.get("container_ip")
     own = {"MIES_CONTAINER_IP": container_ip} if isinstance(container_ip, str) else {}
-    return own | {"MASTER_IP": job_variables_of(TARGETS[target], table, {}).get("MASTER_IP", here.server_id)}
+    return own | {"MASTER_IP": job_variables(TARGETS[target], table, {}).get("MASTER_IP", here.server_id)}
 
 
 @check(

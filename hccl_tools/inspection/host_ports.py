@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hccl_tools.inspection import hccl_variables
 from hccl_tools.notation import number_list
+from hccl_tools.variables.rows import BASE_PORT, FIRST_PORT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -19,7 +19,6 @@ _HCCL_PORTS_8_5 = range(60000, 60032)
 _FROM_BASE = 16
 #: The port on which each device listens.
 DEVICE_PORT = 16666
-BASE_PORT = "HCCL_IF_BASE_PORT"
 _VERSION = re.compile(r"(\d{1,4})\.(\d{1,4})", re.ASCII)
 _LAST_PORT = 65535
 
@@ -46,9 +45,9 @@ def hccl_range(environ: Mapping[str, str], cann: str = "") -> range:
     Args:
         cann: The version of CANN; if it is unknown, the ports that every version uses are returned.
     """
-    base = environ.get(BASE_PORT)
-    if base is not None:
-        return range(int(base), int(base) + _FROM_BASE) if hccl_variables.is_base_port(base) else range(0)
+    if (text := environ.get(BASE_PORT)) is not None:
+        base = FIRST_PORT.value(text)
+        return range(0) if base is None else range(base, base + _FROM_BASE)
     found = _VERSION.match(cann)
     is_new = found is not None and (int(found[1]), int(found[2])) >= (8, 5)
     return _HCCL_PORTS_8_5 if is_new else HCCL_PORTS

@@ -37,6 +37,7 @@ _PARTS = {
     "notation": "__init__ bounded_file device_range look_alikes number_list phrases whole_number",
     "programs": "__init__ install_hints lookup without_key",
     "table": "__init__ addresses format_names product_names products",
+    "variables": "__init__ lists numbers rows texts",
 }
 _MAIN = "import sys\nfrom hccl_tools.gathering.host_survey import main\nsys.exit(main(*sys.argv[1:]))\n"
 #: The first program at the other end: it reads the next one. It must run with every Python 3.

@@ -199,18 +199,17 @@ def status_not_completed(subject: Subject) -> Iterator[Finding]:
     "refused",
     code="EI0001",
     stage="load",
-    source="externalinput.cc, ParseIntraLinkType, ParseOpExpansion, ParseRetryEnable",
+    source="externalinput.cc, env_config.cc, alg_env_config.cc; for Ascend 950 base_config_legacy.h, env_func.cc",
 )
 def job_variable(subject: Subject) -> Iterator[Finding]:
     """An environment variable of HCCL has an invalid value, so HCCL refuses every job.
 
     HCCL reads its variables before the table. HCCL_INTRA_ROCE_ENABLE=0 also needs HCCL_INTRA_PCIE_ENABLE=1.
-    HCCL refuses an empty variable; only HCCL_OP_RETRY_ENABLE may be empty.
+    HCCL refuses most variables if they are empty; Ascend 950 reads an empty variable as not set.
 
     Example: env HCCL_INTRA_ROCE_ENABLE=0
     Instead: env HCCL_INTRA_ROCE_ENABLE=1
     Hint: set HCCL_INTRA_PCIE_ENABLE=1, or unset HCCL_INTRA_ROCE_ENABLE
     """
-    if subject.product.loader == "legacy":
-        for problem in job_variables.problems(subject.env):
-            yield Finding(f"{problem.message}: HCCL refuses every job", hint=problem.hint)
+    for problem in job_variables.problems(subject.env, subject.product) if subject.env else ():
+        yield Finding(f"{problem.message}; HCCL refuses every job", hint=problem.hint)

@@ -17,6 +17,8 @@ from hccl_tools.records import NamedTuple
 
 #: Which of HCCL's two loaders reads the table: the loader of 910 to A3 and 310P, or of Ascend 950.
 Loader = Literal["legacy", "a5"]
+#: The device types that HCCL's reader of environment variables distinguishes (hcomm, DevType).
+DeviceType = Literal["910", "310P", "910B", "910_93", "950"]
 
 
 class SimulatedMachine(NamedTuple):
@@ -44,6 +46,7 @@ class Product(NamedTuple):
         assumed_for: The formats whose tables are checked for this product if the user specifies none. Each
             format is in one row.
         loader: Which of HCCL's loaders reads the table.
+        device_type: The device type in HCCL's code.
         group_size: Devices per group connected by HCCS, if the guide forbids sets across groups.
         counts_per_server: The device counts that the guide allows on one machine, or None for any.
         hccs_size: Devices of a machine joined by HCCS: ids ``n * hccs_size`` to ``(n + 1) * hccs_size - 1``;
@@ -75,6 +78,7 @@ class Product(NamedTuple):
     formats: tuple[str, ...] = ("1.0", "1.2", "group_list")
     assumed_for: tuple[str, ...] = ()
     loader: Loader = "legacy"
+    device_type: DeviceType = "910"
     group_size: int | None = None
     counts_per_server: tuple[int, ...] | None = None
     hccs_size: int | None = None
@@ -117,7 +121,7 @@ PRODUCTS = {
             chips=("910B", "910B1", "910B2", "910B2C", "910B3", "910B4", "910B4-1"),
             machines=("800T A2", "800I A2", "900 A2", "200T A2 Box16", "200I A2 Box16", "300T A2"),
             pci_ids=("d802",), simulated=SimulatedMachine(8), hccs_size=8, needs_device_ip="always",
-            server_size=8,
+            server_size=8, device_type="910B",
         ),
         Product(
             "a3", "Atlas A3 super pod (Ascend 910_93)", 16,
@@ -125,23 +129,24 @@ PRODUCTS = {
             machines=("800 A3", "800T A3", "800I A3", "900 A3", "A200T A3 Box8"),
             npu_smi_names=("Ascend910",), pci_ids=("d803",), simulated=SimulatedMachine(16, first_address=6),
             default_format="1.2", assumed_for=("1.2",), needs_device_ip="never", super_pods=True,
-            hccs_size=16, dies_per_npu=2, server_size=16,
+            hccs_size=16, dies_per_npu=2, server_size=16, device_type="910_93",
         ),
         Product(
             "a3-server", "Atlas A3 outside super-pod mode (Ascend 910_93)", 16,
-            needs_device_ip="never", hccs_size=16, dies_per_npu=2, server_size=16,
+            needs_device_ip="never", hccs_size=16, dies_per_npu=2, server_size=16, device_type="910_93",
         ),
         Product(
             "300i", "Atlas 300I Duo (Ascend 310P3)", 32,
             chips=("310P*",), machines=("300I Duo",),
             pci_ids=("d500",), hccs_size=2, simulated=SimulatedMachine(4), even_servers=True,
-            single_server=True,
+            single_server=True, device_type="310P",
         ),
         Product(
             "a5", "Ascend 950", 65,
             chips=("950*", "910_95*"),
             pci_ids=("d806",), simulated=SimulatedMachine(8),
             default_format="2.0", formats=("2.0",), assumed_for=("2.0",), loader="a5",
+            device_type="950",
         ),
     )
 }  # fmt: skip

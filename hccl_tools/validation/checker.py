@@ -57,8 +57,11 @@ def validate(
             the table.
         select: Report only these rules: ids, prefixes (``HCC2``) or names.
         ignore: Ignore these rules.
-        env: The job's environment variables. Four of them change the verdict of HCCL: HCCL_INTRA_ROCE_ENABLE,
-            HCCL_INTRA_PCIE_ENABLE, HCCL_OP_EXPANSION_MODE, HCCL_OP_RETRY_ENABLE.
+        env: The job's environment variables. With an invalid value of one in
+            ``hccl_tools.variables.rows.NAMES`` HCCL refuses every job, whatever the table (HCC116). Valid
+            values of four change its verdict on a table: HCCL_INTRA_ROCE_ENABLE, HCCL_INTRA_PCIE_ENABLE,
+            HCCL_OP_EXPANSION_MODE, HCCL_OP_RETRY_ENABLE. Other variables have no effect. By default no
+            variables are set; the environment of this process is not read.
         target: The framework that reads the table: also check what it requires (``registry.TARGETS``).
         host: Returns the state of this host, for the comparison with a table (``local_check``).
         on_this_host: Whether the table is for a job on this host, whose NPUs then decide the product.

@@ -18,7 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("notation",),
     ("document", "knowledge", "programs"),
     ("table",),
-    ("diagnostics", "discover", "remote"),
+    ("diagnostics", "discover", "remote", "variables"),
     ("formats",),
     ("kubernetes",),
     ("rules", "transform"),
