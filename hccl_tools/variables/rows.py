@@ -2,8 +2,9 @@
 
 Each row has the function of HCCL that reads it. Ascend 950 has a reader of its own.
 
-Sources: hcomm src/legacy/ascend910: platform/common/externalinput.cc, framework/common/src/config/env_config.cc,
-algorithm/impl/alg_env_config.cc; src/legacy/ascend950: framework/env_config/base_config_legacy.h, env_func.cc.
+Sources: hcomm src/legacy/ascend910: platform/common/externalinput.cc, algorithm/impl/alg_env_config.cc,
+framework/common/src/config/env_config.cc; src/legacy/ascend950/framework/env_config: base_config_legacy.h,
+env_func.cc.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
             """Return whether HCCL refuses the text."""
 
 
-#: The device types of the older reader, from the narrowest ranges to the widest; and that of the newer reader.
+#: The device types of the older reader, and that of the newer reader.
 OLDER, NEWER = ("910", "310P", "910B", "910_93"), ("950",)
 _A2_AND_A3, _OTHER_OLDER, _WITHOUT_310P = ("910B", "910_93"), ("910", "310P"), ("910", "910B", "910_93")
 _ALL = (*OLDER, *NEWER)
@@ -65,12 +66,14 @@ _LONG_WAIT, _SHORT_WAIT = 2_147_483_647, 255 * 68
 EXEC_SECONDS = Seconds(_LONG_WAIT, takes_zero=True)
 _LAST_U32 = 0xFFFFFFFF
 _TRUE_FALSE = Words(("true", "false"), any_case=True)
+_TRUE_FALSE_STRICT = Words(("true", "false", "strict"), any_case=True)
 _ON_OFF = ("on", "off")
 _ZERO_ONE = Words(("0", "1"))
 _FAMILY = Words(("AF_INET", "AF_INET6"))
 _PATH = Text("a path", 1, 4095)
 _ALGORITHMS = (
-    "null", "ring", "pipeline", "fullmesh", "H-D_R", "pairwise", "NHR", "NHR_V1", "AHC", "AHC_BROKE", "NB", "NA",
+    "null", "ring", "pipeline", "fullmesh", "H-D_R", "pairwise", "NHR", "NHR_V1", "AHC", "AHC_BROKE", "NB",
+    "NA",
 )  # fmt: skip
 _OPERATIONS = (
     "broadcast", "allreduce", "reduce", "send", "receive", "allgather", "reducescatter", "alltoall", "gather",
@@ -91,8 +94,8 @@ def _digits(first: int, last: int, step: int = 1, unit: str = "") -> Whole:
     return Whole(first, last, step, unit, takes_minus=False)
 
 
-#: HCCL accepts every value of PROFILING_MODE and PROFILING_OPTIONS. The existence of files, which depends on the
-#: host, is not in this table.
+#: HCCL accepts every value of PROFILING_MODE and PROFILING_OPTIONS. Whether a file exists depends on the host
+#: and is not in this table.
 ROWS: tuple[Row, ...] = (
     Row(CONNECT_TIMEOUT, CONNECT_SECONDS, "ParseLinkConnTimeOut"),
     Row(CONNECT_TIMEOUT, _digits(120, 7200, unit="seconds"), "EnvSocketConfig::linkTimeOut", NEWER),
@@ -131,8 +134,8 @@ ROWS: tuple[Row, ...] = (
     Row("HCCL_RDMA_QP_PORT_CONFIG_PATH", _PATH, "ParseMultiQpSrcPortConfigPath, CheckFilePath", _ALL),
     Row("HCCL_BUFFSIZE", Whole(1, _LAST_U32, unit="MB"), "ParseCclBufferSize"),
     Row("HCCL_BUFFSIZE", _digits(1, 9_999_999_999, unit="MB"), "EnvAlgoConfig::bufferSize", NEWER),
-    Row("HCCL_DETERMINISTIC", Words(("true", "false"), any_case=True), "ParseDeterministic", _OTHER_OLDER),
-    Row("HCCL_DETERMINISTIC", Words(("true", "false", "strict"), any_case=True), "ParseDeterministic", _A2_AND_A3),
+    Row("HCCL_DETERMINISTIC", _TRUE_FALSE, "ParseDeterministic", _OTHER_OLDER),
+    Row("HCCL_DETERMINISTIC", _TRUE_FALSE_STRICT, "ParseDeterministic", _A2_AND_A3),
     Row("HCCL_DIAGNOSE_ENABLE", SWITCH, "ParseTaskExceptionSwitch"),
     Row("HCCL_ENTRY_LOG_ENABLE", _ZERO_ONE, "ParseEntryLogEnable, CastBin2Bool", _ALL),
     Row("HCCL_INTER_HCCS_DISABLE", _TRUE_FALSE, "ParseInterLinkType"),

@@ -11,10 +11,11 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from hccl_tools.cli import options
+from hccl_tools.cli import job_env, options
 from hccl_tools.diagnostics import FORMATS
 from hccl_tools.errors import HcclToolsError, InputError
 from hccl_tools.notation.printable import stdout_is_ascii
+from hccl_tools.variables.rows import NAMES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
 _FROM_STDIN = ["validate -", "show -", "convert - --to 1.0", "merge -", "subset - --devices 0"]
 
 
-@options.command("probe", epilog="  probe --device_num 4\n")
+@options.command("probe", epilog="  probe --device_num 4\n", kind=job_env.Command)
 @click.option("--device_num", type=int)
 @click.option("--log-dir")
 @click.option("--to", type=click.Choice(["group_list", "1.0"]))
 @options.select
 @options.ignore
-@options.env
+@job_env.env
 @options.color
 @options.output_format
 @options.product
@@ -74,9 +75,22 @@ def test_variables() -> None:
     assert values["env"] == {"HCCL_OP_RETRY_ENABLE": "L0:0, L1:0, L2:1", "HCCL_INTRA_ROCE_ENABLE": "1"}
 
 
+@pytest.mark.parametrize("following", [(), ("--color", "never"), ("--env", "HCCL_BUFFSIZE=400")])
+def test_variables_of_the_shell(following: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in NAMES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HCCL_RDMA_TC", "132")
+    monkeypatch.setenv("HCCL_OTHER", "1")
+    typed = {"HCCL_BUFFSIZE": "400"} if "HCCL_BUFFSIZE=400" in following else {}
+
+    assert call("--env", *following)["env"] == {"HCCL_RDMA_TC": "132", **typed}
+    assert call(*following)["env"] == typed
+    assert call("--env", "HCCL_RDMA_TC=8", "--env")["env"] == {"HCCL_RDMA_TC": "8"}
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("HCCL_OP_RETRY_ENABLE", "has no value"), ("HCCL_OP_RETRY_ENABEL=1", "does not change HCCL's verdict")],
+    [("HCCL_OP_RETRY_ENABLE", "has no value"), ("HCCL_OP_RETRY_ENABEL=1", "or does not read it")],
 )
 def test_variables_that_would_change_nothing(text: str, words: str) -> None:
     with pytest.raises(HcclToolsError, match=words) as caught:

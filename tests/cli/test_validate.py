@@ -498,3 +498,18 @@ def test_without_a_file_the_table_of_the_environment_is_meant(tables: Path, comm
     assert nothing.returncode == 2
     assert nothing.stdout == ""
     assert "specify the file of a table, or set RANK_TABLE_FILE" in nothing.stderr
+
+
+@pytest.mark.usefixtures("tables")
+def test_variables_of_the_shell_are_judged_with_env_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HCCL_BUFFSIZE", "0\x1b[31m")
+
+    assert run("good.json").returncode == 0
+    text = run("--env", "good.json")
+    assert text.returncode == 1
+    assert r'error[HCC116]: HCCL_BUFFSIZE="0\u001b[31m": HCCL accepts 1 to 4294967295 MB' in text.stdout
+    assert "help: set it to 1 to 4294967295 MB, or unset it" in text.stdout
+    report = json.loads(run("-f", "json", "good.json", "--env").stdout)["files"][0]
+    assert report["verdict"] == "refused"
+    assert [finding["rule"] for finding in report["findings"]] == ["HCC116"]
+    assert run("--env", "HCCL_BUFFSIZE=200", "--env", "good.json").returncode == 0

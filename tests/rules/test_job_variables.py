@@ -6,6 +6,7 @@ import pytest
 
 from hccl_tools import validate
 from hccl_tools.rules import job_variables
+from hccl_tools.table.products import PRODUCTS
 from tests.support.tables import table
 
 ROCE, PCIE = "HCCL_INTRA_ROCE_ENABLE", "HCCL_INTRA_PCIE_ENABLE"
@@ -57,8 +58,6 @@ def test_roce_on_one_server_needs_addresses(env: dict[str, str], needed: bool) -
         {ROCE: "1", PCIE: "1"},
         {ROCE: "1", PCIE: ""},
         {EXPANSION: ""},
-        {EXPANSION: "ai_cpu"},
-        {EXPANSION: "AI_CPU "},
         {RETRY: "L2"},
         {RETRY: "L2:1,"},
         {RETRY: ",L2:1"},
@@ -78,9 +77,19 @@ def test_values_that_no_job_starts_with(env: dict[str, str]) -> None:
     assert not any(finding.rule.id == "HCC116" for finding in validate(table("2.0"), env=env).findings)
 
 
+@pytest.mark.parametrize("mode", ["ai_cpu", "AI_CPU ", "HOST", "CCU_MS"])
+def test_modes_by_reader(mode: str) -> None:
+    def refused(version: str) -> bool:
+        report = validate(table(version), env={EXPANSION: mode})
+        return report.verdict == "refused"
+
+    assert refused("1.0") == (mode != "HOST")
+    assert refused("2.0") == (mode != "CCU_MS")
+
+
 @pytest.mark.parametrize("retry", ["", " ", "L2:1", "L0:0, L1:0, L2:1", "L 2 : 1"])
 def test_retry_levels_with_blanks(retry: str) -> None:
-    assert list(job_variables.problems({RETRY: retry})) == []
+    assert list(job_variables.problems({RETRY: retry}, PRODUCTS["a2"])) == []
 
 
 @pytest.mark.parametrize("mode", [None, "AI_CPU", "AICPU_CacheDisable", "AIV", "HOST", "HOST_TS"])

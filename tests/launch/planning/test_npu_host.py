@@ -79,15 +79,16 @@ def test_table_is_made_on_the_spot(host: StandInHost) -> None:
 
 
 def test_settings_are_looked_at_however_they_were_made(host: StandInHost) -> None:
-    settings = {"HCCL_CONNECT_TIMEOUT": "10", "HCCL_IF_BASE_PORT": "99999"}
+    settings = {"HCCL_CONNECT_TIMEOUT": "10", "HCCL_IF_BASE_PORT": "99999", "HCCL_RDMA_TC": "3"}
     options = [word for name, value in settings.items() for word in ("--env", f"{name}={value}")]
     typed = launch(host, "-n", "4", *options, "show.py")
     exported = launch(host, "-n", "4", "show.py", **settings)
 
     assert (typed.returncode, exported.returncode) == (125, 125)
     assert typed.stderr == exported.stderr
-    assert 'HCCL_CONNECT_TIMEOUT="10": HCCL accepts only 120 to 7200' in typed.stderr
+    assert 'HCCL_CONNECT_TIMEOUT="10": HCCL accepts 120 to 7200 seconds' in typed.stderr
     assert 'HCCL_IF_BASE_PORT="99999": HCCL accepts 1024 to 65520' in typed.stderr
+    assert 'HCCL_RDMA_TC="3": HCCL accepts 0 to 255, a multiple of 4' in typed.stderr
 
 
 def test_all_visible_devices_are_used(host: StandInHost) -> None:

@@ -15,6 +15,7 @@ from hccl_tools.inspection import device_holders, hccl_variables
 from hccl_tools.launch.model.plan import Plan, RankProcess
 from hccl_tools.launch.preflight import checks
 from hccl_tools.launch.preflight.checks import Findings
+from hccl_tools.variables.reading import refused_values
 from tests.support.sockets import ADDRESS, connection, listener
 
 HOST = tuple(range(8))
@@ -37,7 +38,8 @@ def check(made: Plan, environ: dict[str, str] | None = None, nodes: tuple[int, .
 
 
 def settings(**environ: str) -> list[str]:
-    return list(
+    refused = [problem.message for problem in refused_values(environ, "910B")]
+    return refused + list(
         hccl_variables.problems(
             environ, is_local=lambda address: address == "10.0.0.1", interfaces={"lo", "eth0", "enp1s0"}
         )
@@ -142,7 +144,7 @@ def test_all_findings_are_told_at_once() -> None:
         ({"HCCL_CONNECT_TIMEOUT": "1836"}, "not below"),
         ({"HCCL_CONNECT_TIMEOUT": "600", "HCCL_EXEC_TIMEOUT": "600"}, "not below"),
         ({"HCCL_EXEC_TIMEOUT": "120"}, "not below"),
-        ({"HCCL_EXEC_TIMEOUT": "long"}, "not a number"),
+        ({"HCCL_EXEC_TIMEOUT": "long"}, "2147483647 seconds"),
         ({"HCCL_WHITELIST_DISABLE": "true"}, "0 or 1"),
         ({"HCCL_IF_IP": "10.0.0.2"}, "not an address of this host"),
         ({"HCCL_SOCKET_IFNAME": "ib"}, "matches no interface"),
@@ -165,6 +167,7 @@ def test_settings_that_hccl_refuses(environ: dict[str, str], words: str) -> None
         {"HCCL_CONNECT_TIMEOUT": "120"},
         {"HCCL_CONNECT_TIMEOUT": "7200", "HCCL_EXEC_TIMEOUT": "7201"},
         {"HCCL_CONNECT_TIMEOUT": "7200", "HCCL_EXEC_TIMEOUT": "0"},
+        {"HCCL_CONNECT_TIMEOUT": "7200", "HCCL_EXEC_TIMEOUT": "7200.5"},
         {"HCCL_WHITELIST_DISABLE": "0"},
         {"HCCL_IF_IP": "10.0.0.1"},
         {"HCCL_SOCKET_IFNAME": "eth"},
