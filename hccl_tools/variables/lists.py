@@ -10,6 +10,7 @@ import re
 
 from hccl_tools.records import NamedTuple
 from hccl_tools.variables.numbers import all_digits, bounded, leading_number
+from hccl_tools.variables.texts import one_of
 
 _LAST_PORT = 65535
 _BLANKS = r"[ \t-\r]*"
@@ -57,8 +58,11 @@ class Pairs(NamedTuple):
     @property
     def accepts(self) -> str:
         """The list, as a phrase."""
-        keys = ", ".join(self.words)
-        return f'a list of {keys} with their words, separated by "{self.separator}", such as "{self.example}"'
+        sets = list(dict.fromkeys(self.words.values()))
+        if len(sets) == 1:
+            return f'a list such as "{self.example}" of {", ".join(self.words)} with {one_of(sets[0])}'
+        pairs = ", ".join(f"{key}:{'/'.join(words)}" for key, words in self.words.items())
+        return f'a list such as "{self.example}" of {pairs}'
 
     def values(self, text: str) -> dict[str, str] | None:
         """Return the word of each key, or ``None`` if HCCL refuses the text."""
@@ -94,8 +98,8 @@ class Algorithms(NamedTuple):
     @property
     def accepts(self) -> str:
         """The value, as a phrase."""
-        example = self.levels.example
-        return f'levels with algorithms ("{example}"), or such levels per operation ("allreduce={example}")'
+        each = f"{self.operations[0]}={self.levels.example}"
+        return f'{self.levels.accepts}; or such a list for each operation, separated by / ("{each}")'
 
     def refuses(self, text: str) -> bool:
         """Return whether HCCL refuses the text."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 #: HCCL takes a variable with this text as not set.
 _NOT_SET = "EmptyString"
-#: The most characters of a value in a message.
+#: The most characters of a value in a message, and of what HCCL accepts in a hint.
 _SHOWN = 80
 
 
@@ -42,7 +42,8 @@ def refused_values(env: Mapping[str, str], device: str | None) -> Iterator[Probl
         if len(rows) == len(devices):
             accepts = rows[devices[-1]].reading.accepts
             message = f'{name}="{_shortened(env[name])}": HCCL accepts {accepts}'
-            yield Problem(message, f"set it to {accepts}, or unset it")
+            value = accepts if len(accepts) <= _SHOWN else "such a value"
+            yield Problem(message, f"set it to {value}, or unset it")
 
 
 def contradictions(env: Mapping[str, str], device: str | None) -> Iterator[Problem]:

@@ -213,7 +213,7 @@ def test_without_any_tool_it_says_what_it_could_not_look_at(tmp_path: Path) -> N
         ({"HCCL_SOCKET_IFNAME": "=eth77"}, "HCD307", "matches no interface"),
         ({"HCCL_IF_IP": "203.0.113.9"}, "HCD307", "is not an address of this host"),
         ({"HCCL_CONNECT_TIMEOUT": "60"}, "HCD307", "120 to 7200"),
-        ({"HCCL_ALGO": "level0:foo"}, "HCD307", 'HCCL_ALGO="level0:foo": HCCL accepts levels with'),
+        ({"HCCL_ALGO": "level0:foo"}, "HCD307", 'HCCL_ALGO="level0:foo": HCCL accepts a list such as'),
         ({"HCCL_INTRA_ROCE_ENABLE": "2"}, "HCD307", "0 or 1"),
         ({"HCCL_INTRA_ROCE_ENABLE": "1", "HCCL_INTRA_PCIE_ENABLE": "1"}, "HCD308", "both 1"),
         ({"RANKTABLEFILE": "/etc/hosts", "RANK_TABLE_FILE": "/etc/passwd"}, "HCD308", "different tables"),

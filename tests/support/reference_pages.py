@@ -1,7 +1,7 @@
-"""Write the pages in docs that are made from the rules, the messages and the products.
+"""Write the pages in docs that are made from the rules, the messages, the products and HCCL's variables.
 
-``python -m tests.support.reference_pages`` writes docs/rules, docs/messages.md, docs/checks.md and
-docs/products.md.
+``python -m tests.support.reference_pages`` writes docs/rules, docs/messages.md, docs/checks.md,
+docs/products.md and docs/hccl_variables.md.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from hccl_tools.knowledge.registry import hccl_codes, messages
 from hccl_tools.rules.pages import CONSEQUENCES, page
 from hccl_tools.rules.registry import all_rules
 from hccl_tools.table.products import PRODUCTS, Product
+from hccl_tools.variables.rows import ROWS, Row
 
 DOCS = Path(__file__).parents[2] / "docs"
 _FAMILIES = {
@@ -59,6 +60,20 @@ its source and an example. With a table, the rules of `validate --local` are che
 """
 
 
+_VARIABLES = """# The variables of HCCL that refuse values
+
+Made from the table of variables by `python -m tests.support.reference_pages`.
+
+HCCL reads these variables at the start of a job, before the table, and refuses the job if one of them has
+another value. It takes `EmptyString` as not set, and Ascend 950 an empty value as well. On the other products
+a number has at most 10 characters. `validate --env`, `launch` and `doctor` report such values (HCC116, HCD307).
+A file that a variable names must also be on the host, which they do not check here.
+
+| variable | HCCL accepts | products | read by |
+| --- | --- | --- | --- |
+"""
+
+
 def products() -> str:
     """Return the text of docs/products.md."""
     return _PRODUCTS + "".join(f"| {' | '.join(_cells(product))} |\n" for product in PRODUCTS.values())
@@ -77,6 +92,19 @@ def _cells(product: Product) -> list[str]:
         ", ".join(product.assumed_for),
         str(product.simulated.devices) if product.simulated else "",
     ]
+
+
+def variables() -> str:
+    """Return the text of docs/hccl_variables.md."""
+    rows = sorted(ROWS, key=lambda row: row.name)
+    return _VARIABLES + "".join(f"| {' | '.join(_variable(row))} |\n" for row in rows)
+
+
+def _variable(row: Row) -> list[str]:
+    named = [f"`{name}`" for name, product in PRODUCTS.items() if product.device_type in row.devices]
+    only = "" if row.only_with is None else f"; read only with {row.only_with[0]}={row.only_with[1]}"
+    shown = "all" if len(named) == len(PRODUCTS) else ", ".join(named)
+    return [f"`{row.name}`", row.reading.accepts + only, shown, row.source]
 
 
 def _index() -> str:
@@ -151,6 +179,7 @@ def write() -> None:
     (DOCS / "messages.md").write_text(all_messages(), encoding="utf-8")
     (DOCS / "checks.md").write_text(checks(), encoding="utf-8")
     (DOCS / "products.md").write_text(products(), encoding="utf-8")
+    (DOCS / "hccl_variables.md").write_text(variables(), encoding="utf-8")
 
 
 if __name__ == "__main__":

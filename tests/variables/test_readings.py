@@ -7,6 +7,7 @@ import pytest
 from hccl_tools.table.products import PRODUCTS
 from hccl_tools.variables.reading import refused_values
 from hccl_tools.variables.rows import NEWER, OLDER, ROWS
+from tests.support import reference_pages
 
 DEVICES = (*OLDER, *NEWER)
 
@@ -109,7 +110,8 @@ def test_recorded_values_that_hccl_accepted(env: dict[str, str]) -> None:
             "HCCL_DFS_CONFIG",
             ["", "connection_fault_detection_time:0", "Connection_Fault_Detection_Time:20",
              "task_monitor_interval:7200000"],
-            ["connection_fault_detection_time:7201", "task_monitor_interval:7200001", "task_monitor_interval:x,a"],
+            ["connection_fault_detection_time:7201", "task_monitor_interval:7200001",
+             "task_monitor_interval:x,a"],
         ),
         (
             "HCCL_ALGO",
@@ -177,6 +179,12 @@ def test_a_long_value_is_shortened() -> None:
 
     assert '="' + "x" * 80 + '...": ' in problem.message
     assert len(problem.message) < 400
+
+
+def test_the_page_is_that_of_the_table() -> None:
+    page = (reference_pages.DOCS / "hccl_variables.md").read_text(encoding="utf-8")
+
+    assert page == reference_pages.variables(), "run: python -m tests.support.reference_pages"
 
 
 def test_each_device_type_is_of_a_product_and_has_one_row_for_each_variable() -> None:
