@@ -14,14 +14,18 @@ if TYPE_CHECKING:
 
 
 def problems(
-    devices: Sequence[int], environ: Mapping[str, str], addresses: Sequence[str] = ()
+    devices: Sequence[int],
+    environ: Mapping[str, str],
+    addresses: Sequence[str] = (),
+    product: str | None = None,
 ) -> Iterator[str]:
     """Yield what would stop a job on devices of this host, with these variables.
 
     Args:
         addresses: Names and addresses of this host in the table.
+        product: The name of the product, if it is known.
     """
     seen = observe_settings(devices, environ, Site(environ), addresses)
-    for one in judge("", Case(seen, devices=tuple(devices)), quick=True):
+    for one in judge("", Case(seen, product=product, devices=tuple(devices)), quick=True):
         if one.consequence == "stops":
             yield one.message

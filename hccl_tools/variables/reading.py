@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hccl_tools.records import NamedTuple
-from hccl_tools.variables.rows import NEWER, OLDER, PCIE, ROCE, ROWS, SWITCH
+from hccl_tools.variables.rows import DEVICES, NEWER, PCIE, ROCE, ROWS, SWITCH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ def refused_values(env: Mapping[str, str], device: str | None) -> Iterator[Probl
 
     Args:
         env: The variables; only those of HCCL are read.
-        device: The device type (``Product.device_type``). ``None`` reports what HCCL refuses on each of
-            910 to A3.
+        device: The device type (``Product.device_type``). If it is not known (``None``), only what HCCL
+            refuses on every type is reported.
     """
-    devices = OLDER if device is None else (device,)
+    devices = DEVICES if device is None else (device,)
     refusing: dict[str, dict[str, Row]] = {}
     for row in ROWS:
         for one in devices:
@@ -40,14 +40,17 @@ def refused_values(env: Mapping[str, str], device: str | None) -> Iterator[Probl
                 refusing.setdefault(row.name, {})[one] = row
     for name, rows in refusing.items():
         if len(rows) == len(devices):
-            accepts = rows[devices[-1]].reading.accepts
+            accepts = rows[devices[0]].reading.accepts
             message = f'{name}="{_shortened(env[name])}": HCCL accepts {accepts}'
             value = accepts if len(accepts) <= _SHOWN else "such a value"
             yield Problem(message, f"set it to {value}, or unset it")
 
 
 def contradictions(env: Mapping[str, str], device: str | None) -> Iterator[Problem]:
-    """Yield a problem for each pair of variables that HCCL refuses together; see ``refused_values``."""
+    """Yield a problem for each pair of variables that HCCL refuses together.
+
+    Ascend 950 does not read these variables; a ``device`` that is not known is taken as one of 910 to A3.
+    """
     if device in NEWER:
         return
     texts = {name: env[name] for name in (PCIE, ROCE) if env.get(name, _NOT_SET) != _NOT_SET}

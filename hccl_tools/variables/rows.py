@@ -29,10 +29,10 @@ if TYPE_CHECKING:
             """Return whether HCCL refuses the text."""
 
 
-#: The device types of the older reader, and that of the newer reader.
+#: The device types of the older reader, that of the newer reader, and all.
 OLDER, NEWER = ("910", "310P", "910B", "910_93"), ("950",)
+DEVICES = (*OLDER, *NEWER)
 _A2_AND_A3, _OTHER_OLDER, _WITHOUT_310P = ("910B", "910_93"), ("910", "310P"), ("910", "910B", "910_93")
-_ALL = (*OLDER, *NEWER)
 
 
 class Row(NamedTuple):
@@ -112,7 +112,7 @@ ROWS: tuple[Row, ...] = (
     Row("HCCL_IF_IP", Address(takes_interface=False), "IpAddress::InitBinaryAddr", NEWER),
     Row("HCCL_SOCKET_IFNAME", Interfaces(), "ParseHcclSocketIfName"),
     Row("HCCL_SOCKET_IFNAME", Interfaces(may_have_gaps=True), "CastSocketIfName", NEWER),
-    Row("HCCL_SOCKET_FAMILY", _FAMILY, "ParseHcclSocketFamily, CastSocketFamily", _ALL),
+    Row("HCCL_SOCKET_FAMILY", _FAMILY, "ParseHcclSocketFamily, CastSocketFamily", DEVICES),
     Row(BASE_PORT, FIRST_PORT, "ParseHcclIfBasePort"),
     Row(BASE_PORT, _digits(1024, 65520), "EnvHostNicConfig::hcclIfBasePort", NEWER),
     Row("HCCL_HOST_SOCKET_PORT_RANGE", Ports(), "ParseHostSocketPortRange", (*_WITHOUT_310P, *NEWER)),
@@ -131,13 +131,13 @@ ROWS: tuple[Row, ...] = (
     Row("HCCL_MULTI_QP_THRESHOLD", Whole(1, 8192, unit="KB"), "ParseMultiQpThreshold"),
     Row("HCCL_MULTI_QP_THRESHOLD", _digits(1, 8192, unit="KB"), "EnvRdmaConfig::multiQpThreshold", NEWER),
     Row("HCCL_RDMA_PCIE_DIRECT_POST_NOSTRICT", _TRUE_FALSE, "ParseRdmaFastPost"),
-    Row("HCCL_RDMA_QP_PORT_CONFIG_PATH", _PATH, "ParseMultiQpSrcPortConfigPath, CheckFilePath", _ALL),
+    Row("HCCL_RDMA_QP_PORT_CONFIG_PATH", _PATH, "ParseMultiQpSrcPortConfigPath, CheckFilePath", DEVICES),
     Row("HCCL_BUFFSIZE", Whole(1, _LAST_U32, unit="MB"), "ParseCclBufferSize"),
     Row("HCCL_BUFFSIZE", _digits(1, 9_999_999_999, unit="MB"), "EnvAlgoConfig::bufferSize", NEWER),
     Row("HCCL_DETERMINISTIC", _TRUE_FALSE, "ParseDeterministic", _OTHER_OLDER),
     Row("HCCL_DETERMINISTIC", _TRUE_FALSE_STRICT, "ParseDeterministic", _A2_AND_A3),
     Row("HCCL_DIAGNOSE_ENABLE", SWITCH, "ParseTaskExceptionSwitch"),
-    Row("HCCL_ENTRY_LOG_ENABLE", _ZERO_ONE, "ParseEntryLogEnable, CastBin2Bool", _ALL),
+    Row("HCCL_ENTRY_LOG_ENABLE", _ZERO_ONE, "ParseEntryLogEnable, CastBin2Bool", DEVICES),
     Row("HCCL_INTER_HCCS_DISABLE", _TRUE_FALSE, "ParseInterLinkType"),
     Row(EXPANSION, Words(("AI_CPU", "AICPU_CacheDisable", "AIV", "HOST", "HOST_TS")), "ParseOpExpansion"),
     Row(

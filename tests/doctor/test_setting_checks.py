@@ -186,3 +186,17 @@ def test_the_port_of_the_leader_is_in_use() -> None:
         "MASTER_PORT=29500, but port 29500 is in use by process 4711 (python3)"
     ]
     assert found(busy_ports=(PortUse(29500),)) == found(local_addresses=()) == found(variables={}) == []
+
+
+@pytest.mark.parametrize(
+    ("product", "mode", "refused"),
+    [("a2", "CCU_MS", True), ("a5", "CCU_MS", False), ("a5", "HOST", True), (None, "CCU_MS", False)],
+)
+def test_variables_are_read_as_the_product_does(product: str | None, mode: str, refused: bool) -> None:
+    case = Case(Observation(nodes=(0,), variables={"HCCL_OP_EXPANSION_MODE": mode}), product=product)
+    found = [one for one in judge("node1", case) if one.check == "HCD307"]
+
+    assert [one.message.partition(":")[0] for one in found] == (
+        [f'HCCL_OP_EXPANSION_MODE="{mode}"'] if refused else []
+    )
+    assert all(one.remedy.startswith("set it to AI_CPU, ") for one in found)

@@ -77,7 +77,7 @@ def _quick_checks(plan: Plan, environment: Mapping[str, str]) -> Iterator[str]:
     from hccl_tools.doctor import quick  # noqa: PLC0415  (only with NPUs)
 
     addresses = tuple(dict.fromkeys(process.host for process in plan.local))
-    yield from quick.problems(tuple(_devices(plan)), environment, addresses)
+    yield from quick.problems(tuple(_devices(plan)), environment, addresses, plan.product)
 
 
 def _own_port(plan: Plan) -> Iterator[str]:
