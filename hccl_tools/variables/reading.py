@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hccl_tools.records import NamedTuple
+from hccl_tools.variables.numbers import leading_number
 from hccl_tools.variables.rows import DEVICES, NEWER, PCIE, ROCE, ROWS, SWITCH
 
 TYPE_CHECKING = False
@@ -68,7 +69,7 @@ def _refuses(row: Row, env: Mapping[str, str], device: str) -> bool:
         return False
     if row.only_with is not None:
         switch, wanted = row.only_with
-        if SWITCH.value(env.get(switch, "")) != wanted:
+        if leading_number(env.get(switch, "")) != wanted:
             return False
     return row.reading.refuses(text)
 

@@ -497,6 +497,18 @@ def test_variables_that_change_hccls_verdict_count() -> None:
     assert launch("--cpu", *typed).returncode == 0
 
 
+def test_a_variable_of_the_shell_that_hccl_refuses_stops_the_start() -> None:
+    typed = ("--rank-table", write_table(), "--no-python", "true")
+
+    done = launch(*typed, env={"HCCL_RDMA_TC": "3"})
+    assert done.returncode == 125
+    assert 'HCCL_RDMA_TC="3": HCCL accepts 0 to 255, a multiple of 4' in done.stderr
+    assert "set it to 0 to 255, a multiple of 4, or unset it" in done.stderr
+    assert not Path("log").exists()
+
+    assert launch("--cpu", *typed, env={"HCCL_RDMA_TC": "3"}).returncode == 0
+
+
 def test_wait_starts_once_the_table_is_completed() -> None:
     write_table(2, name="complete.json")
     Path("table.json").write_text('{"status": "initializing", "version": "1.0", "server_list": []}')

@@ -161,6 +161,8 @@ def test_the_white_list_is_read_only_when_it_is_on() -> None:
     assert refused_on("HCCL_WHITELIST_FILE", "x" * 4096) == set()
     assert refused_on("HCCL_WHITELIST_FILE", "x" * 4096, HCCL_WHITELIST_DISABLE="1") == set()
     assert refused_on("HCCL_WHITELIST_FILE", "x" * 4096, HCCL_WHITELIST_DISABLE="0") == set(DEVICES)
+    assert refused_on("HCCL_WHITELIST_FILE", "x" * 4096, HCCL_WHITELIST_DISABLE="EmptyString") == set()
+    assert "910B" in refused_on("HCCL_WHITELIST_FILE", "", HCCL_WHITELIST_DISABLE=" 0")
 
 
 def test_without_a_product_only_what_each_reader_refuses() -> None:
