@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hccl_tools.records import NamedTuple
 from hccl_tools.variables.numbers import leading_number
-from hccl_tools.variables.rows import DEVICES, NEWER, PCIE, ROCE, ROWS, SWITCH
+from hccl_tools.variables.rows import DEVICES, NEWER, NOT_SET, PCIE, ROCE, ROWS, SWITCH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from hccl_tools.variables.rows import Row
 
-#: HCCL takes a variable with this text as not set.
-_NOT_SET = "EmptyString"
 #: The most characters of a value in a message, and of what HCCL accepts in a hint.
 _SHOWN = 80
 
@@ -54,7 +52,7 @@ def contradictions(env: Mapping[str, str], device: str | None) -> Iterator[Probl
     """
     if device in NEWER:
         return
-    texts = {name: env[name] for name in (PCIE, ROCE) if env.get(name, _NOT_SET) != _NOT_SET}
+    texts = {name: env[name] for name in (PCIE, ROCE) if env.get(name, NOT_SET) != NOT_SET}
     numbers = {name: SWITCH.value(text) for name, text in texts.items()}
     if list(numbers.values()) == [0]:
         name, other = (ROCE, PCIE) if ROCE in numbers else (PCIE, ROCE)
@@ -64,8 +62,8 @@ def contradictions(env: Mapping[str, str], device: str | None) -> Iterator[Probl
 
 
 def _refuses(row: Row, env: Mapping[str, str], device: str) -> bool:
-    text = env.get(row.name, _NOT_SET)
-    if text == _NOT_SET or (device in NEWER and not text):
+    text = env.get(row.name)
+    if text is None or text == row.not_set or (device in NEWER and not text):
         return False
     if row.only_with is not None:
         switch, wanted = row.only_with

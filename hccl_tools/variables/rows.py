@@ -35,6 +35,10 @@ DEVICES = (*OLDER, *NEWER)
 _A2_AND_A3, _OTHER_OLDER, _WITHOUT_310P = ("910B", "910_93"), ("910", "310P"), ("910", "910B", "910_93")
 
 
+#: What HCCL's readers of variables return for one that is not set.
+NOT_SET = "EmptyString"
+
+
 class Row(NamedTuple):
     """One variable as HCCL reads it.
 
@@ -44,6 +48,7 @@ class Row(NamedTuple):
         source: The function of HCCL.
         devices: The device types that read it so.
         only_with: A variable and the number that it must have; else HCCL does not read this one.
+        not_set: The text that HCCL takes as not set, if there is one.
     """
 
     name: str
@@ -51,6 +56,7 @@ class Row(NamedTuple):
     source: str
     devices: tuple[str, ...] = OLDER
     only_with: tuple[str, int] | None = None
+    not_set: str | None = NOT_SET
 
 
 ROCE, PCIE = "HCCL_INTRA_ROCE_ENABLE", "HCCL_INTRA_PCIE_ENABLE"
@@ -81,6 +87,7 @@ _OPERATIONS = (
 )  # fmt: skip
 _LEVELS = Pairs({f"level{number}": _ALGORITHMS for number in range(4)}, ";", "level0:NA;level1:H-D_R")
 RETRY_LEVELS = Pairs(dict.fromkeys(("L0", "L1", "L2"), ("0", "1")), ",", "L1:0,L2:1")
+_TRACED = Flags(("ALG", "TASK", "RESOURCE", "AIV_OPS_EXC"))
 _TRACE = {"task_monitor_interval": (1, 7_200_000), "connection_fault_detection_time": (20, 7200)}
 _TRACE_950 = {
     "task_exception": _ON_OFF,
@@ -153,7 +160,7 @@ ROWS: tuple[Row, ...] = (
         "ParseRetryParams",
     ),
     Row("HCCL_LOGIC_SUPERPOD_ID", Text("a text", 0, 128), "ParseLogicSuperPodId"),
-    Row("HCCL_DEBUG_CONFIG", Flags(("ALG", "TASK", "RESOURCE", "AIV_OPS_EXC")), "ParseDebugConfig"),
+    Row("HCCL_DEBUG_CONFIG", _TRACED, "ParseDebugConfig", OLDER, None, None),
     Row("HCCL_DFS_CONFIG", Searched(_TRACE), "ParseDFSConfig"),
     Row("HCCL_DFS_CONFIG", Pairs(_TRACE_950, ",", "task_exception:on", once=False), "CastDfsConfig", NEWER),
     Row("HCCL_ALGO", Algorithms(_LEVELS, _OPERATIONS, "level0", "null"), "SetHcclAlgoConfig"),
