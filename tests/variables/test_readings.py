@@ -90,7 +90,11 @@ def test_recorded_values_that_hccl_accepted(env: dict[str, str]) -> None:
             ["", "10.0.0", "10.0.0.1%", "%eth0", "host"],
         ),
         ("HCCL_SOCKET_IFNAME", ["eth", "^=eth0,eth1", "=eth0"], ["", "^", "^=", "eth0,", ",eth0", "a,,b"]),
-        ("HCCL_DEBUG_CONFIG", ["", "^alg,Task", "RESOURCE,", "^"], ["ALG,x", "ALG TASK", "A^LG", "EmptyString"]),
+        (
+            "HCCL_DEBUG_CONFIG",
+            ["", "^alg,Task", "RESOURCE,", "^"],
+            ["ALG,x", "ALG TASK", "A^LG", "EmptyString"],
+        ),
         (
             "HCCL_NPU_SOCKET_PORT_RANGE",
             ["auto", "", " ", "1", "65535", "60000-60015, 60020", "2-2,1"],
