@@ -66,8 +66,8 @@ Made from the table of variables by `python -m tests.support.reference_pages`.
 
 HCCL reads these variables at the start of a job, before the table, and refuses the job if one of them has
 another value. It takes `EmptyString` as not set (except in HCCL_DEBUG_CONFIG), and Ascend 950 an empty value
-as well. A number has at most 10 characters. `validate --env`, `launch` and `doctor` report such values (HCC116,
-HCD307). HCCL also refuses a path that is not on the host; these commands do not check that.
+as well. A number has at most 10 characters. `validate --env`, `launch` and `doctor` report such values
+(HCC116, HCD307). HCCL also refuses a path that is not on the host; these commands do not check that.
 
 | variable | HCCL accepts | products | read by |
 | --- | --- | --- | --- |
