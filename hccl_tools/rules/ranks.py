@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
-from hccl_tools.notation.phrases import count
+from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.table.hccl_values import read_integer
 
@@ -21,6 +21,32 @@ MOST_RANKS = 65536
 def _are_0_to_n(subject: Subject) -> bool:
     numbers, size = subject.table.rank_numbers, len(subject.table)
     return numbers == list(range(size)) or set(numbers) == set(range(size))
+
+
+@shared
+def _absent(subject: Subject) -> str:
+    """Return the ranks that no device has as a phrase; "" if every rank has a device."""
+    size, numbers = len(subject.table), set(subject.table.rank_numbers)
+    absent = [str(rank) for rank in range(size) if rank not in numbers]
+    return f"no device has rank{'' if len(absent) == 1 else 's'} {and_more(absent)}" if absent else ""
+
+
+@shared
+def _restarts(subject: Subject) -> dict[int, int]:
+    """Return the servers whose ranks start at 0 again, with the rank that each would continue with.
+
+    The result is empty unless each other server continues after all devices before it: only then the
+    ranks of all devices are known.
+    """
+    numbers, found, before = subject.table.rank_numbers, {}, 0
+    for index, server in enumerate(subject.table.servers):
+        own, size = {numbers[row] for row in server.rows}, len(server.rows)
+        if before and own == set(range(size)):
+            found[index] = before
+        elif own != set(range(before, before + size)):
+            return {}
+        before += size
+    return found
 
 
 @rule(
@@ -67,11 +93,19 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
     """
     if _are_0_to_n(subject):
         return
-    size = len(subject.table)
-    for row, number in enumerate(subject.table.rank_numbers):
+    size, numbers = len(subject.table), subject.table.rank_numbers
+    if set(numbers) == set(range(1, size + 1)):
+        yield Finding(
+            f"{_absent(subject)}: the ranks start at 1",
+            subject.device_path(numbers.index(1), "rank_id"),
+            f"number the ranks 0 to {size - 1}: each rank id is too high by 1",
+        )
+        return
+    absent = _absent(subject)
+    for row, number in enumerate(numbers):
         if number is not None and size <= number <= _UINT32_MAX:
             yield Finding(
-                f"rank id {_shown(subject, row)} is too high for {count(size, 'rank')}",
+                f"rank id {_shown(subject, row)} is too high for {count(size, 'rank')}: {absent}",
                 subject.device_path(row, "rank_id"),
                 f"number the ranks 0 to {size - 1} without a gap",
             )
@@ -98,15 +132,33 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
     """
     if _are_0_to_n(subject):
         return
+    if _restarts(subject):
+        yield from _restarted_servers(subject)
+        return
     first: dict[int, int] = {}
+    absent = _absent(subject)
+    hint = f"give every device its own rank id, 0 to N-1{absent and f': {absent}'}"
     for row, number in enumerate(subject.table.rank_numbers):
         if number is not None and (seen := first.setdefault(number, row)) != row:
             yield Finding(
                 f"rank id {_shown(subject, row)} is used by two devices",
                 subject.device_path(row, "rank_id"),
-                "give every device its own rank id, 0 to N-1",
+                hint,
                 (Related(subject.device_path(seen, "rank_id"), "first used here"),),
             )
+
+
+def _restarted_servers(subject: Subject) -> Iterator[Finding]:
+    servers, first = subject.table.servers, subject.table.rank_numbers.index(0)
+    for index, rank in _restarts(subject).items():
+        rows = servers[index].rows
+        again = next(row for row in rows if subject.table.rank_numbers[row] == 0)
+        yield Finding(
+            f'server "{servers[index].server_id}" starts at rank 0 again ({count(len(rows), "rank")})',
+            subject.device_path(again, "rank_id"),
+            f"number on with {rank}, or join the tables of the servers with `hccl-tools merge`, which numbers on",
+            (Related(subject.device_path(first, "rank_id"), "first used here"),),
+        )
 
 
 def _shown(subject: Subject, row: int) -> str:
