@@ -10,6 +10,8 @@ import atexit
 import gc
 import sys
 
+#: A hyphen, and the dashes that word processors make of hyphens: ``gen`` says so.
+_DASHES = ("-", "\u2012", "\u2013", "\u2014", "\u2015", "\u2212")
 _GROUP_OPTIONS = {"-h", "--help", "--version"}
 #: Objects between two runs of the garbage collector. With Python's 700 it runs sixty times while a command is
 #: loaded, a twentieth of the time until the ranks of a job start.
@@ -63,7 +65,7 @@ def main() -> None:
 
 
 def _original_arguments(args: list[str]) -> list[str]:
-    if args and args[0].startswith("-") and args[0] not in _GROUP_OPTIONS:
+    if args and args[0].startswith(_DASHES) and args[0] not in _GROUP_OPTIONS:
         return ["gen", *args]
     return args
 

@@ -23,6 +23,7 @@ from hccl_tools.launch.model.request import (
     Variables,
     Watch,
 )
+from hccl_tools.notation import look_alikes
 from hccl_tools.notation.whole_number import whole_number
 
 if TYPE_CHECKING:
@@ -183,6 +184,9 @@ def _per_node(text: str | None, *, cpu: bool) -> int | None:
         return len(os.sched_getaffinity(0))
     if not (number := whole_number(text)):
         hint = "add --cpu" if text == "cpu" else "use a number from 1, or auto"
+        if typed := look_alikes.mistyped(text):
+            fits = whole_number(look_alikes.plain(text))
+            raise UsageError(f"--nproc-per-node: {typed[0]}", hint=typed[1] if fits else hint)
         raise UsageError(f'--nproc-per-node "{text}" is not a number of ranks', hint=hint)
     return number
 

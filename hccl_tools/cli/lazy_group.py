@@ -41,7 +41,17 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that is called; for an unknown name suggest the most similar one."""
+        """Find the command that is called; for an unknown name suggest the most similar one.
+
+        Raises:
+            UsageError: The command does not exist, or an option is typed with a dash instead of hyphens.
+        """
+        if not ctx.resilient_parsing and any(not arg[:2].isascii() for arg in args):
+            from hccl_tools.cli.usage import refuse_dashes  # noqa: PLC0415  (only for such arguments)
+
+            refuse_dashes(self, args[:1])
+            if (named := self.get_command(ctx, args[0])) is not None:
+                refuse_dashes(named, args[1:])
         if not ctx.resilient_parsing and args and args[0] not in self._members and args[0][:1] != "-":
             from hccl_tools.notation.phrases import did_you_mean  # noqa: PLC0415  (only for a wrong name)
 

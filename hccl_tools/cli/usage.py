@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from hccl_tools.cli.values import hyphenated
+from hccl_tools.errors import UsageError
+from hccl_tools.notation import look_alikes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,6 +53,29 @@ def problem(error: click.ClickException, args: Sequence[str], command_path: str)
     if extra := _EXTRA_ARGUMENT.fullmatch(sentence):
         return f'unexpected {extra[1]} "{extra[2]}"', _range_option(extra[2], ctx) or hint
     return sentence[:1].lower() + sentence[1:], hint
+
+
+def refuse_dashes(command: click.Command, args: Sequence[str]) -> None:
+    """Refuse an option of a command that is typed with a dash, as word processors write it.
+
+    Raises:
+        UsageError: An argument before ``--`` is such an option.
+    """
+    known = _options(command) | {"--help", "-h"}
+    for arg in args:
+        if arg == "--":
+            return
+        found = look_alikes.mistyped_option(arg)
+        if found is None:
+            continue
+        dash, rest = found
+        name, equals, value = rest.partition("=")
+        option = f"-{name}" if len(name) == 1 else f"--{name}"
+        if hyphenated(option) in known:
+            raise UsageError(
+                f'the {dash.name} "{dash.char}" in "{arg}" is not a hyphen',
+                hint=f"type {shlex.quote(option + equals + value)}",
+            )
 
 
 def _similar_option(name: str, command: click.Command) -> str:

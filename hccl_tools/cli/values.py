@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hccl_tools.errors import UsageError
+
 if TYPE_CHECKING:
     from click import Context, Parameter
     from click.shell_completion import CompletionItem
@@ -26,6 +28,21 @@ def hyphenated(name: str) -> str:
 EITHER_SPELLING = {"token_normalize_func": hyphenated}
 
 
+def _refusal(value: Any, problem: str, param: Parameter | None, ctx: Context | None) -> Exception:
+    """Return the error for a value; full-width digits or commas are named if the value is valid without."""
+    from hccl_tools.notation.look_alikes import mistyped, plain  # noqa: PLC0415  (only for a wrong value)
+
+    other = click.BadParameter(f'"{value}" {problem}', ctx, param)
+    typed = mistyped(str(value))
+    if typed is None or param is None:
+        return other
+    try:
+        param.type.convert(plain(str(value)), param, ctx)
+    except click.BadParameter:
+        return other
+    return UsageError(f"{param.opts[0]}: {typed[0]}", hint=typed[1])
+
+
 class Choice(_Choice):
     """One of a few names: accepted with ``_`` or ``-``, shown as declared."""
 
@@ -34,7 +51,7 @@ class Choice(_Choice):
         for choice in self.choices:
             if hyphenated(choice) == hyphenated(value):
                 return choice
-        raise click.BadParameter(f'"{value}" is not one of {", ".join(self.choices)}', ctx, param)
+        raise _refusal(value, f"is not one of {', '.join(self.choices)}", param, ctx)
 
     def get_metavar(self, param: Parameter, ctx: Context | None = None) -> str:  # noqa: ARG002  (click's)
         """Return the names for the help."""
@@ -90,7 +107,7 @@ class IntRange(click.IntRange):
             return super().convert(value, param, ctx)
         except click.BadParameter:
             span = f"{self.min} or more" if self.max is None else f"from {self.min} to {self.max}"
-            raise click.BadParameter(f'"{value}" is not a whole number, {span}', ctx, param) from None
+            raise _refusal(value, f"is not a whole number, {span}", param, ctx) from None
 
 
 class Seconds(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
@@ -115,8 +132,7 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]  # not generic before 
         fits = seconds > self.low if self.above else seconds >= self.low
         if fits and seconds <= self.high and math.isfinite(seconds):
             return seconds
-        problem = f'"{value}" is not a time{self._span()} (such as 90, 90s, 5m, 2h)'
-        raise click.BadParameter(problem, ctx, param)
+        raise _refusal(value, f"is not a time{self._span()} (such as 90, 90s, 5m, 2h)", param, ctx)
 
     def _span(self) -> str:
         if self.high < math.inf:

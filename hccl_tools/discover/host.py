@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.discover import pci
 from hccl_tools.discover.local_addresses import FAR_AWAY, interface_addresses, is_reachable, source_address
 from hccl_tools.errors import DiscoveryError, UsageError
+from hccl_tools.notation import look_alikes
 from hccl_tools.table.addresses import is_host, is_link_local, is_loopback, packed
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ def stated_address(text: str, option: str = "--server_ip") -> tuple[str, str | N
     """
     ip = text.strip()
     raw = None if "%" in ip else packed(ip)
+    if raw is None and (typed := look_alikes.mistyped(text)):
+        raise UsageError(f"{option}: {typed[0]}", hint=typed[1])
     if raw is None or not is_host(raw):
         raise UsageError(
             f'{option} "{text}" is not an IP address of a host', hint="specify an address such as 10.0.0.1"

@@ -150,9 +150,8 @@ def _empty(token: str, first: int) -> UsageError:
 
 def _unreadable(text: str, position: int) -> UsageError:
     whole = _clip(text.strip())
-    if look_alike := look_alikes.first(text):
-        message = f'{look_alike.name} "{look_alike.char}" in "{whole}"'
-        return UsageError(message, hint=f'type "{_clip(look_alikes.plain(text).strip())}"')
+    if typed := look_alikes.mistyped(text):
+        return UsageError(typed[0], hint=typed[1])
     if found := _HALF_OPEN.fullmatch(text.strip()):
         hint = f'did you mean "[{int(found[1] or 0)},{int(found[2])})"?'
         return UsageError(f'cannot read "{whole}" as a device range', hint=hint)

@@ -7,7 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import InputError, UsageError
-from hccl_tools.notation import bounded_file, number_list
+from hccl_tools.notation import bounded_file, look_alikes, number_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -196,6 +196,8 @@ def _checked(name: str, text: str, option: str) -> str:
         hint = f"for a range write {match[1]}[{match[2]}]"
         raise UsageError(f'{option}: "{name}" is not a host', hint=hint)
     why = why_not_a_host(name)
+    if why and not text.isascii():
+        raise _unreadable(text, option, f'"{name}" {why}')
     if why in _HINTS:
         raise UsageError(f'{option}: "{name}" {why}', hint=_HINTS[why])
     if why:
@@ -203,6 +205,18 @@ def _checked(name: str, text: str, option: str) -> str:
     return name
 
 
+def _is_list(text: str) -> bool:
+    try:
+        parse(text)
+    except UsageError:
+        return False
+    return True
+
+
 def _unreadable(text: str, option: str, why: str) -> UsageError:
+    if typed := look_alikes.mistyped(text):
+        return UsageError(
+            f"{option}: {typed[0]}", hint=typed[1] if _is_list(look_alikes.plain(text)) else _GRAMMAR
+        )
     shown = text if len(text) <= 80 else text[:77] + "..."
     return UsageError(f'cannot read {option} "{shown}": {why}', hint=_GRAMMAR)

@@ -128,7 +128,7 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/1/rank_id = "0"
     Instead: /server_list/0/device/1/rank_id = "1"
-    Hint: give every device its own rank id, 0 to N-1
+    Hint: give every device its own rank id, 0 to N-1: no device has rank 1
     """
     if _are_0_to_n(subject):
         return
@@ -136,8 +136,7 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
         yield from _restarted_servers(subject)
         return
     first: dict[int, int] = {}
-    absent = _absent(subject)
-    hint = f"give every device its own rank id, 0 to N-1{absent and f': {absent}'}"
+    hint = f"give every device its own rank id, 0 to N-1: {_absent(subject)}"
     for row, number in enumerate(subject.table.rank_numbers):
         if number is not None and (seen := first.setdefault(number, row)) != row:
             yield Finding(

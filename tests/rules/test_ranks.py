@@ -1,0 +1,83 @@
+"""The commonest damages of rank ids get the sentence that solves them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hccl_tools.validation.checker import validate
+from tests.support.tables import table
+
+
+def renumbered(ranks: list[int], servers: int = 2) -> list[tuple[str, str, str]]:
+    """Number the devices of a table of 8 devices a server; return the rank findings."""
+    value = table("1.0", servers, 8)
+    devices = [device for server in value["server_list"] for device in server["device"]]
+    for device, rank in zip(devices, ranks, strict=True):
+        device["rank_id"] = str(rank)
+    return found_in(value)
+
+
+def found_in(value: Any) -> list[tuple[str, str, str]]:
+    report = validate(value)
+    return [
+        (one.rule.id, one.message, one.hint or "") for one in report.findings if one.rule.id[:4] == "HCC2"
+    ]
+
+
+def test_servers_that_start_at_rank_0_again_are_one_finding_each() -> None:
+    found = renumbered([*range(8)] * 3, servers=3)
+
+    assert [rule for rule, _, _ in found] == ["HCC203", "HCC203"]
+    assert found[0][1] == 'server "10.0.0.2" starts at rank 0 again (8 ranks)'
+    assert found[0][2].startswith("number on with 8, or ")
+    assert "`hccl-tools merge`" in found[0][2]
+    assert found[1][1] == 'server "10.0.0.3" starts at rank 0 again (8 ranks)'
+    assert found[1][2].startswith("number on with 16, or ")
+
+
+def test_following_the_hint_leaves_no_finding() -> None:
+    assert renumbered([*range(8), *range(8), *range(16, 24)], servers=3)
+    assert renumbered([*range(24)], servers=3) == []
+
+
+def test_a_server_with_one_wrong_rank_does_not_start_again() -> None:
+    found = renumbered([*range(8), *range(7), 15])
+
+    assert [message for _, message, _ in found] == [f'rank id "{n}" is used by two devices' for n in range(7)]
+    assert found[0][2].endswith("no device has ranks 8, 9, 10, 11 and 3 more")
+
+
+def test_ranks_that_start_at_1_are_one_finding() -> None:
+    assert renumbered([*range(1, 9)], servers=1) == [
+        (
+            "HCC202",
+            "no device has rank 0: the ranks start at 1",
+            "number the ranks 0 to 7: each rank id is too high by 1",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "absent"),
+    [
+        ([*range(11), *range(12, 17)], "rank 11"),
+        ([*range(1, 16), 17], "rank 0"),
+        ([*range(14), 16, 17], "ranks 14, 15"),
+    ],
+)
+def test_a_gap_is_named(ranks: list[int], absent: str) -> None:
+    found = renumbered(ranks)
+
+    assert {rule for rule, _, _ in found} == {"HCC202"}
+    assert all(
+        message.endswith(f"is too high for 16 ranks: no device has {absent}") for _, message, _ in found
+    )
+
+
+def test_a_2_0_table_names_its_missing_rank() -> None:
+    value = table("2.0", 1, 8)
+    value["rank_list"][3]["rank_id"] = 9
+
+    assert found_in(value)[0][1] == "rank id 9 is too high for 8 ranks: no device has rank 3"
