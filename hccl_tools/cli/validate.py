@@ -168,7 +168,7 @@ def command(
     usage is wrong. With --local each file is also compared with this host: its server, the devices present,
     and their addresses.
     """
-    from hccl_tools.diagnostics import limit, render  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.diagnostics import kept, render  # noqa: PLC0415  (`--help` does not need it)
 
     if only_hccl and checks["target"] is not None:
         raise UsageError(
@@ -177,7 +177,7 @@ def command(
         )
     # A large table has half a million objects, but no cycles: collecting takes longer than checking.
     gc.disable()
-    checks["limit"] = limit(output_format, show_all=show_all)
+    checks["limit"] = kept(output_format, show_all=show_all)
     run = _Run(checks, strict=strict, only_hccl=only_hccl, local=local, wait=wait)
     shown = {"show_all": show_all, "only_hccl": only_hccl, "color": color, "strict": strict}
     shown["ascii_only"] = stdout_is_ascii()

@@ -30,6 +30,14 @@ def limit(output_format: str, *, show_all: bool = False) -> int | None:
     return KEPT if output_format in _FOR_PROGRAMS else SHOWN
 
 
+def kept(output_format: str, *, show_all: bool = False) -> int | None:
+    """Return how many findings of one rule an output format needs; ``None`` for all.
+
+    The text format shows equal findings as one, so it needs more than it shows.
+    """
+    return limit("json" if output_format == "text" else output_format, show_all=show_all)
+
+
 def render(
     reports: Iterable[Report],
     output_format: str = "text",

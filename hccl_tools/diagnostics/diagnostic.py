@@ -93,6 +93,9 @@ class Diagnostic(NamedTuple):
         hint: What to do, as one imperative sentence.
         offset: The byte offset in the document, for locations without a path (broken JSON).
         at_key: Whether the fault is the key instead of its value (a duplicate or unknown key).
+        right: The value to write at ``path``, if exactly one value is right (``validate --fix``).
+        alike: Message and hint for several such findings together; without it, only equal findings are
+            shown together.
     """
 
     rule: RuleFacts
@@ -102,6 +105,8 @@ class Diagnostic(NamedTuple):
     related: tuple[Related, ...] = ()
     offset: int | None = None
     at_key: bool = False
+    right: str | int | None = None
+    alike: tuple[str, str] | None = None
 
     @property
     def pointer(self) -> str:

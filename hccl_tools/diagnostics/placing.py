@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import HCCL_CONSEQUENCES
 from hccl_tools.records import NamedTuple
@@ -49,6 +49,27 @@ class ReportOptions(NamedTuple):
                 seen[one.rule] += 1
                 shown.append(one)
         return shown, {rule: number - seen[rule] for rule, number in counts.items() if number > seen[rule]}
+
+    def groups(self, report: Report) -> tuple[list[list[Diagnostic]], dict[RuleFacts, int]]:
+        """Return the findings to show, those that say the same together, and the others' numbers by rule.
+
+        The limit counts the groups, whatever the number of their findings.
+        """
+        counts = self.counts(report)
+        groups: dict[Any, list[Diagnostic]] = {}
+        begun: Counter[RuleFacts] = Counter()
+        for one in report.findings:
+            if one.rule not in counts:
+                continue
+            said = (one.rule, one.alike or (one.message, one.hint), () if one.alike else one.related)
+            if said not in groups:
+                if self.limit is not None and begun[one.rule] >= self.limit:
+                    continue
+                begun[one.rule] += 1
+            groups.setdefault(said, []).append(one)
+        shown = Counter(one.rule for group in groups.values() for one in group)
+        hidden = {rule: number - shown[rule] for rule, number in counts.items() if number > shown[rule]}
+        return list(groups.values()), hidden
 
 
 class SourceRange(NamedTuple):

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.placing import ReportOptions, place
 from hccl_tools.diagnostics.snippet import snippet
 from hccl_tools.diagnostics.wording import conclusion, reaction, reference
-from hccl_tools.notation.phrases import count
+from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from hccl_tools.diagnostics.diagnostic import Report
     from hccl_tools.diagnostics.placing import Placed
@@ -21,6 +21,8 @@ _STYLES = {
     "error": "1;31", "warning": "1;33", "message": "1", "frame": "1;34",
     "help": "36", "good": "1;32", "quiet": "2",
 }  # fmt: skip
+#: The width of the list of places, in characters.
+_WIDTH = 96
 
 
 class _Pen:
@@ -52,9 +54,15 @@ def render(reports: Iterable[Report], options: ReportOptions) -> Iterator[str]:
 
 def _report(report: Report, options: ReportOptions, pen: _Pen) -> Iterator[str]:
     yield pen("quiet", _heading(report, pen)) + "\n"
-    shown, folded = options.fold(report)
-    for placed in place(report, shown, whole=False):
-        yield "\n" + _block(report, placed, options, pen)
+    groups, folded = options.groups(report)
+    shown = [group[: options.limit] for group in groups]
+    placed = iter(place(report, [one for group in shown for one in group], whole=False))
+    for group, some in zip(groups, shown, strict=True):
+        first, *others = [next(placed) for _ in some]
+        if others and group[0].alike is not None:
+            message, hint = group[0].alike
+            first = first._replace(finding=group[0]._replace(message=message, hint=hint))
+        yield "\n" + _block(report, first, options, pen, _places([first, *others], len(group)))
     if folded:
         yield "\n"
     for rule, number in folded.items():
@@ -79,7 +87,24 @@ def _heading(report: Report, pen: _Pen) -> str:
     )
 
 
-def _block(report: Report, placed: Placed, options: ReportOptions, pen: _Pen) -> str:
+def _places(shown: Sequence[Placed], number: int) -> list[str]:
+    """Return the lines that list the places of several equal findings; none for a single finding."""
+    if number == 1:
+        return []
+    from textwrap import wrap  # noqa: PLC0415  (few tables have equal findings)
+
+    places = [
+        f"{one.place.start.line}:{one.place.start.column}" if one.place else one.finding.pointer or "/"
+        for one in shown
+    ]
+    listed = and_more(places, len(places), unlisted=number - len(places))
+    more = " (`--all`)" if number > len(places) else ""
+    return wrap(f"in {number:,} places: {listed}{more}", _WIDTH, subsequent_indent="  ")
+
+
+def _block(
+    report: Report, placed: Placed, options: ReportOptions, pen: _Pen, places: Sequence[str] = ()
+) -> str:
     finding, where, _ = placed
     severity = finding.rule.severity
     file = pen.safe(report.file)
@@ -104,6 +129,8 @@ def _block(report: Report, placed: Placed, options: ReportOptions, pen: _Pen) ->
             lines.append(f"{pen('frame', f'{where.start.line} |')} {source.source}")
             lines.append(f"{bar} {pen(severity, source.marker)}")
     mark = f"{margin or ' '} {pen('frame', '=')}"
+    indent = " " * len(margin or " ") + "   "
+    lines += [f"{mark if index == 0 else indent} {pen.safe(text)}" for index, text in enumerate(places)]
     for related, other in zip(finding.related, placed.related, strict=True):
         lines.append(f"{mark} {pen.safe(reference(related, report.file, other))}")
     lines.append(f"{mark} {reaction(finding)}")

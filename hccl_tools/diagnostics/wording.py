@@ -82,6 +82,11 @@ def _verdict(report: Report) -> str:
         for one in report.errors
         if one.rule.reader != report.reader and not (report.is_service and one.rule.noun == report.noun)
     )
+    if others and all(
+        one.rule.consequence == "forbidden" for one in report.errors if one.rule.reader in others
+    ):
+        readers = " and ".join([report.reader, *others])
+        return f"{readers} accept this {report.noun}, but {' and '.join(_guides(report))} forbids it"
     if others:  # by a rule of `validate --target`
         return f"{accepts}, but {' and '.join(others)} {'does' if len(others) == 1 else 'do'} not"
     consequences = {finding.rule.consequence for finding in report.errors}

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.discover import visible
 from hccl_tools.errors import DiscoveryError, UsageError
-from hccl_tools.notation.device_range import parse
-from hccl_tools.notation.phrases import count, devices
+from hccl_tools.notation.device_range import DeviceRange, parse
+from hccl_tools.notation.phrases import NAME_THE_CHIP, count, devices
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -105,7 +105,8 @@ def _by_ids(text: str, ids: str, seen: Visible | None, site: Site, product: Prod
             raise DiscoveryError("the devices of this container are unknown", hint="specify physical ids")
         ascending = Visible(tuple(sorted(seen.ids)), seen.source)
         return _by_position(text, "--devices --ids logical", ascending, site, product)
-    parsed = parse(text, device_limit=product.device_limit, product=product.name)
+    present, choose = (None, NAME_THE_CHIP) if seen is None else _choice(seen)
+    parsed = _parsed(text, present, choose, product)
     outside = [device_id for device_id in parsed.ids if seen is not None and device_id not in seen.ids]
     if seen is not None and outside:
         hint = f"choose from {_listed(seen.ids)}"
@@ -117,9 +118,26 @@ def _by_ids(text: str, ids: str, seen: Visible | None, site: Site, product: Prod
     return Selection(parsed.ids, (), (*parsed.warnings, *_hidden(parsed.ids, seen, site)))
 
 
+def _parsed(text: str, present: int | None, beyond: str, product: Product) -> DeviceRange:
+    """Parse a range; the devices of this host, if known, tell more than the product."""
+    return parse(
+        text, device_limit=product.device_limit, product=product.name, present=present,
+        beyond=beyond,
+    )  # fmt: skip
+
+
+def _choice(seen: Visible) -> tuple[int, str]:
+    """Return one more than the highest visible id, and the hint for an id above it."""
+    return max(seen.ids) + 1, f"choose from {_listed(seen.ids)}"
+
+
 def _by_position(text: str, option: str, seen: Visible | None, site: Site, product: Product) -> Selection:
     """Read a range of indices among the visible devices, or among all devices if these are unknown."""
-    parsed = parse(text, device_limit=product.device_limit, product=product.name)
+    present, at_most = None, NAME_THE_CHIP
+    if seen is not None:
+        present = len(seen.ids)
+        at_most = f'{option} selects visible devices by index, from 0: at most "[0,{present})"'
+    parsed = _parsed(text, present, at_most, product)
     typed = f'{option} "{text.strip()}"'
     if option == "--device_num" and text.strip().isdecimal() and parsed.ids != (0,):
         number = parsed.ids[0]
@@ -131,7 +149,7 @@ def _by_position(text: str, option: str, seen: Visible | None, site: Site, produ
         return Selection(parsed.ids, (), parsed.warnings)
     as_physical = all(position in seen.ids for position in parsed.ids)
     if max(parsed.ids) >= len(seen.ids):
-        hint = f'{option} selects visible devices by index, from 0: at most "[0,{len(seen.ids)})"'
+        hint = at_most
         if as_physical:
             hint = f"{option} selects by index; for physical ids use --devices {_compact(parsed.ids)}"
         there = count(len(seen.ids), "visible device")

@@ -178,11 +178,13 @@ class Violations:
     Attributes:
         kept: The violations in document order.
         counts: The number of violations by rule id.
+        table_format: The format whose schema is violated.
         keys: The keys with invalid or missing values; ``None`` for an index of a list.
     """
 
     def __init__(self, value: Any, table_format: str, limit: int | None = None) -> None:
         """Validate a document; keep at most ``limit`` violations of each rule."""
+        self.table_format = table_format
         self.kept: list[Violation] = []
         self.keys: set[str | None] = set()
         most = float("inf") if limit is None else limit

@@ -30,11 +30,19 @@ _MOST_DIGITS = 9
 
 
 class _Machine(NamedTuple):
-    """The limit of device ids, the name of the machine for messages, and the hint for ids above the limit."""
+    """What a range can have.
+
+    Attributes:
+        device_limit: Ids are below it.
+        name: The name of the product for messages.
+        beyond: The hint for an id above the limit.
+        present: One more than the highest id on this host, if its devices are known.
+    """
 
     device_limit: int
     name: str
     beyond: str
+    present: int | None
 
 
 class DeviceRange(NamedTuple):
@@ -44,12 +52,21 @@ class DeviceRange(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def parse(text: str, *, device_limit: int, product: str, beyond: str = NAME_THE_CHIP) -> DeviceRange:
+def parse(
+    text: str,
+    *,
+    device_limit: int,
+    product: str,
+    beyond: str = NAME_THE_CHIP,
+    present: int | None = None,
+) -> DeviceRange:
     """Parse a device range.
 
     Args:
         device_limit: Ids are 0 to ``device_limit - 1``.
         beyond: The hint for an id above the limit.
+        present: One more than the highest id on this host; None if its devices are unknown. ``[0,8]`` can
+            only mean ``[0,8)`` on a host without device 8.
 
     Raises:
         UsageError: The range is empty, reversed or unreadable, repeats a device, or contains a device that
@@ -57,7 +74,7 @@ def parse(text: str, *, device_limit: int, product: str, beyond: str = NAME_THE_
     """
     if not text.strip():
         raise UsageError("the device range is empty", hint=_HOW)
-    machine = _Machine(device_limit, product, beyond)
+    machine = _Machine(device_limit, product, beyond, present)
     seen: dict[int, str] = {}
     warnings: list[str] = []
     position = 0
@@ -107,10 +124,10 @@ def _closed_bracket(
     first, end = _number(match["first"], token), _number(match["end"], token)
     if end < first:
         raise _reversed(token)
-    if end == machine.device_limit and first < end:
+    if end in (machine.device_limit, machine.present) and first < end:
+        name = machine.name if end == machine.device_limit else "this host"
         warnings.append(
-            f'"{token}" read as "[{first},{end})", {_description(first, end - 1)}: '
-            f"{machine.name} has no device {end}"
+            f'"{token}" read as "[{first},{end})", {_description(first, end - 1)}: {name} has no device {end}'
         )
         return first, end - 1
     _check_limit(end, token, machine)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.rules import right_texts
 from hccl_tools.rules.address_columns import (
     addresses_read,
     all_plain,
@@ -76,10 +77,11 @@ def invalid_host_ip(subject: Subject) -> Iterator[Finding]:
     """
     for index, server in enumerate(subject.table.servers):
         if server.host_ip is not None and family(server.host_ip) is None:
-            yield Finding(
+            finding = Finding(
                 f'host_ip "{server.host_ip}" is not an IP address', subject.server_path(index, "host_ip"),
                 "write the server's address, or omit host_ip",
             )  # fmt: skip
+            yield right_texts.address(finding, server.host_ip)
 
 
 @rule(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.rules import right_texts
 from hccl_tools.rules.address_columns import (
     addresses_read,
     all_plain,
@@ -20,7 +21,14 @@ from hccl_tools.table.addresses import is_unset
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_HOW = "`hccn_tool -i N -ip -g` shows a device's address"
+#: The command in the hint on several devices.
+_EACH = "`hccn_tool -i N -ip -g` shows a device's address"
+
+
+def _how(subject: Subject, row: int) -> str:
+    """Return the command that shows the address of a device."""
+    number = None if "device_id" in subject.damaged else subject.table.device_numbers[row]
+    return _EACH if number is None else f"`hccn_tool -i {number} -ip -g` shows the address of device {number}"
 
 
 def _refused(subject: Subject) -> list[tuple[str | None, ...]]:
@@ -55,7 +63,7 @@ def device_ip_missing(subject: Subject) -> Iterator[Finding]:
     Base: 2x8
     Example: remove /server_list/0/device/0/device_ip
     Instead: /server_list/0/device/0/device_ip = "192.168.0.100"
-    Hint: `hccn_tool -i N -ip -g` shows a device's address
+    Hint: `hccn_tool -i 0 -ip -g` shows the address of device 0
     """
     if all_plain(subject):
         return
@@ -65,7 +73,9 @@ def device_ip_missing(subject: Subject) -> Iterator[Finding]:
             if ips[row] in refused:
                 key = ("device_ip",) if ips[row] == "" else ()
                 yield Finding(
-                    f"{subject.rank_name(row)} has no device_ip", subject.device_path(row, *key), _HOW
+                    f"{subject.rank_name(row)} has no device_ip",
+                    subject.device_path(row, *key),
+                    _how(subject, row),
                 )
 
 
@@ -85,7 +95,7 @@ def device_ip_no_text(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/0/device_ip = 1921681001
     Instead: /server_list/0/device/0/device_ip = "192.168.100.101"
-    Hint: write it as a string: "192.168.100.101"
+    Hint: write the address as a string: `hccn_tool -i 0 -ip -g` shows the address of device 0
     """
     return _no_text(subject, refused=True)
 
@@ -99,7 +109,7 @@ def device_ip_dropped(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 2x8
     Example: /server_list/0/device/0/device_ip = 5
     Instead: /server_list/0/device/0/device_ip = "192.168.0.100"
-    Hint: write it as a string: "192.168.100.101"
+    Hint: write the address as a string: `hccn_tool -i 0 -ip -g` shows the address of device 0
     """
     return _no_text(subject, refused=False)
 
@@ -115,7 +125,10 @@ def _no_text(subject: Subject, *, refused: bool) -> Iterator[Finding]:
                     continue
                 message = "device_ip is not a string" + ("" if refused else ", so HCCL ignores it")
                 yield Finding(
-                    message, subject.device_path(row, "device_ip"), 'write it as a string: "192.168.100.101"'
+                    message,
+                    subject.device_path(row, "device_ip"),
+                    f"write the address as a string: {_how(subject, row)}",
+                    alike=(message, f"write each address as a string: {_EACH}"),
                 )
 
 
@@ -146,7 +159,7 @@ def invalid_device_ip(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/0/device_ip = "192.168.100.300"
     Instead: /server_list/0/device/0/device_ip = "192.168.100.101"
-    Hint: `hccn_tool -i N -ip -g` shows a device's address
+    Hint: `hccn_tool -i 0 -ip -g` shows the address of device 0
     """
     if all_plain(subject):
         return
@@ -156,12 +169,12 @@ def invalid_device_ip(subject: Subject) -> Iterator[Finding]:
             continue
         if "" in addresses:
             message = f"{quoted(subject.table.device_ips[row])} has an empty part"
-            yield Finding(message, subject.device_path(row, "device_ip"), _HOW)
+            yield Finding(message, subject.device_path(row, "device_ip"), _how(subject, row))
         for address in filter(None, addresses):
             if packed[address] is None or is_unset(address):
-                yield Finding(
-                    f'"{address}" is not an IP address', subject.device_path(row, "device_ip"), _HOW
-                )
+                path, whole = subject.device_path(row, "device_ip"), subject.table.device_ips[row]
+                finding = Finding(f'"{address}" is not an IP address', path, _how(subject, row))
+                yield right_texts.address(finding, address, whole)
 
 
 @rule(
@@ -179,7 +192,7 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/1/device_ip = "192.168.0.100"
     Instead: /server_list/0/device/1/device_ip = "192.168.0.101"
-    Hint: give every device its own address; `hccn_tool -i N -ip -g` shows a device's address
+    Hint: give every device its own address; `hccn_tool -i 1 -ip -g` shows the address of device 1
     """
     if all_plain(subject):
         return
@@ -193,7 +206,7 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     f'device_ip "{address}" is used twice',
                     subject.device_path(row, "device_ip"),
-                    f"give every device its own address; {_HOW}",
+                    f"give every device its own address; {_how(subject, row)}",
                     (Related(subject.device_path(first[address], "device_ip"), "first used here"),),
                 )
             first.setdefault(address, row)

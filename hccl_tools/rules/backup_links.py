@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
-from hccl_tools.rules import job_variables
+from hccl_tools.rules import job_variables, right_texts
 from hccl_tools.rules.address_columns import addresses_read, split_addresses
 from hccl_tools.rules.ports import HIGHEST_PORT
 from hccl_tools.rules.registry import Finding, Subject, rule
@@ -43,9 +43,10 @@ def backup_ip(subject: Subject) -> Iterator[Finding]:
             yield Finding("backup_device_ip is not a string", path, "write the address as a string")
         for address in split_addresses(value):
             if family(address) is None or is_unset(address):
-                yield Finding(
+                finding = Finding(
                     f'"{address}" is not an IP address', path, "write the address of the NPU's other die"
                 )
+                yield right_texts.address(finding, address, value)
             elif address in first:
                 related = (
                     Related(subject.device_path(first[address], "backup_device_ip"), "first used here"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.phrases import NAME_THE_CHIP
+from hccl_tools.rules import right_texts
 from hccl_tools.rules.registry import LEGACY, Finding, Subject, rule, shared
 from hccl_tools.rules.topology import device_sets
 
@@ -47,11 +48,12 @@ def device_id_no_number(subject: Subject) -> Iterator[Finding]:
     for row, number in enumerate(subject.table.device_numbers):
         if number is None or number < 0:
             value = subject.table.device_ids[row]
-            yield Finding(
+            finding = Finding(
                 f'device id "{value}" is not a whole number (0, 1, 2, ...)',
                 subject.device_path(row, "device_id"),
                 f"write the physical device id, 0 to {_limit(subject) - 1}",
             )
+            yield right_texts.named(finding, value, right_texts.is_number)
 
 
 @rule(
@@ -66,18 +68,19 @@ def device_id_too_high(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/1/device_id = "8"
     Instead: /server_list/0/device/1/device_id = "1"
-    Hint: write the physical device id, or specify the machine's chip, as in --product 910B4
+    Hint: write the physical device id, 0 to 7
     """
     if _all_in_range(subject):
         return
     limit = _limit(subject)
+    other = f"or {NAME_THE_CHIP}" if subject.product_is_assumed else f"0 to {limit - 1}"
     for row, number in enumerate(subject.table.device_numbers):
         if number is not None and number >= limit:
             where = "a group_list" if subject.table.format == "group_list" else subject.product.title
             yield Finding(
                 f'device id "{subject.table.device_ids[row]}" is too high: {where} has devices 0 to {limit - 1}',
                 subject.device_path(row, "device_id"),
-                f"write the physical device id, or {NAME_THE_CHIP}",
+                f"write the physical device id, {other}",
             )
 
 

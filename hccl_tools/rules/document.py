@@ -96,6 +96,10 @@ def duplicate_key(subject: Subject) -> Iterator[Finding]:
     yield from repeat(COUNTED, subject.document.duplicate_count - len(subject.document.duplicates))
 
 
+#: Lists that only tables have, and the number of bytes of the ignored text in which they are searched.
+_LISTS, _BEGINNING = (b'"server_list"', b'"rank_list"', b'"group_list"'), 4096
+
+
 @rule("HCC602", "ignored-text", "advice", stage="load", source="topoinfo_ranktableParser.cc:127 (operator>>)")
 def ignored_text(subject: Subject) -> Iterator[Finding]:
     """Text follows the closing brace of the table; HCCL ignores it.
@@ -107,7 +111,10 @@ def ignored_text(subject: Subject) -> Iterator[Finding]:
     if subject.product.loader == "legacy" and subject.document is not None:
         offset = subject.document.trailing
         if offset is not None:
-            yield Finding("HCCL ignores the text after the table", hint="delete the text", offset=offset)
+            hint = "delete the text"
+            if any(key in subject.document.data[offset : offset + _BEGINNING] for key in _LISTS):
+                hint = "join tables with `hccl-tools merge`, which numbers the ranks on; else delete the text"
+            yield Finding("HCCL ignores the text after the table", hint=hint, offset=offset)
 
 
 @rule(

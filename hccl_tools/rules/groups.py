@@ -52,7 +52,10 @@ def _count(text: str | None, count: int, path: Path) -> Iterator[Finding]:
     """Yield a finding if a declared count is wrong; a table made in memory has no declared count."""
     if text is not None and read_uint(text) != count:
         yield Finding(
-            f'{path[-1]} is "{text}", but the file lists {count}', path, f'write "{path[-1]}": "{count}"'
+            f'{path[-1]} is "{text}", but the file lists {count}',
+            path,
+            f'write "{path[-1]}": "{count}"',
+            right=str(count),
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from os.path import abspath, realpath
 from typing import TYPE_CHECKING
 
-from hccl_tools.rules import compact_size, job_variables
+from hccl_tools.rules import compact_size, job_variables, right_texts
 from hccl_tools.rules.registry import Finding, Subject, rule
 
 if TYPE_CHECKING:
@@ -184,13 +184,14 @@ def status_not_completed(subject: Subject) -> Iterator[Finding]:
     status = value.get("status")
     if isinstance(status, str) and status != "completed":
         waiting = status == "initializing"
-        yield Finding(
+        finding = Finding(
             f'status is "{status}", so HCCL waits 30 minutes for "completed"',
             ("status",),
             "wait until the cluster manager has completed the table, for example with `--wait 600`"
             if waiting
             else 'write "status": "completed"',
         )
+        yield right_texts.named(finding, status, "completed".__eq__)
 
 
 @rule(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.rules import right_texts
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.hccl_values import read_uint
 
@@ -44,11 +45,16 @@ def port_out_of_range(subject: Subject) -> Iterator[Finding]:
             number = read(value)
             if number is None or not 1 <= number <= HIGHEST_PORT:
                 shown = f'"{value}"' if isinstance(value, str) else value
-                yield Finding(
+                finding = Finding(
                     f"{key} {shown} is not between 1 and 65535",
                     subject.device_path(row, key),
                     f"choose a port, or leave {key} out",
                 )
+                yield right_texts.named(finding, value, _is_port)
+
+
+def _is_port(text: str) -> bool:
+    return 1 <= (read_uint(text) or 0) <= HIGHEST_PORT
 
 
 def _text(value: Any) -> int | None:

@@ -60,7 +60,7 @@ def devices_on_one_machine(subject: Subject) -> Iterator[Finding]:
     Base: 1x4
     Example: /server_list/0/server_id = " 10.0.0.1"; remove /server_list/0/device/3
     Instead: table
-    Hint: HCCL accepts this; to allow it: --ignore HCC307, or, if the chip is not a 910A, specify it with --product 910B4
+    Hint: HCCL accepts this; to allow it: --ignore HCC307
     """
     counts = subject.product.counts_per_server
     if counts is None or not subject.product.checks_hccs_count or servers_of_refused_count(subject):
@@ -89,7 +89,7 @@ def devices_across_machines(subject: Subject) -> Iterator[Finding]:
     Base: 2x8
     Example: base 2x4
     Instead: table
-    Hint: HCCL accepts this; to allow it: --ignore HCC308, or, if the chip is not a 910A, specify it with --product 910B4
+    Hint: HCCL accepts this; to allow it: --ignore HCC308
     """
     wanted, sets = subject.product.cluster_count, device_sets(subject)
     if wanted is None or len(sets) == 1:
@@ -117,7 +117,7 @@ def devices_across_groups(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/1/device_id = "4"
     Instead: /server_list/0/device/1/device_id = "1"
-    Hint: use devices of one group; HCCL accepts this; to allow it: --ignore HCC309, or, if the chip is not a 910A, specify it with --product 910B4
+    Hint: use devices of one group; HCCL accepts this; to allow it: --ignore HCC309
     """
     size, legal = subject.product.group_size, subject.product.four_device_sets
     if size is None:
@@ -136,7 +136,7 @@ def devices_across_groups(subject: Subject) -> Iterator[Finding]:
 
 
 def _other_machine(subject: Subject, rule_id: str) -> str:
-    return f"HCCL accepts this; to allow it: --ignore {rule_id}, {other_chip(subject)}"
+    return f"HCCL accepts this; to allow it: --ignore {rule_id}{other_chip(subject)}"
 
 
 @rule("HCC613", "several-servers", "advice", source=f"{_GUIDE}, Atlas 300I Duo")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.notation.phrases import and_more, count
+from hccl_tools.rules import right_texts
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.table.hccl_values import read_integer
 
@@ -68,11 +69,12 @@ def rank_id_no_number(subject: Subject) -> Iterator[Finding]:
         return
     for row, number in enumerate(subject.table.rank_numbers):
         if number is None or not 0 <= number <= _UINT32_MAX:
-            yield Finding(
+            finding = Finding(
                 f"rank id {_shown(subject, row)} is not a whole number (0, 1, 2, ...)",
                 subject.device_path(row, "rank_id"),
                 f"number the ranks 0 to {len(subject.table) - 1}",
             )
+            yield right_texts.named(finding, subject.table.rank_ids[row], right_texts.is_number)
 
 
 @rule(
@@ -97,7 +99,7 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
     if set(numbers) == set(range(1, size + 1)):
         yield Finding(
             f"{_absent(subject)}: the ranks start at 1",
-            subject.device_path(numbers.index(1), "rank_id"),
+            subject.device_path(numbers.index(size), "rank_id"),
             f"number the ranks 0 to {size - 1}: each rank id is too high by 1",
         )
         return
@@ -186,4 +188,5 @@ def rank_count(subject: Subject) -> Iterator[Finding]:
             f"rank_count is {declared}, but rank_list has {size} entries",
             ("rank_count",),
             f'write "rank_count": {size}',
+            right=size,
         )

@@ -101,6 +101,8 @@ class Finding(NamedTuple):
     related: tuple[Related, ...] = ()
     offset: int | None = None
     at_key: bool = False
+    right: str | int | None = None
+    alike: tuple[str, str] | None = None
 
 
 #: A placeholder for each further fault that a rule only counts.

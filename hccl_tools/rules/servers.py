@@ -36,12 +36,16 @@ def server_count(subject: Subject) -> Iterator[Finding]:
     number = read_uint(count)
     if number is None:
         yield Finding(
-            f'server_count "{count}" is not a number', ("server_count",), f'write "server_count": "{servers}"'
-        )
+            f'server_count "{count}" is not a number', ("server_count",),
+            f'write "server_count": "{servers}"', right=str(servers),
+        )  # fmt: skip
     elif number != servers:
         message = f'server_count is "{count}", but server_list has {servers} {"entry" if servers == 1 else "entries"}'
         yield Finding(
-            message, ("server_count",), f'write "server_count": "{servers}", or complete server_list'
+            message,
+            ("server_count",),
+            f'write "server_count": "{servers}", or complete server_list',
+            right=str(servers),
         )
 
 

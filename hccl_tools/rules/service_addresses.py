@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hccl_tools.rules import right_texts
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.service_structure import service_table
 from hccl_tools.table.addresses import are_ipv4, packed
@@ -44,11 +45,15 @@ def address(subject: Subject) -> Iterator[Finding]:
         for key in ("server_ip", "server_id") if is_instance else ("server_ip",):
             text = server.text(key)
             if text is not None and not _is_address(text):
-                yield Finding(f'{key} "{text}" is not an address', table.server_path(index, key), hint)
+                finding = Finding(f'{key} "{text}" is not an address', table.server_path(index, key), hint)
+                yield right_texts.address(finding, text)
     column = table.column("device_ip")
     for row, text in enumerate(() if _are_plain(column) else column):
         if text is not None and not _is_address(text):
-            yield Finding(f'device_ip "{text}" is not an address', table.device_path(row, "device_ip"), hint)
+            finding = Finding(
+                f'device_ip "{text}" is not an address', table.device_path(row, "device_ip"), hint
+            )
+            yield right_texts.address(finding, text)
 
 
 def _are_plain(texts: list[str | None]) -> bool:

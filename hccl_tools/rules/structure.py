@@ -6,12 +6,15 @@ memo of the subject after a reader has refused the document.
 
 from __future__ import annotations
 
+import re
 from functools import partial, reduce
 from itertools import repeat
 from operator import getitem
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.formats import MODULES
 from hccl_tools.notation.likeness import likeness
+from hccl_tools.rules import right_texts
 from hccl_tools.rules.registry import COUNTED, Finding, Subject, rule
 
 if TYPE_CHECKING:
@@ -21,6 +24,16 @@ if TYPE_CHECKING:
 
 #: The minimum similarity of a misspelt key to the missing key, 0 to 1.
 _ALIKE = 0.75
+#: Keys of 1.x and group_list tables with a number in a string, and of 2.0 tables with a JSON number.
+_NUMBERS_IN_TEXTS = frozenset(
+    {
+        "rank_id", "device_id", "server_count", "device_port", "host_port", "super_device_id",
+        "group_count", "device_count", "instance_count",
+    }
+)  # fmt: skip
+_NUMBERS_OF_2_0 = frozenset({"rank_id", "local_id", "device_id", "rank_count"})
+_DIGITS = re.compile(r"0*[0-9]{1,9}", re.ASCII)
+_KINDS = {int: "number", str: "string"}
 _rule = partial(rule, consequence="refused", stage="structure")
 
 
@@ -103,9 +116,63 @@ def violated(subject: Subject, rule_id: str) -> Iterator[Finding]:
         return
     kept = [one for one in violations.kept if one.rule_id == rule_id]
     for violation in kept:
-        hint = near_key(subject.value, violation) or _with_own_value(subject.value, violation)
-        yield Finding(message_of(subject.value, violation), violation.path, hint)
+        hint = _other_version(subject.value, violation, violations.table_format)
+        hint = hint or near_key(subject.value, violation) or _with_own_value(subject.value, violation)
+        finding = Finding(
+            message_of(subject.value, violation), violation.path, hint,
+            right=_right(subject.value, violation, violations.table_format),
+            alike=_alike(subject.value, violation),
+        )  # fmt: skip
+        if violation.keyword == "const":
+            value, versions = reduce(getitem, violation.path, subject.value), list(MODULES)
+            finding = right_texts.named(finding, value, versions.__contains__)
+        yield finding
     yield from repeat(COUNTED, violations.counts[rule_id] - len(kept))
+
+
+def right_number(key: str | int, value: Any, table_format: str) -> str | int | None:
+    """Return a number as the format wants it, a string or a JSON number; None for other values.
+
+    Args:
+        key: The key of the value.
+    """
+    if table_format == "2.0":
+        is_number = key in _NUMBERS_OF_2_0 and type(value) is str and _DIGITS.fullmatch(value)
+        return int(value) if is_number else None
+    return str(value) if key in _NUMBERS_IN_TEXTS and type(value) is int and value >= 0 else None
+
+
+def _right(value: Any, violation: Violation, table_format: str) -> str | int | None:
+    """Return the only right value for a value of the wrong type, None if there is none."""
+    if violation.keyword != "type" or not violation.path:
+        return None
+    found, key = reduce(getitem, violation.path, value), violation.path[-1]
+    if key == "version" and type(found) is float and str(found) in MODULES:
+        return str(found)
+    return right_number(key, found, table_format)
+
+
+def _alike(value: Any, violation: Violation) -> tuple[str, str] | None:
+    """Return message and hint for several values of one key that all have the same wrong type."""
+    found = reduce(getitem, violation.path, value)
+    kind = _KINDS.get(type(found))
+    if violation.keyword != "type" or kind is None or not violation.path:
+        return None
+    if kind == "string":
+        return f'"{violation.path[-1]}" is a string', "write each as a number, without quotes"
+    return f'"{violation.path[-1]}" is a {kind}', "write each as a string, in double quotes"
+
+
+def _other_version(value: Any, violation: Violation, table_format: str) -> str | None:
+    """Return the hint to correct the version of a table that has the list of another version."""
+    if violation.key is None or violation.path or violation.key in value:
+        return None
+    wanted = "rank_list" if table_format == "2.0" else "server_list"
+    own = "server_list" if table_format == "2.0" else "rank_list"
+    if wanted in value or not isinstance(value.get(own), list) or violation.key not in (wanted, "rank_count"):
+        return None
+    version = "2.0" if own == "rank_list" else "1.2" if "super_pod_list" in value else "1.0"
+    return f'this is a table of version {version} (it has {own}): write "version": "{version}"'
 
 
 def near_key(value: Any, violation: Violation) -> str | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.rules import right_texts
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.rules.super_pod_list import is_used, listed_pods
 from hccl_tools.table.hccl_values import read_column, read_uint
@@ -37,11 +38,12 @@ def super_device_id_no_number(subject: Subject) -> Iterator[Finding]:
         return
     for row, value in enumerate(subject.table.columns["super_device_id"]):
         if value is not None and read_uint(value) is None:
-            yield Finding(
+            finding = Finding(
                 f'super_device_id "{value}" is not a number',
                 subject.device_path(row, "super_device_id"),
                 "`npu-smi info -t spod-info -i N -c M` shows the SDID",
             )
+            yield right_texts.named(finding, value, right_texts.is_number)
 
 
 @shared

@@ -27,6 +27,7 @@ _GUIDE = "MindSpore rank_table.md"
     "forbidden",
     needs=("rank_id", "server_id"),
     source=f"{_GUIDE}, rank_id",
+    words="the guide of MindSpore",
 )
 def server_order(subject: Subject) -> Iterator[Finding]:
     """The ranks do not follow the order of the server_ids as text, which MindSpore's guide requires.

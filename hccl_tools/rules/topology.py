@@ -20,9 +20,11 @@ _COUNTS = (1, 2, 4, 8)
 
 
 def other_chip(subject: Subject) -> str:
-    """Return the part of a hint that suggests another product for the table."""
+    """Return the part of a hint that suggests another product; "" if the product is not only assumed."""
+    if not subject.product_is_assumed:
+        return ""
     chip = next(iter(subject.product.chips), subject.product.name)
-    return f"or, if the chip is not a {chip}, specify it with --product {phrases.EXAMPLE_CHIP}"
+    return f", or, if the chip is not a {chip}, specify it with --product {phrases.EXAMPLE_CHIP}"
 
 
 @shared
@@ -91,7 +93,7 @@ def device_count(subject: Subject) -> Iterator[Finding]:
     Base: 1x4
     Example: remove /server_list/0/device/3
     Instead: table
-    Hint: use 1, 2, 4 or 8 devices, or, if the chip is not a 910A, specify it with --product 910B4
+    Hint: use 1, 2, 4 or 8 devices
     """
     if not subject.product.checks_hccs_count:
         return
@@ -105,7 +107,7 @@ def device_count(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             f'server "{server_id}" has {count} devices; {subject.product.title} allows 1, 2, 4 or 8',
             devices_place(subject, server_id),
-            f"use 1, 2, 4 or 8 devices, {other_chip(subject)}",
+            f"use 1, 2, 4 or 8 devices{other_chip(subject)}",
         )
 
 

@@ -112,6 +112,8 @@ def accepted_on(subject: Subject, findings: Findings) -> str:
         return ""
     if any(rule_by_id(rule.id).formats in BESIDE_HCCL for rule in errors):
         return ""  # Another reader's rules do not depend on the product.
+    if any(rule_by_id(rule.id).stage == "structure" for rule in errors):
+        return ""  # A table that violates its schema was repaired for the other rules.
     for product in PRODUCTS.values():
         if product is subject.product or subject.table.format not in product.formats:
             continue

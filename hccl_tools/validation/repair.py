@@ -7,11 +7,11 @@ the table is not repaired, and only its structure is reported.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats.schema import compiled, walk
 from hccl_tools.records import NamedTuple
+from hccl_tools.rules.structure import right_number
 
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Path
@@ -24,11 +24,6 @@ _TEXTS = {
     "pod_name": "damaged",
 }  # fmt: skip
 _NUMBERS: dict[str, Any] = {"rank_id": 0, "local_id": 0, "device_id": 0}
-#: Keys of 1.x and group_list tables with a number in a string.
-_NUMBERS_IN_TEXTS = frozenset(
-    {"rank_id", "device_id", "server_count", "device_port", "host_port", "super_device_id"}
-)
-_DIGITS = re.compile(r"0|[1-9][0-9]{0,8}")
 #: Keys that may be absent.
 _OPTIONAL = frozenset(
     {
@@ -59,7 +54,7 @@ def without_damage(value: dict[str, Any], violations: Violations, table_format: 
         key = missing
         if key is None:
             key = str(path[-1])
-            converted = _converted(key, holder.get(key), table_format)
+            converted = right_number(key, holder.get(key), table_format)
             if converted is not None:
                 holder[key] = converted
                 return
@@ -73,12 +68,6 @@ def without_damage(value: dict[str, Any], violations: Violations, table_format: 
     copy = _copied(value, node)
     walk(copy, node, (), None, repair)
     return Repaired(copy, frozenset(damaged))
-
-
-def _converted(key: str, value: Any, table_format: Format) -> Any:
-    if table_format == "2.0":
-        return int(value) if key in _NUMBERS and type(value) is str and _DIGITS.fullmatch(value) else None
-    return str(value) if key in _NUMBERS_IN_TEXTS and type(value) is int and value >= 0 else None
 
 
 def _copied(value: Any, node: Node) -> Any:

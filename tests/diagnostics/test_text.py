@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +13,9 @@ from hccl_tools.diagnostics.diagnostic import Diagnostic
 from hccl_tools.diagnostics.placing import place
 from hccl_tools.diagnostics.snippet import snippet
 from hccl_tools.errors import UsageError
+from hccl_tools.validation.checker import validate
 from tests.support import reports
+from tests.support.tables import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -146,3 +149,58 @@ def test_the_closing_line_gives_the_verdict(findings: tuple[Diagnostic, ...], wo
     report = reports.table(findings=findings)._replace(verdict="accepted")
 
     assert "".join(render([report])).endswith(f"{words}\n")
+
+
+def test_equal_findings_are_one_block_with_their_places() -> None:
+    value = table("1.0", 4, 8)
+    for server in value["server_list"]:
+        for device in server["device"]:
+            device["rank_id"] = int(device["rank_id"])
+    report = validate(json.dumps(value, indent=1).encode())
+
+    text = "".join(render([report]))
+    whole = "".join(render([report], show_all=True))
+    listed = json.loads("".join(render([report], "json")))["files"][0]["findings"]
+
+    assert text.count("error[HCC112]") == whole.count("error[HCC112]") == 1
+    assert 'error[HCC112]: "rank_id" is a number\n' in text
+    assert "  = in 32 places: " in text
+    assert "and 12 more (`--all`)" in text
+    assert "= help: write each as a string, in double quotes\n" in text
+    assert "more HCC112" not in text
+    assert "(`--all`)" not in whole
+    assert len([one for one in listed if one["rule"] == "HCC112"]) == 32
+    assert "32 errors: HCCL refuses this table\n" in text
+
+
+def test_a_finding_that_is_alone_keeps_its_own_words() -> None:
+    value = table("1.0", 1, 8)
+    value["server_list"][0]["device"][3]["rank_id"] = 3
+
+    text = "".join(render([validate(json.dumps(value, indent=1).encode())]))
+
+    assert 'error[HCC112]: "rank_id" is the number 3\n' in text
+    assert '= help: write it as a string: "rank_id": "3"\n' in text
+    assert " places: " not in text
+
+
+def test_findings_with_the_same_words_at_two_places_are_one_block() -> None:
+    same = [Diagnostic(reports.FORBIDDEN, "no", reports.rank(device), "do otherwise") for device in (0, 1)]
+    other = Diagnostic(reports.FORBIDDEN, "no", ("status",), "do it in a third way")
+
+    text = "".join(render([reports.table(findings=(same[0], other, same[1]))]))
+
+    assert text.count("error[HCC309]: no\n") == 2
+    assert "= in 2 places: 7:67, 8:67\n" in text
+
+
+def test_the_limit_counts_the_blocks() -> None:
+    findings = tuple(
+        Diagnostic(reports.FORBIDDEN, f"fault {number // 2}", reports.rank(number % 2))
+        for number in range(60)
+    )
+
+    text = "".join(render([reports.table(findings=findings)]))
+
+    assert text.count("error[HCC309]") == 20
+    assert "... and 20 more HCC309 crossed-groups (`--all`)\n" in text

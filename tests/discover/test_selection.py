@@ -170,3 +170,37 @@ def test_devices_that_cann_s_variable_hides_are_said(root: Path) -> None:
 
     assert selection.ids == (0, 1, 2, 3)
     assert "hides devices 2,3" in selection.warnings[0]
+
+
+@pytest.mark.parametrize(("typed", "option"), [("[0,8]", "device_num"), ("[4,8]", "devices")])
+def test_a_closed_bracket_has_one_reading_without_the_last_device(
+    root: Path, typed: str, option: str
+) -> None:
+    """An a2 may have 16 devices, but this host has 8."""
+    nodes(root, *range(8))
+
+    found = chosen(root, "a2", None, **{option: typed})
+
+    assert found.ids == tuple(range(int(typed[1]), 8))
+    assert "this host has no device 8" in found.warnings[0]
+
+
+def test_a_closed_bracket_stays_ambiguous_if_the_last_device_is_there(root: Path) -> None:
+    nodes(root, *range(16))
+
+    assert '"[0,8]" is ambiguous' in refused(root, "a2", device_num="[0,8]").message
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [({"device_num": "[0,9)"}, 'at most "[0,8)"'), ({"devices": "0-8"}, "choose from 0,1,2,3,4,5,6,7")],
+)
+def test_beyond_the_product_of_this_host_its_devices_are_the_remedy(
+    root: Path, options: dict[str, str], hint: str
+) -> None:
+    nodes(root, *range(8))
+
+    error = refused(root, "910a", None, **options)
+
+    assert hint in (error.hint or "")
+    assert "--product" not in (error.hint or "")

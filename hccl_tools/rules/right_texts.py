@@ -1,0 +1,91 @@
+"""Texts that are refused because of their spelling: what is wrong with them, and the right text.
+
+Input methods enter full-width signs; device addresses are copied with their netmask or port, or with leading
+zeros. A finding on such a text says so, instead of what such a value must be in general.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.notation import look_alikes
+from hccl_tools.table.addresses import is_unset, packed
+from hccl_tools.table.hccl_values import read_uint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hccl_tools.rules.registry import Finding
+
+_NETMASK = re.compile(r"(.*)(/[0-9]{1,3})", re.ASCII | re.DOTALL)
+_PORT = re.compile(r"([0-9.]+)(:[0-9]{1,5})", re.ASCII)
+_ZEROS = re.compile(r"\b0+(?=[0-9])", re.ASCII)
+_DOTTED = re.compile(r"[0-9]+(?:\.[0-9]+){3}", re.ASCII)
+_LEADING_ZEROS = "leading zeros"
+
+
+def named(finding: Finding, text: Any, fits: Callable[[str], bool]) -> Finding:
+    """Return a finding on a text; if the text has full-width signs, the finding names the first one.
+
+    Args:
+        text: The value that is refused.
+        fits: Whether a text without such signs would be accepted; else the hint stays.
+    """
+    found = look_alikes.first(text) if isinstance(text, str) else None
+    if found is None:
+        return finding
+    right = look_alikes.plain(text)
+    message = f'{finding.path[-1]} {quoted(text)} has a {found.name} "{found.char}"'
+    if not fits(right):
+        return finding._replace(message=message)
+    return finding._replace(message=message, hint=f'write "{right}"', right=right)
+
+
+def is_number(text: str) -> bool:
+    """Return whether HCCL reads a text as a number."""
+    return read_uint(text) is not None
+
+
+def is_address(text: str) -> bool:
+    """Return whether a text is an address other than 0.0.0.0."""
+    return packed(text) is not None and not is_unset(text)
+
+
+def address(finding: Finding, part: str, whole: str | None = None) -> Finding:
+    """Return a finding on an address that names a netmask, a port, leading zeros or full-width signs in it.
+
+    Args:
+        part: The address that is refused.
+        whole: The value with all addresses, separated by commas; by default the value is the address.
+    """
+    value = part if whole is None else whole
+    if look_alikes.first(part) is not None:
+        return named(finding, value, lambda text: all(map(is_address, text.split(","))))
+    if is_unset(part):
+        return finding._replace(message=f'"{part}" means to HCCL that there is no address')
+    faults, right = _corrected(part)
+    if not faults or not is_address(right):
+        return finding
+    message = f"{quoted(part)} has {' and '.join(faults)}"
+    kept = finding._replace(message=message, hint=f'write "{right}"')
+    if faults != [_LEADING_ZEROS]:
+        return kept
+    return kept._replace(right=",".join(right if one == part else one for one in value.split(",")))
+
+
+def _corrected(text: str) -> tuple[list[str], str]:
+    """Return what an address has too much, as phrases, and the address without it."""
+    faults = []
+    if text != text.strip():
+        faults.append("blanks at its ends")
+        text = text.strip()
+    for pattern, noun in ((_NETMASK, "the netmask"), (_PORT, "the port")):
+        if found := pattern.fullmatch(text):
+            faults.append(f'{noun} "{found[2]}"')
+            text = found[1]
+    if _DOTTED.fullmatch(text) and _ZEROS.search(text):
+        faults.append(_LEADING_ZEROS)
+        text = _ZEROS.sub("", text)
+    return faults, text

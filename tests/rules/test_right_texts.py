@@ -1,0 +1,157 @@
+"""A text that is refused because of its spelling gets the remedy for what it is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from hccl_tools.diagnostics import render
+from hccl_tools.validation.checker import validate
+from tests.support.tables import table
+
+
+def finding(rule: str, key: str, text: Any, table_format: str = "1.0") -> Any:
+    """Return the finding on a table in which the second device, or the first holder, has a text at a key."""
+    value = table(table_format, 1, 8)
+    server = (value.get("server_list") or [{}])[0]
+    holder = value if key in value else server if key == "host_ip" else server["device"][1]
+    holder[key] = text
+    (found,) = [one for one in validate(value).findings if one.rule.id == rule]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("rule", "key", "text", "sign", "right"),
+    [
+        ("HCC201", "rank_id", "\uff11", "full-width digit", "1"),
+        ("HCC301", "device_id", "\uff11", "full-width digit", "1"),
+        ("HCC403", "device_ip", "10.0.0.1\uff0c10.0.0.2", "full-width comma", "10.0.0.1,10.0.0.2"),
+        ("HCC403", "device_ip", "10\u30020.0.1", "full-width dot", "10.0.0.1"),
+        ("HCC407", "host_ip", "10.0.0.\uff11", "full-width digit", "10.0.0.1"),
+        ("HCC421", "device_port", "\uff11666", "full-width digit", "1666"),
+        ("HCC106", "status", "\uff43ompleted", "full-width character", "completed"),
+        ("HCC108", "version", "1\uff0e0", "full-width dot", "1.0"),
+    ],
+)
+def test_full_width_signs_in_a_table_are_named(rule: str, key: str, text: str, sign: str, right: str) -> None:
+    found = finding(rule, key, text)
+
+    assert found.message.startswith(f'{key} "{text}" has a {sign} "')
+    assert found.hint == f'write "{right}"'
+    assert found.right == right
+
+
+def test_a_dash_in_an_address_is_named_without_an_offer_that_is_refused() -> None:
+    found = finding("HCC403", "device_ip", "10.0.0.1\u20135")
+
+    assert 'has a typographic dash "\u2013"' in found.message
+    assert found.hint == "`hccn_tool -i 1 -ip -g` shows the address of device 1"
+    assert found.right is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("192.168.1.2/24", '"192.168.1.2/24" has the netmask "/24"', 'write "192.168.1.2"'),
+        ("192.168.1.2:16666", '"192.168.1.2:16666" has the port ":16666"', 'write "192.168.1.2"'),
+        ("192.168.003.101", '"192.168.003.101" has leading zeros', 'write "192.168.3.101"'),
+        (
+            " 192.168.003.101/24",
+            '" 192.168.003.101/24" has blanks at its ends and the netmask "/24" and leading zeros',
+            'write "192.168.3.101"',
+        ),
+        ("fd00::1/64", '"fd00::1/64" has the netmask "/64"', 'write "fd00::1"'),
+        (
+            "0.0.0.0",
+            '"0.0.0.0" means to HCCL that there is no address',
+            "`hccn_tool -i 1 -ip -g` shows the address of device 1",
+        ),
+        (
+            "192.168.1.300/24",
+            '"192.168.1.300/24" is not an IP address',
+            "`hccn_tool -i 1 -ip -g` shows the address of device 1",
+        ),
+    ],
+)
+def test_an_address_gets_the_remedy_for_what_it_is(text: str, message: str, hint: str) -> None:
+    found = finding("HCC403", "device_ip", text)
+
+    assert (found.message, found.hint) == (message, hint)
+
+
+def test_only_one_of_several_addresses_is_corrected() -> None:
+    found = finding("HCC403", "device_ip", "192.168.3.100,192.168.003.101")
+
+    assert found.right == "192.168.3.100,192.168.3.101"
+
+
+@pytest.mark.parametrize("value", [None, 5, True])
+def test_no_address_of_another_device_is_offered(value: Any) -> None:
+    found = finding("HCC402", "device_ip", value)
+
+    assert (
+        found.hint == "write the address as a string: `hccn_tool -i 1 -ip -g` shows the address of device 1"
+    )
+
+
+def test_the_command_for_a_device_whose_id_is_damaged_names_no_device() -> None:
+    value = table("1.0", 1, 8)
+    value["server_list"][0]["device"][1].update(device_id=None, device_ip=None)
+
+    hints = [one.hint for one in validate(value).findings if one.rule.id == "HCC402"]
+
+    assert hints == ["write the address as a string: `hccn_tool -i N -ip -g` shows a device's address"]
+
+
+@pytest.mark.parametrize(
+    ("devices", "rule"), [((0, 1, 2), "HCC304"), ((0, 1, 2, 8), "HCC302"), ((0, 4), "HCC309")]
+)
+def test_a_hint_asks_for_the_chip_only_if_the_product_is_not_known(
+    devices: tuple[int, ...], rule: str
+) -> None:
+    value = table("1.0", 1, len(devices))
+    for entry, number in zip(value["server_list"][0]["device"], devices, strict=True):
+        entry["device_id"] = str(number)
+
+    def hint(product: str | None) -> str:
+        (found,) = [one for one in validate(value, product=product).findings if one.rule.id == rule]
+        return found.hint or ""
+
+    assert "--product" in hint(None)
+    assert "--product" not in hint("910a")
+
+
+def test_two_tables_in_one_file_are_for_merge() -> None:
+    text = json.dumps(table("1.0"))
+
+    hints = [one.hint for one in validate(f"{text}\n{text}".encode()).findings]
+
+    assert hints == ["join tables with `hccl-tools merge`, which numbers the ranks on; else delete the text"]
+    assert [one.hint for one in validate(f"{text}\nend".encode()).findings] == ["delete the text"]
+
+
+def test_what_only_the_guide_of_the_framework_forbids_is_not_refused_by_it() -> None:
+    value = table("1.0", 2, 8)
+    first, second = value["server_list"]
+    first["server_id"], second["server_id"] = second["server_id"], first["server_id"]
+
+    lines = "".join(render([validate(json.dumps(value).encode(), target="mindspore")])).splitlines()
+
+    assert "  = MindSpore: accepts this, but the guide of MindSpore forbids it" in lines
+    assert lines[-1] == "1 error: HCCL and MindSpore accept this table, but the guide of MindSpore forbids it"
+
+
+@pytest.mark.parametrize(
+    ("own", "written", "version"), [("1.0", "2.0", "1.0"), ("1.2", "2.0", "1.2"), ("2.0", "1.0", "2.0")]
+)
+def test_a_table_under_the_version_of_another_one(own: str, written: str, version: str) -> None:
+    value = {**table(own), "version": written}
+    has = "rank_list" if own == "2.0" else "server_list"
+
+    report = validate(value)
+
+    hints = {one.hint for one in report.findings if one.rule.id == "HCC111"}
+    assert hints == {f'this is a table of version {version} (it has {has}): write "version": "{version}"'}
+    assert validate({**value, "version": version}).ok
