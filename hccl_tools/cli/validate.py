@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -14,7 +14,7 @@ from hccl_tools.errors import InputError, UsageError
 from hccl_tools.notation.printable import stdout_is_ascii, tell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from hccl_tools.diagnostics.diagnostic import Report
     from hccl_tools.validation.local_check import LocalCheck
@@ -28,10 +28,12 @@ _EXAMPLES = """\
   hccl-tools validate --local rank_table.json              compare it with this host and its devices
   hccl-tools validate /etc/hixlep /etc/hccl_rootinfo.json  the other files of an Ascend 950 host
   cat rank_table.json | hccl-tools validate -              from a pipe
+  hccl-tools validate --fix rank_table.json                show what has one right correction; --write does it
   hccl-tools validate -f json rank_table.json              for programs; also junit, github, sarif
 """
 
 
+_T = TypeVar("_T")
 #: The number of ranks above which the faster parser of the [fast] extra is recommended.
 _MANY_RANKS = 10_000
 
@@ -46,28 +48,46 @@ class _Run:
 
     def reports(self, names: Iterable[str]) -> Iterator[Report]:
         """Yield the reports; a file that cannot be read is reported on stderr and skipped."""
+        return self._each_file(names, self._reports_of)
+
+    def diffs(self, names: Iterable[str], *, write: bool) -> Iterator[str]:
+        """Yield the corrections of each file as a diff, and write them if ``write`` is set."""
+        from hccl_tools.cli.validate_fix import diff_of  # noqa: PLC0415  (only for --fix)
+
+        return self._each_file(
+            names, lambda file: diff_of(file, check=self._check, judge=self._count, write=write)
+        )
+
+    def _each_file(self, names: Iterable[str], results_of: Callable[[str], Iterable[_T]]) -> Iterator[_T]:
         for name in names:
-            yield from self._reports_of(name)
+            yield from self._results(name, results_of)
 
-    def _reports_of(self, name: str) -> Iterator[Report]:
-        from hccl_tools.diagnostics.placing import ReportOptions  # noqa: PLC0415  (`--help` does not need it)
-        from hccl_tools.validation.config_maps import check_all  # noqa: PLC0415
-
-        view = ReportOptions(only_hccl=self.only_hccl)
+    def _results(self, name: str, results_of: Callable[[str], Iterable[_T]]) -> Iterator[_T]:
         try:
             for file in _files(name):
                 table_options.wait_for(file, self.wait)
-                for report in check_all(file, self._check):
-                    self._report_host(report)
-                    self._note_target(report)
-                    self._recommend_orjson(report)
-                    found = view.counts(report)
-                    self.failed |= any(self.strict or rule.severity == "error" for rule in found)
-                    yield report
+                yield from results_of(file)
         except InputError as error:
             self.unreadable = True
             hint = f"\n  help: {error.hint}" if error.hint else ""
             tell(*f"error: {error.message}{hint}".split("\n"))
+
+    def _reports_of(self, file: str) -> Iterator[Report]:
+        from hccl_tools.validation.config_maps import check_all  # noqa: PLC0415  (`--help` does not need it)
+
+        for report in check_all(file, self._check):
+            self._report_host(report)
+            self._note_target(report)
+            self._recommend_orjson(report)
+            self._count(report)
+            yield report
+
+    def _count(self, report: Report) -> None:
+        """Take a report into account for the exit code."""
+        from hccl_tools.diagnostics.placing import ReportOptions  # noqa: PLC0415  (`--help` does not need it)
+
+        found = ReportOptions(only_hccl=self.only_hccl).counts(report)
+        self.failed |= any(self.strict or rule.severity == "error" for rule in found)
 
     def _recommend_orjson(self, report: Report) -> None:
         if report.table is None or len(report.table) <= _MANY_RANKS or self.recommended_orjson:
@@ -138,6 +158,13 @@ def _files(name: str) -> list[str]:
 @click.option(
     "--only-hccl", is_flag=True, help="Show and count only faults that make HCCL refuse the table or wait."
 )
+@click.option(
+    "--fix",
+    is_flag=True,
+    help="Show, as a diff, the corrections that are certain: types of numbers, counts, full-width signs, "
+    "trailing commas, the encoding. The exit code is that of the corrected file.",
+)
+@click.option("--write", is_flag=True, help="Write the corrections of --fix to the file.")
 @click.option("--all", "show_all", is_flag=True, help="Show all findings of each rule.")
 @options.output_format
 @job_env.env
@@ -152,6 +179,8 @@ def command(
     wait: float | None,
     strict: bool,
     only_hccl: bool,
+    fix: bool,
+    write: bool,
     show_all: bool,
     output_format: str,
     color: bool,
@@ -175,11 +204,19 @@ def command(
             "--only-hccl and --target exclude each other: the framework refuses what HCCL accepts",
             hint="omit one of them",
         )
+    if write and not fix:
+        raise UsageError("--write needs --fix", hint="add --fix, and look at its diff first")
+    if fix and ctx.get_parameter_source("output_format") is click.core.ParameterSource.COMMANDLINE:
+        raise UsageError("--fix prints a diff, which has no other format", hint="omit -f")
     # A large table has half a million objects, but no cycles: collecting takes longer than checking.
     gc.disable()
-    checks["limit"] = kept(output_format, show_all=show_all)
+    checks["limit"] = None if fix else kept(output_format, show_all=show_all)
     run = _Run(checks, strict=strict, only_hccl=only_hccl, local=local, wait=wait)
+    names = files or [table_options.from_environment()]
+    if fix:
+        options.write(run.diffs(names, write=write))
+        ctx.exit(run.exit_code)
     shown = {"show_all": show_all, "only_hccl": only_hccl, "color": color, "strict": strict}
     shown["ascii_only"] = stdout_is_ascii()
-    options.write(render(run.reports(files or [table_options.from_environment()]), output_format, **shown))
+    options.write(render(run.reports(names), output_format, **shown))
     ctx.exit(run.exit_code)

@@ -6,7 +6,8 @@ import codecs
 
 from hccl_tools.document.syntax_problem import JsonProblem
 
-_WIDE = (
+#: Byte order marks of encodings other than UTF-8, with the names of the encodings.
+WIDE = (
     (codecs.BOM_UTF32_LE, "UTF-32"), (codecs.BOM_UTF32_BE, "UTF-32"),
     (codecs.BOM_UTF16_LE, "UTF-16"), (codecs.BOM_UTF16_BE, "UTF-16"),
 )  # fmt: skip
@@ -32,7 +33,7 @@ def unreadable(data: bytes, body: int) -> JsonProblem | None:
     if not data[body:].strip(b" \t\n\r"):
         what = "the file contains only blanks" if len(data) > body else "the file is empty"
         return JsonProblem("empty file", what, _AGAIN, body)
-    for mark, name in _WIDE:
+    for mark, name in WIDE:
         if data.startswith(mark):
             return _wide(name)
     if not data[:_SAMPLE].strip(b"\0"):
@@ -61,11 +62,11 @@ def _wide(name: str) -> JsonProblem:
 
 def bad_byte_problem(data: bytes, offset: int) -> JsonProblem:
     """Return the problem that the byte at ``offset`` is not UTF-8, with the likely encoding of the text."""
-    hint = _AS_UTF8.format("GB18030") if _reads_as_chinese(data, offset) else "save the file as UTF-8"
+    hint = _AS_UTF8.format("GB18030") if reads_as_chinese(data, offset) else "save the file as UTF-8"
     return JsonProblem("bad utf-8", f"the byte 0x{data[offset]:02X} is not UTF-8", hint, offset)
 
 
-def _reads_as_chinese(data: bytes, offset: int) -> bool:
+def reads_as_chinese(data: bytes, offset: int) -> bool:
     """Whether the line with the first invalid byte is text in the encoding of Chinese Windows."""
     start = data.rfind(b"\n", 0, offset) + 1
     end = data.find(b"\n", offset)

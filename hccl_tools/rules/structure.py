@@ -31,7 +31,9 @@ _NUMBERS_IN_TEXTS = frozenset(
         "group_count", "device_count", "instance_count",
     }
 )  # fmt: skip
-_NUMBERS_OF_2_0 = frozenset({"rank_id", "local_id", "device_id", "rank_count"})
+_NUMBERS_OF_2_0 = frozenset(
+    {"rank_id", "local_id", "device_id", "rank_count", "device_port", "host_port", "net_layer"}
+)
 _DIGITS = re.compile(r"0*[0-9]{1,9}", re.ASCII)
 _KINDS = {int: "number", str: "string"}
 _rule = partial(rule, consequence="refused", stage="structure")

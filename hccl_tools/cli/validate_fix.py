@@ -1,0 +1,92 @@
+"""``hccl-tools validate --fix``: show the corrections of a file as a diff, and write them."""
+
+from __future__ import annotations
+
+import re
+from difflib import unified_diff
+from typing import TYPE_CHECKING
+
+from hccl_tools.diagnostics.wording import conclusion
+from hccl_tools.document.document import Document
+from hccl_tools.document.reading import is_stream, read_file
+from hccl_tools.document.rewriting import decoded
+from hccl_tools.document.writing import write_atomically
+from hccl_tools.errors import InputError
+from hccl_tools.kubernetes import config_maps
+from hccl_tools.notation.phrases import count
+from hccl_tools.notation.printable import escaped, stdout_is_ascii, tell
+from hccl_tools.validation.correction import correct
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from hccl_tools.diagnostics.diagnostic import Report
+    from hccl_tools.validation.correction import Corrected
+
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_NO_END = "\\ No newline at end of file\n"
+
+
+def diff_of(
+    file: str, *, check: Callable[[str | bytes], Report], judge: Callable[[Report], None], write: bool
+) -> Iterator[str]:
+    """Yield the unified diff of a file and its corrections; say on stderr what remains.
+
+    Args:
+        check: ``checker.validate`` with its other arguments; it must keep all findings.
+        judge: Called with the report on the corrected file.
+
+    Raises:
+        InputError: The file cannot be read, is a stream, or is a Kubernetes object.
+        WriteError: The file cannot be written; it is unchanged.
+    """
+    data = _bytes_of(file)
+    corrected = correct(data, check)
+    if corrected.data != data:
+        yield from _diff(file, corrected)
+        if write:
+            write_atomically(file, [corrected.data])
+    is_current = write or corrected.data == data
+    report = check(file) if is_current else corrected.report
+    judge(report)
+    tell(f"{file}: {_done(corrected.data != data, write=write)}: {_rest(report)}")
+
+
+def _bytes_of(file: str) -> bytes:
+    path, key = config_maps.split(file)
+    if is_stream(path):
+        raise InputError(
+            "--fix changes files, and standard input is not a file", hint="name the table's file"
+        )
+    data = read_file(path)
+    if key is not None or config_maps.is_wrapper(Document.parse(decoded(data).data, path)):
+        raise InputError(
+            f"--fix does not change Kubernetes objects such as {path}",
+            hint="save the table to a file, correct it, and make the ConfigMap again from that file",
+        )
+    return data
+
+
+def _diff(file: str, corrected: Corrected) -> Iterator[str]:
+    before, after = (data.decode(errors="replace") for data in (corrected.before, corrected.data))
+    dates = (corrected.encoding, "UTF-8") if corrected.encoding != "UTF-8" else ("", "")
+    lines = list(unified_diff(_LINE.findall(before), _LINE.findall(after), file, file, *dates))
+    if not lines:  # Only the encoding differs.
+        lines = [f"--- {file}\t{dates[0]}\n", f"+++ {file}\t{dates[1]}\n"]
+    ascii_only = stdout_is_ascii()
+    for line in lines:
+        text = line.rstrip("\r\n")
+        yield escaped(text, keep="\t", ascii_only=ascii_only) + (line[len(text) :] or f"\n{_NO_END}")
+
+
+def _done(changed: bool, *, write: bool) -> str:
+    if not changed:
+        return "nothing to fix"
+    return "corrected, now" if write else "not written (add --write), with these corrections"
+
+
+def _rest(report: Report) -> str:
+    errors = sum(number for rule, number in report.counts.items() if rule.severity == "error")
+    warnings = sum(report.counts.values()) - errors
+    counted = [count(number, noun) for number, noun in ((errors, "error"), (warnings, "warning")) if number]
+    return conclusion(report, ", ".join(counted))

@@ -1,0 +1,129 @@
+"""Rewrite a file that is not JSON in UTF-8, if it is clear what its author meant; all other bytes stay.
+
+This covers other encodings, full-width signs and curly quotes around keys and values, numbers with leading
+zeros, and trailing commas.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import TYPE_CHECKING
+
+from hccl_tools.document.document import Document
+from hccl_tools.document.encoding_problem import WIDE, reads_as_chinese
+from hccl_tools.notation.look_alikes import look_alike
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: The maximum number of faults that are corrected one by one; each needs another run of the parser.
+_MOST_STEPS = 1000
+#: ASCII signs that may stand outside strings in JSON.
+_OUTSIDE = frozenset('{}[],:"0123456789. ')
+_IDEOGRAPHIC_SPACE = "\u3000"
+_BYTE_ORDER_MARK = "\ufeff"
+_QUOTES = "\u201c\u201d\u201e\u201f\uff02"
+#: A text in curly quotes; one of the two quotes may be plain.
+_QUOTED = re.compile(rf'([{_QUOTES}])([^{_QUOTES}"\\\n]*)(["{_QUOTES}])')
+_LEADING_ZEROS = re.compile(rb"(-?)0+([0-9]+)(?![\w.+\-])")
+#: A string, or a sign that may be full-width, outside strings.
+_TOKEN = re.compile(rf'"(?:[^"\\\n]|\\.)*"|[{_QUOTES}][^{_QUOTES}"\\\n]*["{_QUOTES}]|[^\x00-\x7f]')
+
+
+class Decoded(NamedTuple):
+    """The text of a file in UTF-8, without a byte order mark, and the file's own encoding."""
+
+    data: bytes
+    encoding: str
+
+
+def decoded(data: bytes) -> Decoded:
+    """Return a file in UTF-8; a file whose encoding is not certain stays as it is.
+
+    A file in UTF-16 or UTF-32 is recognised by its byte order mark or by its zero bytes, and GB18030 by
+    Chinese text in a file that has no UTF-8 text.
+    """
+    if data.startswith(codecs.BOM_UTF8):
+        return _converted(data, "UTF-8", "UTF-8 with a byte order mark") or Decoded(data, "UTF-8")
+    name = next((name for mark, name in WIDE if data.startswith(mark)), None)
+    if name is not None:
+        return _converted(data, name, name) or Decoded(data, "UTF-8")
+    if data[:1] == b"\0" or data[1:2] == b"\0":
+        return _converted(data, "UTF-16-BE" if data[:1] == b"\0" else "UTF-16-LE", "UTF-16") or Decoded(
+            data, "UTF-8"
+        )
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        is_mixed = any(map(_is_chinese_utf8, data.split(b"\n")))
+        if not is_mixed and reads_as_chinese(data, error.start):
+            return _converted(data, "GB18030", "GB18030") or Decoded(data, "UTF-8")
+    return Decoded(data, "UTF-8")
+
+
+def _converted(data: bytes, codec: str, name: str) -> Decoded | None:
+    try:
+        return Decoded(data.decode(codec).lstrip(_BYTE_ORDER_MARK).encode(), name)
+    except UnicodeError:
+        return None
+
+
+def _is_chinese_utf8(line: bytes) -> bool:
+    try:
+        return not line.isascii() and any("\u4e00" <= char <= "\u9fff" for char in line.decode())
+    except UnicodeDecodeError:
+        return False
+
+
+def parseable(data: bytes) -> bytes:
+    """Return a text in UTF-8 with the faults of its JSON corrected that have exactly one right correction."""
+    for _ in range(_MOST_STEPS):
+        problem = Document.parse(data, "").problem
+        correct = None if problem is None else _CORRECTIONS.get(problem.kind)
+        following = None if problem is None or correct is None else correct(data, problem.offset)
+        if following is None:
+            return data
+        data = following
+    return data
+
+
+def _without_comma(data: bytes, offset: int) -> bytes | None:
+    return data[:offset] + data[offset + 1 :]
+
+
+def _without_zeros(data: bytes, offset: int) -> bytes | None:
+    found = _LEADING_ZEROS.match(data, offset)
+    return found and data[:offset] + found[1] + found[2] + data[found.end() :]
+
+
+def _plain_signs(data: bytes, offset: int) -> bytes | None:
+    """Replace the full-width signs from ``offset`` on; only the first one, unless all make it JSON."""
+    head, text = data[:offset], data[offset:].decode(errors="surrogateescape")
+    whole = head + _TOKEN.sub(lambda found: _plain(found[0]), text).encode(errors="surrogateescape")
+    if Document.parse(whole, "").problem is None:
+        return whole
+    first = _TOKEN.match(text)
+    if first is None or (right := _plain(first[0])) == first[0]:
+        return None
+    return head + (right + text[first.end() :]).encode(errors="surrogateescape")
+
+
+def _plain(token: str) -> str:
+    if token == _IDEOGRAPHIC_SPACE:
+        return " "
+    if quoted := _QUOTED.fullmatch(token):
+        return f'"{quoted[2]}"'
+    found = look_alike(token) if len(token) == 1 else None
+    is_sign = found is not None and found.name.startswith("full-width") and found.ascii in _OUTSIDE
+    return found.ascii if found is not None and is_sign and token not in _QUOTES else token
+
+
+_CORRECTIONS: dict[str, Callable[[bytes, int], bytes | None]] = {
+    "trailing comma": _without_comma,
+    "number": _without_zeros,
+    "full-width punctuation": _plain_signs,
+    "invisible character": _plain_signs,
+    "curly quotes": _plain_signs,
+}

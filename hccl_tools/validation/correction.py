@@ -1,0 +1,65 @@
+"""Correct what has exactly one right correction in a file; its layout, order and other values stay."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from hccl_tools.document import rewriting
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hccl_tools.diagnostics.diagnostic import Report
+
+#: A corrected value can show the next fault, such as a count that is compared only if it is a number.
+_MOST_ROUNDS = 10
+
+
+class Corrected(NamedTuple):
+    """A corrected file.
+
+    Attributes:
+        data: The bytes to write.
+        before: The file in UTF-8, for the comparison.
+        encoding: The encoding of the file before.
+        report: The report on ``data``.
+    """
+
+    data: bytes
+    before: bytes
+    encoding: str
+    report: Report
+
+
+def correct(data: bytes, check: Callable[[bytes], Report]) -> Corrected:
+    """Return a file with all corrections that are certain.
+
+    Args:
+        data: The bytes of the file.
+        check: ``checker.validate`` with its other arguments; it must keep all findings.
+    """
+    before, encoding = rewriting.decoded(data)
+    text = rewriting.parseable(before)
+    report = check(text)
+    for _ in range(_MOST_ROUNDS):
+        following = _with_right_values(report)
+        if following is None:
+            break
+        text, report = following, check(following)
+    return Corrected(text, before, encoding, report)
+
+
+def _with_right_values(report: Report) -> bytes | None:
+    """Return the document with the right values of the findings; None if there is nothing to correct."""
+    document = report.document
+    right = {one.path: one.right for one in report.findings if one.right is not None}
+    if document is None or document.problem is not None or not right:
+        return None
+    pieces, at = [], 0
+    for span, value in sorted(zip(document.spans(list(right)), right.values(), strict=True)):
+        pieces += [document.data[at : span.start], json.dumps(value, ensure_ascii=False).encode()]
+        at = span.end
+    data = b"".join([*pieces, document.data[at:]])
+    return data if data != document.data else None
