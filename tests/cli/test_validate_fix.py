@@ -1,0 +1,293 @@
+"""``hccl-tools validate --fix``: a diff of what has one right correction; --write writes it."""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_tools.validation.checker import validate
+from hccl_tools.validation.correction import correct
+from tests.support import strategies
+from tests.support.commands import CommandLine
+from tests.support.tables import table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+GOOD = json.dumps(table("1.0", 1, 8), indent=2)
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    monkeypatch.chdir(tmp_path)
+    return CommandLine(tmp_path, capsys)
+
+
+def written(call: CommandLine, data: bytes) -> bytes:
+    """Write a file, correct it, and return what is then in it; a second call must find nothing to fix."""
+    file = call.folder / "t.json"
+    file.write_bytes(data)
+    call("validate", "--fix", "--write", "t.json")
+    fixed = file.read_bytes()
+    again = call("validate", "--fix", "--write", "t.json")
+    assert again.out == ""
+    assert "t.json: nothing to fix: " in again.err
+    assert file.read_bytes() == fixed
+    return fixed
+
+
+def test_the_diff_is_shown_and_nothing_is_written(call: CommandLine) -> None:
+    bad = GOOD.replace('"rank_id": "3"', '"rank_id": 3')
+    call.write("t.json", bad)
+
+    done = call("validate", "--fix", "t.json")
+
+    assert done.code == 0
+    assert done.out.startswith("--- t.json\n+++ t.json\n@@ ")
+    assert [line.split() for line in done.out.splitlines()[2:] if line[0] in "-+"] == [
+        ["-", '"rank_id":', "3"],
+        ["+", '"rank_id":', '"3"'],
+    ]
+    assert "t.json: not written (add --write), with these corrections: no findings: HCCL accepts" in done.err
+    assert (call.folder / "t.json").read_text() == bad
+
+
+def test_patch_applies_the_diff(call: CommandLine) -> None:
+    call.write(
+        "t.json",
+        GOOD.replace('"rank_id": "3"', '"rank_id": 3').replace('"server_count": "1"', '"server_count": "4"'),
+    )
+    call.write("t.diff", call("validate", "--fix", "t.json").out)
+
+    subprocess.run(["patch", "-s", "t.json", "t.diff"], cwd=call.folder, check=True)
+
+    assert (call.folder / "t.json").read_text() == GOOD
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: re.sub(r'"rank_id": "(\d)"', r'"rank_id": \1', text),
+        lambda text: text.replace('"server_count": "1"', '"server_count": 1'),
+        lambda text: text.replace('"server_count": "1"', '"server_count": "2"'),
+        lambda text: text.replace('"version": "1.0"', '"version": 1.0'),
+        lambda text: text.replace('"rank_id": "3"', '"rank_id": 03'),
+        lambda text: text.replace('"rank_id": "3"', '"rank_id": "\uff13"'),
+        lambda text: text.replace('"rank_id": "3"', '"rank_id": \uff13'),
+        lambda text: text.replace('"192.168.0.103"', '"192.168.000.103"'),
+        lambda text: text.replace('"192.168.0.103"', '"192\u3002168.0.103"'),
+        lambda text: text.replace(": ", "\uff1a ").replace(",\n", "\uff0c\n"),
+        lambda text: text.replace(": [", ": \u3010").replace("]", "\u3011"),
+        lambda text: text.replace('"device_id"', "\u201cdevice_id\u201d"),
+        lambda text: re.sub(r'"rank_id": "(\d)"', r'"rank_id": "\1",', text),
+        lambda text: text.replace('"status": "completed"', '"status": "\uff43ompleted",'),
+        lambda text: text.replace("  ", "\u3000", 1).replace("\u3000", "\u3000 "),
+    ],
+)
+def test_each_kind_is_corrected_and_nothing_else_is_touched(
+    call: CommandLine, damage: Callable[[str], str]
+) -> None:
+    damaged = damage(GOOD)
+    assert damaged != GOOD
+
+    assert "".join(written(call, damaged.encode()).decode().split()) == "".join(GOOD.split())
+
+
+def test_line_ends_order_and_blanks_stay(call: CommandLine) -> None:
+    odd = (
+        '{ "status":"completed",\r\n\t"x" : [1,2 ],"server_list":[\r\n{"server_id" :"n1","device":[ '
+        '{"rank_id":%s,"device_id":"0"}]}],"version":  "1.0"}'
+    )
+
+    assert written(call, (odd % "0").encode()) == (odd % '"0"').encode()
+
+
+@pytest.mark.parametrize(
+    ("codec", "name"),
+    [("utf-16", "UTF-16"), ("utf-16-le", "UTF-16"), ("utf-8-sig", "UTF-8 with a byte order mark"),
+     ("gb18030", "GB18030"), ("utf-32", "UTF-32")],
+)  # fmt: skip
+def test_the_encoding_becomes_utf_8(call: CommandLine, codec: str, name: str) -> None:
+    text = GOOD.replace("10.0.0.1", "\u8bad\u7ec3\u8282\u70b9\u4e00")
+    (call.folder / "t.json").write_bytes(text.encode(codec))
+
+    shown = call("validate", "--fix", "t.json")
+
+    assert shown.out == f"--- t.json\t{name}\n+++ t.json\tUTF-8\n"
+    assert shown.code == 0
+    assert written(call, text.encode(codec)) == text.encode()
+
+
+def test_a_file_in_two_encodings_is_left(call: CommandLine) -> None:
+    text = GOOD.replace("10.0.0.1", "\u8bad\u7ec3")
+    data = text.encode("gb18030") + "\n\u8282\u70b9".encode()
+
+    assert written(call, data) == data
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        GOOD.replace('"rank_id": "3"', '"rank_id": null'),
+        GOOD.replace('"rank_id": "3"', '"rank_id": "4"'),
+        GOOD.replace('"rank_id": "3"', '"rank_id": 3.0'),
+        GOOD.replace('"device_ip": "192.168.0.103"', '"device_ip": null'),
+        GOOD.replace('"192.168.0.103"', '"192.168.0.103/24"'),
+        GOOD.replace('"192.168.0.103"', '"192.168.0.103\u20135"'),
+        GOOD.replace('"completed"', '"Completed"'),
+        GOOD.replace('"rank_id": "3"', '"rank_id": \u20133'),
+        GOOD[:-1],
+        GOOD.replace('"rank_id"', '"rank_id', 1),
+    ],
+)
+def test_what_has_several_answers_is_left(call: CommandLine, damaged: str) -> None:
+    call.write("t.json", damaged)
+
+    done = call("validate", "--fix", "--write", "t.json")
+
+    assert done.out == ""
+    assert done.code == 1
+    assert "t.json: nothing to fix: " in done.err
+    assert (call.folder / "t.json").read_text() == damaged
+
+
+@pytest.mark.parametrize("accepted", ['"rank_id": "03"', '"rank_id": " 3"', '"rank_id": "3", "rank": 7'])
+def test_what_hccl_accepts_is_left(call: CommandLine, accepted: str) -> None:
+    damaged = GOOD.replace('"rank_id": "3"', accepted)
+
+    assert written(call, damaged.encode()) == damaged.encode()
+
+
+def test_the_exit_code_is_that_of_the_corrected_file(call: CommandLine) -> None:
+    both = GOOD.replace('"server_count": "1"', '"server_count": "2"').replace(
+        '"rank_id": "3"', '"rank_id": "4"'
+    )
+    call.write("t.json", both)
+
+    done = call("validate", "--fix", "t.json")
+
+    assert done.code == 1
+    assert '+  "server_count": "1",\n' in done.out
+    assert "with these corrections: 1 error: HCCL refuses this table" in done.err
+
+
+def test_the_mode_and_a_link_stay(call: CommandLine) -> None:
+    (call.folder / "real").mkdir()
+    real = call.folder / "real" / "t.json"
+    real.write_text(GOOD.replace('"rank_id": "3"', '"rank_id": 3'))
+    real.chmod(0o604)
+    (call.folder / "t.json").symlink_to("real/t.json")
+
+    assert call("validate", "--fix", "--write", "t.json").code == 0
+
+    assert (call.folder / "t.json").is_symlink()
+    assert real.read_text() == GOOD
+    assert stat.S_IMODE(real.stat().st_mode) == 0o604
+    assert list((call.folder / "real").iterdir()) == [real]
+
+
+def test_an_ignored_rule_corrects_nothing(call: CommandLine) -> None:
+    call.write("t.json", GOOD.replace('"server_count": "1"', '"server_count": "2"'))
+
+    assert call("validate", "--fix", "--ignore", "HCC501", "t.json").out == ""
+
+
+CONFIG_MAP = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "data": {"hccl.json": GOOD}})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ("--write t.json", "--write needs --fix"),
+        ("--fix -", "--fix changes files, and standard input is not a file"),
+        ("--fix cm.json", "--fix does not change Kubernetes objects such as cm.json"),
+        ("--fix cm.json#hccl.json", "--fix does not change Kubernetes objects such as cm.json"),
+        ("--fix -f json t.json", "--fix prints a diff, which has no other format"),
+        ("--fix none.json", "no such file: none.json"),
+    ],
+)
+def test_what_cannot_be_corrected_is_refused_with_a_sentence(
+    call: CommandLine, arguments: str, sentence: str
+) -> None:
+    call.write("t.json", GOOD)
+    call.write("cm.json", CONFIG_MAP)
+
+    done = call("validate", *arguments.split())
+
+    assert done.code == 2
+    assert done.sentence == sentence
+    assert (call.folder / "cm.json").read_text() == CONFIG_MAP
+
+
+def test_nothing_from_the_file_reaches_the_terminal_raw(call: CommandLine) -> None:
+    call.write("t.json", GOOD.replace('"rank_id": "3"', '"rank_id": 3, "x": "\x9b\u202e"'))
+
+    out = call("validate", "--fix", "t.json").out
+
+    assert all(char.isprintable() or char == "\n" for char in out)
+
+
+def _with_wrong_type(text: str, number: int) -> str:
+    found = list(re.finditer(r'"(?:rank_id|device_id|server_count)": ("?)(\d+)\1', text))
+    one = found[number % len(found)]
+    digits = one[2] if one[1] else f'"{one[2]}"'
+    return text[: one.start(1)] + digits + text[one.end() :]
+
+
+def _with_trailing_comma(text: str, number: int) -> str:
+    found = list(re.finditer(r"(?<![,\uff0c])\n *[}\]]", text))
+    one = found[number % len(found)]
+    return f"{text[: one.start()]},{text[one.start() :]}"
+
+
+def _with_full_width_sign(text: str, number: int) -> str:
+    found = list(re.finditer(r"(?<=[\"}\]\d])[:,](?=[ \n])", text))
+    one = found[number % len(found)]
+    return text[: one.start()] + {":": "\uff1a", ",": "\uff0c"}[one[0]] + text[one.end() :]
+
+
+def _with_wrong_count(text: str, number: int) -> str:
+    return re.sub(r'"(server_count|group_count)": "\d+"', rf'"\1": "{number + 9}"', text)
+
+
+_DAMAGES = (_with_wrong_type, _with_trailing_comma, _with_full_width_sign, _with_wrong_count)
+
+
+@given(
+    value=strategies.tables(),
+    damages=st.lists(st.tuples(st.sampled_from(_DAMAGES), st.integers(0, 99)), min_size=1, max_size=4),
+    codec=st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
+)
+def test_a_damaged_table_gets_the_verdict_of_the_original(
+    value: Any, damages: list[tuple[Callable[[str, int], str], int]], codec: str
+) -> None:
+    value.pop("comment", None)
+    original = damaged = json.dumps(value, indent=1)
+    for damage, number in damages:
+        damaged = damage(damaged, number)
+
+    corrected = correct(damaged.encode(codec), lambda data: validate(data, limit=None))
+    again = correct(corrected.data, lambda data: validate(data, limit=None))
+
+    assert json.loads(corrected.data) == json.loads(original)
+    assert corrected.report.verdict == validate(original.encode()).verdict == "accepted"
+    assert again.data == corrected.data
+
+
+@given(value=strategies.damaged_tables())
+def test_any_table_is_corrected_once(value: Any) -> None:
+    data = json.dumps(value).encode()
+
+    corrected = correct(data, lambda data: validate(data, limit=None))
+    again = correct(corrected.data, lambda data: validate(data, limit=None))
+
+    assert again.data == corrected.data
+    assert len(corrected.report.errors) <= len(validate(data, limit=None).errors)
