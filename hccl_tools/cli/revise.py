@@ -69,7 +69,8 @@ def _check(new: bytes, to_stdout: bool, **options: Any) -> None:
     from hccl_tools.tablefiles import outputs, unwritten  # noqa: PLC0415
     from hccl_tools.validation.checker import validate  # noqa: PLC0415
 
-    report = validate(new, **options)._replace(file=unwritten.NAME)
+    # Without its text: a line of a table that is written nowhere helps no reader; the pointer stays.
+    report = validate(new, **options)._replace(file=unwritten.NAME, document=None)
     if not report.ok:
         click.echo(outputs.findings_text(report), err=to_stdout, nl=False)
         raise unwritten.refusal(report)

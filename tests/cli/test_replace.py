@@ -138,6 +138,7 @@ def test_a_subset_that_the_guide_forbids(job: CommandLine) -> None:
 
     assert done.code == 1
     assert "HCC308" in done.out
+    assert " --> the new table  (/server_list/0/device)\n" in done.out
     assert job("subset", "job.json", "--devices", "0-3", "--product", "a2").code == 0
 
 

@@ -109,7 +109,10 @@ DAMAGES: dict[str, tuple[Callable[[JSON], Any], str]] = {
         lambda one: one["device"][0].update(rank_id="08"),
         "(HCC873)",
     ),
-    "a gap": (lambda one: one["device"][7].update(rank_id="99"), "too high for 16 ranks (HCC202)"),
+    "a gap": (
+        lambda one: one["device"][7].update(rank_id="99"),
+        "no device has rank 15 (HCC202)",
+    ),
     "a device twice": (lambda one: one["device"][1].update(device_id="0"), "(HCC303)"),
     "a device that is not a number": (lambda one: one["device"][1].update(device_id="npu"), "(HCC301)"),
     "a number": (lambda one: one["device"][1].update(device_id=1), "(HCC112)"),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import engines
-from hccl_tools.notation.phrases import count
+from hccl_tools.notation import number_list
+from hccl_tools.notation.phrases import count, operand
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,7 +29,29 @@ def check_machines(
         UsageError: An option contradicts the table.
     """
     for problem in _problems(loaded, placements, hosts, devices, engine):
-        raise UsageError(problem, hint=loaded.conflict_hint)
+        hint = "; ".join(filter(None, [loaded.conflict_hint, _smaller_table(loaded, devices.ranks)]))
+        raise UsageError(problem, hint=hint)
+
+
+def _smaller_table(loaded: JobTable, ranks: int | None) -> str | None:
+    """Return the command for a table with fewer ranks, if HCCL accepts the first devices or servers."""
+    from hccl_tools.transform.subsetting import subset  # noqa: PLC0415  (only for a wrong number)
+    from hccl_tools.validation.checker import check_table  # noqa: PLC0415
+
+    servers, devices = loaded.table.servers, sorted(loaded.table.device_numbers, key=lambda one: one or 0)
+    if not ranks or ranks >= len(loaded.table) or not os.path.isabs(loaded.path):
+        return None
+    if len(servers) == 1:
+        ids = [number for number in devices[:ranks] if number is not None]
+        after, kept = subset(loaded.table, devices=ids), f"--devices {number_list.fold(ids)}"
+    else:
+        names = [server.server_id for server in servers[: ranks * len(servers) // len(loaded.table)]]
+        if not names:
+            return None
+        after, kept = subset(loaded.table, servers=names), f"--servers {quote(','.join(names))}"
+    if len(after) != ranks or not check_table(after).ok:
+        return None
+    return f"for a table of these ranks: `hccl-tools subset {operand(loaded.path)} {kept}`"
 
 
 def _problems(

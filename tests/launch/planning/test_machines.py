@@ -214,3 +214,22 @@ def test_pod_finds_itself_in_a_group_list() -> None:
 
     found = seats("--rank-table", "table.json", "--master-addr", "10.0.0.1", env={"POD_NAME": "job1"})
     assert found == {"10.0.0.1": list(range(8)), "here": list(range(8, 16))}
+
+
+@pytest.mark.parametrize(
+    ("servers", "ranks", "command"),
+    [
+        ((ONE,), "2", "--devices 4-5`"),
+        ((ONE,), "3", None),
+        ((FIRST, SECOND), "4", "--servers 203.0.113.1`"),
+        ((FIRST, SECOND), "6", None),
+    ],
+)
+def test_fewer_ranks_than_the_table_has_are_for_subset(
+    servers: tuple[tuple[str, list[int], list[int]], ...], ranks: str, command: str | None
+) -> None:
+    """HCCL refuses three devices of a server: no command is offered for them."""
+    told = refusal("--rank-table", write_table(*servers), *TWO, "-n", ranks, "--all-here")
+
+    assert ("hccl-tools subset" in told) == (command is not None)
+    assert (command or "leave it out") in told
