@@ -125,8 +125,8 @@ MESSAGES = (
     Message(
         "HCM820", "rank-killed", "error",
         "a signal ended the rank",
-        "SIGKILL usually comes from the out-of-memory killer (`dmesg`) or from a kill -9, SIGSEGV from a fault in a"
-        " library",
+        "SIGKILL comes from a kill -9, or from the out-of-memory killer if `dmesg` names the process; SIGSEGV and"
+        " SIGBUS from a fault in a library",
         explains=_LATER, source="report.json of the run",
     ),
     Message(
