@@ -10,8 +10,6 @@ import atexit
 import gc
 import sys
 
-#: A hyphen, and the dashes that word processors make of hyphens: ``gen`` says so.
-_DASHES = ("-", "\u2012", "\u2013", "\u2014", "\u2015", "\u2212")
 _GROUP_OPTIONS = {"-h", "--help", "--version"}
 #: Objects between two runs of the garbage collector. With Python's 700 it runs sixty times while a command is
 #: loaded, a twentieth of the time until the ranks of a job start.
@@ -65,9 +63,19 @@ def main() -> None:
 
 
 def _original_arguments(args: list[str]) -> list[str]:
-    if args and args[0].startswith(_DASHES) and args[0] not in _GROUP_OPTIONS:
+    if args and _plain_option(args[0]) not in {None, *_GROUP_OPTIONS}:
         return ["gen", *args]
     return args
+
+
+def _plain_option(argument: str) -> str | None:
+    """Return an option, with hyphens for the dashes of word processors, which ``gen`` refuses; else None."""
+    if argument[:1].isascii():
+        return argument if argument.startswith("-") else None
+    from hccl_tools.notation.look_alikes import mistyped_option  # noqa: PLC0415  (only for such an argument)
+
+    mistyped = mistyped_option(argument)
+    return None if mistyped is None else f"--{mistyped[1]}"
 
 
 if __name__ == "__main__":

@@ -48,13 +48,17 @@ _TYPES: dict[str, frozenset[type]] = {
 
 
 class Violation(NamedTuple):
-    """A violated constraint; ``key`` is the missing key (``required``), ``hint`` is from the schema."""
+    """A violated constraint.
+
+    ``key`` is the missing key (``required``), ``hint`` is from the schema, ``types`` are the allowed types.
+    """
 
     path: Path
     keyword: str
     rule_id: str
     key: str | None = None
     hint: str | None = None
+    types: frozenset[type] | None = None
 
 
 class Node(NamedTuple):
@@ -201,7 +205,7 @@ class Violations:
                 keys.add(key)
             number = counts[rule_id] = counts.get(rule_id, 0) + 1
             if number <= most:
-                kept.append(Violation(path, keyword, rule_id, key, hint))
+                kept.append(Violation(path, keyword, rule_id, key, hint, node.types))
 
         walk(value, compiled(table_format), (), None, note)
         self.counts = Counter(counts)

@@ -194,12 +194,12 @@ def _numbers(inside: str, text: str, option: str) -> list[str]:
 def _checked(name: str, text: str, option: str) -> str:
     if match := _BARE_RANGE.fullmatch(name):
         hint = f"for a range write {match[1]}[{match[2]}]"
-        raise UsageError(f'{option}: "{name}" is not a host', hint=hint)
+        raise UsageError(f'{option.rstrip(":")}: "{name}" is not a host', hint=hint)
     why = why_not_a_host(name)
     if why and not text.isascii():
         raise _unreadable(text, option, f'"{name}" {why}')
     if why in _HINTS:
-        raise UsageError(f'{option}: "{name}" {why}', hint=_HINTS[why])
+        raise UsageError(f'{option.rstrip(":")}: "{name}" {why}', hint=_HINTS[why])
     if why:
         raise _unreadable(text, option, f'"{name}" {why}')
     return name
@@ -215,8 +215,7 @@ def _is_list(text: str) -> bool:
 
 def _unreadable(text: str, option: str, why: str) -> UsageError:
     if typed := look_alikes.mistyped(text):
-        return UsageError(
-            f"{option}: {typed[0]}", hint=typed[1] if _is_list(look_alikes.plain(text)) else _GRAMMAR
-        )
+        hint = typed[1] if _is_list(look_alikes.plain(text)) else _GRAMMAR
+        return UsageError(f"{option.rstrip(':')}: {typed[0]}", hint=hint)
     shown = text if len(text) <= 80 else text[:77] + "..."
     return UsageError(f'cannot read {option} "{shown}": {why}', hint=_GRAMMAR)

@@ -151,7 +151,8 @@ def _right(value: Any, violation: Violation, table_format: str) -> str | int | N
     found, key = reduce(getitem, violation.path, value), violation.path[-1]
     if key == "version" and type(found) is float and str(found) in MODULES:
         return str(found)
-    return right_number(key, found, table_format)
+    right = right_number(key, found, table_format)
+    return right if violation.types is None or type(right) in violation.types else None
 
 
 def _alike(value: Any, violation: Violation) -> tuple[str, str] | None:

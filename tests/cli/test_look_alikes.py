@@ -91,3 +91,22 @@ def test_a_full_width_sign_is_not_the_problem_of_a_value_that_is_wrong_without_i
     done = call("validate", "-f", "\uff58ml", "t.json")
 
     assert done.sentence.endswith('"\uff58ml" is not one of text, concise, json, junit, github, sarif')
+
+
+def test_the_line_of_a_hostfile_is_named(call: CommandLine) -> None:
+    call.write("hosts", "10.0.0.1\n10.0.0.\uff12 slots=8\n")
+
+    done = call("gen", "--hostfile", "hosts")
+
+    assert done.sentence == 'hosts, line 2: full-width digit "\uff12" in "10.0.0.\uff12"'
+    assert 'help: type "10.0.0.2"\n' in done.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "instead"), [("\u2014version", "--version"), ("\u2014devices", "--devices"), ("\u2013h", "-h")]
+)
+def test_options_before_a_command(typed: str, instead: str) -> None:
+    done = run_here(typed, "0")
+
+    assert done.returncode == 2
+    assert f"help: type {instead}\n" in done.stderr
