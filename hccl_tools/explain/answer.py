@@ -29,6 +29,7 @@ _DETAILS = (
         ("configured", "the table has"),
         ("item", "the difference is in the"),
         ("port", "port"),
+        ("pod", "pod"),
         ("signal", "signal"),
         ("file", ""),
         ("local", "here"),

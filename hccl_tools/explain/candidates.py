@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain.case import DELAY, Case, is_before
-from hccl_tools.explain.identities import JOINED
+from hccl_tools.explain.identities import JOINED, OF_SYSTEM
 from hccl_tools.notation import number_list
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ _LEVEL_WITHIN = 60
 #: A rank that raises an exception, exits or aborts after an error of HCCL only passes that error on.
 FOLLOW_UP = {
     "HCM810",
+    "HCM813",
     "HCM821",
     "HCM891",
     "HCM896",
@@ -99,8 +100,8 @@ def _before_their_end(events: list[Seen], ended: Collection[int]) -> list[Seen]:
 
 def _is_warning(one: Seen) -> bool:
     head = one.event.text[:_LEVEL_WITHIN]
-    if one.event.message.limit == "store":
-        return False  # torch writes the end of such a wait at this level.
+    if one.event.message.limit == "store" or one.event.message.id in OF_SYSTEM:
+        return False  # torch writes the end of such a wait at this level, and the kernel what is blocked.
     return bool(_WARNING.search(head)) or (not one.event.pid and bool(_QUIET.search(head)))
 
 
@@ -139,7 +140,9 @@ def _handled(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:
         has_joined = until is not None and joined.get(one.actor, 0.0) > until + DELAY
         if one.event.pid and one.event.message.kind == "cause" and has_joined:
             handled.append(one)  # The rank has made its communicator after all.
-        if one.event.pid or one.event.message.kind not in {"cause", "error"} or end is None or until is None:
+        if one.event.pid or one.event.message.id in OF_SYSTEM or end is None or until is None:
+            continue
+        if one.event.message.kind not in {"cause", "error"}:
             continue
         if len(actors[file]) == 1 and end - until > _GOES_ON and end - last[file] > _GOES_ON:
             handled.append(one)

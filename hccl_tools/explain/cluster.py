@@ -186,7 +186,7 @@ class _Reader:
     def _writer(self, event: Event) -> Place | None:
         source, fields = self._sources[event.file], event.fields
         rank = event.rank if event.rank is not None else source.rank
-        if event.message.kind == "verdict":
+        if event.message.kind == "verdict" or event.message.id in identities.OF_SYSTEM:
             rank = None
         process = identities.key(event, self._sources)
         known = self._known.get(process, Place())

@@ -22,6 +22,12 @@ _LOCAL, _GROUP = "HCM322", "HCM308"
 JOINED = "HCM328"
 #: The messages that say who a process is: a line has all numbers of their patterns.
 IDENTITIES = (*IDENTITY, JOINED, COMMUNICATOR)
+#: Lines of the kernel, Kubernetes and Slurm: no rank wrote them, whatever the name of their file.
+OF_SYSTEM = {
+    *("HCM710", "HCM711", "HCM712", "HCM713", "HCM716"),
+    *("HCM750", "HCM751", "HCM752", "HCM753", "HCM754"),
+    *("HCM801", "HCM802", "HCM809", "HCM814", "HCM815"),
+}
 #: Lines between two lines of one failure, one of which names the communicator.
 _NEAR = 8
 

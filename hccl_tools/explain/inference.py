@@ -26,6 +26,8 @@ _OWN_FAILURES = {"HCM726", "HCM810", "HCM820", "HCM821", "HCM865", "HCM891", "HC
 #: A connection that ended: an effect of what the other end did before.
 _EFFECTS = {"HCM240", "HCM292", "HCM661", "HCM662", "HCM663", "HCM664"}
 
+#: HCCL's heartbeat was lost, for which the process, its host or the network can be the reason.
+_LOST = "HCM343"
 #: Ctrl-C, or the SIGINT with which a user stops a job.
 _INTERRUPTED = "HCM897"
 #: How sure an answer is that only says who waits for whom.
@@ -102,13 +104,50 @@ def _verdicts(case: Case) -> list[Cause]:
             if event.time is None or one.time is None or event.time <= one.time
         ]
         own.sort(key=lambda event: event.event.message.kind != "cause")
-        if own:
-            reason = f"HCCL's heartbeat names the same device ({one.event.fields.get('reason', 'lost')})"
-            found[one.peer.name] = Cause(own[0].event.message, "named", (one.peer,), own[0], reason)
-        else:
-            found[one.peer.name] = Cause(one.event.message, "named", (one.peer,), one, "", (one.peer,))
+        found[one.peer.name] = _of_verdict(case, one, one.peer, own[0] if own else None)
     alive = [cause for cause in found.values() if cause.places[0].rank not in case.ended]
     return alive or list(found.values())  # A rank that the launcher ended is lost as a consequence.
+
+
+def _of_verdict(case: Case, verdict: Seen, peer: Place, own: Seen | None) -> Cause:
+    """Return the cause for a device that HCCL has found at fault, which may have an error of its own."""
+    if own is None:
+        places = _lost_with(case, peer) if verdict.event.message.id == _LOST else (peer,)
+        return Cause(verdict.event.message, "named", places, verdict, "", places)
+    if (blamed := _blamed(case, own)) is not None:
+        number = len(_blaming(case, own)[blamed])
+        reason = f"{number} ranks report errors of their connection to it"
+        return Cause(own.event.message, "named", (blamed,), own, reason)
+    reason = f"HCCL's heartbeat names the same device ({verdict.event.fields.get('reason', 'lost')})"
+    return Cause(own.event.message, "named", (peer,), own, reason)
+
+
+def _lost_with(case: Case, lost: Place) -> tuple[Place, ...]:
+    """Return a lost rank, or all ranks of its host if none of them has reported anything."""
+    known = case.cluster.places.by_rank.values()
+    together = [place for place in known if place.host == lost.host != ""]
+    active = {one.place.rank for one in case.events} | case.ended
+    is_whole = len(together) < len(known) and not any(place.rank in active for place in together)
+    return tuple(together) if is_whole and together else (lost,)
+
+
+def _blaming(case: Case, link: Seen) -> dict[Place, set[str]]:
+    """Return who reports errors of a connection like this one, by the other end."""
+    found: dict[Place, set[str]] = {}
+    for one in case.events:
+        if one.event.message is link.event.message and one.peer is not None and one.peer.rank is not None:
+            found.setdefault(one.peer, set()).add(one.actor)
+    return found
+
+
+def _blamed(case: Case, link: Seen) -> Place | None:
+    """Return the other end of a failed connection if several ranks blame it, and more than any other."""
+    blaming = _blaming(case, link)
+    if link.peer is None or link.peer.rank == link.place.rank or link.peer not in blaming:
+        return None
+    most = max(len(actors) for actors in blaming.values())
+    named = [peer for peer, actors in blaming.items() if len(actors) == most]
+    return link.peer if most > 1 and named == [link.peer] else None
 
 
 def _errors_of_ranks(case: Case) -> dict[int | None, list[Seen]]:

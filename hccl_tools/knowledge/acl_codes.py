@@ -19,8 +19,8 @@ _OPERATOR = (
     " operation communicates, look for EI0006 and a rank that failed"
 )
 _DEVICE = (
-    "ASCEND_RT_VISIBLE_DEVICES and the program count the devices that the process sees, from 0: not"
-    " the numbers of /dev/davinciN"
+    "start as many ranks per host as it has devices; in a container, pass in every device (/dev/davinciN). A process counts the"
+    " devices that it sees from 0, also in ASCEND_RT_VISIBLE_DEVICES"
 )
 _ABORTED = "look for what failed before: another process, or the recovery of the job, ended the tasks"
 #: Id, code, name, kind, meaning, what to do, source.

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from hccl_tools.knowledge.message import Message
-
-_LATER = ("HCM002", "HCM006", "HCM009", "HCM013", "HCM015", "HCM221", "HCM222", "HCM306", "HCM240", "HCM301")
+from hccl_tools.knowledge.message import AFTER_AN_END, Message
 
 MESSAGES = (
     Message(
@@ -19,7 +17,7 @@ MESSAGES = (
         "a rank aborted itself (SIGABRT)",
         "look at the end of that rank's log: a failed assertion or an exception of a library in C++ is printed before the abort",
         anchor=b"exited on signal 6", pattern=rb"process rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<server>\S+) exited on signal 6\b",
-        explains=_LATER, source="Open MPI's help texts",
+        explains=AFTER_AN_END, source="Open MPI's help texts",
         example="mpirun noticed that process rank 3 with PID 12345 on node hostb exited on signal 6 (Aborted).",
     ),
     Message(
@@ -27,7 +25,7 @@ MESSAGES = (
         "another program ended a rank (SIGTERM)",
         "look for who sent the signal: the batch system (time limit, preemption), the container's runtime, a script or a user",
         anchor=b"exited on signal 15", pattern=rb"process rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<server>\S+) exited on signal 15\b",
-        explains=_LATER, source="Open MPI's help texts",
+        explains=AFTER_AN_END, source="Open MPI's help texts",
         example="mpirun noticed that process rank 3 with PID 12345 on node hostb exited on signal 15 (Terminated).",
     ),
     Message(
@@ -36,7 +34,7 @@ MESSAGES = (
         "look at the end of that rank's log; signal 9 is often the out-of-memory killer (`dmesg`)",
         anchor=b"exited on signal",
         pattern=rb"process rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<server>\S+) exited on signal (?P<signal>\d+)",
-        explains=_LATER, source="Open MPI's help texts",
+        explains=AFTER_AN_END, source="Open MPI's help texts",
         example="mpirun noticed that process rank 3 with PID 12345 on node hostb exited on signal 9 (Killed).",
     ),
     Message(
@@ -44,7 +42,7 @@ MESSAGES = (
         "mpirun lost a host",
         "check that the host is up and that ssh to it works without a password",
         anchor=b"daemon", pattern=rb"(?:ORTE|PRTE) (?:has lost communication with a remote daemon|was unable to reliably start one or more daemons)|lost (?:connection|communication) (?:to|with) .{0,20}daemon",
-        explains=_LATER, source="Open MPI's help texts",
+        explains=AFTER_AN_END, source="Open MPI's help texts",
         example="ERROR: ORTE has lost communication with a remote daemon.",
     ),
     Message(
@@ -81,14 +79,14 @@ MESSAGES = (
         "Slurm's memory limit killed a process of the job",
         "ask for more memory (`--mem`), or use less memory per rank",
         anchor=b"oom", pattern=rb"(?:oom[-_]kill event|Detected .{0,30}oom)|(?i:slurmstepd: .{0,60}memory limit)",
-        explains=_LATER, source="Slurm's sources",
+        explains=AFTER_AN_END, source="Slurm's sources",
         example="slurmstepd: error: Detected 1 oom-kill event(s) in StepId=12.0. Some of your processes may have been killed by the cgroup out-of-memory handler.",
     ),
     Message(
         "HCM711", "slurm-time-limit", "cause",
         "the job reached its time limit",
         "ask for more time (`--time`)",
-        anchor=b"DUE TO TIME LIMIT", explains=(*_LATER, "HCM713"), source="Slurm's sources",
+        anchor=b"DUE TO TIME LIMIT", explains=(*AFTER_AN_END, "HCM713"), source="Slurm's sources",
         example="slurmstepd: error: *** JOB 12 ON hostb CANCELLED AT 2026-03-18T10:33:52 DUE TO TIME LIMIT ***",
     ),
     Message(
@@ -96,7 +94,7 @@ MESSAGES = (
         "Slurm lost a node of the job",
         "look at the node (`sinfo -R`), and start the job without it (`--exclude`)",
         anchor=b"DUE TO NODE FAILURE", pattern=rb"(?:ON (?P<server>\S+) )?CANCELLED AT .* DUE TO NODE FAILURE",
-        explains=(*_LATER, "HCM713"), source="Slurm's sources",
+        explains=(*AFTER_AN_END, "HCM713"), source="Slurm's sources",
         example="slurmstepd: error: *** JOB 12 ON hostb CANCELLED AT 2026-03-18T10:33:52 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***",
     ),
     Message(
@@ -104,7 +102,7 @@ MESSAGES = (
         "Slurm ended the job",
         "the line has Slurm's reason; PREEMPTION: a job of higher priority took the nodes (`--requeue` lets the job start again)",
         anchor=b" DUE TO ", pattern=rb"CANCELLED AT [^\s*]{1,40} DUE TO (?P<reason>[A-Z][A-Z ]{1,60}[A-Z])",
-        explains=(*_LATER, "HCM713"), source="Slurm's sources",
+        explains=(*AFTER_AN_END, "HCM713"), source="Slurm's sources",
         example="slurmstepd: error: *** JOB 12 ON hostb CANCELLED AT 2026-03-18T10:33:52 DUE TO PREEMPTION ***",
     ),
     Message(
@@ -156,7 +154,7 @@ MESSAGES = (
         "SIGKILL usually comes from the out-of-memory killer (`dmesg`) or from a kill -9, SIGSEGV and SIGBUS from a fault in a library"
         " (`python -X faulthandler` shows where); the end of the rank's own log may say more",
         anchor=b"received by PID", pattern=rb"Signal \d{1,3} \((?P<signal>SIG(?!TERM|INT)[A-Z0-9+]{2,10})\) received by PID (?P<pid>\d{1,10})",
-        explains=_LATER, source="torch's sources (elastic)",
+        explains=AFTER_AN_END, source="torch's sources (elastic)",
         example="  traceback : Signal 9 (SIGKILL) received by PID 4711",
     ),
     Message(

@@ -24,6 +24,13 @@ if TYPE_CHECKING:
     Limit = Literal["", "connect", "operation", "store", "watchdog", "cluster"]
 
 
+#: The messages of the other ranks after a process has ended or hangs: they wait for it, or lose it.
+AFTER_AN_END = (
+    *("HCM002", "HCM006", "HCM009", "HCM013", "HCM015", "HCM221", "HCM222"),
+    *("HCM240", "HCM301", "HCM306", "HCM343"),
+)
+
+
 class Code(NamedTuple):
     """A code that a message has in some versions of CANN: ``cann`` is empty if it is the same in all."""
 
@@ -108,6 +115,7 @@ FIELDS = {
     "program": "the program that was killed",
     "signal": "the signal that ended the process",
     "ended": "the ranks that were ended",
+    "pod": "a pod",
     "index": "the number of the operation in its communicator",
     "milliseconds": "the time limit in milliseconds",
     "count": "the number of elements of the operation",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from hccl_tools.knowledge.message import Message
+from hccl_tools.knowledge.message import AFTER_AN_END, Message
 
-_LATER = ("HCM002", "HCM006", "HCM009", "HCM013", "HCM015", "HCM221", "HCM222", "HCM306", "HCM240", "HCM301")
 _GONE = "it closed the connection or ended first: read its log; the network is not to blame before"
 
 MESSAGES = (
@@ -55,7 +54,7 @@ MESSAGES = (
         "HCM750", "pod-evicted", "cause",
         "Kubernetes evicted the pod, because its node was short of a resource",
         "request what the pod uses (resources.requests), or give the job nodes of its own; `kubectl describe pod` names the node",
-        anchor=b"node was low on resource", pattern=rb"node was low on resource: ?(?P<reason>[\w-]{1,60})", explains=_LATER,
+        anchor=b"node was low on resource", pattern=rb"node was low on resource: ?(?P<reason>[\w-]{1,60})", explains=AFTER_AN_END,
         source="Kubernetes' sources (eviction), and published logs (kubernetes#112927)",
         example="Message:  The node was low on resource: memory. Container main was using 1275700Ki, which exceeds its request of 0.",
     ),
@@ -63,15 +62,31 @@ MESSAGES = (
         "HCM751", "pod-evicted-reason", "cause",
         "Kubernetes evicted the pod",
         "`kubectl describe pod` gives the reason; request what the pod uses (resources.requests)",
-        anchor=b"Evicted", pattern=rb"[Rr]eason\"?: {0,20}\"?Evicted|(?:Warning|Normal) +Evicted\b", explains=_LATER,
+        anchor=b"Evicted", pattern=rb"[Rr]eason\"?: {0,20}\"?Evicted|(?:Warning|Normal) +Evicted\b", explains=AFTER_AN_END,
         source="Kubernetes' sources (eviction), and published logs (trainer#301)",
         example="Reason:         Evicted",
+    ),
+    Message(
+        "HCM753", "pod-image", "cause",
+        "Kubernetes could not get the image of a pod, which did not start",
+        "`kubectl describe pod` has the reason: the name of the image, access to its registry, or the registry's certificate",
+        anchor=b"ImagePull", pattern=rb"(?:^(?P<pod>[a-z0-9][a-z0-9.-]{0,252}) +\d{1,3}/\d{1,3} +|[Rr]eason\"?: {0,20}\"?)(?:Init:)?(?P<reason>ErrImagePull|ImagePullBackOff)",
+        explains=(*AFTER_AN_END, "HCM660"), source="Kubernetes' sources (kubelet)",
+        example="trainer-worker-2   0/1     ImagePullBackOff   0          12m",
+    ),
+    Message(
+        "HCM754", "pod-not-scheduled", "cause",
+        "Kubernetes found no node for a pod, which did not start",
+        "the line says what the nodes lack; `kubectl describe nodes` shows what they have",
+        anchor=b"FailedScheduling", pattern=rb"FailedScheduling .{0,200}?(?P<reason>\d{1,5}/\d{1,5} nodes are available[^\n]{0,300})", explains=(*AFTER_AN_END, "HCM660"),
+        source="Kubernetes' sources (scheduler)",
+        example="Warning  FailedScheduling  3m   volcano  0/12 nodes are available: 12 Insufficient huawei.com/Ascend910.",
     ),
     Message(
         "HCM752", "container-out-of-memory", "cause",
         "a container reached its memory limit, and the kernel ended it",
         "raise resources.limits.memory of the pod, or use less memory per rank and fewer data-loading workers",
-        anchor=b"OOMKilled", pattern=rb"[Rr]eason\"?: {0,20}\"?OOMKilled", explains=_LATER, source="Kubernetes' sources (kubelet)",
+        anchor=b"OOMKilled", pattern=rb"[Rr]eason\"?: {0,20}\"?OOMKilled", explains=AFTER_AN_END, source="Kubernetes' sources (kubelet)",
         example="      Reason:       OOMKilled",
     ),
 )  # fmt: skip

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from hccl_tools.knowledge.message import Message
+from hccl_tools.knowledge.message import AFTER_AN_END, Message
 
-_LATER = ("HCM002", "HCM006", "HCM009", "HCM013", "HCM015", "HCM221", "HCM222", "HCM306", "HCM240", "HCM301")
 _MEMORY = "use less memory per rank, fewer data-loading workers, or a larger limit of the container or job"
 _PROCESSES = (
     "raise the limit (`ulimit -u`, docker: --pids-limit, Kubernetes: podPidsLimit of the kubelet), or start fewer threads"
@@ -17,7 +16,7 @@ MESSAGES = (
         "a container or job reached its memory limit, and the kernel ended a process",
         _MEMORY,
         anchor=b"emory cgroup out of memory", pattern=rb"emory cgroup out of memory: [Kk]ill(?:ed)? process (?P<pid>\d+) ?\((?P<program>[^)]*)\)",
-        explains=_LATER, source="the Linux kernel",
+        explains=(*AFTER_AN_END, "HCM752"), source="the Linux kernel",
         example="[12345.678901] Memory cgroup out of memory: Killed process 4711 (python3) total-vm:812345kB",
     ),
     Message(
@@ -25,56 +24,71 @@ MESSAGES = (
         "the kernel's out-of-memory killer ended a process",
         _MEMORY,
         anchor=b"illed process", pattern=rb"[Kk]illed process (?P<pid>\d+) ?\((?P<program>[^)]*)\)",
-        explains=_LATER, source="the Linux kernel",
+        explains=(*AFTER_AN_END, "HCM752"), source="the Linux kernel",
         example="[12345.678901] Out of memory: Killed process 4711 (python3) total-vm:812345kB, anon-rss:512345kB",
     ),
     Message(
         "HCM803", "python-memory", "cause",
         "the host has no memory left for the process",
         _MEMORY,
-        anchor=b"MemoryError", pattern=rb"(?<![A-Za-z])(?:_Array)?MemoryError(?::|\s*$)", explains=_LATER, source="Python",
+        anchor=b"MemoryError", pattern=rb"(?<![A-Za-z])(?:_Array)?MemoryError(?::|\s*$)", explains=AFTER_AN_END, source="Python",
         example="MemoryError: error",
     ),
     Message(
         "HCM804", "shared-memory", "cause",
         "the shared memory (/dev/shm) is full or too small",
         "start the container with a larger one (docker: --shm-size), or use fewer data-loading workers",
-        anchor=b"us error", pattern=rb"\b[Bb]us error\b", explains=_LATER, source="torch's sources",
+        anchor=b"us error", pattern=rb"\b[Bb]us error\b", explains=AFTER_AN_END, source="torch's sources",
         example="RuntimeError: DataLoader worker (pid 4711) is killed by signal: Bus error. bus error. It is possible that dataloader's workers are out of shared memory.",
     ),
     Message(
         "HCM805", "disk-full", "cause",
         "a disk is full",
         "free space (`df -h` shows the full file system), then start the job again",
-        anchor=b"No space left on device", explains=_LATER, source="the C library",
+        anchor=b"No space left on device", explains=AFTER_AN_END, source="the C library",
         example="OSError: [Errno 28] No space left on device: error",
     ),
     Message(
         "HCM890", "address-in-use", "cause",
         "a port that the program wants to listen on is in use",
         "stop the process that uses it (`ss -ltnp` shows it), or choose another port",
-        anchor=b"ddress already in use", pattern=rb"(?:\bport[ :=\[]{1,3}(?P<port>\d{2,5}).{0,200}?)?ddress already in use", explains=_LATER, source="the C library",
+        anchor=b"ddress already in use", pattern=rb"(?:\bport[ :=\[]{1,3}(?P<port>\d{2,5}).{0,200}?)?ddress already in use", explains=AFTER_AN_END, source="the C library",
         example="OSError: [Errno 98] Address already in use",
     ),
     Message(
         "HCM806", "open-files", "cause",
         "the process has reached its limit of open files",
         "raise it in the shell that starts the job: `ulimit -n 1048576`",
-        anchor=b"Too many open files", explains=_LATER, source="the C library",
+        anchor=b"Too many open files", explains=AFTER_AN_END, source="the C library",
         example="OSError: [Errno 24] Too many open files",
+    ),
+    Message(
+        "HCM814", "task-blocked", "cause",
+        "a process waits in the kernel, usually for a disk or a file server",
+        "look at the lines below it (its stack names the file system) and at `dmesg` for a server that does not respond",
+        anchor=b" blocked for more than ", pattern=rb"task (?P<program>[^\s:]{1,64}):(?P<pid>\d{1,10}) blocked for more than \d{1,9} seconds",
+        explains=AFTER_AN_END, source="the kernel (hung tasks)",
+        example="[12345.678901] INFO: task python3:4711 blocked for more than 120 seconds.",
+    ),
+    Message(
+        "HCM815", "nfs-not-responding", "error",
+        "a file server does not respond (NFS)",
+        "check the server and the network to it; processes that use its files wait until it responds",
+        anchor=b"not responding", pattern=rb"nfs: server (?P<reason>\S{1,253}) not responding", source="the kernel (NFS)",
+        example="[12345.678901] nfs: server 10.8.0.200 not responding, still trying",
     ),
     Message(
         "HCM808", "no-new-thread", "cause",
         "the process could not start another thread",
         _PROCESSES,
-        anchor=b"can't start new thread", explains=_LATER, source="Python",
+        anchor=b"can't start new thread", explains=AFTER_AN_END, source="Python",
         example="RuntimeError: can't start new thread",
     ),
     Message(
         "HCM809", "fork-rejected", "cause",
         "a container or a job has reached its limit of processes, and the kernel refused another one",
         _PROCESSES,
-        anchor=b"fork rejected by pids controller", explains=_LATER, source="the kernel (cgroups)",
+        anchor=b"fork rejected by pids controller", explains=AFTER_AN_END, source="the kernel (cgroups)",
         example="[12345.678901] cgroup: fork rejected by pids controller in /kubepods.slice/pod1",
     ),
     Message(
@@ -108,6 +122,13 @@ MESSAGES = (
         example="RuntimeError: aclnnMatMul failed, error code is 561999",
     ),
     Message(
+        "HCM813", "worker-exception", "code",
+        "an exception of a worker process was raised again",
+        "look at the original exception below it",
+        anchor=b": Caught ", pattern=rb": Caught (?P<reason>\w{1,100} in [\w ]{1,60} process [\w ]{1,20})", source="torch's sources (reraise)",
+        example="ValueError: Caught ValueError in DataLoader worker process 5.",
+    ),
+    Message(
         "HCM810", "python-exception", "error",
         "the program raised an exception",
         "look at the traceback in the log of this rank",
@@ -127,43 +148,43 @@ MESSAGES = (
         "a signal ended the rank",
         "SIGKILL comes from a kill -9, or from the out-of-memory killer if `dmesg` names the process; SIGSEGV and"
         " SIGBUS from a fault in a library",
-        explains=_LATER, source="report.json of the run",
+        explains=AFTER_AN_END, source="report.json of the run",
     ),
     Message(
         "HCM891", "rank-aborted", "error",
         "the rank aborted itself (SIGABRT)",
         "look at the end of its log: a failed assertion or an exception of a library in C++ is printed before the abort",
-        explains=_LATER, source="report.json of the run",
+        explains=AFTER_AN_END, source="report.json of the run",
     ),
     Message(
         "HCM892", "rank-terminated", "error",
         "SIGTERM ended the rank, and the launcher had not sent it",
         "look for what sent it: the batch system (time limit, preemption), the container's runtime, a script, a user, or the program itself",
-        explains=_LATER, source="report.json of the run",
+        explains=AFTER_AN_END, source="report.json of the run",
     ),
     Message(
         "HCM821", "rank-exited", "error",
         "the rank ended with an exit code other than 0",
         "look at the end of its log",
-        explains=_LATER, source="report.json of the run",
+        explains=AFTER_AN_END, source="report.json of the run",
     ),
     Message(
         "HCM822", "rank-out-of-memory", "cause",
         "the kernel's out-of-memory killer ended the rank",
         _MEMORY,
-        explains=_LATER, source="report.json of the run",
+        explains=AFTER_AN_END, source="report.json of the run",
     ),
     Message(
         "HCM823", "host-lost", "cause",
         "the launcher lost a host of the job",
         "check that the host is up and reachable, and start the job without it if it is not",
-        explains=_LATER, source="report.json of the run",
+        explains=AFTER_AN_END, source="report.json of the run",
     ),
     Message(
         "HCM830", "engine-failed", "error",
         "the program that starts the ranks failed before them",
         "its last lines say why: mpirun's and srun's own messages are in engine.log and engine_errors.log of the run",
-        explains=_LATER, source="report.json of the run",
+        explains=AFTER_AN_END, source="report.json of the run",
     ),
     Message(
         "HCM831", "ssh-unreachable", "cause",
@@ -192,13 +213,13 @@ MESSAGES = (
         "the job was ended because it hung (--hang-timeout)",
         "look at what the rank that stopped first was doing: state, last line and stack are in report.json (`hung`);"
         " `launch --no-faulthandler` leaves the stack out",
-        explains=_LATER, source="report.json of the run",
+        explains=AFTER_AN_END, source="report.json of the run",
     ),
     Message(
         "HCM828", "process-lost", "error",
         "a process that the job needs was lost",
         "look for who killed it: the out-of-memory killer (`dmesg`), a batch system or a user",
-        explains=_LATER, source="report.json of the run",
+        explains=AFTER_AN_END, source="report.json of the run",
     ),
     Message(
         "HCM829", "launch-ended", "end",

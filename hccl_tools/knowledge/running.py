@@ -16,6 +16,15 @@ _LINK = "look for a rank that exited earlier, then check the link of both device
 
 MESSAGES = (
     Message(
+        "HCM343", "heartbeat-lost", "verdict",
+        "HCCL's heartbeat lost the process: it has ended, or its host or network is gone",
+        "look at the end of its log and at its host: `dmesg`, `last -x` (restarts), `hccn_tool -i N -link_stat -g`",
+        anchor=b"Cluster Exception Location",
+        pattern=rb"Location\[IP/ID\]: ?\[(?P<peer_server>[^\]/]+)/(?P<peer_device>\d+)\].*?ExceptionType: ?\[(?P<reason>[^\]]*Lost[^\]]*)\]",
+        explains=_LATER, source=_GUIDE,
+        example="[ERROR] HCCL(835695,python3):2026-03-18-10:33:52.113.403 [task_exception_handler.cc:1] [835695][TaskExecStage][HeartbeatAbnormal]Cluster Exception Location[IP/ID]:[10.0.0.2/1], Arrival Time:[Wed Mar 18 10:33:20 2026], Discoverer:[10.0.0.1/0], ExceptionType:[Heartbeat Lost Occurred], Possible Reason:1. Process has exited, 2. Network Disconnected",
+    ),
+    Message(
         "HCM301", "cluster-exception", "verdict",
         "HCCL's heartbeat found the device at fault",
         "look at the log of that device's rank; if it has no error, its process or host is gone or hangs",
@@ -23,7 +32,7 @@ MESSAGES = (
         pattern=rb"Location\[IP/ID\]: ?\[(?P<peer_server>[^\]/]+)/(?P<peer_device>\d+)\](?:.*?ExceptionType: ?\[(?P<reason>[^\]]*)\])?",
         causes=("the process of that rank exited or was killed", "it hangs", "its network failed"),
         explains=_LATER, source=_GUIDE,
-        example="[ERROR] HCCL(835695,all_reduce_test):2025-10-23-17:28:06.049.385 [task_exception_handler.cc:610] [835695][TaskExecStage][HeartbeatAbnormal]Cluster Exception Location[IP/ID]:[127.10.0.1/1], Arrival Time:[Thu Oct 23 17:27:36 2025], Discoverer:[127.10.0.1/0], ExceptionType:[Heartbeat Lost Occurred], Possible Reason:1. Process has exited, 2. Network Disconnected",
+        example="[ERROR] HCCL(835695,all_reduce_test):2025-10-23-17:28:06.049.385 [task_exception_handler.cc:610] [835695][TaskExecStage][HeartbeatAbnormal]Cluster Exception Location[IP/ID]:[127.10.0.1/1], Arrival Time:[Thu Oct 23 17:27:36 2025], Discoverer:[127.10.0.1/0], ExceptionType:[Stuck Occurred], Possible Reason:1. The process hangs",
     ),
     Message(
         "HCM302", "abnormal-device", "verdict",

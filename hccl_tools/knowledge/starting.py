@@ -211,7 +211,7 @@ MESSAGES = (
     ),
     Message(
         "HCM219", "command-differs", "cause",
-        "two ranks called different operations",
+        "two ranks called operations that do not fit together",
         "make all ranks run the same script with data of the same shape; the line has both values",
         anchor=b" check fail", pattern=rb"(?:CMD information )?(?P<item>\w{1,64}) check fail\.? local ?\[(?P<local>[^\]]*)\], ?remote ?\[(?P<remote>[^\]]*)\]",
         codes=(Code("EI0005"),), explains=_LATER, source=_GUIDE,

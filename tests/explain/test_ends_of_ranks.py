@@ -102,6 +102,92 @@ def test_the_device_whose_switch_differs_is_named(command_line: CommandLine) -> 
     assert not any("TLS" in line for line in lines[3:])
 
 
+def test_a_host_that_vanished_is_named_with_all_its_ranks(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 8, 4).start()
+    for rank in range(4):
+        lost(job, rank, 5, 1300.0)
+        job.notify(rank, 5, 1840.0)
+
+    lines = answer(command_line)
+
+    assert lines[0].startswith("Host 10.0.0.2 (ranks 4-7): HCCL's heartbeat lost the process")
+
+
+def test_a_lost_rank_beside_ranks_that_report_is_named_alone(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 8, 4).start()
+    for rank in (0, 1, 2, 3, 4, 6, 7):
+        lost(job, rank, 5, 1300.0)
+        job.notify(rank, 5, 1840.0)
+
+    assert answer(command_line)[0].startswith("Rank 5 (device 1 of 10.0.0.2, address 192.168.1.101): HCCL's")
+
+
+def broken(job: Plogs, rank: int, peer: int, at: float) -> None:
+    """A rank writes that an operation to the device of another one failed, and who HCCL takes for the culprit."""
+    ends = [
+        f"{{server[{job.host(one)}],deviceId[{job.device(one)}],deviceIp[{job.address(one)}]}}"
+        for one in (rank, peer)
+    ]
+    job.error(
+        rank, at,
+        f"[TaskExecStage][HeartbeatAbnormal][ROCE CQE ERROR]cqe error status[12], time:[2026-03-18 10:10:00.0],"
+        f"localInfo{ends[0]}, remoteIP{ends[1]}",
+    )  # fmt: skip
+
+
+def test_a_link_that_two_ranks_blame_is_that_of_their_peer(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 6, 2).start()
+    broken(job, 0, 4, 600.0)
+    broken(job, 2, 4, 600.1)
+    where = f"[{job.host(0)}/{job.device(0)}]"
+    for rank in range(6):
+        job.error(
+            rank, 1300.0,
+            f"[TaskExecStage][HeartbeatAbnormal]Cluster Exception Location[IP/ID]:{where}, "
+            "Arrival Time:[Wed Mar 18 10:10:40 2026], ExceptionType:[Error cqe Occurred], Possible Reason:1.",
+        )  # fmt: skip
+
+    lines = answer(command_line)
+
+    assert lines[0].startswith(
+        "Rank 4 (device 0 of 10.0.0.3, address 192.168.2.100): the network between two devices"
+    )
+    assert "2 ranks report errors of their connection to it" in lines[0]
+
+
+def test_a_process_that_the_kernel_blocks_explains_a_rank_that_is_stuck(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 8, 4).start()
+    for rank in (0, 1, 2, 3, 4, 6, 7):
+        lost(job, rank, 5, 1300.0)
+    kernel = job.folder / job.host(5) / "dmesg.txt"
+    kernel.write_text(
+        "[Wed Mar 18 10:05:00 2026] INFO: task python3:4001 blocked for more than 120 seconds.\n"
+        "[Wed Mar 18 10:07:00 2026] INFO: task python3:4001 blocked for more than 240 seconds.\n"
+        "[Wed Mar 18 10:30:00 2026] eth0: link is up\n"
+    )
+
+    lines = answer(command_line)
+
+    assert lines[0].startswith(
+        "Rank 5 (device 1 of 10.0.0.2, address 192.168.1.101): a process waits in the kernel"
+    )
+
+
+def test_the_original_exception_of_a_worker_is_shown(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 2).start()
+    job.screen(
+        1,
+        "Traceback (most recent call last):\n"
+        '  File "train.py", line 1, in <module>\n'
+        "OSError: Caught OSError in DataLoader worker process 5.\n"
+        "Original Traceback (most recent call last):\n"
+        '  File "loader.py", line 3, in get\n'
+        "OSError: cannot identify image file '/data/1.jpg'\n",
+    )
+
+    assert "OSError: cannot identify image file '/data/1.jpg'" in answer(command_line)[0]
+
+
 class InFolders(Plogs):
     """A job whose lines do not say which host wrote them: only the folders do."""
 
