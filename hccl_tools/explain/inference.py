@@ -32,6 +32,8 @@ _LOST = "HCM343"
 _INTERRUPTED = "HCM897"
 #: How sure an answer is that only says who waits for whom.
 _GUESSES = {"open", "silent", "waits"}
+#: Seconds within which ranks fail that have the same fault.
+_TOGETHER = 30.0
 #: Codes of the runtime for a fault of the device or of a program on it.
 _DEVICE_FAULT = re.compile(r"50[57]\d{3}")
 
@@ -317,8 +319,21 @@ def _is_long_before(one: Seen, other: Seen) -> bool:
 
 def _error(case: Case, first: Seen) -> Cause:
     others = len(case.first) > 1
+    places = tuple(dict.fromkeys([first.place, *(one.place for one in _alike(case, first))]))
     reason = "it is the earliest error of all ranks" if others and first.time is not None else ""
-    return Cause(first.event.message, "order" if others else "alone", (first.place,), first, reason)
+    return Cause(first.event.message, "order" if others else "alone", places, first, reason)
+
+
+def _alike(case: Case, first: Seen) -> list[Seen]:
+    """Return the errors of other ranks that say the same at about the same time: they have one cause."""
+    return [
+        one
+        for one in case.first.values()
+        if one.event.message is first.event.message
+        if one.event.fields == first.event.fields and one.event.codes == first.event.codes
+        if one.place.rank is not None and first.place.rank is not None and one.peer == first.peer
+        if one.time is None or first.time is None or one.time - first.time <= _TOGETHER
+    ]
 
 
 def _waits(case: Case) -> list[Cause]:

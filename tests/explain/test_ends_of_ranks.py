@@ -188,6 +188,24 @@ def test_the_original_exception_of_a_worker_is_shown(command_line: CommandLine) 
     assert "OSError: cannot identify image file '/data/1.jpg'" in answer(command_line)[0]
 
 
+def test_ranks_that_fail_with_the_same_words_are_named_together(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 8, 4).start()
+    for rank in (4, 5, 6, 7):
+        job.screen(rank, "ModuleNotFoundError: No module named 'webdataset'")
+    for rank in range(4):
+        job.no_link(rank, rank + 4, 200.0)
+
+    assert answer(command_line)[0].startswith("Host 10.0.0.2 (ranks 4-7): Python does not find a module")
+
+
+def test_a_rank_that_fails_with_other_words_is_named_alone(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 4).start()
+    job.screen(1, "FileNotFoundError: /data/1")
+    job.screen(2, "FileNotFoundError: /data/2")
+
+    assert answer(command_line)[0].startswith("Rank 1 ")
+
+
 class InFolders(Plogs):
     """A job whose lines do not say which host wrote them: only the folders do."""
 
