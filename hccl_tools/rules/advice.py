@@ -8,7 +8,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_addresses
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
-from hccl_tools.table.addresses import AF_INET, is_loopback
+from hccl_tools.table.addresses import AF_INET, is_host, is_loopback, packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -168,6 +168,74 @@ def some_devices_without_address(subject: Subject) -> Iterator[Finding]:
         for row in without if len(without) < len(server.rows) else ():
             yield Finding(f"device {ids[row]} has no device_ip, but other devices of its server have a device_ip",
                           subject.device_path(row), hint)  # fmt: skip
+
+
+#: How a text begins that can be an address of no network adapter: loopback, multicast, broadcast.
+_NO_ADAPTER = (*(f"{first}." for first in (127, *range(224, 240), 255)), "::1", "ff", "FF")
+
+
+@rule(
+    "HCC614",
+    "impossible-device-ip",
+    "advice",
+    formats=SERVER_LIST,
+    needs=("device_ip",),
+    source="device_ip is the address of the device's own network adapter (rank_table_config_910.md)",
+)
+def impossible_device_ip(subject: Subject) -> Iterator[Finding]:
+    """A device_ip cannot be that of a device: it is a loopback, multicast or broadcast address, or a server_id.
+
+    HCCL accepts such a table, and the job fails when the devices connect.
+
+    Base: 2x8
+    Example: /server_list/0/device/0/device_ip = "127.0.0.1"
+    Instead: /server_list/0/device/0/device_ip = "192.168.100.77"
+    Hint: write the address of the device (`hccn_tool -i N -ip -g` shows it)
+    """
+    servers = {server.server_id for server in subject.table.servers}
+    for row, text in enumerate(subject.table.device_ips):
+        if type(text) is not str or not (text in servers or text.startswith(_NO_ADAPTER)):
+            continue
+        raw = packed(text)
+        if raw is None or not (text in servers or is_loopback(text) or not is_host(raw)):
+            continue
+        what = "the server_id of a host" if text in servers else "a loopback, multicast or broadcast address"
+        yield Finding(
+            f'device_ip "{text}" is {what}',
+            subject.device_path(row, "device_ip"),
+            "write the address of the device (`hccn_tool -i N -ip -g` shows it)",
+        )
+
+
+@rule(
+    "HCC616",
+    "same-host-twice",
+    "advice",
+    formats=SERVER_LIST,
+    source="topoinfo_ranktableConcise.cc (ids are compared as texts)",
+)
+def same_host_twice(subject: Subject) -> Iterator[Finding]:
+    """Two servers have one address in two spellings, which HCCL takes for two hosts.
+
+    Base: 2x8
+    Example: /server_list/0/server_id = "fd00::1"; /server_list/1/server_id = "fd00:0::1"
+    Instead: /server_list/0/server_id = "fd00::1"; /server_list/1/server_id = "fd00::2"
+    Hint: list all devices of a host in one server
+    """
+    first: dict[bytes, int] = {}
+    for index, server in enumerate(subject.table.servers):
+        raw = packed(server.server_id.strip())
+        if raw is None:
+            continue
+        seen = first.setdefault(raw, index)
+        other = subject.table.servers[seen].server_id
+        if seen != index and other != server.server_id:
+            yield Finding(
+                f"server_id {quoted(server.server_id)} is another spelling of {quoted(other)}",
+                subject.server_path(index, "server_id"),
+                "list all devices of a host in one server",
+                (Related(subject.server_path(seen, "server_id"), "the same host"),),
+            )
 
 
 @rule(

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.rules.levels import each_address, level_addresses
 from hccl_tools.rules.rank_graph import DEFAULT_TYPE, first_layer_types, has_first_layer
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.hccl_values import read_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from hccl_tools.diagnostics.diagnostic import Path
 
 #: In a chassis of several hosts, local ids continue over the hosts, and device ids start at 0 on each host.
 _NPUS_OF_A_HOST = 8
@@ -95,4 +98,35 @@ def first_layer(subject: Subject) -> Iterator[Finding]:
                 f"layer 0 has net_type {found}",
                 ("rank_list", row, "level_list", 0),
                 "the guide requires TOPO_FILE_DESC on layer 0",
+            )
+
+
+@rule(
+    "HCC615",
+    "same-eid-twice",
+    "advice",
+    formats=("2.0",),
+    source="an EID belongs to one device (mind-cluster, parse_eid.py)",
+)
+def same_eid_twice(subject: Subject) -> Iterator[Finding]:
+    """Two devices have the same EID.
+
+    Base: 2.0 1x2
+    Example: /rank_list/0/level_list/0/rank_addr_list/0/addr_type = "EID"; /rank_list/1/level_list/0/rank_addr_list/0/addr_type = "EID"; /rank_list/0/level_list/0/rank_addr_list/0/addr = "000000000000002000100000dfdf0001"; /rank_list/1/level_list/0/rank_addr_list/0/addr = "000000000000002000100000DFDF0001"
+    Instead: /rank_list/0/level_list/0/rank_addr_list/0/addr_type = "EID"; /rank_list/1/level_list/0/rank_addr_list/0/addr_type = "EID"; /rank_list/0/level_list/0/rank_addr_list/0/addr = "000000000000002000100000dfdf0001"; /rank_list/1/level_list/0/rank_addr_list/0/addr = "000000000000002000100000dfdf0002"
+    Hint: write the EIDs of the device itself: `hccl-tools gen` reads them from the root info
+    """
+    if not any(entry["addr_type"] == "EID" for entry in level_addresses(subject)):
+        return
+    first: dict[str, Path] = {}
+    for path, entry in each_address(subject):
+        if entry["addr_type"] != "EID":
+            continue
+        where = first.setdefault(entry["addr"].lower(), path)
+        if where[1] != path[1]:
+            yield Finding(
+                f"the EID {quoted(entry['addr'])} belongs to another device of the table",
+                (*path, "addr"),
+                "write the EIDs of the device itself: `hccl-tools gen` reads them from the root info",
+                (Related((*where, "addr"), "first used here"),),
             )
