@@ -53,7 +53,7 @@ def interface_variable(case: Case) -> Iterator[Finding]:
     On several servers, no variable may choose the loopback interface alone, nor HCCL_IF_IP its address. HCD307 checks the other values of
     HCCL_SOCKET_IFNAME.
     """
-    present = case.seen.interfaces
+    present = frozenset(case.seen.interfaces)
     listed = f"({', '.join(sorted(present))})"
     chosen = {name: _listed(case.environ.get(name, "")) for name in hccl_variables.INTERFACES}
     for name, names in chosen.items():
@@ -63,7 +63,9 @@ def interface_variable(case: Case) -> Iterator[Finding]:
                 f"{name}={','.join(names)}: this host has no interface {', '.join(missing)} {listed}"
             )
     of_hccl = case.environ.get(hccl_variables.INTERFACE, "")
-    chosen[hccl_variables.INTERFACE] = hccl_variables.matching(of_hccl, present) if of_hccl else []
+    chosen[hccl_variables.INTERFACE] = (
+        hccl_variables.matching(of_hccl, case.seen.interfaces) if of_hccl else []
+    )
     for name, names in chosen.items():
         if names == [_LOOPBACK] and case.has_several_servers:
             yield Finding(f"{name}={case.environ[name]} is the loopback interface: no other host reaches it")

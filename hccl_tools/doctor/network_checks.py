@@ -85,9 +85,10 @@ def hccn_conf_differs(case: Case) -> Iterator[Finding]:
 )
 def link_down(case: Case) -> Iterator[Finding]:
     """Is the network link of every device up?"""
-    down = tuple(one.device for one in used(case) if one.link == "DOWN")
-    if down:
-        since = {one.changed for one in used(case) if one.device in down}
+    without = [one for one in used(case) if one.link == "DOWN"]
+    if without:
+        down = tuple(one.device for one in without)
+        since = {one.changed for one in without}
         when = f" since {time}" if len(since) == 1 and (time := since.pop()) else ""
         yield Finding(
             f"the network link of {devices(down)} is DOWN{when}{why(case)}",

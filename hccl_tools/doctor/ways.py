@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     Address = bytes | str
 
 
+#: Names by which a host knows itself in a request, and their characters.
+_MOST_NAMES, _LONGEST_NAME = 8, 255
 #: The ids of the checks that read pings begin with this.
 FAMILY = "HCD6"
 
@@ -114,7 +116,7 @@ def servers_in_super_pods(
     Args:
         every: Whether the devices of one server ping each other as well.
     """
-    pods, hosts_of = super_pods(table), hosts_of_servers(table, cases)
+    pods, hosts_of, claimed = super_pods(table), hosts_of_servers(table, cases), _claimed(cases)
     found = []
     for index, server in enumerate(table.servers):
         case, pod = cases.get(hosts_of[index]), pods.get(server.server_id, "")
@@ -123,7 +125,11 @@ def servers_in_super_pods(
         known = {one.device: one.vnic for one in case.seen.devices if one.vnic}
         numbers = sorted(table.device_numbers[row] or 0 for row in server.rows)
         devices = tuple((number, known[number]) for number in numbers if number in known)
-        names = (hosts_of[index], *case.seen.names, *case.seen.local_addresses)
+        known_as = (*case.seen.local_addresses, *case.seen.names)
+        own = [
+            name for name in known_as if claimed.get(name) == hosts_of[index] and len(name) <= _LONGEST_NAME
+        ]
+        names = (hosts_of[index], *own[:_MOST_NAMES])
         found.append(PingServer(names, pod, devices))
     shared = Counter(one.super_pod for one in found)
     return tuple(one for one in found if one.devices and (every or shared[one.super_pod] > 1))
@@ -193,12 +199,17 @@ def hosts_of_servers(table: RankTable, cases: Mapping[str, Case]) -> list[str]:
     The name under which a host was asked is its own. Another name or address that a host claims counts if no
     other host claims it.
     """
+    known = _claimed(cases)
+    return [
+        next((known[name] for name in stated_names(server) if name in known), "") for server in table.servers
+    ]
+
+
+def _claimed(cases: Mapping[str, Case]) -> dict[str, str]:
+    """Return the host of each name: the one that was asked under it, else the only one that claims it."""
     claims: dict[str, set[str]] = {}
     for host, case in cases.items():
         for name in (*case.seen.names, *case.seen.local_addresses):
             claims.setdefault(name, set()).add(host)
     known = {name: claimants.pop() for name, claimants in claims.items() if len(claimants) == 1}
-    known |= {host: host for host in cases}
-    return [
-        next((known[name] for name in stated_names(server) if name in known), "") for server in table.servers
-    ]
+    return known | {host: host for host in cases}

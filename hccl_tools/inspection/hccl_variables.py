@@ -66,9 +66,10 @@ def matching(text: str, interfaces: Collection[str]) -> list[str]:
     It has prefixes (``eth``) or exact names (``=eth0``); ``^`` excludes the matches.
     """
     excluded, exact = text.startswith("^"), text.lstrip("^").startswith("=")
-    names = [name.strip() for name in text.lstrip("^").lstrip("=").split(",")]
+    names = {name.strip() for name in text.lstrip("^").lstrip("=").split(",")}
+    lengths = sorted({len(name) for name in names})
 
     def named(interface: str) -> bool:
-        return any(interface == name if exact else interface.startswith(name) for name in names)
+        return interface in names if exact else any(interface[:length] in names for length in lengths)
 
     return [interface for interface in interfaces if named(interface) != excluded]

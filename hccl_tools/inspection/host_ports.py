@@ -77,6 +77,10 @@ def with_reserved(ports: Collection[int], reserved: str) -> str:
 
 
 def _numbers(ports: str) -> set[int]:
-    """Return the ports of a list; another host may have sent it."""
-    spans = filter(None, map(number_list.span, ports.split(",")))
-    return {port for low, high in spans for port in range(low, min(high, _LAST_PORT) + 1)}
+    """Return the ports of a list, each of which is looked at once: another host may have sent the list."""
+    found: set[int] = set()
+    end = 0
+    for low, high in sorted(filter(None, map(number_list.span, ports.split(",")))):
+        found.update(range(max(low, end), min(high, _LAST_PORT) + 1))
+        end = max(end, high + 1)
+    return found

@@ -303,6 +303,9 @@ class Observation(NamedTuple):
         """Return what is wrong with an observation that another host has sent, "" for nothing."""
         if self.bandwidths:
             return "bandwidths: no host measures them when it is asked"
+        for name, most in _MOST.items():
+            if len(getattr(self, name)) > most:
+                return f"{name}: there are {len(getattr(self, name))}, and a host has at most {most}"
         known = self.product is None or self.product in PRODUCTS
         return "" if known else f"product: {shown(self.product)} is not known"
 
@@ -318,6 +321,12 @@ class Observation(NamedTuple):
         return {**fields, **{name: dict(fields[name]) for name in _MAPPINGS}}
 
 
+#: The most that a host has of what is compared with each other.
+_MOST = {
+    **dict.fromkeys(("names", "manager_nodes", "stated", "kernel", "versions", "limits", "sizes"), 64),
+    **dict.fromkeys(("nodes", "closed_nodes", "devices", "npus", "local_addresses"), 256),
+    **dict.fromkeys(("processes", "interfaces", "hccl_ports", "busy_ports", "problems", "unknown"), 4096),
+}
 _RECORDS = {
     "devices": DeviceObservation,
     "npus": NpuObservation,

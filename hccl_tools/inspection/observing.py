@@ -196,9 +196,11 @@ def _leaders(
 def _pings(
     request: ObservationRequest, names: frozenset[str], devices: Sequence[DeviceObservation], site: Site
 ) -> tuple[list[PingObservation], list[Unknown]]:
-    own = pings.own_server(request.ping, names, devices) if request.ping else None
-    if own is None:
+    if not request.ping:
         return [], []
+    own = pings.own_server(request.ping, names, devices)
+    if own is None:
+        return [], [pings.unanswered(request.ping_over, "none of the servers, or several, are this host")]
     over = request.ping_over
     wanted = pings.targets(request.ping, own, every=request.ping_all, over=over)
     return pings.read_pings(wanted, request.ping_time, site, over=over)

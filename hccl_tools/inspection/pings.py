@@ -12,7 +12,7 @@ from hccl_tools.inspection.observation import HCCS, ROCE, PingObservation, Unkno
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from hccl_tools.discover.site import Site
     from hccl_tools.inspection.observation import DeviceObservation, PingServer
@@ -104,10 +104,12 @@ def read_pings(
             reasons.setdefault(reason, []).append(one.device)
         else:
             reasons.setdefault(stopped, []).append(one.device)
-    return found, [
-        Unknown(_TOPIC.format(over=over), reason, tuple(dict.fromkeys(devices)))
-        for reason, devices in reasons.items()
-    ]
+    return found, [unanswered(over, reason, devices) for reason, devices in reasons.items()]
+
+
+def unanswered(over: str, reason: str, devices: Iterable[int] = ()) -> Unknown:
+    """Return that the way from some devices to those of other servers is unknown, and why."""
+    return Unknown(_TOPIC.format(over=over), reason, tuple(dict.fromkeys(devices)))
 
 
 def _options(address: str, over: str) -> list[str]:

@@ -12,8 +12,10 @@ from hccl_tools.doctor.case import Case
 from hccl_tools.doctor.examining import Job, examine
 from hccl_tools.doctor.registry import selection
 from hccl_tools.gathering.messages import SurveyAnswer
+from hccl_tools.inspection import hccl_variables, host_ports
 from hccl_tools.inspection.observation import DeviceObservation, Observation
 from hccl_tools.validation.checker import validate
+from tests.support.cpu_time import least
 from tests.support.tables import table
 
 if TYPE_CHECKING:
@@ -107,3 +109,91 @@ def test_an_address_of_the_table_on_two_hosts_is_a_fault() -> None:
 
     assert ("HCD511", ("h1", "h3")) in checks({**twice, "h2": SOUND._replace(local_addresses=("10.0.0.2",))})
     assert "HCD511" not in {check for check, _ in checks({"h1": twice["h1"], "h2": SOUND})}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("names", [f"n{number}" for number in range(65)]),
+        ("local_addresses", [f"10.0.0.{number}" for number in range(257)]),
+        ("interfaces", [f"eth{number}" for number in range(4097)]),
+        ("devices", [{"device": number} for number in range(257)]),
+    ],
+)
+def test_a_host_with_more_of_something_than_a_host_has_is_named_alone(field: str, value: list[Any]) -> None:
+    refused, read = answer(**{field: value}), answer(**{field: value[:-1]})
+
+    assert f"cannot be read: seen: {field}: there are {len(value)}, and a host has at most" in refused.message
+    assert not read.has_failed
+
+
+def super_pod_cases(**seen: tuple[str, ...]) -> tuple[Any, dict[str, Case]]:
+    """Return a table of two servers of a super pod, and what their hosts say; ``seen``: the first one too."""
+    read = validate(json.dumps(table("1.2", 2, 2)).encode()).table
+    assert read is not None
+    cases = {
+        server.server_id: Case(
+            SOUND._replace(
+                names=(f"host{index}",),
+                local_addresses=(server.server_id,),
+                devices=tuple(DeviceObservation(device, vnic=f"10.1.{index}.{device}") for device in (0, 1)),
+            )
+        )
+        for index, server in enumerate(read.servers)
+    }
+    first = next(iter(cases))
+    before = cases[first].seen
+    more: Any = {name: (*getattr(before, name), *values) for name, values in seen.items()}
+    cases[first] = Case(before._replace(**more))
+    return read, cases
+
+
+def test_a_host_that_claims_the_names_of_another_is_not_taken_for_it() -> None:
+    read, cases = super_pod_cases()
+    honest = ways.servers_in_super_pods(read, cases, every=False)
+    read, cases = super_pod_cases(names=("host1",), local_addresses=(read.servers[1].server_id,))
+    claimed = ways.servers_in_super_pods(read, cases, every=False)
+
+    assert [one.names for one in honest] == [
+        (server.server_id, server.server_id, f"host{index}") for index, server in enumerate(read.servers)
+    ]
+    assert not set(claimed[0].names) & {"host1", read.servers[1].server_id}
+
+
+def test_a_host_with_many_names_has_a_few_in_a_request() -> None:
+    read, cases = super_pod_cases(names=tuple(f"name{number}" for number in range(60)))
+
+    assert len(ways.servers_in_super_pods(read, cases, every=False)[0].names) < 12
+
+
+def test_reserved_ports_are_looked_at_once() -> None:
+    text = ",".join(["0-65535"] * 8000)
+
+    assert host_ports.unreserved(range(60000, 60016), text) == ()
+    assert host_ports.with_reserved([70], "8080,9100-9101,9101,9100-9102") == "70,8080,9100-9102"
+
+
+@pytest.mark.parametrize(
+    ("value", "chosen"),
+    [
+        ("eth", ["eth0", "eth1"]),
+        ("=eth0", ["eth0"]),
+        ("=eth", []),
+        ("^eth", ["bond0"]),
+        ("^=eth0", ["eth1", "bond0"]),
+        ("eth1,bond", ["eth1", "bond0"]),
+        ("", ["eth0", "eth1", "bond0"]),
+        ("eth00", []),
+    ],
+)
+def test_interfaces_that_a_value_chooses(value: str, chosen: list[str]) -> None:
+    assert hccl_variables.matching(value, ["eth0", "eth1", "bond0"]) == chosen
+
+
+def test_many_names_and_interfaces_take_linear_time() -> None:
+    def spent(number: int) -> float:
+        names = ",".join(f"e{one}" for one in range(number))
+        interfaces = [f"x{one}" for one in range(number)]
+        return least(lambda: hccl_variables.matching(names, interfaces))
+
+    assert spent(8000) < 8 * spent(2000)  # the square would be 16
