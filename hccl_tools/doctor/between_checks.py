@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from hccl_tools.doctor import ways
 from hccl_tools.doctor.findings import HostFinding, host_finding
 from hccl_tools.doctor.network_checks import set_tls
 from hccl_tools.doctor.registry import Consequence, Finding, all_checks, check
@@ -286,11 +287,11 @@ def data_differs_between_hosts(cases: Cases) -> Iterator[Finding]:
     explains=("HCD512", "HCD524", "HCD525"),
 )
 def address_on_several_hosts(cases: Cases) -> Iterator[Finding]:
-    """Does each address of the table belong to one host?"""
-    owners: dict[str, list[str]] = {}
-    for host, case in cases.items():
-        for address in dict.fromkeys(case.seen.local_addresses):
-            owners.setdefault(address, []).append(host)
-    for address, hosts in owners.items():
-        if len(hosts) > 1:
-            yield Finding(f"several hosts have the address {address} of the table", hosts=tuple(hosts))
+    """Does each address and name of the table belong to one host?"""
+    addresses = {address for case in cases.values() for address in case.seen.local_addresses}
+    tables = [case.table for case in cases.values() if case.table is not None][:1]
+    names = {name for table in tables for server in table.servers for name in ways.stated_names(server)}
+    for name, hosts in ways.claimants(cases).items():
+        if len(hosts) > 1 and (name in addresses or name in names):
+            what = "address" if name in addresses else "name"
+            yield Finding(f"several hosts have the {what} {name} of the table", hosts=tuple(hosts))

@@ -38,7 +38,8 @@ class _Faults:
         self.rails = _rails(found)
         rest = [one for one in lost if one.source.device not in self.rails or not _on_rail(one)]
         self.dead = _dead(found, rest)
-        self.pairs = [one for one in rest if one.source not in self.dead and one.target not in self.dead]
+        dead = frozenset(self.dead)
+        self.pairs = [one for one in rest if one.source not in dead and one.target not in dead]
 
 
 def _faults(cases: Cases, over: str) -> _Faults:

@@ -10,6 +10,7 @@ from hccl_tools.inspection import pings
 from hccl_tools.inspection.observation import HCCS, ROCE, PingServer
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.local_devices import is_absent
+from hccl_tools.table.addresses import packed
 from hccl_tools.table.fingerprint import hosts, super_pods
 
 if TYPE_CHECKING:
@@ -153,7 +154,10 @@ def measured(table: RankTable, cases: Mapping[str, Case]) -> Iterator[Measured]:
     of_host = {host: index for index, host in enumerate(hosts_of) if host}
     for host, case in cases.items():
         source = of_host.get(host, -1)
+        own = {numbers[row] for row in table.servers[source].rows} if source >= 0 else set()
         for answer in case.seen.pings:
+            if source >= 0 and answer.device not in own:
+                continue  # It was not asked for.
             space = pod_of[source] if answer.over == HCCS else ""
             if (end := ends.get((space, same(answer.address)))) is not None:
                 yield Measured(host, source, answer.device, *end, answer)
@@ -207,9 +211,16 @@ def hosts_of_servers(table: RankTable, cases: Mapping[str, Case]) -> list[str]:
 
 def _claimed(cases: Mapping[str, Case]) -> dict[str, str]:
     """Return the host of each name: the one that was asked under it, else the only one that claims it."""
-    claims: dict[str, set[str]] = {}
-    for host, case in cases.items():
-        for name in (*case.seen.names, *case.seen.local_addresses):
-            claims.setdefault(name, set()).add(host)
-    known = {name: claimants.pop() for name, claimants in claims.items() if len(claimants) == 1}
+    claims = claimants(cases)
+    known = {name: hosts[0] for name, hosts in claims.items() if len(hosts) == 1}
     return known | {host: host for host in cases}
+
+
+def claimants(cases: Mapping[str, Case]) -> dict[str, list[str]]:
+    """Return the hosts that claim each name and address; a name that is an address does not count."""
+    found: dict[str, list[str]] = {}
+    for host, case in cases.items():
+        names = (name for name in case.seen.names if packed(name) is None)
+        for name in dict.fromkeys((*names, *case.seen.local_addresses)):
+            found.setdefault(name, []).append(host)
+    return found

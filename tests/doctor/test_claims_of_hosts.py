@@ -13,7 +13,7 @@ from hccl_tools.doctor.examining import Job, examine
 from hccl_tools.doctor.registry import selection
 from hccl_tools.gathering.messages import SurveyAnswer
 from hccl_tools.inspection import hccl_variables, host_ports
-from hccl_tools.inspection.observation import DeviceObservation, Observation
+from hccl_tools.inspection.observation import DeviceObservation, Observation, PingObservation
 from hccl_tools.validation.checker import validate
 from tests.support.cpu_time import least
 from tests.support.tables import table
@@ -197,3 +197,40 @@ def test_many_names_and_interfaces_take_linear_time() -> None:
         return least(lambda: hccl_variables.matching(names, interfaces))
 
     assert spent(8000) < 8 * spent(2000)  # the square would be 16
+
+
+def test_an_address_among_the_names_of_another_host_takes_nothing_from_its_own() -> None:
+    read = validate(json.dumps(table("1.0", 3, 8)).encode()).table
+    assert read is not None
+    asked = [server.server_id for server in read.servers]
+    cases = {
+        f"node{index}": Case(SOUND._replace(names=(f"node{index}",), local_addresses=(address,)))
+        for index, address in enumerate(asked)
+    }
+    liar = cases["node0"].seen
+    cases["node0"] = Case(liar._replace(names=("node0", *asked[1:])))
+
+    assert ways.hosts_of_servers(read, cases) == ["node0", "node1", "node2"]
+
+
+def test_a_name_of_the_table_on_two_hosts_is_a_fault() -> None:
+    value = table("1.0", 2, 8)
+    for index, server in enumerate(value["server_list"]):
+        server["server_id"] = f"node{index}"
+    job = Job(report=validate(json.dumps(value).encode()))
+    honest = {f"10.0.0.{index}": SOUND._replace(names=(f"node{index}",)) for index in range(2)}
+    lying = {**honest, "10.0.0.0": SOUND._replace(names=("node0", "node1"))}
+
+    assert {"HCC552", "HCD511"} <= {check for check, _ in checks(lying, job)}
+    assert not {"HCC552", "HCD511"} & {check for check, _ in checks(honest, job)}
+
+
+def test_pings_of_devices_that_the_table_does_not_have_do_not_count() -> None:
+    read = validate(json.dumps(table("1.0", 2, 8)).encode()).table
+    assert read is not None
+    first, second = (server.server_id for server in read.servers)
+    address = read.device_ips[8]
+    pings = tuple(PingObservation(device, address, 3, 3) for device in (0, 7, 8, 100, 60_000))
+    cases = {first: Case(SOUND._replace(pings=pings)), second: Case(SOUND)}
+
+    assert [one.device for one in ways.measured(read, cases)] == [0, 7]
