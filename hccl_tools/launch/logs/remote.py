@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Seconds for a host to answer.
 _CONNECT_SECONDS = 8
+#: Seconds without data after which a host that was asked for the end of its logs counts as lost.
+_SILENCE_SECONDS = 60.0
 #: Seconds for ssh to exit after the end of its output.
 _EXIT_SECONDS = 5.0
 #: Reads of the messages at a time: a pipe holds up to a megabyte.
@@ -43,12 +45,20 @@ class RemoteLogs:
     """A reader of logs on another host, in whole lines."""
 
     def __init__(
-        self, host: str, command: Sequence[str], run_dir: str, labels: tuple[bytes, ...] = ()
+        self,
+        host: str,
+        command: Sequence[str],
+        run_dir: str,
+        labels: tuple[bytes, ...] = (),
+        silence: float = _SILENCE_SECONDS,
     ) -> None:
         """Start ``command``, which prints the logs until its standard input closes.
 
-        ``labels`` are those of the ranks that the host was asked for, if each line begins with a label.
+        Args:
+            labels: Those of the ranks that the host was asked for, if each line begins with a label.
+            silence: Seconds without data after which the end of the logs is not awaited any longer.
         """
+        self._silence, self._heard = silence, 0.0
         self._labels, self._label = labels, f"[{host}] ".encode()
         self.ended = False
         self.error: InputError | None = None
@@ -71,15 +81,20 @@ class RemoteLogs:
 
     def read(self, *, last: bool) -> bytes:
         """Return the data received so far, possibly ""; ``last`` requests the end of the output."""
-        if last:
+        if last and not self._input.closed:
             self._input.close()
+            self._heard = time.monotonic()
         if self.ended:
             return b""
         self._read_errors()
         try:
             data = os.read(self._output.fileno(), _BLOCK)
         except BlockingIOError:
+            if last and time.monotonic() - self._heard > self._silence:
+                self.ended, message = True, f"its logs have no end after {self._silence:.0f} s without data"
+                self.error = self._failure(message)
             return b""
+        self._heard = time.monotonic()
         self.received += len(data)
         if not data:
             self._await_exit()
@@ -137,14 +152,18 @@ class RemoteLogs:
     def _explain(self, status: int, errors: str) -> InputError:
         own = [line.removeprefix("error: ") for line in errors.splitlines() if line.startswith("error: ")]
         message = own[-1] if own else ssh.last_line(errors)
-        hint = f"read the logs there, in {self._run_dir}"
         if status in _NOT_STARTED or "No module named" in message:
-            return InputError(f"{self._host}: hccl-tools is not installed there: {message}", hint=hint)
+            return self._failure(f"hccl-tools is not installed there: {message}")
         if SERVE in message:
-            return InputError(f"{self._host}: hccl-tools has another version there: {message}", hint=hint)
-        if what := ssh.hint(self._host, errors):
+            return self._failure(f"hccl-tools has another version there: {message}")
+        return self._failure(message or "the connection was lost", ssh.hint(self._host, errors))
+
+    def _failure(self, message: str, what: str | None = None) -> InputError:
+        """Return an error of this host; ``what`` is what to do first."""
+        hint = f"read the logs there, in {self._run_dir}"
+        if what:
             hint = f"{what} Or {hint}" if what.endswith("?") else f"{what}; or {hint}"
-        return InputError(f"{self._host}: {message or 'the connection was lost'}", hint=hint)
+        return InputError(f"{self._host}: {message}", hint=hint)
 
 
 def start(

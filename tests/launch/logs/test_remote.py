@@ -56,6 +56,22 @@ def test_a_far_side_that_fails_is_explained(said: str, status: int, message: str
     assert "read the logs there, in /log/run" in (logs.error.hint or "")
 
 
+def test_a_far_side_that_does_not_end_is_named_and_left() -> None:
+    program = "import time; print('one', flush=True); time.sleep(600)"
+    logs = RemoteLogs("host-b", [sys.executable, "-c", program], "/log/run", silence=0.1)
+    shown = bytearray()
+
+    def has_ended() -> bool:
+        shown.extend(logs.read(last=b"one" in shown))
+        return logs.ended
+
+    assert eventually(has_ended)
+    logs.close()
+    assert shown == b"one\n"
+    assert logs.error is not None
+    assert logs.error.message.startswith("host-b: its logs have no end")
+
+
 def test_the_far_side_ends_with_its_input_and_shows_what_is_left(tmp_path: Path) -> None:
     process = {"rank": 3, "host": "host-b", "here": False, "log": "rank_3.log", "argv": ["train.py"]}
     (tmp_path / "plan.json").write_text(json.dumps({"processes": [process], "hosts": ["host-b"]}))
