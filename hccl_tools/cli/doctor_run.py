@@ -145,14 +145,16 @@ def hosts_to_ask(job: examining.Job, options: dict[str, Any], *, local: bool) ->
     """Return the hosts of the options, else of the job; none if this host alone is meant.
 
     Raises:
+        InputError: A server of the table has a name that no host can have.
         UsageError: The options contradict each other.
     """
     named = gather_options.hosts_of(options)
     if local and named:
         raise UsageError("--local and --hosts exclude each other", hint="leave one of them out")
-    of_table = () if job.table is None else choice.hosts(job.table, os.environ)
-    hosts = () if local else named or of_table
-    return () if not named and len(hosts) == 1 and is_this_host(hosts[0]) else hosts
+    if local or named or job.table is None:
+        return named
+    hosts = choice.hosts(job.table, os.environ)
+    return () if len(hosts) == 1 and is_this_host(hosts[0]) else hosts
 
 
 def require_for_output(job: examining.Job, hosts: Sequence[str], *, matrix: bool, script: bool) -> None:

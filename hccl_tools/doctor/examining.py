@@ -22,6 +22,7 @@ from hccl_tools.doctor.findings import (
 from hccl_tools.doctor.registry import all_checks
 from hccl_tools.inspection.observation import HCCS, Observation, ObservationRequest
 from hccl_tools.inspection.pings import USUAL_TIME
+from hccl_tools.notation import host_list
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -122,7 +123,8 @@ class Job(NamedTuple):
 
 def _addresses_of_hosts(table: RankTable) -> tuple[str, ...]:
     """Return an address of each host of a table with several; none for a table with one host."""
-    found = dict.fromkeys(one.host_ip or one.server_id for one in table.servers)
+    stated = (one.host_ip or one.server_id for one in table.servers)
+    found = dict.fromkeys(name for name in stated if not host_list.why_not_a_host(name, ipv6=True))
     return tuple(found) if len(found) > 1 else ()
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from hccl_tools.errors import LaunchError
+from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.errors import InputError, LaunchError
+from hccl_tools.notation import host_list
 from hccl_tools.programs.lookup import ProgramMissingError
 from hccl_tools.programs.mpirun import find_mpirun
 from hccl_tools.programs.slurm import allocated_nodes, in_allocation
@@ -48,7 +50,18 @@ def outside_slurm(environ: Mapping[str, str]) -> Choice:
 
 
 def hosts(table: RankTable, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the nodes of a Slurm allocation, else the addresses of the servers of a table."""
+    """Return the nodes of a Slurm allocation, else the addresses of the servers of a table.
+
+    Raises:
+        InputError: A server has a name that no host can have: a program could take it for an option.
+    """
     if in_allocation(environ):
         return allocated_nodes(environ)
-    return tuple(dict.fromkeys(one.host_ip or one.server_id for one in table.servers))
+    found = tuple(dict.fromkeys(one.host_ip or one.server_id for one in table.servers))
+    for name in found:
+        if why := host_list.why_not_a_host(name, ipv6=True):
+            raise InputError(
+                f"the server {quoted(name)} of the table cannot be asked: its name {why}",
+                hint="correct server_id or host_ip, or name the hosts with --hosts",
+            )
+    return found

@@ -6,6 +6,8 @@ import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
+from hccl_tools.notation import host_list
+from hccl_tools.notation.printable import escaped
 from hccl_tools.programs.lookup import on_path
 
 if TYPE_CHECKING:
@@ -47,7 +49,12 @@ def parse(text: str, environ: Mapping[str, str]) -> tuple[str, ...]:
 def command(words: Sequence[str], host: str) -> list[str]:
     """Return the command line for one host; a program and its arguments can be appended.
 
+    Raises:
+        UsageError: The name is not that of a host: the command could take it for an option.
+
     >>> command(("kubectl", "exec", "-i", "{host}", "--"), "worker-0")
     ['kubectl', 'exec', '-i', 'worker-0', '--']
     """
+    if why := host_list.why_not_a_host(host, ipv6=True):
+        raise UsageError(f"--via is not used for {escaped(host)!r}: it {why}")
     return [word.replace(_PLACE, host) for word in words]
