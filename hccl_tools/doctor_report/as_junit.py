@@ -37,7 +37,7 @@ def _suite(
 
 def _case(name: str, found: list[HostFinding], *, strict: bool) -> junit_xml.Case:
     counted = [one for one in found if one.counts(strict=strict)]
-    others = [one for one in found if one not in counted]
+    others = [one for one in found if not one.counts(strict=strict)]
     unknown = "; ".join(one.message for one in others if one.is_unknown)
     output = [line for one in others if not one.is_unknown for line in _lines(one)]
     return junit_xml.Case(
