@@ -15,8 +15,9 @@ def command(table_format: str | None) -> None:
     hccl-tools schema 1.0 > rank_table.schema.json
     hccl-tools schema rootinfo           the root info of Ascend 950; endpoints: its endpoint files
     hccl-tools schema server_group_list  the service tables of MindIE-Motor and omni-infer
-    hccl-tools schema explain            the answer of `explain --format json`
-    hccl-tools schema doctor             the answer of `doctor --format json`
+    hccl-tools schema validate           the answer of `validate --format json`; also doctor, explain
+    hccl-tools schema plan               plan.json of a run, and `launch --dry-run=json`
+    hccl-tools schema report             report.json of a run, and what `launch --notify` passes
     """  # noqa: D301  (click's mark: keep the lines)
     from hccl_tools.formats import MODULES  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.formats.schema import OTHERS, load, schema_text  # noqa: PLC0415

@@ -35,9 +35,9 @@ RULE_OF = {
 }
 #: Schemas that are not those of a table: name -> the file's name.
 OTHERS = {
-    "endpoints": "endpoints", "rootinfo": "rootinfo", SERVICE: SERVICE, "explain": "explain",
-    "doctor": "doctor",
-}  # fmt: skip
+    name: name
+    for name in ("endpoints", "rootinfo", SERVICE, "validate", "doctor", "explain", "plan", "report")
+}
 _TYPES: dict[str, frozenset[type]] = {
     "object": frozenset({dict}),
     "array": frozenset({list}),

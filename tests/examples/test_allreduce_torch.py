@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import published
 from tests.support.torch_python import TORCH_PYTHON as PYTHON
 from tests.support.torch_python import needs_torch
 
@@ -77,7 +78,7 @@ def test_alone_it_is_one_rank_of_one(tmp_path: Path) -> None:
 def test_where_only_torch_is_found_it_is_started_as_torch(tmp_path: Path) -> None:
     logs = launch(tmp_path, "-n", "2")
 
-    plan = json.loads((tmp_path / "log" / "latest" / "plan.json").read_text())
+    plan = published.read("plan", tmp_path / "log" / "latest" / "plan.json")
     assert plan["chosen"]["start"].startswith("torch (torch 2.")
     assert [log.count("sum 3, expected 3") for log in logs] == [1, 1]
 

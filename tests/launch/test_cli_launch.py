@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support import published
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -94,8 +96,8 @@ def test_every_rank_starts_with_its_variables_and_its_own_log() -> None:
     assert json.loads(done.stdout)["RANK_ID"] == "0"
     assert (run_dir() / "rank_table.json").read_bytes() == Path("table.json").read_bytes()
     assert not (run_dir() / "rank_table.json").is_symlink()
-    assert json.loads((run_dir() / "plan.json").read_text())["world_size"] == 4
-    assert json.loads((run_dir() / "report.json").read_text())["exit_code"] == 0
+    assert published.read("plan", run_dir() / "plan.json")["world_size"] == 4
+    assert published.read("report", run_dir() / "report.json")["exit_code"] == 0
 
 
 def test_run_directory_has_time_and_a_random_ending() -> None:
@@ -158,7 +160,7 @@ def test_exit_code_is_the_failed_ranks() -> None:
 
     assert done.returncode == 7
     assert "rank 2 failed first" in done.stderr
-    report = json.loads((run_dir() / "report.json").read_text())
+    report = published.read("report", run_dir() / "report.json")
     assert report["first_failure"]["rank"] == 2
     assert report["first_failure"]["device"] == 6
 
@@ -436,7 +438,7 @@ def test_a_python_before_the_program_is_its_interpreter(program: list[str]) -> N
 
     assert done.returncode == 0, done.stderr
     assert said(1)["argv"] == ["--epochs", "3"]
-    plan = json.loads((run_dir() / "plan.json").read_text())
+    plan = published.read("plan", run_dir() / "plan.json")
     assert Path(plan["processes"][0]["argv"][0]).name.startswith("python")
     assert "--python" in plan["chosen"]["python"]
 

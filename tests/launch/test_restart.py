@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support import two_by_two
+from tests.support import published, two_by_two
 from tests.support.mpiruns import every_remote_engine
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def check(run_dir: Path) -> None:
     for rank in (0, 1):
         assert (run_dir / f"rank_{rank}.log").read_text() == "up 0\n"
         assert (run_dir / f"rank_{rank}.restart_1.log").read_text() == "up 1\n"
-    report = json.loads((run_dir / "report.json").read_text())
+    report = published.read("report", run_dir / "report.json")
     assert (report["exit_code"], report["restarts"]) == (0, 1)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.support import published
 from tests.support.processes import kill_all
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Job:
         self.out, self.err = self.launcher.communicate(timeout=LONG)
         path = self.run_dir / "report.json"
         if path.exists():
-            self.report = json.loads(path.read_text())
+            self.report = published.read("report", path)
         return self.launcher.returncode
 
     def log(self, rank: int) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.support import published
 from tests.support.jobs import LONG, eventually
 from tests.support.processes import has_ended, kill_all, name_of
 from tests.support.spares import OPTIONS, TIMING, write_table
@@ -86,7 +86,7 @@ class SpareJob:
         finally:
             self.launcher.kill()
         assert eventually(lambda: not self.left()), (said, self.left())
-        return self.launcher.returncode, said, json.loads(Path("log/latest/report.json").read_text())
+        return self.launcher.returncode, said, published.read("report", Path("log/latest/report.json"))
 
 
 #: A host that is cut off keeps its sessions, until it notices that.

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tests.support import published
 from tests.support.jobs import eventually
 from tests.support.mpiruns import MPIRUNS, Ssh
 from tests.support.processes import has_ended, name_of
@@ -162,7 +163,7 @@ class Job:
     def reports(self) -> list[dict[str, Any]]:
         """Return the report of each launcher that has written one."""
         paths = [run_dir / "report.json" for run_dir in self.run_dirs()]
-        return [json.loads(path.read_text()) for path in paths if path.exists()]
+        return [published.read("report", path) for path in paths if path.exists()]
 
     def is_up(self) -> bool:
         """Whether all ranks run before long; for ranks that write their process ids."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hccl_tools.launch import engines
+from tests.support import published
 
 #: A program of its own: ``/bin/sh`` starts the supervisor of the one host in a session of its own.
 LAUNCHER = """\
@@ -74,7 +75,7 @@ def test_another_programs_engine_starts_a_job(table: str) -> None:
     assert "shell: up yes" in (run_dir / "engine.log").read_text()
     assert "rank 0 of 2 on 4" in done.stdout
     assert "shell: " not in done.stdout
-    plan = json.loads((run_dir / "plan.json").read_text())
+    plan = published.read("plan", run_dir / "plan.json")
     assert (plan["engine"], plan["command"][0]) == ("shell", "/bin/sh")
 
 

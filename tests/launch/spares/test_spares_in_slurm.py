@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import pytest
 
 from tests.beds.daemons import program
 from tests.beds.slurm_cluster import ALL_NODES
+from tests.support import published
 from tests.support.jobs import LONG, eventually
 from tests.support.processes import kill_all
 from tests.support.spares import ONCE_AGAIN, OPTIONS, TIMING, write_table
@@ -61,7 +61,7 @@ def is_up() -> bool:
 
 def check(bed: SlurmCluster, said: str) -> None:
     """Check that n3 took the place of n2, and that nothing is left."""
-    report: dict[str, Any] = json.loads(Path("log/latest/report.json").read_text())
+    report: dict[str, Any] = published.read("report", Path("log/latest/report.json"))
     assert (report["exit_code"], report["restarts"]) == (0, 1), said
     assert [(one["host"], one["spare"]) for one in report["replaced"]] == [(bed.second.address, "n3")]
     assert f"n3 takes the place of {bed.second.address} (rank 1); " in said

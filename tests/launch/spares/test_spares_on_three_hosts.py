@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.beds.three_hosts import isolate
+from tests.support import published
 from tests.support.jobs import LONG, eventually
 from tests.support.late_host import held_back
 from tests.support.mpiruns import Ssh, every_mpirun, every_remote_engine
@@ -79,7 +80,7 @@ def test_a_spare_takes_the_place_of_a_host_whose_processes_are_killed(
     assert [one["server_id"] for one in before["server_list"]] == [three_hosts.hosts[0].address, lost]
     assert [one["server_id"] for one in after["server_list"]] == [three_hosts.hosts[0].address, spare]
     assert (run_dir / "rank_1.restart_1.log").read_text() == f"on {three_hosts.hosts[2].name}\n"
-    assert json.loads((run_dir / "plan.json").read_text())["hosts"] == [three_hosts.hosts[0].address, spare]
+    assert published.read("plan", run_dir / "plan.json")["hosts"] == [three_hosts.hosts[0].address, spare]
     lost, ended = (one["reason"] for one in report["attempts"])
     assert (lost in {"host", "daemon"}, ended) == (True, "ended")  # What the first of its processes was.
 

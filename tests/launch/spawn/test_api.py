@@ -15,6 +15,7 @@ import pytest
 
 import hccl_tools
 from hccl_tools.launch.spawn.errors import RankFacts, RankFailedError, failure
+from tests.support import published
 from tests.support.jobs import eventually
 
 pytestmark = pytest.mark.slow
@@ -301,7 +302,7 @@ def test_result_that_cannot_be_sent() -> None:
 
 def test_run_directory_tells_how_it_went() -> None:
     caller(f"hccl_tools.spawn(work.fails, (1, 'exit'), 2, {OPTIONS})")
-    report = json.loads(Path("log/latest/report.json").read_text())
+    report = published.read("report", Path("log/latest/report.json"))
     plan = json.loads(Path("log/latest/plan.json").read_text())
 
     assert (report["exit_code"], report["reason"], report["first_failure"]["rank"]) == (3, "failed", 1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support import two_by_two
+from tests.support import published, two_by_two
 from tests.support.jobs import LONG, eventually
 from tests.support.mpiruns import every_remote_engine
 
@@ -49,7 +49,7 @@ def test_the_host_of_the_stopped_rank_ends_the_job(
 
     assert done.returncode == 124, done.stderr
     assert "rank 3 stopped first" in done.stderr
-    report = json.loads((own_directory / "log" / "latest" / "report.json").read_text())
+    report = published.read("report", own_directory / "log" / "latest" / "report.json")
     assert report["reason"] == "hang"
     (first,) = [one for one in report["hung"] if one["is_first"]]
     assert (first["rank"], first["host"]) == (3, two_hosts.second.address)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support import published
 from tests.support.hanging import without_py_spy
 from tests.support.mpiruns import every_mpirun
 from tests.support.typed_jobs import Typed
@@ -51,7 +51,7 @@ def run(*argv: str) -> subprocess.CompletedProcess[str]:
 
 def report() -> dict[str, Any]:
     """Return the last report."""
-    found: dict[str, Any] = json.loads(Path("log/latest/report.json").read_text())
+    found: dict[str, Any] = published.read("report", Path("log/latest/report.json"))
     return found
 
 
@@ -287,7 +287,7 @@ def test_the_host_of_the_stopped_rank_ends_the_job_on_all_hosts(typed: list[Type
 
     assert job.end() == [124, 124]
     for host in (0, 1):
-        found = json.loads(Path(f"log{host}/latest/report.json").read_text())
+        found = published.read("report", Path(f"log{host}/latest/report.json"))
         assert found["reason"] == "hang"
         assert [one["rank"] for one in found["hung"] if one["is_first"]] == [1]
         assert "rank 1 stopped first" in job.said[host]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -10,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from tests.support import published
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +70,7 @@ def test_bytes_that_are_no_text_pass_through(own_directory: Path) -> None:
     assert b"Traceback" not in done.stderr
     latest = Path(os.fsdecode(folder), "log", "latest")
     assert (latest / "rank_1.log").read_bytes().startswith(b"['\\udcff']")
-    process = json.loads((latest / "plan.json").read_text(encoding="utf-8"))["processes"][1]
+    process = published.read("plan", latest / "plan.json")["processes"][1]
     assert os.fsencode(process["argv"][-1]) == b"\xff"
     assert os.fsencode(process["environment"]["A"]) == b"\xfe"
 
