@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 def read(name: str, path: Path) -> dict[str, Any]:
     """Return the JSON of a file for which ``hccl-tools schema NAME`` holds."""
-    return checked(name, json.loads(path.read_text(encoding="utf-8")))
+    found: dict[str, Any] = checked(name, json.loads(path.read_text(encoding="utf-8")))
+    return found
 
 
 def checked(name: str, value: Any) -> Any:
