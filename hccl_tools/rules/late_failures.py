@@ -98,7 +98,7 @@ def mixed_super_pods(subject: Subject) -> Iterator[Finding]:
     current: str | None = None
     for index, server in enumerate(subject.table.servers):
         pod = pod_of.get(server.server_id)
-        if pod != current:
+        if pod is not None and pod != current:  # HCC525 names a server without a super pod.
             if pod in done:
                 message = f'server "{server.server_id}" of super pod {quoted(str(pod))} is listed after servers of another super pod'
                 yield Finding(

@@ -32,6 +32,9 @@ def unsorted_rank_list(subject: Subject) -> Iterator[Finding]:
     """
     for row, number in enumerate(subject.table.rank_numbers):
         if number is not None and number != row:
+            known = [one for one in subject.table.rank_numbers if one is not None]
+            if known == sorted(known):
+                return  # A rank is missing, which is another finding.
             yield Finding(
                 f"entry {row} of rank_list is rank {number}",
                 ("rank_list", row, "rank_id"),

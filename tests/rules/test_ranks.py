@@ -81,3 +81,14 @@ def test_a_2_0_table_names_its_missing_rank() -> None:
     value["rank_list"][3]["rank_id"] = 9
 
     assert found_in(value)[0][1] == "rank id 9 is too high for 8 ranks: no device has rank 3"
+
+
+@pytest.mark.parametrize(("order", "found"), [((0, 2, 3), False), ((0, 3, 2), True)])
+def test_a_sorted_list_that_lacks_a_rank_need_not_be_sorted(order: tuple[int, ...], found: bool) -> None:
+    value = table("2.0", 1, 4)
+    value["rank_list"] = [value["rank_list"][number] for number in order]
+    value["rank_count"] = 3
+
+    ids = {finding.rule.id for finding in validate(value).findings}
+
+    assert ("HCC333" in ids) == found

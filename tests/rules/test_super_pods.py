@@ -21,3 +21,13 @@ def test_a_list_that_is_none_is_refused_where_it_is_read(entries: Any, product: 
 
     assert report.verdict == verdict
     assert ("HCC521" in {finding.rule.id for finding in report.findings}) == (verdict == "refused")
+
+
+def test_a_server_without_a_super_pod_does_not_part_those_of_another() -> None:
+    value = table("1.2", 3, 2)
+    del value["super_pod_list"][0]["server_list"][1]
+
+    found = {finding.rule.id for finding in validate(value, product="a3").findings}
+
+    assert "HCC525" in found
+    assert "HCC529" not in found
