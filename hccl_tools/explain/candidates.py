@@ -27,6 +27,7 @@ FOLLOW_UP = {
     "HCM821",
     "HCM891",
     "HCM896",
+    "HCM898",
     "HCM593",
     "HCM701",
     "HCM702",

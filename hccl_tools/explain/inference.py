@@ -28,14 +28,19 @@ _EFFECTS = {"HCM240", "HCM292", "HCM661", "HCM662", "HCM663", "HCM664"}
 
 #: HCCL's heartbeat was lost, for which the process, its host or the network can be the reason.
 _LOST = "HCM343"
+#: A process, a container or a pod ended, and the line may not say of which rank.
+_ENDS_OF_PROCESSES = {
+    *("HCM702", "HCM710", "HCM712", "HCM726", "HCM750", "HCM751", "HCM752"),
+    *("HCM790", "HCM801", "HCM802", "HCM853", "HCM854"),
+}
 #: Ctrl-C, or the SIGINT with which a user stops a job.
 _INTERRUPTED = "HCM897"
 #: How sure an answer is that only says who waits for whom.
 _GUESSES = {"open", "silent", "waits"}
 #: Seconds within which ranks fail that have the same fault.
 _TOGETHER = 30.0
-#: Codes of the runtime for a fault of the device or of a program on it.
-_DEVICE_FAULT = re.compile(r"50[57]\d{3}")
+#: Codes of the runtime for a fault of the device or of a program on it, not of the device at the other end.
+_DEVICE_FAULT = re.compile(r"50[57](?!05[57])\d{3}")
 
 
 def causes(
@@ -114,7 +119,11 @@ def _verdicts(case: Case) -> list[Cause]:
 def _of_verdict(case: Case, verdict: Seen, peer: Place, own: Seen | None) -> Cause:
     """Return the cause for a device that HCCL has found at fault, which may have an error of its own."""
     if own is None:
-        places = _lost_with(case, peer) if verdict.event.message.id == _LOST else (peer,)
+        is_lost = verdict.event.message.id == _LOST
+        if is_lost and (end := _end_of_a_process(case, verdict, peer)) is not None:
+            reason = f"HCCL's heartbeat lost {peer.name} then, and no other process ended before"
+            return Cause(end.event.message, "order", (peer,), end, reason)
+        places = _lost_with(case, peer) if is_lost else (peer,)
         return Cause(verdict.event.message, "named", places, verdict, "", places)
     if (blamed := _blamed(case, own)) is not None:
         number = len(_blaming(case, own)[blamed])
@@ -122,6 +131,18 @@ def _of_verdict(case: Case, verdict: Seen, peer: Place, own: Seen | None) -> Cau
         return Cause(own.event.message, "named", (blamed,), own, reason)
     reason = f"HCCL's heartbeat names the same device ({verdict.event.fields.get('reason', 'lost')})"
     return Cause(own.event.message, "named", (peer,), own, reason)
+
+
+def _end_of_a_process(case: Case, verdict: Seen, lost: Place) -> Seen | None:
+    """Return the end of a process or container before a heartbeat was lost, if there is only one."""
+    ends = [
+        one
+        for one in case.events
+        if one.event.message.id in _ENDS_OF_PROCESSES
+        if one.place.rank in {None, lost.rank} and not is_before(verdict, one)
+    ]
+    kinds, logs = {one.event.message.id for one in ends}, {one.event.file for one in ends}
+    return ends[0] if ends and (len(kinds) == 1 or len(logs) == 1) else None
 
 
 def _lost_with(case: Case, lost: Place) -> tuple[Place, ...]:

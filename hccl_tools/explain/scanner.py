@@ -144,6 +144,10 @@ class Scanner:
                 found = self._raised(data, begin)
             if (event := found[1]) is None:
                 continue
+            if event.message.id == _EXCEPTION:
+                end = sieve.end_of_line(data, found[0], _MATCHED)
+                reason = tracebacks.with_reason(event.fields["reason"], data, end)
+                event = event._replace(fields={**event.fields, "reason": reason})
             number, at = number + data.count(b"\n", at, begin), begin
             event = event._replace(file=file, line=number + data.count(b"\n", begin, found[0]))
             yield _timed(event, line) or event._replace(

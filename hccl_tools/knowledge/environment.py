@@ -124,6 +124,14 @@ MESSAGES = (
         example="ValueError: (InvalidArgument) Place(npu:0) is not supported. Please check that your paddle compiles with custom devices.",
     ),
     Message(
+        "HCM859", "paddle-without-npu", "cause",
+        "the Paddle of the ranks does not support NPUs",
+        "install paddle-custom-npu for the Python that starts the ranks, beside the paddlepaddle of the same version",
+        anchor=b"cannot be set as true while your paddle", pattern=rb"Config (?P<variable>use_npu) cannot be set as true while your paddle",
+        explains=_LATER, source="the sources of PaddleDetection, PaddleOCR and PaddleClas (check_device)",
+        example="ERROR: Config use_npu cannot be set as true while your paddle is not compiled with npu !",
+    ),
+    Message(
         "HCM852", "shared-memory-full", "cause",
         "the shared memory (/dev/shm) is full or too small",
         "start the container with a larger one (docker: --shm-size, Kubernetes: an emptyDir with medium Memory at /dev/shm), or use"

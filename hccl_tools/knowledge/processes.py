@@ -129,6 +129,13 @@ MESSAGES = (
         example="ValueError: Caught ValueError in DataLoader worker process 5.",
     ),
     Message(
+        "HCM898", "error-above", "code",
+        "a call of CANN failed, with the reason in the lines above",
+        "look at the lines above it; ASCEND_LAUNCH_BLOCKING=1 shows the call in the program",
+        anchor=b"nner error is reported as above", pattern=rb"nner error is reported as above(?:.{0,200}?operator name is (?P<reason>\w{1,100}))?",
+        source="torch_npu's sources", example="RuntimeError: The Inner error is reported as above. The current working operator name is aclnnEmbedding.",
+    ),
+    Message(
         "HCM810", "python-exception", "error",
         "the program raised an exception",
         "look at the traceback in the log of this rank",

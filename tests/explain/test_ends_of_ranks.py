@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.support.plogs import Plogs
 
 if TYPE_CHECKING:
@@ -155,6 +157,20 @@ def test_a_link_that_two_ranks_blame_is_that_of_their_peer(command_line: Command
     assert "2 ranks report errors of their connection to it" in lines[0]
 
 
+@pytest.mark.parametrize(("code", "blamed"), [("507057", False), ("507055", False), ("507035", True)])
+def test_a_code_for_the_other_end_is_no_fault_of_the_device(
+    command_line: CommandLine, code: str, blamed: bool
+) -> None:
+    job = Plogs(command_line.folder / "logs", 4, 2).start()
+    broken(job, 0, 2, 600.0)
+    broken(job, 2, 0, 600.1)
+    job.screen(2, f"RuntimeError: npuSynchronizeDevice: NPU function error, error code is {code}")
+
+    line = answer(command_line)[0]
+
+    assert ("the network between two devices failed" not in line) == blamed
+
+
 def test_a_process_that_the_kernel_blocks_explains_a_rank_that_is_stuck(command_line: CommandLine) -> None:
     job = Plogs(command_line.folder / "logs", 8, 4).start()
     for rank in (0, 1, 2, 3, 4, 6, 7):
@@ -204,6 +220,59 @@ def test_a_rank_that_fails_with_other_words_is_named_alone(command_line: Command
     job.screen(2, "FileNotFoundError: /data/2")
 
     assert answer(command_line)[0].startswith("Rank 1 ")
+
+
+def of_one_host(job: Plogs) -> None:
+    """The first host writes that the heartbeat of a device was lost of which there is no log."""
+    for rank in range(4):
+        lost(job, rank, 5, 1300.0)
+
+
+def test_a_container_that_ended_explains_the_only_lost_device(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 4, 4).start()
+    of_one_host(job)
+    (job.folder / "describe.txt").write_text("    Last State:   Terminated\n      Reason:     OOMKilled\n")
+
+    lines = answer(command_line)
+
+    assert lines[0].startswith("Device 1 of 10.0.0.2: a container reached its memory limit")
+    assert "HCCL's heartbeat lost device 1 of 10.0.0.2 then" in lines[0]
+    assert "(inferred from the order in time)" in lines[0]
+
+
+def test_two_ends_in_two_logs_explain_no_lost_device(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 4, 4).start()
+    of_one_host(job)
+    (job.folder / "describe.txt").write_text("      Reason:     OOMKilled\n")
+    (job.folder / "train.txt").write_text("line 3:  4711 Segmentation fault (core dumped) python3 a.py\n")
+
+    assert "HCCL's heartbeat lost the process" in answer(command_line)[0]
+
+
+@pytest.mark.parametrize(
+    ("head", "reason"),
+    [
+        ("RuntimeError: Error(s) in loading state_dict for Net:", "\tsize mismatch for w: [4] and [8]"),
+        ("pydantic.ValidationError: 1 validation error for Config", "  Value error, 28 by 8"),
+    ],
+)
+def test_the_reason_below_the_head_of_an_exception_is_shown(
+    command_line: CommandLine, head: str, reason: str
+) -> None:
+    job = Plogs(command_line.folder / "logs", 2).start()
+    job.screen(1, f"{head}\n{reason}\nmore")
+
+    line = answer(command_line)[0]
+
+    assert f"{head} {reason.strip()}" in line
+    assert "more" not in line
+
+
+def test_an_exception_with_its_reason_has_no_next_line(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 2).start()
+    job.screen(1, "ValueError: bad shape\nstep 7 follows")
+
+    assert "step 7" not in answer(command_line)[0]
 
 
 class InFolders(Plogs):
