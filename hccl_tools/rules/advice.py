@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
@@ -172,7 +173,7 @@ def some_devices_without_address(subject: Subject) -> Iterator[Finding]:
 
 #: How a text begins that can be an address of no network adapter: loopback, multicast, broadcast.
 _NO_ADAPTER = ("127.", "22", "23", "255.", "::1", "ff", "FF")
-_HEAD = max(map(len, _NO_ADAPTER))
+_HEAD = itemgetter(slice(max(map(len, _NO_ADAPTER))))
 
 
 @rule(
@@ -194,8 +195,10 @@ def impossible_device_ip(subject: Subject) -> Iterator[Finding]:
     Hint: write the address of the device (`hccn_tool -i N -ip -g` shows it)
     """
     servers = {server.server_id for server in subject.table.servers}
-    ips = [text if type(text) is str else "" for text in subject.table.device_ips]
-    heads = {text[:_HEAD] for text in ips}  # A few, also in a table of many devices.
+    ips = subject.table.device_ips
+    if not all_plain(subject):
+        ips = [text if type(text) is str else "" for text in ips]
+    heads = set(map(_HEAD, ips))  # A few, also in a table of many devices.
     if servers.isdisjoint(ips) and not any(head.startswith(_NO_ADAPTER) for head in heads):
         return
     for row, text in enumerate(ips):
