@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from difflib import unified_diff
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.wording import conclusion
@@ -18,12 +18,14 @@ from hccl_tools.notation.printable import escaped, stdout_is_ascii, tell
 from hccl_tools.validation.correction import correct
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from hccl_tools.diagnostics.diagnostic import Report
     from hccl_tools.validation.correction import Corrected
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
+#: Lines that are shown before and after a change.
+_CONTEXT = 3
 _NO_END = "\\ No newline at end of file\n"
 
 
@@ -69,14 +71,34 @@ def _bytes_of(file: str) -> bytes:
 
 def _diff(file: str, corrected: Corrected) -> Iterator[str]:
     before, after = (data.decode(errors="replace") for data in (corrected.before, corrected.data))
-    dates = (corrected.encoding, "UTF-8") if corrected.encoding != "UTF-8" else ("", "")
-    lines = list(unified_diff(_LINE.findall(before), _LINE.findall(after), file, file, *dates))
-    if not lines:  # Only the encoding differs.
-        lines = [f"--- {file}\t{dates[0]}\n", f"+++ {file}\t{dates[1]}\n"]
+    dates = (f"\t{corrected.encoding}", "\tUTF-8") if corrected.encoding != "UTF-8" else ("", "")
     ascii_only = stdout_is_ascii()
-    for line in lines:
+    head = (f"--- {file}{dates[0]}\n", f"+++ {file}{dates[1]}\n")
+    for line in (*head, *_hunks(_LINE.findall(before), _LINE.findall(after))):
         text = line.rstrip("\r\n")
         yield escaped(text, keep="\t", ascii_only=ascii_only) + (line[len(text) :] or f"\n{_NO_END}")
+
+
+def _hunks(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
+    """Yield the hunks of a unified diff in linear time: no correction adds or removes a line."""
+    pairs = list(zip(before, after, strict=True))
+    changed = [place for place, (old, new) in enumerate(pairs) if old != new]
+    at = 0
+    while at < len(changed):
+        last = at
+        while last + 1 < len(changed) and changed[last + 1] - changed[last] <= 2 * _CONTEXT + 1:
+            last += 1
+        start, end = max(0, changed[at] - _CONTEXT), min(len(pairs), changed[last] + _CONTEXT + 1)
+        place = f"{start + 1},{end - start}" if end - start > 1 else f"{start + 1}"
+        yield f"@@ -{place} +{place} @@\n"
+        for differs, some in groupby(pairs[start:end], lambda pair: pair[0] != pair[1]):
+            run = list(some)
+            if differs:
+                yield from (f"-{old}" for old, _ in run)
+                yield from (f"+{new}" for _, new in run)
+            else:
+                yield from (f" {old}" for old, _ in run)
+        at = last + 1
 
 
 def _done(changed: bool, *, write: bool) -> str:

@@ -18,8 +18,9 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: The maximum number of faults that are corrected one by one; each needs another run of the parser.
-_MOST_STEPS = 1000
+#: The maximum number of faults that are corrected one by one, each of which needs another run of the parser,
+#: and of the bytes that the parser reads for them.
+_MOST_STEPS, _MOST_BYTES = 1000, 1 << 27
 #: ASCII signs that may stand outside strings in JSON.
 _OUTSIDE = frozenset('{}[],:"0123456789. ')
 _IDEOGRAPHIC_SPACE = "\u3000"
@@ -28,8 +29,12 @@ _QUOTES = "\u201c\u201d\u201e\u201f\uff02"
 #: A text in curly quotes; one of the two quotes may be plain.
 _QUOTED = re.compile(rf'([{_QUOTES}])([^{_QUOTES}"\\\n]*)(["{_QUOTES}])')
 _LEADING_ZEROS = re.compile(rb"(-?)0+([0-9]+)(?![\w.+\-])")
-#: A string, or a sign that may be full-width, outside strings.
-_TOKEN = re.compile(rf'"(?:[^"\\\n]|\\.)*"|[{_QUOTES}][^{_QUOTES}"\\\n]*["{_QUOTES}]|[^\x00-\x7f]')
+#: A string, and outside strings: a sign that may be full-width, a trailing comma, leading zeros of a number.
+_TOKEN = re.compile(
+    rf'"(?:[^"\\\n]|\\.)*"|[{_QUOTES}][^{_QUOTES}"\\\n]*["{_QUOTES}]|[^\x00-\x7f]'
+    r"|,(?=[ \t\r\n]*[}\]])|(?<![\w.+\-])-?0+[0-9]+(?![\w.+\-])",
+    re.ASCII,
+)
 
 
 class Decoded(NamedTuple):
@@ -79,14 +84,26 @@ def _is_chinese_utf8(line: bytes) -> bool:
 
 def parseable(data: bytes) -> bytes:
     """Return a text in UTF-8 with the faults of its JSON corrected that have exactly one right correction."""
-    for _ in range(_MOST_STEPS):
-        problem = Document.parse(data, "").problem
+    problem = Document.parse(data, "").problem
+    if problem is None or problem.kind not in _CORRECTIONS:
+        return data
+    whole = data[: problem.offset] + _replaced(data[problem.offset :])
+    if Document.parse(whole, "").problem is None:
+        return whole
+    for _ in range(min(_MOST_STEPS, _MOST_BYTES // len(data))):
         correct = None if problem is None else _CORRECTIONS.get(problem.kind)
         following = None if problem is None or correct is None else correct(data, problem.offset)
         if following is None:
             return data
         data = following
+        problem = Document.parse(data, "").problem
     return data
+
+
+def _replaced(data: bytes) -> bytes:
+    """Return a text with all its tokens as JSON has them."""
+    text = data.decode(errors="surrogateescape")
+    return _TOKEN.sub(lambda found: _plain(found[0]), text).encode(errors="surrogateescape")
 
 
 def _without_comma(data: bytes, offset: int) -> bytes | None:
@@ -98,32 +115,32 @@ def _without_zeros(data: bytes, offset: int) -> bytes | None:
     return found and data[:offset] + found[1] + found[2] + data[found.end() :]
 
 
-def _plain_signs(data: bytes, offset: int) -> bytes | None:
-    """Replace the full-width signs from ``offset`` on; only the first one, unless all make it JSON."""
-    head, text = data[:offset], data[offset:].decode(errors="surrogateescape")
-    whole = head + _TOKEN.sub(lambda found: _plain(found[0]), text).encode(errors="surrogateescape")
-    if Document.parse(whole, "").problem is None:
-        return whole
+def _plain_sign(data: bytes, offset: int) -> bytes | None:
+    text = data[offset:].decode(errors="surrogateescape")
     first = _TOKEN.match(text)
     if first is None or (right := _plain(first[0])) == first[0]:
         return None
-    return head + (right + text[first.end() :]).encode(errors="surrogateescape")
+    return data[:offset] + (right + text[first.end() :]).encode(errors="surrogateescape")
 
 
-def _plain(token: str) -> str:
-    if token == _IDEOGRAPHIC_SPACE:
+def _plain(text: str) -> str:
+    if text == _IDEOGRAPHIC_SPACE:
         return " "
-    if quoted := _QUOTED.fullmatch(token):
+    if text == ",":
+        return ""
+    if text[0] in "-0":
+        return f"-{text[1:].lstrip('0') or 0}" if text[0] == "-" else text.lstrip("0") or "0"
+    if quoted := _QUOTED.fullmatch(text):
         return f'"{quoted[2]}"'
-    found = look_alike(token) if len(token) == 1 else None
+    found = look_alike(text) if len(text) == 1 else None
     is_sign = found is not None and found.name.startswith("full-width") and found.ascii in _OUTSIDE
-    return found.ascii if found is not None and is_sign and token not in _QUOTES else token
+    return found.ascii if found is not None and is_sign and text not in _QUOTES else text
 
 
 _CORRECTIONS: dict[str, Callable[[bytes, int], bytes | None]] = {
     "trailing comma": _without_comma,
     "number": _without_zeros,
-    "full-width punctuation": _plain_signs,
-    "invisible character": _plain_signs,
-    "curly quotes": _plain_signs,
+    "full-width punctuation": _plain_sign,
+    "invisible character": _plain_sign,
+    "curly quotes": _plain_sign,
 }

@@ -6,16 +6,21 @@ import json
 import re
 import stat
 import subprocess
+from difflib import unified_diff
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hccl_tools.cli import validate_fix
+from hccl_tools.document.document import Document
+from hccl_tools.document.rewriting import parseable
 from hccl_tools.validation.checker import validate
 from hccl_tools.validation.correction import correct
 from tests.support import strategies
 from tests.support.commands import CommandLine
+from tests.support.cpu_time import least
 from tests.support.tables import table
 
 if TYPE_CHECKING:
@@ -291,3 +296,30 @@ def test_any_table_is_corrected_once(value: Any) -> None:
 
     assert again.data == corrected.data
     assert not [one for one in corrected.report.findings if one.right is not None]
+
+
+@given(st.lists(st.booleans(), max_size=60))
+def test_the_hunks_are_those_of_difflib(changes: list[bool]) -> None:
+    before = [f"line {number}\n" for number in range(len(changes))]
+    after = [f"new {line}" if is_new else line for line, is_new in zip(before, changes, strict=True)]
+
+    assert list(validate_fix._hunks(before, after)) == list(unified_diff(before, after))[2:]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        (r'"rank_id": "(\d+)"', r"“rank_id”: 0\1"),
+        (r'"(\n *\})', r'",\1'),
+        (r'"device_id": "(\d+)"', '"device_id"\uff1a "\\1"'),
+    ],
+)
+def test_a_fault_of_every_device_is_corrected_in_linear_time(right: str, wrong: str) -> None:
+    def spent(servers: int) -> float:
+        data = re.sub(right, wrong, json.dumps(table("1.0", servers, 8), indent=1)).encode()
+        fixed = parseable(data)
+        assert Document.parse(fixed, "").problem is None
+        lines = [text.decode().splitlines(keepends=True) for text in (data, fixed)]
+        return least(lambda: (parseable(data), list(validate_fix._hunks(*lines))))
+
+    assert spent(400) < 8 * spent(100)  # the square would be 16
