@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.explain.case import Cause
     from hccl_tools.explain.cluster import Cluster
-    from hccl_tools.explain.events import Seen
+    from hccl_tools.explain.events import Event, Seen
     from hccl_tools.explain.sources import Source
 
 #: The fields that are shown after the meaning, with their words; the places have their own.
@@ -79,12 +79,12 @@ class Answer(NamedTuple):
             for cause in self.causes
             if cause.seen is not None and cause.seen.event.message is cause.message
         }
-        said = [cause.seen.event for cause in self.causes if cause.seen is not None]
+        said = {_as_said(cause.seen.event) for cause in self.causes if cause.seen is not None}
         found: dict[tuple[str, str], Seen] = {}
         for one in self.cluster.seen:
             if one.event.message.kind in {"fact", "end"} or id(one.event) in used:
                 continue
-            if any(one.event.message is event.message and one.event.fields == event.fields for event in said):
+            if _as_said(one.event) in said:
                 continue  # Another rank says the same.
             if (one.event.message.meaning, one.place) not in shown:
                 found.setdefault((one.event.message.id, one.actor), one)
@@ -107,6 +107,11 @@ class Answer(NamedTuple):
         used = self.used()
         faults = [one for one in self.cluster.seen if one.event.message.kind in {"cause", "error"}]
         return [one for one in faults if is_before(one, first) and id(one.event) not in used]
+
+
+def _as_said(event: Event) -> tuple[str, frozenset[tuple[str, str]]]:
+    """Return what an event says, whoever wrote it."""
+    return event.message.id, frozenset(event.fields.items())
 
 
 def text(answer: Answer) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import candidates, disagreement, operations, skew, waiting
+from hccl_tools.explain import candidates, disagreement, operations, skew, verdicts, waiting
 from hccl_tools.explain.case import Case, Cause, is_before
 from hccl_tools.explain.jobs import LONGEST_PAUSE
 from hccl_tools.explain.places import Place
@@ -26,13 +26,6 @@ _OWN_FAILURES = {"HCM726", "HCM810", "HCM820", "HCM821", "HCM865", "HCM891", "HC
 #: A connection that ended: an effect of what the other end did before.
 _EFFECTS = {"HCM240", "HCM292", "HCM661", "HCM662", "HCM663", "HCM664"}
 
-#: HCCL's heartbeat was lost, for which the process, its host or the network can be the reason.
-_LOST = "HCM343"
-#: A process, a container or a pod ended, and the line may not say of which rank.
-_ENDS_OF_PROCESSES = {
-    *("HCM702", "HCM710", "HCM712", "HCM726", "HCM750", "HCM751", "HCM752"),
-    *("HCM790", "HCM801", "HCM802", "HCM853", "HCM854"),
-}
 #: Ctrl-C, or the SIGINT with which a user stops a job.
 _INTERRUPTED = "HCM897"
 #: How sure an answer is that only says who waits for whom.
@@ -78,7 +71,7 @@ def _with_handled(case: Case, found: list[Cause]) -> list[Cause]:
 def _causes(case: Case) -> list[Cause]:
     later = (_own_failures, skew.late_starts, operations.differences, _earliest_error)
     for rule in (
-        _verdicts,
+        verdicts.causes,
         _named_causes,
         disagreement.tls,
         *later,
@@ -96,91 +89,6 @@ def _stopped(case: Case) -> list[Cause]:
     """All that is known is that the scheduler or a user ended the job."""
     stop = case.stop or next((one for one in case.cluster.seen if one.event.message.id == _INTERRUPTED), None)
     return [] if stop is None else [Cause(stop.event.message, "named", (), stop)]
-
-
-def _verdicts(case: Case) -> list[Cause]:
-    """HCCL's own "Cluster Exception Location" comes before every inference."""
-    found: dict[str, Cause] = {}
-    errors = _errors_of_ranks(case)
-    for one in case.events:
-        if one.event.message.kind != "verdict" or one.peer is None or one.peer.name in found:
-            continue
-        own = [
-            event
-            for event in errors.get(one.peer.rank, ())
-            if event.time is None or one.time is None or event.time <= one.time
-        ]
-        own.sort(key=lambda event: event.event.message.kind != "cause")
-        found[one.peer.name] = _of_verdict(case, one, one.peer, own[0] if own else None)
-    alive = [cause for cause in found.values() if cause.places[0].rank not in case.ended]
-    return alive or list(found.values())  # A rank that the launcher ended is lost as a consequence.
-
-
-def _of_verdict(case: Case, verdict: Seen, peer: Place, own: Seen | None) -> Cause:
-    """Return the cause for a device that HCCL has found at fault, which may have an error of its own."""
-    if own is None:
-        is_lost = verdict.event.message.id == _LOST
-        if is_lost and (end := _end_of_a_process(case, verdict, peer)) is not None:
-            reason = f"HCCL's heartbeat lost {peer.name} then, and no other process ended before"
-            return Cause(end.event.message, "order", (peer,), end, reason)
-        places = _lost_with(case, peer) if is_lost else (peer,)
-        return Cause(verdict.event.message, "named", places, verdict, "", places)
-    if (blamed := _blamed(case, own)) is not None:
-        number = len(_blaming(case, own)[blamed])
-        reason = f"{number} ranks report errors of their connection to it"
-        return Cause(own.event.message, "named", (blamed,), own, reason)
-    reason = f"HCCL's heartbeat names the same device ({verdict.event.fields.get('reason', 'lost')})"
-    return Cause(own.event.message, "named", (peer,), own, reason)
-
-
-def _end_of_a_process(case: Case, verdict: Seen, lost: Place) -> Seen | None:
-    """Return the end of a process or container before a heartbeat was lost, if there is only one."""
-    ends = [
-        one
-        for one in case.events
-        if one.event.message.id in _ENDS_OF_PROCESSES
-        if one.place.rank in {None, lost.rank} and not is_before(verdict, one)
-    ]
-    kinds, logs = {one.event.message.id for one in ends}, {one.event.file for one in ends}
-    return ends[0] if ends and (len(kinds) == 1 or len(logs) == 1) else None
-
-
-def _lost_with(case: Case, lost: Place) -> tuple[Place, ...]:
-    """Return a lost rank, or all ranks of its host if none of them has reported anything."""
-    known = case.cluster.places.by_rank.values()
-    together = [place for place in known if place.host == lost.host != ""]
-    active = {one.place.rank for one in case.events} | case.ended
-    is_whole = len(together) < len(known) and not any(place.rank in active for place in together)
-    return tuple(together) if is_whole and together else (lost,)
-
-
-def _blaming(case: Case, link: Seen) -> dict[Place, set[str]]:
-    """Return who reports errors of a connection like this one, by the other end."""
-    found: dict[Place, set[str]] = {}
-    for one in case.events:
-        if one.event.message is link.event.message and one.peer is not None and one.peer.rank is not None:
-            found.setdefault(one.peer, set()).add(one.actor)
-    return found
-
-
-def _blamed(case: Case, link: Seen) -> Place | None:
-    """Return the other end of a failed connection if several ranks blame it, and more than any other."""
-    blaming = _blaming(case, link)
-    if link.peer is None or link.peer.rank == link.place.rank or link.peer not in blaming:
-        return None
-    most = max(len(actors) for actors in blaming.values())
-    named = [peer for peer, actors in blaming.items() if len(actors) == most]
-    return link.peer if most > 1 and named == [link.peer] else None
-
-
-def _errors_of_ranks(case: Case) -> dict[int | None, list[Seen]]:
-    """Return the events that can explain a verdict: by rank and kind the first with and without a time."""
-    found: dict[int, dict[tuple[str, bool], Seen]] = {}
-    for one in case.events:
-        kind, rank = one.event.message.kind, one.place.rank
-        if rank is not None and kind in {"cause", "error"}:
-            found.setdefault(rank, {}).setdefault((kind, one.time is None), one)
-    return {rank: list(first.values()) for rank, first in found.items()}
 
 
 def _named_causes(case: Case) -> list[Cause]:

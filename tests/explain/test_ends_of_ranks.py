@@ -6,9 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hccl_tools.explain import candidates, cluster, sources, verdicts
+from hccl_tools.explain.places import Places
+from hccl_tools.explain.scanning import scans
+from tests.support.cpu_time import least
 from tests.support.plogs import Plogs
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.support.commands import CommandLine
 
 TORCHRUN = """\
@@ -171,6 +177,22 @@ def test_a_code_for_the_other_end_is_no_fault_of_the_device(
     assert ("the network between two devices failed" not in line) == blamed
 
 
+def test_as_many_verdicts_as_ranks_are_joined_in_linear_time(tmp_path: Path) -> None:
+    def spent(ranks: int) -> float:
+        job = Plogs(tmp_path / str(ranks), ranks).start()
+        for rank in range(ranks):
+            broken(job, rank, (rank + 1) % ranks, 600.0)
+            lost(job, rank, (rank + 1) % ranks, 1300.0)
+        found, _ = sources.collect([str(job.folder)])
+        scanned = list(scans(found, (), None))
+        events = [event for scan in scanned for event in scan.events]
+        case = candidates.of(cluster.build(events, found, Places()), (), ())
+        assert len(verdicts.causes(case)) == ranks
+        return least(lambda: verdicts.causes(case))
+
+    assert spent(800) < 8 * spent(200)  # the square would be 16
+
+
 def test_a_process_that_the_kernel_blocks_explains_a_rank_that_is_stuck(command_line: CommandLine) -> None:
     job = Plogs(command_line.folder / "logs", 8, 4).start()
     for rank in (0, 1, 2, 3, 4, 6, 7):
@@ -223,7 +245,7 @@ def test_a_rank_that_fails_with_other_words_is_named_alone(command_line: Command
 
 
 def of_one_host(job: Plogs) -> None:
-    """The first host writes that the heartbeat of a device was lost of which there is no log."""
+    """The ranks of the first host write that the heartbeat of a device without logs was lost."""
     for rank in range(4):
         lost(job, rank, 5, 1300.0)
 

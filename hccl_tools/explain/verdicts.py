@@ -1,0 +1,123 @@
+"""The devices that HCCL's heartbeat found at fault, joined with what their ranks, hosts and peers report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.explain.case import Case, Cause, is_before
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hccl_tools.explain.events import Seen
+    from hccl_tools.explain.places import Place
+
+#: HCCL's heartbeat was lost, for which the process, its host or the network can be the reason.
+_LOST = "HCM343"
+#: A process, a container or a pod ended, and the line may not say of which rank.
+_ENDS_OF_PROCESSES = {
+    *("HCM702", "HCM710", "HCM712", "HCM726", "HCM750", "HCM751", "HCM752"),
+    *("HCM790", "HCM801", "HCM802", "HCM853", "HCM854"),
+}
+
+
+def causes(case: Case) -> list[Cause]:
+    """Return a cause for each device at fault: HCCL's own verdict comes before every inference."""
+    reported = _Reported(case)
+    found: dict[str, Cause] = {}
+    for one in case.events:
+        if one.event.message.kind == "verdict" and one.peer is not None and one.peer.name not in found:
+            found[one.peer.name] = reported.cause(one, one.peer)
+    alive = [cause for cause in found.values() if cause.places[0].rank not in case.ended]
+    return alive or list(found.values())  # A rank that the launcher ended is lost as a consequence.
+
+
+class _Reported:
+    """What is reported beside the verdicts, of which a job of many ranks has as many: each is looked up."""
+
+    def __init__(self, case: Case) -> None:
+        self._errors = _errors_of_ranks(case.events)
+        self._ends = _first_ends(case.events)
+        self._active = {one.place.rank for one in case.events} | case.ended
+        self._blamed = _blamed_ends(case.events)
+        self._of_host: dict[str, list[Place]] = {}
+        for place in case.cluster.places.by_rank.values():
+            self._of_host.setdefault(place.host, []).append(place)
+
+    def cause(self, verdict: Seen, device: Place) -> Cause:
+        """Return the cause for a device that HCCL has found at fault, which may have an error of its own."""
+        own = [
+            event
+            for event in self._errors.get(device.rank, ())
+            if event.time is None or verdict.time is None or event.time <= verdict.time
+        ]
+        if not own:
+            return self._without_error(verdict, device)
+        first = min(own, key=lambda event: event.event.message.kind != "cause")
+        blamed, number = self._blamed.get(first.event.message.id, (None, 0))
+        if blamed is not None and first.peer == blamed and blamed.rank != first.place.rank:
+            reason = f"{number} ranks report errors of their connection to it"
+            return Cause(first.event.message, "named", (blamed,), first, reason)
+        reason = f"HCCL's heartbeat names the same device ({verdict.event.fields.get('reason', 'lost')})"
+        return Cause(first.event.message, "named", (device,), first, reason)
+
+    def _without_error(self, verdict: Seen, device: Place) -> Cause:
+        is_lost = verdict.event.message.id == _LOST
+        if is_lost and (end := self._end_of_a_process(verdict, device)) is not None:
+            reason = f"HCCL's heartbeat lost {device.name} then, and no other process ended before"
+            return Cause(end.event.message, "order", (device,), end, reason)
+        places = self._lost_with(device) if is_lost else (device,)
+        return Cause(verdict.event.message, "named", places, verdict, "", places)
+
+    def _end_of_a_process(self, verdict: Seen, lost: Place) -> Seen | None:
+        """Return the end of a process or container before a heartbeat was lost, if there is only one."""
+        kinds, logs, first = set(), set(), None
+        for one in self._ends:
+            if one.place.rank not in {None, lost.rank} or is_before(verdict, one):
+                continue
+            first = first or one
+            kinds.add(one.event.message.id)
+            logs.add(one.event.file)
+            if len(kinds) > 1 and len(logs) > 1:
+                return None
+        return first
+
+    def _lost_with(self, lost: Place) -> tuple[Place, ...]:
+        """Return a lost rank, or all ranks of its host if none of them has reported anything."""
+        together = self._of_host.get(lost.host, []) if lost.host else []
+        is_whole = len(self._of_host) > 1 and not any(place.rank in self._active for place in together)
+        return tuple(together) if together and is_whole else (lost,)
+
+
+def _errors_of_ranks(events: Iterable[Seen]) -> dict[int | None, list[Seen]]:
+    """Return the events that can explain a verdict: by rank and kind the first with and without a time."""
+    found: dict[int, dict[tuple[str, bool], Seen]] = {}
+    for one in events:
+        kind, rank = one.event.message.kind, one.place.rank
+        if rank is not None and kind in {"cause", "error"}:
+            found.setdefault(rank, {}).setdefault((kind, one.time is None), one)
+    return {rank: list(first.values()) for rank, first in found.items()}
+
+
+def _first_ends(events: Iterable[Seen]) -> list[Seen]:
+    """Return the first end of a process of each kind, log and rank."""
+    found: dict[tuple[str, int, int | None], Seen] = {}
+    for one in events:
+        if one.event.message.id in _ENDS_OF_PROCESSES:
+            found.setdefault((one.event.message.id, one.event.file, one.place.rank), one)
+    return list(found.values())
+
+
+def _blamed_ends(events: Iterable[Seen]) -> dict[str, tuple[Place, int]]:
+    """Return by message the one other end that most ranks blame, if these are several, and their number."""
+    blaming: dict[str, dict[Place, set[str]]] = {}
+    for one in events:
+        if one.peer is not None and one.peer.rank is not None:
+            blaming.setdefault(one.event.message.id, {}).setdefault(one.peer, set()).add(one.actor)
+    found = {}
+    for message, ends in blaming.items():
+        most = max(map(len, ends.values()))
+        named = [peer for peer, actors in ends.items() if len(actors) == most]
+        if most > 1 and len(named) == 1:
+            found[message] = (named[0], most)
+    return found
