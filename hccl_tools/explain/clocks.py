@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.explain.identities import COMMUNICATOR, JOINED, SETUP, Key, key
 from hccl_tools.explain.places import Place
-from hccl_tools.explain.sources import host_folders
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,20 +29,24 @@ _Moments = dict[str, dict[str, float]]
 
 
 def shifts(
-    events: Sequence[Event], sources: Sequence[Source], known: Mapping[Key, Place], limit: float
+    events: Sequence[Event],
+    sources: Sequence[Source],
+    known: Mapping[Key, Place],
+    folders: Sequence[str],
+    limit: float,
 ) -> tuple[dict[str, float], list[str]]:
     """Return by how many seconds the clock of each host is ahead, and sentences for the user.
-
-    A host that no line names has the name of the folder of its logs (``sources.host_folders``).
 
     All ranks of a communicator write its key facts, or that they have joined it, right after they have met.
     Without these lines the times at which they began are compared: the clocks differ if these times differ by
     a time zone, or by more than the ranks can have waited for each other.
 
     Args:
+        folders: The folder of each source that is probably that of its host: the name of a host that no
+            line names.
         limit: The time limit for connections in seconds.
     """
-    hosts = _hosts(events, sources, known)
+    hosts = [(one, known.get(key(one, sources), Place()).host or folders[one.file]) for one in events]
     met = _moments(hosts, (COMMUNICATOR, JOINED))
     found = _differences(met, _TOLERANCE)
     if found is None:
@@ -57,14 +60,6 @@ def shifts(
         if _spread(failed, found) > _spread(failed, {}):
             found = {}  # The failures are at the same time as they are: a rank began late, or again.
     return found, [_sentence(host, shift) for host, shift in found.items()]
-
-
-def _hosts(
-    events: Sequence[Event], sources: Sequence[Source], known: Mapping[Key, Place]
-) -> list[tuple[Event, str]]:
-    """Return the events with the host of each, "" if it is unknown."""
-    folders = host_folders(sources)
-    return [(one, known.get(key(one, sources), Place()).host or folders[one.file]) for one in events]
 
 
 def _first_failures(events: Iterable[tuple[Event, str]]) -> dict[str, float]:

@@ -75,13 +75,19 @@ def build(
         "connect": _limit(events, _CONNECT, _CONNECT_SECONDS),
         "operation": _limit(events, _OPERATION, _OPERATION_SECONDS),
     }
-    shifts, notes = clocks.shifts(events, sources, known, limits["connect"])
+    folders = host_folders(sources)
+    shifts, notes = clocks.shifts(events, sources, known, folders, limits["connect"])
     sizes = [int(event.fields["size"]) for event in events if event.fields.get("size", "").isdigit()]
     reader = _Reader(
-        sources, known, places, identities.groups(events, sources), size or max(sizes, default=0)
+        sources,
+        folders,
+        known,
+        places,
+        identities.groups(events, sources),
+        size=size or max(sizes, default=0),
     )
     seen = [one for event in events if (one := reader.read(event, shifts)) is not None]
-    ends = _shifted(ends or {}, seen, shifts, host_folders(sources))
+    ends = _shifted(ends or {}, seen, shifts, folders)
     job, foreign, said = jobs.choose(seen, sources, ends, max(limits.values()))
     foreign_ids = set(map(id, foreign))
     own, others = _tied([one for one in seen if id(one) not in foreign_ids], job, sources)
@@ -126,10 +132,12 @@ def _shifted(
     ends: Mapping[int, float], seen: Iterable[Seen], shifts: Mapping[str, float], folders: Sequence[str]
 ) -> dict[int, float]:
     hosts = {one.event.file: one.place.host for one in seen}
-    return {
-        file: end - shifts.get(hosts.get(file, ""), shifts.get(folders[file], 0.0))
-        for file, end in ends.items()
-    }
+    return {file: end - _shift(shifts, hosts.get(file, ""), folders[file]) for file, end in ends.items()}
+
+
+def _shift(shifts: Mapping[str, float], host: str, folder: str) -> float:
+    """Return by how much the clock of a host is ahead, whose logs are in a folder."""
+    return shifts.get(host, shifts.get(folder, 0.0))
 
 
 def _without_errors(sources: Sequence[Source], written: Collection[Key]) -> set[Key]:
@@ -155,21 +163,23 @@ class _Reader:
     def __init__(
         self,
         sources: Sequence[Source],
+        folders: Sequence[str],
         known: Mapping[Key, Place],
         places: Places,
         groups: Groups,
+        *,
         size: int,
     ) -> None:
         self._sources, self._known, self._places = sources, known, places
         self._groups, self.size = groups, size
         self._alone = identities.alone(known)
-        self._folders = host_folders(sources)
+        self._folders = folders
 
     def read(self, event: Event, shifts: Mapping[str, float]) -> Seen | None:
         """Return an event with its ranks; None if it is of a rank of which its host cannot have logs."""
         if (place := self._writer(event)) is None:
             return None
-        shift = shifts.get(place.host, shifts.get(self._folders[event.file], 0.0))
+        shift = _shift(shifts, place.host, self._folders[event.file])
         group = self._groups.of(event)
         time, since, until = _times(event)
         return Seen(

@@ -22,9 +22,11 @@ _LOCAL, _GROUP = "HCM322", "HCM308"
 JOINED = "HCM328"
 #: The messages that say who a process is: a line has all numbers of their patterns.
 IDENTITIES = (*IDENTITY, JOINED, COMMUNICATOR)
+#: Slurm's lines about the end of a job.
+OF_SLURM = {"HCM710", "HCM711", "HCM712", "HCM713", "HCM716"}
 #: Lines of the kernel, Kubernetes and Slurm: no rank wrote them, whatever the name of their file.
 OF_SYSTEM = {
-    *("HCM710", "HCM711", "HCM712", "HCM713", "HCM716"),
+    *OF_SLURM,
     *("HCM750", "HCM751", "HCM752", "HCM753", "HCM754"),
     *("HCM801", "HCM802", "HCM809", "HCM814", "HCM815"),
 }

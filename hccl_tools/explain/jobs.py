@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain.events import clock
-from hccl_tools.explain.identities import IDENTITY, Key, key
+from hccl_tools.explain.identities import IDENTITY, OF_SLURM, Key, key
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.records import NamedTuple
 
@@ -29,7 +29,7 @@ _MOST_NAMED = 4
 _MOST_JOBS = 32
 #: Lines of Slurm and of launchers about the end of a job, which they may write long after the last line of a
 #: rank that has a message.
-_ENDS = {"HCM710", "HCM711", "HCM712", "HCM713", "HCM716", "HCM720", "HCM723", "HCM725"}
+_ENDS = {*OF_SLURM, "HCM720", "HCM723", "HCM725"}
 #: Lines of launchers with the id of a process that they started.
 _NAME_PROCESSES = {"HCM721", "HCM722", "HCM724"}
 #: Failures before the ranks start: a job whose ranks write lines has none.
