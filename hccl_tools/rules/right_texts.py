@@ -64,7 +64,7 @@ def address(finding: Finding, part: str, whole: str | None = None) -> Finding:
     if look_alikes.first(part) is not None:
         return named(finding, value, lambda text: all(map(is_address, text.split(","))))
     if is_unset(part):
-        return finding._replace(message=f'"{part}" means to HCCL that there is no address')
+        return finding._replace(message=f'HCCL reads "{part}" as no address')
     faults, right = _corrected(part)
     if not faults or not is_address(right):
         return finding

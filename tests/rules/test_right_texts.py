@@ -65,7 +65,7 @@ def test_a_dash_in_an_address_is_named_without_an_offer_that_is_refused() -> Non
         ("fd00::1/64", '"fd00::1/64" has the netmask "/64"', 'write "fd00::1"'),
         (
             "0.0.0.0",
-            '"0.0.0.0" means to HCCL that there is no address',
+            'HCCL reads "0.0.0.0" as no address',
             "`hccn_tool -i 1 -ip -g` shows the address of device 1",
         ),
         (
