@@ -81,11 +81,10 @@ def _note(spares: Sequence[SpareHost]) -> str:
 
 def of_facts(hosts: Sequence[HostFacts]) -> tuple[SpareHost, ...]:
     """Return spares from what was found on their hosts."""
-    from hccl_tools.launch.planning import placement  # noqa: PLC0415
     from hccl_tools.transform import generation  # noqa: PLC0415
 
     tables = [generation.table([facts], table_format=facts.table_format) for facts in hosts]
-    return tuple(SpareHost(placement.address(table.servers[0]), table) for table in tables)
+    return tuple(SpareHost(table.servers[0].address, table) for table in tables)
 
 
 def _without(typed: Sequence[str], *names: str) -> Iterator[str]:
@@ -123,7 +122,6 @@ def _beside_table(
     request: LaunchRequest, options: dict[str, Any], engine: Engine, environ: Mapping[str, str]
 ) -> tuple[tuple[SpareHost, ...], tuple[str, ...]]:
     """Return the spares of a job whose table is a file, and a remark on each host that is left out."""
-    from hccl_tools.launch.planning import placement  # noqa: PLC0415
     from hccl_tools.notation import host_list  # noqa: PLC0415
 
     if request.table.file == "-":
@@ -134,7 +132,7 @@ def _beside_table(
             "spares need a rank table of several hosts",
             hint="add --rank-table FILE and --spare-hosts LIST, or name all hosts with --hosts",
         )
-    own = list(dict.fromkeys(map(placement.address, loaded.table.servers)))
+    own = list(dict.fromkeys(server.address for server in loaded.table.servers))
     wanted = options["spares"]
     hosts = host_list.parse(options["spare_hosts"], option="--spare-hosts") if options["spare_hosts"] else ()
     if not hosts and engine.uses_allocation:

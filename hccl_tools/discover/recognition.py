@@ -48,7 +48,7 @@ def recognise(table: RankTable, host: HostState, *, loopback: bool = True) -> Re
         found = tuple(index for index, server in enumerate(table.servers) if fits(index, server))
         if found:
             return Recognised(found, way)
-    only = table.servers[0].host_ip or table.servers[0].server_id
+    only = table.servers[0].address
     if loopback and len(table.servers) == 1 and is_loopback(only):
         return Recognised((0,), "the loopback address of the only server")
     return Recognised()

@@ -289,8 +289,9 @@ def data_differs_between_hosts(cases: Cases) -> Iterator[Finding]:
 def address_on_several_hosts(cases: Cases) -> Iterator[Finding]:
     """Does each address and name of the table belong to one host?"""
     addresses = {address for case in cases.values() for address in case.seen.local_addresses}
-    tables = [case.table for case in cases.values() if case.table is not None][:1]
-    names = {name for table in tables for server in table.servers for name in ways.stated_names(server)}
+    table = ways.table_of(cases)
+    servers = [] if table is None else table.servers
+    names = {name for server in servers for name in ways.stated_names(server)}
     for name, hosts in ways.claimants(cases).items():
         if len(hosts) > 1 and (name in addresses or name in names):
             what = "address" if name in addresses else "name"

@@ -123,7 +123,7 @@ class Job(NamedTuple):
 
 def _addresses_of_hosts(table: RankTable) -> tuple[str, ...]:
     """Return an address of each host of a table with several; none for a table with one host."""
-    stated = (one.host_ip or one.server_id for one in table.servers)
+    stated = (one.address for one in table.servers)
     found = dict.fromkeys(name for name in stated if not host_list.why_not_a_host(name, ipv6=True))
     return tuple(found) if len(found) > 1 else ()
 

@@ -245,7 +245,7 @@ def white_list_refuses(case: Case) -> Iterator[Finding]:
         )
     elif case.seen.white_list == "file" and case.has_several_servers and case.table is not None:
         listed = {same(one) for one in case.seen.white_listed}
-        hosts = dict.fromkeys(one.host_ip or one.server_id for one in case.table.servers)
+        hosts = dict.fromkeys(one.address for one in case.table.servers)
         lacking = [one for one in hosts if packed(one) is not None and same(one) not in listed]
         if lacking:
             yield Finding(

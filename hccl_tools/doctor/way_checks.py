@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.between_checks import differences
 from hccl_tools.doctor.registry import Finding, check
-from hccl_tools.doctor.ways import hosts_of_servers, ways
+from hccl_tools.doctor.ways import hosts_of_servers, table_of, ways
 from hccl_tools.inspection.observation import HCCS, ROCE
 from hccl_tools.notation.phrases import and_more, devices
 from hccl_tools.table.fingerprint import super_pods
@@ -217,7 +217,7 @@ def packets_lost(cases: Cases) -> Iterator[Finding]:
 )
 def super_pods_differ(cases: Cases) -> Iterator[Finding]:
     """Are the servers of each super pod of the table in one super pod?"""
-    table = next((case.table for case in cases.values() if case.table is not None), None)
+    table = table_of(cases)
     known: dict[str, dict[str, str]] = defaultdict(dict)
     pods = super_pods(table) if table is not None else {}
     for server, host in zip(table.servers, hosts_of_servers(table, cases), strict=True) if table else ():

@@ -61,6 +61,11 @@ class Measured(NamedTuple):
     answer: PingObservation
 
 
+def table_of(cases: Mapping[str, Case]) -> RankTable | None:
+    """Return the table of a job, with which all its hosts are compared."""
+    return next((case.table for case in cases.values() if case.table is not None), None)
+
+
 def stated_names(server: Server) -> list[str]:
     """Return the names and addresses that a table has of a server."""
     stated = (server.server_id, server.host_ip, server.fields.get("container_ip"))
@@ -169,7 +174,7 @@ def ways(cases: Mapping[str, Case]) -> Iterator[Way]:
     A device that is not on its host, whose link is down, or that does not have its address in the table,
     cannot answer over RoCE. A host that did not answer is a finding of its own.
     """
-    table = next((case.table for case in cases.values() if case.table is not None), None)
+    table = table_of(cases)
     if table is None or not any(case.seen.pings for case in cases.values()):
         return
     hosts_of = hosts_of_servers(table, cases)

@@ -57,7 +57,7 @@ def hosts(table: RankTable, environ: Mapping[str, str]) -> tuple[str, ...]:
     """
     if in_allocation(environ):
         return allocated_nodes(environ)
-    found = tuple(dict.fromkeys(one.host_ip or one.server_id for one in table.servers))
+    found = tuple(dict.fromkeys(one.address for one in table.servers))
     for name in found:
         if why := host_list.why_not_a_host(name, ipv6=True):
             raise InputError(

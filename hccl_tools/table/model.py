@@ -37,6 +37,11 @@ class Server:
     host_ip: str | None = None
     fields: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def address(self) -> str:
+        """The name or address under which other hosts reach it: host_ip, else server_id."""
+        return self.host_ip or self.server_id
+
 
 @dataclass(slots=True)
 class SuperPod:

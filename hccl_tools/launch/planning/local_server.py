@@ -10,7 +10,6 @@ from hccl_tools.discover.local_addresses import interface_addresses, is_local
 from hccl_tools.discover.site import ADDRESS_VARIABLES
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.model.plan import NOT_A_MEMBER
-from hccl_tools.launch.planning.placement import address
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.table.addresses import is_loopback
 
@@ -138,7 +137,7 @@ def this_server(
 
 def _by_loopback(table: RankTable, device_addresses: Mapping[int, str] | None, names: list[str]) -> int:
     only = table.servers[0]
-    if len(table.servers) == 1 and is_loopback(address(only)):
+    if len(table.servers) == 1 and is_loopback(only.address):
         if not device_addresses or all(ip is None for ip in table.device_ips):
             return 0
         raise LaunchError(

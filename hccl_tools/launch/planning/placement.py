@@ -11,7 +11,7 @@ from hccl_tools.table.addresses import is_loopback, packed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.table.model import RankTable, Server
+    from hccl_tools.table.model import RankTable
 
 
 class RankPlacement(NamedTuple):
@@ -32,7 +32,7 @@ def place_ranks(table: RankTable) -> list[RankPlacement]:
     ranks, devices = table.rank_numbers, table.device_numbers
     placements: list[RankPlacement] = []
     for index, server in enumerate(table.servers):
-        host = address(server)
+        host = server.address
         by_device = sorted(server.rows, key=lambda row: devices[row] or 0)
         size = len(by_device)
         placements += [
@@ -51,11 +51,6 @@ def place_ranks_without_table(devices: Sequence[int], hosts: Sequence[str]) -> l
         for index, host in enumerate(hosts)
         for place, device in enumerate(devices)
     ]
-
-
-def address(server: Server) -> str:
-    """Return the address of a server for other machines: its host_ip, else its server_id."""
-    return server.host_ip or server.server_id
 
 
 def rendezvous_address(table: RankTable, placements: Sequence[RankPlacement]) -> str:
