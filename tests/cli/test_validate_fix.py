@@ -20,7 +20,7 @@ from hccl_tools.validation.checker import validate
 from hccl_tools.validation.correction import correct
 from tests.support import strategies
 from tests.support.commands import CommandLine
-from tests.support.cpu_time import least
+from tests.support.growth import least
 from tests.support.tables import table
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hccl_tools.formats import StructureError, xllm
 from hccl_tools.validation.checker import validate
-from tests.support.cpu_time import least
+from tests.support.growth import least
 from tests.support.tables import JSON, table
 from tests.validation.test_service_tables import JUNK
 

@@ -9,7 +9,7 @@ import pytest
 from hccl_tools.explain import candidates, cluster, sources, verdicts
 from hccl_tools.explain.places import Places
 from hccl_tools.explain.scanning import scans
-from tests.support.cpu_time import least
+from tests.support.growth import steps
 from tests.support.plogs import Plogs
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def test_a_code_for_the_other_end_is_no_fault_of_the_device(
 
 
 def test_as_many_verdicts_as_ranks_are_joined_in_linear_time(tmp_path: Path) -> None:
-    def spent(ranks: int) -> float:
+    def taken(ranks: int) -> int:
         job = Plogs(tmp_path / str(ranks), ranks).start()
         for rank in range(ranks):
             broken(job, rank, (rank + 1) % ranks, 600.0)
@@ -188,9 +188,9 @@ def test_as_many_verdicts_as_ranks_are_joined_in_linear_time(tmp_path: Path) -> 
         events = [event for scan in scanned for event in scan.events]
         case = candidates.of(cluster.build(events, found, Places()), (), ())
         assert len(verdicts.causes(case)) == ranks
-        return least(lambda: verdicts.causes(case))
+        return steps(lambda: verdicts.causes(case))
 
-    assert spent(800) < 8 * spent(200)  # the square would be 16
+    assert taken(800) < 8 * taken(200)  # the square would be 16
 
 
 def test_a_process_that_the_kernel_blocks_explains_a_rank_that_is_stuck(command_line: CommandLine) -> None:

@@ -12,7 +12,7 @@ from hccl_tools.explain.reader import LogReader
 from hccl_tools.explain.scanner import Scanner
 from hccl_tools.knowledge.registry import messages
 from tests.support import adversarial_lines
-from tests.support.cpu_time import least
+from tests.support.growth import least
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ import pytest
 
 from hccl_tools.notation import masking
 from tests.support.bulk import for_each
-from tests.support.cpu_time import least
+from tests.support.growth import least
 
 TOKENS = {
     "github": "ghp_" + "hushA1b2" * 5,

@@ -18,6 +18,7 @@ pytestmark = [
 ]
 PROGRAM = """\
 import os
+import sys
 import mindspore as ms
 import numpy as np
 from mindspore import Tensor, communication, ops
@@ -29,6 +30,8 @@ total = ops.AllReduce()(Tensor(np.array([rank + 1.0], dtype=np.float32)))
 with open(f"result_{rank}", "w") as file:
     print(rank, size, os.environ["RANK_ID"], os.environ["DEVICE_ID"], total.asnumpy()[0], file=file)
 communication.release()
+sys.stdout.flush()
+os._exit(0)  # MindSpore 2.10 may crash when it leaves its cluster (tests/test_launchers.py)
 """
 
 

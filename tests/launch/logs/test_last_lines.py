@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_tools.launch.logs import viewer
-from tests.support.cpu_time import least
+from tests.support.growth import least
 
 if TYPE_CHECKING:
     from pathlib import Path
