@@ -115,10 +115,12 @@ def attacked(job: Typed, *kinds: str, conversation: bytes) -> float:
     return memory
 
 
+@pytest.mark.rotates("kind")
 @pytest.mark.parametrize("kind", KINDS)
 def test_while_a_host_waits_for_the_other(
     typed: Callable[..., Typed], usual_memory: float, with_key: bytes, kind: str
 ) -> None:
+    """All kinds at once are in another test (in every phase); here each has its sentence and its memory."""
     job = typed("exit 0")
     assert attacked(job, kind, conversation=with_key) < usual_memory + MEMORY_MIB
 
