@@ -41,6 +41,8 @@ class Cluster(NamedTuple):
         waits: The time limits in seconds by their names: ``connect``, ``operation``.
         others: The events that are not about this job.
         ends: The time of the last line of each source that has one, by its index.
+        sources: The logs.
+        ranks: The rank of each process that is known.
     """
 
     seen: list[Seen]
@@ -51,6 +53,8 @@ class Cluster(NamedTuple):
     waits: Mapping[str, float]
     others: Sequence[Seen] = ()
     ends: Mapping[int, float] = {}
+    sources: Sequence[Source] = ()
+    ranks: Mapping[Key, int] = {}
 
 
 def build(
@@ -94,7 +98,8 @@ def build(
     own.sort(key=lambda one: (one.time is None, one.time or one.since or 0.0, one.event.file, one.event.line))
     logged = _logged(own, sources, known)
     size = reader.size or (len(logged) if logged == set(range(len(logged))) else 0)
-    return Cluster(own, places, size, logged, [*notes, *said], limits, others, ends)
+    ranks = {process: place.rank for process, place in known.items() if place.rank is not None}
+    return Cluster(own, places, size, logged, [*notes, *said], limits, others, ends, sources, ranks)
 
 
 def _logged(own: Iterable[Seen], sources: Sequence[Source], known: Mapping[Key, Place]) -> set[int]:

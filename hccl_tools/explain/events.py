@@ -26,8 +26,12 @@ _SYSLOG = re.compile(
 )
 #: The year that a time without one gets: a leap year.
 YEARLESS = 2000
-#: CANN writes MODULE(pid,program), torch_npu (PID:1, Device:0, RankID:3), vLLM (Worker_TP3 pid=1).
-_PID = re.compile(rb"[A-Z]{2,12}\((\d+),(?P<program>[\w.+-]{1,64})?|\(PID:(\d+),|\(\w+ pid=(\d+)\)")
+#: CANN writes MODULE(pid,program), MindSpore MODULE(pid:thread,name), torch_npu (PID:1, Device:0, RankID:3),
+#: vLLM (Worker_TP3 pid=1).
+_PID = re.compile(
+    rb"[A-Z]{2,12}\((\d+),(?P<program>[\w.+-]{1,64})?|[A-Z]{2,12}\((\d+):\d+,"
+    rb"|\(PID:(\d+),|\(\w+ pid=(\d+)\)"
+)
 #: torch_npu names the rank in its lines; -1 is none.
 _RANK = re.compile(rb"RankID:(\d{1,7})")
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import cluster, inference, runs, table_fault
+from hccl_tools.explain import cluster, identities, inference, runs, table_fault
 from hccl_tools.explain.answer import Answer
+from hccl_tools.explain.events import Event
 from hccl_tools.explain.places import Place, Places, read_table
 from hccl_tools.explain.scanning import scans
 from hccl_tools.explain.waiting import ranks_text
+from hccl_tools.knowledge.registry import messages
 from hccl_tools.notation import host_list
 from hccl_tools.notation.phrases import and_more
 
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
 
     from hccl_tools.explain.cluster import Cluster
     from hccl_tools.explain.elsewhere import Fetched
-    from hccl_tools.explain.events import Event
     from hccl_tools.explain.runs import RunLogs
     from hccl_tools.explain.sources import Source
     from hccl_tools.knowledge.message import Message
@@ -70,6 +71,9 @@ def explain(
         all_notes += [scan.note] if scan.note else []
         if scan.last_time is not None:
             ends[index] = scan.last_time
+        if scan.pid and logs[index].names_rank:
+            fields = {"rank": str(logs[index].rank), "pid": scan.pid}
+            events.append(Event(messages()[identities.STARTED], fields, (), index, 0))
     if of_run is not None:
         _add_run(of_run, logs, events, all_notes, fetch)
     joined = cluster.build(events, logs, places, size, ends)

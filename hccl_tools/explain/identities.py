@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain.places import Place
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from hccl_tools.explain.events import Event
     from hccl_tools.explain.sources import Source
@@ -21,7 +23,16 @@ _LOCAL, _GROUP = "HCM322", "HCM308"
 #: A rank has joined a communicator, which it may have made with a table: no other line may name its rank.
 JOINED = "HCM328"
 #: The messages that say who a process is: a line has all numbers of their patterns.
-IDENTITIES = (*IDENTITY, JOINED, COMMUNICATOR)
+#: Messages that name the process of a rank, in one line or, with torchrun's table, in two.
+_OF_LAUNCHERS = ("HCM329", "HCM330", "HCM331", "HCM332", "HCM720", "HCM724")
+IDENTITIES = (*IDENTITY, JOINED, COMMUNICATOR, *_OF_LAUNCHERS)
+#: A launcher names the process of a rank; torchrun does so in two lines of a table.
+STARTED, _FAILED_RANK, _EXIT_CODE = "HCM329", "HCM720", "HCM724"
+_STARTED = (STARTED, "HCM330", "HCM331")
+#: DeepSpeed names the local rank, which is the rank if no prefix of the line names one of several hosts.
+_STARTED_LOCALLY = "HCM332"
+#: Lines between the rank and the process in that table.
+_TABLE_WITHIN = 4
 #: Slurm's lines about the end of a job.
 OF_SLURM = {"HCM710", "HCM711", "HCM712", "HCM713", "HCM716"}
 #: Lines of the kernel, Kubernetes and Slurm: no rank wrote them, whatever the name of their file.
@@ -127,7 +138,63 @@ def identities(events: Sequence[Event], sources: Sequence[Source]) -> dict[Key, 
                 best[process] = (size, place.merged(former[1]) if former else place)
             elif size == former[0]:
                 best[process] = (size, former[1].merged(place))
-    return {process: place for process, (_, place) in best.items()}
+    found = {process: place for process, (_, place) in best.items()}
+    return {**_of_launchers(events, sources, found), **found}
+
+
+def _of_launchers(
+    events: Sequence[Event], sources: Sequence[Source], known: Mapping[Key, Place]
+) -> dict[Key, Place]:
+    """Return the ranks of processes that do not say theirs, by the lines of launchers and of their logs."""
+    processes: dict[str, dict[Key, None]] = {}
+    for one in sources:
+        if one.pid and one.process not in known:
+            processes.setdefault(one.pid, {})[one.process] = None
+    said: dict[Key, dict[int, str]] = {}
+    for event, pid, rank in _started(events):
+        source = sources[event.file]
+        process = _nearest(list(processes.get(pid, ())), source.group or source.path)
+        if process is not None and can_be_from(source, rank):
+            said.setdefault(process, {})[rank] = source.host
+    ranks = Counter(rank for several in said.values() for rank in several)
+    return {
+        process: Place(rank, host)
+        for process, several in said.items()
+        for rank, host in several.items()
+        if len(several) == 1 and ranks[rank] == 1
+    }
+
+
+def _nearest(processes: Sequence[Key], group: str) -> Key | None:
+    """Return the process whose folder is nearest to that of a launcher's log; None if several are as near."""
+    if len(processes) < 2:
+        return processes[0] if processes else None
+    own = group.split(os.sep)
+    near = Counter({one: _shared(one[0].split(os.sep), own) for one in processes})
+    (first, depth), (_, second) = near.most_common(2)
+    return first if depth > second else None
+
+
+def _shared(folder: Sequence[str], other: Sequence[str]) -> int:
+    """Return the number of parts that the beginnings of two paths share."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(folder, other, strict=False)))
+
+
+def _started(events: Sequence[Event]) -> Iterator[tuple[Event, str, int]]:
+    """Yield the processes that launchers name with their ranks."""
+    rows: dict[int, Event] = {}
+    for event in events:
+        fields = event.fields
+        if event.message.id in _STARTED:
+            yield event, fields["pid"], int(fields["rank"])
+        elif event.message.id == _STARTED_LOCALLY and "server" not in fields:
+            yield event, fields["pid"], int(fields["logical"])
+        elif event.message.id == _FAILED_RANK:
+            rows[event.file] = event
+        elif event.message.id == _EXIT_CODE:
+            row = rows.get(event.file)
+            if row is not None and 0 <= event.line - row.line <= _TABLE_WITHIN:
+                yield event, fields["pid"], int(row.fields["rank"])
 
 
 def groups(events: Sequence[Event], sources: Sequence[Source]) -> Groups:

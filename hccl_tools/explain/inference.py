@@ -8,7 +8,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import candidates, disagreement, operations, skew, verdicts, waiting
+from hccl_tools.explain import (
+    candidates,
+    disagreement,
+    operations,
+    skew,
+    unreachable,
+    verdicts,
+    waiting,
+)
 from hccl_tools.explain.case import Case, Cause, is_before
 from hccl_tools.explain.jobs import LONGEST_PAUSE
 from hccl_tools.explain.places import Place
@@ -74,7 +82,9 @@ def _causes(case: Case) -> list[Cause]:
         verdicts.causes,
         _named_causes,
         disagreement.tls,
+        _local_address,
         *later,
+        unreachable.foreign_addresses,
         operations.other_groups,
         _waits,
         _effects,
@@ -173,6 +183,16 @@ def _own_failures(case: Case) -> list[Cause]:
         if one.event.message.kind == "error" and one.actor != first.actor and is_before(one, first)
     ]
     return [] if earlier else [_error(case, first)]
+
+
+def _local_address(case: Case) -> list[Cause]:
+    """An address of one host that the others cannot reach, unless a rank failed before they tried."""
+    found = unreachable.local_addresses(case)
+    if not found or found[0].seen is None:
+        return []
+    tried = found[0].seen
+    first = _first_of([one for one in _failures_of_ranks(case) if one.actor != tried.actor])
+    return [] if first is not None and is_before(first, tried) else found
 
 
 def _earliest_error(case: Case) -> list[Cause]:

@@ -45,6 +45,8 @@ _NEAR, _BEFORE = 3072, 1024
 _SHOWN = 300
 #: How far before a line its time is looked for.
 _TIME_WITHIN = 8192
+#: Bytes of a log in which its process is looked for.
+_HEAD = 1 << 16
 #: Events of one message that are kept per process; all others say the same.
 MOST_ALIKE = 20
 _MOST_EVENTS = 20_000
@@ -57,6 +59,8 @@ NUMBERS = {"rank", "size", "device", "logical", "port", "peer", "peer_device", "
 LONGEST_NUMBER = 7
 #: An exception of Python, whose text may have the code of the failure.
 _EXCEPTION = "HCM810"
+#: Messages whose reason may stand below them.
+_WITH_REASON = (_EXCEPTION, "HCM613")
 _CODE = re.compile(
     rb"(?<![A-Za-z0-9])(E[A-Z]\d{4}|E\d{5})(?![A-Za-z0-9])"
     # A number of six digits is a code only after a word that says so.
@@ -79,6 +83,7 @@ class Scan(NamedTuple):
         first_time: Its first time, None if there is none near its beginning.
         last_time: Its last time, None if there is none near its end.
         lines: The number of its line breaks.
+        pid: The process that its first line with one names, "" if none near its beginning does.
     """
 
     events: list[Event]
@@ -87,6 +92,7 @@ class Scan(NamedTuple):
     first_time: float | None
     last_time: float | None
     lines: int = 0
+    pid: str = ""
 
 
 class Scanner:
@@ -109,12 +115,14 @@ class Scanner:
         """Return what a log, or a part of it, contains; ``file`` is its index."""
         reader, events, last_block = LogReader(path, part), Kept(self._most_alike), Block(b"", 1)
         first: float | None = None
+        pid = ""
         self._tracebacks = 0
         is_first, left, note = True, _MOST_LINES, ""
         for block in reader.blocks():
             data = screens.plain(block.data)
             if is_first:
                 first, is_first = time_in(data[:4096]), False
+                pid = process_in(data[:_HEAD])[0]
             hits = self._sieve.hits(data)
             events.add(self._events(Block(data, block.line), hits[:left], file))
             last_block, left = block, left - len(hits)
@@ -130,6 +138,7 @@ class Scanner:
             first,
             last_time_in(last_block.data[-4096:]),
             last_block.line - 1 + last_block.data.count(b"\n"),
+            pid,
         )
 
     def _events(self, block: Block, hits: Sequence[Hit], file: int) -> Iterator[Event]:
@@ -144,15 +153,23 @@ class Scanner:
                 found = self._raised(data, begin)
             if (event := found[1]) is None:
                 continue
-            if event.message.id == _EXCEPTION:
+            if event.message.id in _WITH_REASON:
                 end = sieve.end_of_line(data, found[0], _MATCHED)
-                reason = tracebacks.with_reason(event.fields["reason"], data, end)
-                event = event._replace(fields={**event.fields, "reason": reason})
+                reason = tracebacks.with_reason(event.fields.get("reason", ""), data, end)
+                event = self._with_reason(event, reason)
             number, at = number + data.count(b"\n", at, begin), begin
             event = event._replace(file=file, line=number + data.count(b"\n", begin, found[0]))
             yield _timed(event, line) or event._replace(
                 after=earlier.before(begin), before=later.after(begin + len(line))
             )
+
+    def _with_reason(self, event: Event, reason: str) -> Event:
+        """Return an exception with its reason; one whose reason has a code only passes that failure on."""
+        fields, found = {**event.fields, "reason": reason}, self._codes_in(reason.encode())
+        by_code = self._of_code(found) if not event.codes else None
+        if by_code is None:
+            return event._replace(fields=fields)
+        return event._replace(message=by_code, fields=fields, codes=found)
 
     def _candidates(self, hit: Hit) -> list[_Candidate]:
         return [self._messages[index] for index in sorted(hit.anchors) if index < len(self._messages)]

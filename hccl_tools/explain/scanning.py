@@ -80,6 +80,7 @@ def joined(parts: Sequence[Scan]) -> Scan:
         parts[0].first_time,
         times[-1] if times else None,
         lines,
+        parts[0].pid,
     )
 
 

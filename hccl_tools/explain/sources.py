@@ -57,6 +57,16 @@ class Source(NamedTuple):
         return bool(self.pid) or self.rank is not None
 
     @property
+    def process(self) -> tuple[str, str]:
+        """The process that its name names, as a key: see ``identities.Key``."""
+        return (self.group or self.path, self.pid)
+
+    @property
+    def names_rank(self) -> bool:
+        """Whether the name of the file itself has the rank, as in ``worker_3.log``."""
+        return not self.pid and self.rank is not None and bool(_RANK.search(os.path.basename(self.path)))
+
+    @property
     def has_errors(self) -> bool:
         """Whether errors are written there: CANN's run logs have none, and show no rank that is silent."""
         return "run" not in os.path.dirname(self.path)[len(self.group) :].split(os.sep)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import absent
+from hccl_tools.explain import absent, last_lines, unreachable
 from hccl_tools.explain.candidates import MOST_RANKS
 from hccl_tools.explain.case import Case, Cause, is_before
 from hccl_tools.explain.places import Place
@@ -14,7 +14,7 @@ from hccl_tools.notation import number_list
 from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Collection, Container, Mapping, Sequence
 
     from hccl_tools.explain.absent import Absent
     from hccl_tools.explain.events import Seen
@@ -29,6 +29,8 @@ _COMPARED = ("connect", "operation")
 def causes(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
     """Return the cause of a job in which ranks only report that they waited."""
     missing = _missing(case)
+    if cause := unreachable.cause(case, timeouts):
+        return [cause]
     if missing:
         places = _places(case, missing)
         which = "it" if len(missing) == 1 else "them"
@@ -36,17 +38,81 @@ def causes(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
         return [Cause(messages()[_SILENT], "named", places, _naming(case), reason, places)]
     waiting = {one.place.rank: one for one in reversed(timeouts) if one.place.rank is not None}
     quiet = absent.ranks(case, set(waiting))
-    if silent := quiet.silent:
-        places = _places(case, silent)
-        all_wait = len(waiting) + len(silent) == case.cluster.size
-        others = "all other ranks report" if all_wait else f"{ranks_text(_places(case, set(waiting)))} report"
-        reason = f"{others} that they waited" if len(waiting) > 1 else "a rank waited for it"
-        if not silent & case.cluster.logged:
-            reason += ", and there is no log of " + ("it" if len(silent) == 1 else "them")
-        return [Cause(messages()[_SILENT], "silent", places, timeouts[0], reason, places)]
+    if quiet.silent:
+        return [_silent(case, quiet.silent, set(waiting), timeouts)]
     if late := _late(case, list(waiting.values())):
         return late
-    return _where_nothing_is_known(case, _end_of_waits(case, timeouts), timeouts, quiet)
+    found = _where_nothing_is_known(case, _end_of_waits(case, timeouts), timeouts, quiet)
+    if found[0].confidence == "open" and (busy := _busy(case, quiet, timeouts)):
+        return [_at_work(case, busy, set(waiting), timeouts)]
+    return found
+
+
+def _silent(case: Case, silent: set[int], waiting: set[int], timeouts: Sequence[Seen]) -> Cause:
+    """Return the silent ranks, with the last line of the first one of which there is a log."""
+    lines = last_lines.of(case.cluster, silent, _first_end(timeouts))
+    busy = {rank: one for rank, one in lines.items() if one.event.message.id == last_lines.BUSY}
+    if busy:
+        return _at_work(case, busy, waiting, timeouts, silent - busy.keys())
+    places = _places(case, silent)
+    reason = _who_waits(case, silent, waiting)
+    if not lines:
+        if not silent & case.cluster.logged:
+            reason += f", and there is no log of {_them(silent)}"
+        return Cause(messages()[_SILENT], "silent", places, timeouts[0], reason, places)
+    last = lines[min(lines)]
+    return Cause(messages()[_SILENT], "silent", places, last, reason, places, timeouts[0])
+
+
+def _at_work(
+    case: Case,
+    busy: Mapping[int, Seen],
+    waiting: set[int],
+    timeouts: Sequence[Seen],
+    others: Collection[int] = (),
+) -> Cause:
+    """Return the ranks that were at work when the others gave up, by their last lines."""
+    places = _places(case, set(busy))
+    reason = _who_waits(case, set(busy), waiting)
+    if len(busy) > 1:
+        reason += f"; the line is the last one of rank {min(busy)}"
+    if others:
+        reason += f"; the last lines of {ranks_text(_places(case, set(others)))} name no work"
+    return Cause(
+        messages()[last_lines.BUSY],
+        "compared",
+        places,
+        busy[min(busy)],
+        reason,
+        places,
+        timeouts[0],
+    )
+
+
+def _who_waits(case: Case, silent: Collection[int], waiting: set[int]) -> str:
+    all_wait = len(waiting) + len(silent) == case.cluster.size
+    others = "all other ranks report" if all_wait else f"{ranks_text(_places(case, waiting))} report"
+    return f"{others} that they waited" if len(waiting) > 1 else f"a rank waited for {_them(silent)}"
+
+
+def _them(ranks: Collection[int]) -> str:
+    return "it" if len(ranks) == 1 else "them"
+
+
+def _busy(case: Case, quiet: Absent, timeouts: Sequence[Seen]) -> Mapping[int, Seen]:
+    """Return the ranks at work that were ended, or whose lines are on a screen of several ranks."""
+    named = {one.peer.rank for one in timeouts if one.peer is not None and one.peer.rank is not None}
+    ranks = quiet.ended | quiet.uncollected
+    if not named <= ranks:
+        return {}
+    lines = last_lines.of(case.cluster, ranks, _first_end(timeouts))
+    return {rank: one for rank, one in lines.items() if one.event.message.id == last_lines.BUSY}
+
+
+def _first_end(timeouts: Sequence[Seen]) -> float | None:
+    """Return when the first rank gave up, in the clock of its host."""
+    times = [one.event.time for one in timeouts if one.event.time is not None and not one.event.is_yearless]
+    return min(times, default=None)
 
 
 def _where_nothing_is_known(
@@ -103,8 +169,19 @@ def _late(case: Case, waits: Sequence[Seen]) -> list[Cause]:
         if len(timed) > 1 and (spread := _time(timed[-1]) - _time(timed[0])) > seconds:
             last = timed[-1]
             reason = f"it gave up {spread:.0f} s after the first rank, with a time limit of {seconds:.0f} s"
-            return [Cause(messages()[_LATE], "order", (last.place,), last, reason, (last.place,))]
+            found = Cause(messages()[_LATE], "order", (last.place,), last, reason, (last.place,))
+            return [_with_work(case, found, timed[0])]
     return []
+
+
+def _with_work(case: Case, late: Cause, first: Seen) -> Cause:
+    """Return a late rank with what it did when the first rank gave up, if its log says so."""
+    rank = late.places[0].rank
+    lines = last_lines.of(case.cluster, () if rank is None else (rank,), first.event.time)
+    busy = next((one for one in lines.values() if one.event.message.id == last_lines.BUSY), None)
+    if busy is None or busy.event.time is None or busy.event.is_yearless:
+        return late
+    return late._replace(reason=f"{late.reason}; until then it was at work, by its line below", beside=busy)
 
 
 def _first_phase(timeouts: Sequence[Seen]) -> list[Seen]:
@@ -171,7 +248,10 @@ def _end_of_waits(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
         message = last.event.message
         alike = [one.place for one in timeouts if one.peer == peer and one.event.message is message]
         return [Cause(message, "open", tuple(dict.fromkeys(alike)), last, reason, (fetch,))]
-    return [Cause(messages()[_SILENT], "waits", (peer,), last, f"the waits end there: {chain}", (peer,))]
+    reason = f"the waits end there: {chain}"
+    for own in last_lines.of(case.cluster, (peer.rank,), _first_end(timeouts)).values():
+        return [Cause(own.event.message, "waits", (peer,), own, reason, (peer,), last)]
+    return [Cause(messages()[_SILENT], "waits", (peer,), last, reason, (peer,))]
 
 
 def _follow(edges: Mapping[str, Seen], start: str, known: Container[str] = ()) -> tuple[str, list[str]]:

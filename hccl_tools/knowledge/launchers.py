@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from hccl_tools.knowledge.message import AFTER_AN_END, Message
 
+#: A line that names a rank, but not a local one, and the id of its process.
+_OF_RANK = (
+    rb"^(?=.{0,300}?(?<![A-Za-z_])[Rr]ank(?: ?id)?(?: ?[=:#\[] ?| )?(?P<rank>\d{1,6})(?![\w.]))"
+    rb"(?=.{0,300}?\bpid ?[=:\[(]? ?(?P<pid>\d{2,7})\b)"
+)
+
 MESSAGES = (
     Message(
         "HCM701", "openmpi-exit", "error",
@@ -147,6 +153,34 @@ MESSAGES = (
         "nothing",
         anchor=b"exitcode", pattern=rb"exitcode {1,4}: (?P<value>-?\d{1,4}) \(pid: (?P<pid>\d{1,10})\)", source="torch's sources (elastic)",
         example="  exitcode  : -9 (pid: 4711)",
+    ),
+    Message(
+        "HCM329", "process-of-rank", "fact",
+        "the process of a rank",
+        "nothing",
+        anchor=b"pid ", pattern=_OF_RANK, source="the output of launchers",
+        example="[launch] rank 3 started with pid 4711",
+    ),
+    Message(
+        "HCM330", "process-of-rank-listed", "fact",
+        "the process of a rank",
+        "nothing",
+        anchor=b"pid: ", pattern=_OF_RANK, source="the output of launchers",
+        example="started worker, rank: 3, pid: 4711",
+    ),
+    Message(
+        "HCM331", "process-of-rank-assigned", "fact",
+        "the process of a rank",
+        "nothing",
+        anchor=b"rank=", pattern=_OF_RANK, source="the output of launchers",
+        example="start worker rank=3 pid=4711 device=3",
+    ),
+    Message(
+        "HCM332", "deepspeed-process", "fact",
+        "the process of a rank of this host",
+        "nothing",
+        anchor=b" spawned with command", pattern=rb"process (?P<pid>\d{1,7}) spawned with command.{0,2000}?--local_rank=(?P<logical>\d{1,4})\b", source="DeepSpeed's sources (launcher)",
+        example="[2026-03-18 10:00:01,123] [INFO] [launch.py:256:main] process 4711 spawned with command: ['/usr/bin/python3', '-u', 'train.py', '--local_rank=3']",
     ),
     Message(
         "HCM726", "torchrun-signal", "error",

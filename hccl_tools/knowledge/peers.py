@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from hccl_tools.knowledge.message import AFTER_AN_END, Message
 
+_NOT_REACHED = (
+    "check that the process at that address runs and listens (`ss -ltn` there), that the address is one of its host in a network that both"
+    " share, and that no firewall is between them (`nc -vz ADDRESS PORT` from this host)"
+)
+#: An address with a port, before or after the reason.
+_ADDRESS = rb"(?=.{0,600}?(?<![\d.])(?P<peer_address>(?:\d{1,3}\.){3}\d{1,3})(?:[\]'\")]{0,2}\s?[:,/]\s?|[\]'\",)]{0,2} ?(?:remote |server )?[Pp]ort[ =:\[(]{1,3})(?P<port>\d{2,5})\b)"
 _GONE = "it closed the connection or ended first: read its log; the network is not to blame before"
 
 MESSAGES = (
@@ -41,6 +47,30 @@ MESSAGES = (
         "look at the log of rank 0: it ended or was killed first",
         anchor=b"Failed to recv, got 0 bytes", source="torch's sources (TCPStore), and published logs",
         example="torch.distributed.DistNetworkError: Failed to recv, got 0 bytes. Connection was likely closed. Did the remote server shutdown or crash?",
+    ),
+    Message(
+        "HCM665", "connection-refused", "timeout",
+        "could not connect to an address: it refused the connection",
+        _NOT_REACHED,
+        limit="store", anchor=b"onnection refused", pattern=rb"^(?!.{0,300}(?:client socket|gloo/))" + _ADDRESS + rb".{0,600}?(?P<reason>[Cc]onnection refused)",
+        source="the C library",
+        example="ConnectionError: connect to 10.0.0.1:29500 failed: Connection refused",
+    ),
+    Message(
+        "HCM666", "no-route", "timeout",
+        "could not connect to an address: no route leads there",
+        _NOT_REACHED,
+        limit="store", anchor=b"o route to host", pattern=rb"^(?!.{0,300}client socket)" + _ADDRESS + rb".{0,600}?(?P<reason>[Nn]o route to host)",
+        source="the C library",
+        example="dial tcp 10.0.0.1:6379: connect: no route to host",
+    ),
+    Message(
+        "HCM667", "connection-timed-out", "timeout",
+        "could not connect to an address: it did not answer in time",
+        _NOT_REACHED,
+        limit="store", anchor=b"onnect", pattern=rb"^(?!.{0,300}(?:client socket|connect server\[))" + _ADDRESS + rb"(?=.{0,600}?[Cc]onnect).{0,600}?(?P<reason>(?:[Cc]onnection|[Cc]onnect\w{0,4}|[Oo]peration) ?(?:has |was )?[Tt]imed ?out|[Cc]onnect\w{0,4} timeout|ETIMEDOUT)",
+        source="the C library",
+        example="[Connect][Server]connect fail, errno[110] Connection timed out, remote ip[10.0.0.1:60000], retry",
     ),
     Message(
         "HCM664", "connection-lost", "error",

@@ -259,6 +259,28 @@ MESSAGES = (
         source="the absence of its lines",
     ),
     Message(
+        "HCM834", "rank-at-work", "timeout",
+        "still at work while the other ranks waited for it: the last line is",
+        "let this work end before the ranks communicate (prepare data, models and kernels before the job, or on every host), or"
+        " raise the time limit of the waits (HCCL_CONNECT_TIMEOUT, HCCL_EXEC_TIMEOUT, the timeout of init_process_group); if the line is"
+        " much older than the time-outs, `py-spy dump --pid PID` shows where the process hangs",
+        source="the last line of the rank's log",
+    ),
+    Message(
+        "HCM835", "address-of-one-host", "timeout",
+        "the other hosts cannot reach the address that they were given",
+        "select the interface of the network between the hosts, on every host: HCCL_SOCKET_IFNAME or HCCL_IF_IP for HCCL,"
+        " GLOO_SOCKET_IFNAME for gloo, MASTER_ADDR or MS_SCHED_HOST for the rendezvous; for 127.0.1.1 correct the host's own name in /etc/hosts",
+        source="the addresses that the lines name",
+    ),
+    Message(
+        "HCM836", "address-of-no-host", "timeout",
+        "the ranks look for an address that none of their hosts has",
+        "compare MASTER_ADDR, MS_SCHED_HOST or the root's address with `ip address` of rank 0's host; a host of which no log is here may"
+        " have it",
+        source="the addresses that the lines name",
+    ),
+    Message(
         "HCM825", "rank-late", "timeout",
         "the rank came later than the others' time limit allows",
         "find out what delayed it (loading data, compiling, a slow disk), or raise HCCL_CONNECT_TIMEOUT"

@@ -79,9 +79,10 @@ def test_the_line_of_another_rank_is_said_to_be_one(command_line: CommandLine) -
     lines = answer(command_line).splitlines()
 
     assert lines[0].startswith(
-        "Rank 3 (device 3 of 10.0.0.1, address 192.168.0.103): silent while other ranks wait. "
+        "Rank 3 (device 3 of 10.0.0.1, address 192.168.0.103): silent while other ranks wait: the last line of rank 3 is: step 1. "
     )
-    assert ", which rank 0 wrote" in lines[1]
+    assert ", which rank 3 wrote" in lines[1]
+    assert ", which rank 0 wrote" in lines[3]
 
 
 def test_the_own_line_of_a_rank_needs_no_writer(command_line: CommandLine) -> None:
@@ -138,7 +139,7 @@ def test_some_ranks_of_a_host_are_not_the_host(command_line: CommandLine) -> Non
     for rank in (6, 7):
         job.error(rank, 1840, "[TaskExecStage] step 1")
 
-    assert answer(command_line).splitlines()[0].startswith("Ranks 6-7: silent while other ranks wait. ")
+    assert answer(command_line).splitlines()[0].startswith("Ranks 6-7: silent while other ranks wait: ")
 
 
 def test_a_log_that_was_read_is_named_by_its_path(command_line: CommandLine) -> None:

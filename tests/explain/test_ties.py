@@ -91,7 +91,7 @@ CASES = {
     ),
     "the only rank without a line of the watchdog": (
         {f"rank_{rank}.log": (WATCHDOG.format(rank) if rank != 2 else "step 41") + "\n" for rank in range(4)},
-        "Rank 2: silent while other ranks wait. All other ranks report that they waited (this rank is silent: look there).",
+        "Rank 2: silent while other ranks wait: the last line of rank 2 is: step 41. All other ranks report that they waited (this rank is silent: look there).",
     ),
     "a rank that joined after all has recovered": (
         {"plog-4000_1.log": f"{PORT}\n{JOINED}\n", "rank_1.log": "[rank1]: ValueError: bad shape\n"},

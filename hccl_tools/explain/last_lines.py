@@ -1,0 +1,217 @@
+"""The last line of ranks for which others wait: what they were doing then, from their own logs."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from typing import TYPE_CHECKING
+
+from hccl_tools.explain import screens
+from hccl_tools.explain.events import Event, Seen, clock, syslog_time_in, time_in
+from hccl_tools.explain.places import Place
+from hccl_tools.explain.reader import STDIN, LogReader
+from hccl_tools.knowledge.registry import messages
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from hccl_tools.explain.cluster import Cluster
+    from hccl_tools.explain.sources import Source
+
+    #: The index of a log, and the rank that wrote it, None for a screen of several ranks.
+    _Log = tuple[int, int | None]
+
+SILENT, BUSY = "HCM824", "HCM834"
+#: Ranks, and logs, of which lines are read again: a job of thousands has thousands of silent ranks.
+_MOST_RANKS, _MOST_LOGS = 64, 256
+#: The last lines of a rank that are looked at.
+_MOST_LINES = 60
+_SHOWN = 300
+#: Seconds by which a line may be later than the moment at which the first rank gave up.
+_ABOUT = 5.0
+#: What a process writes at its end, or because another one ended it.
+_END = re.compile(
+    rb"SIGTERM|SIGINT|KeyboardInterrupt|[Tt]erminated\b|[Kk]illed\b|[Ss]ignal handler|leaked \w+ objects"
+    rb"|Traceback \(most|^\s+File \"|^\s*\^+\s*$|resource_tracker|received signal|Sending process"
+)
+#: A warning of a library is not what the process does.
+_WARNING = re.compile(rb"\bWARN(?:ING)?\b|Warning:|warnings\.warn")
+#: Words of work that a rank does before or between operations, as programs write them.
+_WORK = re.compile(
+    rb"(?:tokeni[sz]|pre-?process|load|download|fetch|compil|sav|writ|build|cach|convert|pack|read|scan|copy"
+    rb"|extract|unpack|unzip|decompress|warm|quanti[sz]|generat|merg|upload|prepar|export|evaluat|index|shuffl"
+    rb"|shard|pars|initiali[sz]|creat|process|wait|sleep|acquir|lock|encod|decod|verify|check|hash|map"
+    rb"|filter|resum|restor|sync|pull|import|captur|tun|profil|validat|group|count|sort|clean|stag)ing\b"
+    rb"|\bsleep\(|\btime\.sleep\b|\bbarrier\b|\bfile ?lock\b|\block (?:held|file)\b|\.lock\b|\d%\|"
+    rb"|\b(?:tokeni[sz]e|preprocess|download|compile|load|save|build|convert|index|copy|map|filter)\b"
+    rb".{0,80}?\d{1,9} ?(?:/|of) ?\d",
+    re.IGNORECASE,
+)
+#: Words of what has ended, or has failed: neither is work that goes on.
+_ENDED = re.compile(
+    rb"\b(?:done|finished|completed?|succeeded|successfully|ended|loaded|saved|downloaded|exit(?:ing|ed)?)\b",
+    re.IGNORECASE,
+)
+_COUNTED = re.compile(rb"(\d{1,9}) ?(?:/|of) ?(\d{1,9})")
+_FAILED = re.compile(
+    rb"\b(?:error|fail(?:ed|ure)?|fatal|abort(?:ed)?|exception|denied|refused|cannot|could not"
+    rb"|timed? ?out)\b",
+    re.IGNORECASE,
+)
+#: A time, or a level and a time, that begin a line: the answer has the time once.
+_STAMP = re.compile(
+    r"^[\[(]?20\d\d-\d\d-\d\d[-T _]\d\d:\d\d:\d\d(?:[.,]\d{1,9}){0,2}Z?[\])]?[ \t]*[-|:]?[ \t]*"
+)
+#: Lines at the end of a log in which a failure is looked for.
+_FAILED_WITHIN = 10
+
+
+class _Line(NamedTuple):
+    """A line of a log: its number, its text, and its time or that of the line above."""
+
+    file: int
+    number: int
+    text: bytes
+    time: float | None
+    is_yearless: bool
+    is_own: bool
+
+
+def of(cluster: Cluster, ranks: Collection[int], before: float | None) -> dict[int, Seen]:
+    """Return the last line of each rank of which a log was read; its message says whether it was at work.
+
+    Args:
+        before: When the first other rank gave up: a later line says less about what it waited for.
+    """
+    wanted = sorted(ranks)[:_MOST_RANKS]
+    found: dict[int, Seen] = {}
+    own = _own_logs(cluster, wanted)
+    shared = _shared_screens(cluster)
+    for logs, is_shared in ((own[0], False), (shared, True), (own[1], False)):
+        left = {rank for rank in wanted if rank not in found}
+        lines = _lines(cluster.sources, logs, left, is_shared=is_shared) if left else {}
+        for rank, last in lines.items():
+            chosen = _chosen(last, before)
+            if chosen is not None:
+                found[rank] = _seen(cluster, rank, chosen)
+    return found
+
+
+def _own_logs(cluster: Cluster, ranks: Iterable[int]) -> tuple[Sequence[_Log], Sequence[_Log]]:
+    """Return the logs of programs, and CANN's logs, of some ranks: the index of each with its rank."""
+    wanted = set(ranks)
+    programs = [
+        (file, one.rank)
+        for file, one in enumerate(cluster.sources)
+        if one.rank in wanted and not one.pid and one.has_errors
+    ]
+    of_process = {
+        one.process: cluster.ranks[one.process]
+        for one in cluster.sources
+        if one.pid and cluster.ranks.get(one.process) in wanted
+    }
+    plogs = [
+        (file, of_process.get(one.process, one.rank))
+        for file, one in enumerate(cluster.sources)
+        if one.pid and (one.process in of_process or one.rank in wanted)
+    ]
+    plogs.sort(key=lambda item: not cluster.sources[item[0]].has_errors)
+    return programs[:_MOST_LOGS], plogs[:_MOST_LOGS]
+
+
+def _shared_screens(cluster: Cluster) -> Sequence[_Log]:
+    """Return the screens that have the lines of several ranks, each with a prefix."""
+    files = {
+        one.event.file: None
+        for one in cluster.seen
+        if one.event.rank is not None and cluster.sources[one.event.file].rank is None
+    }
+    return [(file, None) for file in files if not cluster.sources[file].pid][:_MOST_LOGS]
+
+
+def _lines(
+    sources: Sequence[Source],
+    logs: Sequence[_Log],
+    ranks: Collection[int],
+    *,
+    is_shared: bool,
+) -> Mapping[int, Sequence[_Line]]:
+    """Return the last lines of ranks in logs."""
+    found: dict[int, deque[_Line]] = {}
+    for file, rank in logs:
+        if not is_shared and (rank not in ranks or rank in found):
+            continue
+        path = sources[file].path
+        if not path or path == STDIN:
+            continue
+        for line in _of_file(path, file, is_whole=is_shared):
+            writer = screens.prefix(line.text).rank if is_shared else rank
+            if writer is not None and writer in ranks:
+                found.setdefault(writer, deque(maxlen=_MOST_LINES)).append(line)
+    return found
+
+
+def _of_file(path: str, file: int, *, is_whole: bool) -> Iterator[_Line]:
+    """Yield the lines of a log, or those of its last two blocks, with their times."""
+    blocks = LogReader(path).blocks()
+    for block in blocks if is_whole else deque(blocks, maxlen=2):
+        time, is_yearless = None, False
+        for offset, line in enumerate(screens.plain(block.data).split(b"\n")):
+            for text in line.split(b"\r"):
+                if not text.strip():
+                    continue
+                own, without_year = time_in(text), False
+                if own is None:
+                    own, without_year = syslog_time_in(text[screens.prefix(text).length :])
+                if own is not None:
+                    time, is_yearless = own, without_year
+                yield _Line(file, block.line + offset, text, time, is_yearless, own is not None)
+
+
+def _chosen(lines: Iterable[_Line], before: float | None) -> _Line | None:
+    """Return the line that says most: the last one that is no end and no warning, if possible in time."""
+    told = [one for one in lines if not _END.search(one.text)]
+    told = [one for one in told if not _WARNING.search(one.text[:200])] or told
+    early = [
+        one
+        for one in told
+        if before is None or one.time is None or one.is_yearless or one.time <= before + _ABOUT
+    ]
+    lines = early or told
+    if not lines or _is_work(lines[-1].text):
+        return lines[-1] if lines else None
+    failed = [one for one in lines[-_FAILED_WITHIN:] if _FAILED.search(one.text)]
+    return (failed or lines)[-1]
+
+
+def _is_work(text: bytes) -> bool:
+    if _FAILED.search(text) or not _WORK.search(text):
+        return False
+    counted = _COUNTED.search(text)
+    if counted is not None and int(counted[1]) < int(counted[2]):
+        return True  # "12 of 90 files done"
+    return not _ENDED.search(text)
+
+
+def _seen(cluster: Cluster, rank: int, line: _Line) -> Seen:
+    text = line.text.decode(errors="replace").strip()
+    inner = line.text[screens.prefix(line.text).length :].decode(errors="replace").strip() or text
+    is_work = _is_work(line.text)
+    what = (_STAMP.sub("", inner) or inner)[:_SHOWN]
+    what = what if is_work else f"the last line of rank {rank} is: {what}"
+    if line.time is not None and not line.is_own and not line.is_yearless:
+        what = f"{what} (after {clock(line.time)[11:19]})"
+    event = Event(
+        messages()[BUSY if is_work else SILENT],
+        {"reason": what},
+        (),
+        line.file,
+        line.number,
+        time=line.time if line.is_own else None,
+        rank=rank,
+        text=text[:_SHOWN],
+        is_yearless=line.is_yearless,
+    )
+    place = cluster.places.find(Place(rank))
+    return Seen(event, place, f"rank {rank}", time=None if line.is_yearless else line.time)
