@@ -10,6 +10,7 @@ from hccl_tools.explain.case import CONFIDENCE, is_before
 from hccl_tools.explain.events import moment
 from hccl_tools.explain.places import Place
 from hccl_tools.explain.waiting import ranks_text
+from hccl_tools.knowledge.message import is_one_fault
 from hccl_tools.notation import host_list
 from hccl_tools.records import NamedTuple
 
@@ -39,6 +40,8 @@ _DETAILS = (
 )
 #: Characters of a detail; the line is shown below.
 _LONGEST_DETAIL = 200
+#: Why a fault before the cause is not the cause.
+_EARLIER = "earlier than the cause: nothing shows that the job ended because of it"
 _MILLISECONDS = len(".000")
 _MOST_CAUSES = 4
 _MOST_NOTES = 12
@@ -84,8 +87,8 @@ class Answer(NamedTuple):
         for one in self.cluster.seen:
             if one.event.message.kind in {"fact", "end"} or id(one.event) in used:
                 continue
-            if _as_said(one.event) in said:
-                continue  # Another rank says the same.
+            if _as_said(one.event) in said or self._is_said(one):
+                continue  # Another rank, or another program, says the same.
             if (one.event.message.meaning, one.place) not in shown:
                 found.setdefault((one.event.message.id, one.actor), one)
         return list(found.values())
@@ -93,11 +96,20 @@ class Answer(NamedTuple):
     def also_seen(self) -> list[Seen]:
         """Return what is neither cause nor consequence, with the reason as ``why``."""
         found: dict[tuple[str, str, str], Seen] = {}
-        earlier = [one._replace(why="earlier: it did not end the job") for one in self._earlier()]
+        earlier = [one._replace(why=_EARLIER) for one in self._earlier() if not self._is_said(one)]
         for one in (*earlier, *self.cluster.others):
             if one.event.message.kind not in {"fact", "end"}:
                 found.setdefault((one.event.message.id, one.actor, one.why), one)
         return list(found.values())
+
+    def _is_said(self, one: Seen) -> bool:
+        """Whether an event is about the fault of a cause, in other words and not of another rank."""
+        return any(
+            is_one_fault(one.event.message.id, cause.message.id)
+            and one.event.message is not cause.message
+            and (one.place.rank is None or not cause.places or one.place in cause.places)
+            for cause in self.causes
+        )
 
     def _earlier(self) -> list[Seen]:
         """Return the faults that are known to be earlier than the first cause: they do not follow from it."""

@@ -44,6 +44,8 @@ FOLLOW_UP = {
 }
 #: The scheduler or a user has ended the job.
 _STOPS = {"HCM713", "HCM716"}
+#: A file server does not respond, or responds again.
+_STALLED, _RESPONDS = "HCM815", "HCM817"
 #: More ranks than any job has.
 MOST_RANKS = 1 << 17
 #: Seconds for which a program writes lines after an error that it has handled.
@@ -64,7 +66,7 @@ def of(cluster: Cluster, ended: Collection[int], not_started: Collection[int]) -
     stop = next((one for one in cluster.seen if one.event.message.id in _STOPS), None)
     if stop is not None:
         events = [one for one in events if not _is_after(one, stop)]
-    handled = _handled(cluster, events)
+    handled = [*_handled(cluster, events), *_recovered(cluster, events)]
     set_aside = set(map(id, handled))
     events = [one for one in events if id(one) not in set_aside]
     ended = frozenset(ended) | _ended_ranks(cluster.seen, stop)
@@ -148,6 +150,24 @@ def _handled(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:
         if len(actors[file]) == 1 and end - until > _GOES_ON and end - last[file] > _GOES_ON:
             handled.append(one)
     return handled
+
+
+def _recovered(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:
+    """Return the file servers that responded again, long before anything else failed."""
+    again = [one for one in cluster.seen if one.event.message.id == _RESPONDS and one.time is not None]
+    others = [one.since for one in events if one.event.message.id != _STALLED and one.since is not None]
+    if not again or not others:
+        return []
+    longest = max(cluster.waits.values(), default=0.0)
+    last: dict[str, float] = {}
+    for one in again:
+        last[one.event.fields["reason"]] = max(last.get(one.event.fields["reason"], 0.0), one.time or 0.0)
+    recovered = []
+    for one in events:
+        end = last.get(one.event.fields.get("reason", "")) if one.event.message.id == _STALLED else None
+        if end is not None and (one.until or 0.0) <= end and min(others) > end + longest:
+            recovered.append(one)
+    return recovered
 
 
 def _ended_ranks(seen: Iterable[Seen], stop: Seen | None) -> frozenset[int]:

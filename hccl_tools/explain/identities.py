@@ -35,11 +35,14 @@ _STARTED_LOCALLY = "HCM332"
 _TABLE_WITHIN = 4
 #: Slurm's lines about the end of a job.
 OF_SLURM = {"HCM710", "HCM711", "HCM712", "HCM713", "HCM716"}
+#: Lines of the output of tools beside the logs that show a fault.
+STATES = tuple(f"HCM{number}" for number in range(870, 886))
 #: Lines of the kernel, Kubernetes and Slurm: no rank wrote them, whatever the name of their file.
 OF_SYSTEM = {
     *OF_SLURM,
     *("HCM750", "HCM751", "HCM752", "HCM753", "HCM754"),
-    *("HCM801", "HCM802", "HCM809", "HCM814", "HCM815"),
+    *("HCM801", "HCM802", "HCM809", "HCM814", "HCM815", "HCM816", "HCM817", "HCM818", "HCM819"),
+    *STATES,
 }
 #: Lines between two lines of one failure, one of which names the communicator.
 _NEAR = 8

@@ -13,6 +13,7 @@ from hccl_tools.explain import (
     disagreement,
     operations,
     skew,
+    states,
     unreachable,
     verdicts,
     waiting,
@@ -20,6 +21,7 @@ from hccl_tools.explain import (
 from hccl_tools.explain.case import Case, Cause, is_before
 from hccl_tools.explain.jobs import LONGEST_PAUSE
 from hccl_tools.explain.places import Place
+from hccl_tools.knowledge.message import is_one_fault
 from hccl_tools.knowledge.registry import messages
 
 if TYPE_CHECKING:
@@ -34,6 +36,11 @@ _OWN_FAILURES = {"HCM726", "HCM810", "HCM820", "HCM821", "HCM865", "HCM891", "HC
 #: A connection that ended: an effect of what the other end did before.
 _EFFECTS = {"HCM240", "HCM292", "HCM661", "HCM662", "HCM663", "HCM664"}
 
+#: The kernel's words on disks and file servers, from which an exception of these kinds does not follow.
+_STORAGE = {"HCM814", "HCM815", "HCM816", "HCM818", "HCM819"}
+_OF_PROGRAM = re.compile(
+    r"(?:Value|Key|Type|Attribute|Index|Assertion|Name|Import|ModuleNotFound|ZeroDivision|NotImplemented)Error\b"
+)
 #: Ctrl-C, or the SIGINT with which a user stops a job.
 _INTERRUPTED = "HCM897"
 #: How sure an answer is that only says who waits for whom.
@@ -57,7 +64,7 @@ def causes(
     found = _causes(case)
     if case.handled and (not found or found[0].confidence in _GUESSES):
         found = _with_handled(case, found)
-    return found or _stopped(case)
+    return states.joined(case, found) or _stopped(case)
 
 
 def _with_handled(case: Case, found: list[Cause]) -> list[Cause]:
@@ -129,9 +136,17 @@ def _named_causes(case: Case) -> list[Cause]:
     kept = [
         group
         for at, group in enumerate(kept)
-        if not any(_is_one_failure(former[0], group[0]) for former in kept[:at])
+        if not any(_is_one_failure(former[0], group[0]) or _is_same(former, group) for former in kept[:at])
     ]
     return [_of_group(group, case) for group in kept]
+
+
+def _is_same(group: Sequence[Seen], other: Sequence[Seen]) -> bool:
+    """Whether two groups of lines are about one fault, of which another program tells no other rank."""
+    if not is_one_fault(group[0].event.message.id, other[0].event.message.id):
+        return False
+    ranks = [{one.place.rank for one in several} - {None} for several in (group, other)]
+    return not ranks[0] or not ranks[1] or bool(ranks[0] & ranks[1])
 
 
 def _is_one_failure(one: Seen, other: Seen) -> bool:
@@ -181,6 +196,7 @@ def _own_failures(case: Case) -> list[Cause]:
         one
         for one in case.first.values()
         if one.event.message.kind == "error" and one.actor != first.actor and is_before(one, first)
+        if not (one.event.message.id in _STORAGE and _OF_PROGRAM.match(first.event.fields.get("reason", "")))
     ]
     return [] if earlier else [_error(case, first)]
 

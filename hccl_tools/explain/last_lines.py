@@ -7,7 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain import screens
-from hccl_tools.explain.events import Event, Seen, clock, syslog_time_in, time_in
+from hccl_tools.explain.events import Event, Seen, clock, process_in, syslog_time_in, time_in
 from hccl_tools.explain.places import Place
 from hccl_tools.explain.reader import STDIN, LogReader
 from hccl_tools.knowledge.registry import messages
@@ -61,7 +61,8 @@ _FAILED = re.compile(
 )
 #: A time, or a level and a time, that begin a line: the answer has the time once.
 _STAMP = re.compile(
-    r"^[\[(]?20\d\d-\d\d-\d\d[-T _]\d\d:\d\d:\d\d(?:[.,]\d{1,9}){0,2}Z?[\])]?[ \t]*[-|:]?[ \t]*"
+    r"^(?:\[[A-Z]{4,8}\] [A-Z]{2,12}\([^)\n]{1,80}\):)?[\[(]?20\d\d-\d\d-\d\d[-T _]\d\d:\d\d:\d\d"
+    r"(?:[.,]\d{1,9}){0,2}Z?[\])]?[ \t]*[-|:]?[ \t]*"
 )
 #: Lines at the end of a log in which a failure is looked for.
 _FAILED_WITHIN = 10
@@ -93,9 +94,46 @@ def of(cluster: Cluster, ranks: Collection[int], before: float | None) -> dict[i
         lines = _lines(cluster.sources, logs, left, is_shared=is_shared) if left else {}
         for rank, last in lines.items():
             chosen = _chosen(last, before)
-            if chosen is not None:
-                found[rank] = _seen(cluster, rank, chosen)
+            if chosen is None:
+                continue
+            one = _seen(cluster, rank, chosen)
+            # The last line of a run log is usually that of its start: it says only what the rank worked on.
+            if cluster.sources[chosen.file].has_errors or one.event.message.id == BUSY:
+                found[rank] = one
     return found
+
+
+def of_screens(cluster: Cluster, waiting: Collection[Seen], before: float | None) -> list[Seen]:
+    """Return the last lines about work of writers on common screens that do not report a wait.
+
+    A writer is a rank, a host or a process, as the prefix of its lines names it: no line may name its rank.
+
+    Args:
+        waiting: The lines of those that waited.
+    """
+    waited = {_writer(one.event.text.encode()) for one in waiting} - {None}
+    found: list[Seen] = []
+    for file in dict.fromkeys(one.event.file for one in waiting):
+        source = cluster.sources[file]
+        if source.is_of_process or not source.path or source.path == STDIN:
+            continue
+        last: dict[tuple[int | None, str, str], deque[_Line]] = {}
+        for line in _of_file(source.path, file, is_whole=True):
+            writer = _writer(line.text)
+            if writer is not None and writer not in waited:
+                last.setdefault(writer, deque(maxlen=_MOST_LINES)).append(line)
+        for (rank, host, _), lines in last.items():
+            chosen = _chosen(lines, before)
+            if chosen is not None and _is_work(chosen.text):
+                found.append(_seen(cluster, rank, chosen, host))
+    return found[:_MOST_RANKS]
+
+
+def _writer(line: bytes) -> tuple[int | None, str, str] | None:
+    """Return the rank, the host and the process that the prefix of a line names; None without any."""
+    found = screens.prefix(line)
+    pid = found.pid or process_in(line)[0]
+    return (found.rank, found.host, pid) if found.rank is not None or found.host or pid else None
 
 
 def _own_logs(cluster: Cluster, ranks: Iterable[int]) -> tuple[Sequence[_Log], Sequence[_Log]]:
@@ -172,7 +210,10 @@ def _of_file(path: str, file: int, *, is_whole: bool) -> Iterator[_Line]:
 def _chosen(lines: Iterable[_Line], before: float | None) -> _Line | None:
     """Return the line that says most: the last one that is no end and no warning, if possible in time."""
     told = [one for one in lines if not _END.search(one.text)]
-    told = [one for one in told if not _WARNING.search(one.text[:200])] or told
+    plain = [one for one in told if not _WARNING.search(one.text[:200])]
+    if plain and not _is_work(plain[-1].text):  # A warning of what fails says more than a step before it.
+        plain = [one for one in told if one in plain or _FAILED.search(one.text)]
+    told = plain or told
     early = [
         one
         for one in told
@@ -194,7 +235,7 @@ def _is_work(text: bytes) -> bool:
     return not _ENDED.search(text)
 
 
-def _seen(cluster: Cluster, rank: int, line: _Line) -> Seen:
+def _seen(cluster: Cluster, rank: int | None, line: _Line, host: str = "") -> Seen:
     text = line.text.decode(errors="replace").strip()
     inner = line.text[screens.prefix(line.text).length :].decode(errors="replace").strip() or text
     is_work = _is_work(line.text)
@@ -213,5 +254,10 @@ def _seen(cluster: Cluster, rank: int, line: _Line) -> Seen:
         text=text[:_SHOWN],
         is_yearless=line.is_yearless,
     )
-    place = cluster.places.find(Place(rank))
-    return Seen(event, place, f"rank {rank}", time=None if line.is_yearless else line.time)
+    place = cluster.places.find(Place(rank, host))
+    return Seen(
+        event,
+        place,
+        f"rank {rank}" if rank is not None else host,
+        time=None if line.is_yearless else line.time,
+    )

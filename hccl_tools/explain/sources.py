@@ -24,6 +24,13 @@ _PARTS = re.compile(r"^(?:debug|run|security|plog|device-\d+|device-app-\d+|log|
 _PID = re.compile(r"^(?:plog|device-app|device|hccl)-(?:parser-)?(\d+)[_-]")
 _RANK = re.compile(r"(?:^|[_.-])(?:rank|worker|workerlog)[_.-]?(\d{1,6})(?=$|[_.-])")
 _HOST = re.compile(r"(?:^|_)(\d{1,3}(?:\.\d{1,3}){3})(?:$|_)")
+#: The output of a tool that shows a host, with any name: ``worker-3_df.txt`` is no log of rank 3.
+_STATE = re.compile(
+    r"(?:^|[_.-])(?:df|free|ps|ss|netstat|lsof|dmesg|ifconfig|ip[_-]?(?:a|addr|link|route)|npu[_-]?smi"
+    r"|hccn(?:[_-]?tool)?|sinfo|squeue|scontrol|sacct|(?:kubectl[_-])?(?:get[_-]\w{2,12}|describe)"
+    r"|(?:compose|docker)[_-]ps|uptime|lspci|lsmod|mount)(?=$|[_.-])",
+    re.IGNORECASE,
+)
 #: Levels of folders below the one that the user named; os.walk calls itself for each before Python 3.12.
 _DEEPEST = 64
 
@@ -100,7 +107,12 @@ def source(path: str, *, root: str = "") -> Source:
     folder, name = os.path.split(path)
     pid = _PID.match(name)
     below = os.path.relpath(folder, root).split(os.sep) if root else folder.split(os.sep)[-3:]
-    rank = next((int(found[1]) for part in (name, *reversed(below)) if (found := _RANK.search(part))), None)
+    is_state = _STATE.search(name) is not None
+    rank = (
+        None
+        if is_state
+        else next((int(found[1]) for part in (name, *reversed(below)) if (found := _RANK.search(part))), None)
+    )
     host = next((found[1] for part in reversed(below) if (found := _HOST.search(part))), "")
     parts = folder.split(os.sep)
     while parts and _PARTS.match(parts[-1]):

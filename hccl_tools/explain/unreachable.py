@@ -27,6 +27,10 @@ _IN_TEXTS = (*_EXCEPTIONS, "HCM664")
 _IN_TEXT = re.compile(r"(?:connect|refused|reach).{0,80}?(\d{1,3}(?:\.\d{1,3}){3})")
 #: HCCL names the address and the interface of the root in these messages.
 _ROOT = ("HCM320", "HCM321", "HCM323")
+#: A process says that it chose docker0, virbr0 or an address of its own host.
+_CHOSEN = ("HCM333", "HCM344", "HCM345", "HCM346")
+#: The waits for connections, a store or a cluster.
+_WAITS = {"connect", "store", "cluster"}
 _LOCAL, _FOREIGN = "HCM835", "HCM836"
 #: Interfaces of one host: of containers, of virtual machines, and the loopback.
 _LOCAL_INTERFACE = re.compile(
@@ -86,13 +90,22 @@ def _waiting(others: Iterable[Seen]) -> str:
 def local_addresses(case: Case) -> list[Cause]:
     """Return the cause if ranks did not reach an address that only its own host knows."""
     tried = _tried(case.events, _EXCEPTIONS)
-    if not tried or not _has_several_hosts(case):
+    if not _has_several_hosts(case):
         return []
     chosen = _chosen(case)
     for address, attempts in tried.items():
         if why := _why_local(address, chosen):
             return [_caused(_LOCAL, attempts, f"{address} is {why}", chosen.get(address))]
-    return []
+    own = next((one for one in case.cluster.seen if one.event.message.id in _CHOSEN), None)
+    waits = [one for one in case.events if one.event.message.limit in _WAITS]
+    if own is None or not waits or len(waits) < len(case.events):
+        return []
+    what = own.event.fields.get("value", "") or "one"
+    reason = (
+        f"the line says that {what} was chosen, which other hosts do not reach, and ranks did not connect"
+    )
+    places = (own.place,) if own.place != Place() else ()
+    return [Cause(messages()[_LOCAL], "compared", places, own, reason, (), waits[0])]
 
 
 def foreign_addresses(case: Case) -> list[Cause]:

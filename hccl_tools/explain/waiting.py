@@ -45,7 +45,20 @@ def causes(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
     found = _where_nothing_is_known(case, _end_of_waits(case, timeouts), timeouts, quiet)
     if found[0].confidence == "open" and (busy := _busy(case, quiet, timeouts)):
         return [_at_work(case, busy, set(waiting), timeouts)]
+    if found[0].confidence == "open" and not case.cluster.size:
+        return _on_screens(case, timeouts) or found
     return found
+
+
+def _on_screens(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
+    """Return the writers of common screens that were at work, if no line says how many ranks there are."""
+    busy = last_lines.of_screens(case.cluster, timeouts, _first_end(timeouts))
+    writers = len({one.actor for one in timeouts})
+    if not busy or len(busy) > writers:
+        return []
+    places = tuple(one.place for one in busy if one.place != Place())
+    reason = f"{writers} others on the same screen report that they waited"
+    return [Cause(busy[0].event.message, "compared", places, busy[0], reason, (), timeouts[0])]
 
 
 def _silent(case: Case, silent: set[int], waiting: set[int], timeouts: Sequence[Seen]) -> Cause:

@@ -16,6 +16,10 @@ _START = (
     " selects the network interface, HCCL_CONNECT_TIMEOUT the time limit"
 )
 
+#: Words before or after an interface or address that a process has chosen; lists of all interfaces have neither.
+_CHOSEN = rb"(?:\b(?:select(?:ed|s)?|cho(?:se|sen|oses)|us(?:e|es|ing)|bind(?:s|ing)? to|listen(?:s|ing)? on|advertis\w{1,3}|[Hh]ost ?[Ii][Pp]|host_ip|master(?:_addr)?|ifname)\b[ =:\[(]{1,4}(?:is |the |to |nic |interface |address |\[)?(?:[\w.]{1,40}[\]),]{1,2} ?(?:ifname|nic|on|interface)[ =:\[(]{1,3})?)"
+_IS_CHOSEN = rb"[^\n]{0,40}?\b(?:is used|was chosen|is chosen|selected|as (?:the )?host)\b"
+
 MESSAGES = (
     Message(
         "HCM220", "link-table", "timeout",
@@ -292,5 +296,33 @@ MESSAGES = (
         "mount it from the host (`-v /etc/hccn.conf:/etc/hccn.conf`)",
         anchor=b"an't open conf", explains=_LATER, source="published logs",
         example="[ERROR] can't open conf: /etc/hccn.conf",
+    ),
+    Message(
+        "HCM333", "chosen-docker", "fact",
+        "a process chose an address of its own host only",
+        "nothing",
+        anchor=b"docker0", pattern=rb"(?:" + _CHOSEN + rb"|(?=docker0\b" + _IS_CHOSEN + rb"))(?P<value>docker0)\b", source="the output of HCCL and of programs",
+        example="[INFO] HCCL(17528,python3):2026-03-18-10:31:52.113.403 [env.cc:1] get host ip success, host ip[172.17.0.1], ifname[docker0]",
+    ),
+    Message(
+        "HCM344", "chosen-libvirt", "fact",
+        "a process chose an address of its own host only",
+        "nothing",
+        anchor=b"virbr0", pattern=rb"(?:" + _CHOSEN + rb"|(?=virbr0\b" + _IS_CHOSEN + rb"))(?P<value>virbr0)\b", source="the output of HCCL and of programs",
+        example="[INFO] HCCL(17528,python3):2026-03-18-10:31:52.113.403 [env.cc:1] the nic [virbr0] is used as host nic",
+    ),
+    Message(
+        "HCM345", "chosen-own-name", "fact",
+        "a process chose an address of its own host only",
+        "nothing",
+        anchor=b"127.0.1.1", pattern=rb"(?:" + _CHOSEN + rb"|(?=127\.0\.1\.1\b" + _IS_CHOSEN + rb"))(?P<value>127\.0\.1\.1)\b", source="the output of HCCL and of programs",
+        example="host ip is 127.0.1.1",
+    ),
+    Message(
+        "HCM346", "chosen-link-local", "fact",
+        "a process chose an address of its own host only",
+        "nothing",
+        anchor=b"169.254.", pattern=rb"(?:" + _CHOSEN + rb"|(?=169\.254\.\d{1,3}\.\d{1,3}\b" + _IS_CHOSEN + rb"))(?P<value>169\.254\.\d{1,3}\.\d{1,3})\b", source="the output of HCCL and of programs",
+        example="host ip is 169.254.3.4",
     ),
 )  # fmt: skip

@@ -158,7 +158,7 @@ MESSAGES = (
         "HCM656", "torch-address-in-use", "cause",
         "the port of torch's rendezvous store is in use",
         "choose another MASTER_PORT, or stop the process that uses it (`ss -ltnp`)",
-        anchor=b"ddress already in use", pattern=rb"EADDRINUSE|(?:c10d|torch|TCPStore|server socket).{0,400}?ddress already in use",
+        anchor=b"ddress already in use", pattern=rb"^(?=.{0,1000}?(?:EADDRINUSE|(?:c10d|torch|TCPStore|server socket).{0,400}?ddress already in use))(?:.{0,600}?(?:\bport: ?|\]:)(?P<port>\d{2,5})\b)?",
         explains=("HCM655", "HCM015"), source="torch's sources (c10d)",
         example="RuntimeError: The server socket has failed to listen on any local network address. port: 29500, useIpv6: false, code: -98, name: EADDRINUSE, message: address already in use",
     ),

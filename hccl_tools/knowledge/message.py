@@ -31,6 +31,29 @@ AFTER_AN_END = (
 )
 
 
+#: Messages of several programs about one fault: the kernel, Kubernetes, Slurm and the program itself report it.
+_ONE_FAULT = (
+    ("HCM710", "HCM752", "HCM801", "HCM802", "HCM822"),
+    ("HCM750", "HCM751"),
+    ("HCM205", "HCM206", "HCM208", "HCM209", "HCM603", "HCM604", "HCM656", "HCM890"),
+    ("HCM213", "HCM214", "HCM605"),
+    ("HCM805", "HCM870"),
+    ("HCM804", "HCM852"),
+    ("HCM840", "HCM841", "HCM842"),
+    ("HCM847", "HCM848", "HCM866", "HCM868"),
+    ("HCM814", "HCM815", "HCM818", "HCM819"),
+    ("HCM882", "HCM883", "HCM884", "HCM885"),
+    ("HCM873", "HCM874", "HCM875"),
+    ("HCM853", "HCM854"),
+)
+_FAULTS = {message: number for number, several in enumerate(_ONE_FAULT) for message in several}
+
+
+def is_one_fault(one: str, other: str) -> bool:
+    """Return whether two messages, by their ids, can be about one fault, in the words of two programs."""
+    return one == other or (one in _FAULTS and _FAULTS[one] == _FAULTS.get(other))
+
+
 class Code(NamedTuple):
     """A code that a message has in some versions of CANN: ``cann`` is empty if it is the same in all."""
 

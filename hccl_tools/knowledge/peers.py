@@ -92,7 +92,7 @@ MESSAGES = (
         "HCM751", "pod-evicted-reason", "cause",
         "Kubernetes evicted the pod",
         "`kubectl describe pod` gives the reason; request what the pod uses (resources.requests)",
-        anchor=b"Evicted", pattern=rb"[Rr]eason\"?: {0,20}\"?Evicted|(?:Warning|Normal) +Evicted\b", explains=AFTER_AN_END,
+        anchor=b"Evicted", pattern=rb"[Rr]eason\"?: {0,20}\"?Evicted|(?:Warning|Normal) +Evicted\b|^(?P<pod>[a-z0-9][a-z0-9.-]{0,252}) +\d{1,3}/\d{1,3} +Evicted\b", explains=AFTER_AN_END,
         source="Kubernetes' sources (eviction), and published logs (trainer#301)",
         example="Reason:         Evicted",
     ),
@@ -116,7 +116,7 @@ MESSAGES = (
         "HCM752", "container-out-of-memory", "cause",
         "a container reached its memory limit, and the kernel ended it",
         "raise resources.limits.memory of the pod, or use less memory per rank and fewer data-loading workers",
-        anchor=b"OOMKilled", pattern=rb"[Rr]eason\"?: {0,20}\"?OOMKilled", explains=AFTER_AN_END, source="Kubernetes' sources (kubelet)",
+        anchor=b"OOMKilled", pattern=rb"[Rr]eason\"?: {0,20}\"?OOMKilled|^(?P<pod>[a-z0-9][a-z0-9.-]{0,252}) +\d{1,3}/\d{1,3} +(?:Init:)?OOMKilled\b|\"OOMKilled\": true", explains=AFTER_AN_END, source="Kubernetes' sources (kubelet)",
         example="      Reason:       OOMKilled",
     ),
 )  # fmt: skip

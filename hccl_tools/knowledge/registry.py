@@ -25,6 +25,7 @@ _MODULES = (
     "frameworks",
     "launchers",
     "processes",
+    "states",
     *_CODES,
 )
 

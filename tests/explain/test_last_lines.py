@@ -174,3 +174,56 @@ def test_last_lines_are_found_in_linear_time(tmp_path: Path) -> None:
         return least(lambda: last_lines.of(joined, {3}, None))
 
     assert spent(80_000) < 10 * spent(20_000)
+
+
+WATCHDOG = (
+    "Watchdog caught collective operation timeout: WorkHCCL(SeqNum=1, OpType=ALLREDUCE, Timeout(ms)=600000)"
+)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "who"),
+    [
+        ("{0}: 2026-03-18 10:{1}:00 ", "Rank 1: "),
+        ("worker-{0}  | 2026-03-18 10:{1}:00 ", "Host worker-1: "),
+        ("[pod/job-{0}/main] 2026-03-18 10:{1}:00 ", "Host job-1: "),
+        ("(Worker_TP{0} pid=90{0}) INFO 2026-03-18 10:{1}:00 ", "Still at work"),
+    ],
+)
+def test_a_writer_of_a_screen_without_the_number_of_ranks(
+    command_line: CommandLine, prefix: str, who: str
+) -> None:
+    lines = [f"{prefix.format(rank, '00')}begins" for rank in range(4)]
+    lines.append(f"{prefix.format(1, '01')}compiling kernels for graph 3")
+    lines += [f"{prefix.format(rank, 11)}{WATCHDOG}" for rank in (0, 2, 3)]
+    command_line.write("screen.txt", "\n".join(lines))
+
+    first = command_line("explain", "screen.txt").out.splitlines()[0]
+
+    assert first.startswith(who)
+    assert "the last line is: " in first
+    assert "compiling kernels for graph 3" in first
+    assert "3 others on the same screen report that they waited" in first
+
+
+def test_a_writer_of_a_screen_that_does_no_work_is_not_blamed(command_line: CommandLine) -> None:
+    lines = [f"{rank}: 2026-03-18 10:00:00 begins" for rank in range(4)]
+    lines += [f"{rank}: 2026-03-18 10:11:00 {WATCHDOG}" for rank in (0, 2, 3)]
+    command_line.write("screen.txt", "\n".join(lines))
+
+    assert "at work" not in command_line("explain", "screen.txt").out
+
+
+def test_a_late_rank_was_at_work_until_it_came(command_line: CommandLine) -> None:
+    folder = command_line.folder / "logs"
+    others_wait(folder, late=1)
+    (folder / "rank_1.log").write_text(
+        "2026-03-18 10:01:40 INFO tokenizing 5/9\n2026-03-18 10:05:00 INFO tokenizing 9/9\n"
+        f"2026-03-18 10:07:10 ERROR {WAITED}\n"
+    )
+
+    lines = answer(command_line)
+
+    assert lines[0].startswith("Rank 1: the rank came later")
+    assert "until then it was at work" in lines[0]
+    assert any("tokenizing 5/9" in line for line in lines)

@@ -99,3 +99,135 @@ def test_very_many_tracebacks_take_little_time_each(command_line: CommandLine) -
     lines = first_of_screen(command_line, f"{STACK}queue.Empty\n" + STACK * 5000)
 
     assert "queue.Empty" in lines[0]
+
+
+DASHES = "-" * 52
+BLOCK = "\n{0}\n- {1}\n{0}\n{2}\n"
+
+
+def blocks(head: str, *titled: tuple[str, str]) -> str:
+    """An exception of MindSpore with blocks below it."""
+    return f"{STACK}{head}\n" + "".join(BLOCK.format(DASHES, title, text) for title, text in titled)
+
+
+CALLS = (
+    "C++ Call Stack: (For framework developers)",
+    "mindspore/ccsrc/minddata/dataset/util/task_manager.cc(222).",
+)
+
+
+@pytest.mark.parametrize("prefix", ["", "[rank3]: ", "3: "])
+def test_the_reason_of_a_data_pipeline_is_in_its_block(command_line: CommandLine, prefix: str) -> None:
+    text = blocks(
+        "RuntimeError: Exception thrown from dataset pipeline. Refer to 'Dataset Pipeline Error Message'.",
+        (
+            "Dataset Pipeline Error Message:",
+            "[ERROR] map operation: [Decode] failed. The file is: /data/8.JPEG",
+        ),
+        CALLS,
+    )
+    first = first_of_screen(command_line, "".join(f"{prefix}{line}\n" for line in text.splitlines()))[0]
+
+    assert "RuntimeError: map operation: [Decode] failed. The file is: /data/8.JPEG" in first
+    assert "task_manager" not in first
+
+
+def test_a_function_of_the_user_in_a_data_pipeline(command_line: CommandLine) -> None:
+    stack = 'Traceback (most recent call last):\n  File "/code/data.py", line 44\n    return self.rows[i]\nIndexError: list index 9'
+    text = blocks(
+        "RuntimeError: Exception thrown from user defined Python function in dataset.",
+        ("Python Call Stack:", stack),
+        (
+            "Dataset Pipeline Error Message:",
+            "[ERROR] Execute user Python code failed, check 'Python Call Stack' above.",
+        ),
+    )
+
+    assert "RuntimeError: IndexError: list index 9" in first_of_screen(command_line, text)[0]
+
+
+def test_the_message_of_the_device_is_in_a_block_below_others(command_line: CommandLine) -> None:
+    text = blocks(
+        "RuntimeError: Exec graph failed, kernel_graph_0.",
+        (
+            "Framework Unexpected Exception Raised:",
+            "This exception is caused by framework's unexpected error.",
+        ),
+        CALLS,
+        (
+            "Ascend Error Message:",
+            "E40021: the input shapes [4,9] and [8,4] do not match.\nTraceBack (most recent call last):",
+        ),
+    )
+
+    assert "E40021: the input shapes [4,9] and [8,4] do not match." in first_of_screen(command_line, text)[0]
+
+
+def test_the_place_in_the_network_is_added(command_line: CommandLine) -> None:
+    text = blocks(
+        "ValueError: For 'MatMul', the dimensions must be equal.",
+        (
+            "The Traceback of Net Construct Code:",
+            "# 0 In file /code/model.py:88\n        y = self.matmul(x)\n            ^",
+        ),
+        CALLS,
+    )
+
+    first = first_of_screen(command_line, text)[0]
+
+    assert "the dimensions must be equal. (in /code/model.py:88)" in first
+
+
+def test_a_block_of_the_next_exception_is_not_read(command_line: CommandLine) -> None:
+    text = (
+        f"{STACK}ValueError: bad shape\n"
+        + "step\n" * 9
+        + blocks("KeyError: 'a'", ("Ascend Error Message:", "E40021: other"))
+    )
+
+    assert "E40021" not in first_of_screen(command_line, text)[0]
+
+
+def test_a_wait_in_a_block_is_no_failure_of_the_program(command_line: CommandLine) -> None:
+    text = blocks(
+        "RuntimeError: Call aclrtSynchronizeStream failed. The details refer to 'Ascend Error Message'.",
+        ("Ascend Error Message:", "EI0002: The wait execution of the Notify register times out."),
+    )
+
+    assert "the program raised an exception" not in first_of_screen(command_line, text)[0]
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "The above exception was the direct cause of the following exception:",
+        "During handling of the above exception, another exception occurred:",
+    ],
+)
+def test_the_exception_that_followed_is_named_too(command_line: CommandLine, between: str) -> None:
+    text = f"{STACK}OSError: [Errno 101] Network is unreachable\n\n{between}\n\n{STACK}OSError: the hub cannot be reached\n"
+
+    first = first_of_screen(command_line, text)[0]
+
+    assert "OSError: [Errno 101] Network is unreachable, and then OSError: the hub cannot be reached" in first
+
+
+def test_an_exception_after_another_does_not_follow_from_it(command_line: CommandLine) -> None:
+    first = first_of_screen(command_line, f"{STACK}OSError: one\n\n{STACK}OSError: two\n")[0]
+
+    assert "two" not in first
+
+
+def test_a_line_of_the_data_pipeline_without_a_traceback(command_line: CommandLine) -> None:
+    line = (
+        "[ERROR] MD(17528,ffff,python):2026-03-18-10:33:52.113.403 [task_manager.cc:1] InterruptMaster] Task is terminated with err"
+        " msg: Exception thrown from dataset pipeline. Refer to 'Dataset Pipeline Error Message'.\n"
+    )
+    block = BLOCK.format(
+        DASHES, "Dataset Pipeline Error Message:", "TFReader: file /data/1.tfrecord is broken"
+    )
+
+    first = first_of_screen(command_line, line + block)[0]
+
+    assert "MindSpore's data pipeline failed: " in first
+    assert "TFReader: file /data/1.tfrecord is broken" in first

@@ -175,3 +175,52 @@ def test_an_address_of_one_of_the_hosts(command_line: CommandLine) -> None:
     ranks(command_line.folder / "logs", dict.fromkeys(range(4), TRIES.format(1)))
 
     assert "none of their hosts" not in answer(command_line)
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("get host ip success, host ip[172.17.0.1], ifname[docker0]", "docker0"),
+        ("the nic [virbr0] ip [192.168.122.1] is used as host ip", "virbr0"),
+        ("HCCL host ip is 127.0.1.1 (node-1)", "127.0.1.1"),
+        ("using 169.254.3.4 as the address of this host", "169.254.3.4"),
+    ],
+)
+def test_an_address_that_a_process_chose_is_the_cause_of_waits(
+    command_line: CommandLine, line: str, value: str
+) -> None:
+    ranks(
+        command_line.folder / "logs",
+        {0: f"2026-03-18 10:00:02 INFO {line}\n2026-03-18 10:10:02 {CLIENTS}", 3: TRIES.format(1)},
+    )
+
+    first = answer(command_line)
+
+    assert "the other hosts cannot reach the address that they were given" in first
+    assert f"the line says that {value} was chosen" in first.replace("The line", "the line")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ifnames in the environment is as follows: lo, docker0, eth0",
+        "interfaces: docker0 172.17.0.1, eth0 10.0.0.1",
+        "127.0.1.1 host-1 is in /etc/hosts",
+    ],
+)
+def test_an_address_in_a_list_is_not_chosen(command_line: CommandLine, line: str) -> None:
+    ranks(
+        command_line.folder / "logs",
+        {0: f"2026-03-18 10:00:02 INFO {line}\n2026-03-18 10:10:02 {CLIENTS}", 3: TRIES.format(1)},
+    )
+
+    assert "Rank 3 (host 10.0.0.2): " in answer(command_line)
+
+
+def test_a_chosen_address_does_not_explain_an_exception(command_line: CommandLine) -> None:
+    ranks(
+        command_line.folder / "logs",
+        {0: "2026-03-18 10:00:02 INFO host ip is 127.0.1.1\nValueError: bad shape\n", 3: TRIES.format(1)},
+    )
+
+    assert "bad shape" in answer(command_line)

@@ -139,7 +139,9 @@ def test_a_fault_before_the_cause_is_also_seen(command_line: CommandLine) -> Non
     job.screen(1, "2026-03-18 10:30:10,000 step 400\nValueError: bad shape")
 
     assert first_line(command_line).startswith("Rank 1 (")
-    assert also_seen(command_line) == ["  rank 0: a disk is full (earlier: it did not end the job)"]
+    assert also_seen(command_line) == [
+        "  rank 0: a disk is full (earlier than the cause: nothing shows that the job ended because of it)"
+    ]
 
 
 def test_what_follows_the_cause_is_no_other_thing(command_line: CommandLine) -> None:

@@ -1,0 +1,149 @@
+"""Lines of files beside the logs that show a fault of a host: the output of df, hccn_tool, npu-smi, kubectl, sinfo.
+
+They are facts: such a file has no time of the failure, and other hosts, disks and nodes may have faults that the
+job never saw. They count where the logs name no cause.
+"""
+
+from __future__ import annotations
+
+from hccl_tools.knowledge.message import Message
+
+_HEALTH = "look at `npu-smi info -t health -i N` and the events of the driver (`dmesg`); reset or replace the device"
+_NODE = "`scontrol show node NAME` has the reason; a job that used the node must start again on others"
+_POD = "`kubectl describe pod` has the reason below Events"
+
+MESSAGES = (
+    Message(
+        "HCM870", "state-disk-full", "fact",
+        "a file system has no space left",
+        "free space there, or use another one; the checkpoints, caches and logs of a rank may be on it",
+        anchor=b" 100% ", pattern=rb"^(?!/dev/loop|squashfs|udev)(?P<reason>[^\s|]{1,200}) +[\w.]{1,12} +[\w.]{1,12} +[\w.-]{1,12} +100% +(?P<file>/(?!snap/|boot/efi)\S{0,200})\s*$",
+        source="the output of df", example="/dev/nvme0n1p1  3.5T  3.5T     0 100% /data",
+    ),
+    Message(
+        "HCM871", "state-link-down", "fact",
+        "the network port of a device is down",
+        "check the cable, the optics and the switch (`hccn_tool -i N -link_stat -g`, `hccn_tool -i N -optical -g`)",
+        anchor=b"ink status", pattern=rb"^(?:[^\n]{0,60}?\b(?:npu|NPU|dev|device|chip)[ _#:=\[]{0,3}(?P<device>\d{1,2})\b)?[^\n]{0,60}?\b[Ll]ink status ?[:=] ?(?P<reason>DOWN|[Dd]own)\b",
+        source="the output of hccn_tool", example="link status: DOWN",
+    ),
+    Message(
+        "HCM872", "state-network-health", "fact",
+        "a device does not reach the address that checks its network",
+        "check the gateway and the detect address of the device (`hccn_tool -i N -netdetect -g`), its link and the switch",
+        anchor=b"et health status", pattern=rb"[Nn]et health status ?[:=] ?(?P<reason>(?!Success|Init|OK|success|init)\w[\w ]{2,60})",
+        source="the output of hccn_tool", example="net health status: Receive timeout",
+    ),
+    Message(
+        "HCM873", "state-device-health", "fact",
+        "a fault of a device that npu-smi reports",
+        _HEALTH,
+        anchor=b"| Alarm", pattern=rb"^\| *(?P<device>\d{1,3}) +[\w-]{2,30} *\| *(?P<reason>Alarm)\b",
+        source="the output of npu-smi", example="| 1     910B2               | Alarm         | 91.0        41                0    / 0             |",
+    ),
+    Message(
+        "HCM874", "state-device-critical", "fact",
+        "a fault of a device that npu-smi reports",
+        _HEALTH,
+        anchor=b"| Critical", pattern=rb"^\| *(?P<device>\d{1,3}) +[\w-]{2,30} *\| *(?P<reason>Critical)\b",
+        source="the output of npu-smi", example="| 1     910B2               | Critical      | 91.0        41                0    / 0             |",
+    ),
+    Message(
+        "HCM875", "state-health-item", "fact",
+        "a fault of a device that npu-smi reports",
+        _HEALTH,
+        anchor=b"Health", pattern=rb"^\s*Health(?: Status)? *: *(?P<reason>Alarm|Critical|Warning)\b",
+        source="the output of npu-smi", example="        Health Status                  : Alarm",
+    ),
+    Message(
+        "HCM876", "state-pod-pending", "fact",
+        "a pod has not started: Kubernetes has no node for it yet",
+        f"{_POD}: what the nodes lack",
+        anchor=b"Pending", pattern=rb"^(?P<pod>[a-z0-9][a-z0-9.-]{0,252}) +0/\d{1,3} +(?P<reason>Pending)\b",
+        source="the output of kubectl", example="trainer-worker-2   0/1     Pending   0          12m",
+    ),
+    Message(
+        "HCM877", "state-pod-creating", "fact",
+        "a pod has not started: its container is not there yet",
+        f"{_POD}: a volume, an image or a device that it waits for",
+        anchor=b"ContainerCreating", pattern=rb"^(?P<pod>[a-z0-9][a-z0-9.-]{0,252}) +0/\d{1,3} +(?P<reason>ContainerCreating)\b",
+        source="the output of kubectl", example="trainer-worker-2   0/1     ContainerCreating   0          12m",
+    ),
+    Message(
+        "HCM878", "state-node-not-ready", "fact",
+        "a node of Kubernetes is not ready",
+        "`kubectl describe node` has the reason; the pods there are lost until it is back",
+        anchor=b"NotReady", pattern=rb"^(?P<server>[a-z0-9][a-z0-9.-]{0,252}) +(?P<reason>NotReady\S{0,30})|\b(?P<value>NodeNotReady)\b",
+        source="the output of kubectl", example="node-2   NotReady   worker   40d   v1.28.2",
+    ),
+    Message(
+        "HCM879", "state-mount-failed", "fact",
+        "Kubernetes could not mount a volume of a pod",
+        "the line names the volume: check its server, its claim and the rights",
+        anchor=b"FailedMount", pattern=rb"\bFailedMount\b.{0,200}?(?P<reason>(?:MountVolume|Unable to attach|mount failed|failed to).{0,200})",
+        source="Kubernetes' sources (kubelet)", example='Warning  FailedMount  2m  kubelet  MountVolume.SetUp failed for volume "data" : mount failed: exit status 32',
+    ),
+    Message(
+        "HCM880", "state-pod-crashes", "fact",
+        "a container ends again and again",
+        "`kubectl logs --previous` has the output of its last run",
+        anchor=b"CrashLoopBackOff", pattern=rb"^(?P<pod>[a-z0-9][a-z0-9.-]{0,252}) +\d{1,3}/\d{1,3} +(?P<reason>(?:Init:)?CrashLoopBackOff)",
+        source="the output of kubectl", example="trainer-worker-2   0/1     CrashLoopBackOff   7          12m",
+    ),
+    Message(
+        "HCM881", "state-container-killed", "fact",
+        "a signal ended a container",
+        "137 is SIGKILL, usually because of the memory limit (`docker inspect` has OOMKilled; `dmesg`), 139 a fault in a library, 134 an abort",
+        anchor=b"Exited (1", pattern=rb"^(?P<pod>[\w.-]{1,128})\b.{0,400}?(?P<reason>Exited \(1(?:3[2-9]|4[012])\)[\w ]{0,30}?(?= {2,}|$))",
+        source="the output of docker", example='train-worker-2-1   train:1   "python3 a.py"   worker-2   2 hours ago   Exited (137) 3 minutes ago',
+    ),
+    Message(
+        "HCM882", "state-node-drained", "fact",
+        "Slurm has taken a node out of use",
+        _NODE,
+        anchor=b" drain", pattern=rb"^\S{1,64} +(?:up|down|drain|inact) +\S{1,20} +\d{1,6} +(?P<reason>drain\w{0,4}[*~#!%$@+^-]{0,2}) +(?P<server>\S{1,400})\s*$",
+        source="the output of sinfo", example="npu*         up   infinite      1  drain n002",
+    ),
+    Message(
+        "HCM883", "state-node-down", "fact",
+        "a node of Slurm is down",
+        _NODE,
+        anchor=b" down", pattern=rb"^\S{1,64} +(?:up|down|drain|inact) +\S{1,20} +\d{1,6} +(?P<reason>down[*~#!%$@+^-]{0,2}) +(?P<server>\S{1,400})\s*$",
+        source="the output of sinfo", example="npu*         up   infinite      1  down* n002",
+    ),
+    Message(
+        "HCM884", "state-node-in-control", "fact",
+        "Slurm has taken a node out of use, or has lost it",
+        _NODE,
+        anchor=b"State=", pattern=rb"^\s*State=(?P<reason>[A-Z_+*]{0,40}(?:DOWN|DRAIN|FAIL|NOT_RESPONDING)[A-Z_+*]{0,40})",
+        source="the output of scontrol", example="   State=DOWN*+DRAIN ThreadsPerCore=1",
+    ),
+    Message(
+        "HCM885", "state-node-reason", "fact",
+        "Slurm has taken a node out of use, or has lost it",
+        _NODE,
+        anchor=b"Not responding", pattern=rb"^(?P<reason>Not responding) +\w{1,32} +\d{4}-\d\d-\d\dT[\d:]{8} +(?P<server>\S{1,400})\s*$",
+        source="the output of sinfo -R", example="Not responding       slurm     2026-03-18T10:01:00 n002",
+    ),
+    Message(
+        "HCM886", "state-listener", "fact",
+        "a process listens on a port",
+        "nothing",
+        anchor=b"users:((", pattern=rb"^(?:tcp +)?LISTEN +\d{1,9} +\d{1,9} +\S{0,64}:(?P<port>\d{1,5}) .{0,120}?users:\(\(\"(?P<program>[^\"]{1,64})\",pid=(?P<pid>\d{1,7})",
+        source="the output of ss", example='LISTEN 0 128 0.0.0.0:29500 0.0.0.0:* users:(("python3",pid=777,fd=3))',
+    ),
+    Message(
+        "HCM887", "state-listener-netstat", "fact",
+        "a process listens on a port",
+        "nothing",
+        anchor=b" LISTEN ", pattern=rb"^tcp6? +\d{1,9} +\d{1,9} +\S{0,64}:(?P<port>\d{1,5}) +\S{1,64} +LISTEN +(?P<pid>\d{1,7})/(?P<program>\S{1,64})",
+        source="the output of netstat", example="tcp        0      0 0.0.0.0:29500           0.0.0.0:*               LISTEN      777/python3",
+    ),
+    Message(
+        "HCM888", "state-device-process", "fact",
+        "a process uses a device",
+        "nothing",
+        anchor=b"| python", pattern=rb"^\| *(?P<device>\d{1,3}) +\d{1,2} *\| *(?P<pid>\d{1,7}) *\| *(?P<program>python[\w.]{0,20}) *\| *(?P<value>\d{1,9}) *\|",
+        source="the output of npu-smi", example="| 0       0                 | 31999         | python3                  | 55000                   |",
+    ),
+)  # fmt: skip
