@@ -156,7 +156,8 @@ def _of_launchers(
     said: dict[Key, dict[int, str]] = {}
     for event, pid, rank in _started(events):
         source = sources[event.file]
-        process = _nearest(list(processes.get(pid, ())), source.group or source.path)
+        folder = source.group or source.path
+        process = _nearest(list(processes.get(pid, ())), folder) if pid in processes else (folder, pid)
         if process is not None and can_be_from(source, rank):
             said.setdefault(process, {})[rank] = source.host
     ranks = Counter(rank for several in said.values() for rank in several)

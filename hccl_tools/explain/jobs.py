@@ -31,7 +31,7 @@ _MOST_JOBS = 32
 #: rank that has a message.
 _ENDS = {*OF_SLURM, "HCM720", "HCM723", "HCM725"}
 #: Lines of launchers with the id of a process that they started.
-_NAME_PROCESSES = {"HCM721", "HCM722", "HCM724"}
+_NAME_PROCESSES = {"HCM721", "HCM722", "HCM724", "HCM329", "HCM330", "HCM331", "HCM332"}
 #: Failures before the ranks start: a job whose ranks write lines has none.
 _LAUNCH_FAILED = {"HCM703", "HCM830"}
 

@@ -35,7 +35,8 @@ _END = re.compile(
     rb"SIGTERM|SIGINT|KeyboardInterrupt|[Tt]erminated\b|[Kk]illed\b|[Ss]ignal handler|leaked \w+ objects"
     rb"|Traceback \(most|^\s+File \"|^\s*\^+\s*$|resource_tracker|received signal|Sending process"
 )
-#: A warning of a library is not what the process does.
+#: A warning of a library is not what the process does; a program may write at this level what it does.
+_OF_LIBRARY = re.compile(rb"Warning:|warnings\.warn")
 _WARNING = re.compile(rb"\bWARN(?:ING)?\b|Warning:|warnings\.warn")
 #: Words of work that a rank does before or between operations, as programs write them.
 _WORK = re.compile(
@@ -46,6 +47,16 @@ _WORK = re.compile(
     rb"|\bsleep\(|\btime\.sleep\b|\bbarrier\b|\bfile ?lock\b|\block (?:held|file)\b|\.lock\b|\d%\|"
     rb"|\b(?:tokeni[sz]e|preprocess|download|compile|load|save|build|convert|index|copy|map|filter)\b"
     rb".{0,80}?\d{1,9} ?(?:/|of) ?\d",
+    re.IGNORECASE,
+)
+#: A step of the training itself, unless the line is about a checkpoint or what is prepared for the step.
+_STEP = re.compile(
+    rb"\bloss\b|\b(?:epoch|step|iter(?:ation)?s?|train(?:ing)?)\b ?[:=#\[]{0,2} ?\d|\b(?:it/s|s/it)\]",
+    re.IGNORECASE,
+)
+_PREPARES = re.compile(
+    rb"(?:sav|load|tokeni[sz]|download|compil|pre-?process|cach|build|generat|sleep|wait|writ|unpack|copy|map)"
+    rb"|lock|barrier|checkpoint|ckpt|examples/s|B/s\]",
     re.IGNORECASE,
 )
 #: Words of what has ended, or has failed: neither is work that goes on.
@@ -210,7 +221,11 @@ def _of_file(path: str, file: int, *, is_whole: bool) -> Iterator[_Line]:
 def _chosen(lines: Iterable[_Line], before: float | None) -> _Line | None:
     """Return the line that says most: the last one that is no end and no warning, if possible in time."""
     told = [one for one in lines if not _END.search(one.text)]
-    plain = [one for one in told if not _WARNING.search(one.text[:200])]
+    plain = [
+        one
+        for one in told
+        if not _WARNING.search(one.text[:200]) or (_is_work(one.text) and not _OF_LIBRARY.search(one.text))
+    ]
     if plain and not _is_work(plain[-1].text):  # A warning of what fails says more than a step before it.
         plain = [one for one in told if one in plain or _FAILED.search(one.text)]
     told = plain or told
@@ -228,6 +243,8 @@ def _chosen(lines: Iterable[_Line], before: float | None) -> _Line | None:
 
 def _is_work(text: bytes) -> bool:
     if _FAILED.search(text) or not _WORK.search(text):
+        return False
+    if _STEP.search(text) and not _PREPARES.search(text):
         return False
     counted = _COUNTED.search(text)
     if counted is not None and int(counted[1]) < int(counted[2]):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Container, Mapping, Sequence
 
     from hccl_tools.explain.absent import Absent
+    from hccl_tools.explain.case import Confidence
     from hccl_tools.explain.events import Seen
 
 #: The most names, and the most ranges of ranks, in a sentence.
@@ -35,6 +36,11 @@ def causes(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
         places = _places(case, missing)
         which = "it" if len(missing) == 1 else "them"
         reason = f"the root lists {which} as missing{absent.like_a_host(case, places)}"
+        lines = last_lines.of(case.cluster, missing, _first_end(timeouts))
+        if lines and len(lines) == len(missing):
+            last = lines[min(lines)]
+            sure: Confidence = "compared" if last.event.message.id == last_lines.BUSY else "named"
+            return [Cause(last.event.message, sure, places, last, reason, places, _naming(case))]
         return [Cause(messages()[_SILENT], "named", places, _naming(case), reason, places)]
     waiting = {one.place.rank: one for one in reversed(timeouts) if one.place.rank is not None}
     quiet = absent.ranks(case, set(waiting))

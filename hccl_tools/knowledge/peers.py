@@ -68,7 +68,7 @@ MESSAGES = (
         "HCM667", "connection-timed-out", "timeout",
         "could not connect to an address: it did not answer in time",
         _NOT_REACHED,
-        limit="store", anchor=b"onnect", pattern=rb"^(?!.{0,300}(?:client socket|connect server\[))" + _ADDRESS + rb"(?=.{0,600}?[Cc]onnect).{0,600}?(?P<reason>(?:[Cc]onnection|[Cc]onnect\w{0,4}|[Oo]peration) ?(?:has |was )?[Tt]imed ?out|[Cc]onnect\w{0,4} timeout|ETIMEDOUT)",
+        limit="store", anchor=b"imed out", pattern=rb"^(?!.{0,300}(?:client socket|connect server\[))" + _ADDRESS + rb"(?=.{0,600}?[Cc]onnect).{0,600}?(?P<reason>(?:[Cc]onnection|[Cc]onnect\w{0,4}|[Oo]peration) ?(?:has |was )?[Tt]imed out)",
         source="the C library",
         example="[Connect][Server]connect fail, errno[110] Connection timed out, remote ip[10.0.0.1:60000], retry",
     ),

@@ -227,3 +227,45 @@ def test_a_late_rank_was_at_work_until_it_came(command_line: CommandLine) -> Non
     assert lines[0].startswith("Rank 1: the rank came later")
     assert "until then it was at work" in lines[0]
     assert any("tokenizing 5/9" in line for line in lines)
+
+
+def test_a_missing_rank_of_the_root_was_at_work(command_line: CommandLine) -> None:
+    folder = command_line.folder / "logs"
+    others_wait(folder, late=2)
+    with (folder / "rank_0.log").open("a") as file:
+        file.write(
+            "EI0015: Failed to collect cluster information. Reason: timeout, unconnected ranks: [2,].\n"
+        )
+    (folder / "rank_2.log").write_text("2026-03-18 10:01:50 INFO loading dataset /data (shard 40/512)\n")
+
+    first = answer(command_line)[0]
+
+    assert first.startswith(f"Rank 2: {AT_WORK}")
+    assert "The root lists it as missing (inferred from the lines of the ranks)" in first
+
+
+def test_a_program_may_say_at_the_level_of_a_warning_what_it_does(command_line: CommandLine) -> None:
+    folder = command_line.folder / "logs"
+    others_wait(folder, late=2)
+    (folder / "rank_2.log").write_text(
+        "2026-03-18 10:00:50 INFO begins\n2026-03-18 10:01:50 [WARNING] Start compiling graph, it may take minutes\n"
+        "/lib/x.py:3: UserWarning: creating tensors is slow\n"
+    )
+
+    assert "Start compiling graph" in answer(command_line)[0]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Epoch 1:  12%|█▏        | 120/1000 [01:10<08:40,  1.69it/s]",
+        "processing step 12 of 90, loss 2.1",
+        "train 3/9",
+    ],
+)
+def test_steps_of_the_training_are_no_work_before_it(command_line: CommandLine, line: str) -> None:
+    folder = command_line.folder / "logs"
+    others_wait(folder, late=2)
+    (folder / "rank_2.log").write_text(f"2026-03-18 10:01:50 {line}\n")
+
+    assert answer(command_line)[0].startswith("Rank 2: silent while other ranks wait: the last line")

@@ -94,3 +94,26 @@ def test_the_process_of_the_nearest_folder_is_meant(command_line: CommandLine) -
         (folder / host / "launcher.log").write_text(f"rank {rank} started with pid 6102\n")
 
     assert first(command_line).startswith("Rank 10: ")
+
+
+def test_a_process_without_a_plog_that_the_kernel_killed(command_line: CommandLine) -> None:
+    folder = command_line.folder / "logs"
+    folder.mkdir()
+    (folder / "launcher.log").write_text(
+        "".join(f"rank {rank} started with pid 610{rank}\n" for rank in range(4))
+    )
+    (folder / "dmesg.txt").write_text("Out of memory: Killed process 6102 (python3) total-vm:812345kB\n")
+
+    assert first(command_line).startswith("Rank 2: the kernel's out-of-memory killer")
+
+
+def test_a_process_of_the_worker_s_log_that_the_kernel_killed(command_line: CommandLine) -> None:
+    folder = command_line.folder / "logs"
+    folder.mkdir()
+    for rank in range(2):
+        (folder / f"worker_{rank}.log").write_text(
+            f"[INFO] ME({6100 + rank}:28,MainProcess):2026-03-18-10:00:01 [a.py:1] begins\n"
+        )
+    (folder / "dmesg.txt").write_text("Out of memory: Killed process 6101 (python3) total-vm:812345kB\n")
+
+    assert first(command_line).startswith("Rank 1: the kernel's out-of-memory killer")
