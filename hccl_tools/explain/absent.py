@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain.candidates import MOST_RANKS
+from hccl_tools.explain.candidates import ATTEMPTS, MOST_RANKS
 from hccl_tools.explain.places import Place
 from hccl_tools.records import NamedTuple
 
@@ -45,7 +45,8 @@ def ranks(case: Case, waiting: set[int]) -> Absent:
     reporting |= {
         one.place.rank
         for one in case.cluster.seen
-        if one.event.message.kind == "timeout" and one.place.rank is not None
+        if one.event.message.kind == "timeout" and one.event.message.id not in ATTEMPTS
+        if one.place.rank is not None
     }
     logged = case.cluster.logged
     expected = set(range(min(case.cluster.size, MOST_RANKS))) - case.not_started

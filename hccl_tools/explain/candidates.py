@@ -46,6 +46,9 @@ FOLLOW_UP = {
 _STOPS = {"HCM713", "HCM716"}
 #: A file server does not respond, or responds again.
 _STALLED, _RESPONDS = "HCM815", "HCM817"
+#: An attempt to connect did not succeed; a process tries again, at the latest after these seconds.
+ATTEMPTS = {"HCM665", "HCM666", "HCM667"}
+_TRIES_AGAIN = 180.0
 #: More ranks than any job has.
 MOST_RANKS = 1 << 17
 #: Seconds for which a program writes lines after an error that it has handled.
@@ -67,7 +70,7 @@ def of(cluster: Cluster, ended: Collection[int], not_started: Collection[int]) -
     if stop is not None:
         events = [one for one in events if not _is_after(one, stop)]
     handled = [*_handled(cluster, events), *_recovered(cluster, events)]
-    set_aside = set(map(id, handled))
+    set_aside = set(map(id, (*handled, *_reached_later(cluster, events))))
     events = [one for one in events if id(one) not in set_aside]
     ended = frozenset(ended) | _ended_ranks(cluster.seen, stop)
     return Case(cluster, events, first_of_each(events), frozenset(not_started), ended, stop, handled)
@@ -150,6 +153,32 @@ def _handled(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:
         if len(actors[file]) == 1 and end - until > _GOES_ON and end - last[file] > _GOES_ON:
             handled.append(one)
     return handled
+
+
+def _reached_later(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:
+    """Return the attempts to connect after which the rank went on: it waited elsewhere, or wrote for long."""
+    tried = [one for one in events if one.event.message.id in ATTEMPTS]
+    if not tried:
+        return []
+    later: dict[str, float] = {}
+    actors: dict[int, set[str]] = {}
+    for one in cluster.seen:
+        actors.setdefault(one.event.file, set()).add(one.actor)
+        if one.event.message.id not in (*ATTEMPTS, *FOLLOW_UP) and one.since is not None:
+            later[one.actor] = max(later.get(one.actor, 0.0), one.since)
+    last: dict[str, float] = {}
+    for one in tried:
+        if one.until is not None:
+            last[one.actor] = max(last.get(one.actor, 0.0), one.until)
+    gone_on = set()
+    for one in tried:
+        tried_until = last.get(one.actor)
+        if tried_until is None:
+            continue
+        end = cluster.ends.get(one.event.file, 0.0) if len(actors[one.event.file]) == 1 else 0.0
+        if later.get(one.actor, 0.0) > tried_until + DELAY or end > tried_until + _TRIES_AGAIN:
+            gone_on.add(one.actor)
+    return [one for one in tried if one.actor in gone_on]
 
 
 def _recovered(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:

@@ -271,7 +271,7 @@ def _seen(cluster: Cluster, rank: int | None, line: _Line, host: str = "") -> Se
         text=text[:_SHOWN],
         is_yearless=line.is_yearless,
     )
-    place = cluster.places.find(Place(rank, host))
+    place = cluster.places.find(Place(rank, host or cluster.sources[line.file].host))
     return Seen(
         event,
         place,

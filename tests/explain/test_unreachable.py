@@ -224,3 +224,26 @@ def test_a_chosen_address_does_not_explain_an_exception(command_line: CommandLin
     )
 
     assert "bad shape" in answer(command_line)
+
+
+RETRY = "2026-03-18 10:00:02 WARNING connect to 10.0.0.1:29500 failed: Connection refused, retry\n"
+
+
+def test_ranks_that_reached_the_address_later_are_not_blamed(command_line: CommandLine) -> None:
+    waited = "2026-03-18 10:10:00 ERROR EI0006: Getting socket times out.\n"
+    busy = f"{RETRY}2026-03-18 10:09:00 INFO tokenizing shard 5/64\n"
+    ranks(command_line.folder / "logs", {0: waited, 1: RETRY + waited, 2: RETRY + waited, 3: busy})
+
+    first = answer(command_line)
+
+    assert first.startswith("Rank 3 (host 10.0.0.2): still at work")
+
+
+def test_a_rank_whose_last_lines_are_attempts_is_blamed(command_line: CommandLine) -> None:
+    waited = "2026-03-18 10:10:00 ERROR EI0006: Getting socket times out.\n"
+    ranks(command_line.folder / "logs", {0: waited, 1: RETRY + waited, 2: waited, 3: RETRY * 4})
+
+    first = answer(command_line)
+
+    assert first.startswith("Rank 3 (host 10.0.0.2): could not connect")
+    assert "4 lines say that it did not reach 10.0.0.1" in first
