@@ -153,11 +153,14 @@ def _of_launchers(
     for one in sources:
         if one.pid and one.process not in known:
             processes.setdefault(one.pid, {})[one.process] = None
+    told = {pid for _, pid in known}
     said: dict[Key, dict[int, str]] = {}
     for event, pid, rank in _started(events):
         source = sources[event.file]
         folder = source.group or source.path
-        process = _nearest(list(processes.get(pid, ())), folder) if pid in processes else (folder, pid)
+        process: Key | None = None if pid in told else (folder, pid)
+        if pid in processes:
+            process = _nearest(list(processes[pid]), folder)
         if process is not None and can_be_from(source, rank):
             said.setdefault(process, {})[rank] = source.host
     ranks = Counter(rank for several in said.values() for rank in several)

@@ -91,7 +91,7 @@ def _at_work(
     others: Collection[int] = (),
 ) -> Cause:
     """Return the ranks that were at work when the others gave up, by their last lines."""
-    places = _places(case, set(busy))
+    places = tuple(busy[rank].place for rank in sorted(busy))
     reason = _who_waits(case, set(busy), waiting)
     if len(busy) > 1:
         reason += f"; the line is the last one of rank {min(busy)}"

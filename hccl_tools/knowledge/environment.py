@@ -40,7 +40,7 @@ MESSAGES = (
         "HCM842", "library-missing", "error",
         "the process does not find a library",
         "install it, or add its directory to LD_LIBRARY_PATH in the shell that starts the ranks",
-        anchor=b"cannot open shared object file", pattern=rb"(?P<file>[\w.+-]{1,100}\.so[\w.]{0,20}): cannot open",
+        anchor=b"cannot open shared object file", pattern=rb"(?<![\w.+-])(?P<file>[\w.+-]{1,100}\.so[\w.]{0,20}): cannot open",
         explains=_LATER, source="the dynamic linker",
         example="ImportError: libexample.so.1: cannot open shared object file: No such file or directory",
     ),
