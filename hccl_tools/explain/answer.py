@@ -10,12 +10,12 @@ from hccl_tools.explain.case import CONFIDENCE, is_before
 from hccl_tools.explain.events import moment
 from hccl_tools.explain.places import Place
 from hccl_tools.explain.waiting import ranks_text
-from hccl_tools.knowledge.message import is_one_fault
+from hccl_tools.knowledge.message import fault_of
 from hccl_tools.notation import host_list
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from hccl_tools.explain.case import Cause
     from hccl_tools.explain.cluster import Cluster
@@ -83,11 +83,12 @@ class Answer(NamedTuple):
             if cause.seen is not None and cause.seen.event.message is cause.message
         }
         said = {_as_said(cause.seen.event) for cause in self.causes if cause.seen is not None}
+        of_causes = _Faults(self.causes)
         found: dict[tuple[str, str], Seen] = {}
         for one in self.cluster.seen:
             if one.event.message.kind in {"fact", "end"} or id(one.event) in used:
                 continue
-            if _as_said(one.event) in said or self._is_said(one):
+            if _as_said(one.event) in said or of_causes.has(one):
                 continue  # Another rank, or another program, says the same.
             if (one.event.message.meaning, one.place) not in shown:
                 found.setdefault((one.event.message.id, one.actor), one)
@@ -96,20 +97,12 @@ class Answer(NamedTuple):
     def also_seen(self) -> list[Seen]:
         """Return what is neither cause nor consequence, with the reason as ``why``."""
         found: dict[tuple[str, str, str], Seen] = {}
-        earlier = [one._replace(why=_EARLIER) for one in self._earlier() if not self._is_said(one)]
+        of_causes = _Faults(self.causes)
+        earlier = [one._replace(why=_EARLIER) for one in self._earlier() if not of_causes.has(one)]
         for one in (*earlier, *self.cluster.others):
             if one.event.message.kind not in {"fact", "end"}:
                 found.setdefault((one.event.message.id, one.actor, one.why), one)
         return list(found.values())
-
-    def _is_said(self, one: Seen) -> bool:
-        """Whether an event is about the fault of a cause, in other words and not of another rank."""
-        return any(
-            is_one_fault(one.event.message.id, cause.message.id)
-            and one.event.message is not cause.message
-            and (one.place.rank is None or not cause.places or one.place in cause.places)
-            for cause in self.causes
-        )
 
     def _earlier(self) -> list[Seen]:
         """Return the faults that are known to be earlier than the first cause: they do not follow from it."""
@@ -119,6 +112,24 @@ class Answer(NamedTuple):
         used = self.used()
         faults = [one for one in self.cluster.seen if one.event.message.kind in {"cause", "error"}]
         return [one for one in faults if is_before(one, first) and id(one.event) not in used]
+
+
+class _Faults:
+    """The faults of the causes: as a job may have one for each rank, other words for them are looked up."""
+
+    def __init__(self, causes: Iterable[Cause]) -> None:
+        self._places: dict[str | int, dict[str, set[Place | None]]] = {}
+        for cause in causes:
+            of_fault = self._places.setdefault(fault_of(cause.message.id), {})
+            of_fault.setdefault(cause.message.id, set()).update(cause.places or (None,))
+
+    def has(self, one: Seen) -> bool:
+        """Whether an event is about the fault of a cause, in other words and not of another rank."""
+        own = one.event.message.id
+        return any(
+            message != own and (one.place.rank is None or None in places or one.place in places)
+            for message, places in self._places.get(fault_of(own), {}).items()
+        )
 
 
 def _as_said(event: Event) -> tuple[str, frozenset[tuple[str, str]]]:

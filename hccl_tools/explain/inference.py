@@ -21,7 +21,7 @@ from hccl_tools.explain import (
 from hccl_tools.explain.case import Case, Cause, is_before
 from hccl_tools.explain.jobs import LONGEST_PAUSE
 from hccl_tools.explain.places import Place
-from hccl_tools.knowledge.message import is_one_fault
+from hccl_tools.knowledge.message import fault_of
 from hccl_tools.knowledge.registry import messages
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _named_causes(case: Case) -> list[Cause]:
 
 def _is_same(group: Sequence[Seen], other: Sequence[Seen]) -> bool:
     """Whether two groups of lines are about one fault, of which another program tells no other rank."""
-    if not is_one_fault(group[0].event.message.id, other[0].event.message.id):
+    if fault_of(group[0].event.message.id) != fault_of(other[0].event.message.id):
         return False
     ranks = [{one.place.rank for one in several} - {None} for several in (group, other)]
     return not ranks[0] or not ranks[1] or bool(ranks[0] & ranks[1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from ipaddress import AddressValueError, IPv4Address, IPv4Network
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain.case import Cause
@@ -36,6 +37,8 @@ _LOCAL, _FOREIGN = "HCM835", "HCM836"
 _LOCAL_INTERFACE = re.compile(
     r"(?:docker|virbr|br-|veth|cni|cali|flannel|lxcbr|lxdbr|podman|kube-ipvs|vnet|dummy|tun|tap)[\w.-]*|lo\d*"
 )
+#: Addresses that are compared with the waits of all ranks.
+_MOST_ADDRESSES = 64
 #: Ranks of one host at most.
 _MOST_ON_A_HOST = 16
 #: A folder of a rank, not of a host.
@@ -58,8 +61,7 @@ def cause(case: Case, timeouts: Sequence[Seen]) -> Cause | None:
     Args:
         timeouts: The waits of all ranks.
     """
-    tried = _tried(case.events)
-    for address, attempts in tried.items():
+    for address, attempts in islice(_tried(case.events).items(), _MOST_ADDRESSES):
         failed = {one.actor for one in attempts}
         others = [one for one in timeouts if one.actor not in failed]
         if not others or not _waited_then(case, attempts, others):
@@ -111,12 +113,13 @@ def local_addresses(case: Case) -> list[Cause]:
 def foreign_addresses(case: Case) -> list[Cause]:
     """Return the cause if all ranks look for an address that none of the hosts with logs has."""
     hosts = _hosts(case)
+    all_ranks = set(range(case.cluster.size)) if case.cluster.size else case.cluster.logged
+    if len(hosts) < 2 or not all_ranks:
+        return []
     for address, attempts in _tried(case.events).items():
-        if len(hosts) < 2 or address in hosts or _network(address) is None:
+        if address in hosts or _network(address) is None or len(attempts) < len(all_ranks):
             continue
-        ranks = {one.place.rank for one in attempts}
-        all_ranks = set(range(case.cluster.size)) if case.cluster.size else case.cluster.logged
-        if not ranks >= all_ranks or not all_ranks:
+        if not {one.place.rank for one in attempts} >= all_ranks:
             continue
         reason = f"no host with logs is known by {address}, but by {and_more(sorted(hosts), 8)}"
         return [_caused(_FOREIGN, attempts, reason, None)]

@@ -49,9 +49,9 @@ _ONE_FAULT = (
 _FAULTS = {message: number for number, several in enumerate(_ONE_FAULT) for message in several}
 
 
-def is_one_fault(one: str, other: str) -> bool:
-    """Return whether two messages, by their ids, can be about one fault, in the words of two programs."""
-    return one == other or (one in _FAULTS and _FAULTS[one] == _FAULTS.get(other))
+def fault_of(message: str) -> str | int:
+    """Return what is equal for messages, by their ids, that can be about one fault in the words of two programs."""
+    return _FAULTS.get(message, message)
 
 
 class Code(NamedTuple):

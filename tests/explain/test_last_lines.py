@@ -10,7 +10,7 @@ import pytest
 from hccl_tools.explain import cluster, last_lines, sources
 from hccl_tools.explain.places import Places
 from hccl_tools.explain.scanning import scans
-from tests.support.cpu_time import least
+from tests.support.growth import steps
 from tests.support.plogs import Plogs
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def test_a_packed_log_has_a_last_line(command_line: CommandLine) -> None:
 
 
 def test_last_lines_are_found_in_linear_time(tmp_path: Path) -> None:
-    def spent(lines: int) -> float:
+    def taken(lines: int) -> int:
         folder = tmp_path / str(lines)
         others_wait(folder, late=3)
         (folder / "rank_3.log").write_text("2026-03-18 10:01:00 INFO tokenizing 3 of 9\n" * lines)
@@ -171,9 +171,9 @@ def test_last_lines_are_found_in_linear_time(tmp_path: Path) -> None:
         events = [event for scan in scans(found, (), None) for event in scan.events]
         joined = cluster.build(events, found, Places())
         assert last_lines.of(joined, {3}, None)
-        return least(lambda: last_lines.of(joined, {3}, None))
+        return steps(lambda: last_lines.of(joined, {3}, None))
 
-    assert spent(80_000) < 10 * spent(20_000)
+    assert taken(20_000) < 8 * taken(5_000)  # the square would be 16
 
 
 WATCHDOG = (
