@@ -13,7 +13,7 @@ from hccl_tools.rules.registry import COUNTED, Finding, Subject
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hccl_tools.formats.schema import Violation
+    from hccl_tools.formats.shapes import Violation
 
 #: The number of violations for which messages are made.
 _MOST = 1000

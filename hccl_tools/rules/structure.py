@@ -20,7 +20,8 @@ from hccl_tools.rules.registry import COUNTED, Finding, Subject, rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hccl_tools.formats.schema import Violation, Violations
+    from hccl_tools.formats.schema import Violations
+    from hccl_tools.formats.shapes import Violation
 
 #: The minimum similarity of a misspelt key to the missing key, 0 to 1.
 _ALIKE = 0.75
@@ -152,7 +153,7 @@ def _right(value: Any, violation: Violation, table_format: str) -> str | int | N
     if key == "version" and type(found) is float and str(found) in MODULES:
         return str(found)
     right = right_number(key, found, table_format)
-    return right if violation.types is None or type(right) in violation.types else None
+    return right if _KINDS.get(type(right)) in violation.wanted else None
 
 
 def _alike(value: Any, violation: Violation) -> tuple[str, str] | None:
@@ -210,11 +211,11 @@ def message_of(value: Any, violation: Violation) -> str:
     found = reduce(getitem, violation.path, value)
     if violation.keyword == "const":
         return f'{name} is "{found}"'
-    if violation.keyword == "type":
-        return f"{name} is {_described(found)}"
     if violation.keyword == "minItems":
         return f"{name} is empty"
-    return f"{name} has too many entries ({len(found)})"
+    if violation.keyword == "maxItems":
+        return f"{name} has too many entries ({len(found)})"
+    return f"{name} is {_described(found)}"
 
 
 def _described(found: Any) -> str:

@@ -7,15 +7,18 @@ the table is not repaired, and only its structure is reported.
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import getitem
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.formats.schema import compiled, walk
+from hccl_tools.formats.schema import compiled
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.structure import right_number
 
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Path
-    from hccl_tools.formats.schema import Node, Violations
+    from hccl_tools.formats.schema import Violations
+    from hccl_tools.formats.shapes import Part, Refused
     from hccl_tools.table.format_names import Format
 
 #: Valid values of required keys, by their type in the format.
@@ -48,43 +51,45 @@ def without_damage(value: dict[str, Any], violations: Violations, table_format: 
     if table_format != "group_list":
         harmless = {**harmless, "version": table_format}
 
-    damaged = set()
+    damaged: set[str] = set()
 
-    def repair(holder: Any, path: Path, _keyword: str, missing: str | None, _node: Node) -> None:
-        key = missing
-        if key is None:
-            key = str(path[-1])
-            converted = right_number(key, holder.get(key), table_format)
+    schema = compiled(table_format)
+    copy = _copied(value, schema.root)
+
+    def repair(place: Path, refused: Refused) -> None:
+        for violation in refused.violations:
+            path = (*place, *violation.path)
+            to_holder, key = (path, violation.key) if violation.key else (path[:-1], str(path[-1]))
+            holder = reduce(getitem, to_holder, copy)
+            converted = None if violation.key else right_number(key, holder.get(key), table_format)
             if converted is not None:
                 holder[key] = converted
-                return
-        damaged.add(key)
-        if key in harmless:
-            holder[key] = harmless[key]
-        else:
-            holder.pop(key, None)
+                continue
+            damaged.add(key)
+            if key in harmless:
+                holder[key] = harmless[key]
+            else:
+                holder.pop(key, None)
 
-    node = compiled(table_format)
-    copy = _copied(value, node)
-    walk(copy, node, (), None, repair)
+    schema.judge(copy, repair)
     return Repaired(copy, frozenset(damaged))
 
 
-def _copied(value: Any, node: Node) -> Any:
+def _copied(value: Any, part: Part) -> Any:
     """Copy the objects and lists of a document that a schema describes; share all other values."""
     if type(value) is dict:
         copy = value.copy()
-        for key, below in _deep(node):
+        for key, below in _deep(part):
             if key in value:
                 copy[key] = _copied(value[key], below)
         return copy
-    if type(value) is list and (items := node.items) is not None and not items.is_leaf:
+    if type(value) is list and (items := part.items) is not None and not items.is_leaf:
         if items.items is None and not _deep(items):  # The devices: most of a table.
             return [item.copy() if type(item) is dict else item for item in value]
         return [_copied(item, items) for item in value]
     return value
 
 
-def _deep(node: Node) -> list[tuple[str, Node]]:
+def _deep(part: Part) -> list[tuple[str, Part]]:
     """Return the keys with objects and lists of their own."""
-    return [(key, below) for key, below in node.properties.items() if not below.is_leaf]
+    return [(key, below) for key, below in part.properties.items() if not below.is_leaf]

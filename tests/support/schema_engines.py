@@ -7,7 +7,7 @@ from operator import getitem
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats import schema
-from hccl_tools.formats.schema import Violation
+from hccl_tools.formats.shapes import Violation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
