@@ -18,6 +18,8 @@ def command(table_format: str | None) -> None:
     hccl-tools schema validate           the answer of `validate --format json`; also doctor, explain
     hccl-tools schema plan               plan.json of a run, and `launch --dry-run=json`
     hccl-tools schema report             report.json of a run, and what `launch --notify` passes
+    hccl-tools schema knowledge          messages of your own for `explain --knowledge`
+    hccl-tools schema scaling            figures for `scaling report`, as `scaling run` writes them
     """  # noqa: D301  (click's mark: keep the lines)
     from hccl_tools.formats import MODULES  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.formats.schema import OTHERS, load, schema_text  # noqa: PLC0415

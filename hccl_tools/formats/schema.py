@@ -27,8 +27,11 @@ RULE_OF = {
 #: Schemas that are not those of a table: name -> the file's name.
 OTHERS = {
     name: name
-    for name in ("endpoints", "rootinfo", SERVICE, "validate", "doctor", "explain", "plan", "report")
-}
+    for name in (
+        "endpoints", "rootinfo", SERVICE, "validate", "doctor", "explain", "plan", "report", "knowledge",
+        "scaling",
+    )
+}  # fmt: skip
 
 
 def schema_text(table_format: str) -> str:

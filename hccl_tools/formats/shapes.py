@@ -21,6 +21,8 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from jsonschema.exceptions import ValidationError
+
     from hccl_tools.diagnostics.diagnostic import Path
 
     Note = Callable[[Path, "Refused"], None]
@@ -52,7 +54,8 @@ class Violation(NamedTuple):
         path: The place of the value; that of the object with a missing key (``required``).
         key: The missing key.
         hint: What the schema advises.
-        wanted: What the keyword says in the schema; the allowed types as a tuple (``type``).
+        wanted: What the keyword says in the schema; the allowed types as a tuple (``type``), or the keys that
+            are not allowed (``additionalProperties``).
     """
 
     path: Path
@@ -219,7 +222,7 @@ class Part:
         typed = {tuple(error.absolute_path) for error in errors if error.validator == "type"}
         missing: dict[Path, Iterator[str]] = {}
         for error in errors:
-            path, keyword, wanted = tuple(error.absolute_path), str(error.validator), error.validator_value
+            path, keyword, wanted = tuple(error.absolute_path), str(error.validator), _wanted(error)
             if keyword == "required":
                 if path not in missing:  # One error for each missing key, in their order.
                     missing[path] = (key for key in wanted if key not in error.instance)
@@ -228,7 +231,6 @@ class Part:
                 yield Violation(path, keyword, rule_id, key, self._hints.get(key))
             elif keyword == "type" or path not in typed:  # A wrong type says all.
                 rule_id = self._rules.get(keyword) or self._defaults.get(keyword, self._defaults["type"])
-                wanted = _names(wanted) if keyword == "type" else wanted
                 yield Violation(path, keyword, rule_id, None, self._schema.get("x-hint"), wanted)
 
 
@@ -299,6 +301,17 @@ def _named(key: str | int) -> str | None:
 
 def _keywords(schema: dict[str, Any]) -> set[str]:
     return {key for key in schema if key not in _DESCRIPTIONS and not key.startswith("x-")}
+
+
+def _wanted(error: ValidationError) -> Any:
+    value: Any = error.validator_value
+    instance: Any = error.instance
+    schema: Any = error.schema
+    if error.validator == "type":
+        return _names(value)
+    if error.validator == "additionalProperties" and value is False:
+        return tuple(key for key in instance if key not in schema.get("properties", ()))
+    return value
 
 
 def _names(types: Any) -> tuple[str, ...]:

@@ -7,18 +7,15 @@ import re
 from typing import Any
 
 from hccl_tools.errors import InputError, TableError
+from hccl_tools.formats import misfits
 from hccl_tools.knowledge import patterns, registry
-from hccl_tools.knowledge.message import FIELDS, KINDS, Code, Message
+from hccl_tools.knowledge.message import FIELDS, Code, Message
 from hccl_tools.notation import bounded_file
 
-#: Bytes of a file, and records in it.
+#: Bytes of a file.
 _LARGEST = 1 << 20
-_MOST_RECORDS = 1000
 _ID = re.compile(r"[A-Z]{2,6}[0-9]{3}")
 _SHORTEST_ANCHOR = 4
-_TEXTS = ("id", "name", "kind", "meaning", "remedy", "anchor", "example")
-_OPTIONAL = ("pattern", "source")
-_LISTS = ("codes", "causes", "explains", "rules")
 
 
 class KnowledgeError(TableError):
@@ -40,14 +37,10 @@ def load(path: str) -> list[Message]:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise KnowledgeError(f"{path} is not JSON: {error}") from error
-    records = value.get("messages") if isinstance(value, dict) else None
-    if not isinstance(records, list) or len(records) > _MOST_RECORDS:
-        raise KnowledgeError(
-            f"{path} has no list of at most {_MOST_RECORDS:,} messages",
-            hint='the form is {"messages": [{"id": "SITE001", ...}]}; see docs/explain.md',
-        )
+    if misfit := misfits.first(value, "knowledge"):
+        raise KnowledgeError(_where(path, misfit), hint=misfit.hint or "see `hccl-tools schema knowledge`")
     found: dict[str, Message] = {}
-    for number, record in enumerate(records, 1):
+    for number, record in enumerate(value["messages"], 1):
         message = _message(record, f"{path}: message {number}")
         if message.id in found or message.id in registry.messages():
             raise KnowledgeError(f"{path}: message {number}: the id {message.id} is used already")
@@ -55,21 +48,15 @@ def load(path: str) -> list[Message]:
     return list(found.values())
 
 
-def _message(record: Any, where: str) -> Message:
+def _where(path: str, misfit: misfits.Misfit) -> str:
+    """Return the message about a misfit, with the number of its record."""
+    if len(misfit.path) < 2:
+        return f"{path}: {misfit.sentence}"
+    return f"{path}: message {int(misfit.path[1]) + 1}: {misfit._replace(path=misfit.path[2:]).sentence}"
+
+
+def _message(record: dict[str, Any], where: str) -> Message:
     """Return one record as a message."""
-    if not isinstance(record, dict):
-        raise KnowledgeError(f"{where} is not an object")
-    known = {*_TEXTS, *_OPTIONAL, *_LISTS}
-    if unknown := sorted(record.keys() - known):
-        raise KnowledgeError(f'{where} has an unknown key "{unknown[0]}"', hint=f"keys: {', '.join(known)}")
-    for key in (*_TEXTS, *_OPTIONAL):
-        if not isinstance(record.get(key, "" if key in _OPTIONAL else None), str):
-            raise KnowledgeError(f"{where} has no text for {key}")
-    for key in _LISTS:
-        if not isinstance(record.get(key, []), list) or not all(
-            isinstance(one, str) for one in record.get(key, [])
-        ):
-            raise KnowledgeError(f"{where}: {key} is not a list of texts")
     message = Message(
         record["id"], record["name"], record["kind"], record["meaning"], record["remedy"],
         record["anchor"].encode(), record.get("pattern", "").encode(),
@@ -86,8 +73,6 @@ def _fault(message: Message) -> str:
     """Return what is wrong with a record, "" if nothing is."""
     if not _ID.fullmatch(message.id):
         return f'the id "{message.id}" is not 2 to 6 capital letters and 3 digits'
-    if message.kind not in KINDS:
-        return f'the kind "{message.kind}" is none of {", ".join(KINDS)}'
     if len(message.anchor) < _SHORTEST_ANCHOR:
         return f"the anchor has fewer than {_SHORTEST_ANCHOR} bytes"
     if problem := patterns.problem(message.pattern, most_repetitions=patterns.MOST_OF_USERS):

@@ -8,6 +8,7 @@ from hccl_tools.codec import DecodeError, decode, parse
 from hccl_tools.discover.recognition import listed_addresses, same
 from hccl_tools.document.reading import read_file, shown_name
 from hccl_tools.errors import InputError
+from hccl_tools.formats import misfits
 from hccl_tools.pictures.marks import Mark
 from hccl_tools.records import NamedTuple
 
@@ -185,7 +186,10 @@ def _read(path: str, command: str, kind: type[_T]) -> _T:
         value = parse(read_file(path))
         if isinstance(value, dict) and value.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:
             raise InputError(f"{name} is not of schema_version {SCHEMA_VERSION}", hint=hint)
-        return decode(kind, value, strict=False)
+        misfit = misfits.first(value, command, of_any_release=True)
+        if misfit is None:
+            return decode(kind, value, strict=False)
+        reason = misfit.sentence
     except DecodeError as error:
-        what = f"{name} is not the JSON of `hccl-tools {command}`: {error.message}"
-        raise InputError(what, hint=hint) from None
+        reason = error.message
+    raise InputError(f"{name} is not the JSON of `hccl-tools {command}`: {reason}", hint=hint)

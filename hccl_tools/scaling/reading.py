@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
+from functools import reduce
 from itertools import islice
+from operator import getitem
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.document.reading import read_file, shown_name
@@ -54,6 +56,8 @@ def parse(text: str, shown: str, metric: str | None = None) -> Figures:
     rows = list(islice(_json_rows(value, shown) if is_json else _csv_rows(text, shown), _MOST_ROWS + 1))
     if len(rows) > _MOST_ROWS:
         raise InputError(f"{shown} has more than {_MOST_ROWS:,} rows")
+    if is_json:
+        _check_cells(value, shown)
     if len(rows) < 2:
         hint = "add a row for each number of machines or devices"
         raise InputError(
@@ -140,6 +144,22 @@ def _json_rows(value: Any, shown: str) -> Iterator[tuple[str, dict[str, str]]]:
         yield f"{name}[{index}]", {str(title): _cell(cell) for title, cell in row.items()}
 
 
+def _check_cells(value: Any, shown: str) -> None:
+    """Refuse a cell that does not fit the published schema."""
+    from hccl_tools.formats import misfits  # noqa: PLC0415  (figures in CSV do not need it)
+
+    if misfit := misfits.first(value, "scaling"):
+        *place, title = misfit.path
+        row = reduce(getitem, place, value)
+        where = f"rows[{place[-1]}]" if isinstance(value, list) else f"runs[{place[-1]}]"
+        raise _wrong_cell(shown, where, str(title), _cell(row[title]), str(misfit.hint))
+
+
+def _wrong_cell(shown: str, place: str, title: str, text: str, expected: str) -> InputError:
+    text = text if len(text) <= 40 else text[:40] + "..."
+    return InputError(f'{shown}, {place}, column "{title}": "{text}": {expected}')
+
+
 def _cell(value: Any) -> str:
     if value is None:
         return ""
@@ -206,8 +226,7 @@ class _Reader:
             try:
                 self._put(values, column, text)
             except ValueError as error:
-                shown = text if len(text) <= 40 else text[:40] + "..."
-                raise InputError(f'{self._shown}, {place}, column "{title}": "{shown}": {error}') from None
+                raise _wrong_cell(self._shown, place, title, text, str(error)) from None
         return Figure(place, **values)
 
     def _put(self, values: dict[str, Any], column: Column, text: str) -> None:

@@ -113,8 +113,19 @@ def test_another_version_of_the_results_is_refused(run: CommandLine) -> None:
         ("--doctor", doctored({"hosts": 5}), "findings[0].hosts: 5 is not a list"),
         (
             "--doctor",
-            doctored({"hosts": [], "devices": [None]}),
+            doctored({"hosts": ["10.0.0.1"], "devices": [None]}),
             "findings[0].devices[0]: null is not a whole",
+        ),
+        (
+            "--doctor",
+            doctored({"hosts": ["10.0.0.1"], "consequence": "explodes"}),
+            'findings[0].consequence: "explodes" is none of stops, may-stop, slows, note',
+        ),
+        ("--doctor", doctored({}), "findings[0].hosts: the list is empty"),
+        (
+            "--explain",
+            explained([record(3, "", at={"file": "a", "line": 0})]),
+            "causes[0].at.line: 0 is less than 1",
         ),
     ],
 )
@@ -125,6 +136,17 @@ def test_a_damaged_record_is_named(run: CommandLine, option: str, value: dict[st
     assert done.code == 2
     assert why in done.sentence
     assert run.names == ["job.json", "x.json"]
+
+
+def test_the_results_of_another_release_are_drawn(run: CommandLine) -> None:
+    """It may have written further keys, and not have written some of today's."""
+    run.write("new.json", {**explained([{**record(3, "lost"), "new": 1}]), "new": []})
+    run.write(
+        "old.json", {"schema_version": 1, "hosts": [], "findings": [{"check": "HCD202", "hosts": ["x"]}]}
+    )
+    done = run("show", "job.json", "-o", "x.svg", "--explain", "new.json", "--doctor", "old.json")
+
+    assert (done.code, done.err) == (0, "wrote x.svg\n")
 
 
 def test_all_three_are_drawn_together(run: CommandLine) -> None:

@@ -12,6 +12,7 @@ from hccl_tools.diagnostics import diagnostic
 from hccl_tools.formats import MODULES
 from hccl_tools.formats.host_files import READERS
 from hccl_tools.formats.schema import OTHERS, load
+from hccl_tools.knowledge.message import KINDS, Message
 from hccl_tools.launch.model import outcome, plan
 from hccl_tools.launch.model.hang import HungRank
 from hccl_tools.launch.model.rank_failure import RankFailure
@@ -70,6 +71,13 @@ def test_the_words_are_those_of_the_records() -> None:
     assert finding["severity"]["enum"] == list(get_args(diagnostic.Severity))
     assert file["verdict"]["enum"] == list(get_args(diagnostic.Verdict))
     assert set(file["format"]["enum"]) == {*MODULES, SERVICE, *READERS, None}
+
+
+def test_the_messages_of_a_user_are_described_as_they_are_read() -> None:
+    message = load("knowledge")["$defs"]["message"]["properties"]
+
+    assert message["kind"]["enum"] == list(KINDS)
+    assert {*message} == {*Message._fields} - {"limit"}
 
 
 @pytest.mark.parametrize(
