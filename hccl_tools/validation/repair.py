@@ -57,14 +57,18 @@ def without_damage(value: dict[str, Any], violations: Violations, table_format: 
     copy = _copied(value, schema.root)
 
     def repair(place: Path, refused: Refused) -> None:
+        found = reduce(getitem, place, copy)
         for violation in refused.violations:
-            path = (*place, *violation.path)
-            to_holder, key = (path, violation.key) if violation.key else (path[:-1], str(path[-1]))
-            holder = reduce(getitem, to_holder, copy)
-            converted = None if violation.key else right_number(key, holder.get(key), table_format)
-            if converted is not None:
-                holder[key] = converted
-                continue
+            path, key = violation.path, violation.key
+            if key is not None:
+                holder = reduce(getitem, path, found) if path else found
+            else:
+                holder = reduce(getitem, path[:-1], found) if path else reduce(getitem, place[:-1], copy)
+                key = str((path or place)[-1])
+                converted = right_number(key, holder.get(key), table_format)
+                if converted is not None:
+                    holder[key] = converted
+                    continue
             damaged.add(key)
             if key in harmless:
                 holder[key] = harmless[key]

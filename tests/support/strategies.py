@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
 from tests.support.tables import table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FORMATS = ("1.0", "1.2", "2.0", "group_list")
 _COUNTS = {"1.0": (1, 2, 4, 8), "1.2": (1, 2, 8, 16), "2.0": (1, 2, 8), "group_list": (1, 2, 4, 8)}
@@ -53,6 +56,12 @@ def places(value: Any) -> list[tuple[Any, Any]]:
 def damaged_tables(draw: st.DrawFn) -> Any:
     """A table with one to four random damages: a value replaced, dropped, or copied from elsewhere."""
     value = copy.deepcopy(draw(tables()))
+    damage(draw, value)
+    return value
+
+
+def damage(draw: Callable[..., Any], value: Any) -> None:
+    """Replace, drop or copy one to four values of a document."""
     for _ in range(draw(st.integers(1, 4))):
         spots = places(value)
         if not spots:
@@ -66,4 +75,3 @@ def damaged_tables(draw: st.DrawFn) -> Any:
         else:
             other, name = spots[draw(st.integers(0, len(spots) - 1))]
             holder[key] = copy.deepcopy(other[name])
-    return value

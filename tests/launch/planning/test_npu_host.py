@@ -40,6 +40,7 @@ HEAVY = {
     "decimal",
     "pathlib",
     "jsonschema",
+    "referencing",
     "hccl_tools.doctor.bandwidth",
 }
 SHOWS_MODULES = f"""\
