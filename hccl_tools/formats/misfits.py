@@ -93,6 +93,8 @@ def _clause(document: Any, path: Path, violation: Violation) -> str:
         return f"{shown(value)} is not {' or '.join(_NOUNS[name] for name in wanted if name != 'null')}"
     if keyword == "enum":
         return f"{shown(value)} is none of {', '.join(map(str, wanted))}"
+    if keyword == "const":
+        return f"{shown(value)} is not {shown(wanted)}"
     if keyword in _COMPARED:
         return f"{shown(value)} is {_COMPARED[keyword]} {wanted}"
     if keyword == "pattern":

@@ -150,6 +150,8 @@ def _check_cells(value: Any, shown: str) -> None:
 
     if misfit := misfits.first(value, "scaling"):
         *place, title = misfit.path
+        if not place:
+            raise InputError(f"{shown}: {misfit.sentence}")
         row = reduce(getitem, place, value)
         where = f"rows[{place[-1]}]" if isinstance(value, list) else f"runs[{place[-1]}]"
         raise _wrong_cell(shown, where, str(title), _cell(row[title]), str(misfit.hint))

@@ -264,6 +264,10 @@ WRONG = {
     "devices,time,speed\n1,10,-\n2,-,5\n": "some rows have only a time, others only a throughput",
     "devices,time,failed\n1,-,oh\n2,-,oh\n": "every run failed",
     '{"runs": [{"devices": "x"}]}': 'times.csv, runs[0], column "devices": "x": expected a whole number',
+    '[{"devices": "'
+    + " " * 100_000
+    + 'x"}]': 'times.csv, rows[0], column "devices": "x": expected a whole number',
+    '{"schema_version": 2, "runs": []}': "times.csv: schema_version: 2 is not 1",
     '[{"devices": 1, "time": [1]}]': 'times.csv, rows[0], column "time": "[1]": expected a time above 0',
     '[{"devices": 1, "time": 1}, 5]': "times.csv, rows[1]: expected an object",
     '{"devices": 1}': 'times.csv must be a list of objects, or an object with such a list as "runs"',
