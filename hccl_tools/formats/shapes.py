@@ -117,7 +117,7 @@ class Part:
         self._required = tuple(schema.get("required", ()))
         self._hints: dict[str, str | None] = {}
         self._longest = max(schema.get("minItems", 0), schema.get("maxItems", -1) + 1)
-        own = {key: schema[key] for key in keywords if self._is_whole or key not in nested}
+        own = {key: part for key, part in schema.items() if self._is_whole or key not in nested}
         definitions = {"$defs": compiled.definitions} if self._is_whole else {}
         self._validator = Draft202012Validator({**own, **definitions})
         self._of_shape: dict[Any, tuple[Violation, ...]] = {}
@@ -231,7 +231,8 @@ class Part:
                 yield Violation(path, keyword, rule_id, key, self._hints.get(key))
             elif keyword == "type" or path not in typed:  # A wrong type says all.
                 rule_id = self._rules.get(keyword) or self._defaults.get(keyword, self._defaults["type"])
-                yield Violation(path, keyword, rule_id, None, self._schema.get("x-hint"), wanted)
+                hint = error.schema.get("x-hint") if isinstance(error.schema, dict) else None
+                yield Violation(path, keyword, rule_id, None, hint, wanted)
 
 
 class Compiled:

@@ -65,6 +65,12 @@ def test_a_wrong_record_is_refused(command_line: CommandLine, changes: dict[str,
     assert fault in done.sentence
 
 
+def test_a_wrong_id_is_answered_with_the_form_of_an_id(command_line: CommandLine) -> None:
+    done = explain(command_line, "LICENSE-7\n", id="x")
+
+    assert "  help: write 2 to 6 capital letters and 3 digits, for example SITE001\n" in done.err
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"messages": 7}', json.dumps({"messages": [3]})])
 def test_a_file_of_another_form_is_refused(command_line: CommandLine, text: str) -> None:
     command_line.write("own.json", text)
