@@ -33,6 +33,7 @@ def load(path: str) -> list[Message]:
     """
     try:
         value = json.loads(bounded_file.read(path, _LARGEST))
+        json.dumps(value, ensure_ascii=False).encode()  # Half of a surrogate pair is not text.
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:

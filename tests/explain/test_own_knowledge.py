@@ -65,6 +65,13 @@ def test_a_wrong_record_is_refused(command_line: CommandLine, changes: dict[str,
     assert fault in done.sentence
 
 
+def test_half_of_a_surrogate_pair_is_refused(command_line: CommandLine) -> None:
+    done = explain(command_line, "LICENSE-7\n", anchor="LICENSE\ud800")
+
+    assert done.code == 2
+    assert done.sentence.startswith("own.json is not JSON: ")
+
+
 def test_a_wrong_id_is_answered_with_the_form_of_an_id(command_line: CommandLine) -> None:
     done = explain(command_line, "LICENSE-7\n", id="x")
 
