@@ -230,21 +230,25 @@ def test_scripts_can_be_run_and_explain_themselves(name: str) -> None:
 
 REDUCE = """\
 import os
-import sys
+import time
+from pathlib import Path
 import mindspore as ms
 import numpy as np
 from mindspore import Tensor, communication, ops
 
 ms.set_device("CPU")
 communication.init()
-total = ops.AllReduce()(Tensor(np.array([communication.get_rank() + 1.0], dtype=np.float32)))
-print("sum", communication.get_rank(), os.environ["DEVICE_ID"], total.asnumpy()[0])
-communication.release()
-sys.stdout.flush()
+rank, size = communication.get_rank(), communication.get_group_size()
+total = ops.AllReduce()(Tensor(np.array([rank + 1.0], dtype=np.float32)))
+print("sum", rank, os.environ["DEVICE_ID"], total.asnumpy()[0], flush=True)
+Path(f"done_{rank}").touch()
+while len(list(Path().glob("done_*"))) < size:
+    time.sleep(0.02)
 os._exit(0)
 """
 # MindSpore 2.10 may crash when it leaves its cluster on a busy machine: the main thread frees the connection
-# of the heartbeat while the thread that received the last answer uses it. The ranks end before that.
+# of the heartbeat while the thread that received the last answer uses it. The ranks end before that, when all
+# have their sum: MindSpore's collectives fail if a rank is gone early.
 
 
 def reduced(rank: int) -> list[list[str]]:
