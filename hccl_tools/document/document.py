@@ -93,6 +93,20 @@ class Document:
             stop = self._body + error.start
             return self.data[self._body : stop].decode(), stop
 
+    @property
+    def text(self) -> str | None:
+        """The text without a byte order mark; ``None`` if it is not UTF-8."""
+        text, bad_byte = self._decoded
+        return text if bad_byte is None else None
+
+    def character_at(self, offset: int) -> int:
+        """Return the index in ``text`` of a byte of the file."""
+        return len(self.data[self._body : offset].decode(errors="replace"))
+
+    def byte_at(self, index: int) -> int:
+        """Return the offset in the file of a character of ``text``."""
+        return self._byte_offsets([index])[index]
+
     def _read_slowly(self, limit: int | None) -> None:
         # Imported here because most files are clean, and every job start waits for its table.
         from hccl_tools.document.encoding_problem import bad_byte_problem, not_text, unreadable  # noqa: PLC0415

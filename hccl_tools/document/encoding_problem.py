@@ -19,8 +19,12 @@ _BINARY = {
 #: The number of bytes that are examined to distinguish text from binary files.
 _SAMPLE = 1024
 _CONTROL = bytes(range(9)) + bytes(range(14, 32)) + b"\x7f"
-_NOT_A_TABLE = "specify the rank table, a JSON file"
-_AGAIN = "copy or write the complete file again"
+#: What to do with a file that is not a table.
+NOT_A_TABLE = (
+    "specify the rank table, a JSON file that begins with {; "
+    "`hccl-tools gen` writes the table of a host with NPUs"
+)
+_AGAIN = "copy the complete file again, or make the table with `hccl-tools gen`"
 _AS_UTF8 = "save the file as UTF-8, for example: iconv -f {} -t UTF-8 OLD.json > NEW.json"
 
 
@@ -49,9 +53,9 @@ def not_text(data: bytes) -> JsonProblem | None:
         return _wide("UTF-16")
     for magic, what in _BINARY.items():
         if data.startswith(magic):
-            return JsonProblem("binary", f"the file is not text: it is {what}", _NOT_A_TABLE, 0)
+            return JsonProblem("binary", f"the file is not text: it is {what}", NOT_A_TABLE, 0)
     if head.lstrip(b" \t\n\r")[:1] not in b"{[" and len(head.translate(None, _CONTROL)) < 0.9 * len(head):
-        return JsonProblem("binary", "the file is not text", _NOT_A_TABLE, 0)
+        return JsonProblem("binary", "the file is not text", NOT_A_TABLE, 0)
     return None
 
 

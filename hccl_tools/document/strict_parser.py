@@ -230,7 +230,7 @@ def _bad_text(text: str, at: int) -> JsonError:
         return cut_off(len(text), '"')
     if char in "\r\n":
         return JsonError("unclosed text", "a string does not end on its line",
-                         'write the closing "; a line break inside a string is written \\n', at)  # fmt: skip
+                         'write the closing " directly after the value', at)  # fmt: skip
     if char == "\\":
         return JsonError("bad escape", f"unknown escape {text[stop : stop + 2]} in a string",
                          "write a backslash as \\\\", stop)  # fmt: skip

@@ -18,7 +18,7 @@ Kind = Literal[
     "single quotes", "curly quotes", "full-width punctuation", "invisible character", "NaN", "python literal",
     "ellipsis", "merge conflict", "unquoted key", "unquoted text", "missing comma", "missing colon",
     "missing value", "wrong bracket", "number", "number overflow", "unclosed text", "control character",
-    "bad escape", "lone surrogate", "nesting", "Kubernetes object", "other",
+    "bad escape", "lone surrogate", "nesting", "Kubernetes object", "other file", "other",
 ]  # fmt: skip
 #: What the grammar allows next: a value, a key, the colon after it, or the comma or bracket after a value.
 Expected = Literal["value", "key", "colon", "comma"]
@@ -100,7 +100,7 @@ _KUBERNETES = re.compile(r"\s*(#.*\n\s*)*(---\s+)?(apiVersion|kind):\s")
 KUBERNETES_HINT = (
     "extract the table: kubectl get configmap NAME -o jsonpath='{.data.hccl\\.json}' > hccl.json"
 )
-_AGAIN = "copy or write the complete file again"
+_AGAIN = "copy the complete file again, or make the table with `hccl-tools gen`"
 
 
 def stray(state: ParserState) -> JsonError:
@@ -125,7 +125,8 @@ def stray(state: ParserState) -> JsonError:
         message = f'not valid JSON: the text begins with "{_beginning(state.rest)}"'
         return JsonError("other", message, "specify the rank table, a JSON file", state.at)
     message = f'unexpected "{state.rest[0]}" instead of {_WANTED[state.expected]}'
-    return JsonError("other", message, "remove it, or put the value in double quotes", state.at)
+    hint = "remove it, or put the value in double quotes" if state.expected == "value" else "remove it"
+    return JsonError("other", message, hint, state.at)
 
 
 def _kubernetes(state: ParserState) -> JsonError | None:
@@ -233,7 +234,8 @@ def _number_or_word(state: ParserState) -> JsonError | None:
     start = at - len(state.read)
     if state.expected == "key":
         return JsonError("unquoted key", f"the key {word} is not in quotes", f'write "{word}"', at)
-    if state.expected == "colon" or (state.expected == "comma" and start == at):
+    is_complete = start == at or len(word) == len(state.read)  # A value that ends before this sign.
+    if state.expected == "colon" or (state.expected == "comma" and is_complete):
         return None
     if _NUMBER_LIKE.fullmatch(word):
         hint = f'write it without + and leading zeros, or as a string: "{word}"'

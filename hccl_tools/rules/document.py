@@ -13,6 +13,10 @@ from hccl_tools.table.products import assumed_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from hccl_tools.document.document import Document
+    from hccl_tools.formats.detection import Detection
+    from hccl_tools.table.products import Product
+
 
 @rule(
     "HCC109",
@@ -66,7 +70,38 @@ def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
             reason, path, hint = explain(subject.value)
             yield Finding(f"not a rank table: {reason}", path, hint)
             return
-        yield Finding(f"not a rank table: {found.reason}", hint=found.hint)
+        yield _other_document(subject, found)
+
+
+def _other_document(subject: Subject, found: Detection) -> Finding:
+    """Return the finding on a document that is no object: a file of another kind, or tables in a list or string."""
+    from hccl_tools.document import explanation  # noqa: PLC0415  (only where something is wrong)
+
+    value, document = subject.value, subject.document
+    if isinstance(value, dict) or document is None:
+        return Finding(f"not a rank table: {found.reason}", hint=found.hint)
+    if (edit := explanation.of_rest(document)) is not None:
+        return Finding(
+            f"not a rank table: {edit.message}", hint=edit.hint, offset=document.byte_at(edit.place)
+        )
+    if (other := explanation.of_scalar(document)) is not None:
+        return Finding(other.message, hint=other.hint)
+    if isinstance(value, list) and value and all(detect(one).format for one in value):
+        if len(value) == 1:
+            return Finding(
+                "not a rank table: it is a list with a table in it", hint="remove the outer [ and ]"
+            )
+        return Finding(
+            f"not a rank table: it is a list of {len(value)} tables",
+            hint="save each table in a file of its own; `hccl-tools merge A B` joins tables",
+        )
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        program = "import json, sys; print(json.load(sys.stdin))"
+        return Finding(
+            "not a rank table: it is a table in a string",
+            hint=f"take it out: python3 -c '{program}' < OLD > NEW",
+        )
+    return Finding(f"not a rank table: {found.reason}", hint=found.hint)
 
 
 @rule(
@@ -108,13 +143,39 @@ def ignored_text(subject: Subject) -> Iterator[Finding]:
     Instead: text {"version": "1.0"}
     Hint: delete the text
     """
-    if subject.product.loader == "legacy" and subject.document is not None:
+    if subject.product.loader == "legacy" and subject.document is not None and type(subject.value) is dict:
         offset = subject.document.trailing
         if offset is not None:
-            hint = "delete the text"
-            if any(key in subject.document.data[offset : offset + _BEGINNING] for key in _LISTS):
-                hint = "join tables with `hccl-tools merge`, which numbers the ranks on; else delete the text"
-            yield Finding("HCCL ignores the text after the table", hint=hint, offset=offset)
+            yield text_after(
+                subject.document,
+                subject.product,
+                offset,
+                "HCCL ignores the text after the table",
+                "delete the text",
+            )
+
+
+def text_after(document: Document, product: Product, offset: int, message: str, hint: str) -> Finding:
+    """Return the finding on text after the table: a second table, a part of the first, or other text."""
+    from hccl_tools.document import explanation  # noqa: PLC0415  (only where something is wrong)
+
+    beginning = document.data[offset : offset + _BEGINNING].lstrip(b", \t\r\n")
+    if beginning.startswith(b"{") and any(key in beginning for key in _LISTS):
+        start = document.data.index(b"{", offset)
+        line, column = document.position(start)
+        place = f"line {line}" if column == 1 else f"line {line}, character {column}"
+        legacy = product.loader == "legacy"
+        reads = "reads the first and ignores the second" if legacy else "refuses the second"
+        return Finding(
+            f"there are two tables in this file: HCCL {reads}, which begins on {place}",
+            hint="save each table in a file of its own; to join them: `hccl-tools merge A B`, "
+            "which numbers the ranks on",
+            offset=start,
+        )
+    if (edit := explanation.of_rest(document)) is not None:
+        at = document.byte_at(edit.place)
+        return Finding(f"{message}: {edit.message}", hint=edit.hint, offset=at)
+    return Finding(message, hint=hint, offset=offset)
 
 
 @rule(

@@ -34,7 +34,11 @@ def broken_json(subject: Subject) -> Iterator[Finding]:
     """
     if subject.not_json is not None:
         yield subject.not_json
-    problem = subject.document.problem if subject.document is not None else None
+    if subject.document is None or subject.document.problem is None:
+        return
+    from hccl_tools.document.explanation import explained  # noqa: PLC0415  (only where something is wrong)
+
+    problem = explained(subject.document)
     if problem is not None and problem.kind != "nesting":
         yield Finding(problem.message, hint=problem.hint, offset=problem.offset)
 
@@ -155,9 +159,10 @@ def text_behind_the_table(subject: Subject) -> Iterator[Finding]:
         offset = subject.document.trailing
         # The parser of Ascend 950 treats a NUL byte as the end of the file.
         if offset is not None and subject.document.data[offset] != 0:
-            yield Finding(
-                "text follows the table", hint="delete the text after the closing brace", offset=offset
-            )
+            from hccl_tools.rules.document import text_after  # noqa: PLC0415  (only where something is wrong)
+
+            hint = "delete the text after the closing brace"
+            yield text_after(subject.document, subject.product, offset, "text follows the table", hint)
 
 
 @rule(

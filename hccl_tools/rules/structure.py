@@ -119,7 +119,9 @@ def violated(subject: Subject, rule_id: str) -> Iterator[Finding]:
         return
     kept = [one for one in violations.kept if one.rule_id == rule_id]
     for violation in kept:
-        hint = _other_version(subject.value, violation, violations.table_format)
+        hint = _after_the_table(subject, violation) or _other_version(
+            subject.value, violation, violations.table_format
+        )
         hint = hint or near_key(subject.value, violation) or _with_own_value(subject.value, violation)
         finding = Finding(
             message_of(subject.value, violation), violation.path, hint,
@@ -177,6 +179,19 @@ def _other_version(value: Any, violation: Violation, table_format: str) -> str |
         return None
     version = "2.0" if own == "rank_list" else "1.2" if "super_pod_list" in value else "1.0"
     return f'this is a table of version {version} (it has {own}): write "version": "{version}"'
+
+
+def _after_the_table(subject: Subject, violation: Violation) -> str | None:
+    """Return the hint to remove the bracket that closes the table before a key that is in the file."""
+    document = subject.document
+    if violation.key is None or violation.path or document is None or document.trailing is None:
+        return None
+    if f'"{violation.key}"'.encode() not in document.data[document.trailing :]:
+        return None
+    from hccl_tools.document import explanation  # noqa: PLC0415  (only where something is wrong)
+
+    edit = explanation.of_rest(document)
+    return None if edit is None else f'{edit.hint}: it closes the table before "{violation.key}"'
 
 
 def near_key(value: Any, violation: Violation) -> str | None:

@@ -126,9 +126,13 @@ def test_a_hint_asks_for_the_chip_only_if_the_product_is_not_known(
 def test_two_tables_in_one_file_are_for_merge() -> None:
     text = json.dumps(table("1.0"))
 
-    hints = [one.hint for one in validate(f"{text}\n{text}".encode()).findings]
+    (found,) = validate(f"{text}\n{text}".encode()).findings
 
-    assert hints == ["join tables with `hccl-tools merge`, which numbers the ranks on; else delete the text"]
+    assert found.message == (
+        "there are two tables in this file: HCCL reads the first and ignores the second, "
+        "which begins on line 2"
+    )
+    assert "hccl-tools merge A B" in (found.hint or "")
     assert [one.hint for one in validate(f"{text}\nend".encode()).findings] == ["delete the text"]
 
 
@@ -155,3 +159,39 @@ def test_a_table_under_the_version_of_another_one(own: str, written: str, versio
     hints = {one.hint for one in report.findings if one.rule.id == "HCC111"}
     assert hints == {f'this is a table of version {version} (it has {has}): write "version": "{version}"'}
     assert validate({**value, "version": version}).ok
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "message", "hint"),
+    [
+        ("10.0.0.1\n10.0.0.2\n", "HCC110",
+         "this is a list of hosts (hostfile), not a rank table", "gen --hostfile"),
+        ("[{}]", "HCC110", "not a rank table: it is a list with a table in it", "remove the outer [ and ]"),
+        ("[{0},{0}]", "HCC110", "not a rank table: it is a list of 2 tables", "merge"),
+        ("{quoted}", "HCC110", "not a rank table: it is a table in a string", "take it out: python3 -c"),
+        ("{headless}", "HCC110",
+         "not a rank table: the { at the beginning is missing", 'write { before "version"'),
+    ],
+)  # fmt: skip
+def test_what_is_valid_json_and_no_object_is_told_from_a_table(
+    text: str, rule: str, message: str, hint: str
+) -> None:
+    whole = json.dumps(table("1.0"))
+    text = text.replace("{quoted}", json.dumps(whole)).replace("{headless}", whole[1:])
+    text = text.replace("{}", whole).replace("{0}", whole)
+
+    (found,) = validate(text.encode()).findings
+
+    assert (found.rule.id, found.message) == (rule, message)
+    assert hint in (found.hint or "")
+
+
+def test_a_key_behind_a_bracket_that_closes_the_table_early_is_not_to_be_written_again() -> None:
+    text = json.dumps(table("1.0", 1, 8), indent=1).replace('"status"', '"x": "y"\n },\n "status"')
+
+    found = {one.rule.id: one for one in validate(text.encode()).findings}
+
+    assert found["HCC105"].message == '"status" is missing'
+    assert found["HCC105"].hint is not None
+    assert found["HCC105"].hint.startswith("remove the }")
+    assert 'closes the table before "status"' in found["HCC105"].hint

@@ -1,0 +1,105 @@
+"""Explain why a file is not valid JSON to a person who does not know JSON.
+
+``Document.problem`` says at which sign HCCL's parser stops. This module looks at the whole text: what the
+file is if it is not a table at all, and which one edit makes it valid.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.document import one_edit, other_content
+from hccl_tools.document.bracket_scan import last_line
+from hccl_tools.document.encoding_problem import NOT_A_TABLE
+
+if TYPE_CHECKING:
+    from hccl_tools.document.document import Document
+    from hccl_tools.document.one_edit import Edit
+    from hccl_tools.document.other_content import OtherContent
+    from hccl_tools.document.syntax_problem import JsonProblem
+
+#: The kinds of problems whose cause may be a bracket, comma or quote elsewhere.
+_STRUCTURAL = frozenset(
+    {
+        "cut off", "unclosed text", "missing comma", "missing colon", "missing value", "wrong bracket",
+        "unquoted key", "unquoted text", "number", "other", "trailing comma",
+    }
+)  # fmt: skip
+#: The kinds that say already what the file is.
+_OF_WHOLE_FILE = frozenset({"empty file", "binary", "utf-16", "nesting", "Kubernetes object"})
+#: The kinds whose offset is that after the last value, before the sign at which the parser stopped.
+_BEFORE_THE_SIGN = frozenset({"missing comma", "missing colon", "trailing comma"})
+#: The bytes of a file that is not UTF-8 that are examined; text has fewer invalid bytes than one in so many.
+_HEAD, _FEW = 8192, 4
+#: The characters at the end of an incomplete file that a message quotes.
+_TAIL = 40
+#: The first characters of text after a value that can belong to it: a bracket closed it too early.
+_CONTINUES = frozenset(',:}]"')
+
+
+def explained(document: Document) -> JsonProblem | None:
+    """Return the problem of a file with the message and hint for its reader; ``None`` for valid JSON."""
+    problem = document.problem
+    if problem is None or problem.kind in _OF_WHOLE_FILE:
+        return problem
+    text = document.text
+    if text is None:
+        return _not_utf8(problem, document.data)
+    if (other := other_content.recognise(text)) is not None:
+        return problem._replace(kind="other file", message=other.message, hint=other.hint)
+    if problem.kind not in _STRUCTURAL:
+        return problem
+    stop = document.character_at(problem.offset)
+    if problem.kind in _BEFORE_THE_SIGN:
+        stop += 1 if problem.kind == "trailing comma" else 0
+        stop += len(text[stop:]) - len(text[stop:].lstrip(" \t\r\n"))
+    elif problem.kind == "cut off":
+        stop = len(text)
+    edit = one_edit.find(text, stop)
+    if edit is not None:
+        return problem._replace(message=edit.message, hint=edit.hint, offset=document.byte_at(edit.place))
+    return _cut_off(problem, text) if problem.kind == "cut off" else problem
+
+
+def _not_utf8(problem: JsonProblem, data: bytes) -> JsonProblem:
+    """Return the problem of a file that is not UTF-8: it is no text, or text of another kind."""
+    text = data[:_HEAD].decode(errors="replace")
+    if text.count("\ufffd") > len(text) // _FEW:
+        message = f"the file is not text: it begins with the byte 0x{data[0]:02X}"
+        return problem._replace(kind="binary", message=message, hint=NOT_A_TABLE, offset=0)
+    other = other_content.recognise(text)
+    if other is None:
+        return problem
+    return problem._replace(kind="other file", message=other.message, hint=other.hint, offset=0)
+
+
+def _cut_off(problem: JsonProblem, text: str) -> JsonProblem:
+    """Return the problem of a file whose end is missing: what is open, and where the text ends."""
+    closers, names = one_edit.at_end(text, len(text))
+    if not names:
+        return problem
+    line = text[last_line(text) :].strip()
+    tail = line if len(line) <= _TAIL else f"...{line[-_TAIL:]}"
+    message = f"the end of the file is missing: it ends inside {names[-1]}, with {tail}"
+    if not one_edit.is_valid(text.rstrip().rstrip(",") + closers):
+        return problem._replace(message=message)
+    hint = (
+        f"copy the complete file again, or make the table with `hccl-tools gen`; "
+        f"if nothing but brackets is missing, write {closers} at the end"
+    )
+    return problem._replace(message=message, hint=hint)
+
+
+def of_scalar(document: Document) -> OtherContent | None:
+    """Return what a file is whose first word is a JSON value, such as the year of a log."""
+    text = document.text
+    return None if text is None or document.trailing is None else other_content.recognise(text)
+
+
+def of_rest(document: Document) -> Edit | None:
+    """Return the edit that makes the text after a value a part of it: a bracket that closes it too early."""
+    text = document.text
+    if text is None or document.trailing is None:
+        return None
+    at = document.character_at(document.trailing)
+    return one_edit.find(text, at) if text[at] in _CONTINUES else None

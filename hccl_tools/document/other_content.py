@@ -1,0 +1,230 @@
+"""Recognise what a file is that does not begin with JSON: a log, a script, a list of hosts.
+
+A path is easily mistaken for another, and a download easily saves an error page. The reader's message on the
+first character of such a file does not help, and its remedy leads to the next message.
+"""
+
+from __future__ import annotations
+
+import re
+
+from hccl_tools.document.strict_parser import Reader
+from hccl_tools.document.syntax_problem import JsonError
+from hccl_tools.records import NamedTuple
+
+#: The number of characters and lines at the beginning of a text that decide what it is.
+_HEAD, _LINES = 8192, 40
+_GEN = "`hccl-tools gen` writes the table of a host with NPUs"
+_NAME_IT = f"specify the rank table, a JSON file that begins with {{; {_GEN}"
+_MARKUP = re.compile(r"<(!doctype html|html|head|body|\?xml|[a-z][\w:-]*[ >])", re.IGNORECASE)
+_PYTHON = re.compile(
+    r"(import|from) [\w.]+( import .*| as \w+|,.*)?$|(def|class) \w+.*:$|if __name__ *==|@\w+", re.ASCII
+)
+_SHELL = re.compile(
+    r"(export|source|set|cd|echo|sudo|docker|kubectl|mpirun|torchrun|bash|sh|python3?) |\. |if \[|function \w"
+)
+_STAMP = r"\[?\(?(\d{4}[-/]\d\d[-/]\d\d|\d\d:\d\d:\d\d|[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d)"
+_LOG = re.compile(
+    rf"{_STAMP}|\[?\(?(TRACE|DEBUG|INFO|NOTICE|EVENT|WARNING|WARN|ERROR|FATAL|CRITICAL)\b[\])]?"
+    r"|[A-Z][A-Za-z]{3,}: |Traceback \(most recent call last\)|\[rank ?\d+\]|\[\d+,\d+\]<std"
+)
+_YAML = re.compile(r"(- )?[\w.\"'-]+:( .*)?$")
+_YAML_TABLE = re.compile(r"^[\"']?(server_list|rank_list|group_list|server_count)[\"']?:", re.MULTILINE)
+_HOST = re.compile(
+    r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?(?::\d+| +(?:slots|max_slots|max-slots|np|cpu|ansible_\w+)=\S+)*"
+    r"|[0-9a-fA-F:]*::?[0-9a-fA-F:]+"
+)
+_HOST_ENTRY = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}\s+[\w.-]+(?:\s+[\w.-]+)*")
+_ADDRESSES = re.compile(r"(address|netmask|gateway|IPaddr|netdetect|send_arp_status|arp)_\d+=")
+_SETTING = re.compile(r"[\w.-]+ *=")
+_SECTION = re.compile(r"\[[\w. :-]+\]$")
+_DESCRIBED = re.compile(r"Name: +\S+\s+Namespace: ")
+_BASE64 = re.compile(r"[A-Za-z0-9+/\s]{24,}={0,2}\s*")
+_COMMENT = re.compile(r"(#|//)(?!!)")
+_TEMPLATE = re.compile(r"\{\{(?=-?\s*[\w.$])|\{%")
+_FILL_IN = f"specify the file that the program writes from it; {_GEN}"
+_DATA_KEY = re.compile(r"^([\w.-]+):\n----\n", re.MULTILINE)
+_FROM_YAML = (
+    "python3 -c 'import json, sys, yaml; "
+    "json.dump(yaml.load(sys.stdin, yaml.BaseLoader), sys.stdout, indent=4)'"
+)
+_TABLE_KEY = re.compile(r'"(server_list|rank_list|group_list|server_group_list|super_pod_list)"')
+
+
+class OtherContent(NamedTuple):
+    """What a file is, as a sentence, and what to do."""
+
+    message: str
+    hint: str
+
+
+def _other(what: str, hint: str = _NAME_IT) -> OtherContent:
+    return OtherContent(f"this is {what}, not a rank table", hint)
+
+
+class _Head(NamedTuple):
+    """A text, its first lines without blanks, and those of them that are not comments."""
+
+    text: str
+    lines: list[str]
+    told: list[str]
+
+
+def recognise(text: str) -> OtherContent | None:
+    """Return what a text is that begins as no table does; None if it begins as JSON does."""
+    lines = [line for line in map(str.strip, text[:_HEAD].lstrip("\ufeff").splitlines()[:_LINES]) if line]
+    told = [line for line in lines if not _COMMENT.match(line)]
+    if lines and (mark := _TEMPLATE.match(lines[0])) is not None:
+        return _other(f"a template: {mark[0]} stands for text that a program fills in", _FILL_IN)
+    if not lines or _begins_json((told or lines)[0]):
+        return None
+    if not told:
+        return _other("a text of comments alone")
+    head = _Head(text, lines, told)
+    return next((found for kind in _KINDS if (found := kind(head)) is not None), None)
+
+
+def _begins_json(line: str) -> bool:
+    """Whether a line can be the first one of JSON; a log may begin with a level or a time in brackets."""
+    if line[0] in "{\"'\u201c\uff5b\u3010":
+        return not line.startswith(('"""', "'''"))
+    return line[0] == "[" and not (_LOG.match(line) or _SECTION.match(line))
+
+
+def _page(head: _Head) -> OtherContent | None:
+    found = _MARKUP.match(head.lines[0])
+    if found is None:
+        return None
+    if found[1].lower() == "?xml" or "html" not in " ".join(head.lines).lower():
+        return _other("an XML file")
+    hint = (
+        "open its address in a browser: the server sent an error or login page; then download the table again"
+    )
+    return _other("a web page (HTML)", hint)
+
+
+def _described(head: _Head) -> OtherContent | None:
+    text = head.text
+    if not _DESCRIBED.match(text.lstrip()):
+        return None
+    keys = _DATA_KEY.findall(text)
+    name, space = (re.search(rf"^{field}: +(\S+)", text, re.MULTILINE) for field in ("Name", "Namespace"))
+    key = next((key for key in keys if "hccl" in key or "rank" in key), keys[0] if keys else "hccl.json")
+    path = key.replace(".", "\\.")
+    command = (
+        f"kubectl get configmap -n {space[1] if space else 'NAMESPACE'} {name[1] if name else 'NAME'} "
+        f"-o jsonpath='{{.data.{path}}}' > {key}"
+    )
+    return _other("what `kubectl describe` prints", f"extract the table: {command}")
+
+
+def _around_table(head: _Head) -> OtherContent | None:
+    """Recognise a table with other text before it, such as a prompt, a note, or a name and an equals sign."""
+    text = head.text
+    found = _TABLE_KEY.search(text)
+    start = -1 if found is None else text.find("{", 0, found.start())
+    if start <= 0:
+        return None
+    reader = Reader(text[start:], 0)
+    try:
+        value = reader.read()
+    except JsonError:
+        return None
+    if not isinstance(value, dict):
+        return None
+    line, own = text.count("\n", 0, start) + 1, text[:start].rpartition("\n")[2]
+    what = f"there is other text before the table, which begins on line {line}"
+    if own.strip():
+        before = f"everything before the {{ {'of' if line == 1 else 'on'} line {line}"
+    else:
+        before = "line 1" if line == 2 else f"lines 1 to {line - 1}"
+    return OtherContent(what, f"delete {before}{_rest_after(text, start + reader.end)}")
+
+
+def _rest_after(text: str, end: int) -> str:
+    if not text[end:].strip():
+        return ""
+    line = text.count("\n", 0, end) + 1
+    return f", and everything after the last }} on line {line}"
+
+
+def _script(head: _Head) -> OtherContent | None:
+    first = head.lines[0]
+    if first.startswith("#!"):
+        words = first.removeprefix("#!").split()
+        program = words[-1] if words else "a shell"
+        return _other(f"a script for {program.rpartition('/')[2]}")
+    if head.told[0].startswith(('"""', "'''")) or any(map(_PYTHON.match, head.told[:8])):
+        return _other("a Python script")
+    return _other("a shell script") if _SHELL.match(head.told[0]) else None
+
+
+def _log(head: _Head) -> OtherContent | None:
+    if not any(map(_LOG.match, head.told[:4])):
+        return None
+    return _other("a log", f"`hccl-tools explain FILE` reads logs; {_NAME_IT}")
+
+
+def _addresses(head: _Head) -> OtherContent | None:
+    if not _ADDRESSES.match(head.told[0]):
+        return None
+    hint = "`hccl-tools gen --hccn-conf FILE` makes the table from it on its host"
+    return _other("an hccn.conf, the addresses of a host's devices", hint)
+
+
+def _host_list(head: _Head) -> OtherContent | None:
+    listed = [line for one in head.told if not _SECTION.match(line := one.partition("#")[0].strip())]
+    if not listed or not all(map(_HOST.fullmatch, listed)):
+        return None
+    if not any(re.search(r"[\d.:=]", line) for line in listed):
+        return None
+    hint = "`hccl-tools gen --hostfile FILE` asks these hosts and makes their table"
+    return _other("a list of hosts (hostfile)", hint)
+
+
+def _etc_hosts(head: _Head) -> OtherContent | None:
+    if not all(_HOST_ENTRY.fullmatch(line.partition("#")[0].strip()) for line in head.told):
+        return None
+    return _other("a list of addresses and host names, such as /etc/hosts")
+
+
+def _settings(head: _Head) -> OtherContent | None:
+    if not _SECTION.match(head.told[0]) and not all(map(_SETTING.match, head.told)):
+        return None
+    return _other("a file of settings (NAME=VALUE)")
+
+
+def _yaml(head: _Head) -> OtherContent | None:
+    first = head.told[1:2] if head.told[0].startswith("---") else head.told[:1]
+    if not first or not _YAML.match(first[0]):
+        return None
+    if not _YAML_TABLE.search(head.text):
+        return _other("a YAML file")
+    hint = f"convert it to JSON: {_FROM_YAML} < OLD.yaml > NEW.json"
+    return OtherContent("this is a rank table in YAML; HCCL reads only JSON", hint)
+
+
+def _base64(head: _Head) -> OtherContent | None:
+    if not head.lines[0].startswith(("ey", "ew")) or not _BASE64.fullmatch(head.text[:_HEAD]):
+        return None
+    return _other("text in base64", "decode it: base64 -d OLD > NEW.json")
+
+
+def _columns(head: _Head) -> OtherContent | None:
+    told = head.told[:-1] or head.told
+    for mark, name in ((",", "commas"), ("\t", "tabs"), (";", "semicolons")):
+        if len(told) > 1 and told[0].count(mark) and len({line.count(mark) for line in told}) == 1:
+            return _other(f"a file of columns with {name} between them")
+    return None
+
+
+def _text(head: _Head) -> OtherContent:
+    line = head.told[0]
+    return _other(f'a text that begins with "{line if len(line) <= 40 else line[:40] + "..."}"')
+
+
+#: The order matters: the first function that recognises the text decides.
+_KINDS = (
+    _page, _described, _around_table, _script, _log, _addresses, _base64, _host_list, _etc_hosts, _settings,
+    _yaml, _columns, _text,
+)  # fmt: skip
