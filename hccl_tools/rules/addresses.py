@@ -15,20 +15,13 @@ from hccl_tools.rules.address_columns import (
     packed_addresses,
     servers_unread,
 )
+from hccl_tools.rules.commands import how, of_each
+from hccl_tools.rules.copies import copied_rows, named_server, server_copies, what_a_copy_needs
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.table.addresses import is_unset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-#: The command in the hint on several devices.
-_EACH = "`hccn_tool -i N -ip -g` shows a device's address"
-
-
-def _how(subject: Subject, row: int) -> str:
-    """Return the command that shows the address of a device."""
-    number = None if "device_id" in subject.damaged else subject.table.device_numbers[row]
-    return _EACH if number is None else f"`hccn_tool -i {number} -ip -g` shows the address of device {number}"
 
 
 def _refused(subject: Subject) -> list[tuple[str | None, ...]]:
@@ -63,7 +56,7 @@ def device_ip_missing(subject: Subject) -> Iterator[Finding]:
     Base: 2x8
     Example: remove /server_list/0/device/0/device_ip
     Instead: /server_list/0/device/0/device_ip = "192.168.0.100"
-    Hint: `hccn_tool -i 0 -ip -g` shows the address of device 0
+    Hint: `hccn_tool -i 0 -ip -g` on 10.0.0.1 shows the address of device 0
     """
     if all_plain(subject):
         return
@@ -75,7 +68,8 @@ def device_ip_missing(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     f"{subject.rank_name(row)} has no device_ip",
                     subject.device_path(row, *key),
-                    _how(subject, row),
+                    how(subject, row),
+                    alike=("these devices have no device_ip", of_each(subject, row)),
                 )
 
 
@@ -95,7 +89,7 @@ def device_ip_no_text(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/0/device_ip = 1921681001
     Instead: /server_list/0/device/0/device_ip = "192.168.100.101"
-    Hint: write the address as a string: `hccn_tool -i 0 -ip -g` shows the address of device 0
+    Hint: write the address as a string: `hccn_tool -i 0 -ip -g` on 10.0.0.1 shows the address of device 0
     """
     return _no_text(subject, refused=True)
 
@@ -109,7 +103,7 @@ def device_ip_dropped(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 2x8
     Example: /server_list/0/device/0/device_ip = 5
     Instead: /server_list/0/device/0/device_ip = "192.168.0.100"
-    Hint: write the address as a string: `hccn_tool -i 0 -ip -g` shows the address of device 0
+    Hint: write the address as a string: `hccn_tool -i 0 -ip -g` on 10.0.0.1 shows the address of device 0
     """
     return _no_text(subject, refused=False)
 
@@ -127,8 +121,8 @@ def _no_text(subject: Subject, *, refused: bool) -> Iterator[Finding]:
                 yield Finding(
                     message,
                     subject.device_path(row, "device_ip"),
-                    f"write the address as a string: {_how(subject, row)}",
-                    alike=(message, f"write each address as a string: {_EACH}"),
+                    f"write the address as a string: {how(subject, row)}",
+                    alike=(message, f"write each address as a string: {of_each(subject, row)}"),
                 )
 
 
@@ -159,7 +153,7 @@ def invalid_device_ip(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/0/device_ip = "192.168.100.300"
     Instead: /server_list/0/device/0/device_ip = "192.168.100.101"
-    Hint: `hccn_tool -i 0 -ip -g` shows the address of device 0
+    Hint: `hccn_tool -i 0 -ip -g` on 10.0.0.1 shows the address of device 0
     """
     if all_plain(subject):
         return
@@ -169,11 +163,11 @@ def invalid_device_ip(subject: Subject) -> Iterator[Finding]:
             continue
         if "" in addresses:
             message = f"{quoted(subject.table.device_ips[row])} has an empty part"
-            yield Finding(message, subject.device_path(row, "device_ip"), _how(subject, row))
+            yield Finding(message, subject.device_path(row, "device_ip"), how(subject, row))
         for address in filter(None, addresses):
             if packed[address] is None or is_unset(address):
                 path, whole = subject.device_path(row, "device_ip"), subject.table.device_ips[row]
-                finding = Finding(f'"{address}" is not an IP address', path, _how(subject, row))
+                finding = Finding(f'"{address}" is not an IP address', path, how(subject, row))
                 yield right_texts.address(finding, address, whole)
 
 
@@ -192,24 +186,64 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/1/device_ip = "192.168.0.100"
     Instead: /server_list/0/device/1/device_ip = "192.168.0.101"
-    Hint: give every device its own address; `hccn_tool -i 1 -ip -g` shows the address of device 1
+    Hint: give every device its own address; `hccn_tool -i 1 -ip -g` on 10.0.0.1 shows the address of device 1
     """
     if all_plain(subject):
         return
-    packed = packed_addresses(subject)
+    packed, copied = packed_addresses(subject), set(copied_rows(subject))
+    yield from _copied_instances(subject)
+    for index, seen in _with_addresses_of(subject).items():
+        yield _copied_addresses(subject, index, seen)
+        copied |= set(subject.table.servers[index].rows)
     first: dict[str, int] = {}
     for row, addresses in enumerate(addresses_read(subject)):
-        for address in addresses:
+        for address in addresses if row not in copied else ():
             if packed[address] is None:
                 continue  # not an address: HCC403 reports it
             if address in first:
                 yield Finding(
                     f'device_ip "{address}" is used twice',
                     subject.device_path(row, "device_ip"),
-                    f"give every device its own address; {_how(subject, row)}",
+                    f"give every device its own address; {how(subject, row)}",
                     (Related(subject.device_path(first[address], "device_ip"), "first used here"),),
                 )
             first.setdefault(address, row)
+
+
+def _with_addresses_of(subject: Subject) -> dict[int, int]:
+    """Return the servers with several devices that have the device_ips of an earlier server, with that server."""
+    first: dict[tuple[str, ...], int] = {}
+    found, copies, known = {}, server_copies(subject), packed_addresses(subject)
+    read = addresses_read(subject)
+    for index, server in enumerate(subject.table.servers):
+        ips = tuple(",".join(read[row]) for row in server.rows)
+        if len(ips) < 2 or index in copies or not all(known[one] for one in ips):
+            continue
+        if (seen := first.setdefault(ips, index)) != index:
+            found[index] = seen
+    return found
+
+
+def _copied_addresses(subject: Subject, index: int, seen: int) -> Finding:
+    server, first = subject.table.servers[index], subject.table.servers[seen]
+    path, other = (subject.device_path(rows[0], "device_ip") for rows in (server.rows, first.rows))
+    return Finding(
+        f"all device_ips of {named_server(subject, index)} are those of {named_server(subject, seen)}",
+        path,
+        f"write its own addresses; {of_each(subject, server.rows[0])}",
+        (Related(other, "first used here"),),
+    )
+
+
+def _copied_instances(subject: Subject) -> Iterator[Finding]:
+    """Yield the instances of a group_list that are copies; they have no rank ids and may share a server_id."""
+    for index, copy in server_copies(subject).items() if subject.table.format == "group_list" else ():
+        yield Finding(
+            f"instance {index + 1} is a copy of instance {copy.first + 1}: device_ids and device_ips repeat",
+            subject.server_path(index),
+            what_a_copy_needs(subject, index),
+            (Related(subject.server_path(copy.first), "the first of the two"),),
+        )
 
 
 @rule(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_addresses
+from hccl_tools.rules.commands import how
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.table.addresses import AF_INET, is_host, is_loopback, packed
 
@@ -90,7 +91,7 @@ def unused_super_pods(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 1x2
     Example: product a2
     Instead: product a3
-    Hint: write "version": "1.2" on a machine in super-pod mode, or omit super_pod_list
+    Hint: if the machine is an A3, check the table with --product a3; otherwise omit super_pod_list
     """
     there = isinstance(subject.value, dict) and "super_pod_list" in subject.value
     if there and (subject.table.format != "1.2" or not subject.product.super_pods):
@@ -102,9 +103,18 @@ def unused_super_pods(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             f"super_pod_list is ignored: {why}",
             ("super_pod_list",),
-            'write "version": "1.2" on a machine in super-pod mode, or omit super_pod_list',
+            _use_of_super_pods(subject),
             at_key=True,
         )
+
+
+def _use_of_super_pods(subject: Subject) -> str:
+    """Return what to do about a super_pod_list that is not read: only an A3 reads it, in version 1.2."""
+    product = "" if subject.product.super_pods else "with --product a3"
+    if subject.table.format == "1.2":
+        return f"if the machine is an A3, check the table {product}; otherwise omit super_pod_list"
+    checked = f" and check the table {product}" if product else ""
+    return f'on an A3 write "version": "1.2"{checked}; on other machines omit super_pod_list'
 
 
 @rule(
@@ -157,18 +167,18 @@ def some_devices_without_address(subject: Subject) -> Iterator[Finding]:
     Base: 1x4
     Example: remove /server_list/0/device/1/device_ip
     Instead: table
-    Hint: add the address (`hccn_tool -i N -ip -g` shows it), or omit the addresses of all devices
+    Hint: add the address, or omit the addresses of all devices; `hccn_tool -i 1 -ip -g` on 10.0.0.1 shows the address of device 1
     """
     required = len(subject.table.servers) > 1 and subject.product.needs_device_ip != "never"
     if all_plain(subject) or required:
         return
-    hint = "add the address (`hccn_tool -i N -ip -g` shows it), or omit the addresses of all devices"
     ips, ids = subject.table.device_ips, subject.table.device_ids
     for server in subject.table.servers:
         without = [row for row in server.rows if ips[row] in (None, "")]
         for row in without if len(without) < len(server.rows) else ():
             yield Finding(f"device {ids[row]} has no device_ip, but other devices of its server have a device_ip",
-                          subject.device_path(row), hint)  # fmt: skip
+                          subject.device_path(row),
+                          f"add the address, or omit the addresses of all devices; {how(subject, row)}")  # fmt: skip
 
 
 #: How a text begins that can be an address of no network adapter: loopback, multicast, broadcast.
@@ -192,7 +202,7 @@ def impossible_device_ip(subject: Subject) -> Iterator[Finding]:
     Base: 2x8
     Example: /server_list/0/device/0/device_ip = "127.0.0.1"
     Instead: /server_list/0/device/0/device_ip = "192.168.100.77"
-    Hint: write the address of the device (`hccn_tool -i N -ip -g` shows it)
+    Hint: write the address of the device: `hccn_tool -i 0 -ip -g` on 10.0.0.1 shows the address of device 0
     """
     servers = {server.server_id for server in subject.table.servers}
     ips = subject.table.device_ips
@@ -209,7 +219,7 @@ def impossible_device_ip(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             f'device_ip "{text}" is {what}',
             subject.device_path(row, "device_ip"),
-            "write the address of the device (`hccn_tool -i N -ip -g` shows it)",
+            f"write the address of the device: {how(subject, row)}",
         )
 
 

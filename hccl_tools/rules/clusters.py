@@ -40,6 +40,11 @@ def _server_ids(cluster: dict[str, Any]) -> list[tuple[int, str]]:
     return [(index, name) for index, name in ids if isinstance(name, str)]
 
 
+def listed_servers(subject: Subject) -> list[str]:
+    """Return the server_ids in the clusters of a table."""
+    return [name for _, cluster in _clusters(subject) for _, name in _server_ids(cluster)]
+
+
 @rule("HCC541", "cluster-structure", "fails-later", source=_SOURCE)
 def cluster_structure(subject: Subject) -> Iterator[Finding]:
     """cluster_list is empty, or a cluster has no cluster_id, az_id, network_type or server_list.

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
-from hccl_tools.notation.phrases import NAME_THE_CHIP
+from hccl_tools.notation.phrases import NAME_THE_CHIP, and_more, devices
 from hccl_tools.rules import right_texts
+from hccl_tools.rules.copies import absent_devices, copied_rows
 from hccl_tools.rules.registry import LEGACY, Finding, Subject, rule, shared
-from hccl_tools.rules.topology import device_sets
+from hccl_tools.rules.topology import device_sets, rows_by_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,6 +74,9 @@ def device_id_too_high(subject: Subject) -> Iterator[Finding]:
     if _all_in_range(subject):
         return
     limit = _limit(subject)
+    if (from_one := _counted_from_one(subject, limit)) is not None:
+        yield from_one
+        return
     other = f"or {NAME_THE_CHIP}" if subject.product_is_assumed else f"0 to {limit - 1}"
     for row, number in enumerate(subject.table.device_numbers):
         if number is not None and number >= limit:
@@ -82,6 +86,32 @@ def device_id_too_high(subject: Subject) -> Iterator[Finding]:
                 subject.device_path(row, "device_id"),
                 f"write the physical device id, {other}",
             )
+
+
+def _counted_from_one(subject: Subject, limit: int) -> Finding | None:
+    """Return the finding on devices that are numbered from 1 on each server with an id that is too high."""
+    table = subject.table
+    wrong = [
+        server
+        for server in table.servers
+        if any((number := table.device_numbers[row]) is not None and number >= limit for row in server.rows)
+    ]
+    if not wrong or not all(
+        sorted(table.device_numbers[row] or 0 for row in server.rows) == list(range(1, limit + 1))
+        for server in wrong
+    ):
+        return None
+    row = next(row for row in wrong[0].rows if table.device_numbers[row] == limit)
+    names = (
+        ""
+        if len(wrong) == len(table.servers)
+        else f" of {and_more([quoted(one.server_id) for one in wrong])}"
+    )
+    return Finding(
+        f"the device ids{names} go from 1 to {limit}: HCCL counts devices from 0",
+        subject.device_path(row, "device_id"),
+        f"subtract 1 from each device_id{names}, so that they go from 0 to {limit - 1}",
+    )
 
 
 @rule(
@@ -101,22 +131,41 @@ def duplicate_device_id(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/1/device_id = "0"
     Instead: /server_list/0/device/1/device_id = "1"
-    Hint: list every device of a server once
+    Hint: write "1" as the device_id of the right one of the two, or remove the one that is too many
     """
     table = subject.table
-    ids, numbers = table.device_ids, table.device_numbers
-    plain = set(ids) <= set(map(str, range(_limit(subject))))
+    numbers = table.device_numbers
+    plain = set(table.device_ids) <= set(map(str, range(_limit(subject))))
     first: dict[str, dict[int | None, int]] = {}
-    if plain and all(len(set(devices)) == len(devices) for devices in set(device_sets(subject).values())):
+    if plain and all(len(set(ids)) == len(ids) for ids in set(device_sets(subject).values())):
         return
+    copied = copied_rows(subject)
+    again: dict[tuple[str, int], list[int]] = {}
     for server in table.servers:
         seen = first.setdefault(server.server_id, {})
         for row in server.rows:
-            earlier = seen.setdefault(numbers[row], row)
-            if earlier != row and numbers[row] is not None:
-                yield Finding(
-                    f'device id "{ids[row]}" is used twice on server {quoted(server.server_id)}',
-                    subject.device_path(row, "device_id"),
-                    "list every device of a server once",
-                    (Related(subject.device_path(earlier, "device_id"), "first used here"),),
-                )
+            number = numbers[row]
+            if number is not None and row not in copied and seen.setdefault(number, row) != row:
+                again.setdefault((server.server_id, number), []).append(row)
+    for (name, number), rows in again.items():
+        yield _repeated(subject, name, number, [first[name][number], *rows])
+
+
+def _repeated(subject: Subject, server_id: str, number: int, rows: list[int]) -> Finding:
+    """Return the finding on a device that a server lists several times; the device that is missing is named."""
+    absent = absent_devices(subject, rows_by_server(subject)[server_id])
+    times = "twice" if len(rows) == 2 else f"{len(rows)} times"
+    message = f"device {number} occurs {times} on server {quoted(server_id)}"
+    hint = "list every device of a server once"
+    if absent:
+        message += f", {devices(absent)} not at all"
+    if len(absent) == len(rows) - 1 == 1:
+        hint = f'write "{absent[0]}" as the device_id of the right one of the two, or remove the one that is too many'
+    elif absent:
+        hint = f"number the devices of the server: each of 0 to {max(*absent, number)} once"
+    return Finding(
+        message,
+        subject.device_path(rows[1], "device_id"),
+        hint,
+        (Related(subject.device_path(rows[0], "device_id"), "first used here"),),
+    )

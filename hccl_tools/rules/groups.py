@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.rules import doubts
+from hccl_tools.rules.copies import server_copies
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.hccl_values import byte_length, read_uint
 
@@ -43,20 +45,31 @@ def device_or_instance_count(subject: Subject) -> Iterator[Finding]:
     table = subject.table
     for index, group in enumerate(table.groups or ()):
         devices = sum(len(table.servers[server].rows) for server in group.servers)
-        for key, count in (("instance_count", len(group.servers)), ("device_count", devices)):
-            stated = table.declared.get(key)
-            yield from _count(stated and stated[index], count, ("group_list", index, key))
+        actual = {"instance_count": len(group.servers), "device_count": devices}
+        if copied := [index for index in group.servers if index in server_copies(subject)]:
+            actual["instance_count"] -= len(copied)
+            actual["device_count"] -= sum(len(table.servers[index].rows) for index in copied)
+        texts = {key: stated[index] if (stated := table.declared.get(key)) else None for key in actual}
+        counts = {key: (read_uint(text) if text else None, actual[key]) for key, text in texts.items()}
+        doubt = doubts.on_group(subject, group, counts)
+        for key, count in actual.items():
+            yield from _count(texts[key], count, ("group_list", index, key), doubt)
 
 
-def _count(text: str | None, count: int, path: Path) -> Iterator[Finding]:
-    """Yield a finding if a declared count is wrong; a table made in memory has no declared count."""
-    if text is not None and read_uint(text) != count:
-        yield Finding(
-            f'{path[-1]} is "{text}", but the file lists {count}',
-            path,
-            f'write "{path[-1]}": "{count}"',
-            right=str(count),
-        )
+def _count(text: str | None, count: int, path: Path, doubt: str = "") -> Iterator[Finding]:
+    """Yield a finding if a declared count is wrong; a table made in memory has no declared count.
+
+    Args:
+        doubt: Why the list may be incomplete, as a phrase.
+    """
+    if text is None or read_uint(text) == count:
+        return
+    message, right = f'{path[-1]} is "{text}", but the file lists {count}', f'write "{path[-1]}": "{count}"'
+    if doubt:
+        hint = f"add the missing entry, or, if none is missing, {right}"
+        yield Finding(f"{message}, and {doubt}", path, hint)
+    else:
+        yield Finding(message, path, right, right=str(count))
 
 
 @rule(
@@ -97,7 +110,10 @@ def pod_name(subject: Subject) -> Iterator[Finding]:
     Hint: give every pod its own name
     """
     names = [server.fields["pod_name"] for server in subject.table.servers]
-    yield from _names(names, "pod", subject.server_path)
+    copies = server_copies(subject)
+    for finding in _names(names, "pod", subject.server_path):
+        if not copies or finding.path not in {subject.server_path(index, "pod_name") for index in copies}:
+            yield finding
 
 
 def _names(names: list[str], kind: str, path_of: Callable[[int], Path]) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.address_columns import hosts_set
+from hccl_tools.rules.commands import how
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.super_pod_list import pod_count
 from hccl_tools.table.addresses import family
@@ -32,7 +33,7 @@ def empty_device_ip(subject: Subject) -> Iterator[Finding]:
     Base: 2x8 300i
     Example: /server_list/0/device/0/device_ip = ""; /server_list/1/device/0/device_ip = ""
     Instead: table
-    Hint: `hccn_tool -i N -ip -g` shows a device's address
+    Hint: `hccn_tool -i 0 -ip -g` on 10.0.0.1 shows the address of device 0
     """
     if len(subject.table.servers) == 1 or all(hosts_set(subject)):
         return
@@ -47,7 +48,7 @@ def empty_device_ip(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 f"{subject.rank_name(row)} has no address, so connections to other servers fail",
                 subject.device_path(row, *(("device_ip",) if value == "" else ())),
-                "`hccn_tool -i N -ip -g` shows a device's address",
+                how(subject, row),
             )
 
 

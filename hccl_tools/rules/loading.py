@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 
 #: hccl_common.h:83 STRING_MAX_LENGTH: the limit on the table as HCCL serialises it, without blanks.
 LARGEST_TEXT = 40 * 1024 * 1024
+#: What to do about a table that its writer has not completed.
+_WAITING = (
+    "do not write it yourself: wait, for example with `hccl-tools validate --wait 600 FILE`, and look at the job's pods with `kubectl get "
+    'pods` and at the log of the program; only in a table that you wrote yourself, write "status": "completed"'
+)
 _SUFFIX = ".json"
 #: Levels of nesting that HCCL's parser survives, observed with a stack of 8 MiB.
 _LEVELS = {"legacy": 87_000, "a5": 20_000}
@@ -192,10 +197,14 @@ def status_not_completed(subject: Subject) -> Iterator[Finding]:
         finding = Finding(
             f'status is "{status}", so HCCL waits 30 minutes for "completed"',
             ("status",),
-            "wait until the cluster manager has completed the table, for example with `--wait 600`"
-            if waiting
-            else 'write "status": "completed"',
+            _WAITING if waiting else 'write "status": "completed"',
         )
+        if waiting:
+            finding = finding._replace(
+                message='status is "initializing": the table is not complete, because the program that writes it '
+                "(hccl-controller or ascend-operator) still waits for pods; HCCL waits 30 minutes for "
+                '"completed"'
+            )
         yield right_texts.named(finding, status, "completed".__eq__)
 
 

@@ -5,10 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import and_more, count
-from hccl_tools.rules import right_texts
+from hccl_tools.rules import doubts, right_texts
+from hccl_tools.rules.copies import (
+    absent_devices,
+    absent_ranks,
+    copied_rows,
+    device_copies,
+    named_server,
+    server_copies,
+    surplus_rows,
+    what_a_copy_needs,
+)
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
-from hccl_tools.table.hccl_values import read_integer
+from hccl_tools.table.hccl_values import read_integer, read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,14 +114,30 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
             f"number the ranks 0 to {size - 1}: each rank id is too high by 1",
         )
         return
-    absent = _absent(subject)
+    absent, hint = _absent(subject), _gap_hint(subject)
     for row, number in enumerate(numbers):
         if number is not None and size <= number <= _UINT32_MAX:
             yield Finding(
                 f"rank id {_shown(subject, row)} is too high for {count(size, 'rank')}: {absent}",
                 subject.device_path(row, "rank_id"),
-                f"number the ranks 0 to {size - 1} without a gap",
+                hint,
+                alike=(f"these rank ids are too high for {count(size, 'rank')}: {absent}", hint),
             )
+
+
+def _gap_hint(subject: Subject) -> str:
+    """Return the hint on a gap in the ranks; a server may be missing there, as server_count says."""
+    table, size = subject.table, len(subject.table)
+    right = f"number the ranks 0 to {size - 1} without a gap"
+    stated, servers = table.declared.get("server_count"), len(table.servers)
+    number = read_uint(stated) if isinstance(stated, str) else None
+    if number is None or number <= servers:
+        return right
+    lost = rank_list(absent_ranks(subject))
+    return (
+        f'server_count is "{stated}", so add the missing server with {lost}; '
+        f'if none is missing, write "server_count": "{servers}" and {right}'
+    )
 
 
 @rule(
@@ -134,12 +161,16 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
     """
     if _are_0_to_n(subject):
         return
-    if _restarts(subject):
+    if _restarts(subject) and not server_copies(subject):
         yield from _restarted_servers(subject)
         return
+    yield from _copies(subject)
+    copied = copied_rows(subject)
     first: dict[int, int] = {}
     hint = f"give every device its own rank id, 0 to N-1: {_absent(subject)}"
     for row, number in enumerate(subject.table.rank_numbers):
+        if row in copied:
+            continue
         if number is not None and (seen := first.setdefault(number, row)) != row:
             yield Finding(
                 f"rank id {_shown(subject, row)} is used by two devices",
@@ -147,6 +178,53 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
                 hint,
                 (Related(subject.device_path(seen, "rank_id"), "first used here"),),
             )
+
+
+def _copies(subject: Subject) -> Iterator[Finding]:
+    """Yield the servers that are copies under a name of their own, and the devices that are copies.
+
+    A copy with the name of the other server is reported by HCC503.
+    """
+    for index, copy in server_copies(subject).items():
+        if not copy.same_id:
+            yield Finding(
+                f"{named_server(subject, index)} is a copy of server {copy.first + 1}: "
+                "device_ids, device_ips and rank ids repeat",
+                subject.server_path(index),
+                what_a_copy_needs(subject, index),
+                (Related(subject.server_path(copy.first), "the first of the two"),),
+            )
+    for row, seen in device_copies(subject).items():
+        yield Finding(
+            f"this device is a copy of the one above: device {subject.table.device_ids[row]} with "
+            f"{subject.rank_name(row)} occurs twice",
+            subject.device_path(row),
+            _own_values(subject, row),
+            (Related(subject.device_path(seen), "the first of the two"),),
+        )
+
+
+def _own_values(subject: Subject, row: int) -> str:
+    """Return the hint on a device that is a copy: the values that are missing, if they are certain."""
+    server = subject.table.servers[subject.table.server_of_row[row]]
+    ranks, devices = absent_ranks(subject), absent_devices(subject, server.rows)
+    if row in surplus_rows(subject):
+        return (
+            "remove it" if set(ranks) == set(_last_ranks(subject)) else "remove it, and number the ranks on"
+        )
+    if len(ranks) != 1 or len(devices) != 1:
+        return "remove it, or give it its own device_id, device_ip and rank_id"
+    device, rank = devices[0], ranks[0]
+    return (
+        f"remove it if it is one too many, and number the ranks without a gap; or write device {device}, rank {rank} "
+        f"and the address of that device (`hccn_tool -i {device} -ip -g` on {server.address} shows it)"
+    )
+
+
+def _last_ranks(subject: Subject) -> range:
+    """Return the ranks that a table without its copied devices does not have."""
+    size = len(subject.table)
+    return range(size - len(device_copies(subject)), size)
 
 
 def _restarted_servers(subject: Subject) -> Iterator[Finding]:
@@ -184,9 +262,12 @@ def rank_count(subject: Subject) -> Iterator[Finding]:
     elif size == 0:
         yield Finding("rank_list is empty", ("rank_list",), "list one entry per rank")
     elif count != size:
-        yield Finding(
-            f"rank_count is {declared}, but rank_list has {size} entries",
-            ("rank_count",),
-            f'write "rank_count": {size}',
-            right=size,
-        )
+        doubt, right = doubts.on_ranks(subject), f'write "rank_count": {size}'
+        message = f"rank_count is {declared}, but rank_list has {size} entries"
+        if doubt:
+            hint = (
+                f"add the missing entry, or, if none is missing, {right} and number the ranks without a gap"
+            )
+            yield Finding(f"{message}, and {doubt}", ("rank_count",), hint)
+        else:
+            yield Finding(message, ("rank_count",), right, right=size)

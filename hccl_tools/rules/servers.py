@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.rules import doubts
+from hccl_tools.rules.copies import named_server, server_copies, what_a_copy_needs
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.table.hccl_values import byte_length, read_uint
 
@@ -39,14 +41,39 @@ def server_count(subject: Subject) -> Iterator[Finding]:
             f'server_count "{count}" is not a number', ("server_count",),
             f'write "server_count": "{servers}"', right=str(servers),
         )  # fmt: skip
-    elif number != servers:
+    elif number != servers and number != servers - len(server_copies(subject)):
         message = f'server_count is "{count}", but server_list has {servers} {"entry" if servers == 1 else "entries"}'
+        doubt = doubts.on_servers(subject, number)
         yield Finding(
-            message,
+            f"{message}, and {doubt}" if doubt else message,
             ("server_count",),
-            f'write "server_count": "{servers}", or complete server_list',
-            right=str(servers),
+            _count_hint(subject, number, doubt),
+            right=None if doubt else str(servers),
         )
+
+
+def _count_hint(subject: Subject, number: int, doubt: str) -> str:
+    """Return the hint on a wrong server_count: with a doubt, both ways are named."""
+    servers = len(subject.table.servers)
+    right = f'write "server_count": "{servers}"'
+    if server_copies(subject):
+        return f"remove the copied server or give it its own values, then {right} if that is their number"
+    if not doubt:
+        return f"{right}, or complete server_list"
+    if number < servers:
+        return f"{right} if all listed servers belong to the job, or remove those that do not"
+    return f"add the missing server, or, if none is missing, {right}"
+
+
+def _copy(subject: Subject, index: int) -> Finding:
+    first = server_copies(subject)[index].first
+    return Finding(
+        f"{named_server(subject, index)} is a copy of server {first + 1}: "
+        "server_id, device_ids, device_ips and rank ids repeat",
+        subject.server_path(index, "server_id"),
+        what_a_copy_needs(subject, index),
+        (Related(subject.server_path(first, "server_id"), "the first of the two"),),
+    )
 
 
 @rule(
@@ -104,8 +131,12 @@ def duplicate_server_id(subject: Subject) -> Iterator[Finding]:
     if len({server.server_id for server in servers}) == len(servers):
         return
     first: dict[str, int] = {}
+    copies = server_copies(subject)
     for index, server in enumerate(servers):
         if (seen := first.setdefault(server.server_id, index)) != index:
+            if index in copies and copies[index].same_id:
+                yield _copy(subject, index)
+                continue
             yield Finding(
                 f'server_id "{server.server_id}" is used by two servers',
                 subject.server_path(index, "server_id"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules import right_texts
+from hccl_tools.rules.commands import how_super_device
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.rules.super_pod_list import is_used, listed_pods
 from hccl_tools.table.hccl_values import read_column, read_uint
@@ -32,7 +33,7 @@ def super_device_id_no_number(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 1x2
     Example: /server_list/0/device/0/super_device_id = ""
     Instead: /server_list/0/device/0/super_device_id = "0"
-    Hint: `npu-smi info -t spod-info -i N -c M` shows the SDID
+    Hint: `npu-smi info -t spod-info -i 0 -c 0` on 10.0.0.1 shows the SDID of device 0
     """
     if "super_device_id" not in subject.table.columns or None not in _numbers(subject):
         return
@@ -41,7 +42,7 @@ def super_device_id_no_number(subject: Subject) -> Iterator[Finding]:
             finding = Finding(
                 f'super_device_id "{value}" is not a number',
                 subject.device_path(row, "super_device_id"),
-                "`npu-smi info -t spod-info -i N -c M` shows the SDID",
+                how_super_device(subject, row),
             )
             yield right_texts.named(finding, value, right_texts.is_number)
 
@@ -65,7 +66,7 @@ def super_device_id_missing(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 1x2
     Example: remove /server_list/0/device/0/super_device_id
     Instead: /server_list/0/device/0/super_device_id = "0"
-    Hint: `npu-smi info -t spod-info -i N -c M` shows the SDID
+    Hint: `npu-smi info -t spod-info -i 0 -c 0` on 10.0.0.1 shows the SDID of device 0
     """
     if not is_used(subject):
         return
@@ -78,7 +79,7 @@ def super_device_id_missing(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 f"{subject.rank_name(row)} has no super_device_id",
                 subject.device_path(row, *key),
-                "`npu-smi info -t spod-info -i N -c M` shows the SDID",
+                how_super_device(subject, row),
             )
 
 
@@ -98,7 +99,7 @@ def duplicate_super_device_id(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 1x2
     Example: /server_list/0/device/1/super_device_id = "0"
     Instead: /server_list/0/device/1/super_device_id = "1"
-    Hint: give every device its own SDID; `npu-smi info -t spod-info -i N -c M` shows it
+    Hint: give every device its own SDID; `npu-smi info -t spod-info -i 0 -c 1` on 10.0.0.1 shows the SDID of device 1
     """
     if not is_used(subject):
         return
@@ -116,6 +117,6 @@ def duplicate_super_device_id(subject: Subject) -> Iterator[Finding]:
             if (seen := first.setdefault((pod, sdid), row)) != row:
                 yield Finding(
                     f'super_device_id "{sdid}" is used twice in super pod {quoted(pod)}', subject.device_path(row, "super_device_id"),
-                    "give every device its own SDID; `npu-smi info -t spod-info -i N -c M` shows it",
+                    f"give every device its own SDID; {how_super_device(subject, row)}",
                     (Related(subject.device_path(seen, "super_device_id"), "first used here"),),
                 )  # fmt: skip

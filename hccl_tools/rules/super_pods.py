@@ -137,7 +137,7 @@ def unknown_super_pod_server(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 1x2
     Example: /super_pod_list/0/server_list = [{"server_id": "10.0.0.1"}, {"server_id": "10.0.0.9"}]
     Instead: /super_pod_list/0/server_list = [{"server_id": "10.0.0.1"}]
-    Hint: write the server_id as in server_list
+    Hint: write the server_id as in server_list, or add the server there if it is missing
     """
     known = {server.server_id for server in subject.table.servers}
     for pod in listed_pods(subject):
@@ -147,7 +147,7 @@ def unknown_super_pod_server(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     f'super pod {quoted(pod.super_pod_id)} has server "{name}", which is not in server_list',
                     path,
-                    "write the server_id as in server_list",
+                    "write the server_id as in server_list, or add the server there if it is missing",
                 )
 
 

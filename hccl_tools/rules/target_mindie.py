@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.rules.commands import how
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.table_file import mode_of, name_of
 from hccl_tools.table.addresses import packed
@@ -187,15 +188,16 @@ def device_ip(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 2x2 pods 1
     Example: remove /server_list/0/device/1/device_ip
     Instead: table
-    Hint: write the address that `hccn_tool -i N -ip -g` prints
+    Hint: write its address: `hccn_tool -i 1 -ip -g` on 10.0.0.1 shows the address of device 1
     """
-    hint = "write the address that `hccn_tool -i N -ip -g` prints"
     for row, address in enumerate(subject.table.device_ips):
         if subject.table.format not in SERVER_LIST or (isinstance(address, str) and packed(address)):
             continue
         what = "has no device_ip" if not address else f"has the device_ip {quoted(str(address))}"
         yield Finding(
-            f"{subject.rank_name(row)} {what}; MindIE reads one address", subject.device_path(row), hint
+            f"{subject.rank_name(row)} {what}; MindIE reads one address",
+            subject.device_path(row),
+            f"write its address: {how(subject, row)}",
         )
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from hccl_tools.notation import phrases
+from hccl_tools.rules.copies import surplus_rows
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 
 if TYPE_CHECKING:
@@ -29,14 +30,18 @@ def other_chip(subject: Subject) -> str:
 
 @shared
 def rows_by_server(subject: Subject) -> dict[str, Sequence[int]]:
-    """Return the rows of each server_id, in order of appearance; a group_list may list a server twice."""
+    """Return the rows of each server_id, in order of appearance; a group_list may list a server twice.
+
+    Copies that are only to be removed are left out: they do not change the number of devices.
+    """
     servers = subject.table.servers
     found = {server.server_id: server.rows for server in servers}
-    if len(found) == len(servers):
+    surplus = surplus_rows(subject)
+    if len(found) == len(servers) and not surplus:
         return found
     merged: dict[str, list[int]] = {}
     for server in servers:
-        merged.setdefault(server.server_id, []).extend(server.rows)
+        merged.setdefault(server.server_id, []).extend(row for row in server.rows if row not in surplus)
     return dict(merged)
 
 

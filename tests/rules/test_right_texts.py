@@ -47,7 +47,7 @@ def test_a_dash_in_an_address_is_named_without_an_offer_that_is_refused() -> Non
     found = finding("HCC403", "device_ip", "10.0.0.1\u20135")
 
     assert 'has a typographic dash "\u2013"' in found.message
-    assert found.hint == "`hccn_tool -i 1 -ip -g` shows the address of device 1"
+    assert found.hint == "`hccn_tool -i 1 -ip -g` on 10.0.0.1 shows the address of device 1"
     assert found.right is None
 
 
@@ -66,12 +66,12 @@ def test_a_dash_in_an_address_is_named_without_an_offer_that_is_refused() -> Non
         (
             "0.0.0.0",
             'HCCL reads "0.0.0.0" as no address',
-            "`hccn_tool -i 1 -ip -g` shows the address of device 1",
+            "`hccn_tool -i 1 -ip -g` on 10.0.0.1 shows the address of device 1",
         ),
         (
             "192.168.1.300/24",
             '"192.168.1.300/24" is not an IP address',
-            "`hccn_tool -i 1 -ip -g` shows the address of device 1",
+            "`hccn_tool -i 1 -ip -g` on 10.0.0.1 shows the address of device 1",
         ),
     ],
 )
@@ -92,7 +92,8 @@ def test_no_address_of_another_device_is_offered(value: Any) -> None:
     found = finding("HCC402", "device_ip", value)
 
     assert (
-        found.hint == "write the address as a string: `hccn_tool -i 1 -ip -g` shows the address of device 1"
+        found.hint
+        == "write the address as a string: `hccn_tool -i 1 -ip -g` on 10.0.0.1 shows the address of device 1"
     )
 
 
@@ -102,7 +103,9 @@ def test_the_command_for_a_device_whose_id_is_damaged_names_no_device() -> None:
 
     hints = [one.hint for one in validate(value).findings if one.rule.id == "HCC402"]
 
-    assert hints == ["write the address as a string: `hccn_tool -i N -ip -g` shows a device's address"]
+    assert hints == [
+        "write the address as a string: `hccn_tool -i N -ip -g` on 10.0.0.1 shows the address of device N"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,46 @@
+"""The commands that show an id or address of a device, shared by several rules. This module declares no rules.
+
+A command names the device, and the host on which it is to be run: a table is usually read on another one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hccl_tools.rules.registry import Subject
+
+#: Devices of one NPU of an A3, each of which is a chip of it.
+_CHIPS = 2
+
+
+def _number(subject: Subject, row: int) -> int | None:
+    return None if "device_id" in subject.damaged else subject.table.device_numbers[row]
+
+
+def on_host(subject: Subject, row: int) -> str:
+    """Return the host of a device as the end of a phrase: `` on 10.0.0.1``; "" if the table does not say it."""
+    server = subject.table.servers[subject.table.server_of_row[row]]
+    known = "server_id" not in subject.damaged and server.address.strip()
+    return f" on {server.address.strip()[:64]}" if known else ""
+
+
+def how(subject: Subject, row: int) -> str:
+    """Return the command that shows the address of a device."""
+    number = _number(subject, row)
+    if number is None:
+        return f"`hccn_tool -i N -ip -g`{on_host(subject, row)} shows the address of device N"
+    return f"`hccn_tool -i {number} -ip -g`{on_host(subject, row)} shows the address of device {number}"
+
+
+def of_each(subject: Subject, row: int) -> str:
+    """Return the commands for several devices, of which the first is given."""
+    return f"{how(subject, row)}, and so on for each device on its own host"
+
+
+def how_super_device(subject: Subject, row: int) -> str:
+    """Return the command that shows the super_device_id of a device."""
+    number = _number(subject, row)
+    place = "N -c M" if number is None else f"{number // _CHIPS} -c {number % _CHIPS}"
+    what = "a device" if number is None else f"device {number}"
+    return f"`npu-smi info -t spod-info -i {place}`{on_host(subject, row)} shows the SDID of {what}"

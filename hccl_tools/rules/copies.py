@@ -1,0 +1,153 @@
+"""Servers and devices that are copies of others, shared by several rules. This module declares no rules.
+
+A copied entry repeats every id and address in it. One rule reports the copy, and the rules on single values leave
+its rows out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.notation.number_list import fold
+from hccl_tools.records import NamedTuple
+from hccl_tools.rules.address_columns import addresses_read, packed_addresses
+from hccl_tools.rules.registry import shared
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hccl_tools.rules.registry import Subject
+    from hccl_tools.table.model import Server
+
+_COMPARED = frozenset({"device_id", "device_ip", "rank_id", "server_id", "pod_name"})
+
+
+class ServerCopy(NamedTuple):
+    """A server whose devices repeat those of an earlier server.
+
+    Attributes:
+        first: The index of the earlier server.
+        same_id: Whether its server_id is that of the earlier server, too.
+        ranks: The ranks that no device has, if they are as many as the devices of the copy.
+    """
+
+    first: int
+    same_id: bool
+    ranks: tuple[int, ...]
+
+
+@shared
+def server_copies(subject: Subject) -> dict[int, ServerCopy]:
+    """Return the servers that repeat the device_ids, device_ips and rank ids of an earlier server, by index."""
+    table = subject.table
+    if not subject.damaged.isdisjoint(_COMPARED) or len(table.servers) < 2 or table.format == "2.0":
+        return {}
+    first: dict[Any, int] = {}
+    repeated = {}
+    for index, server in enumerate(table.servers):
+        own = _devices(subject, server)
+        if own and (seen := first.setdefault(own, index)) != index:
+            repeated[index] = seen
+    absent = absent_ranks(subject) if repeated else ()
+    return {
+        index: ServerCopy(
+            seen,
+            table.servers[index].server_id == table.servers[seen].server_id,
+            absent if len(absent) == len(table.servers[index].rows) else (),
+        )
+        for index, seen in repeated.items()
+    }
+
+
+def _devices(subject: Subject, server: Server) -> tuple[Any, ...]:
+    """Return what identifies the devices of a server; empty if they have no addresses of their own."""
+    table, rows = subject.table, server.rows
+    read, known = addresses_read(subject), packed_addresses(subject)
+    ips = [tuple(read[row]) for row in rows]
+    if not ips or not all(one and all(known[ip] for ip in one) for one in ips):
+        return ()
+    ranks = () if table.format == "group_list" else tuple(table.rank_ids[row] for row in rows)
+    return (*(table.device_ids[row] for row in rows), *ips, *ranks)
+
+
+@shared
+def copied_rows(subject: Subject) -> frozenset[int]:
+    """Return the rows of servers that are copies, and of devices that are copies of one of their server."""
+    servers = subject.table.servers
+    rows = {row for index in server_copies(subject) for row in servers[index].rows}
+    return frozenset(rows | device_copies(subject).keys())
+
+
+@shared
+def device_copies(subject: Subject) -> dict[int, int]:
+    """Return the rows that repeat the ids and addresses of an earlier row of their server, with that row."""
+    table = subject.table
+    if not subject.damaged.isdisjoint(_COMPARED) or table.format not in ("1.0", "1.2"):
+        return {}
+    ids, ips, ranks = table.device_ids, table.device_ips, table.rank_ids
+    if len(set(ranks)) == len(ranks):
+        return {}
+    found, whole = {}, server_copies(subject)
+    for index, server in enumerate(table.servers):
+        first: dict[Any, int] = {}
+        for row in server.rows if index not in whole else ():
+            if not isinstance(ips[row], str) or not ips[row]:
+                continue
+            seen = first.setdefault((ids[row], ips[row], ranks[row]), row)
+            if seen != row:
+                found[row] = seen
+    return found
+
+
+@shared
+def surplus_rows(subject: Subject) -> frozenset[int]:
+    """Return the rows of copies without which their servers are complete."""
+    servers, copies = subject.table.servers, device_copies(subject)
+    rows = {
+        row for index, one in server_copies(subject).items() if one.same_id for row in servers[index].rows
+    }
+    for index in {subject.table.server_of_row[row] for row in copies}:
+        own = servers[index].rows
+        rest = [subject.table.device_numbers[row] for row in own if row not in copies]
+        if set(rest) == set(range(len(rest))):
+            rows |= {row for row in own if row in copies}
+    return frozenset(rows)
+
+
+@shared
+def absent_ranks(subject: Subject) -> tuple[int, ...]:
+    """Return the ranks below the number of devices that no device has; none for a group_list."""
+    if subject.table.format == "group_list":
+        return ()
+    numbers = set(subject.table.rank_numbers)
+    return tuple(rank for rank in range(len(subject.table)) if rank not in numbers)
+
+
+def absent_devices(subject: Subject, rows: Sequence[int]) -> tuple[int, ...]:
+    """Return the device ids from 0 to the number of a server's devices that none of them has."""
+    numbers = {subject.table.device_numbers[row] for row in rows}
+    return tuple(number for number in range(len(rows)) if number not in numbers)
+
+
+def named_server(subject: Subject, index: int) -> str:
+    """Return the name of a server in messages: its number in the file, from 1, and its server_id."""
+    return f'server {index + 1} ("{subject.table.servers[index].server_id}")'
+
+
+def what_a_copy_needs(subject: Subject, index: int) -> str:
+    """Return the hint on a server that is a copy."""
+    copy = server_copies(subject)[index]
+    own = "device_ips" if not copy.same_id else "server_id, device_ips"
+    if subject.table.format == "group_list":
+        needs = f"pod_name, {own}" if copy.same_id else own
+        return f"give it its own {needs}, or remove it{_without(subject)}"
+    ranks = f" ({fold(copy.ranks)})" if copy.ranks else ""
+    return f"give it its own {own} and rank ids{ranks}, or remove it{_without(subject)}"
+
+
+def _without(subject: Subject) -> str:
+    """Return which counts change if the copies are removed."""
+    servers, copies = subject.table.servers, server_copies(subject)
+    declared = subject.table.declared.get("server_count")
+    rest = str(len(servers) - len(copies))
+    return f' and write "server_count": "{rest}"' if declared is not None and declared != rest else ""

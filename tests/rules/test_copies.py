@@ -1,0 +1,255 @@
+"""Entries that were copied, counted from one, or lost: one finding says what happened."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from hccl_tools.validation.checker import validate
+from tests.support.cpu_time import least
+from tests.support.tables import table
+
+
+def found(value: Any) -> list[tuple[str, str, str]]:
+    """Return rule, message and hint of each error."""
+    errors = [one for one in validate(value).findings if one.rule.severity == "error"]
+    return [(one.rule.id, one.message, one.hint or "") for one in errors]
+
+
+def with_copy(*, own_id: bool = False, count: str = "2") -> Any:
+    """Return a table of two servers whose first server is listed a second time."""
+    value = table("1.0", 2, 8)
+    copied = deepcopy(value["server_list"][0])
+    if own_id:
+        copied["server_id"] = "10.0.0.9"
+    value["server_list"].append(copied)
+    return {**value, "server_count": count}
+
+
+def test_a_copied_server_is_one_finding() -> None:
+    assert found(with_copy()) == [
+        (
+            "HCC503",
+            (
+                'server 3 ("10.0.0.1") is a copy of server 1: '
+                "server_id, device_ids, device_ips and rank ids repeat"
+            ),
+            "give it its own server_id, device_ips and rank ids (16-23), or remove it",
+        )
+    ]
+
+
+def test_a_copied_server_that_is_counted_is_removed_with_its_count() -> None:
+    ((_, _, hint),) = found(with_copy(count="3"))
+
+    assert hint.endswith('or remove it and write "server_count": "2"')
+    value = with_copy(count="3")
+    del value["server_list"][2]
+    assert not found({**value, "server_count": "2"})
+
+
+def test_a_copy_with_a_server_id_of_its_own_is_one_finding() -> None:
+    ((rule, message, hint),) = found(with_copy(own_id=True, count="3"))
+
+    assert rule == "HCC203"
+    assert message.startswith(
+        'server 3 ("10.0.0.9") is a copy of server 1: device_ids, device_ips and rank ids'
+    )
+    assert hint.startswith("give it its own device_ips and rank ids (16-23)")
+
+
+def test_a_server_with_addresses_of_another_is_one_finding() -> None:
+    value = table("1.0", 2, 8)
+    first, second = (one["device"] for one in value["server_list"])
+    for one, other in zip(first, second, strict=True):
+        other["device_ip"] = one["device_ip"]
+
+    ((rule, message, hint),) = found(value)
+
+    assert rule == "HCC404"
+    assert message == 'all device_ips of server 2 ("10.0.0.2") are those of server 1 ("10.0.0.1")'
+    assert "`hccn_tool -i 0 -ip -g` on 10.0.0.2" in hint
+
+
+def test_a_copied_instance_of_a_group_list_is_one_finding() -> None:
+    value = table("group_list", 2, 8)
+    instances = value["group_list"][0]["instance_list"]
+    instances.append(deepcopy(instances[1]))
+
+    ((rule, message, _),) = found(value)
+
+    assert (rule, message) == (
+        "HCC404",
+        "instance 3 is a copy of instance 2: device_ids and device_ips repeat",
+    )
+
+
+def test_instances_whose_addresses_hccl_does_not_read_are_no_copies() -> None:
+    value = table("group_list", 1, 8)
+    other = deepcopy(value["group_list"][0])
+    other["group_name"], other["instance_list"][0]["pod_name"] = "g1", "other"
+    other["instance_list"][0]["server_id"] = "10.0.0.9"
+
+    groups = [value["group_list"][0], other]
+
+    assert "HCC404" not in {rule for rule, _, _ in found({**value, "group_count": "2", "group_list": groups})}
+
+
+def test_a_device_entry_that_is_one_too_many_is_removed() -> None:
+    value = table("1.0", 2, 8)
+    devices = value["server_list"][1]["device"]
+    devices.insert(3, deepcopy(devices[2]))
+
+    assert [one for one in found(value) if one[0] != "HCC308"] == [
+        (
+            "HCC203",
+            'this device is a copy of the one above: device 2 with rank "10" occurs twice',
+            "remove it",
+        )
+    ]
+
+
+def test_a_device_entry_in_place_of_another_gets_the_values_that_are_missing() -> None:
+    value = table("1.0", 2, 8)
+    devices = value["server_list"][1]["device"]
+    devices[3] = deepcopy(devices[2])
+
+    ((_, _, hint),) = found(value)
+
+    assert "write device 3, rank 11 and the address of that device" in hint
+    assert "`hccn_tool -i 3 -ip -g` on 10.0.0.2 shows it" in hint
+
+
+def test_devices_counted_from_one_are_one_finding() -> None:
+    value = table("1.0", 2, 8)
+    for server in value["server_list"]:
+        for device in server["device"]:
+            device["device_id"] = str(int(device["device_id"]) + 1)
+
+    assert found(value) == [
+        (
+            "HCC302",
+            "the device ids go from 1 to 8: HCCL counts devices from 0",
+            "subtract 1 from each device_id, so that they go from 0 to 7",
+        )
+    ]
+    value["server_list"][0]["device"][0]["device_id"] = "0"
+    assert 'device id "8" is too high' in found(value)[0][1]
+
+
+def test_of_a_device_that_occurs_twice_the_missing_one_is_named() -> None:
+    value = table("1.0", 2, 8)
+    value["server_list"][1]["device"][4]["device_id"] = "3"
+
+    assert found(value) == [
+        (
+            "HCC303",
+            'device 3 occurs twice on server "10.0.0.2", device 4 not at all',
+            'write "4" as the device_id of the right one of the two, or remove the one that is too many',
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lost", "words", "is_certain"),
+    [
+        (2, "but server_list has 2 entries", True),
+        (1, "and no device has ranks 8-15", False),
+        (0, "and no device has ranks 0-7", False),
+    ],
+)
+def test_a_count_is_certain_only_if_nothing_says_that_a_server_is_lost(
+    lost: int, words: str, is_certain: bool
+) -> None:
+    value = table("1.0", 3, 8)
+    del value["server_list"][lost]
+
+    report = validate(value)
+    (count,) = [one for one in report.findings if one.rule.id == "HCC501"]
+
+    assert count.message.endswith(words)
+    assert (count.right == "2") == is_certain
+    if not is_certain:
+        assert count.hint == 'add the missing server, or, if none is missing, write "server_count": "2"'
+        gap = next(one for one in report.findings if one.rule.id == "HCC202")
+        assert gap.hint is not None
+        assert gap.hint.startswith('server_count is "3", so add the missing server with ranks')
+
+
+def test_another_list_or_the_file_name_says_that_a_server_is_lost(tmp_path: Any) -> None:
+    value = table("1.2", 3, 2)
+    del value["server_list"][2]
+    named = tmp_path / "hccl_3s_24p.json"
+    plain = table("1.0", 3, 8)
+    del plain["server_list"][2]
+    named.write_text(json.dumps(plain))
+
+    for source, words in (
+        (value, 'other lists of the table name "10.0.0.3"'),
+        (named, "the file name says 3 servers"),
+    ):
+        (count,) = [one for one in validate(source).findings if one.rule.id == "HCC501"]
+
+        assert words in count.message
+        assert count.right is None
+
+
+def test_counts_of_a_group_that_agree_with_each_other_are_not_corrected() -> None:
+    value = table("group_list", 3, 8)
+    del value["group_list"][0]["instance_list"][2]
+    single = table("group_list", 3, 8)
+    single["group_list"][0]["device_count"] = "23"
+
+    both = [one for one in validate(value).findings if one.rule.id == "HCC512"]
+    (one,) = [one for one in validate(single).findings if one.rule.id == "HCC512"]
+
+    assert [one.right for one in both] == [None, None]
+    assert all("both counts of the group say that one is missing" in one.message for one in both)
+    assert one.right == "24"
+
+
+def test_what_a_table_needs_that_is_not_complete() -> None:
+    ((rule, message, hint),) = found({**table("1.0", 1, 8), "status": "initializing"})
+
+    assert rule == "HCC106"
+    assert "the table is not complete" in message
+    assert "hccl-controller or ascend-operator" in message
+    assert "kubectl get pods" in hint
+
+
+def test_a_table_with_super_pods_is_for_an_a3() -> None:
+    (one,) = [one for one in validate(table("1.2", 2, 8), product="a2").findings if one.rule.id == "HCC608"]
+
+    assert (
+        one.hint
+        == "if the machine is an A3, check the table with --product a3; otherwise omit super_pod_list"
+    )
+    older = validate({**table("1.2", 2, 8), "version": "1.0"}, product="a2").findings
+    assert next(one.hint for one in older if one.rule.id == "HCC608") == (
+        'on an A3 write "version": "1.2" and check the table with --product a3; '
+        "on other machines omit super_pod_list"
+    )
+
+
+def test_each_command_names_the_device_and_its_host() -> None:
+    value = table("1.2", 2, 4)
+    del value["server_list"][1]["device"][3]["super_device_id"]
+    plain = table("1.0", 2, 8)
+    del plain["server_list"][1]["device"][5]["device_ip"]
+
+    assert (
+        found(value)[0][2] == "`npu-smi info -t spod-info -i 1 -c 1` on 10.0.0.2 shows the SDID of device 3"
+    )
+    assert found(plain)[0][2] == "`hccn_tool -i 5 -ip -g` on 10.0.0.2 shows the address of device 5"
+
+
+def test_copies_are_found_in_linear_time() -> None:
+    def spent(servers: int) -> float:
+        value = table("1.0", servers, 8)
+        value["server_list"] *= 2
+        return least(lambda: validate(value))
+
+    assert spent(400) < 8 * spent(100)  # the square would be 16
