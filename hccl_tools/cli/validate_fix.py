@@ -64,7 +64,8 @@ def _bytes_of(file: str) -> bytes:
     if key is not None or config_maps.is_wrapper(Document.parse(decoded(data).data, path)):
         raise InputError(
             f"--fix does not change Kubernetes objects such as {path}",
-            hint="save the table to a file, correct it, and make the ConfigMap again from that file",
+            hint="extract the table to a file, correct it, and make the ConfigMap again from that file: "
+            "`hccl-tools validate FILE` prints the command",
         )
     return data
 

@@ -94,6 +94,7 @@ class Diagnostic(NamedTuple):
         offset: The byte offset in the document, for locations without a path (broken JSON).
         at_key: Whether the fault is the key instead of its value (a duplicate or unknown key).
         right: The value to write at ``path``, if exactly one value is right (``validate --fix``).
+        right_key: The key to write instead of the last one of ``path``, if exactly one is right.
         alike: Message and hint for several such findings together; without it, only equal findings are
             shown together.
     """
@@ -107,6 +108,7 @@ class Diagnostic(NamedTuple):
     at_key: bool = False
     right: str | int | None = None
     alike: tuple[str, str] | None = None
+    right_key: str | None = None
 
     @property
     def pointer(self) -> str:
@@ -122,11 +124,13 @@ class Origin(NamedTuple):
         line: The line in which the table begins, from 1.
         one_line: Whether the whole table is on that line, as a string with escaped line breaks; else the
             first line of the table is the line below it, and the other lines follow.
+        extract: The command that writes the table to a file of its own.
     """
 
     file: str
     line: int
     one_line: bool
+    extract: str = ""
 
     def line_of(self, line: int) -> int:
         """Return the line in the file of a line of the table."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.placing import ReportOptions, place
 from hccl_tools.diagnostics.snippet import snippet
 from hccl_tools.diagnostics.wording import conclusion, reaction, reference
-from hccl_tools.notation.phrases import and_more, count
+from hccl_tools.document.reading import is_stream
+from hccl_tools.notation.phrases import and_more, count, operand
 from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
@@ -74,6 +75,26 @@ def _report(report: Report, options: ReportOptions, pen: _Pen) -> Iterator[str]:
         counted.append(count(warnings, "warning"))
     style = "error" if errors else "warning" if warnings else "good"
     yield (("\n" if counts else "") + pen(style, conclusion(report, ", ".join(counted))) + "\n")
+    if report.origin is not None and report.origin.extract and report.errors:
+        yield (
+            f"to correct the table, take it out: {pen.safe(report.origin.extract)}\n"
+            "`hccl-tools validate --fix` works on that file, not on the ConfigMap\n"
+        )
+    if _is_correctable(report):
+        command = f"hccl-tools validate --fix {pen.safe(operand(report.file))}"
+        yield f"`{command}` shows the corrections that are certain\n"
+
+
+def _is_correctable(report: Report) -> bool:
+    """Whether ``validate --fix`` can correct something in the file; it reads files alone."""
+    document = report.document
+    if document is None or report.origin is not None or report.file.startswith("<") or is_stream(report.file):
+        return False
+    if document.problem is None:
+        return any(one.right is not None or one.right_key is not None for one in report.findings)
+    from hccl_tools.document.rewriting import is_correctable  # noqa: PLC0415  (only for broken files)
+
+    return is_correctable(document.data)
 
 
 def _heading(report: Report, pen: _Pen) -> str:

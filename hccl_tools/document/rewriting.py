@@ -25,7 +25,7 @@ _MOST_STEPS, _MOST_BYTES = 1000, 1 << 27
 _OUTSIDE = frozenset('{}[],:"0123456789. ')
 _IDEOGRAPHIC_SPACE = "\u3000"
 _BYTE_ORDER_MARK = "\ufeff"
-_QUOTES = "\u201c\u201d\u201e\u201f\uff02"
+_QUOTES = "\u201c\u201d\u201e\u201f\uff02\u2018\u2019\u201a\u201b\u00ab\u00bb\u2039\u203a\u300c\u300d"
 #: A text in curly quotes; one of the two quotes may be plain.
 _QUOTED = re.compile(rf'([{_QUOTES}])([^{_QUOTES}"\\\n]*)(["{_QUOTES}])')
 _LEADING_ZEROS = re.compile(rb"(-?)0+([0-9]+)(?![\w.+\-])")
@@ -98,6 +98,11 @@ def parseable(data: bytes) -> bytes:
         data = following
         problem = Document.parse(data, "").problem
     return data
+
+
+def is_correctable(data: bytes) -> bool:
+    """Whether all faults of a file that is not JSON in UTF-8 have exactly one right correction."""
+    return Document.parse(parseable(decoded(data).data), "").problem is None
 
 
 def _replaced(data: bytes) -> bytes:

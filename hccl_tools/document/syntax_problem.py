@@ -94,7 +94,7 @@ _INSIDE = {
     '"': "inside a string",
 }
 _CONFLICT = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
-_CURLY = "\u201c\u201d\u201e\u201f\u2018\u2019\u00ab\u00bb\uff02\uff07\u300c\u300d"
+_CURLY = "\u201c\u201d\u201e\u201f\u2018\u2019\u201a\u201b\u00ab\u00bb\u2039\u203a\uff02\uff07\u300c\u300d"
 _KUBERNETES = re.compile(r"\s*(#.*\n\s*)*(---\s+)?(apiVersion|kind):\s")
 #: How to extract the table from a ConfigMap.
 KUBERNETES_HINT = (

@@ -119,7 +119,7 @@ def tables_in(outer: Outer, wanted: str | None = None) -> list[TableText]:
         data = entry.decoded()
         if data is None:
             raise InputError(f"{name}: {_damage(entry)}", hint=_DAMAGE_HINT)
-        found.append(TableText(data, name, origin))
+        found.append(TableText(data, name, origin._replace(extract=_extract_command(entry))))
     return found
 
 
@@ -217,8 +217,13 @@ def explain(value: Any) -> Explanation:
 
 
 def _extract(entry: Entry) -> str:
+    return f"extract the table: {_extract_command(entry)}"
+
+
+def _extract_command(entry: Entry) -> str:
+    """Return the command that writes the table of a ConfigMap to a file of its own."""
     decode = " | base64 -d" if entry.path[-2] == "binaryData" else ""
     space = f" -n {quote(entry.namespace)}" if entry.namespace else ""
     path = ".".join(("", str(entry.path[-2]), entry.key.replace(".", "\\.")))
     command = f"kubectl get configmap{space} {quote(entry.name or 'NAME')} -o jsonpath={quote(f'{{{path}}}')}"
-    return f"extract the table: {command}{decode} > {quote(entry.key)}"
+    return f"{command}{decode} > {quote(entry.key)}"

@@ -164,11 +164,27 @@ def invalid_device_ip(subject: Subject) -> Iterator[Finding]:
         if "" in addresses:
             message = f"{quoted(subject.table.device_ips[row])} has an empty part"
             yield Finding(message, subject.device_path(row, "device_ip"), how(subject, row))
+        if (dotted := _with_dots(subject.table.device_ips[row])) is not None:
+            message = f"{quoted(subject.table.device_ips[row])} has {dotted[0]}"
+            yield Finding(message, subject.device_path(row, "device_ip"), f'write "{dotted[1]}"')
+            continue
         for address in filter(None, addresses):
             if packed[address] is None or is_unset(address):
                 path, whole = subject.device_path(row, "device_ip"), subject.table.device_ips[row]
                 finding = Finding(f'"{address}" is not an IP address', path, how(subject, row))
                 yield right_texts.address(finding, address, whole)
+
+
+def _with_dots(text: str) -> tuple[str, str] | None:
+    """Return what separates the parts of a text that are wrongly separated, as a phrase, and the right text."""
+    dotted = text.replace(",", ".")
+    if text.count(",") == 3 and right_texts.is_address(dotted):
+        return "commas in place of dots", dotted
+    for sign in ";| ":
+        parts = text.split(sign) if text.count(sign) == 1 else []
+        if parts and all(map(right_texts.is_address, parts)):
+            return f'"{sign}" in place of a comma between two addresses', ",".join(parts)
+    return None
 
 
 @rule(

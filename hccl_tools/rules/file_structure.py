@@ -37,14 +37,14 @@ def faults(subject: Subject, value: Any, schema_name: str) -> Iterator[Finding]:
     if subject.is_directory:
         return
     from hccl_tools.formats.schema import Violations  # noqa: PLC0415  (few files have this structure)
-    from hccl_tools.rules.structure import message_of, near_key  # noqa: PLC0415
+    from hccl_tools.rules.structure import message_of, near_key, rename  # noqa: PLC0415
 
     found = Violations(value, schema_name, _MOST)
     kept = [one for one in found.kept if not _is_version(one)]
     for violation in kept:
-        yield Finding(
-            message_of(value, violation), violation.path, near_key(value, violation) or violation.hint
-        )
+        near = near_key(value, violation)
+        hint = violation.hint if near is None else rename(near, violation.key)
+        yield Finding(message_of(value, violation), violation.path, hint)
     yield from repeat(COUNTED, sum(found.counts.values()) - len(found.kept))
 
 

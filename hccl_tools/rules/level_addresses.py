@@ -6,6 +6,7 @@ from collections import deque
 from itertools import repeat
 from typing import TYPE_CHECKING
 
+from hccl_tools.rules import address_texts
 from hccl_tools.rules.levels import LONGEST, Entry, all_pass, each_address, level_addresses
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.addresses import AF_INET, V2_CHECKS, inet_pton
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
 
     from hccl_tools.diagnostics.diagnostic import Path
 
+#: What to write for each addr_type.
+_FORMS = {
+    "EID": "write the EID of the port, 32 hexadecimal digits, as in /etc/hccl_rootinfo.json of its host",
+    "IPV4": "write an IPv4 address, such as 10.0.0.1",
+    "IPV6": "write an IPv6 address, such as fd00::1",
+}
 _MOST_PORTS = 16
 _HIGHEST_LISTEN_PORT = 65536
 
@@ -28,14 +35,16 @@ def addr_type(subject: Subject) -> Iterator[Finding]:
 
     Example: /rank_list/0/level_list/0/rank_addr_list/0/addr_type = "IPv4"
     Instead: /rank_list/0/level_list/0/rank_addr_list/0/addr_type = "IPV4"
-    Hint: write EID, IPV4 or IPV6 in upper case
+    Hint: write "IPV4"
     """
     for path, entry in _each_typed(subject):
         if entry["addr_type"] not in V2_CHECKS:
+            upper = entry["addr_type"].strip().upper()
             yield Finding(
                 f'addr_type "{entry["addr_type"]}" is unknown',
                 (*path, "addr_type"),
-                "write EID, IPV4 or IPV6 in upper case",
+                f'write "{upper}"' if upper in V2_CHECKS else "write EID, IPV4 or IPV6 in upper case",
+                right=upper if upper in V2_CHECKS else None,
             )
 
 
@@ -54,7 +63,7 @@ def addr(subject: Subject) -> Iterator[Finding]:
 
     Example: /rank_list/0/level_list/0/rank_addr_list/0/addr = "10.0.0.01"
     Instead: /rank_list/0/level_list/0/rank_addr_list/0/addr = "10.0.0.1"
-    Hint: write the address in the form of its addr_type
+    Hint: write "10.0.0.1"
     """
     if not _all_are_ipv4(level_addresses(subject)):
         for path, entry in each_address(subject):
@@ -83,8 +92,26 @@ def _is_addr(kind: str, text: str) -> bool:
 def _addr_fault(path: Path, entry: Entry) -> Iterator[Finding]:
     kind, text = entry["addr_type"], entry["addr"]
     if not _is_addr(kind, text):
-        message = f'"{text}" is not an {kind} address' if text else "addr is empty"
-        yield Finding(message, (*path, "addr"), "write the address in the form of its addr_type")
+        yield _of_text(kind, text, (*path, "addr"))
+
+
+def _of_text(kind: str, text: str, path: Path) -> Finding:
+    """Return the finding on a text that is not an address of its addr_type, with the right text if it is known."""
+    if not text:
+        return Finding("addr is empty", path, "write the address in the form of its addr_type")
+    is_eid = kind == "EID"
+    finding = Finding(f'"{text}" is not an {kind} address', path, _FORMS[kind])
+    find = address_texts.corrected_eid if is_eid else address_texts.corrected
+    found = find(text, lambda one: _is_addr(kind, one))
+    if found is not None:
+        message = f'"{text}" has {" and ".join(found.faults)}'
+        return finding._replace(message=message, hint=f'write "{found.right}"')
+    other = next((one for one in V2_CHECKS if one != kind and V2_CHECKS[one](text)), None)
+    if other is not None:
+        hint = f'write "addr_type": "{other}", or {_FORMS[kind].removeprefix("write ")}'
+        return finding._replace(message=f"{finding.message}, but an {other} address", hint=hint)
+    why = address_texts.why_no_eid(text) if is_eid else address_texts.why_no_address(text)
+    return finding._replace(message=f"{finding.message}: {why}") if why else finding
 
 
 @rule("HCC457", "backup-addr", "refused", source="address_info.cc:95-159")

@@ -103,6 +103,7 @@ class Finding(NamedTuple):
     at_key: bool = False
     right: str | int | None = None
     alike: tuple[str, str] | None = None
+    right_key: str | None = None
 
 
 #: A placeholder for each further fault that a rule only counts.

@@ -6,11 +6,11 @@ zeros. A finding on such a text says so, instead of what such a value must be in
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation import look_alikes
+from hccl_tools.rules import address_texts
 from hccl_tools.table.addresses import is_unset, packed
 from hccl_tools.table.hccl_values import read_uint
 
@@ -18,12 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hccl_tools.rules.registry import Finding
-
-_NETMASK = re.compile(r"(.*)(/[0-9]{1,3})", re.ASCII | re.DOTALL)
-_PORT = re.compile(r"([0-9.]+)(:[0-9]{1,5})", re.ASCII)
-_ZEROS = re.compile(r"\b0+(?=[0-9])", re.ASCII)
-_DOTTED = re.compile(r"[0-9]+(?:\.[0-9]+){3}", re.ASCII)
-_LEADING_ZEROS = "leading zeros"
 
 
 def named(finding: Finding, text: Any, fits: Callable[[str], bool]) -> Finding:
@@ -65,27 +59,11 @@ def address(finding: Finding, part: str, whole: str | None = None) -> Finding:
         return named(finding, value, lambda text: all(map(is_address, text.split(","))))
     if is_unset(part):
         return finding._replace(message=f'HCCL reads "{part}" as no address')
-    faults, right = _corrected(part)
-    if not faults or not is_address(right):
-        return finding
-    message = f"{quoted(part)} has {' and '.join(faults)}"
-    kept = finding._replace(message=message, hint=f'write "{right}"')
-    if faults != [_LEADING_ZEROS]:
-        return kept
-    return kept._replace(right=",".join(right if one == part else one for one in value.split(",")))
-
-
-def _corrected(text: str) -> tuple[list[str], str]:
-    """Return what an address has too much, as phrases, and the address without it."""
-    faults = []
-    if text != text.strip():
-        faults.append("blanks at its ends")
-        text = text.strip()
-    for pattern, noun in ((_NETMASK, "the netmask"), (_PORT, "the port")):
-        if found := pattern.fullmatch(text):
-            faults.append(f'{noun} "{found[2]}"')
-            text = found[1]
-    if _DOTTED.fullmatch(text) and _ZEROS.search(text):
-        faults.append(_LEADING_ZEROS)
-        text = _ZEROS.sub("", text)
-    return faults, text
+    found = address_texts.corrected(part, is_address)
+    if found is None:
+        why = address_texts.why_no_address(part)
+        return finding._replace(message=f"{finding.message}: {why}") if why else finding
+    message = f"{quoted(part)} has {' and '.join(found.faults)}"
+    right = ",".join(found.right if one == part else one for one in value.split(","))
+    is_certain = address_texts.CERTAIN.issuperset(fault.split(" at ")[0] for fault in found.faults)
+    return finding._replace(message=message, hint=f'write "{right}"', right=right if is_certain else None)

@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from hccl_tools.notation.likeness import likeness
+from hccl_tools.rules.key_names import READ_KEYS
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.table.hccl_values import are_digits, read_uint
 from hccl_tools.table.sparse_column import first_row
@@ -17,15 +18,6 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import Column
 
 _NUMBER_KEYS = ("rank_id", "device_id", "host_port", "device_port", "super_device_id")
-#: Keys that HCCL reads in 1.x and group_list tables: the keys of the schemas (a test compares them).
-READ_KEYS = frozenset(
-    {
-        "version", "status", "server_count", "server_list", "server_id", "host_ip", "device", "device_id", "rank_id",
-        "device_ip", "device_port", "host_port", "net_position", "net_protocol", "super_device_id", "super_pod_list",
-        "cluster_list", "group_count", "group_list", "group_name", "device_count", "instance_count", "instance_list",
-        "pod_name", "devices",
-    }
-)  # fmt: skip
 #: The same keys by their spelling without underscores.
 _PLAIN = {key.replace("_", ""): key for key in READ_KEYS}
 #: The minimum similarity, 0 to 1, of a misspelt key to a key that HCCL reads; the longest misspelt key.
@@ -95,7 +87,7 @@ def misspelt_key(subject: Subject) -> Iterator[Finding]:
         for key in keys:
             if key in READ_KEYS or key in _KNOWN:
                 continue
-            if intended := _similar_key(key):
+            if (intended := _similar_key(key)) and intended not in subject.damaged:
                 yield Finding(
                     f'key "{key}" is ignored', (*path, key), f'did you mean "{intended}"?', at_key=True
                 )

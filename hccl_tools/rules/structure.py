@@ -13,8 +13,10 @@ from operator import getitem
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats import MODULES
+from hccl_tools.notation import look_alikes
 from hccl_tools.notation.likeness import likeness
-from hccl_tools.rules import right_texts
+from hccl_tools.rules import missing_ids, right_texts
+from hccl_tools.rules.key_names import READ_KEYS
 from hccl_tools.rules.registry import COUNTED, Finding, Subject, rule
 
 if TYPE_CHECKING:
@@ -34,6 +36,10 @@ _NUMBERS_IN_TEXTS = frozenset(
 )  # fmt: skip
 _NUMBERS_OF_2_0 = frozenset(
     {"rank_id", "local_id", "device_id", "rank_count", "device_port", "host_port", "net_layer"}
+)
+#: Keys of 2.0 tables that other formats do not have.
+_KEYS_OF_2_0 = frozenset(
+    {"rank_list", "rank_count", "local_id", "level_list", "net_layer", "net_instance_id"}
 )
 _DIGITS = re.compile(r"0*[0-9]{1,9}", re.ASCII)
 _KINDS = {int: "number", str: "string"}
@@ -82,7 +88,7 @@ def missing_key(subject: Subject) -> Iterator[Finding]:
 
     Example: remove /server_list/0/device/0/rank_id
     Instead: /server_list/0/device/0/rank_id = "0"
-    Hint: write it as a string, for example "rank_id": "0"
+    Hint: write "rank_id": "0", the number that no other device has
     """
     yield from violated(subject, "HCC111")
 
@@ -122,7 +128,11 @@ def violated(subject: Subject, rule_id: str) -> Iterator[Finding]:
         hint = _after_the_table(subject, violation) or _other_version(
             subject.value, violation, violations.table_format
         )
-        hint = hint or near_key(subject.value, violation) or _with_own_value(subject.value, violation)
+        near = None if hint else near_key(subject.value, violation)
+        if near is not None:
+            yield _misspelt(violation, near)
+            continue
+        hint = hint or _with_own_value(subject.value, violation, _own_id(subject, violation))
         finding = Finding(
             message_of(subject.value, violation), violation.path, hint,
             right=_right(subject.value, violation, violations.table_format),
@@ -194,18 +204,46 @@ def _after_the_table(subject: Subject, violation: Violation) -> str | None:
     return None if edit is None else f'{edit.hint}: it closes the table before "{violation.key}"'
 
 
+def _misspelt(violation: Violation, key: str) -> Finding:
+    """Return the finding on a required key that is missing, because it is misspelt."""
+    return Finding(
+        f'"{violation.key}" is missing, and "{key}" looks like it',
+        (*violation.path, key),
+        rename(key, violation.key),
+        at_key=True,
+        right_key=violation.key,
+    )
+
+
+def rename(key: str, right: str | None) -> str:
+    """Return the hint to rename a key."""
+    return f'rename "{key}" to "{right}"'
+
+
 def near_key(value: Any, violation: Violation) -> str | None:
-    """Return the hint to rename a key that is similar to the missing key, None if there is none."""
+    """Return the only key of an object that looks like the missing key and is no key of a table itself."""
     if violation.key is None:
         return None
     keys = reduce(getitem, violation.path, value)
-    closest, key = max(
-        ((likeness(key.lower(), violation.key, _ALIKE), key) for key in keys), default=(0.0, "")
-    )
-    return f'rename "{key}" to "{violation.key}"' if closest else None
+    similar = [
+        key
+        for key in keys
+        if key not in READ_KEYS and key not in _KEYS_OF_2_0 and likeness(_folded(key), violation.key, _ALIKE)
+    ]
+    return similar[0] if len(similar) == 1 else None
 
 
-def _with_own_value(value: Any, violation: Violation) -> str | None:
+def _folded(key: str) -> str:
+    """Return a key without what is often added to it: capitals, blanks, quotes, other forms of its signs."""
+    plain = key if key.isascii() else look_alikes.plain(key)
+    return plain.strip(" \t\"'\u201c\u201d").lower().replace("-", "_").replace(" ", "_")
+
+
+def _own_id(subject: Subject, violation: Violation) -> str | None:
+    return missing_ids.hint_on(subject, violation, subject.memo["violations"].table_format)
+
+
+def _with_own_value(value: Any, violation: Violation, otherwise: str | None) -> str | None:
     """Return the schema's hint, with the value in the document instead of the example value."""
     hint = violation.hint or ""
     advice, example, _ = hint.partition(f', for example "{violation.path[-1] if violation.path else ""}": ')
@@ -213,7 +251,7 @@ def _with_own_value(value: Any, violation: Violation) -> str | None:
     return (
         f'{advice}: "{violation.path[-1]}": "{found}"'
         if type(found) is int and found >= 0
-        else violation.hint
+        else otherwise or violation.hint
     )
 
 

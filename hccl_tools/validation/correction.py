@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from hccl_tools.document import rewriting
@@ -54,12 +55,24 @@ def correct(data: bytes, check: Callable[[bytes], Report]) -> Corrected:
 def _with_right_values(report: Report) -> bytes | None:
     """Return the document with the right values of the findings; None if there is nothing to correct."""
     document = report.document
-    right = {one.path: one.right for one in report.findings if one.right is not None}
-    if document is None or document.problem is not None or not right:
+    if document is None or document.problem is not None:
         return None
+    right = {one.path: one.right for one in report.findings if one.right is not None}
+    keys = {one.path: one.right_key for one in report.findings if one.right_key is not None}
+    places = [
+        (span.start, span.end, value)
+        for span, value in zip(document.spans(list(right)), right.values(), strict=True)
+    ]
+    places += [
+        (span.key_start, span.key_end, key)
+        for span, key in zip(document.spans(list(keys)), keys.values(), strict=True)
+        if span.key_start is not None and span.key_end is not None
+    ]
     pieces, at = [], 0
-    for span, value in sorted(zip(document.spans(list(right)), right.values(), strict=True)):
-        pieces += [document.data[at : span.start], json.dumps(value, ensure_ascii=False).encode()]
-        at = span.end
+    for start, end, value in sorted(places, key=itemgetter(0)):
+        if start < at:
+            continue  # A value inside another one is corrected in the next round.
+        pieces += [document.data[at:start], json.dumps(value, ensure_ascii=False).encode()]
+        at = end
     data = b"".join([*pieces, document.data[at:]])
     return data if data != document.data else None

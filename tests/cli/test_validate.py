@@ -389,7 +389,7 @@ def test_kubernetes_objects_are_told_and_how_to_get_the_table_out(tables: Path) 
 
 @pytest.mark.usefixtures("tables")
 def test_a_table_that_is_not_complete_yet_names_wait() -> None:
-    assert "`--wait 600`" in run("waits.json").stdout
+    assert "`hccl-tools validate --wait 600 FILE`" in run("waits.json").stdout
     assert "--wait" in run("--help").stdout
 
 

@@ -92,6 +92,16 @@ def test_patch_applies_the_diff(call: CommandLine) -> None:
         lambda text: text.replace(": ", "\uff1a ").replace(",\n", "\uff0c\n"),
         lambda text: text.replace(": [", ": \u3010").replace("]", "\u3011"),
         lambda text: text.replace('"device_id"', "\u201cdevice_id\u201d"),
+        lambda text: text.replace('"device_id"', "\u201edevice_id\u201c"),
+        lambda text: text.replace('"device_id"', "\u2018device_id\u2019"),
+        lambda text: text.replace('"device_id"', "\u00abdevice_id\u00bb"),
+        lambda text: text.replace('"device"', '"devic"'),
+        lambda text: text.replace('"server_list"', '"server_lst"'),
+        lambda text: text.replace('"rank_id"', '"Rank_id"'),
+        lambda text: text.replace('"rank_id"', '"rankId "'),
+        lambda text: text.replace('"rank_id"', '"\uff52\uff41\uff4e\uff4b_id"'),
+        lambda text: text.replace('"version"', '"verison"'),
+        lambda text: text.replace('"192.168.0.103"', '" 192.168.0.103"'),
         lambda text: re.sub(r'"rank_id": "(\d)"', r'"rank_id": "\1",', text),
         lambda text: text.replace('"status": "completed"', '"status": "\uff43ompleted",'),
         lambda text: text.replace("  ", "\u3000", 1).replace("\u3000", "\u3000 "),
@@ -203,6 +213,45 @@ def test_an_ignored_rule_corrects_nothing(call: CommandLine) -> None:
     call.write("t.json", GOOD.replace('"server_count": "1"', '"server_count": "2"'))
 
     assert call("validate", "--fix", "--ignore", "HCC501", "t.json").out == ""
+
+
+def test_a_report_names_the_command_that_corrects_its_file(call: CommandLine) -> None:
+    command = "`hccl-tools validate --fix {}` shows the corrections that are certain"
+    damaged = {
+        "type.json": GOOD.replace('"rank_id": "3"', '"rank_id": 3'),
+        "comma.json": GOOD.replace('"7"\n', '"7",\n'),
+        "a b.json": GOOD.replace('"device"', '"devic"'),
+    }
+    for name, text in damaged.items():
+        call.write(name, text)
+        shown = f"'{name}'" if " " in name else name
+
+        assert call("validate", name).out.splitlines()[-1] == command.format(shown)
+        assert "--fix" not in call("validate", "-f", "concise", name).out
+
+
+@pytest.mark.parametrize("text", [GOOD, GOOD[:-1], GOOD.replace('"rank_id": "3"', '"rank_id": "4"')])
+def test_a_report_on_what_it_cannot_correct_names_no_command(call: CommandLine, text: str) -> None:
+    call.write("t.json", text)
+
+    assert "--fix" not in call("validate", "t.json").out
+
+
+def test_a_table_in_a_config_map_is_taken_out_first(call: CommandLine) -> None:
+    damaged = GOOD.replace('"server_count": "1"', '"server_count": "2"')
+    meta = {"name": "rings", "namespace": "job"}
+    call.write(
+        "cm.json",
+        json.dumps(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"hccl.json": damaged}}
+        ),
+    )
+
+    command = "kubectl get configmap -n job rings -o jsonpath='{.data.hccl\\.json}' > hccl.json"
+    assert call("validate", "cm.json").out.splitlines()[-2:] == [
+        f"to correct the table, take it out: {command}",
+        "`hccl-tools validate --fix` works on that file, not on the ConfigMap",
+    ]
 
 
 CONFIG_MAP = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "data": {"hccl.json": GOOD}})

@@ -7,8 +7,8 @@ from jsonschema import Draft202012Validator
 
 from hccl_tools.errors import UsageError
 from hccl_tools.formats import MODULES, schema
+from hccl_tools.rules.key_names import READ_KEYS
 from hccl_tools.rules.registry import all_rules
-from hccl_tools.rules.spelling import READ_KEYS
 from tests.support.tables import table
 
 

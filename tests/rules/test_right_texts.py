@@ -198,3 +198,112 @@ def test_a_key_behind_a_bracket_that_closes_the_table_early_is_not_to_be_written
     assert found["HCC105"].hint is not None
     assert found["HCC105"].hint.startswith("remove the }")
     assert 'closes the table before "status"' in found["HCC105"].hint
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "right"),
+    [
+        ("[fd80::1]", "square brackets", "fd80::1"),
+        ("[fd80::1]:80", 'square brackets and the port ":80"', "fd80::1"),
+        ("http://10.9.0.1", 'the scheme "http://"', "10.9.0.1"),
+        ("http://10.9.0.1:80/", 'the scheme "http://" and the end "/" and the port ":80"', "10.9.0.1"),
+        ("fd80::1/64", 'the netmask "/64"', "fd80::1"),
+        ("10. 9.0.1", "blanks in it", "10.9.0.1"),
+        ("10.9.O.1", 'the letter "O" in place of a digit', "10.9.0.1"),
+        ("10-9-0-1", "other signs in place of dots", "10.9.0.1"),
+        ("10,9,0,1", "commas in place of dots", "10.9.0.1"),
+        ("ipaddr:10.9.0.1", 'the name "ipaddr:"', "10.9.0.1"),
+        ("10.9.0.1 netmask:255.0.0.0", 'the netmask "netmask:255.0.0.0"', "10.9.0.1"),
+        ("10.9.0.1.", 'the end "."', "10.9.0.1"),
+        ("10.9.0.1;10.9.0.2", '";" in place of a comma between two addresses', "10.9.0.1,10.9.0.2"),
+    ],
+)
+def test_what_is_superfluous_in_an_address_is_named_with_the_right_text(
+    text: str, what: str, right: str
+) -> None:
+    found = finding("HCC403", "device_ip", text)
+
+    assert found.message == f'"{text}" has {what}'
+    assert found.hint == f'write "{right}"'
+    assert not [one for one in validate(_with_ip(right)).findings if one.rule.id == "HCC403"]
+
+
+def _with_ip(text: str) -> Any:
+    value = table("1.0", 1, 8)
+    value["server_list"][0]["device"][1]["device_ip"] = text
+    return value
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("10.0.0", "it has 3 numbers, an address has 4"),
+        ("10.0.0.256", "256 is above 255"),
+        ("10..0.1", "a number is missing between its dots"),
+        ("node1", "it is a name or word"),
+        ("fd80::g1", '"g" is not a hexadecimal digit'),
+        ("fd80:::1", '"::" occurs more than once'),
+        ("fd80:1:2", "it has 3 parts, an address has 8, or :: for those that are zero"),
+    ],
+)
+def test_an_address_of_which_something_is_missing_says_what(text: str, why: str) -> None:
+    found = finding("HCC403", "device_ip", text)
+
+    assert found.message == f'"{text}" is not an IP address: {why}'
+    assert found.right is None
+
+
+EID = "000000000000002000100000dfdf0a01"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "message", "hint"),
+    [
+        ("EID", EID[1:], "is not an EID address: it has 31 digits, 1 too few: an EID has 32", "rootinfo"),
+        ("EID", f"{EID}0", "is not an EID address: it has 33 digits, 1 too many: an EID has 32", "rootinfo"),
+        ("EID", f"[{EID}]", "has square brackets", f'write "{EID}"'),
+        ("EID", f"0x{EID}", 'has "0x" before it', f'write "{EID}"'),
+        ("EID", f"{EID[:8]}:{EID[8:]}", "has separators between its digits", f'write "{EID}"'),
+        ("IPV6", "[fd80::1]", "has square brackets", 'write "fd80::1"'),
+        ("IPV6", "fd80::1%eth0", 'has the interface "%eth0"', 'write "fd80::1"'),
+        ("IPV4", "10.0.0.1:80", 'has the port ":80"', 'write "10.0.0.1"'),
+        ("IPV4", "010.0.0.1", "has leading zeros", 'write "10.0.0.1"'),
+        ("IPV4", "fd80::1", "is not an IPV4 address, but an IPV6 address", 'write "addr_type": "IPV6"'),
+    ],
+)
+def test_an_address_of_a_2_0_table_says_what_is_wrong_with_it(
+    kind: str, text: str, message: str, hint: str
+) -> None:
+    value = table("2.0", 1, 2)
+    value["rank_list"][0]["level_list"][0]["rank_addr_list"][0].update(addr_type=kind, addr=text)
+
+    (found,) = [one for one in validate(value).findings if one.rule.id == "HCC456"]
+
+    assert found.message == f'"{text}" {message}'
+    assert hint in (found.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ("device_id", 'write "device_id": "3", the number that no other device of the server has'),
+        ("rank_id", 'write "rank_id": "11", the number that no other device has'),
+    ],
+)
+def test_a_missing_id_is_the_one_that_no_other_device_has(key: str, hint: str) -> None:
+    value = table("1.0", 2, 8)
+    del value["server_list"][1]["device"][3][key]
+
+    (found,) = validate(value).findings
+
+    assert (found.message, found.hint) == (f'"{key}" is missing', hint)
+
+
+def test_a_key_of_the_table_is_not_renamed_to_one_that_is_missing() -> None:
+    value = table("1.0", 1, 8)
+    del value["server_list"][0]["device"][3]["device_id"]
+
+    (found,) = validate(value).findings
+
+    assert found.right_key is None
+    assert "rename" not in (found.hint or "")

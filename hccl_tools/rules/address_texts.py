@@ -1,0 +1,177 @@
+"""What is wrong with a text that is refused as an address: what is superfluous or missing, and the right text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hccl_tools.notation.phrases import count
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LEADING_ZEROS = "leading zeros"
+_BLANKS, _QUOTES, _BRACKETS = "blanks", "quotes", "square brackets"
+#: The faults of which the right text is certain; a port or netmask may hide another mistake.
+CERTAIN = frozenset({LEADING_ZEROS, _BLANKS, _QUOTES, _BRACKETS})
+#: The longest text that is examined; the longest address with all that can be around it is shorter.
+_LONGEST = 120
+_QUOTED = re.compile(r"([\"'\u2018\u2019\u201c\u201d])(.*)[\"'\u2018\u2019\u201c\u201d]", re.DOTALL)
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)(.*)", re.DOTALL)
+_NAMED = re.compile(r"([A-Za-z_]{2,}\s*[=:]\s*)([0-9\[].*)", re.DOTALL)
+_WITH_MASK = re.compile(r"([0-9.]+)(\s+(?:net)?mask\W.*)", re.DOTALL | re.IGNORECASE)
+_IN_BRACKETS = re.compile(r"\[([^\[\]]*)\](:[0-9]{1,5})?", re.ASCII)
+_ZONE = re.compile(r"([^%]+)(%.+)", re.DOTALL)
+_PATH = re.compile(r"([^/]+)(/)", re.DOTALL)
+_NETMASK = re.compile(r"(.*)(/[0-9]{1,3})", re.ASCII | re.DOTALL)
+_PORT = re.compile(r"([0-9.]+)(:[0-9]{1,5})", re.ASCII)
+_ENDING = re.compile(r"(.*[0-9a-fA-F])([.,;:]+)", re.DOTALL)
+_ZEROS = re.compile(r"\b0+(?=[0-9])", re.ASCII)
+_DOTTED = re.compile(r"[0-9]+(?:\.[0-9]+){3}", re.ASCII)
+_NUMBERS = re.compile(r"[0-9]+(?:\.+[0-9]+)*\.?", re.ASCII)
+_DASHED = re.compile(r"[0-9]{1,3}(?:[-_ ,][0-9]{1,3}){3}", re.ASCII)
+_LETTERS = str.maketrans("OolI", "0011")
+_SEPARATORS = re.compile(r"[:\-\s_.]")
+_HEX = re.compile(r"[0-9A-Fa-f]*")
+_EID_LENGTH, _HIGHEST_OCTET, _OCTETS = 32, 255, 4
+
+
+class Corrected(NamedTuple):
+    """What a text has too much or wrong, as phrases, and the text without it."""
+
+    faults: list[str]
+    right: str
+
+
+def corrected(text: str, accepts: Callable[[str], bool]) -> Corrected | None:
+    """Return what is superfluous in a text, if it is accepted without it."""
+    faults: list[str] = []
+    if len(text) > _LONGEST:
+        return None
+    for step in _STEPS:
+        if accepts(text):
+            break
+        fault, text = step(text)
+        if fault:
+            faults.append(fault)
+    return Corrected(faults, text) if faults and accepts(text) else None
+
+
+def _blanks(text: str) -> tuple[str, str]:
+    return ("blanks at its ends" if text != text.strip() else ""), text.strip()
+
+
+def _without(
+    pattern: re.Pattern[str], what: str, keep: int, name: int | None
+) -> Callable[[str], tuple[str, str]]:
+    """Return a step that keeps a group of a pattern and names another one."""
+
+    def step(text: str) -> tuple[str, str]:
+        found = pattern.fullmatch(text)
+        if found is None:
+            return "", text
+        return (what if name is None else f'{what} "{found[name].strip()}"'), found[keep]
+
+    return step
+
+
+def _brackets(text: str) -> tuple[str, str]:
+    found = _IN_BRACKETS.fullmatch(text)
+    if found is None:
+        return "", text
+    return (f'{_BRACKETS} and the port "{found[2]}"' if found[2] else _BRACKETS), found[1]
+
+
+def _inner_blanks(text: str) -> tuple[str, str]:
+    without = "".join(text.split())
+    return ("blanks in it" if without != text else ""), without
+
+
+def _zeros(text: str) -> tuple[str, str]:
+    if _DOTTED.fullmatch(text) and _ZEROS.search(text):
+        return LEADING_ZEROS, _ZEROS.sub("", text)
+    return "", text
+
+
+def _dashes(text: str) -> tuple[str, str]:
+    if not _DASHED.fullmatch(text):
+        return "", text
+    return "other signs in place of dots", re.sub(r"[-_ ,]", ".", text)
+
+
+def _letters(text: str) -> tuple[str, str]:
+    right = text.translate(_LETTERS)
+    if right == text or not (_DOTTED.fullmatch(right) or _HEX.fullmatch(right)):
+        return "", text
+    letter = next(one for one, other in zip(text, right, strict=True) if one != other)
+    return f'the letter "{letter}" in place of a digit', right
+
+
+_STEPS: tuple[Callable[[str], tuple[str, str]], ...] = (
+    _blanks, _without(_QUOTED, _QUOTES, 2, None), _without(_SCHEME, "the scheme", 2, 1),
+    _without(_WITH_MASK, "the netmask", 1, 2), _without(_NAMED, "the name", 2, 1),
+    _without(_PATH, "the end", 1, 2), _without(_ZONE, "the interface", 1, 2), _brackets, _without(_NETMASK, "the netmask", 1, 2),
+    _without(_PORT, "the port", 1, 2), _without(_ENDING, "the end", 1, 2), _dashes, _inner_blanks, _letters, _zeros,
+)  # fmt: skip
+
+
+def why_no_address(text: str) -> str:
+    """Return why a text is no IP address, as a phrase; "" if it looks like none."""
+    if len(text) > _LONGEST:
+        return ""
+    if text.count(":") > 1:
+        return _why_no_ipv6(text)
+    if not _NUMBERS.fullmatch(text):
+        return "" if any(one.isdigit() for one in text) and "." in text else "it is a name or word"
+    if ".." in text or text.endswith("."):
+        return "a number is missing between its dots"
+    numbers = text.split(".")
+    if len(numbers) != _OCTETS:
+        return f"it has {count(len(numbers), 'number')}, an address has 4"
+    high = next((one for one in numbers if int(one) > _HIGHEST_OCTET), None)
+    return f"{high} is above 255" if high else ""
+
+
+def _why_no_ipv6(text: str) -> str:
+    if ":::" in text or text.count("::") > 1:
+        return '"::" occurs more than once'
+    wrong = next((one for one in text if one not in "0123456789abcdefABCDEF:.%"), None)
+    if wrong is not None:
+        return f'"{wrong}" is not a hexadecimal digit'
+    parts = [one for one in text.split(":") if one]
+    if "::" not in text and len(parts) != 8:
+        return f"it has {count(len(parts), 'part')}, an address has 8, or :: for those that are zero"
+    return "a part has more than four digits" if any(len(one) > 4 for one in parts) else ""
+
+
+def corrected_eid(text: str, accepts: Callable[[str], bool]) -> Corrected | None:
+    """Return what is superfluous in an EID, if it is one without it."""
+    inner = text.strip().strip("[]\"'")
+    plain = inner[2:] if inner[:2] in ("0x", "0X") else inner
+    right = _SEPARATORS.sub("", plain)
+    faults = [
+        what
+        for what, is_there in (
+            ("blanks at its ends", text != text.strip()),
+            (_BRACKETS, text.strip().startswith("[")),
+            ('"0x" before it', plain != inner),
+            ("separators between its digits", right != plain),
+        )
+        if is_there
+    ]
+    if not accepts(right):
+        fault, right = _letters(right)
+        faults += [fault] if fault else []
+    return Corrected(faults, right) if len(text) <= _LONGEST and faults and accepts(right) else None
+
+
+def why_no_eid(text: str) -> str:
+    """Return why a text is no EID, as a phrase."""
+    digits = _SEPARATORS.sub("", text)
+    wrong = next((one for one in digits if not _HEX.fullmatch(one)), None)
+    if wrong is not None:
+        return f'an EID has 32 hexadecimal digits, and "{wrong}" is not one'
+    short = _EID_LENGTH - len(digits)
+    what = f"{abs(short)} too few" if short > 0 else f"{abs(short)} too many"
+    return f"it has {len(digits)} digits, {what}: an EID has {_EID_LENGTH}"

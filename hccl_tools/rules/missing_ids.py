@@ -1,0 +1,66 @@
+"""Which id a device must have whose own is missing or damaged, from the ids of the others.
+
+An example value in a hint is the id of another device as a rule, and writing it makes the next error.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import getitem
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.formats import MODULES
+from hccl_tools.notation.number_list import fold
+
+if TYPE_CHECKING:
+    from hccl_tools.diagnostics.diagnostic import Path
+    from hccl_tools.formats.schema import Violation
+    from hccl_tools.rules.registry import Subject
+
+_SERVER = "give the server an id of its own, usually the address of its host"
+
+
+def hint_on(subject: Subject, violation: Violation, table_format: str) -> str | None:
+    """Return the hint on a missing or damaged id; None for other keys."""
+    if table_format not in MODULES:
+        return None
+    key = violation.key or (violation.path[-1] if violation.path else None)
+    holder = violation.path if violation.key else violation.path[:-1]
+    if key == "server_id" and violation.key:
+        return _SERVER
+    if key not in ("device_id", "rank_id") or not holder or not isinstance(holder[-1], int):
+        return None
+    if key == "device_id":
+        among = "no other device of the server has" if table_format != "2.0" else ""
+        absent = _absent(subject, holder[:-1], key) if among else ()
+    else:
+        among, absent = "no other device has", _absent(subject, holder[:1], key)
+    if not absent:
+        return None
+    if len(absent) > 1:
+        return f'write "{key}" with one of the numbers that {among}: {fold(absent)}'
+    number = absent[0] if table_format == "2.0" else f'"{absent[0]}"'
+    return f'write "{key}": {number}, the number that {among}'
+
+
+def _absent(subject: Subject, path: Path, key: str) -> tuple[int, ...]:
+    """Return the numbers from 0 on that no entry of a list has; computed once for each list."""
+    known: dict[Any, tuple[int, ...]] = subject.memo.setdefault("absent ids", {})
+    if (path, key) not in known:
+        entries = reduce(getitem, path, subject.value)
+        if path == ("server_list",):
+            entries = [one for server in entries if isinstance(server, dict) for one in _listed(server)]
+        numbers = {_number(one.get(key)) for one in entries if isinstance(one, dict)}
+        known[path, key] = tuple(number for number in range(len(entries)) if number not in numbers)
+    return known[path, key]
+
+
+def _listed(server: dict[str, Any]) -> list[Any]:
+    devices = server.get("device")
+    return devices if isinstance(devices, list) else []
+
+
+def _number(value: Any) -> int | None:
+    if isinstance(value, str) and value.isdecimal() and len(value) < 9:
+        return int(value)
+    return value if type(value) is int else None
