@@ -6,6 +6,7 @@ file is if it is not a table at all, and which one edit makes it valid.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.document import one_edit, other_content
@@ -31,6 +32,13 @@ _OF_WHOLE_FILE = frozenset({"empty file", "binary", "utf-16", "nesting", "Kubern
 _BEFORE_THE_SIGN = frozenset({"missing comma", "missing colon", "trailing comma"})
 #: The bytes of a file that is not UTF-8 that are examined; text has fewer invalid bytes than one in so many.
 _HEAD, _FEW = 8192, 4
+#: The beginning of a table in a string of another JSON file or of a log, without the quotes around it.
+_ESCAPED = re.compile(r'\s*\{\s*(\\n|\\"|\\t)')
+_MEANT = {"\\n": "line breaks", '\\"': "double quotes", "\\t": "tabs"}
+_UNESCAPE = (
+    """python3 -c 'import sys; print(sys.stdin.read().replace(r"\\n", "\\n").replace(r"\\t", " ")"""
+    """.replace(r"\\\"", chr(34)))'"""
+)
 #: The characters at the end of an incomplete file that a message quotes.
 _TAIL = 40
 #: The first characters of text after a value that can belong to it: a bracket closed it too early.
@@ -45,20 +53,29 @@ def explained(document: Document) -> JsonProblem | None:
     text = document.text
     if text is None:
         return _not_utf8(problem, document.data)
+    if (escaped := _ESCAPED.match(text)) is not None:
+        message = f"the text was copied out of a string: it has {escaped[1]} in place of {_MEANT[escaped[1]]}"
+        return problem._replace(
+            message=message, hint=f"write the signs anew: {_UNESCAPE} < OLD > NEW", offset=0
+        )
     if (other := other_content.recognise(text)) is not None:
         return problem._replace(kind="other file", message=other.message, hint=other.hint)
-    if problem.kind not in _STRUCTURAL:
-        return problem
-    stop = document.character_at(problem.offset)
-    if problem.kind in _BEFORE_THE_SIGN:
-        stop += 1 if problem.kind == "trailing comma" else 0
-        stop += len(text[stop:]) - len(text[stop:].lstrip(" \t\r\n"))
-    elif problem.kind == "cut off":
-        stop = len(text)
-    edit = one_edit.find(text, stop)
+    edit = edit_of(document)
     if edit is not None:
         return problem._replace(message=edit.message, hint=edit.hint, offset=document.byte_at(edit.place))
     return _cut_off(problem, text) if problem.kind == "cut off" else problem
+
+
+def edit_of(document: Document) -> Edit | None:
+    """Return the one edit that makes a file valid JSON, if its problem may be a sign elsewhere."""
+    problem, text = document.problem, document.text
+    if problem is None or text is None or problem.kind not in _STRUCTURAL:
+        return None
+    stop = len(text) if problem.kind == "cut off" else document.character_at(problem.offset)
+    if problem.kind in _BEFORE_THE_SIGN:
+        stop += 1 if problem.kind == "trailing comma" else 0
+        stop += len(text[stop:]) - len(text[stop:].lstrip(" \t\r\n"))
+    return one_edit.find(text, stop)
 
 
 def _not_utf8(problem: JsonProblem, data: bytes) -> JsonProblem:
@@ -96,10 +113,17 @@ def of_scalar(document: Document) -> OtherContent | None:
     return None if text is None or document.trailing is None else other_content.recognise(text)
 
 
+def is_headless(document: Document) -> bool:
+    """Whether a file begins with a key, and one { before it does not make it a table."""
+    if document.trailing is None or document.data[document.trailing] != ord(":"):
+        return False
+    return of_rest(document) is None
+
+
 def of_rest(document: Document) -> Edit | None:
     """Return the edit that makes the text after a value a part of it: a bracket that closes it too early."""
     text = document.text
     if text is None or document.trailing is None:
         return None
     at = document.character_at(document.trailing)
-    return one_edit.find(text, at) if text[at] in _CONTINUES else None
+    return one_edit.find(text, at, whole=True) if text[at] in _CONTINUES else None

@@ -62,13 +62,14 @@ class Edit(NamedTuple):
         return text[: self.at] + self.insert + text[self.at + self.remove :]
 
 
-def find(text: str, stop: int) -> Edit | None:
+def find(text: str, stop: int, *, whole: bool = False) -> Edit | None:
     """Return the most plausible edit that makes a text valid JSON, or else the one that leads on farthest.
 
     The result is ``None`` if no edit leads on.
 
     Args:
         stop: The offset at which the parser stopped.
+        whole: Whether only an edit counts with which the whole text is valid.
     """
     if len(text) > _LONGEST:
         return None
@@ -81,7 +82,7 @@ def find(text: str, stop: int) -> Edit | None:
             best, least = edit, found
         elif end > reach:
             farthest, reach = edit, end
-    return farthest if best is None else best
+    return farthest if best is None and not whole else best
 
 
 def is_valid(text: str) -> bool:
@@ -172,7 +173,7 @@ class _Pen:
         if rest == ",":
             return f"before the comma at the end of {line}"
         if rest is not None:
-            return f"before {self.excerpt(at)} on {line}"
+            return f"before {self.excerpt(at).lstrip()} on {line}"
         return f"before {self.excerpt(at)} ({line}, character {self.column(at)})"
 
     def sign(self, at: int) -> str:
@@ -260,6 +261,12 @@ def _quotes(pen: _Pen, stop: int) -> Iterator[Edit]:
     end = end if line_end < 0 else min(end, line_end)
     for member in _MEMBER.finditer(text, start, end):
         yield from _with_quote(member)
+    if text[stop : stop + 1] == '"' and line_end >= 0:
+        at = last_sign(text, line_end)
+        gap = len(text[at:]) - len(text[at:].lstrip(" \t\r\n"))
+        where = f"on lines {pen.line(at)} and {pen.line(at + gap)}"
+        message = f"a line break is inside the string {text[stop:at]}"
+        yield Edit(at, gap, "", message, f"write the string {where} on one line, without blanks between", at)
     for item in _ITEM.finditer(text, start, end):
         right = f'"{item[2]}"'
         if bool(item[1]) != bool(item[3]):

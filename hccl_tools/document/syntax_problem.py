@@ -100,6 +100,10 @@ _KUBERNETES = re.compile(r"\s*(#.*\n\s*)*(---\s+)?(apiVersion|kind):\s")
 KUBERNETES_HINT = (
     "extract the table: kubectl get configmap NAME -o jsonpath='{.data.hccl\\.json}' > hccl.json"
 )
+_FROM_PYTHON = (
+    "python3 -c 'import ast, json, sys; "
+    "json.dump(ast.literal_eval(sys.stdin.read()), sys.stdout, indent=4)' < OLD > NEW"
+)
 _AGAIN = "copy the complete file again, or make the table with `hccl-tools gen`"
 
 
@@ -175,8 +179,8 @@ def _pasted(state: ParserState) -> JsonError | None:
 def _punctuation(state: ParserState) -> JsonError | None:
     char, at = state.rest[0], state.at
     if char in "'`":
-        return JsonError("single quotes", "single quote; JSON uses double quotes",
-                         "write \" instead of '; if Python printed this, use json.dumps", at)  # fmt: skip
+        hint = f"write \" instead of each '; if Python printed this: {_FROM_PYTHON}"
+        return JsonError("single quotes", "single quote; JSON uses double quotes", hint, at)
     if char in _CURLY:
         return JsonError("curly quotes", f"curly quote {char} instead of a plain quote",
                          'write " instead', at)  # fmt: skip

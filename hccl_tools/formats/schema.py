@@ -55,6 +55,20 @@ def load(table_format: str) -> dict[str, Any]:
 
 
 @cache
+def keys_of(table_format: str) -> frozenset[str]:
+    """Return all keys that a format's schema describes."""
+    found, parts = set[str](), list[Any]([load(table_format)])
+    while parts:
+        part = parts.pop()
+        if type(part) is dict:
+            found |= part.get("properties", {}).keys()
+            parts += part.values()
+        elif type(part) is list:
+            parts += part
+    return frozenset(found)
+
+
+@cache
 def compiled(table_format: str) -> Compiled:
     """Return a format's schema in the form that judges documents."""
     from hccl_tools.formats.shapes import Compiled  # noqa: PLC0415  (imports jsonschema: schemas are also printed)

@@ -17,6 +17,7 @@ from hccl_tools.rules.address_columns import (
 )
 from hccl_tools.rules.commands import how, of_each
 from hccl_tools.rules.copies import copied_rows, named_server, server_copies, what_a_copy_needs
+from hccl_tools.rules.key_names import similar_key
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.table.addresses import is_unset
 
@@ -61,9 +62,13 @@ def device_ip_missing(subject: Subject) -> Iterator[Finding]:
     if all_plain(subject):
         return
     ips = subject.table.device_ips
+    misspelt = next((key for key in subject.table.columns if similar_key(key) == "device_ip" != key), None)
     for server, refused in zip(subject.table.servers, _refused(subject), strict=True):
         for row in server.rows if refused else ():
             if ips[row] in refused:
+                if misspelt is not None and subject.table.columns[misspelt][row] is not None:
+                    yield _under_another_key(subject, row, misspelt)
+                    continue
                 key = ("device_ip",) if ips[row] == "" else ()
                 yield Finding(
                     f"{subject.rank_name(row)} has no device_ip",
@@ -71,6 +76,16 @@ def device_ip_missing(subject: Subject) -> Iterator[Finding]:
                     how(subject, row),
                     alike=("these devices have no device_ip", of_each(subject, row)),
                 )
+
+
+def _under_another_key(subject: Subject, row: int, key: str) -> Finding:
+    return Finding(
+        f'device_ip is missing, and "{key}" looks like it',
+        subject.device_path(row, key),
+        f'rename "{key}" to "device_ip"',
+        at_key=True,
+        right_key="device_ip",
+    )
 
 
 @rule(

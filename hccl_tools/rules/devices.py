@@ -9,7 +9,7 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.phrases import NAME_THE_CHIP, and_more, devices
 from hccl_tools.rules import right_texts
 from hccl_tools.rules.copies import absent_devices, copied_rows
-from hccl_tools.rules.registry import LEGACY, Finding, Subject, rule, shared
+from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule, shared
 from hccl_tools.rules.topology import device_sets, rows_by_server
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def device_id_no_number(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/1/device_id = "npu1"
     Instead: /server_list/0/device/1/device_id = "1"
-    Hint: write the physical device id, 0 to 7
+    Hint: write "1", the device that the server does not list
     """
     if _all_in_range(subject):
         return
@@ -52,9 +52,17 @@ def device_id_no_number(subject: Subject) -> Iterator[Finding]:
             finding = Finding(
                 f'device id "{value}" is not a whole number (0, 1, 2, ...)',
                 subject.device_path(row, "device_id"),
-                f"write the physical device id, 0 to {_limit(subject) - 1}",
+                _right_device(subject, row),
             )
             yield right_texts.named(finding, value, right_texts.is_number)
+
+
+def _right_device(subject: Subject, row: int) -> str:
+    table = subject.table
+    absent = absent_devices(subject, table.servers[table.server_of_row[row]].rows)
+    if len(absent) == 1 and table.format != "2.0":
+        return f'write "{absent[0]}", the device that the server does not list'
+    return f"write the physical device id, 0 to {_limit(subject) - 1}"
 
 
 @rule(
@@ -142,6 +150,8 @@ def duplicate_device_id(subject: Subject) -> Iterator[Finding]:
     copied = copied_rows(subject)
     again: dict[tuple[str, int], list[int]] = {}
     for server in table.servers:
+        if server.server_id in first and table.format in SERVER_LIST:
+            continue  # Two servers with one server_id: HCC503 reports the cause.
         seen = first.setdefault(server.server_id, {})
         for row in server.rows:
             number = numbers[row]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import repeat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats.detection import detect
 from hccl_tools.notation.number_list import fold
@@ -78,8 +79,19 @@ def _other_document(subject: Subject, found: Detection) -> Finding:
     from hccl_tools.document import explanation  # noqa: PLC0415  (only where something is wrong)
 
     value, document = subject.value, subject.document
+    if isinstance(value, dict) and (key := _key_of_table(value)) is not None:
+        return Finding(
+            f'not a rank table: the table is the value of "{key}"',
+            (key,),
+            f'remove {{ "{key}": before it, and the last }}',
+        )
     if isinstance(value, dict) or document is None:
         return Finding(f"not a rank table: {found.reason}", hint=found.hint)
+    if isinstance(value, str) and explanation.is_headless(document):
+        return Finding(
+            "not a rank table: the beginning of the file is missing",
+            hint="copy the complete file again, or make the table with `hccl-tools gen`",
+        )
     if (edit := explanation.of_rest(document)) is not None:
         return Finding(
             f"not a rank table: {edit.message}", hint=edit.hint, offset=document.byte_at(edit.place)
@@ -104,6 +116,14 @@ def _other_document(subject: Subject, found: Detection) -> Finding:
     return Finding(f"not a rank table: {found.reason}", hint=found.hint)
 
 
+def _key_of_table(value: dict[str, Any]) -> str | None:
+    """Return the only key of an object, if its value is a table."""
+    if len(value) != 1:
+        return None
+    ((key, inner),) = value.items()
+    return key if isinstance(inner, dict) and detect(inner).format is not None else None
+
+
 @rule(
     "HCC601",
     "duplicate-key",
@@ -120,12 +140,18 @@ def duplicate_key(subject: Subject) -> Iterator[Finding]:
     """
     if subject.document is None:
         return
+    of_object = Counter(duplicate.path[:-1] for duplicate in subject.document.duplicates)
     for duplicate in subject.document.duplicates:
-        key = duplicate.path[-1]
+        key, hint = duplicate.path[-1], "delete one of the two keys"
+        if of_object[duplicate.path[:-1]] > 1:
+            hint = (
+                "several keys of this object appear twice: two entries were joined, and }, { is missing between "
+                "them; write it, or delete the keys of one of the two"
+            )
         yield Finding(
             f'key "{key}" appears twice in one object; HCCL uses the last value',
             duplicate.path,
-            "delete one of the two keys",
+            hint,
             at_key=True,
         )
     yield from repeat(COUNTED, subject.document.duplicate_count - len(subject.document.duplicates))

@@ -36,13 +36,13 @@ def faults(subject: Subject, value: Any, schema_name: str) -> Iterator[Finding]:
     """
     if subject.is_directory:
         return
-    from hccl_tools.formats.schema import Violations  # noqa: PLC0415  (few files have this structure)
+    from hccl_tools.formats.schema import Violations, keys_of  # noqa: PLC0415  (few files have this structure)
     from hccl_tools.rules.structure import message_of, near_key, rename  # noqa: PLC0415
 
     found = Violations(value, schema_name, _MOST)
     kept = [one for one in found.kept if not _is_version(one)]
     for violation in kept:
-        near = near_key(value, violation)
+        near = near_key(value, violation, keys_of(schema_name))
         hint = violation.hint if near is None else rename(near, violation.key)
         yield Finding(message_of(value, violation), violation.path, hint)
     yield from repeat(COUNTED, sum(found.counts.values()) - len(found.kept))

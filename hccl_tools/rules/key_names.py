@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
+
+from hccl_tools.notation.likeness import likeness
+
 #: Keys that HCCL reads in 1.x and group_list tables: the keys of the schemas (a test compares them).
 READ_KEYS = frozenset(
     {
@@ -11,3 +15,25 @@ READ_KEYS = frozenset(
         "pod_name", "devices",
     }
 )  # fmt: skip
+#: The same keys by their spelling without underscores.
+_PLAIN = {key.replace("_", ""): key for key in READ_KEYS}
+#: The minimum similarity, 0 to 1, of a misspelt key to a key that HCCL reads; the longest misspelt key.
+_ALIKE, _LONGEST_MISSPELT = 0.85, 40
+
+
+def similar_key(key: str) -> str | None:
+    """Return the known key that a misspelt key resembles, ``None`` if no key is similar enough."""
+    if len(key) > _LONGEST_MISSPELT:
+        return None
+    folded = key.strip().lower().replace("-", "_")
+    if (plain := folded.replace("_", "")) in _PLAIN:
+        return _PLAIN[plain]
+    score, closest = max(
+        ((likeness(folded, key, _ALIKE), key) for key in _of_length(len(folded))), default=(0.0, "")
+    )
+    return closest if score else None
+
+
+@cache
+def _of_length(length: int) -> list[str]:
+    return [key for key in sorted(READ_KEYS) if abs(length - len(key)) <= (1 - _ALIKE) * (length + len(key))]

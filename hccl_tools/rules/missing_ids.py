@@ -26,7 +26,9 @@ def hint_on(subject: Subject, violation: Violation, table_format: str) -> str | 
         return None
     key = violation.key or (violation.path[-1] if violation.path else None)
     holder = violation.path if violation.key else violation.path[:-1]
-    if key == "server_id" and violation.key:
+    if key == "pod_name":
+        return "give the instance a name of its own, usually that of its pod"
+    if key == "server_id":
         return _SERVER
     if key not in ("device_id", "rank_id") or not holder or not isinstance(holder[-1], int):
         return None

@@ -74,7 +74,7 @@ def rank_id_no_number(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/1/rank_id = "one"
     Instead: /server_list/0/device/1/rank_id = "1"
-    Hint: number the ranks 0 to 1
+    Hint: write "1", the rank that no device has
     """
     if _are_0_to_n(subject):
         return
@@ -83,9 +83,16 @@ def rank_id_no_number(subject: Subject) -> Iterator[Finding]:
             finding = Finding(
                 f"rank id {_shown(subject, row)} is not a whole number (0, 1, 2, ...)",
                 subject.device_path(row, "rank_id"),
-                f"number the ranks 0 to {len(subject.table) - 1}",
+                _right_rank(subject),
             )
             yield right_texts.named(finding, subject.table.rank_ids[row], right_texts.is_number)
+
+
+def _right_rank(subject: Subject) -> str:
+    absent = absent_ranks(subject)
+    if len(absent) == 1:
+        return f'write "{absent[0]}", the rank that no device has'
+    return f"number the ranks 0 to {len(subject.table) - 1}"
 
 
 @rule(
@@ -107,11 +114,14 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
     if _are_0_to_n(subject):
         return
     size, numbers = len(subject.table), subject.table.rank_numbers
-    if set(numbers) == set(range(1, size + 1)):
+    if (start := _start(numbers)) > 0:
+        other = "" if start == 1 else f"; or add the devices with ranks 0-{start - 1} if they are missing"
+        hint = f"number the ranks 0 to {size - 1}: each rank id is too high by {start}{other}"
+        begin = "start at 1" if start == 1 else f"go from {start} to {start + size - 1}"
         yield Finding(
-            f"{_absent(subject)}: the ranks start at 1",
-            subject.device_path(numbers.index(size), "rank_id"),
-            f"number the ranks 0 to {size - 1}: each rank id is too high by 1",
+            f"{_absent(subject)}: the ranks {begin}",
+            subject.device_path(numbers.index(max(size, start)), "rank_id"),
+            _with_lost_server(subject, hint),
         )
         return
     absent, hint = _absent(subject), _gap_hint(subject)
@@ -125,10 +135,21 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
             )
 
 
+def _start(numbers: list[int | None]) -> int:
+    """Return the first rank of a table whose ranks are consecutive, and 0 for others."""
+    known = {number for number in numbers if number is not None}
+    start = min(known, default=0)
+    return start if known == set(range(start, start + len(numbers))) and None not in numbers else 0
+
+
 def _gap_hint(subject: Subject) -> str:
-    """Return the hint on a gap in the ranks; a server may be missing there, as server_count says."""
-    table, size = subject.table, len(subject.table)
-    right = f"number the ranks 0 to {size - 1} without a gap"
+    """Return the hint on a gap in the ranks."""
+    return _with_lost_server(subject, f"number the ranks 0 to {len(subject.table) - 1} without a gap")
+
+
+def _with_lost_server(subject: Subject, right: str) -> str:
+    """Return a hint that numbers the ranks anew, after that on a missing server if server_count has more."""
+    table = subject.table
     stated, servers = table.declared.get("server_count"), len(table.servers)
     number = read_uint(stated) if isinstance(stated, str) else None
     if number is None or number <= servers:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
+import re
 from typing import TYPE_CHECKING
 
-from hccl_tools.notation.likeness import likeness
-from hccl_tools.rules.key_names import READ_KEYS
+from hccl_tools.rules.key_names import READ_KEYS, similar_key
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.table.hccl_values import are_digits, read_uint
 from hccl_tools.table.sparse_column import first_row
@@ -18,10 +17,6 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import Column
 
 _NUMBER_KEYS = ("rank_id", "device_id", "host_port", "device_port", "super_device_id")
-#: The same keys by their spelling without underscores.
-_PLAIN = {key.replace("_", ""): key for key in READ_KEYS}
-#: The minimum similarity, 0 to 1, of a misspelt key to a key that HCCL reads; the longest misspelt key.
-_ALIKE, _LONGEST_MISSPELT = 0.85, 40
 #: Keys that are in no schema and are not mistakes: other programs read them.
 _KNOWN = frozenset(
     {
@@ -56,9 +51,16 @@ def sloppy_number(subject: Subject) -> Iterator[Finding]:
             continue
         for row, value in enumerate(column):
             if isinstance(value, str) and (number := read_uint(value)) is not None and value != str(number):
-                yield Finding(
-                    f'{key} "{value}" is read as {number}', subject.device_path(row, key), f'write "{number}"'
-                )
+                meant = _hexadecimal(value)
+                hint = f'write "{number}"'
+                if meant is not None:
+                    hint = f'write "{meant}", the decimal number; HCCL does not read hexadecimal ones'
+                yield Finding(f'{key} "{value}" is read as {number}', subject.device_path(row, key), hint)
+
+
+def _hexadecimal(text: str) -> int | None:
+    found = re.fullmatch(r"\s*0[xX]([0-9a-fA-F]{1,8})\s*", text)
+    return None if found is None else int(found[1], 16)
 
 
 def _are_plain(column: Column) -> bool:
@@ -87,28 +89,10 @@ def misspelt_key(subject: Subject) -> Iterator[Finding]:
         for key in keys:
             if key in READ_KEYS or key in _KNOWN:
                 continue
-            if (intended := _similar_key(key)) and intended not in subject.damaged:
+            if (intended := similar_key(key)) and intended not in subject.damaged:
                 yield Finding(
                     f'key "{key}" is ignored', (*path, key), f'did you mean "{intended}"?', at_key=True
                 )
-
-
-def _similar_key(key: str) -> str | None:
-    """Return the known key that a misspelt key resembles, ``None`` if no key is similar enough."""
-    if len(key) > _LONGEST_MISSPELT:
-        return None
-    folded = key.strip().lower().replace("-", "_")
-    if (plain := folded.replace("_", "")) in _PLAIN:
-        return _PLAIN[plain]
-    score, closest = max(
-        ((likeness(folded, key, _ALIKE), key) for key in _of_length(len(folded))), default=(0.0, "")
-    )
-    return closest if score else None
-
-
-@cache
-def _of_length(length: int) -> list[str]:
-    return [key for key in sorted(READ_KEYS) if abs(length - len(key)) <= (1 - _ALIKE) * (length + len(key))]
 
 
 def _key_sets(subject: Subject) -> Iterator[tuple[Iterable[str], Path]]:

@@ -16,7 +16,6 @@ from hccl_tools.formats import MODULES
 from hccl_tools.notation import look_alikes
 from hccl_tools.notation.likeness import likeness
 from hccl_tools.rules import missing_ids, right_texts
-from hccl_tools.rules.key_names import READ_KEYS
 from hccl_tools.rules.registry import COUNTED, Finding, Subject, rule
 
 if TYPE_CHECKING:
@@ -36,10 +35,6 @@ _NUMBERS_IN_TEXTS = frozenset(
 )  # fmt: skip
 _NUMBERS_OF_2_0 = frozenset(
     {"rank_id", "local_id", "device_id", "rank_count", "device_port", "host_port", "net_layer"}
-)
-#: Keys of 2.0 tables that other formats do not have.
-_KEYS_OF_2_0 = frozenset(
-    {"rank_list", "rank_count", "local_id", "level_list", "net_layer", "net_instance_id"}
 )
 _DIGITS = re.compile(r"0*[0-9]{1,9}", re.ASCII)
 _KINDS = {int: "number", str: "string"}
@@ -123,12 +118,15 @@ def violated(subject: Subject, rule_id: str) -> Iterator[Finding]:
     violations: Violations | None = subject.memo.get("violations")
     if violations is None:
         return
+    from hccl_tools.formats.schema import keys_of  # noqa: PLC0415  (only for damaged tables)
+
     kept = [one for one in violations.kept if one.rule_id == rule_id]
+    known = keys_of(violations.table_format)
     for violation in kept:
         hint = _after_the_table(subject, violation) or _other_version(
             subject.value, violation, violations.table_format
         )
-        near = None if hint else near_key(subject.value, violation)
+        near = None if hint else near_key(subject.value, violation, known)
         if near is not None:
             yield _misspelt(violation, near)
             continue
@@ -220,16 +218,12 @@ def rename(key: str, right: str | None) -> str:
     return f'rename "{key}" to "{right}"'
 
 
-def near_key(value: Any, violation: Violation) -> str | None:
+def near_key(value: Any, violation: Violation, known: frozenset[str]) -> str | None:
     """Return the only key of an object that looks like the missing key and is no key of a table itself."""
     if violation.key is None:
         return None
     keys = reduce(getitem, violation.path, value)
-    similar = [
-        key
-        for key in keys
-        if key not in READ_KEYS and key not in _KEYS_OF_2_0 and likeness(_folded(key), violation.key, _ALIKE)
-    ]
+    similar = [key for key in keys if key not in known and likeness(_folded(key), violation.key, _ALIKE)]
     return similar[0] if len(similar) == 1 else None
 
 
@@ -251,8 +245,20 @@ def _with_own_value(value: Any, violation: Violation, otherwise: str | None) -> 
     return (
         f'{advice}: "{violation.path[-1]}": "{found}"'
         if type(found) is int and found >= 0
-        else otherwise or violation.hint
+        else otherwise or _in_place(violation, reduce(getitem, violation.path, value))
     )
+
+
+def _in_place(violation: Violation, found: Any) -> str | None:
+    """Return the schema's hint for a value that is there: it is written anew, and not added."""
+    hint = violation.hint
+    if hint is not None and violation.key is not None and hint.startswith("list at most"):
+        return f'add "{violation.key}", a list; {hint}'
+    if hint is None or violation.keyword != "type":
+        return hint
+    if violation.types == frozenset({list}) and type(found) is dict:
+        return f"write [ before its {{ and ] after its }}: {hint}"
+    return f"write {hint.removeprefix('add ')}" if hint.startswith("add ") else hint
 
 
 def message_of(value: Any, violation: Violation) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.notation import phrases
 from hccl_tools.rules.copies import surplus_rows
-from hccl_tools.rules.registry import Finding, Subject, rule, shared
+from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,6 +41,8 @@ def rows_by_server(subject: Subject) -> dict[str, Sequence[int]]:
         return found
     merged: dict[str, list[int]] = {}
     for server in servers:
+        if server.server_id in merged and subject.table.format in SERVER_LIST:
+            continue  # HCC503 reports it; the devices of both are not those of one server.
         merged.setdefault(server.server_id, []).extend(row for row in server.rows if row not in surplus)
     return dict(merged)
 
@@ -211,8 +213,21 @@ def uneven_servers(subject: Subject) -> Iterator[Finding]:
     usual = max(counts, key=lambda count: (counts[count], count))
     for server_id, own in rows.items():
         if len(own) != usual:
+            count = (
+                f'server "{server_id}" has {phrases.count(len(own), "device")}, other servers have {usual}'
+            )
             yield Finding(
-                f'server "{server_id}" has {phrases.count(len(own), "device")}, other servers have {usual}',
+                f"{count}{_not_listed(subject, server_id, rows, usual)}",
                 devices_place(subject, server_id),
                 "use the same number of devices on every server",
             )
+
+
+def _not_listed(subject: Subject, server_id: str, rows: dict[str, Sequence[int]], usual: int) -> str:
+    """Return the devices that a server lacks and the others have, as the end of a phrase."""
+    if "device_id" in subject.damaged:
+        return ""
+    sets = device_sets(subject)
+    other = next(name for name, own in rows.items() if len(own) == usual)
+    lacking = sorted(set(sets[other]) - set(sets[server_id]))
+    return f"; it does not list {phrases.devices(lacking)}" if lacking else ""

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.document import one_edit
 from hccl_tools.document.document import Document
-from hccl_tools.document.explanation import explained, of_rest
+from hccl_tools.document.explanation import edit_of, explained, of_rest
 from hccl_tools.document.other_content import recognise
 from tests.support.bulk import for_each
 from tests.support.cpu_time import least
 from tests.support.tables import table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hccl_tools.document import one_edit
 
 PRETTY = json.dumps(table("1.0", 2, 4), indent=4)
 ONE_LINE = json.dumps(table("1.0", 2, 4), separators=(",", ":"))
@@ -38,14 +44,7 @@ def edit_for(text: str) -> one_edit.Edit | None:
     document = Document.parse(text.encode(), "x")
     if document.problem is None:
         return of_rest(document)
-    found: list[one_edit.Edit | None] = []
-    find = one_edit.find
-    one_edit.find = lambda text, stop: found.append(find(text, stop)) or found[0]  # type: ignore[func-returns-value]
-    try:
-        explained(document)
-    finally:
-        one_edit.find = find
-    return found[0] if found else None
+    return edit_of(document)
 
 
 @for_each(LAYOUTS, name=lambda text: text[:30])
@@ -220,3 +219,39 @@ def test_a_broken_file_is_explained_in_linear_time(damage: Any) -> None:
         return least(lambda: explained(Document.parse(data, "x")))
 
     assert spent(400) < 8 * spent(100)  # the square would be 16
+
+
+def test_a_string_over_two_lines_is_joined() -> None:
+    damaged = PRETTY.replace('"10.0.0.1"', '"10.0.0.1\n   "', 1)
+    edit = edit_for(damaged)
+
+    assert edit is not None
+    assert json.loads(edit.applied(damaged)) == json.loads(PRETTY)
+    assert told(damaged)[:2] == (
+        'a line break is inside the string "10.0.0.1',
+        "write the string on lines 6 and 7 on one line, without blanks between",
+    )
+
+
+@pytest.mark.parametrize(
+    "text", [PRETTY.replace("\n", "\\n").replace('"', '\\"'), ONE_LINE.replace('"', '\\"')]
+)
+def test_a_table_out_of_a_string_gets_a_command_that_writes_it(tmp_path: Path, text: str) -> None:
+    message, hint, _ = told(text)
+    (tmp_path / "OLD").write_text(text)
+    command = hint.partition(": ")[2].replace("python3", sys.executable, 1)
+
+    subprocess.run(["sh", "-c", command], cwd=tmp_path, check=True)
+
+    assert message.startswith("the text was copied out of a string: it has ")
+    assert json.loads((tmp_path / "NEW").read_text()) == json.loads(PRETTY)
+
+
+def test_what_python_printed_gets_a_command_that_writes_it(tmp_path: Path) -> None:
+    _, hint, _ = told(repr(table("1.0", 1, 8)))
+    (tmp_path / "OLD").write_text(repr(table("1.0", 1, 8)))
+    command = hint.partition("printed this: ")[2].replace("python3", sys.executable, 1)
+
+    subprocess.run(["sh", "-c", command], cwd=tmp_path, check=True)
+
+    assert json.loads((tmp_path / "NEW").read_text()) == table("1.0", 1, 8)

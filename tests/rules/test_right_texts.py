@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -307,3 +308,73 @@ def test_a_key_of_the_table_is_not_renamed_to_one_that_is_missing() -> None:
 
     assert found.right_key is None
     assert "rename" not in (found.hint or "")
+
+
+def hints(value: Any) -> list[str]:
+    """Return the hints on what HCCL refuses in a table."""
+    return [one.hint or "" for one in validate(value).findings if one.rule.consequence != "forbidden"]
+
+
+def changed(change: Any, *size: Any) -> Any:
+    """Return a table after a change."""
+    value = table(*(size or ("1.0", 2, 8)))
+    change(value)
+    return value
+
+
+@pytest.mark.parametrize(
+    ("change", "hint"),
+    [
+        (lambda value: value.update(status=True), 'write "status": "completed"'),
+        (lambda value: value["server_list"][1].update(server_id=None),
+         "give the server an id of its own, usually the address of its host"),
+        (lambda value: value["server_list"][1]["device"][2].update(rank_id="x"),
+         'write "10", the rank that no device has'),
+        (lambda value: value["server_list"][1]["device"][2].update(device_id="npu2"),
+         'write "2", the device that the server does not list'),
+        (lambda value: value["server_list"][1]["device"][2].update(rank_id=[]),
+         'write "rank_id": "10", the number that no other device has'),
+        (lambda value: value["server_list"][1].update(device={"device_id": "0"}),
+         'write [ before its { and ] after its }: list the devices under "device"'),
+        (lambda value: value["server_list"][1].update(server_id="10.0.0.1"),
+         "give every server its own server_id, or list its devices in one entry"),
+        (lambda value: value["server_list"][1].update(devices=value["server_list"][1].pop("device")),
+         'rename "devices" to "device"'),
+    ],
+)  # fmt: skip
+def test_one_damage_is_one_finding_whose_remedy_is_safe(change: Any, hint: str) -> None:
+    assert hints(changed(change)) == [hint]
+
+
+def test_an_address_under_a_misspelt_key_is_renamed() -> None:
+    value = json.loads(json.dumps(table("1.0", 2, 8)).replace("device_ip", "DEVICE_IP"))
+
+    assert hints(value)[:16] == ['rename "DEVICE_IP" to "device_ip"'] * 16
+
+
+def test_a_table_under_a_key_is_taken_out() -> None:
+    (found,) = validate({"hccl": table("1.0", 1, 8)}).findings
+
+    assert found.message == 'not a rank table: the table is the value of "hccl"'
+
+
+def test_ranks_that_go_on_from_another_table_are_one_finding() -> None:
+    value = table("1.0", 1, 8)
+    for device in value["server_list"][0]["device"]:
+        device["rank_id"] = str(int(device["rank_id"]) + 8)
+
+    (found,) = validate(value).findings
+
+    assert "the ranks go from 8 to 15" in found.message
+    assert (found.hint or "").startswith("number the ranks 0 to 7: each rank id is too high by 8; or add")
+
+
+def test_two_entries_that_were_joined_are_told_from_one_key_twice() -> None:
+    text = json.dumps(table("1.0", 1, 8), indent=1)
+    joined = re.sub(r'"rank_id": "0"\n *\},\n *\{\n', '"rank_id": "0",\n', text)
+
+    found = [one.hint or "" for one in validate(joined.encode()).findings if one.rule.id == "HCC601"]
+    (single,) = validate(text.replace('"version"', '"status": "x", "version"').encode()).findings
+
+    assert all("two entries were joined" in one for one in found)
+    assert single.hint == "delete one of the two keys"
