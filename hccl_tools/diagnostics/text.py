@@ -81,8 +81,8 @@ def _report(report: Report, options: ReportOptions, pen: _Pen) -> Iterator[str]:
             "`hccl-tools validate --fix` works on that file, not on the ConfigMap\n"
         )
     if _is_correctable(report):
-        command = f"hccl-tools validate --fix {pen.safe(operand(report.file))}"
-        yield f"`{command}` shows the corrections that are certain\n"
+        told = f"`hccl-tools validate --fix {operand(report.file)}` shows the corrections that are certain"
+        yield f"{pen.safe(told)}\n"
 
 
 def _is_correctable(report: Report) -> bool:

@@ -7,6 +7,7 @@ first character of such a file does not help, and its remedy leads to the next m
 from __future__ import annotations
 
 import re
+from shlex import quote
 
 from hccl_tools.document.strict_parser import Reader
 from hccl_tools.document.syntax_problem import JsonError
@@ -110,11 +111,10 @@ def _described(head: _Head) -> OtherContent | None:
     keys = _DATA_KEY.findall(text)
     name, space = (re.search(rf"^{field}: +(\S+)", text, re.MULTILINE) for field in ("Name", "Namespace"))
     key = next((key for key in keys if "hccl" in key or "rank" in key), keys[0] if keys else "hccl.json")
-    path = key.replace(".", "\\.")
-    command = (
-        f"kubectl get configmap -n {space[1] if space else 'NAMESPACE'} {name[1] if name else 'NAME'} "
-        f"-o jsonpath='{{.data.{path}}}' > {key}"
-    )
+    where = quote(space[1]) if space else "NAMESPACE"
+    who = quote(name[1]) if name else "NAME"
+    value = quote("{.data." + key.replace(".", "\\.") + "}")
+    command = f"kubectl get configmap -n {where} {who} -o jsonpath={value} > {quote(key)}"
     return _other("what `kubectl describe` prints", f"extract the table: {command}")
 
 
