@@ -34,7 +34,7 @@ def first_line(command_line: CommandLine, line: str) -> str:
 def test_the_fault_of_the_table_is_named(command_line: CommandLine, line: str) -> None:
     first = first_line(command_line, line.format(one_line({"device_id": "1"})))
 
-    assert ' The table in this line: HCC303 device id "1" is used twice on server "10.0.0.1"' in first
+    assert ' The table in this line: HCC303 device 1 occurs twice on server "10.0.0.1"' in first
     assert "/server_list/0/device/2/device_id" in first
 
 
