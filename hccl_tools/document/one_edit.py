@@ -78,7 +78,7 @@ def find(text: str, stop: int, *, whole: bool = False) -> Edit | None:
     farthest, reach = None, stop + _FARTHER
     for edit in islice(_edits(text, stop), trials):
         value, end = _parsed(edit.applied(text))
-        if type(value) is dict and (found := _irregularity(value)) < least:
+        if type(value) is dict and value and (found := _irregularity(value)) < least:
             best, least = edit, found
         elif end > reach:
             farthest, reach = edit, end
@@ -86,8 +86,9 @@ def find(text: str, stop: int, *, whole: bool = False) -> Edit | None:
 
 
 def is_valid(text: str) -> bool:
-    """Whether a text is a valid JSON object."""
-    return type(_parsed(text)[0]) is dict
+    """Whether a text is a valid JSON object with keys."""
+    value = _parsed(text)[0]
+    return type(value) is dict and bool(value)
 
 
 def _parsed(text: str) -> tuple[Any, int]:

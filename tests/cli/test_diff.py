@@ -156,7 +156,7 @@ def test_what_cannot_be_compared(command_line: CommandLine) -> None:
         "error: twice.json cannot be compared: two devices have one rank id\n"
         "  help: see `hccl-tools validate twice.json`\n"
     )
-    assert "the file ends inside an object" in done["broken.json"].err
+    assert "the end of the file is missing" in done["broken.json"].err
     assert "no such file: none.json" in done["none.json"].err
     assert "both tables are standard input" in both.err
 
