@@ -14,7 +14,7 @@ from hccl_tools.notation.number_list import fold
 
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Path
-    from hccl_tools.formats.schema import Violation
+    from hccl_tools.formats.shapes import Violation
     from hccl_tools.rules.registry import Subject
 
 _SERVER = "give the server an id of its own, usually the address of its host"

@@ -250,13 +250,13 @@ def _with_own_value(value: Any, violation: Violation, otherwise: str | None) -> 
 
 
 def _in_place(violation: Violation, found: Any) -> str | None:
-    """Return the schema's hint for a value that is there: it is written anew, and not added."""
+    """Return the schema's hint for a value that is there, which is changed and not added."""
     hint = violation.hint
     if hint is not None and violation.key is not None and hint.startswith("list at most"):
         return f'add "{violation.key}", a list; {hint}'
     if hint is None or violation.keyword != "type":
         return hint
-    if violation.types == frozenset({list}) and type(found) is dict:
+    if violation.wanted == ("array",) and type(found) is dict:
         return f"write [ before its {{ and ] after its }}: {hint}"
     return f"write {hint.removeprefix('add ')}" if hint.startswith("add ") else hint
 

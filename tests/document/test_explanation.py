@@ -14,7 +14,7 @@ from hccl_tools.document.document import Document
 from hccl_tools.document.explanation import edit_of, explained, of_rest
 from hccl_tools.document.other_content import recognise
 from tests.support.bulk import for_each
-from tests.support.cpu_time import least
+from tests.support.growth import least
 from tests.support.tables import table
 
 if TYPE_CHECKING:
