@@ -56,7 +56,7 @@ def explained(document: Document) -> JsonProblem | None:
     if (escaped := _ESCAPED.match(text)) is not None:
         message = f"the text was copied out of a string: it has {escaped[1]} in place of {_MEANT[escaped[1]]}"
         return problem._replace(
-            message=message, hint=f"write the signs anew: {_UNESCAPE} < OLD > NEW", offset=0
+            message=message, hint=f"write the signs themselves: {_UNESCAPE} < OLD > NEW", offset=0
         )
     if (other := other_content.recognise(text)) is not None:
         return problem._replace(kind="other file", message=other.message, hint=other.hint)

@@ -148,7 +148,7 @@ def _gap_hint(subject: Subject) -> str:
 
 
 def _with_lost_server(subject: Subject, right: str) -> str:
-    """Return a hint that numbers the ranks anew, after that on a missing server if server_count has more."""
+    """Return a hint to number the ranks again, after that on a missing server if server_count has more."""
     table = subject.table
     stated, servers = table.declared.get("server_count"), len(table.servers)
     number = read_uint(stated) if isinstance(stated, str) else None

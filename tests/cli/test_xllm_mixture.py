@@ -122,7 +122,7 @@ DAMAGES: dict[str, tuple[Callable[[JSON], Any], str]] = {
         "is used twice (HCC404)",
     ),
     "a port": (lambda one: one["device"][1].update(device_port="70000"), "(HCC4"),
-    "fewer devices": (lambda one: one["device"].pop(), "other servers have 8 (HCC306)"),
+    "fewer devices": (lambda one: one["device"].pop(), "it does not list device 7 (HCC306)"),
     "no devices": (lambda one: one.pop("device"), '"device" is missing (HCC111)'),
     "no server_id": (lambda one: one.pop("server_id"), '"server_id" is missing (HCC111)'),
     "a name": (lambda one: one.update(server_id="node1"), "no address that other hosts reach (HCC872)"),
