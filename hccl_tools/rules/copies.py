@@ -125,8 +125,12 @@ def absent_ranks(subject: Subject) -> tuple[int, ...]:
 
 def absent_devices(subject: Subject, rows: Sequence[int]) -> tuple[int, ...]:
     """Return the device ids from 0 to the number of a server's devices that none of them has."""
-    numbers = {subject.table.device_numbers[row] for row in rows}
-    return tuple(number for number in range(len(rows)) if number not in numbers)
+    known: dict[tuple[int, int], tuple[int, ...]] = subject.memo.setdefault("absent devices", {})
+    key = (rows[0] if rows else 0, len(rows))  # a server may have as many findings as devices
+    if key not in known:
+        numbers = {subject.table.device_numbers[row] for row in rows}
+        known[key] = tuple(number for number in range(len(rows)) if number not in numbers)
+    return known[key]
 
 
 def named_server(subject: Subject, index: int) -> str:

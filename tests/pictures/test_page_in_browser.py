@@ -126,7 +126,9 @@ def test_a_finding_and_a_cause_are_shown(browser: Browser, failed: Path) -> None
     )
 
     assert notes[0] == "⬢1 HCM217, cause: Rank 42: the link of its device is down. (plog.log:7)"
-    assert notes[1].startswith('■2 HCC403, error: "10.0.0.300" is not an IP address (job.json:')
+    assert notes[1].startswith(
+        '■2 HCC403, error: "10.0.0.300" is not an IP address: 300 is above 255 (job.json:'
+    )
     assert notes[-1] == "∅ 254 ranks: no record in the logs"
     assert (cause, peer, wrong) == ("npu cause", "npu silent", "npu error")
     assert notes[0] in details

@@ -15,6 +15,7 @@ import pytest
 from tests.support import two_by_two
 from tests.support.jobs import LONG, eventually
 from tests.support.mpiruns import REMOTE_ENGINES, every_remote_engine
+from tests.support.processes import ancestors, name_of, parent_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,20 +59,8 @@ def ranks_on(host: Host) -> dict[int, int]:
 def supervisor_on(host: Host) -> int:
     """Return the process id of a host's supervisor: the one whose parent is none of ours."""
     ours = [pid for pid in host.pids() if "hccl_tools.launch" in command_of(pid)]
-    (supervisor,) = [pid for pid in ours if _parent(pid) not in ours]
+    (supervisor,) = [pid for pid in ours if parent_of(pid) not in ours]
     return supervisor
-
-
-def _parent(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-
-
-def _ancestors(pid: int) -> list[int]:
-    found = []
-    while pid > 1:
-        pid = _parent(pid)
-        found.append(pid)
-    return found
 
 
 @dataclass
@@ -137,7 +126,7 @@ def test_killed_supervisor(job: Running) -> None:
 @pytest.mark.rotates("job")
 def test_killed_daemon(job: Running) -> None:
     """The engine's own process there: mpirun of Open MPI 5 exits with 0 then, MPICH's mpiexec waits."""
-    daemon = _parent(supervisor_on(job.bed.second))
+    daemon = parent_of(supervisor_on(job.bed.second))
     name = Path(f"/proc/{daemon}/comm").read_text().strip()
     os.kill(daemon, signal.SIGKILL)
 
@@ -175,9 +164,7 @@ def test_killed_mpirun(job: Running) -> None:
 def test_killed_keeper(job: Running) -> None:
     supervisor = supervisor_on(job.bed.second)
     (keeper,) = [
-        pid
-        for pid in job.bed.second.pids()
-        if Path(f"/proc/{pid}/comm").read_text() == "hccl-keeper\n" and supervisor in _ancestors(pid)
+        pid for pid in job.bed.second.pids() if name_of(pid) == "hccl-keeper" and supervisor in ancestors(pid)
     ]
     os.kill(keeper, signal.SIGKILL)
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.jobs import LONG, MARK, eventually, living
 from tests.support.mpiruns import MPIRUNS
-from tests.support.processes import kill_all
+from tests.support.processes import kill_all, name_of, parent_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,17 +73,6 @@ def variable(pid: int, name: str) -> str:
     return next((word.partition("=")[2] for word in words if word.startswith(f"{name}=")), "")
 
 
-def name_of(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
-    except OSError:
-        return ""
-
-
-def parent(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-
-
 @pytest.fixture(params=MPIRUNS, ids=str)
 def job(request: pytest.FixtureRequest, own_directory: Path) -> Iterator[Running]:
     running = Running(request.param, own_directory)
@@ -109,7 +98,7 @@ def test_killed_mpirun(job: Running) -> None:
 
 
 def test_killed_shim(job: Running) -> None:
-    shim = parent(job.ranks()[1])
+    shim = parent_of(job.ranks()[1])
 
     said = job.kill(shim)
 
@@ -120,7 +109,7 @@ def test_killed_shim(job: Running) -> None:
 
 def test_killed_daemon(job: Running) -> None:
     """MPICH's mpiexec has one on its own host; Open MPI's mpirun is one itself."""
-    daemon = parent(parent(job.ranks()[1]))
+    daemon = parent_of(parent_of(job.ranks()[1]))
     name = name_of(daemon)
 
     said = job.kill(daemon)
