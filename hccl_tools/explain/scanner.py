@@ -38,6 +38,8 @@ _BEFORE_CODES = (
     *(b"ret =", b"ret=", b"ret:", b"ret[", b"ret(", b"ret ", b"eturn"),
     *(b"esult =", b"esult:", b"esult=", b"esult[", b"esult is"),
 )
+#: The bytes before such a word in which a text with a code may begin.
+_BEFORE_WORD = 32
 #: The part of a line that is matched.
 _MATCHED = 4096
 #: A word that is farther from the beginning of its line is matched with the bytes before it.
@@ -148,6 +150,8 @@ class Scanner:
         for hit in hits:
             begin = hit.start if hit.at < hit.start + _NEAR else hit.at - _BEFORE
             line = data[begin : sieve.end_of_line(data, begin, _MATCHED)]
+            if not hit.anchors and not self._codes_in(line, max(0, hit.at - begin - _BEFORE_WORD)):
+                continue  # Only a word that a code may follow.
             found = begin, self._event(line, self._candidates(hit))
             if found[1] is None and len(self._messages) in hit.anchors:
                 found = self._raised(data, begin)
@@ -228,9 +232,9 @@ class Scanner:
         first = min(found, key=lambda code: (code.isdigit(), -len(code)), default=None)
         return self._codes[first] if first is not None else None
 
-    def _codes_in(self, line: bytes) -> tuple[str, ...]:
+    def _codes_in(self, line: bytes, start: int = 0) -> tuple[str, ...]:
         found = []
-        for code, number, result, returned, errno in _CODE.findall(line):
+        for code, number, result, returned, errno in _CODE.findall(line, start):
             if code or number:
                 found.append((code or number).decode())
             elif b"ccl" in line or b"HCCL" in line:

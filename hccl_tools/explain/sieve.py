@@ -20,7 +20,7 @@ _DIGITS = b"0123456789"
 _LINES = bytes.maketrans(b"\r", b"\n")
 #: All but letters become blanks.
 _LETTERS = bytes(byte if chr(byte).isascii() and chr(byte).isalpha() else 0x20 for byte in range(256))
-#: An anchor that is shorter without its digits is searched in the text itself.
+#: An anchor that is shorter without its digits, or has digits and no letters, is searched in the text itself.
 _SHORTEST_SHAPE = 3
 #: Bytes of remembered shapes; then they are forgotten, as in a log in which no two lines are alike.
 _MOST_SHAPES = 4 << 20
@@ -69,11 +69,14 @@ class Sieve:
                 self._codes.setdefault(text, []).append(index)
         every = [_anchor(index, text) for index, text in enumerate((*anchors, *before_codes))]
         every = [one for one in every if one.text not in self._codes]
-        self._bare = [one for one in every if len(one.shape) < _SHORTEST_SHAPE]
+        bare = [one for one in every if len(one.shape) < _SHORTEST_SHAPE or _is_number(one)]
+        self._bare: dict[bytes, list[int]] = {}
+        for one in bare:
+            self._bare.setdefault(one.text, []).append(one.number)
         self._by_word: dict[bytes, list[_Anchor]] = {}
         self._by_part: dict[bytes, list[_Anchor]] = {}
         for one in every:
-            if one not in self._bare:
+            if one.text not in self._bare:
                 known = self._by_word if one.is_whole else self._by_part
                 known.setdefault(one.word, []).append(one)
         self._words = frozenset(self._by_word)
@@ -86,9 +89,10 @@ class Sieve:
         for one in self._present(data):
             for at in _places(data, one.text):
                 self._add(found, data, at, one.number)
-        for one in self._bare:
-            for at in _places(data, one.text):
-                self._add(found, data, at, one.number)
+        for text, numbers in self._bare.items():
+            for at in _places(data, text):
+                for number in numbers:
+                    self._add(found, data, at, number)
         return [found[start] for start in sorted(found)]
 
     def _add(self, found: dict[int, Hit], data: bytes, at: int, number: int) -> None:
@@ -178,6 +182,10 @@ def _anchor(index: int, text: bytes) -> _Anchor:
         return _Anchor(index, text, shape, max(inner, key=len), is_whole=True)
     parts = shape.translate(_LETTERS).split()
     return _Anchor(index, text, shape, max(parts, key=len, default=b""), is_whole=False)
+
+
+def _is_number(anchor: _Anchor) -> bool:
+    return not anchor.word and anchor.shape != anchor.text
 
 
 def _places(data: bytes, word: bytes) -> Iterator[int]:

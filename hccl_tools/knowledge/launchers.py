@@ -202,7 +202,7 @@ MESSAGES = (
         "HCM723", "launcher-exception", "code",
         "a launcher raised an exception because a process that it had started failed",
         "look for the process that failed first",
-        anchor=b"rror", pattern=rb"^(?:\[[^\]]{0,40}\]:? ?)?(?:torch\.distributed\.elastic\.[\w.]{0,100}Error|ray\.exceptions\.\w{1,40}|subprocess\.CalledProcessError)\b",
+        anchor=b"Error", pattern=rb"^(?:\[[^\]]{0,40}\]:? ?)?(?:torch\.distributed\.elastic\.[\w.]{0,100}Error|ray\.exceptions\.\w{1,40}|subprocess\.CalledProcessError)\b",
         source="the sources of torch (elastic), Ray and Python",
         example="torch.distributed.elastic.multiprocessing.errors.ChildFailedError:",
     ),

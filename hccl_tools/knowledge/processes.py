@@ -146,7 +146,7 @@ MESSAGES = (
         "HCM896", "failed-call", "code",
         "a call of CANN failed",
         "the number alone does not say why: look for the first [ERROR] line of the rank's plog",
-        anchor=b"rror", pattern=rb"^(?:\[[^\]]{0,40}\]:? ?)?[\w.]{0,100}(?:Error|Exception): (?P<reason>.{0,300}?\berror ?code(?: is|:|=)? ?\d{5,6}\b.{0,100})",
+        anchor=b"Error", pattern=rb"^(?:\[[^\]]{0,40}\]:? ?)?[\w.]{0,100}(?:Error|Exception): (?P<reason>.{0,300}?\berror ?code(?: is|:|=)? ?\d{5,6}\b.{0,100})",
         source="published logs",
         example="RuntimeError: aclnnMatMul failed, error code is 561999",
     ),
