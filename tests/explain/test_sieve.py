@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from benchmarks.explain import megabyte
 from hccl_tools.explain import scanning, sources
 from hccl_tools.explain.reader import Part
 from hccl_tools.explain.scanner import Scanner
@@ -17,7 +18,10 @@ from hccl_tools.explain.sieve import Sieve
 if TYPE_CHECKING:
     from pathlib import Path
 
-ANCHORS = (b"illed process", b"Error", b"0x8107", b"createLink para:rank", b"-.-.-", b"oom", b"a 1 b")
+ANCHORS = (
+    *(b"illed process", b"Error", b"0x8107", b"createLink para:rank", b"-.-.-", b"oom", b"a 1 b"),
+    *(b"127.0.1.1", b"-8020"),
+)
 BEFORE_CODES = (b"ret=",)
 FAULT = b"[ERROR] HCCL(17528,python3):2026-03-18-10:33:52.113.403 [x.cc:1] host nic listen start failed, port[60000]\n"
 
@@ -36,7 +40,18 @@ def lines_with_anchors(data: bytes) -> list[tuple[int, set[int]]]:
 @pytest.mark.parametrize("seed", range(20))
 def test_the_lines_are_those_with_an_anchor(seed: int) -> None:
     pick = random.Random(seed)  # noqa: S311  (not for secrets)
-    parts = (*ANCHORS, *BEFORE_CODES, b"error", b"zoom", b"xcreateLink para:rank[3]", b"a 12 b", b"1", b"3")
+    parts = (
+        *ANCHORS,
+        *BEFORE_CODES,
+        b"error",
+        b"zoom",
+        b"xcreateLink para:rank[3]",
+        b"a 12 b",
+        b"1",
+        b"3",
+        b"10.0.0.1",
+        b"-80",
+    )
     ends = (b" ", b" ", b"\n", b"\n", b"\r", b"\xff")
     sieve = Sieve(ANCHORS, BEFORE_CODES)
     for _ in range(100):
@@ -127,3 +142,13 @@ def test_a_number_is_a_code_only_after_a_word_that_says_so(line: str, code: str 
     found = Scanner().event(line.encode())
 
     assert (found.codes[0] if found else None) == code
+
+
+@pytest.mark.parametrize("lines_with_error", [0, 5])
+def test_no_message_is_looked_for_in_the_lines_of_a_healthy_log(lines_with_error: int) -> None:
+    """An anchor that such lines have would make each of them slow."""
+    sieve = Scanner()._sieve
+    data = megabyte(lines_with_error)
+
+    assert not [hit for hit in sieve.hits(data) if hit.anchors]
+    assert lines_with_error or not sieve.hits(data)
