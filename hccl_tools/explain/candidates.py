@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from hccl_tools.explain import pods, stops
 from hccl_tools.explain.case import DELAY, Case, is_before
 from hccl_tools.explain.identities import JOINED, OF_SYSTEM
 from hccl_tools.notation import number_list
@@ -28,6 +29,7 @@ FOLLOW_UP = {
     "HCM891",
     "HCM896",
     "HCM898",
+    "HCM901",
     "HCM593",
     "HCM701",
     "HCM702",
@@ -42,8 +44,6 @@ FOLLOW_UP = {
     "HCM862",
     "HCM865",
 }
-#: The scheduler or a user has ended the job.
-_STOPS = {"HCM713", "HCM716"}
 #: A file server does not respond, or responds again.
 _STALLED, _RESPONDS = "HCM815", "HCM817"
 #: An attempt to connect did not succeed; a process tries again, at the latest after these seconds.
@@ -66,13 +66,16 @@ def of(cluster: Cluster, ended: Collection[int], not_started: Collection[int]) -
     failed = {one.actor for one in events if not _is_warning(one)}
     events = [one for one in events if one.actor in failed]
     events = _before_their_end(events, ended)
-    stop = next((one for one in cluster.seen if one.event.message.id in _STOPS), None)
-    if stop is not None:
-        events = [one for one in events if not _is_after(one, stop)]
+    stopped = stops.first_of(cluster.seen)
+    if stopped:
+        events = [one for one in events if not stops.is_after(one, stopped)]
+    over = pods.over(cluster.seen)
+    events = [one for one in events if id(one) not in over]
     handled = [*_handled(cluster, events), *_recovered(cluster, events)]
     set_aside = set(map(id, (*handled, *_reached_later(cluster, events))))
     events = [one for one in events if id(one) not in set_aside]
-    ended = frozenset(ended) | _ended_ranks(cluster.seen, stop)
+    ended = frozenset(ended) | _ended_ranks(cluster.seen, stopped)
+    stop = stopped[0] if stopped else None
     return Case(cluster, events, first_of_each(events), frozenset(not_started), ended, stop, handled)
 
 
@@ -118,13 +121,6 @@ def _is_more_telling(one: Seen, former: Seen) -> bool:
         return near and one.event.message.kind != "code" and one.event.message.id not in FOLLOW_UP
     is_peer_new = former.peer is None and one.peer is not None
     return near and former.event.message.kind == one.event.message.kind == "timeout" and is_peer_new
-
-
-def _is_after(one: Seen, stop: Seen) -> bool:
-    """Whether an event follows from the end that the scheduler made: below its line, or later."""
-    if one.event.file == stop.event.file:
-        return one.event.line > stop.event.line
-    return one.since is not None and stop.time is not None and one.since > stop.time + DELAY
 
 
 def _handled(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:
@@ -199,14 +195,14 @@ def _recovered(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:
     return recovered
 
 
-def _ended_ranks(seen: Iterable[Seen], stop: Seen | None) -> frozenset[int]:
+def _ended_ranks(seen: Iterable[Seen], stopped: Sequence[Seen]) -> frozenset[int]:
     """Return the ranks that were ended from outside, by their own lines or by those of the launcher."""
     found: set[int] = set()
     for one in seen:
         is_end = one.event.message.kind == "end"
         if is_end and one.place.rank is not None:
             found.add(one.place.rank)
-        if "ended" in one.event.fields and (is_end or (stop is not None and _is_after(one, stop))):
+        if "ended" in one.event.fields and (is_end or stops.is_after(one, stopped)):
             found.update(_listed(one.event.fields["ended"]))
     return frozenset(found)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import cluster, identities, inference, runs, table_fault
+from hccl_tools.explain import cluster, identities, inference, runs, table_fault, unknown_errors
 from hccl_tools.explain.answer import Answer
 from hccl_tools.explain.events import Event
 from hccl_tools.explain.places import Place, Places, read_table
@@ -65,12 +65,14 @@ def explain(
     if of_run is not None and of_run.has_finished and not sources:
         empty = cluster.build([], logs, places, size)
         return Answer([], empty, logs, all_notes, run_name, run, has_finished=True)
-    events, ends = [], {}
+    events, ends, unknown = [], {}, {}
     for index, scan in enumerate(scans(logs, extra, progress)):
         events += scan.events
         all_notes += [scan.note] if scan.note else []
         if scan.last_time is not None:
             ends[index] = scan.last_time
+        if scan.unknown is not None:
+            unknown[index] = scan.unknown
         if scan.pid and logs[index].names_rank:
             fields = {"rank": str(logs[index].rank), "pid": scan.pid}
             events.append(Event(messages()[identities.STARTED], fields, (), index, 0))
@@ -82,7 +84,8 @@ def explain(
         if of_run is None
         else inference.causes(joined, of_run.ended, not_started=of_run.not_started)
     )
-    found = table_fault.with_fault(found, table)
+    found, said = unknown_errors.weighed(table_fault.with_fault(found, table), unknown, logs)
+    all_notes += said
     answer = Answer(found, joined, logs, all_notes, run_name, run)
     return answer._replace(notes=[*all_notes, *_about_table(answer, table)])
 

@@ -41,6 +41,7 @@ STATES = tuple(f"HCM{number}" for number in range(870, 886))
 OF_SYSTEM = {
     *OF_SLURM,
     *("HCM750", "HCM751", "HCM752", "HCM753", "HCM754"),
+    *(f"HCM{number}" for number in range(900, 911)),
     *("HCM801", "HCM802", "HCM809", "HCM814", "HCM815", "HCM816", "HCM817", "HCM818", "HCM819"),
     *STATES,
 }

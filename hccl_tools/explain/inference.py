@@ -14,6 +14,7 @@ from hccl_tools.explain import (
     operations,
     skew,
     states,
+    stops,
     unreachable,
     verdicts,
     waiting,
@@ -64,6 +65,12 @@ def causes(
     found = _causes(case)
     if case.handled and (not found or found[0].confidence in _GUESSES):
         found = _with_handled(case, found)
+    if case.stop is not None and case.stop.event.message.id in stops.BY_USER:
+        # The exit codes of its containers follow from it. Ranks may have waited before.
+        if not found:
+            return _stopped(case)
+        if found[0].confidence in _GUESSES:
+            return [*found, Cause(case.stop.event.message, "open", (), case.stop)]
     return states.joined(case, found) or _stopped(case)
 
 

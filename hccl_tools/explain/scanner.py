@@ -71,6 +71,10 @@ _CODE = re.compile(
     rb"|(?:error code(?: is|:|=)? ?|hccl interface return err.{0,200}?retcode: )(\d{1,2})(?!\d)"
     rb"|hcclRet -> (\d{1,2})(?!\d)|errNo\[0x0000000005([0-9a-f]{6})\]"
 )
+#: The level of a line that reports a failure, and the part of the line in which it stands.
+_LEVELS = (b"ERROR", b"FATAL", b"CRITICAL")
+_LEVEL = re.compile(rb"\b(?:ERROR|FATAL|CRITICAL)\b(?![-_=./])")
+_LEVEL_WITHIN = 160
 #: HcclResult 0: the call succeeded.
 _SUCCESS = "0"
 
@@ -86,6 +90,7 @@ class Scan(NamedTuple):
         last_time: Its last time, None if there is none near its end.
         lines: The number of its line breaks.
         pid: The process that its first line with one names, "" if none near its beginning does.
+        unknown: The number and the text of its first line of level ERROR that no message explains.
     """
 
     events: list[Event]
@@ -95,6 +100,7 @@ class Scan(NamedTuple):
     last_time: float | None
     lines: int = 0
     pid: str = ""
+    unknown: tuple[int, str] | None = None
 
 
 class Scanner:
@@ -109,16 +115,17 @@ class Scanner:
             if message.anchor
         ]
         anchors = [anchor for _, anchor, _ in self._messages]
-        self._sieve = sieve.Sieve([*anchors, tracebacks.TRACEBACK], _BEFORE_CODES)
+        self._sieve = sieve.Sieve([*anchors, tracebacks.TRACEBACK, *_LEVELS], _BEFORE_CODES)
         self._codes, self._most_alike = codes(), most_alike
         self._tracebacks = 0
+        self._unknown: tuple[int, str] | None = None
 
     def scan(self, path: str, file: int, part: Part | None = None) -> Scan:
         """Return what a log, or a part of it, contains; ``file`` is its index."""
         reader, events, last_block = LogReader(path, part), Kept(self._most_alike), Block(b"", 1)
         first: float | None = None
         pid = ""
-        self._tracebacks = 0
+        self._tracebacks, self._unknown = 0, None
         is_first, left, note = True, _MOST_LINES, ""
         for block in reader.blocks():
             data = screens.plain(block.data)
@@ -141,6 +148,7 @@ class Scanner:
             last_time_in(last_block.data[-4096:]),
             last_block.line - 1 + last_block.data.count(b"\n"),
             pid,
+            self._unknown,
         )
 
     def _events(self, block: Block, hits: Sequence[Hit], file: int) -> Iterator[Event]:
@@ -156,6 +164,9 @@ class Scanner:
             if found[1] is None and len(self._messages) in hit.anchors:
                 found = self._raised(data, begin)
             if (event := found[1]) is None:
+                if self._unknown is None and _LEVEL.search(line, 0, _LEVEL_WITHIN):
+                    shown = line[:_SHOWN].decode(errors="replace").strip()
+                    self._unknown = block.line + data.count(b"\n", 0, begin), shown
                 continue
             if event.message.id in _WITH_REASON:
                 end = sieve.end_of_line(data, found[0], _MATCHED)

@@ -69,7 +69,10 @@ def joined(parts: Sequence[Scan]) -> Scan:
     if len(parts) == 1:
         return parts[0]
     kept, lines = Kept(), 0
+    unknown = None
     for part in parts:
+        if unknown is None and part.unknown is not None:
+            unknown = part.unknown[0] + lines, part.unknown[1]
         kept.add(event._replace(line=event.line + lines) for event in part.events)
         lines += part.lines
     times = [part.last_time for part in parts if part.last_time is not None]
@@ -81,6 +84,7 @@ def joined(parts: Sequence[Scan]) -> Scan:
         times[-1] if times else None,
         lines,
         parts[0].pid,
+        unknown,
     )
 
 

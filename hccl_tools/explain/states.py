@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError
+from hccl_tools.explain import pods
 from hccl_tools.explain.case import Cause, is_before
 from hccl_tools.explain.identities import STATES
 from hccl_tools.explain.places import Place
@@ -128,8 +129,9 @@ def _storage_before(case: Case, first: Cause) -> Cause | None:
 def _faults(case: Case) -> list[Seen]:
     """Return the first fault of each kind, the most telling kinds first."""
     first: dict[str, Seen] = {}
+    over = pods.over(case.cluster.seen)
     for one in case.cluster.seen:
-        if one.event.message.id in STATES:
+        if one.event.message.id in STATES and id(one) not in over:
             first.setdefault(one.event.message.id, one)
     return [first[message] for message in _ORDER if message in first]
 

@@ -19,6 +19,7 @@ _MODULES = (
     "connecting",
     "running",
     "table_parser",
+    "containers",
     "environment",
     "peers",
     "serving",

@@ -8,6 +8,11 @@ _MEMORY_OF_VLLM = (
     "lower --max-model-len, raise --gpu-memory-utilization, or divide the model among more devices"
     " (--tensor-parallel-size)"
 )
+_REFUSED = "MindIE refuses its configuration"
+_CONFIG = (
+    "correct config.json: worldSize is the number of devices in each list of npuDeviceIds, and modelInstanceNumber the number of these"
+    " lists; the line names the value that MindIE refuses"
+)
 
 MESSAGES = (
     Message(
@@ -41,6 +46,44 @@ MESSAGES = (
         pattern=rb"(?P<reason>(?:Parameter \w{1,40}|Invalid server_count|The containerIp|The number of devices)[^\n]{0,160} in ranktable(?: file)?\b|Ranktable file (?:path )?is (?:not exist|invalid))",
         source="MindIE's sources (RanktableConfigManager)",
         example="The containerIp in the server node is empty in ranktable file.",
+    ),
+    Message(
+        "HCM920", "mindie-config", "cause",
+        _REFUSED,
+        _CONFIG,
+        anchor=b"npuDeviceI", pattern=rb"(?P<reason>(?:The size of )?npuDeviceI\w{1,8} [^\n]{0,120}?\b(?:does not|do not|must|should|is not|cannot|exceeds?)\b[^\n]{0,160})",
+        explains=("HCM921", "HCM922", "HCM923"), source="MindIE's sources (BackendConfigManager)",
+        example="The size of npuDeviceIds does not equal to modelInstanceNumber",
+    ),
+    Message(
+        "HCM921", "mindie-config-manager", "cause",
+        _REFUSED,
+        _CONFIG,
+        anchor=b"onfig_manager.cpp", pattern=rb"\[(?:ERROR|CRITICAL)\] \[\w{0,60}onfig_manager\.cpp:\d{1,6}\] ?: ?(?P<reason>[^\n]{1,300})",
+        source="MindIE's sources", example="[2026-03-18 10:33:52.113403+08:00] [41] [41] [server] [ERROR] [config_manager.cpp:1] : Failed to initialize ServerConfig from JSON",
+    ),
+    Message(
+        "HCM922", "mindie-parameter", "cause",
+        _REFUSED,
+        _CONFIG,
+        anchor=b"param_checker.cpp", pattern=rb"\[(?:ERROR|CRITICAL)\] \[param_checker\.cpp:\d{1,6}\] ?: ?(?P<reason>[^\n]{1,300})",
+        source="MindIE's sources", example="[2026-03-18 10:33:52.113403+08:00] [41] [41] [server] [ERROR] [param_checker.cpp:1] : maxSeqLen must be in [1, 4294967295]",
+    ),
+    Message(
+        "HCM923", "mindie-config-failed", "cause",
+        _REFUSED,
+        _CONFIG,
+        anchor=b"onfigManager init exception", source="MindIE's sources",
+        example="[2026-03-18 10:33:52.113403+08:00] [41] [41] [server] [ERROR] [llm_daemon.cpp:1] : ConfigManager init exception",
+    ),
+    Message(
+        "HCM924", "argument-refused", "cause",
+        "a program refuses its arguments",
+        "correct the command line: `--help` of the program lists its arguments",
+        anchor=b": error: ",
+        pattern=rb"^(?P<program>[\w./-]{1,120}(?: [a-z][\w-]{0,20})?): error: (?P<reason>(?:argument |unrecognized arguments|the following arguments are required|ambiguous option|expected (?:one|at least))[^\n]{0,300})",
+        source="Python (argparse)",
+        example="api_server.py: error: unrecognized arguments: --tensor-paralel-size 8",
     ),
     Message(
         "HCM864", "xllm-table-file", "cause",

@@ -93,7 +93,8 @@ MESSAGES = (
     Message(
         "HCM881", "state-container-killed", "fact",
         "a signal ended a container",
-        "137 is SIGKILL, usually because of the memory limit (`docker inspect` has OOMKilled; `dmesg`), 139 a fault in a library, 134 an abort",
+        "137 is SIGKILL: of the memory limit if `docker inspect` has OOMKilled true or `dmesg` names the process, else of `docker stop`, of a probe or"
+        " of kill -9; 139 is a fault in a library, 134 an abort",
         anchor=b"Exited (1", pattern=rb"^(?P<pod>[\w.-]{1,128})\b.{0,400}?(?P<reason>Exited \(1(?:3[2-9]|4[012])\)[\w ]{0,30}?(?= {2,}|$))",
         source="the output of docker", example='train-worker-2-1   train:1   "python3 a.py"   worker-2   2 hours ago   Exited (137) 3 minutes ago',
     ),

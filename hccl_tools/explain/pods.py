@@ -1,0 +1,65 @@
+"""Faults of a pod before its container started: over, once Kubernetes reports that it has started."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from hccl_tools.explain.events import Seen
+
+STARTED = "HCM904"
+#: A volume, an image or a node that a pod waits for before its container starts.
+_BEFORE_START = {"HCM753", "HCM754", "HCM876", "HCM877", "HCM879"}
+_POD = re.compile(r"\bpods?/([a-z0-9][a-z0-9.-]{0,252})")
+#: How long ago an event was: ``2m10s``; the first one of ``2m10s (x3 over 14m)`` is that of the last time.
+_AGO = re.compile(
+    r"(?<![\w.:-])(?:(\d{1,4})d)?(?:(\d{1,4})h)?(?:(\d{1,4})m)?(?:(\d{1,4})s)?(?<=[dhms])(?![\w.:-])"
+)
+_SECONDS = (86_400, 3_600, 60, 1)
+
+
+def over(seen: Sequence[Seen]) -> set[int]:
+    """Return the ids of the faults after which a container of the same pod started."""
+    starts: dict[object, list[Seen]] = {}
+    for one in seen:
+        if one.event.message.id == STARTED:
+            for key in {_pod(one), one.event.file} - {""}:
+                starts.setdefault(key, []).append(one)
+    written = {one.event.fields["server"] for one in seen if one.event.fields.get("server")}
+    faults = [one for one in seen if one.event.message.id in _BEFORE_START]
+    return {id(one) for one in faults if _pod(one) in written or _is_over(one, _of_pod(one, starts))}
+
+
+def _of_pod(fault: Seen, starts: dict[object, list[Seen]]) -> Iterable[Seen]:
+    """Return the starts of the pod of a fault, or those in its file if the lines name no pods."""
+    pod = _pod(fault)
+    same = starts.get(pod, []) if pod else []
+    return same or [one for one in starts.get(fault.event.file, ()) if not pod or not _pod(one)]
+
+
+def _is_over(fault: Seen, starts: Iterable[Seen]) -> bool:
+    return any(_is_later(start, fault) for start in starts)
+
+
+def _is_later(start: Seen, fault: Seen) -> bool:
+    ages = _age(start), _age(fault)
+    if ages[0] is not None and ages[1] is not None:
+        return ages[0] <= ages[1]
+    if start.time is not None and fault.time is not None:
+        return start.time >= fault.time
+    return start.event.file == fault.event.file and start.event.line > fault.event.line
+
+
+def _pod(one: Seen) -> str:
+    found = _POD.search(one.event.text)
+    return one.event.fields.get("pod", "") or (found[1] if found else "")
+
+
+def _age(one: Seen) -> int | None:
+    found = _AGO.search(one.event.text)
+    if found is None:
+        return None
+    return sum(int(number or 0) * seconds for number, seconds in zip(found.groups(), _SECONDS, strict=True))

@@ -1,0 +1,69 @@
+"""The line with which a user, a container runtime or the scheduler ended a job that had not failed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.explain.case import DELAY
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hccl_tools.explain.events import Seen
+
+#: The scheduler ended the job.
+_BY_SCHEDULER = {"HCM713", "HCM716"}
+#: A user did: Ctrl-C, docker compose, docker stop, a command on a screen.
+BY_USER = {"HCM905", "HCM906", "HCM908", "HCM909", "HCM910"}
+#: Keys and commands on a screen, below which a user may look at older logs.
+_TYPED = {"HCM908", "HCM909", "HCM910"}
+#: Seconds within which other ranks lose the rank that was stopped; a hang that a user ended takes longer.
+_FOLLOWS_WITHIN = 120.0
+_DIED, _SIGNALLED = "HCM907", "HCM906"
+
+
+def first_of(seen: Sequence[Seen]) -> list[Seen]:
+    """Return the lines that say that the job was stopped: the first of each file; [] if none does.
+
+    A container that docker stops after another one ended is a consequence: then these are no stops.
+    """
+    died = [one for one in seen if one.event.message.id == _DIED]
+    found: dict[int, Seen] = {}
+    for one in seen:
+        if one.event.message.id == _SIGNALLED and any(_precedes(other, one) for other in died):
+            continue
+        if one.event.message.id in _BY_SCHEDULER | BY_USER:
+            former = found.setdefault(one.event.file, one)
+            if one.event.line < former.event.line:
+                found[one.event.file] = one
+    by_user = [one for one in found.values() if one.event.message.id in BY_USER]
+    # A user gives the reason; the scheduler's line may follow from it.
+    return sorted(by_user or list(found.values())[:1], key=_order)
+
+
+def _order(one: Seen) -> tuple[bool, bool, float]:
+    """The most telling line first: one that only a user writes, then the earliest one."""
+    return one.event.message.id == _SIGNALLED, one.time is None, one.time or 0.0
+
+
+def _precedes(one: Seen, other: Seen) -> bool:
+    if one.event.file == other.event.file:
+        return one.event.line < other.event.line
+    return one.time is not None and other.time is not None and one.time < other.time
+
+
+def is_after(one: Seen, stops: Sequence[Seen]) -> bool:
+    """Whether an event follows from the end of the job: below one of its lines, or later."""
+    return any(_is_after(one, stop) for stop in stops)
+
+
+def _is_after(one: Seen, stop: Seen) -> bool:
+    is_typed = stop.event.message.id in _TYPED
+    if one.event.file == stop.event.file and not is_typed:
+        return one.event.line > stop.event.line
+    if one.since is None or (is_typed and one.time is None):
+        return False
+    if stop.time is not None or stop.since is None:
+        return stop.time is not None and one.since > stop.time + DELAY
+    # Without a time: the job still ran at the last time before the line, and what failed soon after follows.
+    return stop.since < one.since <= stop.since + _FOLLOWS_WITHIN
