@@ -58,6 +58,7 @@ class Answer(NamedTuple):
         run: The run that was explained, as the user named it; "" for files.
         run_dir: The directory of that run.
         has_finished: Whether that run ended with exit code 0: there is nothing to explain.
+        finished: The lines of launchers that say that the job ended with exit code 0.
     """
 
     causes: Sequence[Cause]
@@ -67,6 +68,7 @@ class Answer(NamedTuple):
     run: str = ""
     run_dir: str = ""
     has_finished: bool = False
+    finished: Sequence[Seen] = ()
 
     def used(self) -> set[int]:
         """Return the ids of the events that the causes show."""
@@ -143,6 +145,9 @@ def text(answer: Answer) -> Iterator[str]:
         yield finished(answer)
         yield from (f"  {note}" for note in answer.notes[:_MOST_NOTES])
         return
+    if answer.finished:
+        yield from _finished(answer)
+        return
     if not answer.causes:
         yield from _nothing(answer)
         return
@@ -173,8 +178,25 @@ def text(answer: Answer) -> Iterator[str]:
             yield f"  and {len(notes) - _MOST_NOTES:,} more"
 
 
+def _finished(answer: Answer) -> Iterator[str]:
+    """Yield that the job has not failed, with the lines that say so, and the errors that did not end it."""
+    yield f"{finished(answer)}. The log says it."
+    for one in answer.finished[:_MOST_NOTES]:
+        yield from _quoted(answer, one, "in", "")
+    if folded := _folded(answer.consequences()):
+        yield ""
+        yield "errors that did not end it:"
+        yield from folded
+    if answer.notes:
+        yield ""
+        yield "notes:"
+        yield from (f"  {note}" for note in answer.notes[:_MOST_NOTES])
+
+
 def finished(answer: Answer) -> str:
     """Return that the run has not failed, as one sentence."""
+    if answer.finished:
+        return "The job ended with exit code 0: nothing in these logs ended it"
     return f"The run {os.path.basename(answer.run_dir)} ended with exit code 0: nothing to explain"
 
 

@@ -35,7 +35,7 @@ def as_json(answer: Answer) -> dict[str, Any]:
 
 
 def _end(answer: Answer) -> list[str]:
-    return [words.finished(answer)] if answer.has_finished else []
+    return [words.finished(answer)] if answer.has_finished or answer.finished else []
 
 
 def _cause(answer: Answer, cause: Cause) -> dict[str, Any]:

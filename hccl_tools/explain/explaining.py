@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import cluster, identities, inference, runs, table_fault, unknown_errors
+from hccl_tools.explain import cluster, finished, identities, inference, runs, table_fault, unknown_errors
 from hccl_tools.explain.answer import Answer
 from hccl_tools.explain.events import Event
 from hccl_tools.explain.places import Place, Places, read_table
@@ -79,6 +79,8 @@ def explain(
     if of_run is not None:
         _add_run(of_run, logs, events, all_notes, fetch)
     joined = cluster.build(events, logs, places, size, ends)
+    if of_run is None and (ended := finished.lines(joined)):
+        return Answer([], joined, logs, all_notes, finished=ended)
     found = (
         inference.causes(joined)
         if of_run is None

@@ -17,6 +17,7 @@ from hccl_tools.explain.events import (
     time_in,
 )
 from hccl_tools.explain.guard import Guard
+from hccl_tools.explain.handled import HANDLED, is_handled, says_handled
 from hccl_tools.explain.reader import Block, LogReader
 from hccl_tools.knowledge.registry import codes, messages
 from hccl_tools.records import NamedTuple
@@ -63,6 +64,8 @@ LONGEST_NUMBER = 7
 _EXCEPTION = "HCM810"
 #: Messages whose reason may stand below them.
 _WITH_REASON = (_EXCEPTION, "HCM613")
+#: Exceptions that a program may handle.
+_OF_PROGRAMS = (_EXCEPTION, "HCM664", "HCM813", "HCM842", "HCM844")
 _CODE = re.compile(
     rb"(?<![A-Za-z0-9])(E[A-Z]\d{4}|E\d{5})(?![A-Za-z0-9])"
     # A number of six digits is a code only after a word that says so.
@@ -168,7 +171,10 @@ class Scanner:
                     shown = line[:_SHOWN].decode(errors="replace").strip()
                     self._unknown = block.line + data.count(b"\n", 0, begin), shown
                 continue
-            if event.message.id in _WITH_REASON:
+            is_program_s = event.message.id in _OF_PROGRAMS and is_handled(data, found[0])
+            if is_program_s or (event.message.kind == "code" and says_handled(line)):
+                event = event._replace(message=messages()[HANDLED])
+            elif event.message.id in _WITH_REASON:
                 end = sieve.end_of_line(data, found[0], _MATCHED)
                 reason = tracebacks.with_reason(event.fields.get("reason", ""), data, end)
                 event = self._with_reason(event, reason)

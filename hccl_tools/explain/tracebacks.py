@@ -29,6 +29,8 @@ _DASHES = re.compile(rb"-{8,}\s*$")
 _BLOCKS_WITHIN, _MOST_OF_BLOCK = 160, 60
 #: Lines that may stand between an exception and its first block.
 _BEFORE_BLOCKS = 4
+#: The same if the text only names the block: the traceback of the exception stands between.
+_BELOW_TRACEBACK = 120
 #: The text of an exception that only names the block with the reason, or a step that failed.
 _REFERS = re.compile(
     r"[Rr]efer to|Exception thrown from|details|error!|[Uu]nexpected|[Ee]xec(?:ute)? graph|[Cc]ompil\w+ graph"
@@ -59,7 +61,8 @@ def with_reason(text: str, data: bytes, end: int) -> str:
     """
     if _HEAD.search(text) and (reason := _next_line(data, end)):
         text = f"{text} {reason}"
-    said, place = _of_blocks(_blocks(data, end))
+    before = _BELOW_TRACEBACK if _ONLY_REFERS.search(text) else _BEFORE_BLOCKS
+    said, place = _of_blocks(_blocks(data, end, before))
     if said and said not in text:
         text = _joined(text, said)
     if place:
@@ -73,7 +76,7 @@ def _joined(text: str, said: str) -> str:
     """Return an exception with the reason of its block: first, if the text says no more than where it is."""
     name, _, rest = text.partition(": ")
     if not rest or not _REFERS.search(text):
-        return f"{text} {said}" if text else said
+        return f"{text} {said}" if text and not _ONLY_REFERS.search(text) else said
     return f"{name}: {said}" if _ONLY_REFERS.search(rest) else f"{name}: {said} ({rest.rstrip('. ')})"
 
 
@@ -95,8 +98,12 @@ def _next_line(data: bytes, end: int) -> str:
     return ""
 
 
-def _blocks(data: bytes, end: int) -> Mapping[str, list[bytes]]:
-    """Return the lines of the blocks below an exception that belong to it, by their titles."""
+def _blocks(data: bytes, end: int, most_before: int) -> Mapping[str, list[bytes]]:
+    """Return the lines of the blocks below an exception that belong to it, by their titles.
+
+    Args:
+        most_before: Lines that may stand between the exception and its first block.
+    """
     found: dict[str, list[bytes]] = {}
     lines: list[bytes] | None = None
     before, is_after_dashes = 0, False
@@ -111,7 +118,7 @@ def _blocks(data: bytes, end: int) -> Mapping[str, list[bytes]]:
             lines = found.setdefault(title["title"].decode(errors="replace").strip(), [])
         elif lines is None:
             before += bool(text)
-            if before > _BEFORE_BLOCKS:
+            if before > most_before:
                 break
         elif text.startswith(TRACEBACK) and "Python" not in next(reversed(found)):
             break  # The next exception.

@@ -108,6 +108,13 @@ MESSAGES = (
         example="[ERROR] MD(17528,ffff,python):2026-03-18-10:33:52.113.403 [mindspore/ccsrc/minddata/dataset/util/task_manager.cc:1] InterruptMaster] Task is terminated with err msg: Exception thrown from dataset pipeline. Refer to 'Dataset Pipeline Error Message'. ",
     ),
     Message(
+        "HCM614", "minddata-operation", "error",
+        "MindSpore's data pipeline failed",
+        "correct the file that the line names (read it with the same library), or leave it out; without a file, correct the operation",
+        anchor=b" operation: [", pattern=rb"(?P<reason>\w{1,40} operation: \[[^\]\n]{1,80}\] (?:failed|raised)[^\n]{0,600})", source="MindSpore's sources (minddata)",
+        example="[ERROR] map operation: [Resize] failed. The corresponding data file is: /data/a.jpg. Resize: size of interpolation is zero.",
+    ),
+    Message(
         "HCM651", "torch-table-used", "fact",
         "torch_npu connected the ranks with the rank table",
         "nothing",

@@ -173,6 +173,12 @@ MESSAGES = (
         example="ValueError: 0 samples in this shard",
     ),
     Message(
+        "HCM899", "exception-handled", "fact",
+        "the program handled an exception and went on",
+        "nothing",
+        source="the words beside a traceback, such as skipped or retrying",
+    ),
+    Message(
         "HCM897", "python-interrupted", "end",
         "the process was interrupted (SIGINT)",
         "nothing, if a user pressed Ctrl-C or stopped the job",

@@ -1,0 +1,77 @@
+"""Whether a program handled an exception: it says that it skips a sample or tries again, and went on."""
+
+from __future__ import annotations
+
+import re
+
+from hccl_tools.explain import screens, sieve
+from hccl_tools.explain.tracebacks import TRACEBACK
+
+#: The message that replaces such an exception.
+HANDLED = "HCM899"
+_SAYS = re.compile(
+    rb"\b(?:skipp(?:ed|ing)|skip(?:s)? (?:this|the|it|sample|file|record|batch)"
+    rb"|ignor(?:ed|ing)|will (?:be )?(?:skip|ignore|retr)\w{0,5}"
+    rb"|retry(?:ing)?\b(?! (?:limit|failed))|try(?:ing)? again|fall(?:ing|s)? ?back"
+    rb"|continu(?:e|es|ing) (?:with|without|training|anyway)"
+    rb"|using (?:the )?default|not fatal|non-fatal|dropp(?:ed|ing) (?:the )?(?:sample|record|batch|file|it))",
+    re.IGNORECASE,
+)
+#: Words of a program that has given up all the same.
+_GAVE_UP = re.compile(
+    rb"giv(?:e|ing) up|abort|exit(?:ing|s)?\b|fatal(?<!not fatal)(?<!non-fatal)|no more retr|(\d+)/\1\b",
+    re.IGNORECASE,
+)
+#: A line of a job that goes on: a step, a progress bar, values of the training, or another INFO line.
+_GOES_ON = re.compile(
+    rb"\b(?:step|iter(?:ation)?|epoch|batch)\w{0,3}\b[\]'\": =/#\[]{1,4}\d"
+    rb"|\d%\||'?loss'?[:= ]{1,3}\d|\bINFO\b",
+    re.IGNORECASE,
+)
+#: Bytes before an exception in which its traceback begins, and lines after it in which the job goes on.
+_TRACEBACK_WITHIN, _LINES_WITHIN = 16_384, 40
+_LONGEST = 4096
+
+
+def is_handled(data: bytes, start: int) -> bool:
+    """Return whether the program says beside an exception that it went on, and did.
+
+    Args:
+        data: A block of a log.
+        start: Where the line with the exception begins.
+    """
+    begin = data.rfind(TRACEBACK, max(0, start - _TRACEBACK_WITHIN), start)
+    first = sieve.begin_of_line(data, begin if begin >= 0 else start)
+    before = data[sieve.begin_of_line(data, max(first - 1, 0)) : first]
+    lines = _following(data, start)
+    after = lines[0] if lines else b""
+    said = [line for line in (before, after) if _SAYS.search(line[:_LONGEST])]
+    if not said or any(_GAVE_UP.search(line[:_LONGEST]) for line in said):
+        return False
+    for line in lines:
+        if line.startswith(TRACEBACK):
+            return False  # The next exception may be what ended it.
+        if _GOES_ON.search(line[:_LONGEST]):
+            return True
+    return False
+
+
+def says_handled(line: bytes) -> bool:
+    """Return whether a line with a failure says itself that the program went on without what failed."""
+    return bool(_SAYS.search(line)) and not _GAVE_UP.search(line)
+
+
+def _following(data: bytes, start: int) -> list[bytes]:
+    """Return the next lines without prefixes, of which empty ones are left out."""
+    found, end = [], sieve.end_of_line(data, start, _LONGEST)
+    for _ in range(_LINES_WITHIN):
+        at = data.find(b"\n", end) + 1
+        if not 0 < at < len(data):
+            break
+        end = sieve.end_of_line(data, at, _LONGEST)
+        line = data[at:end]
+        if (
+            text := line[screens.prefix(line).length :].strip() or line.strip()
+        ):  # A progress bar is all prefix.
+            found.append(text)
+    return found
