@@ -31,6 +31,7 @@ FOLLOW_UP = {
     "HCM898",
     "HCM901",
     "HCM593",
+    "HCM658",
     "HCM701",
     "HCM702",
     "HCM706",

@@ -74,3 +74,26 @@ def differing(group: Sequence[Seen]) -> list[Seen]:
     values = {one.actor: one.event.fields["local"] for one in group if "local" in one.event.fields}
     odd = unusual(values) if len(values) > 2 else set()
     return [one for one in group if one.actor in odd and "local" in one.event.fields] or list(group)
+
+
+def by_host(group: Sequence[Seen]) -> str:
+    """Return which hosts or ranks have which value; "" if all have one, or too many values differ."""
+    values: dict[str, list[Place]] = {}
+    for one in group:
+        if "local" in one.event.fields and one.place.rank is not None:
+            values.setdefault(one.event.fields["local"], []).append(one.place)
+    if not 1 < len(values) <= _MOST_LISTED:
+        return ""
+    parts = []
+    hosts_of = {value: {place.host for place in places} for value, places in values.items()}
+    for value, places in values.items():
+        others = set().union(*(hosts for other, hosts in hosts_of.items() if other != value))
+        own = hosts_of[value]
+        ranks = ranks_text(list(dict.fromkeys(places)))
+        is_whole = "" not in own and not own & others
+        parts.append(
+            f"{value} on {and_more(sorted(own), _MOST_LISTED)} ({ranks})"
+            if is_whole
+            else f"{value} on {ranks}"
+        )
+    return "; ".join(parts)

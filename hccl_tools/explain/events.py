@@ -30,7 +30,7 @@ YEARLESS = 2000
 #: vLLM (Worker_TP3 pid=1).
 _PID = re.compile(
     rb"[A-Z]{2,12}\((\d+),(?P<program>[\w.+-]{1,64})?|[A-Z]{2,12}\((\d+):\d+,"
-    rb"|\(PID:(\d+),|\(\w+ pid=(\d+)\)"
+    rb"|\(PID:(\d+),|\(\w+ pid=(\d+)\)|\[PID: (\d+)\]"
 )
 #: torch_npu names the rank in its lines; -1 is none.
 _RANK = re.compile(rb"RankID:(\d{1,7})")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from itertools import takewhile
 from typing import TYPE_CHECKING
@@ -41,10 +42,12 @@ STATES = tuple(f"HCM{number}" for number in range(870, 886))
 OF_SYSTEM = {
     *OF_SLURM,
     *("HCM750", "HCM751", "HCM752", "HCM753", "HCM754"),
-    *(f"HCM{number}" for number in range(900, 911)),
+    *(f"HCM{number}" for number in (*range(900, 911), 930, 931, 932)),
     *("HCM801", "HCM802", "HCM809", "HCM814", "HCM815", "HCM816", "HCM817", "HCM818", "HCM819"),
     *STATES,
 }
+#: ``workerlog.3`` of paddle.distributed.launch.
+_OF_PADDLE = re.compile(r"(?:^|/)workerlog\.\d{1,6}(?=$|\.)")
 #: Lines between two lines of one failure, one of which names the communicator.
 _NEAR = 8
 
@@ -102,7 +105,20 @@ def without_wrong_ranks(events: Sequence[Event], sources: Sequence[Source]) -> l
         if rank is not None and int(one.fields["size"]) == largest:
             said.setdefault(rank, set()).add(one.fields["rank"])
     wrong = {rank for rank, others in said.items() if len(others) > 1}
-    return [one._replace(rank=None) if one.rank in wrong else one for one in sources]
+    local = _with_local_ranks(sources)
+    return [one._replace(rank=None) if one.rank in wrong or one.path in local else one for one in sources]
+
+
+def _with_local_ranks(sources: Sequence[Source]) -> set[str]:
+    """Return the logs that paddle's launcher names by the rank on their host, if hosts share a number."""
+    named = [
+        one for one in sources if one.rank is not None and _OF_PADDLE.search(one.path) and not one.is_run
+    ]
+    folders: dict[int | None, set[str]] = {}
+    for one in named:
+        folders.setdefault(one.rank, set()).add(one.group or os.path.dirname(one.path))
+    is_local = any(len(several) > 1 for several in folders.values())
+    return {one.path for one in named} if is_local else set()
 
 
 def _is_server_the_root_s(events: Sequence[Event]) -> bool:

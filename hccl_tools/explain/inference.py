@@ -181,11 +181,12 @@ def _says_more(one: Seen, other: Seen) -> bool:
 def _of_group(group: Sequence[Seen], case: Case) -> Cause:
     if (cause := disagreement.listed(group[0], case.cluster.places)) is not None:
         return cause
+    reason = disagreement.by_host(group)
     group = disagreement.differing(group)
     places = tuple(dict.fromkeys(one.place for one in group if one.place != Place()))
     best = max(group, key=lambda one: len(one.event.fields))  # The line with the details, not the code alone.
     best = best if best.actor == group[0].actor else group[0]
-    return Cause(best.event.message, "named", places, best)
+    return Cause(best.event.message, "named", places, best, reason)
 
 
 def _failures_of_ranks(case: Case) -> list[Seen]:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 #: HCCL's heartbeat was lost, for which the process, its host or the network can be the reason.
 _LOST = "HCM343"
+#: The kernel lost a device on the PCIe bus, and what the rank of such a device reports at about that time.
+_PCIE = {"HCM930", "HCM931", "HCM932"}
+_DEVICE_LOST, _PCIE_WITHIN = {"EL0001", "507010", "507901", "507899"}, 300.0
 #: A process, a container or a pod ended, and the line may not say of which rank.
 _ENDS_OF_PROCESSES = {
     *("HCM702", "HCM710", "HCM712", "HCM726", "HCM750", "HCM751", "HCM752"),
@@ -38,6 +41,7 @@ class _Reported:
     def __init__(self, case: Case) -> None:
         self._errors = _errors_of_ranks(case.events)
         self._ends = _first_ends(case.events)
+        self._pcie = [one for one in case.cluster.seen if one.event.message.id in _PCIE]
         self._active = {one.place.rank for one in case.events} | case.ended
         self._blamed = _blamed_ends(case.events)
         self._of_host: dict[str, list[Place]] = {}
@@ -54,6 +58,10 @@ class _Reported:
         if not own:
             return self._without_error(verdict, device)
         first = min(own, key=lambda event: event.event.message.kind != "cause")
+        if (lost := self._lost_on_pcie(first)) is not None:
+            codes = ", ".join(first.event.codes)
+            reason = f"at that time {device.short} reports that its device does not answer ({codes})"
+            return Cause(lost.event.message, "order", (device,), lost, reason, (), first)
         blamed, number = self._blamed.get(first.event.message.id, (None, 0))
         if blamed is not None and first.peer == blamed and blamed.rank != first.place.rank:
             reason = f"{number} ranks report errors of their connection to it"
@@ -68,6 +76,12 @@ class _Reported:
             return Cause(end.event.message, "order", (device,), end, reason)
         places = self._lost_with(device) if is_lost else (device,)
         return Cause(verdict.event.message, "named", places, verdict, "", places)
+
+    def _lost_on_pcie(self, own: Seen) -> Seen | None:
+        """Return what the kernel reports of the PCIe bus about when a rank lost its device."""
+        if not _DEVICE_LOST & set(own.event.codes):
+            return None
+        return next((one for one in self._pcie if _are_near(one, own)), None)
 
     def _end_of_a_process(self, verdict: Seen, lost: Place) -> Seen | None:
         """Return the end of a process or container before a heartbeat was lost, if there is only one."""
@@ -87,6 +101,14 @@ class _Reported:
         together = self._of_host.get(lost.host, []) if lost.host else []
         is_whole = len(self._of_host) > 1 and not any(place.rank in self._active for place in together)
         return tuple(together) if together and is_whole else (lost,)
+
+
+def _are_near(one: Seen, other: Seen) -> bool:
+    hosts = {place.host for place in (one.place, other.place) if place.host}
+    times = one.time, other.time if other.time is not None else other.since
+    if len(hosts) > 1 or times[0] is None or times[1] is None:
+        return False
+    return abs(times[0] - times[1]) <= _PCIE_WITHIN
 
 
 def _errors_of_ranks(events: Iterable[Seen]) -> dict[int | None, list[Seen]]:

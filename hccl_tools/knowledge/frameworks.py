@@ -115,6 +115,13 @@ MESSAGES = (
         example="[ERROR] map operation: [Resize] failed. The corresponding data file is: /data/a.jpg. Resize: size of interpolation is zero.",
     ),
     Message(
+        "HCM658", "torch-hccl-call-failed", "code",
+        "a call of HCCL failed",
+        "look at the code and the lines that follow it, and at the plog of this rank",
+        anchor=b"call hccl api failed", source=_TORCH,
+        example="RuntimeError: [ERROR] 2026-03-18-10:33:52 (PID:4711, Device:3, RankID:3) ERR02200 DIST call hccl api failed.",
+    ),
+    Message(
         "HCM651", "torch-table-used", "fact",
         "torch_npu connected the ranks with the rank table",
         "nothing",

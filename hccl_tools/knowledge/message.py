@@ -45,6 +45,8 @@ _ONE_FAULT = (
     ("HCM882", "HCM883", "HCM884", "HCM885"),
     ("HCM873", "HCM874", "HCM875"),
     ("HCM853", "HCM854"),
+    ("HCM930", "HCM931", "HCM932"),
+    ("HCM008", "HCM249", "HCM250"),
 )
 _FAULTS = {message: number for number, several in enumerate(_ONE_FAULT) for message in several}
 

@@ -9,6 +9,10 @@ _PROCESSES = (
     "raise the limit (`ulimit -u`, docker: --pids-limit, Kubernetes: podPidsLimit of the kubelet), or start fewer threads"
     " (OMP_NUM_THREADS, OPENBLAS_NUM_THREADS) and data-loading workers"
 )
+_PCIE = (
+    "compare `npu-smi info` and `lspci` with a sound host: a device is missing; power the host off and on, and let the card, its riser or"
+    " its slot be checked if it comes back"
+)
 
 MESSAGES = (
     Message(
@@ -105,6 +109,27 @@ MESSAGES = (
         "check the server and the network to it; processes that use its files wait until it responds",
         anchor=b"ceph", pattern=rb"(?P<reason>(?:lib)?ceph: (?:mds|osd|mon)\d{1,6} .{0,80}?(?:hung|down|session lost|caps stale|socket closed))", source="the kernel (Ceph)",
         example="ceph: mds0 caps stale",
+    ),
+    Message(
+        "HCM930", "pcie-fatal", "error",
+        "the host lost a device on the PCIe bus",
+        _PCIE,
+        anchor=b"AER: ", pattern=rb"(?P<reason>\b[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d: AER: (?:Multiple )?Uncorrect(?:ed|able) \(Fatal\) error[^\n]{0,100})", source="the kernel (AER)",
+        example="[12345.678901] pcieport 0000:80:04.0: AER: Uncorrected (Fatal) error received: 0000:81:00.0",
+    ),
+    Message(
+        "HCM931", "pcie-link-down", "error",
+        "the host lost a device on the PCIe bus",
+        _PCIE,
+        anchor=b"pciehp", pattern=rb"(?P<reason>(?:\b[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d[: ]{1,2})?pciehp: Slot\([\w-]{1,12}\): (?:Link Down|Card not present))", source="the kernel (pciehp)",
+        example="[12345.678901] pcieport 0000:80:04.0: pciehp: Slot(3): Link Down",
+    ),
+    Message(
+        "HCM932", "pcie-fallen-off", "error",
+        "the host lost a device on the PCIe bus",
+        _PCIE,
+        anchor=b"fallen off the bus", pattern=rb"(?P<reason>\b[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d[^\n]{0,100}fallen off the bus)", source="the kernel",
+        example="[12345.678901] devdrv_device_driver 0000:81:00.0: device has fallen off the bus",
     ),
     Message(
         "HCM808", "no-new-thread", "cause",

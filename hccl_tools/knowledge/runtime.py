@@ -39,6 +39,8 @@ _CODES = {
 _OPERATIONS = {"507017", "507034", "507048"}
 #: The hardware is at fault: nothing else need have failed before.
 _FAULTS = {"507054"}
+#: The device failed: an error of a rank, after which others lose it.
+_ERRORS = {"507010"}
 _TIMEOUTS = {"507017", "507034", "507046", "507047", "507048"}
 
 MESSAGES = (
@@ -46,7 +48,13 @@ MESSAGES = (
         Message(
             f"HCM{500 + number}",
             name,
-            "timeout" if code in _TIMEOUTS else "cause" if code in _FAULTS else "code",
+            "timeout"
+            if code in _TIMEOUTS
+            else "cause"
+            if code in _FAULTS
+            else "error"
+            if code in _ERRORS
+            else "code",
             meaning,
             remedy,
             codes=(Code(code),),

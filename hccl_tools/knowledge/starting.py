@@ -192,6 +192,14 @@ MESSAGES = (
         example="[ERROR] HCCP(17528,python3):2026-03-18-10:33:52.113.403 [ra_hdc.c:55] ra hdc message process failed ret(-67)",
     ),
     Message(
+        "HCM250", "version-check", "cause",
+        "the hosts have different versions of CANN",
+        "install the same CANN (Toolkit and ops) on all hosts; the line has both versions",
+        anchor=b"ersion check fail", pattern=rb"ersion check fail\w{0,2}[.,:]? ?local ?[\[(](?P<local>[^\])]{1,60})[\])],? ?remote ?[\[(](?P<remote>[^\])]{1,60})[\])]",
+        codes=(Code("EI0008"),), explains=_LATER, source="HCCL's sources (rank_consistentcy_checker)",
+        example="[ERROR] HCCL(17528,python3):2026-03-18-10:33:52.113.403 [rank_consistent.cc:1] [17528][RankConsistentImpl][CompareFrame]version check fail, local[8.1.RC1], remote[8.2.RC1], remote rank[3]",
+    ),
+    Message(
         "HCM218", "consistency-check", "cause",
         "the rank tables, CANN versions or operations of two ranks differ",
         "compare the fingerprint of the table on all hosts (`hccl-tools show --fingerprint FILE`), the version"
