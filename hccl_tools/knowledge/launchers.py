@@ -9,6 +9,18 @@ _OF_RANK = (
     rb"^(?=.{0,300}?(?<![A-Za-z_])[Rr]ank(?: ?id)?(?: ?[=:#\[] ?| )?(?P<rank>\d{1,6})(?![\w.]))"
     rb"(?=.{0,300}?\bpid ?[=:\[(]? ?(?P<pid>\d{2,7})\b)"
 )
+_LOOPBACK = (
+    "the master's address is a loopback address, which each host has for itself, in a job over several hosts"
+)
+_REAL_ADDRESS = (
+    "name an address of rank 0's host that the other hosts reach (`ip address` there) in the command of every host, the same one; a"
+    " firewall is not the reason"
+)
+#: A job over several hosts, on a host other than the first.
+_SEVERAL = (
+    rb"(?=.{0,3000}?--(?:nnodes|num_nodes|nodes)[= ](?:\d{1,5}:)?(?!0{0,4}1\b)\d|.{0,3000}?--worker_num[= ](?P<size>\d{1,6})\b)"
+    rb"(?!.{0,3000}?--(?:local_worker_num|nproc_per_node)[= ](?P=size)\b)(?!.{0,3000}?--node[_-]?rank[= ]0\b)"
+)
 
 MESSAGES = (
     Message(
@@ -233,6 +245,57 @@ MESSAGES = (
         "the exit code of a launcher",
         "nothing",
         anchor=b"rc", pattern=rb"^(?:[^\n]{0,60}\s)?rc ?= ?(?P<status>\d{1,3})\s*$", source="the output of shells and scripts", example="torchrun done, rc=0",
+    ),
+    Message(
+        "HCM734", "master-loopback", "cause",
+        _LOOPBACK,
+        _REAL_ADDRESS,
+        anchor=b"--master", pattern=_SEVERAL + rb".{0,3000}?(?P<variable>--master(?:[_-]addr)?)[= ](?P<value>127\.[\d.]{5,11}|localhost|::1)(?![\w.])",
+        explains=("HCM606", "HCM607", "HCM611", "HCM612", "HCM655", "HCM665"), source="the command lines of launchers",
+        example="$ msrun --worker_num=16 --local_worker_num=8 --node_rank=1 --master_addr=127.0.0.1 train.py",
+    ),
+    Message(
+        "HCM735", "rendezvous-loopback", "cause",
+        _LOOPBACK,
+        _REAL_ADDRESS,
+        anchor=b"--rdzv", pattern=_SEVERAL + rb".{0,3000}?(?P<variable>--rdzv[_-]endpoint)[= ](?P<value>127\.[\d.]{5,11}|localhost|::1)(?![\w.])",
+        explains=("HCM606", "HCM655", "HCM665"), source="the command lines of launchers",
+        example="$ torchrun --nnodes=2 --rdzv-endpoint=localhost:29500 train.py",
+    ),
+    Message(
+        "HCM736", "paddle-master-not-ready", "timeout",
+        "paddle's launcher did not reach the launcher of the master",
+        "check that the launcher runs on the master, that `nc -vz` reaches its address and port from this host, and that no proxy is set"
+        " (http_proxy; no_proxy must name the master)",
+        limit="store", anchor=b"master not ready", pattern=rb"LAUNCH \w{4,8} .{0,60}?master not ready", source="PaddlePaddle's sources (launch)",
+        example="LAUNCH WARNING 2026-03-18 10:33:52,113 master not ready",
+    ),
+    Message(
+        "HCM737", "proxy-set", "fact",
+        "a proxy is set for requests over HTTP",
+        "nothing",
+        anchor=b"ttp_proxy=", pattern=rb"^(?:export |declare -x )?(?P<variable>http_proxy)=[\"']?(?P<value>http\S{4,200})", source="the output of env",
+        example="http_proxy=http://10.0.0.9:3128",
+    ),
+    Message(
+        "HCM738", "no-proxy-set", "fact",
+        "the addresses that are reached without a proxy",
+        "nothing",
+        anchor=b"o_proxy=", pattern=rb"^(?:export |declare -x )?(?P<variable>no_proxy)=[\"']?(?P<value>\S{0,2000})", source="the output of env",
+        example="no_proxy=localhost,127.0.0.1",
+    ),
+    Message(
+        "HCM739", "paddle-master", "fact",
+        "the address of the master of paddle's launcher",
+        "nothing",
+        anchor=b" master", pattern=rb"LAUNCH INFO .{0,40}?\bmaster: (?:https?://)?(?P<address>[\w.-]{1,120}):\d{1,5}", source="PaddlePaddle's sources (launch)",
+        example="LAUNCH INFO 2026-03-18 10:33:52,113 master: 10.0.0.1:37777",
+    ),
+    Message(
+        "HCM740", "master-through-proxy", "timeout",
+        "requests to the launcher of the master go to a proxy",
+        "unset http_proxy, https_proxy and their forms in capitals where the ranks are started, or add the master's address to no_proxy",
+        source="the variables of the host",
     ),
     Message(
         "HCM730", "terminated", "end",

@@ -9,7 +9,8 @@ _NOT_REACHED = (
     " share, and that no firewall is between them (`nc -vz ADDRESS PORT` from this host)"
 )
 #: An address with a port, before or after the reason.
-_ADDRESS = rb"(?=.{0,600}?(?<![\d.])(?P<peer_address>(?:\d{1,3}\.){3}\d{1,3})(?:[\]'\")]{0,2}\s?[:,/]\s?|[\]'\",)]{0,2} ?(?:remote |server )?[Pp]ort[ =:\[(]{1,3})(?P<port>\d{2,5})\b)"
+#: Of a connection from one address to another, the second one is that of the other end.
+_ADDRESS = rb"(?=(?:.{0,600}?(?:\bfrom|\bsource:?|\blocal:?) [\[(]?[\d.]{7,15}[\])]?:\d{2,5}[ ,]{1,2}(?:to|destination:?|remote:?) )?.{0,600}?(?<![\d.])(?P<peer_address>(?:\d{1,3}\.){3}\d{1,3})(?:[\]'\")]{0,2}\s?[:,/]\s?|[\]'\",)]{0,2} ?(?:remote |server )?[Pp]ort[ =:\[(]{1,3})(?P<port>\d{2,5})\b)"
 _GONE = "it closed the connection or ended first: read its log; the network is not to blame before"
 
 MESSAGES = (
