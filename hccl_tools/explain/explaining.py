@@ -86,7 +86,7 @@ def explain(
         if of_run is None
         else inference.causes(joined, of_run.ended, not_started=of_run.not_started)
     )
-    found, said = unknown_errors.weighed(table_fault.with_fault(found, table), unknown, logs)
+    found, said = unknown_errors.weighed(table_fault.with_fault(found, table, logs), unknown, logs)
     all_notes += said
     answer = Answer(found, joined, logs, all_notes, run_name, run)
     return answer._replace(notes=[*all_notes, *_about_table(answer, table)])

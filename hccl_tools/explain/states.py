@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.explain import pods
+from hccl_tools.explain import device_memory, pods, remote_shells
 from hccl_tools.explain.case import Cause, is_before
 from hccl_tools.explain.identities import STATES
 from hccl_tools.explain.places import Place
@@ -62,7 +62,7 @@ _STORAGE_ERROR = re.compile(
 #: Seconds before a failure in which storage can be its reason, and for which ranks wait after it responds.
 _STORAGE_WITHIN, _LATEST_LIMIT = 7_200.0, 1_900.0
 _PORT_IN_USE = {"HCM205", "HCM206", "HCM208", "HCM209", "HCM603", "HCM604", "HCM656", "HCM890"}
-_DEVICE_IN_USE = {"HCM213", "HCM214", "HCM605", "HCM657", "HCM847"}
+_DEVICE_IN_USE = {"HCM213", "HCM214", "HCM605", "HCM657", "HCM659", "HCM847"}
 _LISTENERS, _DEVICE_USER = ("HCM886", "HCM887"), "HCM888"
 
 
@@ -72,6 +72,7 @@ def joined(case: Case, found: list[Cause]) -> list[Cause]:
     if first is not None and (storage := _storage_before(case, first)) is not None:
         return [storage]
     if first is not None and first.confidence not in _GUESSES and first.message.id not in _DELAYED:
+        first = remote_shells.explained(case, device_memory.with_others(first))
         return [_with_holder(case, first), *found[1:]]
     faults = [one for one in _faults(case) if _may_be_why(case, one, first)]
     tied = [one for one in faults if _is_tied(case, one, first)]

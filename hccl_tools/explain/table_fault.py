@@ -2,35 +2,67 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import InputError
 from hccl_tools.launch import run_files
-from hccl_tools.notation import number_list
+from hccl_tools.notation import bounded_file, number_list
 from hccl_tools.notation.phrases import operand
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hccl_tools.diagnostics.diagnostic import Report
     from hccl_tools.explain.case import Cause
+    from hccl_tools.explain.sources import Source
 
+#: Folders of logs, and files there, in which a rank table is looked for; its bytes.
+_MOST_FOLDERS, _MOST_FILES, _LARGEST = 64, 64, 4 << 20
 _TABLE_FAULTS = ("HCM004", "HCM014", "HCM017")
 #: The messages of HCCL's table parser begin so.
 _TABLE_PARSER = "HCM4"
 
 
-def with_fault(found: list[Cause], table: str | None) -> list[Cause]:
+def with_fault(found: list[Cause], table: str | None, sources: Sequence[Source] = ()) -> list[Cause]:
     """Add what ``validate`` finds in the table to a first cause that is about the table.
 
     Args:
-        table: The file; without it the table in the line of the cause, as CANN 8 and older print it.
+        table: The file; without it the table in the line of the cause, as CANN 8 and older print it, or the
+            only table beside the logs.
+        sources: The logs.
     """
     message = found[0].message if found else None
     if message is None or (message.id not in _TABLE_FAULTS and not message.id.startswith(_TABLE_PARSER)):
         return found
     seen = found[0].seen
     printed = seen.event.fields.get("table", "") if seen is not None else ""
+    if table is None and not printed:
+        table = _beside(sources)
     reason = _fault_in_file(table) if table is not None else _fault_in_line(printed) if printed else ""
     return [found[0]._replace(reason=reason), *found[1:]] if reason else found
+
+
+def _beside(sources: Sequence[Source]) -> str | None:
+    """Return the rank table in the folders of the logs or above them; None if none is there, or several."""
+    own = dict.fromkeys(os.path.dirname(one.path) for one in sources if os.path.isfile(one.path))
+    folders = list(own)
+    if len(folders) > 1:
+        folders.insert(0, os.path.commonpath([os.path.abspath(folder) for folder in folders]))
+    found: dict[bytes, str] = {}
+    for folder in folders[:_MOST_FOLDERS]:
+        try:
+            names = sorted(name for name in os.listdir(folder or ".") if name.lower().endswith(".json"))
+        except OSError:
+            continue
+        for name in names[:_MOST_FILES]:
+            path = os.path.relpath(os.path.join(folder, name))
+            with suppress(OSError, InputError):
+                data = bounded_file.read(path, _LARGEST)
+                if b'"server_list"' in data or b'"group_list"' in data:
+                    found.setdefault(data, path)
+    return next(iter(found.values())) if len(found) == 1 else None
 
 
 def opened(table: str) -> str:

@@ -122,6 +122,13 @@ MESSAGES = (
         example="RuntimeError: [ERROR] 2026-03-18-10:33:52 (PID:4711, Device:3, RankID:3) ERR02200 DIST call hccl api failed.",
     ),
     Message(
+        "HCM659", "torch-npu-memory-held", "cause",
+        "the device has no memory left, because another process holds a large part of it",
+        "stop that process (`npu-smi info` lists those of a device, `ps -o user,lstart,args -p PID` says whose it is), or use another device;"
+        " a smaller batch of this job is not the remedy",
+        source="the numbers in torch_npu's message",
+    ),
+    Message(
         "HCM651", "torch-table-used", "fact",
         "torch_npu connected the ranks with the rank table",
         "nothing",
@@ -181,7 +188,7 @@ MESSAGES = (
         "the device has no memory left",
         "use a smaller batch, or stop other processes on the device (`npu-smi info`)",
         anchor=b"NPU out of memory", codes=(Code("EI0011", "9"),),
-        explains=("HCM002", "HCM006", "HCM009", "HCM013", "HCM306"), source="torch_npu's sources",
+        explains=("HCM002", "HCM006", "HCM009", "HCM013", "HCM025", "HCM306"), source="torch_npu's sources",
         example="RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB (NPU 3; 60.97 GiB total capacity)",
     ),
 )  # fmt: skip

@@ -298,6 +298,20 @@ MESSAGES = (
         source="the variables of the host",
     ),
     Message(
+        "HCM741", "remote-start", "fact",
+        "a command that starts ranks on other hosts",
+        "nothing",
+        anchor=b"mpi", pattern=rb"^(?:\S{0,80}[^\n]{0,80}[$#>] ?|\+ )?(?:[\w./-]{0,200}/)?(?:mpirun|mpiexec|orterun)(?P<tag>[\w.]{0,12}) (?=.{0,3000}?(?:-np?|--np)[ =](?P<size>\d{1,7})\b)(?:.{0,3000}?(?:-H|--host|-hosts)[ =](?P<value>[\w.,:-]{1,2000}))?",
+        source="the command lines of launchers", example="$ mpirun -np 16 -H hosta:8,hostb:8 python3 train.py",
+    ),
+    Message(
+        "HCM742", "remote-shell-variable", "fact",
+        "a variable of a shell that ssh started without a terminal",
+        "nothing",
+        anchor=b"LD_LIBRARY_PATH", pattern=rb"\bssh (?:-\S{1,40} ){0,5}(?:\w[\w.-]{0,60}@)?(?P<value>\w[\w.-]{0,252}) ['\"].{0,300}?\$\{?LD_LIBRARY_PATH", source="a screen of a shell",
+        example="$ ssh hostb 'echo $LD_LIBRARY_PATH'",
+    ),
+    Message(
         "HCM730", "terminated", "end",
         "the process received SIGTERM",
         "look for what failed before",

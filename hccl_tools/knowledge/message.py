@@ -47,6 +47,7 @@ _ONE_FAULT = (
     ("HCM853", "HCM854"),
     ("HCM930", "HCM931", "HCM932"),
     ("HCM008", "HCM249", "HCM250"),
+    ("HCM657", "HCM659"),
 )
 _FAULTS = {message: number for number, several in enumerate(_ONE_FAULT) for message in several}
 

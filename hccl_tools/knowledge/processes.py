@@ -13,6 +13,11 @@ _PCIE = (
     "compare `npu-smi info` and `lspci` with a sound host: a device is missing; power the host off and on, and let the card, its riser or"
     " its slot be checked if it comes back"
 )
+_INDEX = "an index is outside of the table that it is looked up in, as a rule a token id beyond the model's embedding"
+_VOCABULARY = (
+    "compare len(tokenizer) with the rows of the embedding (vocab_size of the model): after adding tokens call"
+    " model.resize_token_embeddings(len(tokenizer)), and use the tokenizer of the model; the device is not at fault"
+)
 
 MESSAGES = (
     Message(
@@ -130,6 +135,13 @@ MESSAGES = (
         _PCIE,
         anchor=b"fallen off the bus", pattern=rb"(?P<reason>\b[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d[^\n]{0,100}fallen off the bus)", source="the kernel",
         example="[12345.678901] devdrv_device_driver 0000:81:00.0: device has fallen off the bus",
+    ),
+    Message(
+        "HCM933", "index-out-of-range", "error",
+        _INDEX,
+        _VOCABULARY,
+        anchor=b"index out of range in self", source="torch's sources (embedding)",
+        example="IndexError: index out of range in self",
     ),
     Message(
         "HCM808", "no-new-thread", "cause",

@@ -1,0 +1,65 @@
+"""Libraries that only the ranks of one host do not find, because a launcher started them in another shell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.explain.waiting import ranks_text
+from hccl_tools.notation.phrases import and_more
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hccl_tools.explain.case import Case, Cause
+    from hccl_tools.explain.events import Seen
+
+#: A library or a module that is found only with the variables of set_env.sh.
+MISSING = {"HCM840", "HCM841", "HCM842", "HCM843"}
+_STARTED, _SHELL = "HCM741", "HCM742"
+_MOST_NAMED = 8
+_FILES = (
+    "a shell that is not interactive does not read all of the same files, such as ~/.bashrc below a line"
+    " that returns:"
+    " pass the variables with the command (`mpirun -x LD_LIBRARY_PATH -x PATH -x PYTHONPATH`,"
+    " for each that set_env.sh sets), or source set_env.sh at the top of ~/.bashrc there"
+)
+
+
+def explained(case: Case, first: Cause) -> Cause:
+    """Return a missing library with the host of the ranks that lack it, and why only they do."""
+    if first.message.id not in MISSING or first.reason:
+        return first
+    ranks = {place.rank for place in first.places if place.rank is not None}
+    start = next((one for one in case.cluster.seen if one.event.message.id == _STARTED), None)
+    size = int(start.event.fields["size"]) if start is not None else case.cluster.size
+    named = sorted({place.host for place in first.places} - {""})
+    if not ranks or len(ranks) >= size or (start is None and len(named) != 1):
+        return first
+    hosts = _started_on(start, ranks) or named or _asked(case)
+    if start is None or "LD_LIBRARY_PATH" in start.event.text:
+        return first
+    where = f" on {and_more(hosts, _MOST_NAMED)}" if hosts else ""
+    reason = f"only {ranks_text(first.places)}{where} of {size} ranks lack it, which mpirun started: {_FILES}"
+    return first._replace(reason=reason, beside=start)
+
+
+def _started_on(start: Seen | None, ranks: Iterable[int]) -> list[str]:
+    """Return the hosts of ranks by ``-H hosta:8,hostb:8``; [] if they do not have just these ranks."""
+    hosts: list[str] = []
+    wanted, first = set(ranks), 0
+    for item in (start.event.fields.get("value", "") if start is not None else "").split(","):
+        name, _, slots = item.partition(":")
+        if not name or not slots.isdigit() or len(slots) > _MOST_NAMED:
+            return []
+        own = set(range(first, first + min(int(slots), 1 << 17)))
+        first += len(own)
+        if own & wanted:
+            hosts.append(name)
+            wanted -= own
+    return [] if wanted else hosts
+
+
+def _asked(case: Case) -> list[str]:
+    """Return the one host of which a screen shows the variable without a terminal."""
+    found = {one.event.fields["value"] for one in case.cluster.seen if one.event.message.id == _SHELL}
+    return sorted(found) if len(found) == 1 else []
