@@ -12,6 +12,7 @@ from hccl_tools.explain import (
     candidates,
     disagreement,
     operations,
+    progress,
     proxies,
     skew,
     states,
@@ -47,6 +48,8 @@ _OF_PROGRAM = re.compile(
 _INTERRUPTED = "HCM897"
 #: How sure an answer is that only says who waits for whom.
 _GUESSES = {"open", "silent", "waits"}
+#: Ranks are in different operations: one may have had fewer steps.
+_DIFFERENT = {"HCM894", "HCM895"}
 #: Seconds within which ranks fail that have the same fault.
 _TOGETHER = 30.0
 #: Codes of the runtime for a fault of the device or of a program on it, not of the device at the other end.
@@ -66,6 +69,10 @@ def causes(
     found = _causes(case)
     if case.handled and (not found or found[0].confidence in _GUESSES):
         found = _with_handled(case, found)
+    if not found or found[0].confidence in _GUESSES or found[0].message.id in _DIFFERENT:
+        found = [*progress.uneven(case), *found]
+    if not found and (behind := progress.slow(case)):
+        return behind
     if case.stop is not None and case.stop.event.message.id in stops.BY_USER:
         # The exit codes of its containers follow from it. Ranks may have waited before.
         if not found:

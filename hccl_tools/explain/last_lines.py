@@ -79,7 +79,7 @@ _STAMP = re.compile(
 _FAILED_WITHIN = 10
 
 
-class _Line(NamedTuple):
+class Line(NamedTuple):
     """A line of a log: its number, its text, and its time or that of the line above."""
 
     file: int
@@ -128,8 +128,8 @@ def of_screens(cluster: Cluster, waiting: Collection[Seen], before: float | None
         source = cluster.sources[file]
         if source.is_of_process or not source.path or source.path == STDIN:
             continue
-        last: dict[tuple[int | None, str, str], deque[_Line]] = {}
-        for line in _of_file(source.path, file, is_whole=True):
+        last: dict[tuple[int | None, str, str], deque[Line]] = {}
+        for line in lines_of(source.path, file, is_whole=True):
             writer = _writer(line.text)
             if writer is not None and writer not in waited:
                 last.setdefault(writer, deque(maxlen=_MOST_LINES)).append(line)
@@ -185,23 +185,23 @@ def _lines(
     ranks: Collection[int],
     *,
     is_shared: bool,
-) -> Mapping[int, Sequence[_Line]]:
+) -> Mapping[int, Sequence[Line]]:
     """Return the last lines of ranks in logs."""
-    found: dict[int, deque[_Line]] = {}
+    found: dict[int, deque[Line]] = {}
     for file, rank in logs:
         if not is_shared and (rank not in ranks or rank in found):
             continue
         path = sources[file].path
         if not path or path == STDIN:
             continue
-        for line in _of_file(path, file, is_whole=is_shared):
+        for line in lines_of(path, file, is_whole=is_shared):
             writer = screens.prefix(line.text).rank if is_shared else rank
             if writer is not None and writer in ranks:
                 found.setdefault(writer, deque(maxlen=_MOST_LINES)).append(line)
     return found
 
 
-def _of_file(path: str, file: int, *, is_whole: bool) -> Iterator[_Line]:
+def lines_of(path: str, file: int, *, is_whole: bool) -> Iterator[Line]:
     """Yield the lines of a log, or those of its last two blocks, with their times."""
     blocks = LogReader(path).blocks()
     for block in blocks if is_whole else deque(blocks, maxlen=2):
@@ -215,10 +215,10 @@ def _of_file(path: str, file: int, *, is_whole: bool) -> Iterator[_Line]:
                     own, without_year = syslog_time_in(text[screens.prefix(text).length :])
                 if own is not None:
                     time, is_yearless = own, without_year
-                yield _Line(file, block.line + offset, text, time, is_yearless, own is not None)
+                yield Line(file, block.line + offset, text, time, is_yearless, own is not None)
 
 
-def _chosen(lines: Iterable[_Line], before: float | None) -> _Line | None:
+def _chosen(lines: Iterable[Line], before: float | None) -> Line | None:
     """Return the line that says most: the last one that is no end and no warning, if possible in time."""
     told = [one for one in lines if not _END.search(one.text)]
     plain = [
@@ -252,7 +252,7 @@ def _is_work(text: bytes) -> bool:
     return not _ENDED.search(text)
 
 
-def _seen(cluster: Cluster, rank: int | None, line: _Line, host: str = "") -> Seen:
+def _seen(cluster: Cluster, rank: int | None, line: Line, host: str = "") -> Seen:
     text = line.text.decode(errors="replace").strip()
     inner = line.text[screens.prefix(line.text).length :].decode(errors="replace").strip() or text
     is_work = _is_work(line.text)

@@ -234,19 +234,6 @@ MESSAGES = (
         example="torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal SIGKILL",
     ),
     Message(
-        "HCM732", "exit-code-said", "fact",
-        "the exit code of a launcher",
-        "nothing",
-        anchor=b"xit", pattern=rb"^(?:[^\n]{0,80}[\s:\])])?[Ee]xit(?:ed)?[ _-]?(?:code|status|with code|with status)(?: is| was)?[ =:]{1,3}(?P<status>\d{1,3})\s*$",
-        source="the output of shells and scripts", example="exit code 0",
-    ),
-    Message(
-        "HCM733", "result-said", "fact",
-        "the exit code of a launcher",
-        "nothing",
-        anchor=b"rc", pattern=rb"^(?:[^\n]{0,60}\s)?rc ?= ?(?P<status>\d{1,3})\s*$", source="the output of shells and scripts", example="torchrun done, rc=0",
-    ),
-    Message(
         "HCM734", "master-loopback", "cause",
         _LOOPBACK,
         _REAL_ADDRESS,

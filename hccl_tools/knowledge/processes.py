@@ -325,6 +325,20 @@ MESSAGES = (
         source="the numbers of the operations that the lines name",
     ),
     Message(
+        "HCM948", "uneven-steps", "timeout",
+        "the rank has fewer steps than the others: it has left the loop, and they wait for it in another operation",
+        "give every rank the same number of batches (drop_last, a sampler that pads such as DistributedSampler or DistributedBatchSampler, or"
+        " torch's Join): compare the numbers of samples of the ranks; a longer time limit does not help, and the network is not at fault",
+        source="the last steps of the ranks' logs",
+    ),
+    Message(
+        "HCM949", "rank-slow", "timeout",
+        "the rank is slower than the others, which wait for it in every step",
+        "look at what its time is spent on: data (the disk or file server of its host), or computing (the clock and the temperature of its"
+        " device: `npu-smi info -t common -i N`, fans, other processes on the host)",
+        source="the times in the ranks' logs",
+    ),
+    Message(
         "HCM824", "rank-silent", "timeout",
         "silent while other ranks wait",
         "look at the log and at the process there: it hangs, was never started, or its host or network is gone",

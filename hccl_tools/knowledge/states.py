@@ -147,4 +147,38 @@ MESSAGES = (
         anchor=b"| python", pattern=rb"^\| *(?P<device>\d{1,3}) +\d{1,2} *\| *(?P<pid>\d{1,7}) *\| *(?P<program>python[\w.]{0,20}) *\| *(?P<value>\d{1,9}) *\|",
         source="the output of npu-smi", example="| 0       0                 | 31999         | python3                  | 55000                   |",
     ),
+    Message(
+        "HCM732", "exit-code-said", "fact",
+        "the exit code of a launcher",
+        "nothing",
+        anchor=b"xit", pattern=rb"^(?:[^\n]{0,80}[\s:\])])?[Ee]xit(?:ed)?[ _-]?(?:code|status|with code|with status)(?: is| was)?[ =:]{1,3}(?P<status>\d{1,3})\s*$",
+        source="the output of shells and scripts", example="exit code 0",
+    ),
+    Message(
+        "HCM733", "result-said", "fact",
+        "the exit code of a launcher",
+        "nothing",
+        anchor=b"rc", pattern=rb"^(?:[^\n]{0,60}\s)?rc ?= ?(?P<status>\d{1,3})\s*$", source="the output of shells and scripts", example="torchrun done, rc=0",
+    ),
+    Message(
+        "HCM945", "state-raid-check", "fact",
+        "the kernel checks or rebuilds a RAID array, which slows every reader of its disks",
+        "stop or slow the check (`echo idle > /sys/block/MD/md/sync_action`, /proc/sys/dev/raid/speed_limit_max), or move it to a time without jobs",
+        anchor=b" of RAID array ", pattern=rb"md: (?P<reason>(?:data-check|resync|recovery|reshape) of RAID array \w{1,40})", source="the kernel (md)",
+        example="Mar 18 01:00:02 hosta kernel: md: data-check of RAID array md127",
+    ),
+    Message(
+        "HCM946", "state-clock-lowered", "fact",
+        "the clock of a device",
+        "nothing",
+        anchor=b"curFreq", pattern=rb"^\s*A[Ii]core curFreq\(MHZ\) *: *(?P<value>\d{2,5})", source="the output of npu-smi",
+        example="\tAicore curFreq(MHZ)            : 800",
+    ),
+    Message(
+        "HCM947", "state-fan", "fact",
+        "a fan of the host has stopped",
+        "replace the fan; devices without air lower their clock",
+        anchor=b"Fan ", pattern=rb"\|\s*(?P<reason>Fan [\w ]{1,40})\| *Lower (?:Critical|Non-recoverable)[\w -]{0,40}\| *Asserted", source="the event log of the BMC (ipmitool sel)",
+        example="  1a | 03/18/2026 | 10:33:52 | Fan FAN1 F Speed | Lower Critical going low  | Asserted | Reading 0 < Threshold 1200 RPM",
+    ),
 )  # fmt: skip

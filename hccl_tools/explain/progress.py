@@ -1,0 +1,217 @@
+"""The last steps of the ranks, and the times that they print: ranks that have fewer steps, or are slower."""
+
+from __future__ import annotations
+
+import os
+import re
+from statistics import median
+from typing import TYPE_CHECKING
+
+from hccl_tools.explain import screens
+from hccl_tools.explain.case import Cause
+from hccl_tools.explain.disagreement import unusual
+from hccl_tools.explain.events import Event, Seen
+from hccl_tools.explain.last_lines import lines_of
+from hccl_tools.explain.places import Place
+from hccl_tools.explain.waiting import ranks_text
+from hccl_tools.knowledge.registry import messages
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from hccl_tools.explain.case import Case
+    from hccl_tools.explain.last_lines import Line
+
+_UNEVEN, _SLOW = "HCM948", "HCM949"
+#: Files beside the logs with a reason for a slow host.
+_REASONS = {"HCM945", "HCM947"}
+#: ``step 7/100``, ``batch: 7 of 100``.
+_STEP = re.compile(
+    rb"\b(?:step|batch|iter|iteration)s?[ =:#\[]{1,3}(\d{1,9}) ?(?:/|of) ?(\d{1,9})\b", re.IGNORECASE
+)
+#: What a rank writes that has left the loop over the batches.
+_LEFT = re.compile(
+    rb"barrier|all_?(?:gather|reduce)|evaluat|validat|epoch \S{1,10} (?:is )?(?:done|finished|ended|complete)"
+    rb"|end of epoch|sav(?:e|ing)\b|waiting",
+    re.IGNORECASE,
+)
+#: The times of a step: of data, of computing; the waits for others are none of them.
+_TIMES = re.compile(
+    rb"\b(data(?:[_ -]?(?:time|load\w{0,6}|wait))?|fwd_?bwd"
+    rb"|forward(?:[_-]\w{1,20})?|backward(?:[_-]\w{1,20})?|comput\w{1,6}(?:_time)?)"
+    rb"[ =:]{1,3}(\d{1,6}\.\d{1,6}) ?(ms|s)?\b"
+)
+#: The times of all ranks below a head, as Megatron prints them.
+_HEAD, _OF_RANK = (
+    re.compile(rb"^ {2,8}([a-z][\w-]{2,40}):\s*$"),
+    re.compile(rb"^ {2,12}rank +(\d{1,7}): (\d{1,12}\.\d{1,6})\s*$"),
+)
+_COMPUTED = re.compile(rb"forward-compute|backward-compute|forward-backward|batch-generator")
+#: A time counts if it is so many times that of most ranks, and so many seconds more.
+_TIMES_MORE, _SECONDS_MORE = 2.0, 0.2
+#: The last values of a rank that are compared, and ranks at most.
+_MOST_VALUES, _MOST_RANKS = 5, 4096
+_SHOWN = 300
+
+
+class _Told(NamedTuple):
+    """What the log of a rank says last.
+
+    Attributes:
+        number: Its last step.
+        total: The number of its steps.
+        step: The line with the last step.
+        left: The line that says that it has left the loop, None if none does.
+    """
+
+    number: int
+    total: int
+    step: Line
+    left: Line | None
+
+
+def uneven(case: Case) -> list[Cause]:
+    """Return the ranks that have done all of their steps, which are fewer than those of the others."""
+    told = {rank: one for rank, lines in _logs(case).items() if (one := _last_step(lines)) is not None}
+    odd = {int(rank) for rank in unusual({str(rank): one.total for rank, one in told.items()})}
+    others = [one for rank, one in told.items() if rank not in odd]
+    few = {rank for rank in odd if told[rank].number == told[rank].total < others[0].total}
+    if not few or any(one.number + 1 < min(told[rank].total for rank in few) for one in others):
+        return []
+    few = {rank for rank in few if told[rank].left is not None} or few
+    first = told[min(few)]
+    places = tuple(case.cluster.places.find(Place(rank)) for rank in sorted(few))
+    has = "has" if len(few) == 1 else "have"
+    reason = f"{ranks_text(places)} {has} {first.total:,} steps, the others {others[0].total:,}"
+    seen = _seen(case, min(few), first.left or first.step, _UNEVEN)
+    beside = _seen(case, min(set(told) - odd), others[0].step, _UNEVEN)
+    return [Cause(messages()[_UNEVEN], "compared", places, seen, reason, (), beside)]
+
+
+def slow(case: Case) -> list[Cause]:
+    """Return the ranks that need much more time for data or computing than most others."""
+    values: dict[str, dict[int, tuple[list[float], Line]]] = {}
+    for rank, lines in _logs(case, is_all=True).items():
+        for line in lines:
+            for name, time, unit in _TIMES.findall(line.text):
+                value = float(time) / (1000.0 if unit == b"ms" else 1.0)
+                _add(values, name.decode().lower(), rank, value, line)
+    for file, source in enumerate(case.cluster.sources):
+        if not source.pid and source.path and source.path != "-":
+            _tables(values, file, source.path)
+    for name, of_ranks in values.items():
+        times = {rank: median(found[-_MOST_VALUES:]) for rank, (found, _) in of_ranks.items()}
+        if len(times) < 3:
+            continue
+        usual = median(times.values())
+        late = {
+            rank
+            for rank, time in times.items()
+            if time > _TIMES_MORE * usual and time - usual > _SECONDS_MORE
+        }
+        if late and 2 * len(late) < len(times):
+            return [_slow(case, name, times, late, of_ranks[min(late)][1])]
+    return []
+
+
+def _slow(case: Case, name: str, times: Mapping[int, float], late: set[int], line: Line) -> Cause:
+    places = tuple(case.cluster.places.find(Place(rank)) for rank in sorted(late))
+    others = median(time for rank, time in times.items() if rank not in late)
+    reason = f"{ranks_text(places)} needs {times[min(late)]:.2f} s for {name}, the others {others:.2f} s"
+    reason = reason if len(late) == 1 else reason.replace(" needs ", " need ", 1)
+    seen = _seen(case, min(late), line, _SLOW)
+    beside = _of_host(case, places, line)
+    if beside is not None:
+        told = beside.event.fields.get("reason", "").strip()
+        reason += f"; on its host: {beside.event.message.meaning} ({told})"
+    return Cause(messages()[_SLOW], "compared", places, seen, reason, (), beside)
+
+
+def _of_host(case: Case, places: Sequence[Place], line: Line) -> Seen | None:
+    """Return a reason for a slow host in a file of that host, or beside the logs of these ranks."""
+    ranks = {place.rank for place in places}
+    hosts = {place.host for place in places} - {""}
+    own = {source.group for source in case.cluster.sources if case.cluster.ranks.get(source.process) in ranks}
+    if case.cluster.sources[line.file].rank in ranks:
+        own.add(os.path.dirname(case.cluster.sources[line.file].path))
+    others = {
+        source.group
+        for source in case.cluster.sources
+        if case.cluster.ranks.get(source.process, min(ranks, key=str)) not in ranks
+    }
+    for one in case.cluster.seen:
+        if one.event.message.id in _REASONS:
+            source = case.cluster.sources[one.event.file]
+            folder = os.path.dirname(source.path)
+            is_beside = _is_above(folder, own) and not _is_above(folder, others)
+            if (source.host and source.host in hosts) or is_beside:
+                return one
+    return None
+
+
+def _is_above(folder: str, others: Collection[str]) -> bool:
+    return any(other == folder or other.startswith(f"{folder}{os.sep}") for other in others)
+
+
+def _add(
+    values: dict[str, dict[int, tuple[list[float], Line]]], name: str, rank: int, value: float, line: Line
+) -> None:
+    of_rank = values.setdefault(name, {})
+    found = of_rank[rank][0] if rank in of_rank else []
+    found.append(value)
+    of_rank[rank] = found, line
+
+
+def _tables(values: dict[str, dict[int, tuple[list[float], Line]]], file: int, path: str) -> None:
+    """Add the last times of all ranks that a log lists below the names of the times, in milliseconds."""
+    name = ""
+    for line in lines_of(path, file, is_whole=False):
+        if (head := _HEAD.match(line.text)) is not None:
+            name = head[1].decode() if _COMPUTED.match(head[1]) else ""
+        elif name and (found := _OF_RANK.match(line.text)) is not None and int(found[1]) < _MOST_RANKS:
+            _add(values, name, int(found[1]), float(found[2]) / 1000.0, line)
+
+
+def _logs(case: Case, *, is_all: bool = False) -> Mapping[int, list[Line]]:
+    """Return the last lines of each rank's own log; those of ``is_all`` are only the ones with times."""
+    found: dict[int, list[Line]] = {}
+    for file, source in enumerate(case.cluster.sources):
+        if source.pid or source.rank is None or not source.path or len(found) >= _MOST_RANKS:
+            continue
+        pattern = _TIMES if is_all else None
+        lines = [
+            one
+            for one in lines_of(source.path, file, is_whole=False)
+            if pattern is None or pattern.search(one.text)
+        ]
+        found.setdefault(source.rank, []).extend(lines)
+    return found
+
+
+def _last_step(lines: Sequence[Line]) -> _Told | None:
+    last: _Told | None = None
+    for line in lines:
+        text = line.text[screens.prefix(line.text).length :] or line.text
+        step = _STEP.search(text)
+        if step is not None and int(step[2]) > 1:
+            last = _Told(int(step[1]), int(step[2]), line, None)
+        elif last is not None and last.left is None and _LEFT.search(text):
+            last = last._replace(left=line)
+    return last
+
+
+def _seen(case: Case, rank: int, line: Line, message: str) -> Seen:
+    text = line.text.decode(errors="replace").strip()[:_SHOWN]
+    time = line.time if line.is_own else None
+    event = Event(
+        messages()[message],
+        {},
+        (),
+        line.file,
+        line.number,
+        time=time,
+        text=text,
+        is_yearless=line.is_yearless,
+    )
+    return Seen(event, case.cluster.places.find(Place(rank)), f"rank {rank}", time=time)
