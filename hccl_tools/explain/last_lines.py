@@ -140,6 +140,30 @@ def of_screens(cluster: Cluster, waiting: Collection[Seen], before: float | None
     return found[:_MOST_RANKS]
 
 
+def of_launcher(cluster: Cluster, rank: int, before: float | None) -> Seen | None:
+    """Return the work that a launcher's screen shows last before its first error, if it ended a rank there.
+
+    A program often lets rank 0 print without a prefix: the line is of this rank if all others failed.
+    """
+    ended = [one for one in cluster.seen if one.event.message.kind == "end" and one.place.rank == rank]
+    for file in dict.fromkeys(one.event.file for one in ended):
+        source = cluster.sources[file]
+        if source.is_of_process or not source.path or source.path == STDIN:
+            continue
+        own = (one for one in cluster.seen if one.event.file == file and one.event.message.kind != "fact")
+        first = min(one.event.line for one in own)
+        lines: deque[Line] = deque(maxlen=_MOST_LINES)
+        for line in lines_of(source.path, file, is_whole=True):
+            if line.number >= first:
+                break
+            if screens.prefix(line.text).rank is None:
+                lines.append(line)
+        chosen = _chosen(lines, before)
+        if chosen is not None and _is_work(chosen.text):
+            return _seen(cluster, rank, chosen)
+    return None
+
+
 def _writer(line: bytes) -> tuple[int | None, str, str] | None:
     """Return the rank, the host and the process that the prefix of a line names; None without any."""
     found = screens.prefix(line)

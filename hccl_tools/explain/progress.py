@@ -22,10 +22,13 @@ if TYPE_CHECKING:
 
     from hccl_tools.explain.case import Case
     from hccl_tools.explain.last_lines import Line
+    from hccl_tools.explain.sources import Source
 
 _UNEVEN, _SLOW = "HCM948", "HCM949"
 #: Files beside the logs with a reason for a slow host.
-_REASONS = {"HCM945", "HCM947"}
+_REASONS, _CLOCK = {"HCM945", "HCM947"}, "HCM946"
+#: A clock is lowered below this part of that of another device.
+_LOWERED = 0.85
 #: ``step 7/100``, ``batch: 7 of 100``.
 _STEP = re.compile(
     rb"\b(?:step|batch|iter|iteration)s?[ =:#\[]{1,3}(\d{1,9}) ?(?:/|of) ?(\d{1,9})\b", re.IGNORECASE
@@ -123,9 +126,16 @@ def _slow(case: Case, name: str, times: Mapping[int, float], late: set[int], lin
     seen = _seen(case, min(late), line, _SLOW)
     beside = _of_host(case, places, line)
     if beside is not None:
-        told = beside.event.fields.get("reason", "").strip()
-        reason += f"; on its host: {beside.event.message.meaning} ({told})"
+        reason += f"; on its host: {_words(beside)}"
     return Cause(messages()[_SLOW], "compared", places, seen, reason, (), beside)
+
+
+def _words(beside: Seen) -> str:
+    if beside.event.message.id == _CLOCK:
+        return (
+            f"the clock of a device is lowered to {beside.event.fields['value']} MHz, as when it is too hot"
+        )
+    return f"{beside.event.message.meaning} ({beside.event.fields.get('reason', '').strip()})"
 
 
 def _of_host(case: Case, places: Sequence[Place], line: Line) -> Seen | None:
@@ -135,19 +145,31 @@ def _of_host(case: Case, places: Sequence[Place], line: Line) -> Seen | None:
     own = {source.group for source in case.cluster.sources if case.cluster.ranks.get(source.process) in ranks}
     if case.cluster.sources[line.file].rank in ranks:
         own.add(os.path.dirname(case.cluster.sources[line.file].path))
-    others = {
-        source.group
-        for source in case.cluster.sources
-        if case.cluster.ranks.get(source.process, min(ranks, key=str)) not in ranks
-    }
-    for one in case.cluster.seen:
-        if one.event.message.id in _REASONS:
-            source = case.cluster.sources[one.event.file]
-            folder = os.path.dirname(source.path)
-            is_beside = _is_above(folder, own) and not _is_above(folder, others)
-            if (source.host and source.host in hosts) or is_beside:
-                return one
-    return None
+    known = {source.group for source in case.cluster.sources if source.process in case.cluster.ranks} - own
+    there = [
+        one
+        for one in case.cluster.seen
+        if one.event.message.id in {*_REASONS, _CLOCK}
+        if _is_of_host(case.cluster.sources[one.event.file], hosts, own, known)
+    ]
+    clocks = [one for one in there if one.event.message.id == _CLOCK]
+    lowest = min(clocks, key=_megahertz, default=None)
+    if lowest is not None and _megahertz(lowest) < _LOWERED * max(map(_megahertz, clocks)):
+        return lowest
+    return next((one for one in there if one.event.message.id in _REASONS), None)
+
+
+def _megahertz(one: Seen) -> int:
+    return int(one.event.fields["value"])
+
+
+def _is_of_host(
+    source: Source, hosts: Collection[str], own: Collection[str], others: Collection[str]
+) -> bool:
+    """Whether a file is of one of the hosts, by its name or as only logs of its ranks are beside it."""
+    folder = os.path.dirname(source.path)
+    is_beside = _is_above(folder, own) and not _is_above(folder, others)
+    return (bool(source.host) and source.host in hosts) or is_beside
 
 
 def _is_above(folder: str, others: Collection[str]) -> bool:

@@ -261,6 +261,8 @@ def _end_of_waits(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
     is_ended = peer.rank in case.ended
     if peer.rank is None or peer.rank not in case.cluster.logged or is_ended:
         reason = f"there is no log of {peer.short}, for which {last.place.short} waits"
+        if is_ended and (busy := _at_work_on_screen(case, peer, last, timeouts)) is not None:
+            return [busy]
         if is_ended:
             reason = f"{peer.short}, for which {last.place.short} waits, was ended from outside"
         fetch = peer if peer.rank is not None or peer.host else last.place
@@ -271,6 +273,21 @@ def _end_of_waits(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
     for own in last_lines.of(case.cluster, (peer.rank,), _first_end(timeouts)).values():
         return [Cause(own.event.message, "waits", (peer,), own, reason, (peer,), last)]
     return [Cause(messages()[_SILENT], "waits", (peer,), last, reason, (peer,))]
+
+
+def _at_work_on_screen(case: Case, peer: Place, last: Seen, timeouts: Sequence[Seen]) -> Cause | None:
+    """Return a rank that was at work on its launcher's screen, and was ended when all others had given up."""
+    waited = {one.place.rank for one in timeouts}
+    if peer.rank is None or not case.cluster.size or len(waited - {None, peer.rank}) + 1 < case.cluster.size:
+        return None
+    busy = last_lines.of_launcher(case.cluster, peer.rank, _first_end(timeouts))
+    if busy is None:
+        return None
+    reason = (
+        "all other ranks waited for it, and its launcher ended it after them; the line is on the launcher's"
+    )
+    reason += " screen and names no rank"
+    return Cause(busy.event.message, "compared", (peer,), busy, reason, (peer,), last)
 
 
 def _follow(edges: Mapping[str, Seen], start: str, known: Container[str] = ()) -> tuple[str, list[str]]:

@@ -146,6 +146,7 @@ def test_the_times_of_all_ranks_in_one_log(command_line: CommandLine) -> None:
 
 
 RAID = "Mar 18 01:00:02 b kernel: md: {} of RAID array md0\n"
+CLOCKS = "\tAicore curFreq(MHZ)            : {}\n\tAicore curFreq(MHZ)            : {}\n"
 FAN = "  1a | 03/18/2026 | 10:33:52 | Fan FAN2 R Speed | Lower Critical going low  | Asserted | Reading 0 < Threshold 1200 RPM\n"
 
 
@@ -155,6 +156,8 @@ FAN = "  1a | 03/18/2026 | 10:33:52 | Fan FAN2 R Speed | Lower Critical going lo
         ("b", RAID.format("data-check"), "data-check of RAID array md0"),
         ("b", RAID.format("resync"), "resync of RAID array md0"),
         ("b", FAN, "a fan of the host has stopped"),
+        ("b", CLOCKS.format(1650, 900), "the clock of a device is lowered to 900 MHz"),
+        ("b", CLOCKS.format(1650, 1600), ""),
         ("a", RAID.format("data-check"), ""),
         ("b", "Mar 18 01:00:02 b kernel: md: md0: data-check done.\n", ""),
     ],
@@ -170,3 +173,44 @@ def test_why_a_host_is_slow(command_line: CommandLine, folder: str, text: str, s
     assert answer.startswith("Rank 2: the rank is slower")
     assert ("; on its host:" in answer) == bool(said)
     assert said in answer
+
+
+def late_rank(command_line: CommandLine, line: str, waiting: range = range(1, 3)) -> str:
+    """Ranks 1 and 2 do not connect to rank 0, whose launcher's screen has a line, and then ends it."""
+    job = Plogs(command_line.folder / "logs", 3, 3).start()
+    for rank in waiting:
+        job.no_link(rank, 0, 200.0 + rank)
+    screen = (
+        f"2026-03-18 10:00:10 starting\n{line}\n[rank1]: EI0006: Getting socket times out.\n"
+        "W0318 10:04:00.000000 1 torch/distributed/elastic/multiprocessing/api.py:1] Sending process 4000 closing signal SIGTERM\n"
+    )
+    (job.folder / job.host(0) / "screen.log").write_text(screen)
+    return first(command_line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2026-03-18 10:03:00 > building the sample index ...",
+        "2026-03-18 10:02:00 INFO tokenizing part 3 of 90",
+        "2026-03-18 10:02:30 downloading the model",
+    ],
+)
+def test_a_rank_at_work_whose_launcher_ended_it(command_line: CommandLine, line: str) -> None:
+    answer = late_rank(command_line, line)
+
+    assert answer.startswith("Rank 0 (device 0 of 10.0.0.1, address 192.168.0.100): still at work")
+    assert "its launcher ended it after them" in answer
+
+
+@pytest.mark.parametrize(
+    "line", ["2026-03-18 10:03:00 all data are ready", "[rank2]: 2026-03-18 10:03:00 building the index ..."]
+)
+def test_a_rank_whose_work_is_not_known(command_line: CommandLine, line: str) -> None:
+    assert "still at work" not in late_rank(command_line, line)
+
+
+def test_a_screen_of_a_rank_that_is_not_the_only_one(command_line: CommandLine) -> None:
+    answer = late_rank(command_line, "2026-03-18 10:03:00 > building the sample index ...", range(1, 2))
+
+    assert not answer.startswith("Rank 0 (device 0 of 10.0.0.1, address 192.168.0.100): still at work")
