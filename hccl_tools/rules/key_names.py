@@ -34,6 +34,11 @@ def similar_key(key: str) -> str | None:
     return closest if score else None
 
 
+def is_same_name(key: str, other: str) -> bool:
+    """Return whether two keys differ only in capitals, hyphens, underscores and blanks."""
+    return key.strip().lower().replace("-", "").replace("_", "").replace(" ", "") == other.replace("_", "")
+
+
 @cache
 def _of_length(length: int) -> list[str]:
     return [key for key in sorted(READ_KEYS) if abs(length - len(key)) <= (1 - _ALIKE) * (length + len(key))]

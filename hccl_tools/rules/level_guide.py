@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.notation.number_list import rank_list
 from hccl_tools.rules.levels import each_address, level_addresses
 from hccl_tools.rules.rank_graph import DEFAULT_TYPE, first_layer_types, has_first_layer
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.hccl_values import read_integer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from hccl_tools.diagnostics.diagnostic import Path
 
@@ -60,11 +61,18 @@ def duplicate_device(subject: Subject) -> Iterator[Finding]:
     Hint: give every rank of a node its own device_id
     """
     local_ids = [read_integer(value) for value in subject.table.column("local_id")]
+    device_ids = [read_integer(value) for value in subject.table.column("device_id")]
     levels = subject.table.column("level_list")
-    for key in ("local_id", "device_id"):
-        numbers = [read_integer(value) for value in subject.table.column(key)]
-        for server in subject.table.servers:
-            if not has_first_layer(levels[server.rows[0]]):
+    of_another_node = set[int]()
+    for index, server in enumerate(subject.table.servers):
+        if has_first_layer(levels[server.rows[0]]):
+            again = _repeated_ranks(server.rows, local_ids, device_ids)
+            if again:
+                of_another_node.add(index)
+                yield _ranks_of_another_node(subject, server.server_id, again)
+    for key, numbers in (("local_id", local_ids), ("device_id", device_ids)):
+        for index, server in enumerate(subject.table.servers):
+            if index in of_another_node or not has_first_layer(levels[server.rows[0]]):
                 continue  # Its ranks are of one network, and perhaps not of one node.
             # A node with local ids above those of one board may be a chassis of several hosts.
             if key == "device_id" and any((local_ids[row] or 0) >= _NPUS_OF_A_HOST for row in server.rows):
@@ -81,6 +89,39 @@ def duplicate_device(subject: Subject) -> Iterator[Finding]:
                         f"give every rank of a node its own {key}",
                         related,
                     )
+
+
+def _repeated_ranks(
+    rows: Sequence[int], local_ids: list[int | None], device_ids: list[int | None]
+) -> dict[int, int]:
+    """Return the rows that repeat both ids of an earlier row, with that row; none if other ids repeat as well."""
+    first: dict[tuple[int | None, int | None], int] = {}
+    again = {
+        row: seen for row in rows if (seen := first.setdefault((local_ids[row], device_ids[row]), row)) != row
+    }
+    others = first.values()
+    are_unique = all(len({ids[row] for row in others}) == len(others) for ids in (local_ids, device_ids))
+    return again if are_unique else {}
+
+
+def _ranks_of_another_node(subject: Subject, name: str, again: dict[int, int]) -> Finding:
+    """Return the finding on ranks that repeat the ids of others of their node: they are of another node."""
+    numbers, levels = subject.table.rank_numbers, subject.table.column("level_list")
+    own, others = (
+        rank_list(sorted({number for row in rows if (number := numbers[row]) is not None}))
+        for rows in (again.keys(), again.values())
+    )
+    row, seen = next(iter(again.items()))
+    related = (Related(("rank_list", seen, "level_list", 0, "net_instance_id"), "the same node here"),)
+    message = f"{own} and {others} have the same local_ids and device_ids in node {quoted(name)}"
+    addresses = [[entry["addr"] for entry in levels[one][0]["rank_addr_list"]] for one in (row, seen)]
+    if addresses[0] and addresses[0] == addresses[1]:
+        message += ", and the same addresses: an entry was copied"
+        hint = f"write the ids, addresses and net_instance_id of their own devices in {own}, or remove these entries"
+    else:
+        message += ": a node has each id once, so their net_instance_id is probably that of another node"
+        hint = f"write the net_instance_id of their own node in layer 0 of {own}; `hccl-tools gen` on that node shows it"
+    return Finding(message, ("rank_list", row, "level_list", 0, "net_instance_id"), hint, related)
 
 
 @rule("HCC462", "first-layer", "forbidden", source="rank_table_config_a5.md, `net_layer`, `net_type`")

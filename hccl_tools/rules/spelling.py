@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hccl_tools.rules.key_names import READ_KEYS, similar_key
-from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
+from hccl_tools.rules import numbers
+from hccl_tools.rules.commands import how_super_device
+from hccl_tools.rules.copies import absent_devices
+from hccl_tools.rules.key_names import READ_KEYS, is_same_name, similar_key
+from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
+from hccl_tools.rules.super_pod_list import is_used
 from hccl_tools.table.hccl_values import are_digits, read_uint
-from hccl_tools.table.sparse_column import first_row
+from hccl_tools.table.sparse_column import rows_with
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterator
 
     from hccl_tools.diagnostics.diagnostic import Path
     from hccl_tools.table.model import Column
@@ -49,13 +53,41 @@ def sloppy_number(subject: Subject) -> Iterator[Finding]:
         column = subject.table.columns.get(key, ())
         if not column or _are_plain(column):
             continue
+        alike = None
         for row, value in enumerate(column):
-            if isinstance(value, str) and (number := read_uint(value)) is not None and value != str(number):
-                meant = _hexadecimal(value)
-                hint = f'write "{number}"'
-                if meant is not None:
-                    hint = f'write "{meant}", the decimal number; HCCL does not read hexadecimal ones'
-                yield Finding(f'{key} "{value}" is read as {number}', subject.device_path(row, key), hint)
+            if not isinstance(value, str) or (number := read_uint(value)) is None or value == str(number):
+                continue
+            path = subject.device_path(row, key)
+            if numbers.is_exponent(value):
+                alike = alike or numbers.all_rounded(subject, key, row)
+                hint = numbers.how_lost(subject, key, row)
+                yield Finding(numbers.rounded(key, value, number), path, hint, alike=alike)
+            else:
+                yield Finding(
+                    f'{key} "{value}" is read as {number}', path, _right_number(subject, key, row, number)
+                )
+
+
+def _right_number(subject: Subject, key: str, row: int, number: int) -> str:
+    """Return the hint on a number with other signs: a value only if it is certain that it is meant."""
+    text = subject.table.columns[key][row]
+    if (meant := _hexadecimal(text)) is not None:
+        return f'write "{meant}", the decimal number; HCCL does not read hexadecimal ones'
+    if (whole := numbers.grouped(text)) is not None:
+        return f'write "{whole}", without signs between the digits'
+    if numbers.is_padded(text) or key in _expected(subject):
+        return f'write "{number}"'
+    how = how_super_device(subject, row) if key == "super_device_id" else ""
+    return f"write the number without other signs{f'; {how}' if how else ''}"
+
+
+@shared
+def _expected(subject: Subject) -> frozenset[str]:
+    """Return the keys of ids whose numbers, as HCCL reads them, are those that such a table must have."""
+    table = subject.table
+    ranks = set(table.rank_numbers) == set(range(len(table)))
+    devices = all(not absent_devices(subject, server.rows) for server in table.servers)
+    return frozenset(key for key, are_right in (("rank_id", ranks), ("device_id", devices)) if are_right)
 
 
 def _hexadecimal(text: str) -> int | None:
@@ -85,26 +117,56 @@ def misspelt_key(subject: Subject) -> Iterator[Finding]:
     Instead: /server_list/0/device/0/device_port = "16666"
     Hint: did you mean "device_port"?
     """
-    for keys, path in _key_sets(subject):
-        for key in keys:
-            if key in READ_KEYS or key in _KNOWN:
-                continue
-            if (intended := similar_key(key)) and intended not in subject.damaged:
-                yield Finding(
-                    f'key "{key}" is ignored', (*path, key), f'did you mean "{intended}"?', at_key=True
-                )
+    intended_of: dict[str, str | None] = {}
+    told = misspelt(subject, "super_device_id") if is_used(subject) else {}
+    for key, path, beside in _places(subject):
+        if key not in intended_of:
+            intended_of[key] = None if key in READ_KEYS or key in _KNOWN else similar_key(key)
+        intended = intended_of[key]
+        if intended is None or intended in subject.damaged:
+            continue
+        if intended == "super_device_id" and told:
+            continue  # HCC527 reports the cause.
+        right = intended if is_same_name(key, intended) and intended not in beside else None
+        hint = f'did you mean "{intended}"?'
+        yield Finding(f'key "{key}" is ignored', (*path, key), hint, at_key=True, right_key=right)
 
 
-def _key_sets(subject: Subject) -> Iterator[tuple[Iterable[str], Path]]:
-    """Yield the keys of the document, the servers and the devices, each set of keys once, with a path."""
+def _places(subject: Subject) -> Iterator[tuple[str, Path, Container[str]]]:
+    """Yield the keys that the document, the servers and the devices have beside those of the model."""
     table = subject.table
-    yield list(table.fields), ()
-    seen: set[tuple[str, ...]] = set()
+    for key in table.fields:
+        yield key, (), subject.value if isinstance(subject.value, dict) else ()
     for index, server in enumerate(table.servers):
-        if (keys := tuple(server.fields)) not in seen:
-            seen.add(keys)
-            yield keys, subject.server_path(index)
+        for key in server.fields:
+            yield key, subject.server_path(index), ("server_id", "device", "devices", "host_ip", "pod_name")
     for key, column in table.columns.items():
-        row = first_row(column)
-        if row is not None:
-            yield (key,), subject.device_path(row)
+        if key in READ_KEYS or key in _KNOWN or similar_key(key) is None:
+            continue
+        meant = table.columns.get(similar_key(key) or "")
+        for row in rows_with(column):
+            beside = (similar_key(key) or "",) if meant is not None and meant[row] is not None else ()
+            yield key, subject.device_path(row), beside
+
+
+def misspelt(subject: Subject, key: str) -> dict[int, str]:
+    """Return the rows of devices without a key that have it in another spelling, with that spelling."""
+    found: dict[int, str] = {}
+    columns = subject.table.columns
+    own = columns.get(key)
+    for name in columns:
+        if name in READ_KEYS or name in _KNOWN or similar_key(name) != key:
+            continue
+        for row in rows_with(columns[name]):
+            if own is None or own[row] is None:
+                found.setdefault(row, name)
+    return found
+
+
+def renamed(subject: Subject, row: int, key: str, right: str) -> Finding:
+    """Return the finding on a required key of a device that is missing, because it is misspelt."""
+    message, hint = f'"{right}" is missing, and "{key}" looks like it', f'rename "{key}" to "{right}"'
+    path = subject.device_path(row, key)
+    return Finding(
+        message, path, hint, at_key=True, right_key=right, alike=(message, f"{hint} in each place")
+    )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
-from hccl_tools.rules import right_texts
+from hccl_tools.rules import numbers, right_texts, spelling
 from hccl_tools.rules.commands import how_super_device
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.rules.super_pod_list import is_used, listed_pods
@@ -73,14 +73,25 @@ def super_device_id_missing(subject: Subject) -> Iterator[Finding]:
     column, sdids = subject.table.column("super_device_id"), _numbers(subject)
     if None not in sdids and NO_SUPER_DEVICE not in sdids:
         return
+    misspelt, alike = spelling.misspelt(subject, "super_device_id"), None
     for row, number in enumerate(sdids):
-        if column[row] is None or number == NO_SUPER_DEVICE:
-            key = () if column[row] is None else ("super_device_id",)
-            yield Finding(
-                f"{subject.rank_name(row)} has no super_device_id",
-                subject.device_path(row, *key),
-                how_super_device(subject, row),
-            )
+        if column[row] is not None and number != NO_SUPER_DEVICE:
+            continue
+        if row in misspelt:
+            yield spelling.renamed(subject, row, misspelt[row], "super_device_id")
+            continue
+        how = how_super_device(subject, row)
+        alike = alike or (
+            "devices have no super_device_id",
+            f"{how}, and so on for each device on its own host",
+        )
+        key = () if column[row] is None else ("super_device_id",)
+        yield Finding(
+            f"{subject.rank_name(row)} has no super_device_id",
+            subject.device_path(row, *key),
+            how,
+            alike=alike,
+        )
 
 
 @rule(
@@ -108,15 +119,42 @@ def duplicate_super_device_id(subject: Subject) -> Iterator[Finding]:
     if None not in sdids and len(set(sdids)) == len(sdids):
         return
     first: dict[tuple[str, int], int] = {}
-    for server in subject.table.servers:
+    texts, alike = subject.table.column("super_device_id"), dict[tuple[Any, ...], tuple[str, str]]()
+    for index, server in enumerate(subject.table.servers):
         pod = pod_of.get(server.server_id)
         for row in server.rows:
             sdid = sdids[row]
             if pod is None or sdid is None or sdid == NO_SUPER_DEVICE:
                 continue
-            if (seen := first.setdefault((pod, sdid), row)) != row:
-                yield Finding(
-                    f'super_device_id "{sdid}" is used twice in super pod {quoted(pod)}', subject.device_path(row, "super_device_id"),
-                    f"give every device its own SDID; {how_super_device(subject, row)}",
-                    (Related(subject.device_path(seen, "super_device_id"), "first used here"),),
-                )  # fmt: skip
+            if (seen := first.setdefault((pod, sdid), row)) == row:
+                continue
+            lost = numbers.is_exponent(texts[row])
+            other = subject.table.server_of_row[seen]
+            cause = ("exponent",) if lost else (index, other)
+            if cause not in alike:
+                alike[cause] = _all_repeated(subject, row, seen, pod, lost=lost)
+            read = f'"{sdid}"' if texts[row] == str(sdid) else f'{quoted(texts[row])}, read as "{sdid}",'
+            yield Finding(
+                numbers.rounded("super_device_id", texts[row], sdid) if lost
+                else f"super_device_id {read} is used twice in super pod {quoted(pod)}",
+                subject.device_path(row, "super_device_id"),
+                numbers.how_lost(subject, "super_device_id", row) if lost
+                else f"give every device its own SDID; {how_super_device(subject, row)}",
+                (Related(subject.device_path(seen, "super_device_id"), "first used here"),),
+                alike=alike[cause],
+            )  # fmt: skip
+
+
+def _all_repeated(subject: Subject, row: int, seen: int, pod: str, *, lost: bool) -> tuple[str, str]:
+    """Return message and hint for all repeated super_device_ids of one cause, of which the first is given."""
+    if lost:
+        return numbers.all_rounded(subject, "super_device_id", row)
+    table = subject.table
+    own, other = (table.servers[table.server_of_row[one]].server_id for one in (row, seen))
+    message = f"super_device_ids of server {quoted(own)} are those of server {quoted(other)}"
+    if own == other:
+        message = f"super_device_ids of server {quoted(own)} are used twice in super pod {quoted(pod)}"
+    return (
+        message,
+        f"give every device its own SDID; {how_super_device(subject, row)}, and so on for each device",
+    )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.rules.super_pod_list import is_used, listed_entries, listed_pods
 from hccl_tools.table.hccl_values import byte_length
 
@@ -34,14 +35,26 @@ def super_pod_structure(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             "super_pod_list is not a list with entries",
             ("super_pod_list",),
-            "list the super pods, or leave super_pod_list out",
+            _whole_list(subject, entries),
         )
         return
     for index, entry in enumerate(entries):
-        yield from _entry_faults(entry, index)
+        yield from _entry_faults(entry, index, len(entries))
 
 
-def _entry_faults(entry: Any, index: int) -> Iterator[Finding]:
+def _whole_list(subject: Subject, entries: Any) -> str:
+    """Return the hint on a super_pod_list that is no list: its form, with the names that the table has."""
+    names = [server.server_id for server in subject.table.servers]
+    pod, in_pod = "0", names
+    if isinstance(entries, dict) and entries and all(type(one) is list for one in entries.values()):
+        pod, listed = next(iter(entries.items()))
+        in_pod = [one for one in listed if isinstance(one, str)] or names
+    servers = f'[{{"server_id": "{in_pod[0]}"}}, ...]' if in_pod else "[...]"
+    each = "with one entry for each super pod and all its servers"
+    return f'write it {each}: [{{"super_pod_id": "{pod}", "server_list": {servers}}}, ...]'
+
+
+def _entry_faults(entry: Any, index: int, count: int) -> Iterator[Finding]:
     path = ("super_pod_list", index)
     name = entry.get("super_pod_id") if isinstance(entry, dict) else None
     if not isinstance(name, str):
@@ -49,7 +62,7 @@ def _entry_faults(entry: Any, index: int) -> Iterator[Finding]:
         yield Finding(
             "super_pod_id is missing or not a string",
             (*path, *key),
-            'write it as a string: "super_pod_id": "0"',
+            _own_pod_id(entry.get("super_pod_id") if isinstance(entry, dict) else None, count),
         )
         return
     if not name:
@@ -60,16 +73,49 @@ def _entry_faults(entry: Any, index: int) -> Iterator[Finding]:
         yield Finding(
             f'super pod "{name}" has no list of servers',
             (*path, *key),
-            'list its servers: [{"server_id": "10.0.0.1"}]',
+            'list the servers of the super pod, each as {"server_id": "..."} with its server_id in server_list',
         )
         return
     for number, server in enumerate(servers):
-        if not isinstance(server, dict) or not isinstance(server.get("server_id"), str):
+        where = (*path, "server_list", number)
+        if isinstance(server, str):
+            right = f'{{"server_id": {json.dumps(server[:200], ensure_ascii=False)}}}'
+            yield Finding(
+                f"a server of a super pod is the string {quoted(server)}, not an object with server_id",
+                where,
+                f"write an object in place of the string: {right}",
+                alike=(
+                    "servers of super pods are strings, not objects with server_id",
+                    'write {"server_id": ...} around each string',
+                ),
+            )
+        elif not isinstance(server, dict) or not isinstance(server.get("server_id"), str):
             yield Finding(
                 "server_id is missing or not a string",
-                (*path, "server_list", number),
-                'write {"server_id": "10.0.0.1"}',
+                where,
+                "write the server_id that the server has in server_list, as a string",
             )
+
+
+def _own_pod_id(value: Any, count: int) -> str:
+    """Return the hint on a super_pod_id: a value only if the id is there, or if there is one super pod."""
+    if type(value) is int:
+        return f'write it as a string: "super_pod_id": "{value}"'
+    if count == 1:
+        return 'write it as a string: "super_pod_id": "0"'
+    return "give each super pod its own id, as a string; `npu-smi info -t spod-info -i 0 -c 0` on a host shows that of its super pod"
+
+
+@shared
+def _as_strings(subject: Subject) -> frozenset[str]:
+    """Return the servers that a super pod lists as strings, which HCC521 reports."""
+    entries = listed_entries(subject)
+    lists = [
+        entry["server_list"]
+        for entry in (entries if isinstance(entries, list) else ())
+        if isinstance(entry, dict) and isinstance(entry.get("server_list"), list)
+    ]
+    return frozenset(one for servers in lists for one in servers if isinstance(one, str))
 
 
 @rule("HCC522", "empty-super-pod-id", "refused", code="EI0014", source="topoinfo_ranktableConcise.cc:903-911")
@@ -169,9 +215,21 @@ def server_without_super_pod(subject: Subject) -> Iterator[Finding]:
     """
     if not is_used(subject):
         return
-    placed = {name for pod in listed_pods(subject) for name in pod.server_ids}
+    placed = {name for pod in listed_pods(subject) for name in pod.server_ids} | _as_strings(subject)
+    entries = listed_entries(subject)
+    if not isinstance(entries, list) or not entries:
+        return  # HCC521 reports it, and the list has no place for a server.
+    known = {server.server_id for server in subject.table.servers}
+    for pod in listed_pods(subject):
+        if any(name not in known for name in pod.server_ids):
+            hint = "write its server_id in place of the unknown one in super_pod_list, or add it to its super pod"
+            break
+    else:
+        hint = "add the server to a super pod's server_list"
     for index, server in enumerate(subject.table.servers):
         if server.server_id not in placed:
             message = f'server "{server.server_id}" is not in any super pod'
-            hint = "add the server to a super pod's server_list"
-            yield Finding(message, subject.server_path(index, "server_id"), hint)
+            yield Finding(
+                message, subject.server_path(index, "server_id"), hint,
+                alike=("servers are not in any super pod", hint.replace("the server ", "each server ")),
+            )  # fmt: skip

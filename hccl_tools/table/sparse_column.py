@@ -45,8 +45,8 @@ class SparseColumn(Sequence[Any]):
     __hash__ = None  # type: ignore[assignment]  # as a list has none
 
 
-def first_row(column: Sequence[Any]) -> int | None:
-    """Return the first row with a value in a column; ``None`` if no row has a value."""
+def rows_with(column: Sequence[Any]) -> list[int]:
+    """Return the rows with a value in a column, ascending."""
     if isinstance(column, SparseColumn):
-        return min(column.values, default=None)
-    return next((row for row, value in enumerate(column) if value is not None), None)
+        return sorted(column.values)
+    return [row for row, value in enumerate(column) if value is not None]

@@ -114,12 +114,21 @@ def accepted_on(subject: Subject, findings: Findings) -> str:
         return ""  # Another reader's rules do not depend on the product.
     if any(rule_by_id(rule.id).stage == "structure" for rule in errors):
         return ""  # A table that violates its schema was repaired for the other rules.
+    if _is_of_a3(subject):
+        return ""  # Another product accepts it only because it does not read what is wrong.
     for product in PRODUCTS.values():
         if product is subject.product or subject.table.format not in product.formats:
             continue
         if _accepts(product, subject, [rule.id for rule in errors], findings):
             return product.name
     return ""
+
+
+def _is_of_a3(subject: Subject) -> bool:
+    """Return whether a table says that it is of an A3: by version 1.2, super pods or their ids."""
+    table = subject.table
+    there = isinstance(subject.value, dict) and "super_pod_list" in subject.value
+    return table.format == "1.2" or there or "super_device_id" in table.columns
 
 
 def _accepts(product: Product, subject: Subject, failed: list[str], findings: Findings) -> bool:

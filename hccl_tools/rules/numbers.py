@@ -1,0 +1,58 @@
+"""Numbers that a spreadsheet has rounded, shared by several rules. This module declares no rules."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.rules.commands import how_super_device
+
+if TYPE_CHECKING:
+    from hccl_tools.rules.registry import Subject
+
+#: A number as a spreadsheet writes a long one: 1.90E+06, in some languages with a comma.
+_EXPONENT = re.compile(r"\s*[+-]?[0-9]{1,20}(?:[.,][0-9]{0,20})?[eE][+-]?[0-9]{1,3}\s*", re.ASCII)
+#: A number with signs between groups of three digits: 1,048,576.
+_GROUPED = re.compile(r"\s*([1-9][0-9]{0,2})((?:([.,' ])[0-9]{3})(?:\3[0-9]{3}){0,5})\s*", re.ASCII)
+_PADDED = re.compile(r"\s*\+?0*([0-9]{1,20})\s*", re.ASCII)
+
+
+def is_exponent(text: Any) -> bool:
+    """Return whether a text is a number in exponent notation, of which HCCL reads the first digits only."""
+    return isinstance(text, str) and _EXPONENT.fullmatch(text) is not None
+
+
+def grouped(text: str) -> str | None:
+    """Return the digits of a number that is written in groups of three; None for other texts."""
+    found = _GROUPED.fullmatch(text)
+    return None if found is None else "".join(one for one in found[0] if one.isdigit())
+
+
+def is_padded(text: str) -> bool:
+    """Return whether a text has only blanks, a plus sign or zeros beside its digits."""
+    return _PADDED.fullmatch(text) is not None
+
+
+def rounded(key: str, text: str, number: int) -> str:
+    """Return the message on a number in exponent notation."""
+    return (
+        f"{key} {quoted(text)} is in exponent notation: a spreadsheet has rounded the number, "
+        f'and HCCL reads "{number}"'
+    )
+
+
+def all_rounded(subject: Subject, key: str, row: int) -> tuple[str, str]:
+    """Return message and hint on several such numbers, of which the first is given."""
+    message = (
+        f"{key}s are in exponent notation: a spreadsheet has rounded the numbers, and HCCL reads only the digits "
+        "before the dot"
+    )
+    return message, f"{how_lost(subject, key, row)}; and so on for each of them"
+
+
+def how_lost(subject: Subject, key: str, row: int) -> str:
+    """Return the hint on a number of which digits are lost."""
+    if key == "super_device_id":
+        return f"its last digits are lost; {how_super_device(subject, row)}"
+    return "its last digits are lost: take the number from the source of the table, in a column of texts"

@@ -1,0 +1,192 @@
+"""Many findings of one cause are one block that says the cause; its remedy leads to a sound table."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hccl_tools.diagnostics import render
+from hccl_tools.validation.checker import validate
+from hccl_tools.validation.correction import correct
+from tests.support.tables import table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def blocks(value: Any, product: str | None = None) -> list[str]:
+    """Return the findings of a table as a user sees them: "error[HCC203]: ..." with all lines of each."""
+    report = validate(json.dumps(value, indent=1, ensure_ascii=False).encode(), product=product)
+    text = "".join(render([report], "text", show_all=False, color=False))
+    return [one for one in text.split("\n\n") if one.startswith(("error[", "warning["))]
+
+
+def help_of(block: str) -> str:
+    return block.partition("= help: ")[2].rstrip()
+
+
+def fixed(value: Any) -> Any:
+    return json.loads(correct(json.dumps(value).encode(), lambda data: validate(data, limit=None)).data)
+
+
+def devices(value: Any, server: int = 1) -> Iterator[dict[str, Any]]:
+    return iter(value["server_list"][server]["device"])
+
+
+def test_numbers_of_a_spreadsheet_are_lost() -> None:
+    value = table("1.2", 2, 8)
+    for number, device in enumerate(devices(value)):
+        device["super_device_id"] = f"1.{number}0E+06"
+
+    error, warning = blocks(value)
+
+    for block in (error, warning):
+        assert "exponent notation: a spreadsheet has rounded the numbers" in block
+        assert "`npu-smi info -t spod-info" in help_of(block)
+        assert 'write "1"' not in block
+    assert "in 8 places" in error  # Device 1 of the first server has the super_device_id 1, too.
+
+
+@pytest.mark.parametrize("text", ["1.05E+06", "4,19E+06", "1e6"])
+def test_a_number_in_exponent_notation_gets_no_value(text: str) -> None:
+    value = table("1.2", 1, 2)
+    value["server_list"][0]["device"][1]["super_device_id"] = text
+
+    (block,) = blocks(value)
+
+    assert block.startswith("warning[HCC603]")
+    assert "shows the SDID of device 1" in help_of(block)
+    assert "write" not in help_of(block)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (" 07", 'write "7"'),
+        ("1,048,576", 'write "1048576", without signs between the digits'),
+        ("0x10", 'write "16", the decimal number; HCCL does not read hexadecimal ones'),
+        ("7.5", "write the number without other signs; `npu-smi info -t spod-info -i 0 -c 0` on 10.0.0.1"),
+    ],
+)
+def test_a_value_is_offered_only_if_it_is_certain(text: str, hint: str) -> None:
+    value = table("1.2", 1, 2)
+    value["server_list"][0]["device"][0]["super_device_id"] = text
+
+    block = blocks(value)[-1]
+
+    assert help_of(block).startswith(hint)
+
+
+def test_super_device_ids_of_another_server_are_one_block() -> None:
+    value = table("1.2", 2, 8)
+    for own, other in zip(devices(value), devices(value, 0), strict=True):
+        own["super_device_id"] = other["super_device_id"]
+
+    (block,) = blocks(value)
+
+    assert 'super_device_ids of server "10.0.0.2" are those of server "10.0.0.1"' in block
+    assert "in 8 places" in block
+
+
+@pytest.mark.parametrize("key", ["superDeviceId", "super-device-id", "SUPER_DEVICE_ID"])
+def test_a_key_that_is_misspelt_in_many_devices_is_one_block_and_is_renamed(key: str) -> None:
+    value = table("1.2", 2, 8)
+    for device in devices(value):
+        device[key] = device.pop("super_device_id")
+
+    (block,) = blocks(value)
+
+    assert block.startswith(f'error[HCC527]: "super_device_id" is missing, and "{key}" looks like it')
+    assert "in 8 places" in block
+    assert fixed(value) == table("1.2", 2, 8)
+
+
+def test_an_optional_key_that_is_misspelt_is_one_block_and_is_renamed() -> None:
+    value = table("1.0", 2, 8)
+    for device in devices(value):
+        device["devicePort"] = "16666"
+
+    (block,) = blocks(value)
+
+    assert block.startswith('warning[HCC604]: key "devicePort" is ignored')
+    assert "in 8 places" in block
+    assert {device["device_port"] for device in devices(fixed(value))} == {"16666"}
+
+
+def test_a_misspelt_key_beside_the_right_one_is_not_renamed() -> None:
+    value = table("1.0")
+    value["server_list"][0]["device"][0].update(device_port="16666", devicePort="16667")
+
+    assert fixed(value) == value
+
+
+def test_ranks_that_repeat_those_of_another_node_have_its_net_instance_id() -> None:
+    value = table("2.0", 2, 2)
+    names = [one["level_list"][0]["net_instance_id"] for one in value["rank_list"]]
+    for rank in value["rank_list"][2:]:
+        rank["level_list"][0]["net_instance_id"] = names[0]
+
+    (block,) = blocks(value)
+
+    assert block.startswith("error[HCC334]: ranks 2-3 and ranks 0-1 have the same local_ids and device_ids")
+    assert "/rank_list/2/level_list/0/net_instance_id" in block
+    assert "write the net_instance_id of their own node in layer 0 of ranks 2-3" in help_of(block)
+    assert "device_id" not in help_of(block)
+
+
+def test_a_single_device_id_that_repeats_is_that_of_its_rank() -> None:
+    value = table("2.0", 1, 2)
+    value["rank_list"][1]["device_id"] = 0
+
+    (block,) = blocks(value)
+
+    assert help_of(block) == "give every rank of a node its own device_id"
+
+
+def test_servers_of_a_pod_as_strings_are_one_block() -> None:
+    value = table("1.2", 2, 2)
+    value["super_pod_list"][0]["server_list"] = ["10.0.0.1", "10.0.0.2"]
+
+    (block,) = blocks(value)
+
+    assert "servers of super pods are strings, not objects with server_id" in block
+    assert help_of(block) == 'write {"server_id": ...} around each string'
+
+
+def test_a_single_server_of_a_pod_as_string_gets_its_own_value() -> None:
+    value = table("1.2", 1, 2)
+    value["super_pod_list"][0]["server_list"] = ["10.0.0.1"]
+
+    (block,) = blocks(value)
+
+    assert help_of(block) == 'write an object in place of the string: {"server_id": "10.0.0.1"}'
+
+
+def test_super_pods_by_id_get_the_form_of_the_list() -> None:
+    value = table("1.2", 2, 2, pods=2)
+    value["super_pod_list"] = {"a": ["10.0.0.1"], "b": ["10.0.0.2"]}
+
+    (block,) = blocks(value)
+
+    assert '[{"super_pod_id": "a", "server_list": [{"server_id": "10.0.0.1"}, ...]}, ...]' in help_of(block)
+    assert "leave" not in help_of(block)
+
+
+@pytest.mark.parametrize("pods", [1, 2])
+def test_an_id_of_a_super_pod_is_offered_only_if_there_is_one(pods: int) -> None:
+    value = table("1.2", 2, 2, pods=pods)
+    for pod in value["super_pod_list"]:
+        del pod["super_pod_id"]
+
+    block = blocks(value)[0]
+
+    assert ('"super_pod_id": "0"' in help_of(block)) == (pods == 1)
+
+
+def test_another_product_is_not_offered_for_a_table_of_an_a3() -> None:
+    value = table("1.2", 2, 8)
+    value["super_pod_list"][0]["server_list"].pop()
+
+    assert validate(value).accepted_on == ""
