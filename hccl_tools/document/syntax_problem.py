@@ -169,7 +169,7 @@ def _pasted(state: ParserState) -> JsonError | None:
         return JsonError("comment", "comments are not allowed in JSON", "remove the comment", at)
     if rest.startswith(("...", "\u2026")):
         return JsonError("ellipsis", "dots in place of omitted entries",
-                         "write all entries, or remove the dots", at)  # fmt: skip
+                         "write all entries in their place", at)  # fmt: skip
     if rest.startswith(_CONFLICT):
         return JsonError("merge conflict", "unresolved merge conflict of git",
                          "resolve the conflict and remove its marker lines", at)  # fmt: skip

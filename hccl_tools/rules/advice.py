@@ -9,6 +9,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_addresses
 from hccl_tools.rules.commands import how
+from hccl_tools.rules.moved_entries import owners
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.table.addresses import AF_INET, is_host, is_loopback, packed
 
@@ -277,8 +278,8 @@ def rank_order(subject: Subject) -> Iterator[Finding]:
     Hint: list the servers in the order of their ranks
     """
     ranks = subject.table.rank_numbers
-    if ranks == list(range(len(ranks))):
-        return
+    if ranks == list(range(len(ranks))) or owners(subject):
+        return  # In order, or an entry is in the list of another server, which is another finding.
     lowest = [min((ranks[row] or 0 for row in server.rows), default=0) for server in subject.table.servers]
     for index in range(1, len(lowest)):
         if lowest[index] < lowest[index - 1]:

@@ -6,11 +6,13 @@ its rows out.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.notation.number_list import fold
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.address_columns import addresses_read, packed_addresses
+from hccl_tools.rules.moved_entries import right_devices
 from hccl_tools.rules.registry import shared
 
 if TYPE_CHECKING:
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import Server
 
 _COMPARED = frozenset({"device_id", "device_ip", "rank_id", "server_id", "pod_name"})
+
+
+#: The numbers of devices of whole machines.
+WHOLE_MACHINES = (8, 16)
 
 
 class ServerCopy(NamedTuple):
@@ -124,13 +130,39 @@ def absent_ranks(subject: Subject) -> tuple[int, ...]:
 
 
 def absent_devices(subject: Subject, rows: Sequence[int]) -> tuple[int, ...]:
-    """Return the device ids from 0 to the number of a server's devices that none of them has."""
-    known: dict[tuple[int, int], tuple[int, ...]] = subject.memo.setdefault("absent devices", {})
+    """Return the device ids that a server has to list by its number of devices, and does not list.
+
+    Its devices are those of most other servers with as many, or begin at 0; if they are others, the result is empty.
+    """
+    found: dict[tuple[int, int], tuple[int, ...]] = subject.memo.setdefault("absent devices", {})
     key = (rows[0] if rows else 0, len(rows))  # a server may have as many findings as devices
-    if key not in known:
-        numbers = {subject.table.device_numbers[row] for row in rows}
-        known[key] = tuple(number for number in range(len(rows)) if number not in numbers)
-    return known[key]
+    if key not in found:
+        found[key] = _absent_devices(subject, rows)
+    return found[key]
+
+
+def _absent_devices(subject: Subject, rows: Sequence[int]) -> tuple[int, ...]:
+    numbers, limit = {right_devices(subject)[row] for row in rows}, subject.product.device_limit
+    known = {number for number in numbers if number is not None and number < limit}
+    right = _usual_devices(subject).get(len(rows), set(range(min(len(rows), limit))))
+    if len(rows) - 1 in WHOLE_MACHINES and known == set(range(len(rows) - 1)):
+        return ()  # One entry too many on a machine of which all devices are listed.
+    return tuple(sorted(right - numbers)) if right.issuperset(known) else ()
+
+
+@shared
+def _usual_devices(subject: Subject) -> dict[int, set[int]]:
+    """Return the devices that most servers with a number of devices have, each once."""
+    ids, limit = right_devices(subject), subject.product.device_limit
+    counts: dict[int, Counter[frozenset[int | None]]] = {}
+    for server in subject.table.servers:
+        own = frozenset(ids[row] for row in server.rows)
+        if len(own) == len(server.rows) and all(number is not None and number < limit for number in own):
+            counts.setdefault(len(own), Counter())[own] += 1
+    return {
+        size: {number for number in sets.most_common(1)[0][0] if number is not None}
+        for size, sets in counts.items()
+    }
 
 
 def named_server(subject: Subject, index: int) -> str:

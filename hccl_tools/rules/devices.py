@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import NAME_THE_CHIP, and_more, devices
 from hccl_tools.rules import right_texts
-from hccl_tools.rules.copies import absent_devices, copied_rows
+from hccl_tools.rules.commands import how
+from hccl_tools.rules.copies import WHOLE_MACHINES, absent_devices, copied_rows
+from hccl_tools.rules.moved_entries import is_listed_twice, owners, right_devices
 from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule, shared
 from hccl_tools.rules.topology import device_sets, rows_by_server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 #: A group_list is the format of the 910A: HCCL accepts only ids up to 7 in it, on every product.
 GROUP_LIST_LIMIT = 8
@@ -60,8 +63,9 @@ def device_id_no_number(subject: Subject) -> Iterator[Finding]:
 def _right_device(subject: Subject, row: int) -> str:
     table = subject.table
     absent = absent_devices(subject, table.servers[table.server_of_row[row]].rows)
-    if len(absent) == 1 and table.format != "2.0":
-        return f'write "{absent[0]}", the device that the server does not list'
+    if len(absent) == 1:
+        value = absent[0] if table.format == "2.0" else f'"{absent[0]}"'
+        return f"write {value}, the device that the server does not list"
     return f"write the physical device id, 0 to {_limit(subject) - 1}"
 
 
@@ -81,19 +85,34 @@ def device_id_too_high(subject: Subject) -> Iterator[Finding]:
     """
     if _all_in_range(subject):
         return
-    limit = _limit(subject)
+    limit, ids = _limit(subject), right_devices(subject)
     if (from_one := _counted_from_one(subject, limit)) is not None:
         yield from_one
         return
-    other = f"or {NAME_THE_CHIP}" if subject.product_is_assumed else f"0 to {limit - 1}"
-    for row, number in enumerate(subject.table.device_numbers):
-        if number is not None and number >= limit:
-            where = "a group_list" if subject.table.format == "group_list" else subject.product.title
+    where = "a group_list" if subject.table.format == "group_list" else subject.product.title
+    rest = f"{where} has devices 0 to {limit - 1}"
+    for server in subject.table.servers:
+        wrong = [row for row in server.rows if (number := ids[row]) is not None and number >= limit]
+        hint = _right_id(subject, server.rows, limit) if wrong else ""
+        for row in wrong:
             yield Finding(
-                f'device id "{subject.table.device_ids[row]}" is too high: {where} has devices 0 to {limit - 1}',
+                f'device id "{subject.table.device_ids[row]}" is too high: {rest}',
                 subject.device_path(row, "device_id"),
-                f"write the physical device id, {other}",
+                hint,
+                alike=(f"device ids are too high: {rest}", hint),
             )
+
+
+def _right_id(subject: Subject, rows: Sequence[int], limit: int) -> str:
+    """Return the hint on devices with ids that are too high for the product."""
+    numbers = {subject.table.device_numbers[row] for row in rows}
+    absent = absent_devices(subject, rows)
+    if subject.product_is_assumed and len(rows) > limit and numbers == set(range(len(rows))):
+        return NAME_THE_CHIP  # All devices of a machine with more of them.
+    if len(absent) == 1 and len(rows) == limit:
+        return f'write "{absent[0]}", the device that the server does not list'
+    other = f", or {NAME_THE_CHIP}" if subject.product_is_assumed and not absent else ""
+    return f"write the physical device id, 0 to {limit - 1}{other}"
 
 
 def _counted_from_one(subject: Subject, limit: int) -> Finding | None:
@@ -139,15 +158,20 @@ def duplicate_device_id(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/1/device_id = "0"
     Instead: /server_list/0/device/1/device_id = "1"
-    Hint: write "1" as the device_id of the right one of the two, or remove the one that is too many
+    Hint: write "1" as the device_id of the right one of the two; `hccn_tool -i 0 -ip -g` on 10.0.0.1 shows the address of device 0
     """
     table = subject.table
-    numbers = table.device_numbers
+    numbers = right_devices(subject)
     plain = set(table.device_ids) <= set(map(str, range(_limit(subject))))
     first: dict[str, dict[int | None, int]] = {}
-    if plain and all(len(set(ids)) == len(ids) for ids in set(device_sets(subject).values())):
+    if (
+        plain
+        and not owners(subject)
+        and all(len(set(ids)) == len(ids) for ids in set(device_sets(subject).values()))
+    ):
         return
-    copied = copied_rows(subject)
+    yield from _entries_of_others(subject)
+    copied = copied_rows(subject) | owners(subject).keys()
     again: dict[tuple[str, int], list[int]] = {}
     for server in table.servers:
         if server.server_id in first and table.format in SERVER_LIST:
@@ -161,21 +185,46 @@ def duplicate_device_id(subject: Subject) -> Iterator[Finding]:
         yield _repeated(subject, name, number, [first[name][number], *rows])
 
 
+def _entries_of_others(subject: Subject) -> Iterator[Finding]:
+    """Yield the entries of one server that are in the list of another one, which then has a device twice."""
+    table = subject.table
+    for row, index in owners(subject).items() if is_listed_twice(subject) else ():
+        here, there = (quoted(table.servers[one].server_id) for one in (table.server_of_row[row], index))
+        ranks = (table.rank_numbers[one] for one in table.servers[index].rows)
+        listed = rank_list(sorted(number for number in ranks if number is not None))
+        yield Finding(
+            f"this entry, device {table.device_ids[row]} with {subject.rank_name(row)}, is in the list of server {here} and "
+            f"belongs to server {there}, which has {listed} and does not list this device",
+            subject.device_path(row),
+            f"move the entry to the list of server {there}",
+        )
+
+
 def _repeated(subject: Subject, server_id: str, number: int, rows: list[int]) -> Finding:
     """Return the finding on a device that a server lists several times; the device that is missing is named."""
-    absent = absent_devices(subject, rows_by_server(subject)[server_id])
+    listed = rows_by_server(subject)[server_id]
+    absent = absent_devices(subject, listed)
     times = "twice" if len(rows) == 2 else f"{len(rows)} times"
     message = f"device {number} occurs {times} on server {quoted(server_id)}"
-    hint = "list every device of a server once"
     if absent:
         message += f", {devices(absent)} not at all"
-    if len(absent) == len(rows) - 1 == 1:
-        hint = f'write "{absent[0]}" as the device_id of the right one of the two, or remove the one that is too many'
-    elif absent:
-        hint = f"number the devices of the server: each of 0 to {max(*absent, number)} once"
     return Finding(
         message,
         subject.device_path(rows[1], "device_id"),
-        hint,
+        _right_repeated(subject, listed, absent, number, rows),
         (Related(subject.device_path(rows[0], "device_id"), "first used here"),),
     )
+
+
+def _right_repeated(
+    subject: Subject, listed: Sequence[int], absent: tuple[int, ...], number: int, rows: list[int]
+) -> str:
+    """Return the hint on a device that a server lists several times."""
+    shown = "" if subject.table.device_ips[rows[0]] is None else f"; {how(subject, rows[0])}"
+    if len(absent) == len(rows) - 1 == 1:
+        return f'write "{absent[0]}" as the device_id of the right one of the two{shown}'
+    if absent:
+        return f"number the devices of the server: each of 0 to {max(*absent, number)} once{shown}"
+    if len(listed) > _limit(subject) or len(listed) - 1 in WHOLE_MACHINES:
+        return f"remove the entry that is too many, and number the ranks without a gap{shown}"
+    return f"write the device_id that each entry has on its host{shown}"

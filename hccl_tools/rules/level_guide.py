@@ -8,6 +8,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.rules.levels import each_address, level_addresses
+from hccl_tools.rules.moved_entries import exchanged, right_devices
 from hccl_tools.rules.rank_graph import DEFAULT_TYPE, first_layer_types, has_first_layer
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.hccl_values import read_integer
@@ -31,6 +32,8 @@ def unsorted_rank_list(subject: Subject) -> Iterator[Finding]:
     Instead: table
     Hint: sort rank_list by rank_id
     """
+    if exchanged(subject):
+        return  # HCC203 reports it.
     for row, number in enumerate(subject.table.rank_numbers):
         if number is not None and number != row:
             known = [one for one in subject.table.rank_numbers if one is not None]
@@ -61,7 +64,7 @@ def duplicate_device(subject: Subject) -> Iterator[Finding]:
     Hint: give every rank of a node its own device_id
     """
     local_ids = [read_integer(value) for value in subject.table.column("local_id")]
-    device_ids = [read_integer(value) for value in subject.table.column("device_id")]
+    device_ids = right_devices(subject)
     levels = subject.table.column("level_list")
     of_another_node = set[int]()
     for index, server in enumerate(subject.table.servers):

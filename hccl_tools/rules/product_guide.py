@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.phrases import count
+from hccl_tools.rules.commands import how
+from hccl_tools.rules.moved_entries import is_listed_twice, owners
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.topology import device_sets, devices_place, other_chip, servers_of_refused_count
 
@@ -39,11 +42,28 @@ def ranks_across_servers(subject: Subject) -> Iterator[Finding]:
     numbers = subject.table.rank_numbers
     if numbers == list(range(len(numbers))) or set(numbers) != set(range(len(numbers))):
         return  # in order, or not 0 to N-1, which another rule reports
+    if moved := owners(subject):
+        if not is_listed_twice(subject):  # Else HCC303 names the entries.
+            yield from _entries_of_others(subject, moved)
+        return
     for index, server in enumerate(subject.table.servers):
         own = {number for row in server.rows if (number := numbers[row]) is not None}
         if own and max(own) - min(own) + 1 > len(server.rows) and len(own) == len(server.rows):
             message = f'server "{server.server_id}" has ranks {min(own)} to {max(own)}, but not all of them'
             yield Finding(message, subject.server_path(index, "device"), "number the ranks server by server")
+
+
+def _entries_of_others(subject: Subject, moved: dict[int, int]) -> Iterator[Finding]:
+    """Yield the entries with ranks of another server, which has their devices."""
+    table = subject.table
+    for row, index in moved.items():
+        here, there = (quoted(table.servers[one].server_id) for one in (table.server_of_row[row], index))
+        yield Finding(
+            f"{subject.rank_name(row)} is in the list of server {here}, and its neighbours are those of server {there}",
+            subject.device_path(row, "rank_id"),
+            f"{how(subject, row)}: if it is another one than in this entry, move the entry to the list of server {there}; "
+            "else number the ranks server by server",
+        )
 
 
 @rule(
@@ -97,8 +117,14 @@ def devices_across_machines(subject: Subject) -> Iterator[Finding]:
     wrong = {name: devices for name, devices in sets.items() if len(devices) != wanted}
     for name, devices in wrong.items():
         has = count(len(devices), "device")
-        message = f'server "{name}" has {has}; a job on several machines uses all {wanted} devices of each'
-        yield Finding(message, devices_place(subject, name), _other_machine(subject, "HCC308"))
+        rest, hint = (
+            f"a job on several machines uses all {wanted} devices of each",
+            _other_machine(subject, "HCC308"),
+        )
+        yield Finding(
+            f'server "{name}" has {has}; {rest}', devices_place(subject, name), hint,
+            alike=(f"servers have {has}; {rest}", hint),
+        )  # fmt: skip
 
 
 @rule(

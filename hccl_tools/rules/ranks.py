@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.rules import doubts, right_texts
@@ -18,6 +19,7 @@ from hccl_tools.rules.copies import (
     surplus_rows,
     what_a_copy_needs,
 )
+from hccl_tools.rules.moved_entries import exchanged
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.table.hccl_values import read_integer, read_uint
 
@@ -113,6 +115,8 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
     """
     if _are_0_to_n(subject):
         return
+    if exchanged(subject):
+        return  # HCC203 reports it.
     size, numbers = len(subject.table), subject.table.rank_numbers
     if (start := _start(numbers)) > 0:
         other = "" if start == 1 else f"; or add the devices with ranks 0-{start - 1} if they are missing"
@@ -150,6 +154,8 @@ def _gap_hint(subject: Subject) -> str:
 def _with_lost_server(subject: Subject, right: str) -> str:
     """Return a hint to number the ranks again, after that on a missing server if server_count has more."""
     table = subject.table
+    if table.format == "2.0":
+        return _with_lost_rank(subject, right)
     stated, servers = table.declared.get("server_count"), len(table.servers)
     number = read_uint(stated) if isinstance(stated, str) else None
     if number is None or number <= servers:
@@ -159,6 +165,15 @@ def _with_lost_server(subject: Subject, right: str) -> str:
         f'server_count is "{stated}", so add the missing server with {lost}; '
         f'if none is missing, write "server_count": "{servers}" and {right}'
     )
+
+
+def _with_lost_rank(subject: Subject, right: str) -> str:
+    """Return a hint to number the ranks of a 2.0 table again, after that on missing ranks if rank_count has more."""
+    size, stated = len(subject.table), read_integer(subject.table.declared.get("rank_count"))
+    if stated is None or stated <= size:
+        return right
+    lost = rank_list(absent_ranks(subject))
+    return f'rank_count is {stated}, so add the entry of {lost}; if none is missing, write "rank_count": {size} and {right}'
 
 
 @rule(
@@ -182,6 +197,9 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
     """
     if _are_0_to_n(subject):
         return
+    if exchanged(subject):
+        yield from _exchanged_ids(subject)
+        return
     if _restarts(subject) and not server_copies(subject):
         yield from _restarted_servers(subject)
         return
@@ -199,6 +217,26 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
                 hint,
                 (Related(subject.device_path(seen, "rank_id"), "first used here"),),
             )
+
+
+def _exchanged_ids(subject: Subject) -> Iterator[Finding]:
+    """Yield the entries whose device_id and rank_id are exchanged."""
+    table = subject.table
+    for row in sorted(exchanged(subject)):
+        device, rank = table.device_ids[row], table.rank_ids[row]
+        shown = [f'"{one}"' if isinstance(one, str) else str(one) for one in (device, rank)]
+        server = table.servers[table.server_of_row[row]]
+        yield Finding(
+            f"device_id {shown[0]} and rank_id {shown[1]} are exchanged: no device has rank {device}, and server "
+            f"{quoted(server.server_id)} lists no device {rank}",
+            subject.device_path(row, "rank_id"),
+            f'write "device_id": {shown[1]} and "rank_id": {shown[0]}',
+            (Related(subject.device_path(row, "device_id"), "device_id here"),),
+            alike=(
+                f"device_id and rank_id are exchanged in entries of server {quoted(server.server_id)}",
+                "exchange the two values in each of these entries",
+            ),
+        )
 
 
 def _copies(subject: Subject) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.notation import phrases
 from hccl_tools.rules.copies import surplus_rows
+from hccl_tools.rules.moved_entries import is_listed_twice, owners, right_devices
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
 
 if TYPE_CHECKING:
@@ -32,25 +33,31 @@ def other_chip(subject: Subject) -> str:
 def rows_by_server(subject: Subject) -> dict[str, Sequence[int]]:
     """Return the rows of each server_id, in order of appearance; a group_list may list a server twice.
 
-    Copies that are only to be removed are left out: they do not change the number of devices.
+    Copies that are only to be removed are left out: they do not change the number of devices. Entries in the list of
+    another server are those of their own.
     """
     servers = subject.table.servers
     found = {server.server_id: server.rows for server in servers}
     surplus = surplus_rows(subject)
-    if len(found) == len(servers) and not surplus:
+    moved = owners(subject) if is_listed_twice(subject) else {}
+    if len(found) == len(servers) and not surplus and not moved:
         return found
     merged: dict[str, list[int]] = {}
     for server in servers:
         if server.server_id in merged and subject.table.format in SERVER_LIST:
             continue  # HCC503 reports it; the devices of both are not those of one server.
-        merged.setdefault(server.server_id, []).extend(row for row in server.rows if row not in surplus)
+        merged.setdefault(server.server_id, []).extend(
+            row for row in server.rows if row not in surplus and row not in moved
+        )
+    for row, index in moved.items():
+        merged[servers[index].server_id].append(row)
     return dict(merged)
 
 
 @shared
 def device_sets(subject: Subject) -> dict[str, tuple[int, ...]]:
     """Return each server's device ids, ascending; rows whose id cannot be read are left out."""
-    numbers = subject.table.device_numbers
+    numbers = right_devices(subject)
     sorted_once: dict[tuple[int | None, ...], tuple[int, ...]] = {}
     found = {}
     for server_id, rows in rows_by_server(subject).items():
@@ -111,10 +118,15 @@ def device_count(subject: Subject) -> Iterator[Finding]:
                 yield fault
                 return
             continue
-        yield Finding(
-            f'server "{server_id}" has {count} devices; {subject.product.title} allows 1, 2, 4 or 8',
-            devices_place(subject, server_id),
+        hint, rest = (
             f"use 1, 2, 4 or 8 devices{other_chip(subject)}",
+            f"{subject.product.title} allows 1, 2, 4 or 8",
+        )
+        yield Finding(
+            f'server "{server_id}" has {count} devices; {rest}',
+            devices_place(subject, server_id),
+            hint,
+            alike=(f"servers have {count} devices; {rest}", hint),
         )
 
 

@@ -190,3 +190,130 @@ def test_another_product_is_not_offered_for_a_table_of_an_a3() -> None:
     value["super_pod_list"][0]["server_list"].pop()
 
     assert validate(value).accepted_on == ""
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "numbers"), [(1, 0, [3]), (0, 1, [0]), (2, 0, [2, 5]), (1, 2, [0, 7])]
+)
+def test_entries_in_the_list_of_another_server_are_moved(
+    source: int, target: int, numbers: list[int]
+) -> None:
+    value = table("1.0", 3, 8)
+    own = value["server_list"][source]["device"]
+    value["server_list"][target]["device"] += [own[number] for number in numbers]
+    value["server_list"][source]["device"] = [one for number, one in enumerate(own) if number not in numbers]
+
+    found = blocks(value)
+
+    assert len(found) == len(numbers)
+    for block, number in zip(found, numbers, strict=True):
+        assert f'device {number} with rank "{source * 8 + number}", is in the list of server' in block
+        assert help_of(block) == f'move the entry to the list of server "10.0.0.{source + 1}"'
+
+
+def test_entries_of_two_servers_that_changed_places_are_named() -> None:
+    value = table("1.0", 2, 8)
+    first, second = (one["device"] for one in value["server_list"])
+    first[3], second[3] = second[3], first[3]
+
+    found = blocks(value)
+
+    assert [one.partition(" is in the list")[0] for one in found] == [
+        'error[HCC205]: rank "11"',
+        'error[HCC205]: rank "3"',
+    ]
+    assert help_of(found[0]).startswith(
+        "`hccn_tool -i 3 -ip -g` on 10.0.0.1 shows the address of device 3: if"
+    )
+
+
+def test_a_server_with_more_devices_than_others_keeps_its_errors() -> None:
+    """Its device with a rank of the other server is not listed twice, and HCCL refuses the counts."""
+    value = table("1.0", 2, 4)
+    for number, device in enumerate(devices(value)):
+        device["device_id"] = str(number + 4)
+    value["server_list"][0]["device"].append(value["server_list"][1]["device"].pop(0))
+
+    assert validate(value, product="910a").verdict == "refused"
+
+
+def exchange(device: dict[str, Any]) -> None:
+    device["device_id"], device["rank_id"] = device["rank_id"], device["device_id"]
+
+
+@pytest.mark.parametrize("numbers", [[3], [0, 5], list(range(8))])
+def test_exchanged_ids_are_one_block(numbers: list[int]) -> None:
+    value = table("1.0", 2, 8)
+    for number in numbers:
+        exchange(value["server_list"][1]["device"][number])
+
+    (block,) = blocks(value)
+
+    assert block.startswith("error[HCC203]: device_id ")
+    assert "exchanged" in block
+    if len(numbers) == 1:
+        assert help_of(block) == 'write "device_id": "3" and "rank_id": "11"'
+
+
+def test_exchanged_ids_of_a_2_0_table_are_one_block() -> None:
+    value = table("2.0", 2, 4)
+    exchange(value["rank_list"][6])
+
+    (block,) = blocks(value)
+
+    assert "device_id 6 and rank_id 2 are exchanged" in block
+
+
+def test_a_device_id_that_is_too_high_gets_the_missing_one_and_no_other_chip() -> None:
+    value = table("1.0", 1, 8)
+    value["server_list"][0]["device"][3]["device_id"] = "11"
+
+    (block,) = blocks(value)
+
+    assert help_of(block) == 'write "3", the device that the server does not list'
+
+
+def test_another_chip_is_offered_if_the_table_has_all_its_devices() -> None:
+    report = validate(table("1.0", 1, 16), product="910a")
+
+    assert [one.hint for one in report.findings if one.rule.id == "HCC302"] == [
+        "write the physical device id, 0 to 7"
+    ] * 8
+
+
+def test_a_device_that_repeats_gets_no_id_that_its_product_lacks() -> None:
+    value = table("1.0", 1, 8)
+    extra = {**value["server_list"][0]["device"][3], "rank_id": "8", "device_ip": "192.168.0.200"}
+    value["server_list"][0]["device"].append(extra)
+
+    block = next(one for one in blocks(value, "a2") if "HCC303" in one)
+
+    assert "write" not in help_of(block)
+    assert help_of(block).startswith("remove the entry that is too many, and number the ranks without a gap")
+
+
+def test_a_device_that_repeats_gets_the_id_that_other_servers_have() -> None:
+    value = table("1.0", 2, 4)
+    for server in value["server_list"]:
+        for number, device in enumerate(server["device"]):
+            device["device_id"] = str(number + 4)
+    value["server_list"][1]["device"][3]["device_id"] = "6"
+
+    block = next(one for one in blocks(value) if "HCC303" in one)
+
+    assert help_of(block).startswith('write "7" as the device_id')
+
+
+def test_a_lost_rank_of_a_2_0_table_gets_no_contradicting_remedies() -> None:
+    value = table("2.0", 1, 4)
+    del value["rank_list"][1]
+
+    for block in blocks(value):
+        assert "add the" in help_of(block).partition("if none is missing")[0]
+
+
+def test_servers_with_too_few_devices_are_one_block() -> None:
+    found = blocks(table("1.0", 3, 7), "910a")
+
+    assert [one.partition(":")[0] for one in found] == ["error[HCC304]", "error[HCC308]"]
+    assert all("in 3 places" in one for one in found)
