@@ -111,8 +111,8 @@ def _right_id(subject: Subject, rows: Sequence[int], limit: int) -> str:
         return NAME_THE_CHIP  # All devices of a machine with more of them.
     if len(absent) == 1 and len(rows) == limit:
         return f'write "{absent[0]}", the device that the server does not list'
-    other = f", or {NAME_THE_CHIP}" if subject.product_is_assumed and not absent else ""
-    return f"write the physical device id, 0 to {limit - 1}{other}"
+    other = f"or {NAME_THE_CHIP}" if subject.product_is_assumed else f"0 to {limit - 1}"
+    return f"write the physical device id, {other}"
 
 
 def _counted_from_one(subject: Subject, limit: int) -> Finding | None:

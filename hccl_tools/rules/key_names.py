@@ -36,7 +36,15 @@ def similar_key(key: str) -> str | None:
 
 def is_same_name(key: str, other: str) -> bool:
     """Return whether two keys differ only in capitals, hyphens, underscores and blanks."""
+    if len(key) > _LONGEST_MISSPELT:
+        return False
     return key.strip().lower().replace("-", "").replace("_", "").replace(" ", "") == other.replace("_", "")
+
+
+@cache
+def same_name(key: str, known: frozenset[str]) -> str | None:
+    """Return the known key of which a key is another spelling."""
+    return next((one for one in sorted(known) if is_same_name(key, one)), None)
 
 
 @cache

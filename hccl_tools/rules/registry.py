@@ -46,6 +46,7 @@ _T = TypeVar("_T")
 FAMILIES: dict[str, tuple[str, ...]] = {
     "loading": (),
     "document": (),
+    "places": (),
     "structure": _ALL,
     "legacy_formats": ("lab",),
     "version_1_1": ("1.1",),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.wording import quoted
-from hccl_tools.notation import look_alikes
+from hccl_tools.notation import invisible, look_alikes
 from hccl_tools.rules import address_texts
 from hccl_tools.table.addresses import is_unset, packed
 from hccl_tools.table.hccl_values import read_uint
@@ -27,7 +27,11 @@ def named(finding: Finding, text: Any, fits: Callable[[str], bool]) -> Finding:
         text: The value that is refused.
         fits: Whether a text without such signs would be accepted; else the hint stays.
     """
-    found = look_alikes.first(text) if isinstance(text, str) else None
+    if not isinstance(text, str):
+        return finding
+    if (hidden := invisible.first(text)) is not None:
+        return _without_hidden(finding, text, hidden, fits)
+    found = look_alikes.first(text)
     if found is None:
         return finding
     right = look_alikes.plain(text)
@@ -35,6 +39,16 @@ def named(finding: Finding, text: Any, fits: Callable[[str], bool]) -> Finding:
     if not fits(right):
         return finding._replace(message=message)
     return finding._replace(message=message, hint=f'write "{right}"', right=right)
+
+
+def _without_hidden(
+    finding: Finding, text: str, hidden: invisible.Invisible, fits: Callable[[str], bool]
+) -> Finding:
+    right = look_alikes.plain(invisible.without(text))
+    message = f"{finding.path[-1]} {quoted(text)} has {hidden.name} {hidden.where}, which no editor shows"
+    if not fits(right):
+        return finding._replace(message=message)
+    return finding._replace(message=message, hint=f'delete it: write "{right}"', right=right)
 
 
 def is_number(text: str) -> bool:
@@ -55,7 +69,7 @@ def address(finding: Finding, part: str, whole: str | None = None) -> Finding:
         whole: The value with all addresses, separated by commas; by default the value is the address.
     """
     value = part if whole is None else whole
-    if look_alikes.first(part) is not None:
+    if look_alikes.first(part) is not None or invisible.first(part) is not None:
         return named(finding, value, lambda text: all(map(is_address, text.split(","))))
     if is_unset(part):
         return finding._replace(message=f'HCCL reads "{part}" as no address')

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from hccl_tools.rules import numbers
 from hccl_tools.rules.commands import how_super_device
 from hccl_tools.rules.copies import absent_devices
-from hccl_tools.rules.key_names import READ_KEYS, is_same_name, similar_key
-from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
+from hccl_tools.rules.key_names import READ_KEYS, is_same_name, same_name, similar_key
+from hccl_tools.rules.key_places import with_other_keys
+from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule, shared
 from hccl_tools.rules.super_pod_list import is_used
 from hccl_tools.table.hccl_values import are_digits, read_uint
 from hccl_tools.table.sparse_column import rows_with
@@ -109,7 +110,13 @@ def _are_plain(column: Column) -> bool:
     )
 
 
-@rule("HCC604", "misspelt-key", "advice", source="topoinfo_ranktableConcise.cc (unknown keys are ignored)")
+@rule(
+    "HCC604",
+    "misspelt-key",
+    "advice",
+    formats=(*LEGACY, "2.0"),
+    source="topoinfo_ranktableConcise.cc (unknown keys are ignored)",
+)
 def misspelt_key(subject: Subject) -> Iterator[Finding]:
     """A key looks like a misspelling of a key that HCCL reads; HCCL ignores the misspelt key.
 
@@ -117,6 +124,9 @@ def misspelt_key(subject: Subject) -> Iterator[Finding]:
     Instead: /server_list/0/device/0/device_port = "16666"
     Hint: did you mean "device_port"?
     """
+    if subject.table.format == "2.0":
+        yield from _misspelt_in_2_0(subject)
+        return
     intended_of: dict[str, str | None] = {}
     told = misspelt(subject, "super_device_id") if is_used(subject) else {}
     for key, path, beside in _places(subject):
@@ -130,6 +140,18 @@ def misspelt_key(subject: Subject) -> Iterator[Finding]:
         right = intended if is_same_name(key, intended) and intended not in beside else None
         hint = f'did you mean "{intended}"?'
         yield Finding(f'key "{key}" is ignored', (*path, key), hint, at_key=True, right_key=right)
+
+
+def _misspelt_in_2_0(subject: Subject) -> Iterator[Finding]:
+    """Yield the keys of a 2.0 table that are those of their object in another spelling."""
+    for found in with_other_keys(subject.value, "2.0"):
+        for key in found.value:
+            right = None if key in found.kind.keys else same_name(key, found.kind.keys)
+            if right is not None and right not in subject.damaged:
+                yield Finding(
+                    f'key "{key}" is ignored', (*found.path, key), f'did you mean "{right}"?', at_key=True,
+                    right_key=None if right in found.value else right,
+                )  # fmt: skip
 
 
 def _places(subject: Subject) -> Iterator[tuple[str, Path, Container[str]]]:

@@ -317,3 +317,106 @@ def test_servers_with_too_few_devices_are_one_block() -> None:
 
     assert [one.partition(":")[0] for one in found] == ["error[HCC304]", "error[HCC308]"]
     assert all("in 3 places" in one for one in found)
+
+
+@pytest.mark.parametrize(
+    ("path", "key", "hint"),
+    [
+        (("server_list", 1), "super_pod_list", "move it to the table itself, beside server_list"),
+        (
+            ("server_list", 1, "device", 0),
+            "super_pod_list",
+            "move it to the table itself, beside server_list",
+        ),
+        (("server_list", 1, "device", 0), "host_ip", "move it to the entry of server_list in which it is"),
+        (
+            ("server_list", 1, "device", 0),
+            "server_id",
+            "delete it: the entry of server_list in which it is has one of its own",
+        ),
+        ((), "rank_id", "write it in each entry of device with the value of that entry, and delete it here"),
+        (
+            ("server_list", 1),
+            "device_ip",
+            "write it in each entry of device with the value of that entry, and delete it here",
+        ),
+    ],
+)
+def test_a_key_in_the_wrong_object_is_told_where_it_belongs(path: Any, key: str, hint: str) -> None:
+    value = table("1.0", 2, 8)
+    holder: Any = value
+    for step in path:
+        holder = holder[step]
+    holder[key] = "1"
+
+    report = validate(value)
+    (found,) = [one for one in report.findings if one.rule.id == "HCC617"]
+
+    assert found.path == (*path, key)
+    assert found.hint == hint
+    assert (report.verdict, report.ok) == ("accepted", True)
+
+
+@pytest.mark.parametrize(("table_format", "path"), [("2.0", ("rank_list", 0)), ("group_list", ())])
+def test_a_key_in_the_wrong_object_of_other_formats(table_format: str, path: Any) -> None:
+    value = table(table_format, 2, 8)
+    holder: Any = value
+    for step in path:
+        holder = holder[step]
+    holder["rank_count" if table_format == "2.0" else "pod_name"] = 1
+
+    assert [one.rule.id for one in validate(value).findings] == ["HCC617"]
+
+
+def test_a_misplaced_list_that_is_missing_is_found_beside_the_error() -> None:
+    value = table("1.2", 2, 2)
+    value["server_list"][0]["status"] = value.pop("status")
+
+    assert [one.rule.id for one in validate(value).findings] == ["HCC105", "HCC617"]
+
+
+def test_sound_tables_have_no_misplaced_key() -> None:
+    for table_format in ("1.0", "1.2", "2.0", "group_list"):
+        assert not validate(table(table_format, 2, 8)).findings
+
+
+@pytest.mark.parametrize("sign", ["\u200b", "\ufeff", "\u00a0", "\u200f", "\u2060"])
+@pytest.mark.parametrize("place", ["value", "escaped", "key", "server"])
+def test_invisible_characters_are_named_and_deleted(sign: str, place: str) -> None:
+    value = table("1.2", 2, 2)
+    if place == "key":
+        device = value["server_list"][0]["device"][0]
+        device[f"device_ip{sign}"] = device.pop("device_ip")
+    elif place == "server":
+        value["server_list"][1]["server_id"] += sign
+    else:
+        value["server_list"][0]["device"][0]["device_ip"] += sign
+    data = json.dumps(value, ensure_ascii=place == "escaped").encode()
+
+    report = validate(data)
+    found = [one for one in report.findings if one.rule.id == "HCC618"]
+
+    assert len(found) == 1
+    assert f"U+{ord(sign):04X}" in found[0].message
+    assert fixed(value) == table("1.2", 2, 2) or place == "key"
+    assert not validate(fixed(value)).findings
+
+
+def test_other_letters_are_no_invisible_characters() -> None:
+    value = table("group_list", 2, 8)
+    value["group_list"][0]["group_name"] = "\u8bad\u7ec3"
+    value["note"] = "\U0001f468\u200d\U0001f469"
+
+    assert not validate(value).findings
+
+
+def test_optional_keys_of_a_2_0_table_are_renamed() -> None:
+    value = table("2.0", 2, 2)
+    text = json.dumps(value)
+    for key, other in (("net_type", "netType"), ("plane_id", "planeId"), ("rank_id", "rankId")):
+        text = text.replace(f'"{key}"', f'"{other}"')
+
+    found = validate(text.encode()).findings
+
+    assert "HCC604" in {one.rule.id for one in found}
+    assert fixed(json.loads(text)) == value

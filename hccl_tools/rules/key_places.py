@@ -1,0 +1,107 @@
+"""In which objects of a table HCCL reads which keys, shared by rules on keys. This module declares no rules."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hccl_tools.diagnostics.diagnostic import Path
+
+
+class Kind(NamedTuple):
+    """A kind of object in a table.
+
+    Attributes:
+        name: Its name in messages.
+        keys: The keys that HCCL reads in it.
+        lists: The lists of objects among them, with the kinds of their entries.
+    """
+
+    name: str
+    keys: frozenset[str]
+    lists: dict[str, Kind]
+
+
+class Found(NamedTuple):
+    """An object of a table that has other keys than those of its kind, with the objects around it."""
+
+    path: Path
+    kind: Kind
+    value: dict[str, Any]
+    around: tuple[tuple[Kind, dict[str, Any]], ...]
+
+
+def _kind(name: str, keys: str, **lists: Kind) -> Kind:
+    return Kind(name, frozenset([*keys.split(), *lists]), lists)
+
+
+_DEVICE = _kind(
+    "an entry of device",
+    "device_id device_ip rank_id device_port host_port net_position net_protocol super_device_id backup_device_ip "
+    "backup_device_port device_vnic_port",
+)
+_SERVER = _kind("an entry of server_list", "server_id host_ip", device=_DEVICE)
+_POD = _kind(
+    "an entry of super_pod_list", "super_pod_id", server_list=_kind("a server of a super pod", "server_id")
+)
+_LIST = _kind(
+    "the table itself, beside server_list", "version status server_count cluster_list",
+    server_list=_SERVER, super_pod_list=_POD,
+)  # fmt: skip
+_ADDRESS = _kind("an entry of rank_addr_list", "addr addr_type ports plane_id backup_addr")
+_LEVEL = _kind(
+    "an entry of level_list", "net_layer net_instance_id net_type net_attr", rank_addr_list=_ADDRESS
+)
+_RANK = _kind(
+    "an entry of rank_list",
+    "rank_id local_id device_id device_port host_port control_plane replaced_local_id",
+    level_list=_LEVEL,
+)
+_GROUP_DEVICE = _kind("an entry of devices", "device_id device_ip")
+_INSTANCE = _kind("an entry of instance_list", "pod_name server_id", devices=_GROUP_DEVICE)
+_GROUP = _kind("an entry of group_list", "group_name device_count instance_count", instance_list=_INSTANCE)
+_TABLES = {
+    "1.0": _LIST,
+    "1.2": _LIST,
+    "2.0": _kind("the table itself, beside rank_list", "version status rank_count detour", rank_list=_RANK),
+    "group_list": _kind(
+        "the table itself, beside group_list", "version status group_count", group_list=_GROUP
+    ),
+}
+
+
+def with_other_keys(value: Any, table_format: str) -> Iterator[Found]:
+    """Yield the objects of a table that have other keys than those of their kind."""
+    if isinstance(value, dict) and table_format in _TABLES:
+        yield from _below(value, _TABLES[table_format], (), ())
+
+
+def _below(
+    value: dict[str, Any], kind: Kind, path: Path, around: tuple[tuple[Kind, dict[str, Any]], ...]
+) -> Iterator[Found]:
+    if not value.keys() <= kind.keys:
+        yield Found(path, kind, value, around)
+    for key, inner in kind.lists.items():
+        entries = value.get(key)
+        if type(entries) is not list:
+            continue
+        outer = (*around, (kind, value))
+        for index, entry in enumerate(entries):
+            if type(entry) is dict and (inner.lists or not entry.keys() <= inner.keys):
+                yield from _below(entry, inner, (*path, key, index), outer)
+
+
+@cache
+def kinds_with(key: str, table_format: str) -> list[Kind]:
+    """Return the kinds of objects in which HCCL reads a key, the outermost first."""
+    found, kinds = list[Kind](), [_TABLES[table_format]]
+    while kinds:
+        kind = kinds.pop(0)
+        found += [kind] if key in kind.keys else []
+        kinds += kind.lists.values()
+    return found

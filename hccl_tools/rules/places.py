@@ -1,0 +1,133 @@
+"""Advice on keys in the wrong object, which HCCL ignores, and on characters that no editor shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.formats.detection import detect
+from hccl_tools.notation import invisible
+from hccl_tools.rules.key_places import kinds_with, with_other_keys
+from hccl_tools.rules.registry import Finding, Subject, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hccl_tools.diagnostics.diagnostic import Path
+    from hccl_tools.rules.key_places import Found, Kind
+
+
+@rule("HCC617", "misplaced-key", "advice", source="topoinfo_ranktableConcise.cc (unknown keys are ignored)")
+def misplaced_key(subject: Subject) -> Iterator[Finding]:
+    """A key is in an object in which HCCL does not read it, so that HCCL ignores it.
+
+    Base: 2x8
+    Example: /server_list/0/device/0/host_ip = "10.0.0.1"
+    Instead: /server_list/0/host_ip = "10.0.0.1"
+    Hint: move it to the entry of server_list in which it is
+    """
+    table_format = _format(subject)
+    if table_format is None:
+        return
+    for found in with_other_keys(subject.value, table_format):
+        for key in found.value:
+            kinds = kinds_with(key, table_format) if key not in found.kind.keys else []
+            if kinds:
+                names = " or ".join(kind.name for kind in kinds)
+                yield Finding(
+                    f'"{key}" is ignored here: HCCL reads it in {names}',
+                    (*found.path, key),
+                    _right_place(found, key, kinds),
+                    at_key=True,
+                )
+
+
+def _format(subject: Subject) -> str | None:
+    if not subject.is_json or subject.kind is not None or not isinstance(subject.value, dict):
+        return None
+    found = detect(subject.value)
+    return None if found.heterogeneous or "deploy_mode" in subject.value else found.format
+
+
+def _right_place(found: Found, key: str, kinds: list[Kind]) -> str:
+    """Return the hint on a key that is in the wrong object: where in this table it belongs."""
+    for kind, value in reversed(found.around):
+        if kind in kinds:
+            where = (
+                kind.name
+                if kind is found.around[0][0]
+                else f"{kind.name.replace('an ', 'the ', 1)} in which it is"
+            )
+            return f"delete it: {where} has one of its own" if key in value else f"move it to {where}"
+    inner = next((kind for kind in kinds if kind in found.kind.lists.values()), kinds[0])
+    return f"write it in {inner.name.replace('an ', 'each ', 1)} with the value of that entry, and delete it here"
+
+
+@rule(
+    "HCC618",
+    "invisible-character",
+    "advice",
+    source="topoinfo_ranktableConcise.cc (ids are compared as texts)",
+)
+def invisible_character(subject: Subject) -> Iterator[Finding]:
+    r"""A value or key has a character that no editor shows, such as a zero-width space from a web page.
+
+    HCCL compares ids with it, and does not read a key with it.
+
+    Base: 2x8
+    Example: /server_list/0/server_id = "10.0.0.1\u200b"
+    Instead: /server_list/0/server_id = "10.0.0.1"
+    Hint: delete it: "10.0.0.1"; `validate --fix` does
+    """
+    table_format, document = _format(subject), subject.document
+    if table_format is None or (
+        document is not None and document.data.isascii() and b"\\u" not in document.data
+    ):
+        return
+    entries: list[tuple[Path, Any]] = [((), subject.value)]
+    while entries:
+        path, value = entries.pop()
+        if isinstance(value, list):
+            entries += [((*path, index), one) for index, one in enumerate(value) if not _is_clean(one)]
+        elif isinstance(value, dict):
+            for key, one in value.items():
+                if not key.isascii() and (found := invisible.first(key)):
+                    yield from _of_key(path, key, found, value, table_format)
+                entries += [] if _is_clean(one) else [((*path, key), one)]
+        elif (found := invisible.first(value)) and _is_read(path, table_format):
+            right = invisible.without(value)
+            yield Finding(
+                f"{_name(path)} has {found.name} {found.where}", path, f'delete it: "{right}"; `validate --fix` does',
+                right=right,
+            )  # fmt: skip
+
+
+def _is_clean(value: Any) -> bool:
+    """Return whether a value is no object or list and has ASCII characters only."""
+    return value.isascii() if isinstance(value, str) else not isinstance(value, (dict, list))
+
+
+def _is_read(path: Path, table_format: str) -> bool:
+    key = next((one for one in reversed(path) if isinstance(one, str)), "")
+    return bool(kinds_with(key, table_format))
+
+
+def _name(path: Path) -> str:
+    last = path[-1]
+    return f'"{last}"' if isinstance(last, str) else f'entry {last} of "{path[-2]}"'
+
+
+def _of_key(
+    path: Path, key: str, found: invisible.Invisible, beside: dict[str, Any], table_format: str
+) -> Iterator[Finding]:
+    right = invisible.without(key)
+    if kinds_with(right, table_format):
+        is_free = right not in beside
+        yield Finding(
+            f'the key "{right}" has {found.name} {found.where}, so that HCCL does not read it',
+            (*path, key),
+            f'delete it: "{right}"; `validate --fix` does'
+            if is_free
+            else f'delete this key: "{right}" is there, too',
+            at_key=True,
+            right_key=right if is_free else None,
+        )
