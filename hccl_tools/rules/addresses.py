@@ -217,7 +217,7 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/1/device_ip = "192.168.0.100"
     Instead: /server_list/0/device/1/device_ip = "192.168.0.101"
-    Hint: give every device its own address; `hccn_tool -i 1 -ip -g` on 10.0.0.1 shows the address of device 1
+    Hint: give every device its own address; `hccn_tool -i 1 -ip -g` on 10.0.0.1 shows the address of device 1, and `hccn_tool -i 0 -ip -g` on 10.0.0.1 shows the address of device 0
     """
     if all_plain(subject):
         return
@@ -235,7 +235,7 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     f'device_ip "{address}" is used twice',
                     subject.device_path(row, "device_ip"),
-                    f"give every device its own address; {how(subject, row)}",
+                    f"give every device its own address; {how(subject, row)}, and {how(subject, first[address])}",
                     (Related(subject.device_path(first[address], "device_ip"), "first used here"),),
                 )
             first.setdefault(address, row)

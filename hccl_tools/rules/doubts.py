@@ -17,9 +17,14 @@ from hccl_tools.rules.copies import absent_ranks, server_copies
 from hccl_tools.rules.super_pod_list import listed_pods
 
 if TYPE_CHECKING:
+    from hccl_tools.diagnostics.diagnostic import Path
     from hccl_tools.rules.registry import Subject
     from hccl_tools.table.model import Group
 
+#: Keys of servers and devices that appear twice in an object that was joined from two of them.
+_OF_ENTRIES = frozenset(
+    {"server_id", "device", "device_id", "device_ip", "rank_id", "local_id", "level_list", "devices"}
+)
 #: The number of servers and ranks in a file name of hccl-tools: ``hccl_2s_16p.json``.
 _NAME = re.compile(r"(?:^|_)([0-9]{1,5})s_([0-9]{1,6})p")
 
@@ -31,6 +36,10 @@ def on_servers(subject: Subject, stated: int) -> str:
         stated: The server_count of the file.
     """
     table = subject.table
+    if joined(subject):
+        return "two entries are joined"
+    if stated < len(table.servers) and stated == len({server.server_id for server in table.servers}):
+        return f"{count(stated, 'server_id')} {'is' if stated == 1 else 'are'} different"
     if server_copies(subject):
         return "a server of it is a copy"
     known = {server.server_id for server in table.servers}
@@ -40,6 +49,25 @@ def on_servers(subject: Subject, stated: int) -> str:
     ]:
         return f"other lists of the table name {and_more(other)}"
     return _of_ranks(subject) or _of_name(subject, stated)
+
+
+def joined(subject: Subject) -> str:
+    """Return how to part two entries that were joined to one object, so that its keys appear twice; "" if none were."""
+    document = subject.document
+    if document is None or not document.duplicates:
+        return ""
+    lasts: dict[Path, list[int]] = {}
+    for duplicate in document.duplicates:
+        if duplicate.path[-1] in _OF_ENTRIES:
+            lasts.setdefault(duplicate.path[:-1], []).append(duplicate.last)
+    found = next((places for places in lasts.values() if len(places) > 1), None)
+    if found is None:
+        return ""
+    line = document.position(min(found)).line
+    return (
+        f"two entries are joined: write }}, {{ in place of the comma before the second one on line {line}, of which "
+        "HCCL reads the values alone"
+    )
 
 
 def _of_clusters(subject: Subject) -> list[str]:
@@ -66,6 +94,8 @@ def _of_name(subject: Subject, stated: int) -> str:
 
 def on_ranks(subject: Subject) -> str:
     """Return why rank_list may be incomplete, as a phrase; "" if nothing says so."""
+    if joined(subject):
+        return "two entries are joined"
     return _of_ranks(subject)
 
 

@@ -30,11 +30,20 @@ def hint_on(subject: Subject, violation: Violation, table_format: str) -> str | 
         return "give the instance a name of its own, usually that of its pod"
     if key == "server_id":
         return _SERVER
-    if key not in ("device_id", "rank_id") or not holder or not isinstance(holder[-1], int):
+    if (
+        key not in ("device_id", "rank_id", "local_id", "net_layer")
+        or not holder
+        or not isinstance(holder[-1], int)
+    ):
         return None
-    if key == "device_id":
-        among = "no other device of the server has" if table_format != "2.0" else ""
-        absent = _absent(subject, holder[:-1], key) if among else ()
+    if key == "net_layer" and not violation.key:
+        return None
+    if key == "net_layer":
+        among, absent = "no other level of the rank has", _absent(subject, holder[:-1], key)[:1]
+    elif key != "rank_id" and table_format == "2.0":
+        among, absent = "no other rank of the node has", _absent_in_node(subject, holder, key)
+    elif key == "device_id":
+        among, absent = "no other device of the server has", _absent(subject, holder[:-1], key)
     else:
         among, absent = "no other device has", _absent(subject, holder[:1], key)
     if not absent:
@@ -55,6 +64,29 @@ def _absent(subject: Subject, path: Path, key: str) -> tuple[int, ...]:
         numbers = {_number(one.get(key)) for one in entries if isinstance(one, dict)}
         known[path, key] = tuple(number for number in range(len(entries)) if number not in numbers)
     return known[path, key]
+
+
+def _absent_in_node(subject: Subject, holder: Path, key: str) -> tuple[int, ...]:
+    """Return the numbers from 0 on that no rank of the node of a rank has; computed once for all nodes."""
+    known: dict[str, Any] = subject.memo.setdefault("absent ids of nodes", {})
+    if key not in known:
+        ranks: dict[str, list[Any]] = {}
+        for rank in subject.value["rank_list"]:
+            ranks.setdefault(_node(rank), []).append(rank.get(key) if isinstance(rank, dict) else None)
+        known[key] = {
+            node: tuple(number for number in range(len(ids)) if number not in {*map(_number, ids)})
+            for node, ids in ranks.items()
+        }
+    absent: tuple[int, ...] = known[key].get(_node(subject.value["rank_list"][holder[1]]), ())
+    return absent
+
+
+def _node(rank: Any) -> str:
+    """Return the network instance on the first level of a rank; "" if it is damaged."""
+    levels = rank.get("level_list") if isinstance(rank, dict) else None
+    first = levels[0] if isinstance(levels, list) and levels else None
+    name = first.get("net_instance_id") if isinstance(first, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 def _listed(server: dict[str, Any]) -> list[Any]:

@@ -154,6 +154,8 @@ def _gap_hint(subject: Subject) -> str:
 def _with_lost_server(subject: Subject, right: str) -> str:
     """Return a hint to number the ranks again, after that on a missing server if server_count has more."""
     table = subject.table
+    if parted := doubts.joined(subject):
+        return parted
     if table.format == "2.0":
         return _with_lost_rank(subject, right)
     stated, servers = table.declared.get("server_count"), len(table.servers)
@@ -323,7 +325,9 @@ def rank_count(subject: Subject) -> Iterator[Finding]:
     elif count != size:
         doubt, right = doubts.on_ranks(subject), f'write "rank_count": {size}'
         message = f"rank_count is {declared}, but rank_list has {size} entries"
-        if doubt:
+        if parted := doubts.joined(subject):
+            yield Finding(f"{message}, and {doubt}", ("rank_count",), parted)
+        elif doubt:
             hint = (
                 f"add the missing entry, or, if none is missing, {right} and number the ranks without a gap"
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
@@ -56,6 +57,10 @@ def _count_hint(subject: Subject, number: int, doubt: str) -> str:
     """Return the hint on a wrong server_count: with a doubt, both ways are named."""
     servers = len(subject.table.servers)
     right = f'write "server_count": "{servers}"'
+    if parted := doubts.joined(subject):
+        return parted
+    if number < servers and number == len({server.server_id for server in subject.table.servers}):
+        return "list the devices of each server in one entry; server_count is then right"
     if server_copies(subject):
         return f"remove the copied server or give it its own values, then {right} if that is their number"
     if not doubt:
@@ -125,21 +130,39 @@ def duplicate_server_id(subject: Subject) -> Iterator[Finding]:
     Base: 2x8
     Example: /server_list/1/server_id = "10.0.0.1"
     Instead: /server_list/1/server_id = "10.0.0.2"
-    Hint: give every server its own server_id, or list its devices in one entry
+    Hint: give every server its own server_id
     """
     servers = subject.table.servers
     if len({server.server_id for server in servers}) == len(servers):
         return
     first: dict[str, int] = {}
-    copies = server_copies(subject)
+    copies, parted = server_copies(subject), _parted(subject)
+    times = Counter(server.server_id for server in servers)
     for index, server in enumerate(servers):
         if (seen := first.setdefault(server.server_id, index)) != index:
             if index in copies and copies[index].same_id:
                 yield _copy(subject, index)
                 continue
+            number, is_parted = times[server.server_id], server.server_id in parted
+            users = f"{number} entries of server_list" if is_parted or number > 2 else "two servers"
             yield Finding(
-                f'server_id "{server.server_id}" is used by two servers',
+                f'server_id "{server.server_id}" is used by {users}',
                 subject.server_path(index, "server_id"),
-                "give every server its own server_id, or list its devices in one entry",
+                "list all devices of this server in one entry"
+                if is_parted
+                else "give every server its own server_id",
                 (Related(subject.server_path(seen, "server_id"), "first used here"),),
             )
+
+
+def _parted(subject: Subject) -> set[str]:
+    """Return the server_ids of several entries that have different devices, which one entry can list."""
+    numbers = subject.table.device_numbers
+    seen: dict[str, set[int | None]] = {}
+    repeated = set[str]()
+    for server in subject.table.servers:
+        known, own = seen.setdefault(server.server_id, set()), {numbers[row] for row in server.rows}
+        if not known.isdisjoint(own):
+            repeated.add(server.server_id)
+        known |= own
+    return seen.keys() - repeated

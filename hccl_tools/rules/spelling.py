@@ -10,7 +10,7 @@ from hccl_tools.rules.commands import how_super_device
 from hccl_tools.rules.copies import absent_devices
 from hccl_tools.rules.key_names import READ_KEYS, is_same_name, same_name, similar_key
 from hccl_tools.rules.key_places import with_other_keys
-from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule, shared
+from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
 from hccl_tools.rules.super_pod_list import is_used
 from hccl_tools.table.hccl_values import are_digits, read_uint
 from hccl_tools.table.sparse_column import rows_with
@@ -114,7 +114,6 @@ def _are_plain(column: Column) -> bool:
     "HCC604",
     "misspelt-key",
     "advice",
-    formats=(*LEGACY, "2.0"),
     source="topoinfo_ranktableConcise.cc (unknown keys are ignored)",
 )
 def misspelt_key(subject: Subject) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ memo of the subject after a reader has refused the document.
 
 from __future__ import annotations
 
+import json
 import re
 from functools import partial, reduce
 from itertools import repeat
@@ -36,6 +37,8 @@ _NUMBERS_IN_TEXTS = frozenset(
 _NUMBERS_OF_2_0 = frozenset(
     {"rank_id", "local_id", "device_id", "rank_count", "device_port", "host_port", "net_layer"}
 )
+#: Keys of 2.0 tables with a list of strings.
+_LISTS_OF_TEXTS = frozenset({"ports", "backup_addr"})
 _DIGITS = re.compile(r"0*[0-9]{1,9}", re.ASCII)
 _KINDS = {int: "number", str: "string"}
 _rule = partial(rule, consequence="refused", stage="structure")
@@ -172,6 +175,9 @@ def _alike(value: Any, violation: Violation) -> tuple[str, str] | None:
     kind = _KINDS.get(type(found))
     if violation.keyword != "type" or kind is None or not violation.path:
         return None
+    if violation.wanted == ("array",):
+        is_text = kind == "string" and violation.path[-1] in _LISTS_OF_TEXTS
+        return (f'"{violation.path[-1]}" is a string', "write each as a list of strings") if is_text else None
     if kind == "string":
         return f'"{violation.path[-1]}" is a string', "write each as a number, without quotes"
     return f'"{violation.path[-1]}" is a {kind}', "write each as a string, in double quotes"
@@ -256,9 +262,20 @@ def _in_place(violation: Violation, found: Any) -> str | None:
         return f'add "{violation.key}", a list; {hint}'
     if hint is None or violation.keyword != "type":
         return hint
+    if violation.wanted == ("array",) and type(found) is str and violation.path[-1] in _LISTS_OF_TEXTS:
+        parts = [part.strip() for part in found.split(",") if part.strip()]
+        return f"write a list of strings: {json.dumps(parts[:8], ensure_ascii=False)}" if parts else hint
+    if violation.wanted == ("array",) and _is_keyed(found):
+        first = next(iter(found))
+        return f'write [ ] in place of its {{ }}, and remove the key and colon before each entry ("{first[:40]}": and so on)'
     if violation.wanted == ("array",) and type(found) is dict:
         return f"write [ before its {{ and ] after its }}: {hint}"
     return f"write {hint.removeprefix('add ')}" if hint.startswith("add ") else hint
+
+
+def _is_keyed(found: Any) -> bool:
+    """Return whether a value is an object that has the entries of a list as its values."""
+    return type(found) is dict and bool(found) and all(type(one) is dict for one in found.values())
 
 
 def message_of(value: Any, violation: Violation) -> str:
@@ -286,4 +303,6 @@ def _described(found: Any) -> str:
         return f"the number {found}"
     if isinstance(found, str):
         return f'the string "{found}"'
+    if _is_keyed(found):
+        return f"an object with {'entry' if len(found) == 1 else 'entries'} under keys, not a list"
     return "a list" if isinstance(found, list) else "an object"

@@ -420,3 +420,94 @@ def test_optional_keys_of_a_2_0_table_are_renamed() -> None:
 
     assert "HCC604" in {one.rule.id for one in found}
     assert fixed(json.loads(text)) == value
+
+
+@pytest.mark.parametrize("key", ["rank_list", "server_list", "device"])
+def test_a_list_as_an_object_by_key_gets_its_right_form(key: str) -> None:
+    value = table("2.0" if key == "rank_list" else "1.0", 1, 2)
+    holder = value["server_list"][0] if key == "device" else value
+    holder[key] = {str(number): one for number, one in enumerate(holder[key])}
+
+    (block,) = blocks(value)
+
+    assert "under keys, not a list" in block
+    assert help_of(block) == (
+        'write [ ] in place of its { }, and remove the key and colon before each entry ("0": and so on)'
+    )
+
+
+def test_a_single_entry_without_brackets_gets_them() -> None:
+    value = table("2.0", 1, 1)
+    value["rank_list"] = value["rank_list"][0]
+
+    (block,) = blocks(value)
+
+    assert help_of(block).startswith("write [ before its { and ] after its }")
+
+
+def test_ports_as_a_string_get_a_list() -> None:
+    value = table("2.0", 1, 1)
+    value["rank_list"][0]["level_list"][0]["rank_addr_list"][0]["ports"] = "0/0, 0/1"
+
+    (block,) = blocks(value)
+
+    assert help_of(block) == 'write a list of strings: ["0/0", "0/1"]'
+
+
+@pytest.mark.parametrize(
+    ("holder", "key", "hint"),
+    [
+        ("rank", "local_id", 'write "local_id": 1, the number that no other rank of the node has'),
+        ("rank", "device_id", 'write "device_id": 1, the number that no other rank of the node has'),
+        ("level", "net_layer", 'write "net_layer": 0, the number that no other level of the rank has'),
+    ],
+)
+def test_a_number_that_is_missing_in_a_2_0_table_is_offered(holder: str, key: str, hint: str) -> None:
+    value = table("2.0", 2, 2)
+    rank = value["rank_list"][3]
+    del (rank if holder == "rank" else rank["level_list"][0])[key]
+
+    (block,) = blocks(value)
+
+    assert help_of(block) == hint
+
+
+def test_a_server_in_an_entry_for_each_device_keeps_its_count() -> None:
+    value = table("1.0", 2, 8)
+    value["server_list"] = [
+        {"server_id": server["server_id"], "device": [device]}
+        for server in value["server_list"]
+        for device in server["device"]
+    ]
+
+    found = [one for one in blocks(value) if "HCC308" not in one]
+
+    assert help_of(found[0]) == "list the devices of each server in one entry; server_count is then right"
+    assert {help_of(one) for one in found[1:]} == {"list all devices of this server in one entry"}
+    assert fixed(value) == value
+
+
+@pytest.mark.parametrize("table_format", ["1.0", "2.0"])
+def test_joined_entries_are_the_cause_of_counts_and_ranks(table_format: str) -> None:
+    text = json.dumps(table(table_format, 2, 8), indent=1)
+    parts = "\n  },\n  {\n"
+    assert parts in text
+    cut = text.rindex(parts) if table_format == "2.0" else text.index(parts)
+    report = validate(f"{text[:cut]},\n{text[cut + len(parts) :]}".encode())
+
+    assert report.errors
+    for one in report.errors:
+        if one.rule.id in ("HCC501", "HCC202", "HCC204"):
+            assert one.hint is not None
+            assert one.hint.startswith("two entries are joined: write }, { in place of the comma")
+            assert one.right is None
+
+
+def test_of_two_devices_with_one_address_both_are_asked() -> None:
+    value = table("1.0", 1, 8)
+    value["server_list"][0]["device"][4]["device_ip"] = "192.168.0.105"
+
+    (block,) = blocks(value)
+
+    assert "`hccn_tool -i 4 -ip -g`" in help_of(block)
+    assert "`hccn_tool -i 5 -ip -g`" in help_of(block)

@@ -337,7 +337,7 @@ def changed(change: Any, *size: Any) -> Any:
         (lambda value: value["server_list"][1].update(device={"device_id": "0"}),
          'write [ before its { and ] after its }: list the devices under "device"'),
         (lambda value: value["server_list"][1].update(server_id="10.0.0.1"),
-         "give every server its own server_id, or list its devices in one entry"),
+         "give every server its own server_id"),
         (lambda value: value["server_list"][1].update(devices=value["server_list"][1].pop("device")),
          'rename "devices" to "device"'),
     ],
