@@ -150,6 +150,10 @@ def cut_off(at: int, opener: str) -> JsonError:
     return JsonError("cut off", f"the file ends {_INSIDE.get(opener, 'too early')}", _AGAIN, at)
 
 
+#: A command of vim that was typed as text.
+_EDITOR_COMMAND = re.compile(r":(?:wqa?|wa?|qa?|xa?)!?[ \t\r]*(?:\n|$)")
+
+
 def _ending(state: ParserState) -> JsonError | None:
     text, at = state.text, state.at
     if at >= len(text):
@@ -173,6 +177,10 @@ def _pasted(state: ParserState) -> JsonError | None:
     if rest.startswith(_CONFLICT):
         return JsonError("merge conflict", "unresolved merge conflict of git",
                          "resolve the conflict and remove its marker lines", at)  # fmt: skip
+    if _EDITOR_COMMAND.match(rest) and not state.text[:at].rpartition("\n")[2].strip():
+        command = rest.partition("\n")[0].strip()
+        return JsonError("other", f"the line is a command of an editor: {command}",
+                         "remove the line", at)  # fmt: skip
     return None
 
 

@@ -34,6 +34,8 @@ _DASHED = re.compile(r"[0-9]{1,3}(?:[-_ ,][0-9]{1,3}){3}", re.ASCII)
 _LETTERS = str.maketrans("OolI", "0011")
 _SEPARATORS = re.compile(r"[:\-\s_.]")
 _HEX = re.compile(r"[0-9A-Fa-f]*")
+#: A hexadecimal number as programs write it, with at least eight and fewer digits than an EID.
+_HEX_NUMBER = re.compile(r"0[xX]([1-9a-fA-F][0-9a-fA-F]{7,30})", re.ASCII)
 _EID_LENGTH, _HIGHEST_OCTET, _OCTETS = 32, 255, 4
 
 
@@ -164,6 +166,12 @@ def corrected_eid(text: str, accepts: Callable[[str], bool]) -> Corrected | None
         fault, right = _letters(right)
         faults += [fault] if fault else []
     return Corrected(faults, right) if len(text) <= _LONGEST and faults and accepts(right) else None
+
+
+def padded_eid(text: str) -> str | None:
+    """Return the EID that a program wrote as a hexadecimal number, without its leading zeros; None for others."""
+    found = _HEX_NUMBER.fullmatch(text)
+    return None if found is None else found[1].lower().zfill(_EID_LENGTH)
 
 
 def why_no_eid(text: str) -> str:

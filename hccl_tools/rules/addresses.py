@@ -173,6 +173,7 @@ def invalid_device_ip(subject: Subject) -> Iterator[Finding]:
     if all_plain(subject):
         return
     packed = packed_addresses(subject)
+    alike: dict[str, tuple[str, str]] = {}
     for row, addresses in enumerate(addresses_read(subject)):
         if not addresses:
             continue
@@ -187,7 +188,12 @@ def invalid_device_ip(subject: Subject) -> Iterator[Finding]:
             if packed[address] is None or is_unset(address):
                 path, whole = subject.device_path(row, "device_ip"), subject.table.device_ips[row]
                 finding = Finding(f'"{address}" is not an IP address', path, how(subject, row))
-                yield right_texts.address(finding, address, whole)
+                found = right_texts.address(finding, address, whole)
+                if found.hint == finding.hint and found.message.startswith(f"{finding.message}: "):
+                    why = found.message.removeprefix(f"{finding.message}: ")
+                    message = f"device_ips are not IP addresses: {why}"
+                    found = found._replace(alike=alike.setdefault(why, (message, of_each(subject, row))))
+                yield found
 
 
 def _with_dots(text: str) -> tuple[str, str] | None:

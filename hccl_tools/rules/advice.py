@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -288,3 +289,34 @@ def rank_order(subject: Subject) -> Iterator[Finding]:
                 subject.server_path(index), "list the servers in the order of their ranks",
             )  # fmt: skip
             return
+
+
+#: Signs that no address and no host name has.
+_NO_NAME = re.compile(r"[\s\[\]()<>={}\"',;|\\]")
+
+
+@rule(
+    "HCC619",
+    "server-id-no-name",
+    "advice",
+    formats=SERVER_LIST,
+    source="topoinfo_ranktableConcise.cc (ids are compared as texts); server_id is the address of its host in the guide",
+)
+def server_id_no_name(subject: Subject) -> Iterator[Finding]:
+    """A server_id has signs that no address and no host name has, such as the words after it in a list of hosts.
+
+    HCCL accepts each text. Tools that connect to the host, and a second table of it, need its name.
+
+    Example: /server_list/0/server_id = "10.0.0.1 slots=8"
+    Instead: /server_list/0/server_id = "10.0.0.1"
+    Hint: write the address or name of the host alone, wherever the table has this server_id
+    """
+    for index, server in enumerate(subject.table.servers):
+        found = _NO_NAME.search(server.server_id.strip())
+        if found is not None:
+            sign = "a blank" if found[0].isspace() else f'"{found[0]}"'
+            yield Finding(
+                f"server_id {quoted(server.server_id)} is no address and no name of a host: it has {sign} in it",
+                subject.server_path(index, "server_id"),
+                "write the address or name of the host alone, wherever the table has this server_id",
+            )

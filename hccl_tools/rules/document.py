@@ -85,6 +85,9 @@ def _other_document(subject: Subject, found: Detection) -> Finding:
             (key,),
             f'remove {{ "{key}": before it, and the last }}',
         )
+    if isinstance(value, dict) and value and not any(key.isascii() for key in value):
+        hint = "HCCL reads English keys: copy the table from a page that the browser has not translated"
+        return Finding(f"not a rank table: its keys are translated; {found.reason}", hint=hint)
     if isinstance(value, dict) or document is None:
         return Finding(f"not a rank table: {found.reason}", hint=found.hint)
     if isinstance(value, str) and explanation.is_headless(document):

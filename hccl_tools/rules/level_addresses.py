@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from itertools import repeat
 from typing import TYPE_CHECKING
@@ -110,6 +111,15 @@ def _of_text(kind: str, text: str, path: Path) -> Finding:
     if other is not None:
         hint = f'write "addr_type": "{other}", or {_FORMS[kind].removeprefix("write ")}'
         return finding._replace(message=f"{finding.message}, but an {other} address", hint=hint)
+    if is_eid and (whole := address_texts.padded_eid(text)) is not None:
+        return finding._replace(
+            message=f'"{text}" has "0x" before it, and has lost its leading zeros: an EID has 32 digits',
+            hint=f'write "{whole}"',
+            alike=(
+                'EIDs have "0x" before them, and have lost their leading zeros: an EID has 32 digits',
+                'write each without "0x", and with zeros before it, so that it has 32 digits',
+            ),
+        )
     why = address_texts.why_no_eid(text) if is_eid else address_texts.why_no_address(text)
     return finding._replace(message=f"{finding.message}: {why}") if why else finding
 
@@ -218,3 +228,36 @@ def detour(subject: Subject) -> Iterator[Finding]:
     value = subject.table.fields.get("detour", "")
     if value not in ("true", "false", ""):
         yield Finding(f'detour "{value}" is unknown', ("detour",), 'write "true" or "false"')
+
+
+#: A port such as 1/5 that a spreadsheet took for a date: 05.Jan, 5-Jan, 2026-01-05.
+_DATE = re.compile(
+    r"(?:[0-9]{1,4}[ .-]{0,2})?(?:jan|feb|m[a\u00e4]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-z]{0,7}\.?(?:[ .-]{0,2}[0-9]{1,4})?"
+    r"|[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}.{0,20}|[0-9]{1,2}\u6708[0-9]{1,2}\u65e5",
+    re.IGNORECASE,
+)
+
+
+@rule(
+    "HCC620",
+    "port-as-date",
+    "advice",
+    source="a port is the die and the port of it, as in 0/4 (rank_table_config_a5.md)",
+)
+def port_as_date(subject: Subject) -> Iterator[Finding]:
+    """A port is a date: a spreadsheet takes ports such as 1/5 for dates.
+
+    Example: /rank_list/0/level_list/0/rank_addr_list/0/ports = ["05.Jan"]
+    Instead: /rank_list/0/level_list/0/rank_addr_list/0/ports = ["1/5"]
+    Hint: write die and port, as in "0/4"; `hccl-tools gen` reads them from the root info
+    """
+    ports = {port for entry in level_addresses(subject) for port in entry["ports"]}
+    dates = {port for port in ports if len(port) <= LONGEST["port"] and _DATE.fullmatch(port)}
+    for path, entry in each_address(subject) if dates else ():
+        for index, port in enumerate(entry["ports"]):
+            if port in dates:
+                hint = 'write die and port, as in "0/4"; `hccl-tools gen` reads them from the root info'
+                yield Finding(
+                    f'port "{port}" is a date: a spreadsheet took the port for one', (*path, "ports", index), hint,
+                    alike=("ports are dates: a spreadsheet took them for dates", hint),
+                )  # fmt: skip

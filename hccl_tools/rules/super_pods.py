@@ -185,7 +185,9 @@ def unknown_super_pod_server(subject: Subject) -> Iterator[Finding]:
     Instead: /super_pod_list/0/server_list = [{"server_id": "10.0.0.1"}]
     Hint: write the server_id as in server_list, or add the server there if it is missing
     """
-    known = {server.server_id for server in subject.table.servers}
+    servers = subject.table.servers
+    known = {server.server_id for server in servers}
+    meant = _meant_servers(subject, known)
     for pod in listed_pods(subject):
         for number, name in enumerate(pod.server_ids):
             if name not in known:
@@ -193,8 +195,29 @@ def unknown_super_pod_server(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     f'super pod {quoted(pod.super_pod_id)} has server "{name}", which is not in server_list',
                     path,
-                    "write the server_id as in server_list, or add the server there if it is missing",
+                    meant.get(
+                        name,
+                        "write the server_id as in server_list, or add the server there if it is missing",
+                    ),
                 )
+
+
+def _meant_servers(subject: Subject, known: set[str]) -> dict[str, str]:
+    """Return the hints on unknown servers of super pods of which it is certain which server is meant."""
+    listed = [name for pod in listed_pods(subject) for name in pod.server_ids]
+    unknown = [name for name in dict.fromkeys(listed) if name not in known]
+    placed = set(listed)
+    rest = [server for server in subject.table.servers if server.server_id not in placed]
+    found = {
+        server.host_ip: f'write "{server.server_id}", the server_id of the server with this host_ip'
+        for server in rest
+        if isinstance(server.host_ip, str)
+    }
+    if len(unknown) == len(rest) == 1:
+        found[unknown[0]] = (
+            f'write "{rest[0].server_id}", the only server of server_list that is in no super pod'
+        )
+    return found
 
 
 @rule(

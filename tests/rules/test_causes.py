@@ -511,3 +511,91 @@ def test_of_two_devices_with_one_address_both_are_asked() -> None:
 
     assert "`hccn_tool -i 4 -ip -g`" in help_of(block)
     assert "`hccn_tool -i 5 -ip -g`" in help_of(block)
+
+
+@pytest.mark.parametrize("text", ["10.0.0.1 slots=8", "[10.0.0.1](http://10.0.0.1/)", '"10.0.0.1"'])
+def test_a_server_id_that_is_no_name_is_accepted_with_a_warning(text: str) -> None:
+    value = table("1.0", 1, 2)
+    value["server_list"][0]["server_id"] = text
+
+    report = validate(value)
+
+    assert [one.rule.id for one in report.findings] == ["HCC619"]
+    assert report.verdict == "accepted"
+
+
+@pytest.mark.parametrize("text", ["10.0.0.1", "node_0", "worker-1.cluster", "fd00::1", " 10.0.0.1"])
+def test_names_and_addresses_of_hosts_are_no_reason_for_it(text: str) -> None:
+    value = table("1.0", 1, 2)
+    value["server_list"][0]["server_id"] = text
+
+    assert "HCC619" not in {one.rule.id for one in validate(value).findings}
+
+
+def test_an_eid_that_lost_its_zeros_gets_them() -> None:
+    value = table("2.0", 1, 2)
+    for rank, end in zip(value["rank_list"], ("1", "2"), strict=True):
+        address = rank["level_list"][0]["rank_addr_list"][0]
+        address.update(addr_type="EID", addr=f"0x2000100000dfdf000{end}")
+
+    (block,) = blocks(value)
+
+    assert "have lost their leading zeros" in block
+    assert "in 2 places" in block
+    value["rank_list"].pop()
+    value["rank_count"] = 1
+    assert help_of(blocks(value)[0]) == 'write "000000000000002000100000dfdf0001"'
+
+
+def test_addresses_without_dots_are_one_block() -> None:
+    value = table("1.0", 2, 8)
+    for device in devices(value):
+        device["device_ip"] = device["device_ip"].replace(".", "")
+
+    (block,) = blocks(value)
+
+    assert "device_ips are not IP addresses: it has 1 number" in block
+    assert "in 8 places" in block
+
+
+def test_a_server_of_a_pod_that_is_certain_is_named() -> None:
+    value = table("1.2", 2, 2)
+    value["super_pod_list"][0]["server_list"][1]["server_id"] = "node_1"
+
+    assert (
+        help_of(blocks(value)[0])
+        == 'write "10.0.0.2", the only server of server_list that is in no super pod'
+    )
+
+
+def test_a_server_of_a_pod_by_its_host_ip_is_named() -> None:
+    value = table("1.2", 2, 2)
+    for number, server in enumerate(value["server_list"]):
+        server["host_ip"] = f"172.16.0.{number}"
+        value["super_pod_list"][0]["server_list"][number]["server_id"] = server["host_ip"]
+
+    assert help_of(blocks(value)[0]) == 'write "10.0.0.1", the server_id of the server with this host_ip'
+
+
+@pytest.mark.parametrize("port", ["05.Jan", "5-Jan", "Jan 05", "2026-01-05", "1\u67085\u65e5"])
+def test_ports_that_a_spreadsheet_took_for_dates_are_named(port: str) -> None:
+    value = table("2.0", 1, 1)
+    value["rank_list"][0]["level_list"][0]["rank_addr_list"][0]["ports"] = [port]
+
+    assert [one.rule.id for one in validate(value).findings] == ["HCC620"]
+
+
+def test_keys_of_a_translated_page_are_named() -> None:
+    (block,) = blocks({"\u7248\u672c": "1.0", "\u72b6\u6001": "completed"})
+
+    assert "its keys are translated" in block
+
+
+@pytest.mark.parametrize("command", [":wq", ":q!", ":w"])
+def test_a_command_of_an_editor_is_a_line_to_remove(command: str) -> None:
+    text = json.dumps(table("1.0"), indent=1).replace("\n", f"\n{command}\n", 1)
+
+    (finding,) = validate(text.encode()).findings
+
+    assert finding.message == f"the line is a command of an editor: {command}"
+    assert finding.hint == "remove the line"
