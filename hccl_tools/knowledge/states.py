@@ -158,7 +158,7 @@ MESSAGES = (
         "HCM733", "result-said", "fact",
         "the exit code of a launcher",
         "nothing",
-        anchor=b"rc", pattern=rb"^(?:[^\n]{0,60}\s)?rc ?= ?(?P<status>\d{1,3})\s*$", source="the output of shells and scripts", example="torchrun done, rc=0",
+        anchor=b"rc=", pattern=rb"^(?:[^\n]{0,60}\s)?rc= ?(?P<status>\d{1,3})\s*$", source="the output of shells and scripts", example="torchrun done, rc=0",
     ),
     Message(
         "HCM945", "state-raid-check", "fact",
