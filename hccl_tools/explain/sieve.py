@@ -20,10 +20,12 @@ _DIGITS = b"0123456789"
 _LINES = bytes.maketrans(b"\r", b"\n")
 #: All but letters become blanks.
 _LETTERS = bytes(byte if chr(byte).isascii() and chr(byte).isalpha() else 0x20 for byte in range(256))
-#: An anchor that is shorter without its digits, or has digits and no letters, is searched in the text itself.
+#: An anchor with digits that is shorter without them, or has no letters, is searched in the text itself.
 _SHORTEST_SHAPE = 3
 #: Bytes of remembered shapes; then they are forgotten, as in a log in which no two lines are alike.
 _MOST_SHAPES = 4 << 20
+#: Words that are remembered, with the parts that they have.
+_MOST_WORDS = 1 << 16
 #: New shapes of a block, times the anchors that it has, up to which its shapes are remembered: with more the
 #: lines of the log are not alike.
 _MOST_TESTS = 4_000
@@ -69,7 +71,7 @@ class Sieve:
                 self._codes.setdefault(text, []).append(index)
         every = [_anchor(index, text) for index, text in enumerate((*anchors, *before_codes))]
         every = [one for one in every if one.text not in self._codes]
-        bare = [one for one in every if len(one.shape) < _SHORTEST_SHAPE or _is_number(one)]
+        bare = [one for one in every if _is_number(one)]
         self._bare: dict[bytes, list[int]] = {}
         for one in bare:
             self._bare.setdefault(one.text, []).append(one.number)
@@ -80,6 +82,8 @@ class Sieve:
                 known = self._by_word if one.is_whole else self._by_part
                 known.setdefault(one.word, []).append(one)
         self._words = frozenset(self._by_word)
+        self._known: set[bytes] = set()
+        self._with_parts: dict[bytes, list[bytes]] = {}
         self._silent: set[bytes] = set()
         self._silent_size = self._whole_blocks = 0
 
@@ -109,15 +113,29 @@ class Sieve:
         if not text:
             return []
         words = set(text.translate(_LETTERS).split())
-        joined = b" ".join(words)
         possible = [one for word in self._words & words for one in self._by_word[word]]
-        possible += [one for part, several in self._by_part.items() if part in joined for one in several]
+        possible += [one for part in self._parts_of(words) for one in self._by_part[part]]
         present = [one for one in possible if one.shape in text]
         has_code = not words.isdisjoint(_CODE_LETTERS)
         self._remember(shapes, [one.shape for one in present], has_code=has_code)
         if has_code:
             present += self._codes_in(data)
         return present
+
+    def _parts_of(self, words: set[bytes]) -> set[bytes]:
+        """Return the parts of words that anchors have; each word is searched for them once."""
+        if len(self._known) > _MOST_WORDS:
+            self._known.clear()
+            self._with_parts.clear()
+        new = words - self._known
+        joined = b" ".join(new)
+        for part in self._by_part:
+            if part in joined:
+                for word in new:
+                    if part in word:
+                        self._with_parts.setdefault(word, []).append(part)
+        self._known |= new
+        return {part for word in self._with_parts.keys() & words for part in self._with_parts[word]}
 
     def _new_text(self, data: bytes) -> tuple[bytes, set[bytes]]:
         """Return the shapes of a block that are not remembered, as a text and one by one.
@@ -185,7 +203,8 @@ def _anchor(index: int, text: bytes) -> _Anchor:
 
 
 def _is_number(anchor: _Anchor) -> bool:
-    return not anchor.word and anchor.shape != anchor.text
+    """Whether little but digits is in an anchor: many lines have the rest."""
+    return anchor.shape != anchor.text and (not anchor.word or len(anchor.shape) < _SHORTEST_SHAPE)
 
 
 def _places(data: bytes, word: bytes) -> Iterator[int]:

@@ -17,7 +17,7 @@ MESSAGES = (
         "HCM870", "state-disk-full", "fact",
         "a file system has no space left",
         "free space there, or use another one; the checkpoints, caches and logs of a rank may be on it",
-        anchor=b" 100% ", pattern=rb"^(?!/dev/loop|squashfs|udev)(?P<reason>[^\s|]{1,200}) +[\w.]{1,12} +[\w.]{1,12} +[\w.-]{1,12} +100% +(?P<file>/(?!snap/|boot/efi)\S{0,200})\s*$",
+        anchor=b"% /", pattern=rb"^(?!/dev/loop|squashfs|udev)(?P<reason>[^\s|]{1,200}) +[\w.]{1,12} +[\w.]{1,12} +[\w.-]{1,12} +100% +(?P<file>/(?!snap/|boot/efi)\S{0,200})\s*$",
         source="the output of df", example="/dev/nvme0n1p1  3.5T  3.5T     0 100% /data",
     ),
     Message(
