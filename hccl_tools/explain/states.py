@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.explain import device_memory, pods, remote_shells
+from hccl_tools.explain import device_memory, link_records, pods, remote_shells
 from hccl_tools.explain.case import Cause, is_before
 from hccl_tools.explain.identities import STATES
 from hccl_tools.explain.places import Place
@@ -39,6 +39,7 @@ _ORDER = (
 )
 _MOST_CAUSES = 2
 #: The kernel's words on a disk or a file server that fails, and on one that responds again.
+_BLOCKED = "HCM814"
 _STORAGE, _RESPONDS = {"HCM814", "HCM815", "HCM816", "HCM818", "HCM819"}, "HCM817"
 #: What can follow from it: a lost heartbeat, ranks that are late, silent or at work, and errors of files.
 _FOLLOW_STORAGE = {
@@ -73,6 +74,7 @@ def joined(case: Case, found: list[Cause]) -> list[Cause]:
         return [storage]
     if first is not None and first.confidence not in _GUESSES and first.message.id not in _DELAYED:
         first = remote_shells.explained(case, device_memory.with_others(first))
+        first = link_records.with_record(case, first)
         return [_with_holder(case, first), *found[1:]]
     faults = [one for one in _faults(case) if _may_be_why(case, one, first)]
     tied = [one for one in faults if _is_tied(case, one, first)]
@@ -105,11 +107,13 @@ def _storage_before(case: Case, first: Cause) -> Cause | None:
     text = first.seen.event.fields.get("reason", "") if first.seen is not None else ""
     follows = follows or bool(first.message.id in _EXCEPTIONS and _STORAGE_ERROR.search(text))
     seen = first.seen if first.beside is None or first.message.id in _EXCEPTIONS else first.beside
-    if not follows or seen is None or first.message.id in _STORAGE:
+    follows = follows or first.message.id == _BLOCKED
+    if not follows or seen is None or first.message.id in _STORAGE - {_BLOCKED}:
         return None
+    reasons = _STORAGE - ({_BLOCKED} if first.message.id == _BLOCKED else set())
     failed = None
     for one in case.cluster.seen:
-        if one.event.message.id in _STORAGE and not is_before(seen, one) and one.since is not None:
+        if one.event.message.id in reasons and not is_before(seen, one) and one.since is not None:
             is_near = seen.since is None or seen.since - one.since <= _STORAGE_WITHIN
             failed = failed or (one if is_near else None)
         elif one.event.message.id == _RESPONDS and failed is not None and is_before(one, seen):

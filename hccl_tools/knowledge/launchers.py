@@ -18,7 +18,7 @@ _REAL_ADDRESS = (
 )
 #: A job over several hosts, on a host other than the first.
 _SEVERAL = (
-    rb"(?=.{0,3000}?--(?:nnodes|num_nodes|nodes)[= ](?:\d{1,5}:)?(?!0{0,4}1\b)\d|.{0,3000}?--worker_num[= ](?P<size>\d{1,6})\b)"
+    rb"^(?=.{0,3000}?--(?:nnodes|num_nodes|nodes)[= ](?:\d{1,5}:)?(?!0{0,4}1\b)\d|.{0,3000}?--worker_num[= ](?P<size>\d{1,6})\b)"
     rb"(?!.{0,3000}?--(?:local_worker_num|nproc_per_node)[= ](?P=size)\b)(?!.{0,3000}?--node[_-]?rank[= ]0\b)"
 )
 

@@ -181,4 +181,11 @@ MESSAGES = (
         anchor=b"Fan ", pattern=rb"\|\s*(?P<reason>Fan [\w ]{1,40})\| *Lower (?:Critical|Non-recoverable)[\w -]{0,40}\| *Asserted", source="the event log of the BMC (ipmitool sel)",
         example="  1a | 03/18/2026 | 10:33:52 | Fan FAN1 F Speed | Lower Critical going low  | Asserted | Reading 0 < Threshold 1200 RPM",
     ),
+    Message(
+        "HCM950", "state-link-record", "fact",
+        "the network port of a device was down",
+        "nothing",
+        anchor=b"LINK DOWN", pattern=rb"^(?:\[devid (?P<device>\d{1,3})\])? *(?P<reason>[A-Z][a-z]{2} [A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d 20\d\d) +LINK DOWN", source="the output of hccn_tool (link_stat)",
+        example="[devid 3]    Wed Mar 18 10:33:52 2026    LINK DOWN",
+    ),
 )  # fmt: skip

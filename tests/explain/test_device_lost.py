@@ -124,3 +124,64 @@ def test_logs_that_paddle_names_by_the_rank_on_the_host(command_line: CommandLin
         )
 
     assert first(command_line).startswith("Rank 3 (device 1 of 10.0.0.2, address 192.168.1.101)")
+
+
+CQE = (
+    "cqe error status[12], time[], localInfo{server[10.0.0.1],deviceId[0],deviceIp[192.168.0.100]},"
+    " remoteIP{server[10.0.0.2],deviceId[0],deviceIp[192.168.1.100]}"
+)
+RECORD = "[devid {}]    Wed Mar 18 10:{}:00 2026    LINK DOWN\n"
+
+
+def failed_link(command_line: CommandLine, **records: str) -> str:
+    """Ranks 0 and 1 lose their link at 10:03:20; records of the ports of host_1 and host_2."""
+    job = Plogs(command_line.folder / "logs", 2, 1).start()
+    job.error(0, 200.0, CQE)
+    job.error(1, 260.0, "cqe error status[12]")
+    for host, text in records.items():
+        (job.folder / f"10.0.0.{host[-1]}" / "hccn.txt").write_text(text)
+    return first(command_line)
+
+
+@pytest.mark.parametrize("minute", ["03", "01"])
+def test_the_end_of_a_link_whose_port_was_down(command_line: CommandLine, minute: str) -> None:
+    answer = failed_link(command_line, host_1=RECORD.format(3, "03"), host_2=RECORD.format(0, minute))
+
+    assert answer.startswith(
+        "Rank 1 (device 0 of 10.0.0.2, address 192.168.1.100): the network between two devices failed"
+    )
+    assert f"The port of rank 1 was down at that time (Wed Mar 18 10:{minute}:00 2026)" in answer
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        {"host_2": RECORD.format(0, "05")},
+        {"host_2": RECORD.format(0, "03").replace("Wed Mar 18", "Tue Mar 17")},
+        {"host_2": RECORD.format(1, "03")},
+        {"host_1": RECORD.format(0, "03"), "host_2": RECORD.format(0, "03")},
+        {"host_2": RECORD.format(0, "03").replace("DOWN", "UP")},
+    ],
+)
+def test_records_that_do_not_name_one_end(command_line: CommandLine, records: dict[str, str]) -> None:
+    assert "The port of rank" not in failed_link(command_line, **records)
+
+
+BLOCKED = "Mar 18 10:0{}:00 10.0.0.1 kernel: INFO: task python3:4000 blocked for more than 120 seconds.\n"
+SERVER = "Mar 18 10:0{}:00 10.0.0.1 kernel: nfs: server 10.8.0.2 not responding, still trying\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (SERVER.format(1) + BLOCKED.format(3), "a file server does not respond (NFS): 10.8.0.2"),
+        (BLOCKED.format(1) + SERVER.format(3), "a process waits in the kernel"),
+        (BLOCKED.format(3), "a process waits in the kernel"),
+    ],
+)
+def test_a_process_that_waits_for_a_file_server(command_line: CommandLine, text: str, expected: str) -> None:
+    job = Plogs(command_line.folder / "logs", 2, 1).start()
+    job.notify(1, 0, 1900.0)
+    (job.folder / "10.0.0.1" / "journal.txt").write_text(text)
+
+    assert expected in first(command_line)

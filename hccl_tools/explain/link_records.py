@@ -1,0 +1,78 @@
+"""Which end of a failed link had its port down then, by the records of ``hccn_tool -link_stat``."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hccl_tools.explain.case import Case, Cause
+    from hccl_tools.explain.events import Seen
+    from hccl_tools.explain.places import Place
+
+#: The messages about the link between two devices, and the records.
+_LINK, _RECORD = {"HCM304", "HCM305", "HCM013"}, "HCM950"
+#: Seconds between a port that goes down and the error of an operation: RoCE sends again for some time.
+_WITHIN = 300.0
+_FORMAT = "%a %b %d %H:%M:%S %Y"
+
+
+def with_record(case: Case, first: Cause) -> Cause:
+    """Return a failed link as that of the end whose port was down shortly before, if only one end's was."""
+    seen = first.seen
+    if first.message.id not in _LINK or seen is None or seen.time is None or seen.peer is None:
+        return first
+    records = [one for one in case.cluster.seen if one.event.message.id == _RECORD]
+    down = {
+        end: found
+        for end in dict.fromkeys((*first.places, seen.place, seen.peer))
+        if (found := next((one for one in records if _is_of(case, one, end, seen.time)), None)) is not None
+    }
+    if len(down) != 1:
+        return first
+    ((end, record),) = down.items()
+    when = record.event.fields["reason"]
+    reason = (
+        f"the port of {end.short} was down at that time ({when}): check its optics, cable and switch port"
+    )
+    return first._replace(places=(end,), reason=reason, beside=record)
+
+
+def _is_of(case: Case, record: Seen, end: Place, time: float) -> bool:
+    """Whether a record is of a device and its host, and from shortly before a time."""
+    try:
+        went_down = (
+            datetime.strptime(record.event.fields["reason"], _FORMAT).replace(tzinfo=timezone.utc).timestamp()
+        )
+    except ValueError:
+        return False
+    device = record.event.fields.get("device", "")
+    return (
+        device == str(end.device) and 0 <= time - went_down + 1.0 <= _WITHIN and _is_there(case, record, end)
+    )
+
+
+def _is_there(case: Case, record: Seen, end: Place) -> bool:
+    source = case.cluster.sources[record.event.file]
+    if source.host or record.place.host:
+        return end.host in {source.host, record.place.host}
+    own = {one.group for one in case.cluster.sources if case.cluster.ranks.get(one.process) == end.rank}
+    others = {
+        one.group
+        for one in case.cluster.sources
+        if (rank := case.cluster.ranks.get(one.process)) is not None
+        and case.cluster.places.by_rank.get(rank, end).host != end.host
+    }
+    folder = source.group
+    if folder in own and folder not in others:
+        return True
+    # The file may have the name of the folder: pod-worker-1/ and hccn_worker-1.txt.
+    names = [part for group in own for part in group.split("/")]
+    foreign = {part for group in others for part in group.split("/")}
+    shown = source.path.rpartition("/")[2]
+    return any(_same_name(name, shown) for name in names if name not in foreign)
+
+
+def _same_name(folder: str, file: str) -> bool:
+    words = folder.removeprefix("pod-").removeprefix("host-")
+    return len(words) > 2 and words in file
