@@ -30,6 +30,7 @@ from hccl_tools.knowledge.registry import messages
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from hccl_tools.explain.case import Confidence
     from hccl_tools.explain.cluster import Cluster
     from hccl_tools.explain.events import Seen
 
@@ -121,7 +122,10 @@ def _causes(case: Case) -> list[Cause]:
 def _stopped(case: Case) -> list[Cause]:
     """All that is known is that the scheduler or a user ended the job."""
     stop = case.stop or next((one for one in case.cluster.seen if one.event.message.id == _INTERRUPTED), None)
-    return [] if stop is None else [Cause(stop.event.message, "named", (), stop)]
+    if stop is None:
+        return []
+    sure: Confidence = "named" if stops.is_sure(stop, case.cluster.seen) else "open"
+    return [Cause(stop.event.message, sure, (), stop)]
 
 
 def _named_causes(case: Case) -> list[Cause]:

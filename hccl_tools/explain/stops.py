@@ -52,6 +52,18 @@ def _precedes(one: Seen, other: Seen) -> bool:
     return one.time is not None and other.time is not None and one.time < other.time
 
 
+def is_sure(stop: Seen, seen: Sequence[Seen]) -> bool:
+    """Whether a line is surely about the job: a key or a command may have ended another program.
+
+    Then a program below it says that it was interrupted.
+    """
+    return stop.event.message.id not in _TYPED or any(
+        one.event.message.kind == "end" and one.event.message.id not in _TYPED
+        for one in seen
+        if one.event.file == stop.event.file and one.event.line > stop.event.line
+    )
+
+
 def is_after(one: Seen, stops: Sequence[Seen]) -> bool:
     """Whether an event follows from the end of the job: below one of its lines, or later."""
     return any(_is_after(one, stop) for stop in stops)

@@ -25,7 +25,7 @@ MESSAGES = (
         example="Normal   Killing    2m   kubelet  Container vllm failed liveness probe, will be restarted",
     ),
     Message(
-        "HCM901", "probe-failed", "error",
+        "HCM901", "probe-failed", "code",
         "a probe failed after which the kubelet ends a container",
         _PROBE,
         anchor=b" probe ", pattern=rb"(?P<reason>(?:Liveness|Startup) probe (?:failed|errored)[^\n]{0,300})",

@@ -218,3 +218,34 @@ def test_a_signal_without_a_known_sender_is_not_called_memory(command_line: Comm
 
     assert out.startswith("A signal ended a container: pod w-0, Exited (137)")
     assert "usually because of the memory" not in out
+
+
+@pytest.mark.parametrize(
+    ("after", "sure"),
+    [
+        ("Traceback (most recent call last):\n  File a\nKeyboardInterrupt\n", "The log names it"),
+        ("$ ls\n", "These lines do not suffice"),
+    ],
+)
+def test_a_key_that_may_have_ended_another_program(command_line: CommandLine, after: str, sure: str) -> None:
+    out = explained(command_line, screen=f"step 9\n^C\n{after}")
+
+    assert out.startswith(f"A user interrupted the job with Ctrl-C. {sure}.")
+
+
+def test_a_probe_that_failed_before_an_exception(command_line: CommandLine) -> None:
+    journal = "2026-03-18T09:59:00Z kubelet Liveness probe failed: HTTP probe failed with statuscode: 503\n"
+    log = "2026-03-18 10:00:00 loaded\nTraceback (most recent call last):\n  File a\nValueError: bad shape\n"
+
+    assert explained(command_line, a=journal, server=log).startswith(
+        "The program raised an exception: ValueError"
+    )
+
+
+def test_a_probe_alone(command_line: CommandLine) -> None:
+    out = explained(command_line, describe=PROBE.format("Liveness", "context deadline exceeded"))
+
+    assert out.startswith(
+        "A probe failed after which the kubelet ends a container: Liveness probe failed: context"
+    )
+    assert "These lines do not suffice" in out

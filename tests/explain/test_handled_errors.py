@@ -44,6 +44,7 @@ def test_an_exception_that_the_program_handled(command_line: CommandLine, before
         ("upload failed, retrying 5/5\n", STEPS),
         ("retrying\n", f"{TRACEBACK}ValueError: bad sample\n"),
         ("skipping failed, giving up\n", STEPS),
+        ("retrying: the number of attempts is exceeded\n", STEPS),
     ],
 )
 def test_an_exception_that_ended_the_program(command_line: CommandLine, before: str, after: str) -> None:
