@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain.case import Case, Cause
@@ -13,6 +14,8 @@ from hccl_tools.knowledge.registry import messages
 if TYPE_CHECKING:
     from hccl_tools.explain.events import Seen
 
+#: Settings of a proxy that are looked at.
+_MOST_PROXIES = 16
 _NOT_READY, _PROXY, _NO_PROXY, _MASTER, _CAUSE = "HCM736", "HCM737", "HCM738", "HCM739", "HCM740"
 
 
@@ -21,7 +24,8 @@ def causes(case: Case) -> list[Cause]:
     waits = [one for one in case.events if one.event.message.id == _NOT_READY]
     if len(waits) < 2:
         return []
-    for proxy in (one for one in case.cluster.seen if one.event.message.id == _PROXY):
+    found = (one for one in case.cluster.seen if one.event.message.id == _PROXY)
+    for proxy in islice(found, _MOST_PROXIES):
         same = [one for one in waits if _folder(case, one) == _folder(case, proxy)]
         master = _field(case, proxy, _MASTER, "address")
         if not same or _is_excepted(master, _field(case, proxy, _NO_PROXY, "value")):

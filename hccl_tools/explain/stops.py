@@ -20,6 +20,8 @@ _TYPED = {"HCM908", "HCM909", "HCM910"}
 #: Seconds within which other ranks lose the rank that was stopped; a hang that a user ended takes longer.
 _FOLLOWS_WITHIN = 120.0
 _DIED, _SIGNALLED = "HCM907", "HCM906"
+#: Lines with which all events are compared.
+_MOST_STOPS = 16
 
 
 def first_of(seen: Sequence[Seen]) -> list[Seen]:
@@ -27,10 +29,10 @@ def first_of(seen: Sequence[Seen]) -> list[Seen]:
 
     A container that docker stops after another one ended is a consequence: then these are no stops.
     """
-    died = [one for one in seen if one.event.message.id == _DIED]
+    died = _Died(seen)
     found: dict[int, Seen] = {}
     for one in seen:
-        if one.event.message.id == _SIGNALLED and any(_precedes(other, one) for other in died):
+        if one.event.message.id == _SIGNALLED and died.before(one):
             continue
         if one.event.message.id in _BY_SCHEDULER | BY_USER:
             former = found.setdefault(one.event.file, one)
@@ -38,7 +40,7 @@ def first_of(seen: Sequence[Seen]) -> list[Seen]:
                 found[one.event.file] = one
     by_user = [one for one in found.values() if one.event.message.id in BY_USER]
     # A user gives the reason; the scheduler's line may follow from it.
-    return sorted(by_user or list(found.values())[:1], key=_order)
+    return sorted(by_user or list(found.values())[:1], key=_order)[:_MOST_STOPS]
 
 
 def _order(one: Seen) -> tuple[bool, bool, float]:
@@ -46,10 +48,22 @@ def _order(one: Seen) -> tuple[bool, bool, float]:
     return one.event.message.id == _SIGNALLED, one.time is None, one.time or 0.0
 
 
-def _precedes(one: Seen, other: Seen) -> bool:
-    if one.event.file == other.event.file:
-        return one.event.line < other.event.line
-    return one.time is not None and other.time is not None and one.time < other.time
+class _Died:
+    """The containers that ended by themselves: the first line of each file, and the first time of all."""
+
+    def __init__(self, seen: Sequence[Seen]) -> None:
+        self._lines: dict[int, int] = {}
+        self._time = float("inf")
+        for one in seen:
+            if one.event.message.id == _DIED:
+                line = self._lines.get(one.event.file, one.event.line)
+                self._lines[one.event.file] = min(line, one.event.line)
+                self._time = min(self._time, one.time if one.time is not None else self._time)
+
+    def before(self, one: Seen) -> bool:
+        """Whether one of them ended before an event."""
+        line = self._lines.get(one.event.file, one.event.line)
+        return line < one.event.line or (one.time is not None and self._time < one.time)
 
 
 def is_sure(stop: Seen, seen: Sequence[Seen]) -> bool:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _LOST = "HCM343"
 #: The kernel lost a device on the PCIe bus, and what the rank of such a device reports at about that time.
 _PCIE = {"HCM930", "HCM931", "HCM932"}
+_MOST_PCIE = 64
 _DEVICE_LOST, _PCIE_WITHIN = {"EL0001", "507010", "507901", "507899"}, 300.0
 #: A process, a container or a pod ended, and the line may not say of which rank.
 _ENDS_OF_PROCESSES = {
@@ -41,7 +42,7 @@ class _Reported:
     def __init__(self, case: Case) -> None:
         self._errors = _errors_of_ranks(case.events)
         self._ends = _first_ends(case.events)
-        self._pcie = [one for one in case.cluster.seen if one.event.message.id in _PCIE]
+        self._pcie = [one for one in case.cluster.seen if one.event.message.id in _PCIE][:_MOST_PCIE]
         self._active = {one.place.rank for one in case.events} | case.ended
         self._blamed = _blamed_ends(case.events)
         self._of_host: dict[str, list[Place]] = {}
