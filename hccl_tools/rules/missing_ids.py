@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats import MODULES
 from hccl_tools.notation.number_list import fold
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hccl_tools.diagnostics.diagnostic import Path
     from hccl_tools.formats.shapes import Violation
     from hccl_tools.rules.registry import Subject
@@ -39,45 +42,58 @@ def hint_on(subject: Subject, violation: Violation, table_format: str) -> str | 
     if key == "net_layer" and not violation.key:
         return None
     if key == "net_layer":
-        among, absent = "no other level of the rank has", _absent(subject, holder[:-1], key)[:1]
+        among, absent = "no other level of the rank has", _absent(subject, holder[:-1], key).first()
     elif key != "rank_id" and table_format == "2.0":
         among, absent = "no other rank of the node has", _absent_in_node(subject, holder, key)
     elif key == "device_id":
         among, absent = "no other device of the server has", _absent(subject, holder[:-1], key)
     else:
         among, absent = "no other device has", _absent(subject, holder[:1], key)
-    if not absent:
+    if not absent.numbers:
         return None
-    if len(absent) > 1:
-        return f'write "{key}" with one of the numbers that {among}: {fold(absent)}'
-    number = absent[0] if table_format == "2.0" else f'"{absent[0]}"'
+    if len(absent.numbers) > 1:
+        return f'write "{key}" with one of the numbers that {among}: {absent.text}'
+    number = absent.numbers[0] if table_format == "2.0" else f'"{absent.numbers[0]}"'
     return f'write "{key}": {number}, the number that {among}'
 
 
-def _absent(subject: Subject, path: Path, key: str) -> tuple[int, ...]:
+class _Absent(NamedTuple):
+    """Numbers that no entry has, and their text: as many entries as there are may ask for it."""
+
+    numbers: tuple[int, ...]
+    text: str
+
+    def first(self) -> _Absent:
+        return _Absent(self.numbers[:1], "")
+
+
+def _without(values: Sequence[Any]) -> _Absent:
+    """Return the numbers from 0 on, as many as there are values, that no value is."""
+    own = {_number(value) for value in values}
+    numbers = tuple(number for number in range(len(values)) if number not in own)
+    return _Absent(numbers, fold(numbers) if len(numbers) > 1 else "")
+
+
+def _absent(subject: Subject, path: Path, key: str) -> _Absent:
     """Return the numbers from 0 on that no entry of a list has; computed once for each list."""
-    known: dict[Any, tuple[int, ...]] = subject.memo.setdefault("absent ids", {})
+    known: dict[Any, _Absent] = subject.memo.setdefault("absent ids", {})
     if (path, key) not in known:
         entries = reduce(getitem, path, subject.value)
         if path == ("server_list",):
             entries = [one for server in entries if isinstance(server, dict) for one in _listed(server)]
-        numbers = {_number(one.get(key)) for one in entries if isinstance(one, dict)}
-        known[path, key] = tuple(number for number in range(len(entries)) if number not in numbers)
+        known[path, key] = _without([one.get(key) if isinstance(one, dict) else None for one in entries])
     return known[path, key]
 
 
-def _absent_in_node(subject: Subject, holder: Path, key: str) -> tuple[int, ...]:
+def _absent_in_node(subject: Subject, holder: Path, key: str) -> _Absent:
     """Return the numbers from 0 on that no rank of the node of a rank has; computed once for all nodes."""
     known: dict[str, Any] = subject.memo.setdefault("absent ids of nodes", {})
     if key not in known:
         ranks: dict[str, list[Any]] = {}
         for rank in subject.value["rank_list"]:
             ranks.setdefault(_node(rank), []).append(rank.get(key) if isinstance(rank, dict) else None)
-        known[key] = {
-            node: tuple(number for number in range(len(ids)) if number not in {*map(_number, ids)})
-            for node, ids in ranks.items()
-        }
-    absent: tuple[int, ...] = known[key].get(_node(subject.value["rank_list"][holder[1]]), ())
+        known[key] = {node: _without(ids) for node, ids in ranks.items()}
+    absent: _Absent = known[key][_node(subject.value["rank_list"][holder[1]])]
     return absent
 
 
