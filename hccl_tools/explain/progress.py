@@ -55,6 +55,8 @@ _COMPUTED = re.compile(rb"forward-compute|backward-compute|forward-backward|batc
 _TIMES_MORE, _SECONDS_MORE = 2.0, 0.2
 #: The last values of a rank that are compared, and ranks at most.
 _MOST_VALUES, _MOST_RANKS = 5, 4096
+#: Logs whose ends are read for it: those of the first ranks.
+_MOST_LOGS = 64
 _SHOWN = 300
 
 
@@ -100,9 +102,13 @@ def slow(case: Case) -> list[Cause]:
             for name, time, unit in _TIMES.findall(line.text):
                 value = float(time) / (1000.0 if unit == b"ms" else 1.0)
                 _add(values, name.decode().lower(), rank, value, line)
-    for file, source in enumerate(case.cluster.sources):
-        if not source.pid and source.path and source.path != "-":
-            _tables(values, file, source.path)
+    others = [
+        (file, one.path)
+        for file, one in enumerate(case.cluster.sources)
+        if not one.pid and one.path not in ("", "-")
+    ]
+    for file, path in others[:_MOST_LOGS]:
+        _tables(values, file, path)
     for name, of_ranks in values.items():
         times = {rank: median(found[-_MOST_VALUES:]) for rank, (found, _) in of_ranks.items()}
         if len(times) < 3:
@@ -199,7 +205,7 @@ def _logs(case: Case, *, is_all: bool = False) -> Mapping[int, list[Line]]:
     """Return the last lines of each rank's own log; those of ``is_all`` are only the ones with times."""
     found: dict[int, list[Line]] = {}
     for file, source in enumerate(case.cluster.sources):
-        if source.pid or source.rank is None or not source.path or len(found) >= _MOST_RANKS:
+        if source.pid or source.rank is None or not source.path or len(found) >= _MOST_LOGS:
             continue
         pattern = _TIMES if is_all else None
         lines = [
