@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import cluster, finished, identities, inference, runs, table_fault, unknown_errors
+from hccl_tools.explain import cluster, finished, identities, inference, runs, table_fault
 from hccl_tools.explain.answer import Answer
 from hccl_tools.explain.events import Event
 from hccl_tools.explain.places import Place, Places, read_table
@@ -18,6 +18,7 @@ from hccl_tools.notation.phrases import and_more
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+    from hccl_tools.explain.case import Cause
     from hccl_tools.explain.cluster import Cluster
     from hccl_tools.explain.elsewhere import Fetched
     from hccl_tools.explain.runs import RunLogs
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 #: The greatest number of hosts, or ranges of hosts, in a note.
 _MOST_NAMES = 8
+#: Logs of which the first line of level ERROR without a message is shown.
+_MOST_UNKNOWN = 3
 _TORCH_TABLE = ("HCM651", "HCM652", "HCM653")
 
 
@@ -86,10 +89,35 @@ def explain(
         if of_run is None
         else inference.causes(joined, of_run.ended, not_started=of_run.not_started)
     )
-    found, said = unknown_errors.weighed(table_fault.with_fault(found, table, logs), unknown, logs)
+    found, said = _weighed(table_fault.with_fault(found, table, logs), unknown, logs)
     all_notes += said
     answer = Answer(found, joined, logs, all_notes, run_name, run)
     return answer._replace(notes=[*all_notes, *_about_table(answer, table)])
+
+
+def _weighed(
+    found: Sequence[Cause], unknown: Mapping[int, tuple[int, str]], sources: Sequence[Source]
+) -> tuple[list[Cause], list[str]]:
+    """Return the causes, and notes on lines of level ERROR that no message explains.
+
+    With such a line, a fault beside the logs is not the only failure.
+
+    Args:
+        unknown: The number and the text of the first such line of a log, by the index of the log.
+    """
+    causes = list(found)
+    is_alone = bool(causes) and causes[0].confidence == "alone" and causes[0].message.id in identities.STATES
+    if not unknown or (causes and not is_alone):
+        return causes, []
+    if is_alone:
+        causes[0] = causes[0]._replace(
+            confidence="open", reason="other errors in these logs may be the cause, see the notes"
+        )
+    shown = [
+        f"{sources[file].shown}:{line} reports an error that has no message of its own: {text}"
+        for file, (line, text) in sorted(unknown.items())[:_MOST_UNKNOWN]
+    ]
+    return causes, shown
 
 
 def _places(of_run: RunLogs | None, table: str | None, run: str, notes: list[str]) -> tuple[Places, int]:

@@ -70,9 +70,10 @@ def causes(
     found = _causes(case)
     if case.handled and (not found or found[0].confidence in _GUESSES):
         found = _with_handled(case, found)
+    ends = progress.Progress(case)
     if not found or found[0].confidence in _GUESSES or found[0].message.id in _DIFFERENT:
-        found = [*progress.uneven(case), *found]
-    if not found and (behind := progress.slow(case)):
+        found = [*ends.uneven(), *found]
+    if not found and (behind := ends.slow()):
         return behind
     if case.stop is not None and case.stop.event.message.id in stops.BY_USER:
         # The exit codes of its containers follow from it. Ranks may have waited before.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import cached_property
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from hccl_tools.explain.disagreement import unusual
 from hccl_tools.explain.events import Event, Seen
 from hccl_tools.explain.last_lines import lines_of
 from hccl_tools.explain.places import Place
+from hccl_tools.explain.reader import STDIN
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.knowledge.registry import messages
 from hccl_tools.records import NamedTuple
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
     from hccl_tools.explain.case import Case
     from hccl_tools.explain.last_lines import Line
+
+    #: The times of each kind and rank in seconds, with the last line.
+    _Values = dict[str, dict[int, tuple[list[float], Line]]]
     from hccl_tools.explain.sources import Source
 
 _UNEVEN, _SLOW = "HCM948", "HCM949"
@@ -76,9 +81,33 @@ class _Told(NamedTuple):
     left: Line | None
 
 
-def uneven(case: Case) -> list[Cause]:
-    """Return the ranks that have done all of their steps, which are fewer than those of the others."""
-    told = {rank: one for rank, lines in _logs(case).items() if (one := _last_step(lines)) is not None}
+class _Ends(NamedTuple):
+    """What the ends of the logs say: by rank, and by the name of a time and the rank that printed it."""
+
+    told: Mapping[int, _Told]
+    values: _Values
+
+
+class Progress:
+    """The steps and times in the ends of the logs, which are read once, and only if they are asked for."""
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+
+    @cached_property
+    def _ends(self) -> _Ends:
+        return _read(self._case)
+
+    def uneven(self) -> list[Cause]:
+        """Return the ranks that have done all of their steps, which are fewer than those of the others."""
+        return _uneven(self._case, self._ends.told)
+
+    def slow(self) -> list[Cause]:
+        """Return the ranks that need much more time for data or computing than most others."""
+        return _behind(self._case, self._ends.values)
+
+
+def _uneven(case: Case, told: Mapping[int, _Told]) -> list[Cause]:
     odd = {int(rank) for rank in unusual({str(rank): one.total for rank, one in told.items()})}
     others = [one for rank, one in told.items() if rank not in odd]
     few = {rank for rank in odd if told[rank].number == told[rank].total < others[0].total}
@@ -94,21 +123,7 @@ def uneven(case: Case) -> list[Cause]:
     return [Cause(messages()[_UNEVEN], "compared", places, seen, reason, (), beside)]
 
 
-def slow(case: Case) -> list[Cause]:
-    """Return the ranks that need much more time for data or computing than most others."""
-    values: dict[str, dict[int, tuple[list[float], Line]]] = {}
-    for rank, lines in _logs(case, is_all=True).items():
-        for line in lines:
-            for name, time, unit in _TIMES.findall(line.text):
-                value = float(time) / (1000.0 if unit == b"ms" else 1.0)
-                _add(values, name.decode().lower(), rank, value, line)
-    others = [
-        (file, one.path)
-        for file, one in enumerate(case.cluster.sources)
-        if not one.pid and one.path not in ("", "-")
-    ]
-    for file, path in others[:_MOST_LOGS]:
-        _tables(values, file, path)
+def _behind(case: Case, values: _Values) -> list[Cause]:
     for name, of_ranks in values.items():
         times = {rank: median(found[-_MOST_VALUES:]) for rank, (found, _) in of_ranks.items()}
         if len(times) < 3:
@@ -182,51 +197,59 @@ def _is_above(folder: str, others: Collection[str]) -> bool:
     return any(other == folder or other.startswith(f"{folder}{os.sep}") for other in others)
 
 
-def _add(
-    values: dict[str, dict[int, tuple[list[float], Line]]], name: str, rank: int, value: float, line: Line
-) -> None:
+def _add(values: _Values, name: str, rank: int, value: float, line: Line) -> None:
     of_rank = values.setdefault(name, {})
     found = of_rank[rank][0] if rank in of_rank else []
     found.append(value)
     of_rank[rank] = found, line
 
 
-def _tables(values: dict[str, dict[int, tuple[list[float], Line]]], file: int, path: str) -> None:
-    """Add the last times of all ranks that a log lists below the names of the times, in milliseconds."""
-    name = ""
-    for line in lines_of(path, file, is_whole=False):
-        if (head := _HEAD.match(line.text)) is not None:
-            name = head[1].decode() if _COMPUTED.match(head[1]) else ""
-        elif name and (found := _OF_RANK.match(line.text)) is not None and int(found[1]) < _MOST_RANKS:
-            _add(values, name, int(found[1]), float(found[2]) / 1000.0, line)
-
-
-def _logs(case: Case, *, is_all: bool = False) -> Mapping[int, list[Line]]:
-    """Return the last lines of each rank's own log; those of ``is_all`` are only the ones with times."""
-    found: dict[int, list[Line]] = {}
+def _read(case: Case) -> _Ends:
+    """Read the ends of the logs of programs: the steps and times of each rank, and tables with all ranks."""
+    told: dict[int, _Told] = {}
+    values: _Values = {}
+    in_tables: _Values = {}
+    ranks, tables = set[int](), 0
     for file, source in enumerate(case.cluster.sources):
-        if source.pid or source.rank is None or not source.path or len(found) >= _MOST_LOGS:
+        if source.pid or source.path in ("", STDIN):
             continue
-        pattern = _TIMES if is_all else None
-        lines = [
-            one
-            for one in lines_of(source.path, file, is_whole=False)
-            if pattern is None or pattern.search(one.text)
-        ]
-        found.setdefault(source.rank, []).extend(lines)
-    return found
+        rank = source.rank if len(ranks) < _MOST_LOGS else None
+        tables += 1
+        if rank is None and tables > _MOST_LOGS:
+            continue
+        ranks |= set() if rank is None else {rank}
+        name = ""
+        for line in lines_of(source.path, file, is_whole=False):
+            if rank is not None:
+                _add_step(told, rank, line)
+                for kind, time, unit in _TIMES.findall(line.text):
+                    seconds = float(time) / (1000.0 if unit == b"ms" else 1.0)
+                    _add(values, kind.decode().lower(), rank, seconds, line)
+            if tables <= _MOST_LOGS:
+                name = _add_row(in_tables, name, line)
+    for name, of_ranks in in_tables.items():
+        for rank, (found, line) in of_ranks.items():
+            for seconds in found:
+                _add(values, name, rank, seconds, line)
+    return _Ends(told, values)
 
 
-def _last_step(lines: Sequence[Line]) -> _Told | None:
-    last: _Told | None = None
-    for line in lines:
-        text = line.text[screens.prefix(line.text).length :] or line.text
-        step = _STEP.search(text)
-        if step is not None and int(step[2]) > 1:
-            last = _Told(int(step[1]), int(step[2]), line, None)
-        elif last is not None and last.left is None and _LEFT.search(text):
-            last = last._replace(left=line)
-    return last
+def _add_row(values: _Values, name: str, line: Line) -> str:
+    """Add a row of a table of all ranks, in milliseconds; return the name of the table that goes on."""
+    if (head := _HEAD.match(line.text)) is not None:
+        return head[1].decode() if _COMPUTED.match(head[1]) else ""
+    if name and (found := _OF_RANK.match(line.text)) is not None and int(found[1]) < _MOST_RANKS:
+        _add(values, name, int(found[1]), float(found[2]) / 1000.0, line)
+    return name
+
+
+def _add_step(told: dict[int, _Told], rank: int, line: Line) -> None:
+    text = line.text[screens.prefix(line.text).length :] or line.text
+    step, last = _STEP.search(text), told.get(rank)
+    if step is not None and int(step[2]) > 1:
+        told[rank] = _Told(int(step[1]), int(step[2]), line, None)
+    elif last is not None and last.left is None and _LEFT.search(text):
+        told[rank] = last._replace(left=line)
 
 
 def _seen(case: Case, rank: int, line: Line, message: str) -> Seen:

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.explain import device_memory, link_records, pods, remote_shells
+from hccl_tools.explain import holders, link_records, pods, remote_shells
 from hccl_tools.explain.case import Cause, is_before
 from hccl_tools.explain.identities import STATES
 from hccl_tools.explain.places import Place
@@ -18,7 +18,7 @@ from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.notation import host_list
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from hccl_tools.explain.case import Case
     from hccl_tools.explain.events import Seen
@@ -62,9 +62,6 @@ _STORAGE_ERROR = re.compile(
 )
 #: Seconds before a failure in which storage can be its reason, and for which ranks wait after it responds.
 _STORAGE_WITHIN, _LATEST_LIMIT = 7_200.0, 1_900.0
-_PORT_IN_USE = {"HCM205", "HCM206", "HCM208", "HCM209", "HCM603", "HCM604", "HCM656", "HCM890"}
-_DEVICE_IN_USE = {"HCM213", "HCM214", "HCM605", "HCM657", "HCM659", "HCM847"}
-_LISTENERS, _DEVICE_USER = ("HCM886", "HCM887"), "HCM888"
 
 
 def joined(case: Case, found: list[Cause]) -> list[Cause]:
@@ -73,9 +70,9 @@ def joined(case: Case, found: list[Cause]) -> list[Cause]:
     if first is not None and (storage := _storage_before(case, first)) is not None:
         return [storage]
     if first is not None and first.confidence not in _GUESSES and first.message.id not in _DELAYED:
-        first = remote_shells.explained(case, device_memory.with_others(first))
+        first = remote_shells.explained(case, holders.with_memory(first))
         first = link_records.with_record(case, first)
-        return [_with_holder(case, first), *found[1:]]
+        return [holders.with_holder(case, first), *found[1:]]
     faults = [one for one in _faults(case) if _may_be_why(case, one, first)]
     tied = [one for one in faults if _is_tied(case, one, first)]
     if first is not None and first.message.id in _DELAYED:
@@ -183,33 +180,3 @@ def _cause(case: Case, one: Seen, first: Cause | None) -> Cause:
         reason += ", and the line does not say of which host it is"
     beside = first.seen if first.beside is not None or not at_fault else None
     return Cause(one.event.message, "waits", places, one, reason, first.fetch, beside)
-
-
-def _with_holder(case: Case, first: Cause) -> Cause:
-    """Return a cause that says that a port or a device is in use, with the process that holds it."""
-    if first.seen is None or first.beside is not None:
-        return first
-    if first.message.id in _PORT_IN_USE:
-        said = [one for one in case.cluster.seen if one.event.message.id in _PORT_IN_USE]
-        ports = {one.event.fields.get("port") for one in said if one.actor == first.seen.actor}
-        holders = [one for one in case.cluster.seen if one.event.message.id in _LISTENERS]
-        same = [one for one in holders if one.event.fields["port"] in ports]
-        return _held(first, same, "listens on it")
-    if first.message.id in _DEVICE_IN_USE:
-        own = {one.event.pid for one in case.cluster.seen}
-        holders = [one for one in case.cluster.seen if one.event.message.id == _DEVICE_USER]
-        other = [one for one in holders if one.event.fields["pid"] not in own]
-        device = first.places[0].device if first.places else None
-        same = [one for one in other if device is None or one.event.fields["device"] == str(device)]
-        return _held(first, same, "uses it")
-    return first
-
-
-def _held(first: Cause, holders: Sequence[Seen], what: str) -> Cause:
-    if not holders:
-        return first
-    fields = holders[0].event.fields
-    memory = f", with {int(fields['value']):,} MB" if fields.get("value") else ""
-    reason = f"process {fields['pid']} ({fields['program']}) {what}{memory}"
-    reason = f"{first.reason}; {reason}" if first.reason else reason
-    return first._replace(reason=reason, beside=holders[0])
