@@ -79,7 +79,7 @@ def edit_of(document: Document) -> Edit | None:
 
 
 def _not_utf8(problem: JsonProblem, data: bytes) -> JsonProblem:
-    """Return the problem of a file that is not UTF-8: it is no text, or text of another kind."""
+    """Return the problem of a file that is not UTF-8: it is binary, or text of another kind."""
     text = data[:_HEAD].decode(errors="replace")
     if text.count("\ufffd") > len(text) // _FEW:
         message = f"the file is not text: it begins with the byte 0x{data[0]:02X}"

@@ -135,7 +135,7 @@ class _Faults:
 
 
 def _as_said(event: Event) -> tuple[str, frozenset[tuple[str, str]]]:
-    """Return what an event says, whoever wrote it."""
+    """Return what an event says, without who wrote it."""
     return event.message.id, frozenset(event.fields.items())
 
 

@@ -62,7 +62,7 @@ def lines(cluster: Cluster) -> list[Seen]:
 
 
 def _shows_a_failure(one: Seen, last: dict[int, Seen], end: float) -> bool:
-    """Whether an event says that a rank failed or waited in vain, or is later than the launchers."""
+    """Whether an event says that a rank failed or gave up waiting, or is later than the launchers."""
     message = one.event.message
     if message.id in _FAILURES:
         return one.event.file not in last or one.event.line < last[one.event.file].event.line

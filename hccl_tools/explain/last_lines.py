@@ -243,7 +243,7 @@ def lines_of(path: str, file: int, *, is_whole: bool) -> Iterator[Line]:
 
 
 def _chosen(lines: Iterable[Line], before: float | None) -> Line | None:
-    """Return the line that says most: the last one that is no end and no warning, if possible in time."""
+    """Return the most telling line: the last that is neither an end nor a warning, if possible in time."""
     told = [one for one in lines if not _END.search(one.text)]
     plain = [
         one

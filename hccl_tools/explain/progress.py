@@ -44,7 +44,7 @@ _LEFT = re.compile(
     rb"|end of epoch|sav(?:e|ing)\b|waiting",
     re.IGNORECASE,
 )
-#: The times of a step: of data, of computing; the waits for others are none of them.
+#: The times of a step: of data, of computing; the waits for others do not count.
 _TIMES = re.compile(
     rb"\b(data(?:[_ -]?(?:time|load\w{0,6}|wait))?|fwd_?bwd"
     rb"|forward(?:[_-]\w{1,20})?|backward(?:[_-]\w{1,20})?|comput\w{1,6}(?:_time)?)"

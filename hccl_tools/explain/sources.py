@@ -24,7 +24,7 @@ _PARTS = re.compile(r"^(?:debug|run|security|plog|device-\d+|device-app-\d+|log|
 _PID = re.compile(r"^(?:plog|device-app|device|hccl)-(?:parser-)?(\d+)[_-]")
 _RANK = re.compile(r"(?:^|[_.-])(?:rank|worker|workerlog)[_.-]?(\d{1,6})(?=$|[_.-])")
 _HOST = re.compile(r"(?:^|_)(\d{1,3}(?:\.\d{1,3}){3})(?:$|_)")
-#: The output of a tool that shows a host, with any name: ``worker-3_df.txt`` is no log of rank 3.
+#: The output of a tool that shows a host, with any name: ``worker-3_df.txt`` is not a log of rank 3.
 _STATE = re.compile(
     r"(?:^|[_.-])(?:df|free|ps|ss|netstat|lsof|dmesg|ifconfig|ip[_-]?(?:a|addr|link|route)|npu[_-]?smi"
     r"|hccn(?:[_-]?tool)?|sinfo|squeue|scontrol|sacct|(?:kubectl[_-])?(?:get[_-]\w{2,12}|describe)"

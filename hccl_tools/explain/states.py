@@ -150,7 +150,7 @@ def _may_be_why(case: Case, one: Seen, first: Cause | None) -> bool:
     if one.event.message.id in _NODES and known and host:
         named = set(_listed(host))
         if any(not name[:1].isdigit() for name in known) and not named & known:
-            return False  # The hosts of the job have names, and this is none of them.
+            return False  # The hosts of the job have names, and this is not one of them.
     at_fault = {place.host for place in first.places if place.host} if first is not None else set()
     return not host or host not in known or not at_fault or host in at_fault
 

@@ -27,7 +27,7 @@ _MOST_STOPS = 16
 def first_of(seen: Sequence[Seen]) -> list[Seen]:
     """Return the lines that say that the job was stopped: the first of each file; [] if none does.
 
-    A container that docker stops after another one ended is a consequence: then these are no stops.
+    A container that docker stops after another one ended is a consequence: these lines do not count.
     """
     died = _Died(seen)
     found: dict[int, Seen] = {}

@@ -119,7 +119,7 @@ _STEPS: tuple[Callable[[str], tuple[str, str]], ...] = (
 
 
 def why_no_address(text: str) -> str:
-    """Return why a text is no IP address, as a phrase; "" if it looks like none."""
+    """Return why a text is not an IP address, as a phrase; "" if it looks like none."""
     if len(text) > _LONGEST:
         return ""
     if text.count(":") > 1:
@@ -175,7 +175,7 @@ def padded_eid(text: str) -> str | None:
 
 
 def why_no_eid(text: str) -> str:
-    """Return why a text is no EID, as a phrase."""
+    """Return why a text is not an EID, as a phrase."""
     digits = _SEPARATORS.sub("", text)
     wrong = next((one for one in digits if not _HEX.fullmatch(one)), None)
     if wrong is not None:

@@ -316,7 +316,7 @@ def server_id_no_name(subject: Subject) -> Iterator[Finding]:
         if found is not None:
             sign = "a blank" if found[0].isspace() else f'"{found[0]}"'
             yield Finding(
-                f"server_id {quoted(server.server_id)} is no address and no name of a host: it has {sign} in it",
+                f"server_id {quoted(server.server_id)} is not an address or the name of a host: it has {sign} in it",
                 subject.server_path(index, "server_id"),
                 "write the address or name of the host alone, wherever the table has this server_id",
             )

@@ -75,7 +75,7 @@ def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
 
 
 def _other_document(subject: Subject, found: Detection) -> Finding:
-    """Return the finding on a document that is no object: a file of another kind, or tables in a list or string."""
+    """Return the finding on a document that is not an object: a file of another kind, or tables in a list or string."""
     from hccl_tools.document import explanation  # noqa: PLC0415  (only where something is wrong)
 
     value, document = subject.value, subject.document

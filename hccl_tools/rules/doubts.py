@@ -81,7 +81,7 @@ def _of_ranks(subject: Subject) -> str:
         return ""
     numbers, absent = subject.table.rank_numbers, absent_ranks(subject)
     if all((number or 0) < len(numbers) for number in numbers):
-        return ""  # A rank that occurs twice is no sign of a lost entry.
+        return ""  # A rank that occurs twice does not show that an entry is lost.
     return f"no device has {rank_list(absent)}" if absent else ""
 
 

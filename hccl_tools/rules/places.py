@@ -102,7 +102,7 @@ def invisible_character(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_clean(value: Any) -> bool:
-    """Return whether a value is no object or list and has ASCII characters only."""
+    """Return whether a value is not an object or list, and has ASCII characters only."""
     return value.isascii() if isinstance(value, str) else not isinstance(value, (dict, list))
 
 

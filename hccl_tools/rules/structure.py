@@ -225,7 +225,7 @@ def rename(key: str, right: str | None) -> str:
 
 
 def near_key(value: Any, violation: Violation, known: frozenset[str]) -> str | None:
-    """Return the only key of an object that looks like the missing key and is no key of a table itself."""
+    """Return the only key of an object that looks like the missing key and is not a key of a table itself."""
     if violation.key is None:
         return None
     keys = reduce(getitem, violation.path, value)

@@ -43,7 +43,7 @@ def super_pod_structure(subject: Subject) -> Iterator[Finding]:
 
 
 def _whole_list(subject: Subject, entries: Any) -> str:
-    """Return the hint on a super_pod_list that is no list: its form, with the names that the table has."""
+    """Return the hint on a super_pod_list that is not a list: its form, with the names that the table has."""
     names = [server.server_id for server in subject.table.servers]
     pod, in_pod = "0", names
     if isinstance(entries, dict) and entries and all(type(one) is list for one in entries.values()):
