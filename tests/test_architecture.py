@@ -89,6 +89,7 @@ def test_importing_the_package_loads_nothing_else() -> None:
     assert loaded_by("hccl_tools") == {"hccl_tools"}
 
 
+@pytest.mark.slow
 def test_every_public_name_works_after_every_module_was_imported() -> None:
     modules = [name for name in MODULES if not name.endswith("__main__")]
     output = run_python(
@@ -136,6 +137,7 @@ def engine_comparisons(tree: ast.Module) -> list[int]:
     ]
 
 
+@pytest.mark.slow
 def test_engines_are_not_compared_by_name() -> None:
     found = {
         name: lines

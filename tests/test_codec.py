@@ -265,12 +265,14 @@ def test_a_text_of_many_values_is_refused_before_it_takes_memory() -> None:
     assert peak < 2 * len(text)
 
 
+@pytest.mark.slow
 def test_a_long_string_is_one_value() -> None:
     text = json.dumps({"data": '[{"a\\": [1,2]}, ' * (1 << 20)})
 
     assert len(codec.parse(text)["data"]) == 16 << 20
 
 
+@pytest.mark.slow
 def test_a_deep_record_is_refused() -> None:
     tree: dict[str, Any] = {"name": "leaf"}
     for _ in range(100_000):

@@ -6,6 +6,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 from hccl_tools.launch.planning import environment
 
 ROOT = Path(__file__).parent.parent
@@ -57,6 +59,7 @@ def covers(documented: str, name: str) -> bool:
     return documented == name or (name.endswith("_") and documented.startswith(name))
 
 
+@pytest.mark.slow
 def test_every_variable_that_the_code_names_is_on_the_page() -> None:
     page = on_the_page()
 

@@ -65,6 +65,7 @@ def test_what_is_not_changed_is_read(targets: dict[str, Target], folder: Path, n
         assert "cannot be read" not in written.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _NAMES)
 def test_what_is_changed_is_read_or_refused(targets: dict[str, Target], folder: Path, name: str) -> None:
     target = targets[name]

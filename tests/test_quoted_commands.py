@@ -112,6 +112,7 @@ def is_quoted(value: ast.expr) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_every_value_in_a_command_is_quoted_or_was_reviewed() -> None:
     unquoted = {
         (module, ast.unparse(value))

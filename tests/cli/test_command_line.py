@@ -130,6 +130,7 @@ def test_without_a_command_it_shows_the_help(command_line: CommandLine) -> None:
     assert "error:" not in done.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", _PRINTING)
 def test_a_full_disk_behind_stdout(tmp_path: Path, call: str) -> None:
     (tmp_path / "t.json").write_text(_TABLE_1P)
@@ -141,6 +142,7 @@ def test_a_full_disk_behind_stdout(tmp_path: Path, call: str) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", _PRINTING)
 def test_a_closed_stdout(tmp_path: Path, call: str) -> None:
     (tmp_path / "t.json").write_text(_TABLE_1P)
@@ -151,6 +153,7 @@ def test_a_closed_stdout(tmp_path: Path, call: str) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", ["gen --simulate 910a", "convert t.json --to group_list", "merge t.json"])
 def test_a_table_that_goes_nowhere_is_an_error(tmp_path: Path, call: str) -> None:
     (tmp_path / "t.json").write_text(_TABLE_1P)
@@ -162,6 +165,7 @@ def test_a_table_that_goes_nowhere_is_an_error(tmp_path: Path, call: str) -> Non
     assert in_shell(f"$tool {call} -o - >/dev/null", tmp_path).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", _PRINTING)
 def test_a_reader_that_goes(tmp_path: Path, call: str) -> None:
     (tmp_path / "t.json").write_text(_TABLE_1P)

@@ -408,6 +408,7 @@ def test_names_in_the_file_do_not_reach_the_terminal(command_line: CommandLine) 
         assert "\x1b" not in done.out + done.err
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from([json.dumps, as_yaml]),
     st.lists(

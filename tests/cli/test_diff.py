@@ -161,6 +161,7 @@ def test_what_cannot_be_compared(command_line: CommandLine) -> None:
     assert "both tables are standard input" in both.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table_format", FORMATS)
 @given(data=st.data())
 def test_a_difference_exists_if_and_only_if_the_fingerprints_differ(

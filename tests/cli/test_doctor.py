@@ -89,6 +89,7 @@ def test_a_sound_host_with_its_table(a2: StandInHost) -> None:
     assert (code, severe(found)) == (0, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
@@ -153,6 +154,7 @@ def test_a_wrong_address_in_the_table_with_its_line(a2: StandInHost) -> None:
     assert "192.168.102.77" in path.read_text().splitlines()[line - 1]
 
 
+@pytest.mark.slow
 def test_a_wrong_address_in_hccn_conf(a2: StandInHost) -> None:
     a2.conf(conf_text([*IPS[:3], "192.168.9.9"]))
 
@@ -161,6 +163,7 @@ def test_a_wrong_address_in_hccn_conf(a2: StandInHost) -> None:
     assert severe(doctor(a2)[1]) == [("HCD201", [3])]
 
 
+@pytest.mark.slow
 def test_a_link_that_the_job_does_not_need_is_a_note(tmp_path: Path) -> None:
     description = described("a3")
     description["devices"]["3"]["link"] = "DOWN"
@@ -179,6 +182,7 @@ TOOL = "hccn_tool -i {} -ip -g"
 RIGHT = "ipaddr:192.168.103.101\nnetmask:255.255.255.0\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer",
     [{"stdout": "\x00\x01 core dumped"}, {"stdout": RIGHT, "status": 1}, {"hang": True}],
@@ -207,6 +211,7 @@ def test_without_any_tool_it_says_what_it_could_not_look_at(tmp_path: Path) -> N
     assert "no npu-smi on PATH" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variables", "check", "words"),
     [
@@ -278,6 +283,7 @@ def test_what_the_framework_requires_of_the_table(a2: StandInHost) -> None:
     assert "takes the server_id" in found[0]["remedy"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "variables", "words"),
     [
@@ -304,6 +310,7 @@ def test_variables_of_the_framework(
     assert words in (found[0]["message"] if words else "")
 
 
+@pytest.mark.slow
 def test_all_devices_of_one_server_ping_each_other_over_hccs(tmp_path: Path) -> None:
     description = described("a3")
     first, second = (description["devices"][device]["vnic"] for device in ("1", "2"))

@@ -94,6 +94,7 @@ def cluster(tmp_path: Path) -> Cluster:
     return Cluster(tmp_path, 3)
 
 
+@pytest.mark.slow
 def test_sound_hosts(cluster: Cluster) -> None:
     done = cluster.run(str(cluster.table()))
 
@@ -162,6 +163,7 @@ def test_junit_has_every_check_of_every_host(cluster: Cluster) -> None:
     assert ("node1", "HCD301") not in states  # it is ignored
 
 
+@pytest.mark.slow
 def test_remedies_are_a_script_per_host(cluster: Cluster) -> None:
     cluster.differ("node2", 1, tls=1)
     folder = cluster.folder / "scripts"
@@ -176,6 +178,7 @@ def test_remedies_are_a_script_per_host(cluster: Cluster) -> None:
     assert script.read_text().splitlines()[-1] == "hccn_tool -i 1 -tls -s enable 0"
 
 
+@pytest.mark.slow
 def test_the_script_of_one_host_is_printed(cluster: Cluster) -> None:
     cluster.differ("node2", 1, tls=1)
 
@@ -211,6 +214,7 @@ def test_a_host_that_does_not_answer(cluster: Cluster, other: str, words: str) -
     assert words in found[0]["message"]
 
 
+@pytest.mark.slow
 def test_one_host_of_the_list(cluster: Cluster) -> None:
     done = cluster.run("--hosts", "node2", "-f", "json")
 

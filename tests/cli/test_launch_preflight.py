@@ -38,6 +38,7 @@ def launch(cluster: Cluster, *args: str, host: str = "node1") -> subprocess.Comp
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_fault_of_another_host_prevents_the_start(cluster: Cluster) -> None:
     cluster.differ("node2", 1, tls=1)
 
@@ -50,6 +51,7 @@ def test_a_fault_of_another_host_prevents_the_start(cluster: Cluster) -> None:
     assert not (cluster.folder / "log").exists()
 
 
+@pytest.mark.slow
 def test_a_host_that_is_down_prevents_the_start(cluster: Cluster) -> None:
     path = str(cluster.table("down1"))
 
@@ -60,6 +62,7 @@ def test_a_host_that_is_down_prevents_the_start(cluster: Cluster) -> None:
     assert "No route to host" in done.stderr
 
 
+@pytest.mark.slow
 def test_this_host_alone(cluster: Cluster) -> None:
     cluster.differ("node1", 1, npu_health="Alarm")
 
@@ -80,6 +83,7 @@ def test_a_sound_host_starts(cluster: Cluster) -> None:
     assert done.stdout.count("it runs") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("args", "words"),
     [

@@ -69,6 +69,7 @@ def test_a_set_that_only_a_910a_forbids_is_taken_for_a_910b(job: CommandLine) ->
     assert job("subset", "job.json", "--devices", "0,4", "--product", "910B", "-o", "-").code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "words"), [("910B4", "note: 910B4 is an a2\n"), ("910x", 'unknown product "910x"')]
 )

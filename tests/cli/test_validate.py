@@ -219,6 +219,7 @@ def test_quoted_patterns() -> None:
     assert [file["file"] for file in files] == ["bad.json", "good.json"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tables")
 @pytest.mark.parametrize(
     ("data", "words"),
@@ -329,6 +330,7 @@ main(["validate", *sys.argv[1:]])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spoil", [False, True])
 def test_without_the_fast_extra_all_is_the_same(tmp_path: Path, spoil: bool) -> None:
     large = {
@@ -416,6 +418,7 @@ def test_what_is_ignored_is_named_beside_the_verdict() -> None:
     assert run("--ignore", "HCC203", "good.json").stdout.endswith("no findings: HCCL accepts this table\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("levels", "product", "by"),
     [
@@ -436,6 +439,7 @@ def test_a_verdict_on_nesting_is_called_ours(tables: Path, levels: int, product:
     assert ("hccl-tools refuses this table; HCCL has no limit here" in shown) == bool(by)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [
@@ -476,6 +480,7 @@ def test_a_folder_gets_the_file_to_name(tmp_path: Path) -> None:
     assert done.returncode == 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tables")
 @pytest.mark.parametrize("command", ["validate", "show"])
 def test_without_a_file_the_table_of_the_environment_is_meant(tables: Path, command: str) -> None:

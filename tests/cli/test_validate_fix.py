@@ -355,6 +355,7 @@ def test_the_hunks_are_those_of_difflib(changes: list[bool]) -> None:
     assert list(validate_fix._hunks(before, after)) == list(unified_diff(before, after))[2:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

@@ -54,6 +54,7 @@ def test_an_unknown_format_is_named() -> None:
         render([], "xml")
 
 
+@pytest.mark.slow
 def test_many_findings_of_a_rule_are_folded() -> None:
     text = "".join(render([reports.many(1000)]))
     whole = "".join(render([reports.many(1000)], show_all=True))

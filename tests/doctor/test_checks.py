@@ -70,6 +70,7 @@ def test_a_check_reports_its_example(host: StandInHost, check: Check) -> None:
         assert {device_id for one in own for device_id in one.devices} >= {int(device[1])}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("product", ["910a", "a2", "a3", "a5", "300i"])
 def test_a_sound_host_has_nothing_above_a_note(tmp_path: Path, product: str) -> None:
     description = described(product)

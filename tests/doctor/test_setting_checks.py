@@ -36,6 +36,7 @@ def findings(check: str, ranks: int = 0, **seen: Any) -> list[HostFinding]:
     return [one for one in judge("node1", case) if one.check == check]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ranks", "limit", "message"),
     [

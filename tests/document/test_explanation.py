@@ -47,6 +47,7 @@ def edit_for(text: str) -> one_edit.Edit | None:
     return edit_of(document)
 
 
+@pytest.mark.slow
 @for_each(LAYOUTS, name=lambda text: text[:30])
 def test_each_sign_that_is_missing_is_found_and_writing_it_gives_the_table_back(text: str) -> None:
     value = json.loads(text)
@@ -204,6 +205,7 @@ def test_a_file_that_is_no_text_gets_the_command_that_makes_a_table(data: bytes,
     assert "hccl-tools" in problem.hint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [

@@ -184,6 +184,7 @@ def test_deep_nesting_is_read_but_not_kept(opener: str, levels: int) -> None:
     assert kept == (levels + 1 if levels <= NESTING_LIMIT else NESTING_LIMIT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("levels", [NESTING_LIMIT + 1, 2_000, 90_000])
 def test_what_is_wrong_below_deep_nesting_is_found_there(levels: int) -> None:
     text = '{"x": [' + "[" * levels + '"}{\\"", 1,' + "]" * levels + "]}"

@@ -182,6 +182,7 @@ def test_a_bundle_of_ones_own_run_is_complete() -> None:
     assert "left out" not in done.stderr
 
 
+@pytest.mark.slow
 def test_what_is_too_large_is_cut_with_a_sentence() -> None:
     Path("logs").mkdir()
     line = b"a line of a log that says nothing\n"

@@ -50,6 +50,7 @@ def answered(files: dict[str, bytes]) -> dict[str, Any]:
         return as_json(answer)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(NAMES), st.lists(lines, max_size=12), min_size=1))
 @settings(max_examples=2 * settings().max_examples)
 def test_messages_in_any_mixture(files: dict[str, list[str]]) -> None:
@@ -77,6 +78,7 @@ def test_numbers_that_no_job_has(line: str) -> None:
     SCHEMA.validate(answered({"rank_0.log": f"[ERROR] HCCL {line}\n".encode()}))
 
 
+@pytest.mark.slow
 def test_brackets_that_are_empty() -> None:
     for example in EXAMPLES:
         for found in re.finditer(r"\[[^\[\]]*\]", example):

@@ -177,6 +177,7 @@ def test_a_code_for_the_other_end_is_no_fault_of_the_device(
     assert ("the network between two devices failed" not in line) == blamed
 
 
+@pytest.mark.slow
 def test_as_many_verdicts_as_ranks_are_joined_in_linear_time(tmp_path: Path) -> None:
     def taken(ranks: int) -> int:
         job = Plogs(tmp_path / str(ranks), ranks).start()

@@ -362,6 +362,7 @@ def test_all_ranks_that_miss_the_scheduler_are_named(tmp_path: Path) -> None:
     assert (cause["message"], cause["ranks"], cause["peer"]["address"]) == ("HCM606", [2, 3], "10.0.0.1:8118")
 
 
+@pytest.mark.slow
 def test_a_ring_of_thousands_of_waits_is_answered(tmp_path: Path) -> None:
     """Following the whole ring from each rank, in a list, would take many minutes."""
     count, devices = 5000, [f"10.0.{rank >> 8}.{rank & 255}({rank})" for rank in range(5000)]
@@ -411,6 +412,7 @@ FLOODS: dict[str, tuple[list[tuple[str, dict[str, str], float]], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flood", FLOODS)
 def test_tens_of_thousands_of_events_are_answered(flood: str) -> None:
     lines, message = FLOODS[flood]

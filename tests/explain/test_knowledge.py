@@ -24,6 +24,7 @@ MESSAGES = registry.messages()
 _SHADOWED = {"HCM006", "HCM013", "HCM014", "HCM017", "HCM018", "HCM021", "HCM023"}
 
 
+@pytest.mark.slow
 @for_each(MESSAGES.values(), name=lambda message: message.id)
 def test_the_example_of_a_message_in_a_log_is_found(message: Message, tmp_path: Path) -> None:
     log = tmp_path / "plog.log"

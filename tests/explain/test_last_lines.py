@@ -162,6 +162,7 @@ def test_a_packed_log_has_a_last_line(command_line: CommandLine) -> None:
     assert "compiling graph 3" in answer(command_line)[0]
 
 
+@pytest.mark.slow
 def test_last_lines_are_found_in_linear_time(tmp_path: Path) -> None:
     def taken(lines: int) -> int:
         folder = tmp_path / str(lines)

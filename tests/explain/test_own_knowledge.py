@@ -88,6 +88,7 @@ def test_a_file_of_another_form_is_refused(command_line: CommandLine, text: str)
     assert done.sentence.startswith("own.json")
 
 
+@pytest.mark.slow
 def test_a_slow_pattern_cannot_hang_the_tool(command_line: CommandLine) -> None:
     line = "LICENSE-7" + "a" * 4000 + "\n"
     done = explain(command_line, line * 1000 + "EI0011: error\n", pattern=".*a.*a.*a.*a.*a.*b")

@@ -6,6 +6,8 @@ import gzip
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 from hccl_tools.explain import events, reader, scanner, screens, sieve
 from hccl_tools.explain.events import LastTime
 from hccl_tools.explain.reader import LogReader
@@ -17,7 +19,6 @@ from tests.support.growth import least
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
 
 #: Seconds of CPU for a line of 4 KiB.
 MOST_SECONDS = 0.05
@@ -52,12 +53,14 @@ def slowest(pattern: bytes, size: int = LARGEST) -> float:
     return max((seconds(compiled, line, 3) for line in worst), default=0.0)
 
 
+@pytest.mark.slow
 def test_no_pattern_takes_long_on_any_line() -> None:
     taken = {name: slowest(pattern) for name, pattern in PATTERNS.items()}
 
     assert {name: spent for name, spent in taken.items() if spent > MOST_SECONDS} == {}
 
 
+@pytest.mark.slow
 def test_a_slow_pattern_is_found() -> None:
     assert slowest(rb"(?:\S{1,64}@(?:\S{1,255}): )?denied", 2048) > MOST_SECONDS
 
@@ -73,6 +76,7 @@ def test_the_last_time_is_found_in_parts_as_in_the_whole() -> None:
             assert last.before(place) == (events.time_in(before[-1][0]) if before else None), (step, place)
 
 
+@pytest.mark.slow
 def test_lines_that_only_have_a_code_are_read_in_linear_time(tmp_path: Path) -> None:
     def spent(lines: int) -> float:
         log = tmp_path / f"{lines}.log"

@@ -8,6 +8,8 @@ import resource
 import time
 from typing import TYPE_CHECKING
 
+import pytest
+
 from hccl_tools.explain.scanner import Scan, Scanner
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ def test_a_compressed_log_that_ends_too_early(tmp_path: Path) -> None:
     assert result.note.count(str(path)) == 1
 
 
+@pytest.mark.slow
 def test_a_small_archive_of_a_gigabyte_is_not_unpacked_at_once(tmp_path: Path) -> None:
     path = tmp_path / "bomb.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:
@@ -129,6 +132,7 @@ def test_a_pipe_or_device_is_left_out(tmp_path: Path) -> None:
     assert result.note == f"{tmp_path}/rank_0.log cannot be read: it is not a regular file"
 
 
+@pytest.mark.slow
 def test_a_log_full_of_errors_takes_linear_time(tmp_path: Path) -> None:
     line = b"[ERROR] HCCL(1,p): cqe err status localInfo{server[" + b"], deviceId[1" * 200 + b"\n"
     begin = time.process_time()

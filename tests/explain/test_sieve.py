@@ -37,6 +37,7 @@ def lines_with_anchors(data: bytes) -> list[tuple[int, set[int]]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_the_lines_are_those_with_an_anchor(seed: int) -> None:
     pick = random.Random(seed)  # noqa: S311  (not for secrets)

@@ -150,6 +150,7 @@ def test_a_fault_between_lines_with_times_is_the_cause_of_waits_without_a_year(
     assert done.out.startswith("Rank 0: a disk is full. ")
 
 
+@pytest.mark.slow
 def test_processes_are_joined_in_linear_time(tmp_path: Path) -> None:
     def taken(count: int) -> int:
         log = tmp_path / f"{count}.log"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import jsonschema
+import pytest
 
 from hccl_tools.formats.schema import schema_text
 from tests.support.plogs import Plogs
@@ -100,6 +101,7 @@ def test_the_log_of_a_later_process_is_no_part_of_the_job(command_line: CommandL
     assert first_line(command_line).startswith("no cause found")
 
 
+@pytest.mark.slow
 def test_jobs_that_are_all_rank_0_are_compared_in_linear_time(command_line: CommandLine) -> None:
     """Each of many processes says that it is rank 0 of a job of its own, all at the same moment."""
     line = (

@@ -59,6 +59,7 @@ def changed(value: Any, path: tuple[Any, ...], new: Any) -> Any:
     return copy
 
 
+@pytest.mark.slow
 @for_each(ANSWERS, name=lambda answer: ",".join(answer)[:60])
 def test_each_field_of_another_kind_is_read_or_refused(answer: dict[str, Any]) -> None:
     for path in places(answer):

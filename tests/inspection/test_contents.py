@@ -35,6 +35,7 @@ def test_a_change_of_any_file_or_name_is_seen(folder: Path) -> None:
     assert len({before, changed, renamed}) == 3
 
 
+@pytest.mark.slow
 def test_a_change_in_very_deep_folders_is_seen(tmp_path: Path) -> None:
     with deep_folders(tmp_path / "deep") as top:
         lowest = top / "/".join("d" * (LEVELS - 1)) / "net.py"

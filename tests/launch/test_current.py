@@ -142,6 +142,7 @@ def test_shim_by_hand(mpirun: Mpirun) -> None:
     assert read("".join(logs)) == ranks("RANK_ID", device=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", ["table", "cluster", "torch"])
 def test_launch(start: str) -> None:
     options = ["--no-table", "-n", "2", "--cpu", "--start", start, "--tail", "all", "--no-python"]

@@ -63,6 +63,7 @@ def failing(*options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("causes", "restarts"), [("rank-failed", 2), ("hang,rank_failed", 2), ("hang", 0)])
 def test_a_restart_follows_only_the_causes_that_were_named(causes: str, restarts: int) -> None:
     done = failing("--restart-on", causes)

@@ -60,6 +60,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", OPTIONS)
 @pytest.mark.parametrize("path", ["pipe", "/dev/zero", "huge"])
 def test_no_option_waits_for_a_pipe_or_reads_without_end(

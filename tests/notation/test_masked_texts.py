@@ -225,6 +225,7 @@ def leaks(lines: list[str], shown: str) -> list[str]:
     return [line for line in secret if line in shown or (len(line) > 12 and line[4:16] in shown)]
 
 
+@pytest.mark.slow
 @for_each([(name, form) for name in BLOCKS for form in FORMS if name != "2 MB" or form == "newlines"], str)
 def test_a_private_key_goes_whole(case: tuple[str, str]) -> None:
     name, form = case
@@ -238,6 +239,7 @@ def test_a_private_key_goes_whole(case: tuple[str, str]) -> None:
     assert shown.endswith("\nafter the key\n")
 
 
+@pytest.mark.slow
 @for_each([(name, prefix) for name in BLOCKS for prefix in PREFIXES if name != "2 MB" or prefix == "> "], str)
 def test_a_private_key_goes_from_prefixed_lines(case: tuple[str, str]) -> None:
     name, prefix = case
@@ -256,6 +258,7 @@ def test_a_private_key_goes_from_prefixed_lines(case: tuple[str, str]) -> None:
         assert shown.endswith(f"{prefix}loss 0.25 at step 2\n")
 
 
+@pytest.mark.slow
 @for_each([name for name in BLOCKS if name != "putty"], str)
 def test_a_cut_key_goes_up_to_what_is_none(name: str) -> None:
     first = BLOCKS[name]
@@ -390,6 +393,7 @@ ADVERSARIES = [
 ]
 
 
+@pytest.mark.slow
 @for_each(
     [(one, before) for one in ADVERSARIES for before in ("", "key=", "-----BEGIN PRIVATE KEY-----\n")], str
 )
@@ -401,6 +405,7 @@ def test_masking_takes_linear_time(case: tuple[str, str]) -> None:
     assert least(lambda: masking.text(large)) < 10 * least(lambda: masking.text(small)) + 0.02
 
 
+@pytest.mark.slow
 def test_the_end_of_a_long_line_is_not_searched_for_each_name() -> None:
     text = 'key="" key=[] ' * 60_000 + "." * (10 << 20)
     began = time.process_time()
@@ -409,6 +414,7 @@ def test_the_end_of_a_long_line_is_not_searched_for_each_name() -> None:
     assert time.process_time() - began < 20  # A few seconds; with a search for each name it is a minute.
 
 
+@pytest.mark.slow
 def test_every_text_is_masked_without_an_error() -> None:
     chance = random.Random(7)  # noqa: S311
     parts = [

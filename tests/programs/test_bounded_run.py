@@ -24,6 +24,7 @@ def test_standard_input_is_sent() -> None:
     assert bounded_run.run(["cat"], 60, os.environ, data=b"text") == (0, "text", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", ["", ">&2", "> /dev/null 2>&1"])
 def test_a_program_that_does_not_end_is_killed(stream: str) -> None:
     with pytest.raises(subprocess.TimeoutExpired):

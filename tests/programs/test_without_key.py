@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 from hccl_tools.discover import site
 from hccl_tools.launch.processes import signals
 from hccl_tools.programs.without_key import KEY_VARIABLES, without_key
@@ -29,6 +31,7 @@ def test_the_variables_are_left_out() -> None:
     assert without_key(variables) == {"PATH": "/bin", "HCCL_TOOLS_REQUIRE_KEY": "1"}
 
 
+@pytest.mark.slow
 def test_every_module_that_starts_programs_leaves_them_out() -> None:
     """A new module that starts a program states that it needs the key, or leaves the key out."""
     starting = set()

@@ -249,6 +249,7 @@ def test_each_command_names_the_device_and_its_host() -> None:
     assert found(plain)[0][2] == "`hccn_tool -i 5 -ip -g` on 10.0.0.2 shows the address of device 5"
 
 
+@pytest.mark.slow
 def test_copies_are_found_in_linear_time() -> None:
     def taken(servers: int) -> int:
         value = table("1.0", servers, 8)

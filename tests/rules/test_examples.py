@@ -43,6 +43,7 @@ def test_bad_example_fires_the_rule(rule: Rule, bad: dict[str, Report]) -> None:
     assert rule.facts.id in [finding.rule.id for finding in bad[rule.facts.id].findings]
 
 
+@pytest.mark.slow
 @for_each(RULES.values(), name=lambda rule: rule.facts.id)
 def test_hint_of_the_page_is_the_finding_s(rule: Rule, bad: dict[str, Report]) -> None:
     hints = [one.hint for one in bad[rule.facts.id].findings if one.rule.id == rule.facts.id]
@@ -52,6 +53,7 @@ def test_hint_of_the_page_is_the_finding_s(rule: Rule, bad: dict[str, Report]) -
     assert hints[0] == documented[1]
 
 
+@pytest.mark.slow
 @for_each(RULES.values(), name=lambda rule: rule.facts.id)
 def test_good_example_does_not(rule: Rule, tmp_path: Path) -> None:
     findings = report_of(rule, "Instead", tmp_path).findings

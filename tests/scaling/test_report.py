@@ -226,6 +226,7 @@ def test_times_that_grow_have_no_serial_share(command_line: CommandLine) -> None
     assert "next doubling" not in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["png", "svg"])
 def test_a_plot(command_line: CommandLine, suffix: str) -> None:
     pytest.importorskip("matplotlib")

@@ -128,6 +128,7 @@ def test_a_simulated_machine(tmp_path: Path) -> None:
     assert [one["level_list"] for one in read(made.work / "root.json")["rank_list"]] == levels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [

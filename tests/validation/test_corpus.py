@@ -103,6 +103,7 @@ def test_the_skipped_rows_cannot_be_read() -> None:
                 validate(row.source, product=row.product)
 
 
+@pytest.mark.slow
 def test_random_damage() -> None:
     with (HERE / "random.jsonl").open(encoding="utf-8") as file:
         lines = [json.loads(line) for line in file]

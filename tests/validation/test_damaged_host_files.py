@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,6 +45,7 @@ KINDS = {
 PLACES = [(kind, place) for kind, value in KINDS.items() for place in places(value)]
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from(PLACES), st.none() | VALUES), min_size=1, max_size=3))
 @settings(max_examples=60, deadline=None)
 def test_any_damage_is_reported(changes: list[tuple[tuple[str, tuple[Any, ...]], Any]]) -> None:

@@ -63,6 +63,7 @@ def launch(*options: str, failing: int = -1) -> subprocess.CompletedProcess[str]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=environ)
 
 
+@pytest.mark.slow
 def test_another_programs_engine_starts_a_job(table: str) -> None:
     done = launch("--rank-table", table)
 
@@ -79,6 +80,7 @@ def test_another_programs_engine_starts_a_job(table: str) -> None:
     assert (plan["engine"], plan["command"][0]) == ("shell", "/bin/sh")
 
 
+@pytest.mark.slow
 def test_a_rank_that_fails_under_another_programs_engine_decides_the_exit_code(table: str) -> None:
     done = launch("--rank-table", table, failing=1)
 

@@ -64,6 +64,7 @@ def running() -> Iterator[subprocess.Popen[bytes]]:
         job.wait(30)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("running")
 @pytest.mark.parametrize("options", [("--log-file", "train.log"), ("--flat-logs", "--log-dir", "log")])
 def test_two_runs_do_not_write_one_log(options: tuple[str, ...]) -> None:

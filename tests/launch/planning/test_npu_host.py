@@ -109,6 +109,7 @@ def test_set_that_the_guide_forbids_is_refused_on_the_spot(host: StandInHost) ->
     assert not (host.work / "log").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("start", "visible"), [("table", {}), ("torch", {"ASCEND_RT_VISIBLE_DEVICES": "6,7"})]
 )
@@ -140,6 +141,7 @@ def test_only_the_devices_of_the_table_are_asked_for_their_addresses(host: Stand
     assert calls == [f"hccn_tool -i {device} -ip -g" for device in range(4, 8)]
 
 
+@pytest.mark.slow
 def test_table_of_another_host_is_refused(host: StandInHost) -> None:
     moved = (*IPS_910A[:4], "192.168.100.9", *IPS_910A[5:])
     table = write_table(host, moved, server="localhost")

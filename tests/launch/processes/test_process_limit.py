@@ -41,6 +41,7 @@ def test_keeper_cannot_be_started(own_directory: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="this user has other processes: only root can take another's")
 @pytest.mark.parametrize("limit", [2, 3, 4])
 def test_ranks_cannot_be_started(own_directory: Path, limit: int) -> None:

@@ -328,6 +328,7 @@ def test_nothing_is_sent_before_the_proof() -> None:
     assert here.receive(taken(there)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [2, *range(900, 1000)])
 @pytest.mark.parametrize("listens", [True, False])
 def test_a_deep_value_of_a_stranger_ends_the_session(depth: int, listens: bool) -> None:

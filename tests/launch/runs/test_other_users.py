@@ -71,6 +71,7 @@ def started(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
             job.terminate()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
 def test_a_run_is_its_users_alone_unless_asked_otherwise(umask: int) -> None:
     before = os.umask(umask)

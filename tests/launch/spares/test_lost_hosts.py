@@ -87,6 +87,7 @@ def test_no_spare_takes_the_place_of_a_host_that_may_be_sound(unreported: Unrepo
     assert (outcome.is_host_lost, outcome.lost_servers) == (True, ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [(1,), (1, 2)])
 @pytest.mark.parametrize("reason", ["host", "daemon", "refused"])
 def test_a_host_that_never_connected_and_runs_commands_is_not_replaced(
@@ -97,6 +98,7 @@ def test_a_host_that_never_connected_and_runs_commands_is_not_replaced(
     assert (outcome.is_host_lost, outcome.lost_servers) == (True, ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reason", ["failed", "hang", "timeout", "signal", "keeper"])
 @pytest.mark.parametrize("unreported", [Unreported(lost=(1,)), Unreported(missing=(1,)), Unreported()])
 def test_a_host_that_runs_commands_is_not_lost_by_another_cause(

@@ -89,6 +89,7 @@ def test_each_rank_is_shown_with_its_stack(kind: str, doing: str, function: str)
     assert "\nranks 2-3 (localhost): sleeping in recvfrom() on a socket\n    File " in text.stdout
 
 
+@pytest.mark.slow
 def test_a_stopped_rank_is_shown_as_such_and_stays_stopped() -> None:
     with hanging("stopped", "--faulthandler"):
         assert eventually(lambda: as_json()[1]["doing"] == "stopped")
@@ -99,6 +100,7 @@ def test_a_stopped_rank_is_shown_as_such_and_stays_stopped() -> None:
     assert "step 6" not in Path("log/latest/rank_1.log").read_text()
 
 
+@pytest.mark.slow
 def test_without_the_option_the_states_are_shown() -> None:
     with hanging("read"):
         assert eventually(lambda: "sleeping in read() on a pipe" in stacks().stdout)
@@ -111,6 +113,7 @@ def test_without_the_option_the_states_are_shown() -> None:
     assert "ranks 0, 2-3 (localhost): " in found.stdout
 
 
+@pytest.mark.slow
 def test_a_py_spy_that_is_denied_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "py-spy").write_text("#!/bin/sh\necho 'Error: Permission Denied'\nexit 1\n")
@@ -122,6 +125,7 @@ def test_a_py_spy_that_is_denied_is_told(tmp_path: Path, monkeypatch: pytest.Mon
     assert "py-spy may not look at it: ptrace is denied here (Error: Permission Denied)" in found.stdout
 
 
+@pytest.mark.slow
 def test_a_run_that_has_ended_is_refused() -> None:
     with hanging("read"):
         pass
