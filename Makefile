@@ -55,7 +55,7 @@ steady: $(TORCHRUN) $(BROWSER) $(VENV)/.tests-compiled  ## run SELECT TIMES time
 durations: $(TORCHRUN) $(BROWSER) $(VENV)/.tests-compiled  ## measure how long the tests take, by which they are dealt
 	@$(PYTEST) --numprocesses=$(WORKERS) --dist=loadgroup --write-durations
 
-check: $(VENV)/.test-installed  ## run lint, typecheck and the quick tests (one to two minutes on two cores)
+check: $(VENV)/.test-installed  ## run lint, typecheck and the quick tests (75 to 90 s on two cores, 95 s of processor time)
 	@$(MAKE) --jobs=2 --output-sync style typecheck
 	@$(PYTEST) --quiet --numprocesses=auto --maxprocesses=4 --dist=worksteal \
 	  --hypothesis-profile=check -m '$(QUICK)' --ignore=tests/beds --ignore-glob='*_on_*_hosts.py' $(PYTEST_ARGS)
