@@ -48,6 +48,9 @@ def server_copies(subject: Subject) -> dict[int, ServerCopy]:
     table = subject.table
     if not subject.damaged.isdisjoint(_COMPARED) or len(table.servers) < 2 or table.format == "2.0":
         return {}
+    own_values = table.device_ips if table.format == "group_list" else table.rank_ids
+    if len(set(own_values)) == len(own_values):
+        return {}  # A copy repeats them.
     first: dict[Any, int] = {}
     repeated = {}
     for index, server in enumerate(table.servers):

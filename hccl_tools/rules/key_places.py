@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import chain
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from hccl_tools.diagnostics.diagnostic import Path
 
@@ -75,10 +77,36 @@ _TABLES = {
 }
 
 
-def with_other_keys(value: Any, table_format: str) -> Iterator[Found]:
-    """Yield the objects of a table that have other keys than those of their kind."""
-    if isinstance(value, dict) and table_format in _TABLES:
+def with_other_keys(value: Any, table_format: str, concerns: Callable[[str], bool]) -> Iterator[Found]:
+    """Yield the objects of a table that have other keys than those of their kind.
+
+    Args:
+        value: The table.
+        table_format: Its format.
+        concerns: Whether a key matters where HCCL does not read it. Without such a key nothing is yielded: most
+            tables have only keys that do not matter, such as host_nic_ip, in each of thousands of entries.
+    """
+    if not isinstance(value, dict) or table_format not in _TABLES:
+        return
+    others = _other_keys(value, _TABLES[table_format])
+    if others is None or any(map(concerns, others)):
         yield from _below(value, _TABLES[table_format], (), ())
+
+
+def _other_keys(value: dict[str, Any], kind: Kind) -> set[str] | None:
+    """Return the keys that are not among those of their kind; ``None`` if there are other types than expected."""
+    found: set[str] = set()
+    levels: list[tuple[Kind, list[Any]]] = [(kind, [value])]
+    try:
+        for level, entries in levels:
+            found.update(set().union(*entries) - level.keys)
+            levels += [
+                (inner, [*chain.from_iterable(map(methodcaller("get", key, ()), entries))])
+                for key, inner in level.lists.items()
+            ]
+    except (TypeError, AttributeError):
+        return None
+    return found
 
 
 def _below(
@@ -105,3 +133,13 @@ def kinds_with(key: str, table_format: str) -> list[Kind]:
         found += [kind] if key in kind.keys else []
         kinds += kind.lists.values()
     return found
+
+
+@cache
+def keys_read(table_format: str) -> frozenset[str]:
+    """Return the keys that HCCL reads in any object of a table."""
+    found, kinds = set[str](), [_TABLES[table_format]]
+    for kind in kinds:
+        found |= kind.keys
+        kinds += kind.lists.values()
+    return frozenset(found)

@@ -66,15 +66,20 @@ def duplicate_device(subject: Subject) -> Iterator[Finding]:
     local_ids = [read_integer(value) for value in subject.table.column("local_id")]
     device_ids = right_devices(subject)
     levels = subject.table.column("level_list")
+    servers = [
+        (index, server)
+        for index, server in enumerate(subject.table.servers)
+        if any(len({ids[row] for row in server.rows}) < len(server.rows) for ids in (local_ids, device_ids))
+    ]
     of_another_node = set[int]()
-    for index, server in enumerate(subject.table.servers):
+    for index, server in servers:
         if has_first_layer(levels[server.rows[0]]):
             again = _repeated_ranks(server.rows, local_ids, device_ids)
             if again:
                 of_another_node.add(index)
                 yield _ranks_of_another_node(subject, server.server_id, again)
     for key, numbers in (("local_id", local_ids), ("device_id", device_ids)):
-        for index, server in enumerate(subject.table.servers):
+        for index, server in servers:
             if index in of_another_node or not has_first_layer(levels[server.rows[0]]):
                 continue  # Its ranks are of one network, and perhaps not of one node.
             # A node with local ids above those of one board may be a chassis of several hosts.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats.detection import detect
 from hccl_tools.notation import invisible
-from hccl_tools.rules.key_places import kinds_with, with_other_keys
+from hccl_tools.rules.key_places import keys_read, kinds_with, with_other_keys
 from hccl_tools.rules.registry import Finding, Subject, rule
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def misplaced_key(subject: Subject) -> Iterator[Finding]:
     table_format = _format(subject)
     if table_format is None:
         return
-    for found in with_other_keys(subject.value, table_format):
+    for found in with_other_keys(subject.value, table_format, keys_read(table_format).__contains__):
         for key in found.value:
             kinds = kinds_with(key, table_format) if key not in found.kind.keys else []
             if kinds:

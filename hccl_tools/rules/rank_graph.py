@@ -5,6 +5,7 @@ HCCL builds the rank graph from the table and the topology file when it creates 
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
@@ -37,11 +38,21 @@ def has_first_layer(levels: list[dict[str, Any]]) -> bool:
 @shared
 def first_layer_types(subject: Subject) -> dict[str, dict[str, int]]:
     """Return the net_types on layer 0 of each network instance, each with its first row."""
+    column = subject.table.column("level_list")
+    rows = {
+        (first["net_instance_id"], first.get("net_type", DEFAULT_TYPE), first["net_layer"]): row
+        for row, first in zip(range(len(column))[::-1], map(_first, reversed(column)), strict=True)
+        if first
+    }
     found: dict[str, dict[str, int]] = {}
-    for row, levels in enumerate(subject.table.column("level_list")):
-        if has_first_layer(levels):
-            found.setdefault(levels[0]["net_instance_id"], {}).setdefault(type_of(levels[0]), row)
+    for (instance, kind, layer), row in sorted(rows.items(), key=itemgetter(1)):
+        if read_integer(layer) == 0:
+            found.setdefault(instance, {}).setdefault(kind, row)
     return found
+
+
+def _first(levels: list[dict[str, Any]]) -> dict[str, Any]:
+    return levels[0] if levels else {}
 
 
 @rule("HCC463", "no-first-layer", "fails-later", source="rank_graph.cc:73")
@@ -52,7 +63,10 @@ def no_first_layer(subject: Subject) -> Iterator[Finding]:
     Instead: table
     Hint: add the level with net_layer 0: the addresses of the device inside its node
     """
-    for row, levels in enumerate(subject.table.column("level_list")):
+    column = subject.table.column("level_list")
+    if {first.get("net_layer") for first in map(_first, column)} == {0}:
+        return
+    for row, levels in enumerate(column):
         if not any(read_integer(level["net_layer"]) == 0 for level in levels):
             found = f"begins with layer {levels[0]['net_layer']}" if levels else "has no network level"
             yield Finding(
@@ -73,7 +87,7 @@ def unsupported_net_type(subject: Subject) -> Iterator[Finding]:
     Instead: /rank_list/0/level_list/0/net_type = "TOPO_FILE_DESC"
     Hint: write TOPO_FILE_DESC on layer 0
     """
-    kinds = {(type_of(level), level["net_layer"]) for level in all_levels(subject)}
+    kinds = {(level.get("net_type", DEFAULT_TYPE), level["net_layer"]) for level in all_levels(subject)}
     if kinds <= {(FIRST_TYPE, 0), *((DEFAULT_TYPE, layer) for layer in range(8))}:
         return
     for path, level in each_level(subject):

@@ -9,7 +9,7 @@ from hccl_tools.rules import numbers
 from hccl_tools.rules.commands import how_super_device
 from hccl_tools.rules.copies import absent_devices
 from hccl_tools.rules.key_names import READ_KEYS, is_same_name, same_name, similar_key
-from hccl_tools.rules.key_places import with_other_keys
+from hccl_tools.rules.key_places import keys_read, with_other_keys
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
 from hccl_tools.rules.super_pod_list import is_used
 from hccl_tools.table.hccl_values import are_digits, read_uint
@@ -143,7 +143,9 @@ def misspelt_key(subject: Subject) -> Iterator[Finding]:
 
 def _misspelt_in_2_0(subject: Subject) -> Iterator[Finding]:
     """Yield the keys of a 2.0 table that are those of their object in another spelling."""
-    for found in with_other_keys(subject.value, "2.0"):
+    for found in with_other_keys(
+        subject.value, "2.0", lambda key: same_name(key, keys_read("2.0")) is not None
+    ):
         for key in found.value:
             right = None if key in found.kind.keys else same_name(key, found.kind.keys)
             if right is not None and right not in subject.damaged:
