@@ -94,7 +94,7 @@ def all_plain(subject: Subject) -> bool:
     """Whether every device has exactly one valid address that no other device has."""
     ips = subject.table.columns.get("device_ip", [None])
     try:
-        text = "".join(ips)
+        text = subject.memo["joined device_ips"] = "\n".join(["", *ips])
     except TypeError:  # not all values are strings
         return False
     if "%" in text or (UNSET in text and UNSET in ips) or len(set(ips)) != len(ips):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
@@ -184,8 +183,8 @@ def some_devices_without_address(subject: Subject) -> Iterator[Finding]:
 
 
 #: How a text begins that can be an address of no network adapter: loopback, multicast, broadcast.
-_NO_ADAPTER = ("127.", "22", "23", "255.", "::1", "ff", "FF")
-_HEAD = itemgetter(slice(max(map(len, _NO_ADAPTER))))
+_NO_ADAPTER = re.compile(r"(?:127\.|22|23|255\.|::1|ff|FF)")
+_A_LINE_OF_THEM = re.compile(rf"\n{_NO_ADAPTER.pattern}")
 
 
 @rule(
@@ -210,11 +209,10 @@ def impossible_device_ip(subject: Subject) -> Iterator[Finding]:
     ips = subject.table.device_ips
     if not all_plain(subject):
         ips = [text if type(text) is str else "" for text in ips]
-    heads = set(map(_HEAD, ips))  # A few, also in a table of many devices.
-    if servers.isdisjoint(ips) and not any(head.startswith(_NO_ADAPTER) for head in heads):
+    elif servers.isdisjoint(ips) and not _A_LINE_OF_THEM.search(subject.memo["joined device_ips"]):
         return
     for row, text in enumerate(ips):
-        raw = packed(text) if text in servers or text.startswith(_NO_ADAPTER) else None
+        raw = packed(text) if text in servers or _NO_ADAPTER.match(text) else None
         if raw is None or not (text in servers or is_loopback(text) or not is_host(raw)):
             continue
         what = "the server_id of a host" if text in servers else "a loopback, multicast or broadcast address"

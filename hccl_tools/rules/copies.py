@@ -48,9 +48,12 @@ def server_copies(subject: Subject) -> dict[int, ServerCopy]:
     table = subject.table
     if not subject.damaged.isdisjoint(_COMPARED) or len(table.servers) < 2 or table.format == "2.0":
         return {}
-    own_values = table.device_ips if table.format == "group_list" else table.rank_ids
-    if len(set(own_values)) == len(own_values):
-        return {}  # A copy repeats them.
+    if table.format == "group_list":
+        repeats = len(set(table.device_ips)) < len(table)
+    else:
+        repeats = not table.is_in_rank_order and len(set(table.rank_ids)) < len(table)
+    if not repeats:
+        return {}
     first: dict[Any, int] = {}
     repeated = {}
     for index, server in enumerate(table.servers):
@@ -94,7 +97,7 @@ def device_copies(subject: Subject) -> dict[int, int]:
     if not subject.damaged.isdisjoint(_COMPARED) or table.format not in ("1.0", "1.2"):
         return {}
     ids, ips, ranks = table.device_ids, table.device_ips, table.rank_ids
-    if len(set(ranks)) == len(ranks):
+    if table.is_in_rank_order or len(set(ranks)) == len(ranks):
         return {}
     found, whole = {}, server_copies(subject)
     for index, server in enumerate(table.servers):

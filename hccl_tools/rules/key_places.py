@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from hccl_tools.diagnostics.diagnostic import Path
+    from hccl_tools.rules.registry import Subject
 
 
 class Kind(NamedTuple):
@@ -77,23 +78,25 @@ _TABLES = {
 }
 
 
-def with_other_keys(value: Any, table_format: str, concerns: Callable[[str], bool]) -> Iterator[Found]:
+def with_other_keys(subject: Subject, table_format: str, concerns: Callable[[str], bool]) -> Iterator[Found]:
     """Yield the objects of a table that have other keys than those of their kind.
 
     Args:
-        value: The table.
+        subject: The table.
         table_format: Its format.
         concerns: Whether a key matters where HCCL does not read it. Without such a key nothing is yielded: most
             tables have only keys that do not matter, such as host_nic_ip, in each of thousands of entries.
     """
-    if not isinstance(value, dict) or table_format not in _TABLES:
+    if not isinstance(subject.value, dict) or table_format not in _TABLES:
         return
-    others = _other_keys(value, _TABLES[table_format])
+    if "other keys" not in subject.memo:
+        subject.memo["other keys"] = _other_keys(subject.value, _TABLES[table_format])
+    others = subject.memo["other keys"]
     if others is None or any(map(concerns, others)):
-        yield from _below(value, _TABLES[table_format], (), ())
+        yield from _below(subject.value, _TABLES[table_format], (), ())
 
 
-def _other_keys(value: dict[str, Any], kind: Kind) -> set[str] | None:
+def _other_keys(value: dict[str, Any], kind: Kind) -> frozenset[str] | None:
     """Return the keys that are not among those of their kind; ``None`` if there are other types than expected."""
     found: set[str] = set()
     levels: list[tuple[Kind, list[Any]]] = [(kind, [value])]
@@ -106,7 +109,7 @@ def _other_keys(value: dict[str, Any], kind: Kind) -> set[str] | None:
             ]
     except (TypeError, AttributeError):
         return None
-    return found
+    return frozenset(found)
 
 
 def _below(

@@ -29,7 +29,7 @@ def owners(subject: Subject) -> dict[int, int]:
     if table.format not in SERVER_LIST or not subject.damaged.isdisjoint(_READ) or count < 2:
         return {}
     numbers, size = table.rank_numbers, len(table) // count
-    if len(table) != size * count or not size or numbers == list(range(len(table))):
+    if len(table) != size * count or not size or table.is_in_rank_order:
         return {}
     if set(numbers) != set(range(len(table))) or len({one.server_id for one in table.servers}) < count:
         return {}
@@ -76,6 +76,8 @@ def exchanged(subject: Subject) -> frozenset[int]:
     """
     table = subject.table
     if table.format not in (*SERVER_LIST, "2.0") or not subject.damaged.isdisjoint(_READ):
+        return frozenset()
+    if table.is_in_rank_order:
         return frozenset()
     ranks, ids, every = table.rank_numbers, table.device_numbers, range(len(table))
     lacking = set(every) - set(ranks)

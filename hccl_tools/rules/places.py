@@ -28,7 +28,7 @@ def misplaced_key(subject: Subject) -> Iterator[Finding]:
     table_format = _format(subject)
     if table_format is None:
         return
-    for found in with_other_keys(subject.value, table_format, keys_read(table_format).__contains__):
+    for found in with_other_keys(subject, table_format, keys_read(table_format).__contains__):
         for key in found.value:
             kinds = kinds_with(key, table_format) if key not in found.kind.keys else []
             if kinds:
@@ -78,10 +78,11 @@ def invisible_character(subject: Subject) -> Iterator[Finding]:
     Instead: /server_list/0/server_id = "10.0.0.1"
     Hint: delete it: "10.0.0.1"; `validate --fix` does
     """
-    table_format, document = _format(subject), subject.document
-    if table_format is None or (
-        document is not None and document.data.isascii() and b"\\u" not in document.data
-    ):
+    document = subject.document
+    if document is not None and document.data.isascii() and b"\\" not in document.data:
+        return
+    table_format = _format(subject)
+    if table_format is None:
         return
     entries: list[tuple[Path, Any]] = [((), subject.value)]
     while entries:

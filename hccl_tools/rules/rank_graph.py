@@ -5,7 +5,6 @@ HCCL builds the rank graph from the table and the topology file when it creates 
 
 from __future__ import annotations
 
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
@@ -39,20 +38,23 @@ def has_first_layer(levels: list[dict[str, Any]]) -> bool:
 def first_layer_types(subject: Subject) -> dict[str, dict[str, int]]:
     """Return the net_types on layer 0 of each network instance, each with its first row."""
     column = subject.table.column("level_list")
-    rows = {
-        (first["net_instance_id"], first.get("net_type", DEFAULT_TYPE), first["net_layer"]): row
-        for row, first in zip(range(len(column))[::-1], map(_first, reversed(column)), strict=True)
-        if first
-    }
     found: dict[str, dict[str, int]] = {}
-    for (instance, kind, layer), row in sorted(rows.items(), key=itemgetter(1)):
-        if read_integer(layer) == 0:
-            found.setdefault(instance, {}).setdefault(kind, row)
+    if all_begin_with_layer_0(subject):
+        for server in subject.table.servers:  # Its ranks have this first network instance.
+            kinds = [column[row][0].get("net_type", DEFAULT_TYPE) for row in server.rows]
+            found[server.server_id] = {kind: server.rows[kinds.index(kind)] for kind in dict.fromkeys(kinds)}
+        return found
+    for row, levels in enumerate(column):
+        if has_first_layer(levels):
+            found.setdefault(levels[0]["net_instance_id"], {}).setdefault(type_of(levels[0]), row)
     return found
 
 
-def _first(levels: list[dict[str, Any]]) -> dict[str, Any]:
-    return levels[0] if levels else {}
+@shared
+def all_begin_with_layer_0(subject: Subject) -> bool:
+    """Whether layer 0 is the first level of every rank."""
+    column = subject.table.column("level_list")
+    return {levels[0]["net_layer"] if levels else None for levels in column} == {0}
 
 
 @rule("HCC463", "no-first-layer", "fails-later", source="rank_graph.cc:73")
@@ -63,10 +65,9 @@ def no_first_layer(subject: Subject) -> Iterator[Finding]:
     Instead: table
     Hint: add the level with net_layer 0: the addresses of the device inside its node
     """
-    column = subject.table.column("level_list")
-    if {first.get("net_layer") for first in map(_first, column)} == {0}:
+    if all_begin_with_layer_0(subject):
         return
-    for row, levels in enumerate(column):
+    for row, levels in enumerate(subject.table.column("level_list")):
         if not any(read_integer(level["net_layer"]) == 0 for level in levels):
             found = f"begins with layer {levels[0]['net_layer']}" if levels else "has no network level"
             yield Finding(

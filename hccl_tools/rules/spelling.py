@@ -143,9 +143,7 @@ def misspelt_key(subject: Subject) -> Iterator[Finding]:
 
 def _misspelt_in_2_0(subject: Subject) -> Iterator[Finding]:
     """Yield the keys of a 2.0 table that are those of their object in another spelling."""
-    for found in with_other_keys(
-        subject.value, "2.0", lambda key: same_name(key, keys_read("2.0")) is not None
-    ):
+    for found in with_other_keys(subject, "2.0", lambda key: same_name(key, keys_read("2.0")) is not None):
         for key in found.value:
             right = None if key in found.kind.keys else same_name(key, found.kind.keys)
             if right is not None and right not in subject.damaged:

@@ -128,6 +128,11 @@ class RankTable:
         return read_column(self.rank_ids)
 
     @cached_property
+    def is_in_rank_order(self) -> bool:
+        """Whether the entries are the ranks 0 to N-1 in this order: then no entry repeats or lacks a rank."""
+        return self.rank_numbers == list(range(len(self)))
+
+    @cached_property
     def device_numbers(self) -> list[int | None]:
         """The device ids as HCCL reads them; ``None`` for ids that HCCL refuses."""
         ids = self.device_ids  # few different values, each of which is parsed once
