@@ -10,7 +10,7 @@ import atexit
 import gc
 import sys
 
-_GROUP_OPTIONS = {"-h", "--help", "--version"}
+_GROUP_OPTIONS = {"-h", "--help", "-V", "--version"}
 #: Objects between two runs of the garbage collector. With Python's 700 it runs sixty times while a command is
 #: loaded, a twentieth of the time until the ranks of a job start.
 _COLLECT_AFTER = 50_000

@@ -60,7 +60,13 @@ def _version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
 
 @click.group(cls=LazyGroup, members=COMMANDS, context_settings=CONTEXT, invoke_without_command=False)
 @click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version."
+    "-V",
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Show the version.",
 )
 def cli() -> None:
     """Make, check and run Ascend HCCL rank tables.

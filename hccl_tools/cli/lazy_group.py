@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hccl_tools.errors import UsageError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -41,7 +43,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that is called; for an unknown name suggest the most similar one.
+        """Find the command that is called; for an unknown name say which command is meant.
 
         Raises:
             UsageError: The command does not exist, or an option is typed with a dash instead of hyphens.
@@ -53,10 +55,10 @@ class LazyGroup(click.Group):
             if (named := self.get_command(ctx, args[0])) is not None:
                 refuse_dashes(named, args[1:])
         if not ctx.resilient_parsing and args and args[0] not in self._members and args[0][:1] != "-":
-            from hccl_tools.notation.phrases import did_you_mean  # noqa: PLC0415  (only for a wrong name)
+            from hccl_tools.cli import other_names  # noqa: PLC0415  (only for a wrong name)
 
-            guess = did_you_mean(args[0], self._members)
-            raise click.UsageError(f'no such command "{args[0]}"' + (f"; {guess}" if guess else ""), ctx)
+            message, hint = other_names.problem(ctx, self, args[0], args[1:])
+            raise UsageError(message, hint=hint)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
