@@ -17,9 +17,38 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-#: Options with the same purpose in different commands.
-_SAME_PURPOSE = {"--format": "--to", "--to": "--format"}
-#: difflib's ratio above which an option is regarded as misspelled; --format and --force have 0.67.
+#: What people call the option with the rank table.
+_TABLE_OPTIONS = (
+    "--table", "--rank-table", "--ranktable", "--table-file", "--rank-table-file", "--rank-file",
+    "--rank-table-path", "--hccl-config",
+)  # fmt: skip
+#: Options as other commands and tools call them, and ours with the same purpose; a command has some of these.
+_SAME_PURPOSE: dict[str, tuple[str, ...]] = {
+    "--format": ("--to",),
+    "--to": ("--format",),
+    **dict.fromkeys(_TABLE_OPTIONS, ("--rank-table",)),
+    **dict.fromkeys(
+        ("--nproc", "--nprocs", "--num-procs", "--num-processes", "--num-ranks", "--world-size", "--ranks"),
+        ("-n", "--nproc-per-node"),
+    ),
+    **dict.fromkeys(
+        ("--device", "--device-ids", "--device-id", "--npu", "--gpu", "--npu-ids"),
+        ("--devices", "--device-num"),
+    ),
+    **dict.fromkeys(("--num-nodes", "--machines"), ("--nnodes", "--servers", "--hosts")),
+    **dict.fromkeys(("--host", "--nodes", "--host-list", "--nodelist"), ("--hosts", "--ips", "--server")),
+    **dict.fromkeys(("--out", "--output", "--output-file", "--save"), ("-o",)),
+    **dict.fromkeys(("--overwrite", "--yes", "--replace"), ("--force",)),
+    **dict.fromkeys(("--dryrun", "--preview", "--plan", "--noop", "--no-op"), ("--dry-run",)),
+    **dict.fromkeys(("--log", "--logs", "--logdir", "--log-path"), ("--log-dir",)),
+    **dict.fromkeys(("--time-limit", "--time-out"), ("--timeout", "--wait")),
+    **dict.fromkeys(("--restarts", "--retries", "--retry", "--max-retries"), ("--max-restarts",)),
+    **dict.fromkeys(("--chip", "--soc", "--soc-version", "--machine", "--device-type"), ("--product",)),
+    **dict.fromkeys(("--no-npu", "--simulate", "--rehearse", "--fake"), ("--cpu", "--simulate")),
+    **dict.fromkeys(("--kill", "--kill-now", "--immediately"), ("--now",)),
+}
+#: difflib's ratio of the names, without hyphens before them, above which an option is regarded as misspelled:
+#: --format and --force have 0.55, --nproc and --product 0.67.
 _SIMILAR = 0.75
 #: click's message for an argument that a command does not accept.
 _EXTRA_ARGUMENT = re.compile(r"Got unexpected extra (arguments?) \((.*)\)")
@@ -41,6 +70,8 @@ def problem(error: click.ClickException, args: Sequence[str], command_path: str)
         if ctx is not None:
             if of_command := _with_command(ctx, error.option_name, args):
                 return f"no such option {error.option_name}", of_command
+            if as_argument := _table_as_argument(ctx, error.option_name, args):
+                return f"no such option {error.option_name}", as_argument
             suggestion = _similar_option(error.option_name, ctx.command)
         return f"no such option {error.option_name}", suggestion + hint
     if isinstance(error, click.BadOptionUsage):
@@ -79,12 +110,38 @@ def refuse_dashes(command: click.Command, args: Sequence[str]) -> None:
 
 
 def _similar_option(name: str, command: click.Command) -> str:
-    known = {option for param in command.params for option in param.opts if option.startswith("--")}
-    same_purpose = _SAME_PURPOSE.get(hyphenated(name))
-    if same_purpose in known:
-        return f"did you mean {same_purpose}? "
-    close = get_close_matches(hyphenated(name), known, n=1, cutoff=_SIMILAR)
-    return f"did you mean {close[0]}? " if close else ""
+    typed, known = hyphenated(name), _shown_options(command)
+    if same := [option for option in _SAME_PURPOSE.get(typed, ()) if option in known]:
+        return f"did you mean {same[0]}? "
+    # An option that turns off something is not a misspelt one that turns it on.
+    alike = {
+        option.removeprefix("--"): option
+        for option in known
+        if option.startswith("--") and option.startswith("--no-") == typed.startswith("--no-")
+    }
+    plain = typed.removeprefix("--")
+    longer = [option for option in alike if len(plain) > 3 and option.startswith(f"{plain}-")]
+    close = longer if len(longer) == 1 else get_close_matches(plain, alike, n=1, cutoff=_SIMILAR)
+    return f"did you mean {alike[close[0]]}? " if close else ""
+
+
+def _shown_options(command: click.Command) -> set[str]:
+    """Return the options of a command that its help shows."""
+    shown = (param for param in command.params if not getattr(param, "hidden", False))
+    return {option for param in shown for option in param.opts}
+
+
+def _table_as_argument(ctx: click.Context, option: str, args: Sequence[str]) -> str | None:
+    """Return the call of a command whose table is an argument, for a table that is typed as an option."""
+    arguments = [param for param in ctx.command.params if isinstance(param, click.Argument)]
+    takes_table = any(word in str(one.metavar) for one in arguments for word in ("TABLE", "FILE"))
+    if hyphenated(option) not in _TABLE_OPTIONS or not takes_table or "--rank-table" in _options(ctx.command):
+        return None
+    words: list[str] = []
+    for word in args[len(ctx.command_path.split()) - 1 :]:
+        name, equals, value = word.partition("=")
+        words += [word] if hyphenated(name) != hyphenated(option) else [value] if equals else []
+    return f"the table needs no option: `{ctx.command_path} {shlex.join(words)}`"
 
 
 def _with_command(ctx: click.Context, option: str, args: Sequence[str]) -> str | None:

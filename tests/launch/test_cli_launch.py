@@ -314,7 +314,11 @@ def test_dry_run_as_json() -> None:
         (["--no-table", "-n", "1", "--python", "nopython", "hello.py"], 127, '"nopython" does not exist'),
         (["--no-table", "-n", "1", "--python", "./hello.py", "hello.py"], 126, "is not executable"),
         (["--no-table", "-n", "1", "-m", "no.such"], 127, 'the module "no.such" does not exist'),
-        (["--no-table", "-n", "1", "bash", "job.sh"], 127, "--no-python starts the program bash"),
+        (
+            ["--no-table", "-n", "1", "bash", "job.sh"],
+            127,
+            "--no-python bash starts the program",
+        ),
         (["--no-table", "-n", "1", "/bin/true"], 126, "is a compiled program, not a Python script"),
         (["--no-table", "-n", "1", "python", "-O", "hello.py"], 2, "only -u and -m are allowed between"),
         (

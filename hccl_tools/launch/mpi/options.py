@@ -127,6 +127,10 @@ def _program(
 ) -> tuple[ProgramKind, tuple[str, ...], str | None]:
     module = bool(flags & {"-m", "--module"})
     kind: ProgramKind = "module" if module else "program" if "--no-python" in flags else "script"
+    if kind == "script" and not program[0].endswith(".py"):
+        from hccl_tools.launch.planning import script_kind  # noqa: PLC0415  (few programs have another name)
+
+        script_kind.refuse_data(program, ("python", "-m", "hccl_tools.launch.rank"))
     if "python" not in program[0]:
         return kind, program, python
     from hccl_tools.launch.planning import interpreter  # noqa: PLC0415  (seldom typed)

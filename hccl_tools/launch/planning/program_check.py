@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from hccl_tools.launch.planning import script_kind
 from hccl_tools.notation.phrases import operand
 from hccl_tools.programs.lookup import ProgramMissingError, ProgramRefusedError, on_path
 from hccl_tools.programs.without_key import without_key
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 #: Time limit for the check by the ranks' Python, in seconds.
 _ANSWER_SECONDS = 30.0
-_ELF = b"\x7fELF"
 #: The check that the ranks' Python runs. It may not find the submodules of a package that sets its own
 #: ``__path__``, or of a module that replaces another module (``os.path``).
 _ASK = """\
@@ -64,7 +64,7 @@ def check(program: Program, environ: Mapping[str, str], *, python: str | None = 
 def _check_script(name: str, environ: Mapping[str, str]) -> None:
     if not os.path.exists(name):
         looked = f"looked for {os.path.abspath(name)}"
-        hint = f"--no-python starts the program {name}" if on_path(name, environ) else looked
+        hint = f"--no-python {name} starts the program of that name" if on_path(name, environ) else looked
         raise ProgramMissingError(f'the script "{name}" does not exist', hint=hint)
     is_package = os.path.isdir(name) and os.path.exists(os.path.join(name, "__main__.py"))
     if os.path.isdir(name) and not is_package:
@@ -73,15 +73,7 @@ def _check_script(name: str, environ: Mapping[str, str]) -> None:
         )
     if not os.access(name, os.R_OK):
         raise ProgramRefusedError(f'the script "{name}" is not readable by this user')
-    if os.path.isfile(name) and _is_compiled(name):  # to read a pipe would take its content
-        raise ProgramRefusedError(
-            f'"{name}" is a compiled program, not a Python script', hint=f"--no-python starts {name}"
-        )
-
-
-def _is_compiled(path: str) -> bool:
-    with open(path, "rb") as file:
-        return file.read(len(_ELF)) == _ELF
+    script_kind.require_python(name)
 
 
 def _check_module(name: str, environ: Mapping[str, str], python: str) -> None:

@@ -40,7 +40,13 @@ def job_of(request: LaunchRequest, around: Surroundings, notes: list[str]) -> Jo
             hint="add one of them, or leave --engine out and type the command on each machine",
         )
     here = _this_host(names, request.hosts)
-    devices = choose_devices(request.devices, around.visible, len(names), cpu=start.cpu, no_table=no_table)
+    try:
+        devices = choose_devices(
+            request.devices, around.visible, len(names), cpu=start.cpu, no_table=no_table
+        )
+    except UsageError as error:  # The missing option may be among the arguments of the program.
+        error.hint = "; ".join(filter(None, (*request.remarks, error.hint)))
+        raise
     if len(names) > 1 and start.method == "table":
         raise UsageError(
             "--start table needs a rank table for several machines", hint="add --rank-table FILE"

@@ -1,0 +1,147 @@
+"""Recognise files that are typed in place of a Python script: tables, other data, shell scripts, programs."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from typing import TYPE_CHECKING
+
+from hccl_tools.errors import UsageError
+from hccl_tools.notation.phrases import operand
+from hccl_tools.programs.lookup import ProgramRefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Bytes of a file that are looked at.
+_HEAD = 65_536
+_ELF = b"\x7fELF"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+#: Keys, one of which each rank table and service table has.
+_TABLE_KEYS = (b'"server_list"', b'"super_pod_list"', b'"rank_list"', b'"group_list"', b'"server_group_list"')
+_TABLE = "a rank table"
+#: Ends of the names of files that are not programs, and what they are.
+_DATA = {
+    ".json": "a JSON file",
+    ".yaml": "a YAML file",
+    ".yml": "a YAML file",
+    ".txt": "a text file",
+    ".csv": "a CSV file",
+    ".toml": "a settings file",
+    ".ini": "a settings file",
+    ".cfg": "a settings file",
+    ".conf": "a settings file",
+    ".log": "a log",
+}
+_SHELL = (".sh", ".bash")
+#: Options with the number of ranks.
+_NUMBER = ("-n", "--np", "--worker-num", "--worker_num")
+
+
+def refuse_data(program: Sequence[str], call: Sequence[str]) -> None:
+    """Refuse a rank table or another data file in place of a script: Python runs JSON without an error.
+
+    Args:
+        program: The file and its arguments.
+        call: The command line before the file, for the command to type.
+
+    Raises:
+        UsageError: The file is not a program.
+    """
+    name = program[0]
+    what = _data(name)
+    if what is None:
+        return
+    if what != _TABLE:
+        found = f"is {what}, not a program"
+        missing = f"does not exist, and its name is that of {what}, not of a program"
+        raise UsageError(
+            f'"{name}" {found if os.path.exists(name) else missing}',
+            hint="the program follows the options; a rank table needs --rank-table FILE",
+        )
+    words = _without_number(call)
+    if not {"--rank-table", "--rank-table-file"} & _names(words):
+        words += ["--rank-table", name]
+    typed = shlex.join([*words, *(program[1:] or ("train.py",))])
+    raise UsageError(f'"{name}" is a rank table, not a program', hint=f"type `{typed}`")
+
+
+def _without_number(call: Sequence[str]) -> list[str]:
+    """Return a command line without the number of ranks, which the table states, and without ``--``."""
+    words: list[str] = []
+    rest = iter(call)
+    for word in rest:
+        if word in _NUMBER:
+            next(rest, None)
+        elif word not in {"--", "--no-table"} and word.partition("=")[0] not in _NUMBER:
+            words.append(word)
+    return words
+
+
+def require_python(name: str) -> None:
+    """Refuse a shell script or a compiled program in place of a Python script.
+
+    Raises:
+        ProgramRefusedError: The file is not a Python script.
+    """
+    head = _head(name)
+    if head.startswith(_ELF):
+        raise ProgramRefusedError(
+            f'"{name}" is a compiled program, not a Python script', hint=_without_python(name)
+        )
+    interpreter = _interpreter(head)
+    if "python" in interpreter or (not interpreter and not name.endswith(_SHELL)):
+        return
+    kind = (
+        "a shell script" if not interpreter or interpreter.endswith("sh") else f"a script for {interpreter}"
+    )
+    raise ProgramRefusedError(
+        f'"{name}" is {kind}, not a Python script', hint=_without_python(name, interpreter or "bash")
+    )
+
+
+def _without_python(name: str, interpreter: str = "") -> str:
+    path = name if "/" in name else f"./{name}"
+    if os.access(name, os.X_OK) or not interpreter:
+        return f"--no-python {operand(path)} starts it"
+    return f"--no-python {interpreter} {operand(name)} starts it"
+
+
+def _interpreter(head: bytes) -> str:
+    """Return the name of the interpreter in the first line, such as ``bash``; "" without one."""
+    if not head.startswith(b"#!"):
+        return ""
+    words = head[2:].partition(b"\n")[0].decode(errors="replace").split()
+    names = [os.path.basename(word) for word in words if not word.startswith("-") and "=" not in word]
+    if names[:1] == ["env"]:
+        names = names[1:]
+    return names[0] if names else ""
+
+
+def _data(name: str) -> str | None:
+    """Return what a data file is, as a phrase; ``None`` for a file that may be a program."""
+    head = _head(name).removeprefix(_BYTE_ORDER_MARK).lstrip()
+    if head.startswith(b"{") and (any(key in head for key in _TABLE_KEYS) or not _is_python(name)):
+        return _TABLE if any(key in head for key in _TABLE_KEYS) else "a JSON file"
+    if head.startswith(b"#!"):
+        return None
+    return next((what for ending, what in _DATA.items() if name.lower().endswith(ending)), None)
+
+
+def _is_python(name: str) -> bool:
+    return name.endswith((".py", ".pyw"))
+
+
+def _names(options: Sequence[str]) -> set[str]:
+    return {option.partition("=")[0].replace("_", "-") for option in options}
+
+
+def _head(name: str) -> bytes:
+    """Return the first bytes of a regular file: to read a pipe would take its content."""
+    if not os.path.isfile(name):
+        return b""
+    try:
+        with open(name, "rb") as file:
+            return file.read(_HEAD)
+    except OSError:
+        return b""
