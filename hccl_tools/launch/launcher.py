@@ -31,6 +31,9 @@ _SCHEDULER_WAIT = 0.2
 #: Seconds for the scheduler to exit if ranks of other hosts may still need it.
 _SCHEDULER_WAIT_FOR_OTHERS = 60.0
 
+#: The variables that mpirun, mpiexec and srun set for the processes that they start.
+_STARTED_BY = frozenset({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_ID"})
+
 
 def launch(request: LaunchRequest) -> int:
     """Start the job, wait until it ends and return its exit code.
@@ -38,6 +41,10 @@ def launch(request: LaunchRequest) -> int:
     Raises:
         LaunchError: The launch is refused; nothing has been started.
     """
+    if request.part is None and not _STARTED_BY.isdisjoint(os.environ):
+        from hccl_tools.launch.mpi import repeated_start  # noqa: PLC0415  (under mpirun or srun only)
+
+        repeated_start.refuse(os.environ, "launch", request.program.argv)
     signals.allow_background_output()
     prepared, link, agent = None, None, None
     try:

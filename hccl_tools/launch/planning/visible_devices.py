@@ -11,13 +11,18 @@ from typing import TYPE_CHECKING
 from hccl_tools.discover import visible
 from hccl_tools.discover.site import Site
 from hccl_tools.errors import DiscoveryError, UsageError
+from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 #: The variable that the runtime reads in every process, and the variables of container runtimes.
 LIMITS = (visible.LOGICAL_VARIABLE, visible.PHYSICAL_VARIABLE)
+
+
+#: The variable of CUDA, which scripts for GPUs set.
+_CUDA_VARIABLE = "CUDA_VISIBLE_DEVICES"
 
 
 class VisibleDevices(NamedTuple):
@@ -142,3 +147,25 @@ def _read(
 def present_devices(environ: Mapping[str, str]) -> tuple[int, ...]:
     """Return the device ids of this host or container, ascending; empty without NPUs."""
     return visible.present(Site(environ))
+
+
+def cuda_note(environ: Mapping[str, str], devices: Sequence[int], option: str) -> str | None:
+    """Return a note if the user selected devices with the variable of CUDA and the job uses others.
+
+    Args:
+        devices: The devices of the job on this host.
+        option: The option that selects devices, with a place for their list: ``--devices {}``.
+    """
+    text = environ.get(_CUDA_VARIABLE, "").strip()
+    if not text or environ.get(visible.LOGICAL_VARIABLE, "").strip():
+        return None
+    ids = [whole_number(part.strip()) for part in text.split(",")]
+    if None in ids:
+        return f"{_CUDA_VARIABLE}={text} has no effect on NPUs: use {option.format('LIST')}"
+    if ids == list(devices):
+        return None
+    listed = ",".join(map(str, ids))
+    return (
+        f"{_CUDA_VARIABLE}={text} has no effect on NPUs: use {visible.LOGICAL_VARIABLE}={listed}, "
+        f"or {option.format(listed)}"
+    )

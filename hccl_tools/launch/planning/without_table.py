@@ -9,6 +9,7 @@ from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch import engines
 from hccl_tools.launch.planning.job import LOOPBACK, Job
 from hccl_tools.launch.planning.placement import place_ranks_without_table
+from hccl_tools.launch.planning.visible_devices import cuda_note
 from hccl_tools.notation.phrases import count as number_of
 from hccl_tools.table.addresses import is_loopback, packed
 
@@ -51,6 +52,9 @@ def job_of(request: LaunchRequest, around: Surroundings, notes: list[str]) -> Jo
         raise UsageError(
             "--start table needs a rank table for several machines", hint="add --rank-table FILE"
         )
+    if around.uses_npus and request.devices.listed is None and request.devices.physical is None:
+        note = cuda_note(around.environ, devices, "--devices {}")
+        notes += [note] if note else []
     placeholders = no_table and bool(around.visible.outside(devices))
     notes += [_MORE_THAN_DEVICES] if placeholders else []
     return Job(

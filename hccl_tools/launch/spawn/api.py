@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch import run_files
 from hccl_tools.launch.model.request import Hosts, LaunchRequest, Program
+from hccl_tools.launch.mpi import repeated_start
 from hccl_tools.launch.planning import interpreter, planner, ports
 from hccl_tools.launch.processes import keeper
 from hccl_tools.launch.processes.keeper_protocol import Task
@@ -82,6 +83,10 @@ def spawn(
             "this script calls spawn whenever it is imported, and every rank imports it: put the call below "
             'if __name__ == "__main__":'
         )
+    try:
+        repeated_start.refuse(os.environ, "spawn")
+    except UsageError as error:
+        raise SpawnOptionError(f"{error.head}: {error.hint}") from None
     wanted = spawn_options.read(nprocs, options, os.environ)
     folder = private_files.new_path(os.environ)
     payload = call.pickled(func, call.arguments(args))

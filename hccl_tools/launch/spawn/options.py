@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.errors import UsageError
 from hccl_tools.launch.model.request import Devices, Logs, StartChoice, TableChoice, Variables, Watch
 from hccl_tools.launch.planning import log_paths
-from hccl_tools.launch.planning.visible_devices import present_devices, visible_devices
+from hccl_tools.launch.planning.visible_devices import cuda_note, present_devices, visible_devices
 from hccl_tools.launch.runs.names import RUN_VARIABLE
 from hccl_tools.launch.spawn import keywords
 from hccl_tools.launch.spawn.errors import SpawnOptionError
 from hccl_tools.notation import assignments, device_range, phrases
+from hccl_tools.notation.printable import tell
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.product_names import read_name
@@ -64,6 +65,8 @@ def read(nprocs: Any, options: Mapping[str, Any], environ: Mapping[str, str]) ->
     cpu, rank_table = bool(options.get("cpu")), options.get("rank_table")
     count = _count(nprocs)
     physical = _devices(count, options, environ, cpu=cpu)
+    if physical is None and rank_table is None and not cpu:
+        _tell_about_cuda(count, environ)
     if physical is None and count is None and rank_table is None:
         physical = _all_visible(environ, cpu=cpu)
     # Every method starts a new interpreter: check the value, but do not use it.
@@ -151,6 +154,14 @@ def _all_visible(environ: Mapping[str, str], *, cpu: bool) -> tuple[int, ...] | 
     if cpu:
         raise SpawnOptionError("cpu=True requires the number of processes, for example nprocs=2")
     raise SpawnOptionError("this host has no NPU: rehearse without NPUs, for example with cpu=True, nprocs=2")
+
+
+def _tell_about_cuda(count: int | None, environ: Mapping[str, str]) -> None:
+    """Say that CUDA_VISIBLE_DEVICES does not select NPUs, if the job uses others than those it names."""
+    devices = _visible(environ, cpu=False).chosen or ()
+    if devices and not environ.get("RANK_TABLE_FILE"):
+        note = cuda_note(environ, devices[:count], 'devices="{}"')
+        tell(*([f"note: {note}"] if note else []))
 
 
 def _visible(environ: Mapping[str, str], *, cpu: bool) -> VisibleDevices:

@@ -1,10 +1,19 @@
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
 from hccl_tools.discover.visible import physical as discovered
 from hccl_tools.errors import DiscoveryError, UsageError
+from hccl_tools.launch.planning import planner
 from hccl_tools.launch.planning.visible_devices import VisibleDevices, visible_devices
+from tests.support.requests import launch_request
+
+if TYPE_CHECKING:
+    from hccl_tools.launch.model.request import LaunchRequest
 
 HOST = tuple(range(8))
 
@@ -120,3 +129,53 @@ def test_two_variables_that_leave_nothing() -> None:
     with pytest.raises(UsageError, match="ASCEND_RT_VISIBLE_DEVICES=4,5 selects none of") as caught:
         visible_devices(environ, HOST)
     assert caught.value.hint == "that variable names 0, 1, 2, 3"
+
+
+@pytest.mark.parametrize(
+    ("value", "options", "note"),
+    [
+        ("0,1", {}, "use ASCEND_RT_VISIBLE_DEVICES=0,1, or --devices 0,1"),
+        ("4, 5", {"ranks": 2}, "use ASCEND_RT_VISIBLE_DEVICES=4,5, or --devices 4,5"),
+        ("GPU-8932f937,GPU-11", {"ranks": 2}, "use --devices LIST"),
+        ("-1", {"ranks": 2}, "use --devices LIST"),
+    ],
+)
+def test_the_variable_of_cuda_that_has_no_effect_is_named(
+    own_directory: Path, value: str, options: dict[str, Any], note: str
+) -> None:
+    Path("train.py").write_text("")
+    request = launch_request(start="torch", python=sys.executable, **options)
+
+    notes = _notes(request, {"CUDA_VISIBLE_DEVICES": value})
+
+    assert notes == [f"CUDA_VISIBLE_DEVICES={value} has no effect on NPUs: {note}"]
+
+
+@pytest.mark.parametrize(
+    ("environ", "options"),
+    [
+        ({}, {}),
+        ({"CUDA_VISIBLE_DEVICES": ""}, {}),
+        ({"CUDA_VISIBLE_DEVICES": "0,1"}, {"ranks": 2}),  # They are the devices of the job.
+        ({"CUDA_VISIBLE_DEVICES": "0,1"}, {"devices": "4-5"}),
+        ({"CUDA_VISIBLE_DEVICES": "0,1"}, {"cpu": True, "ranks": 3}),
+        ({"CUDA_VISIBLE_DEVICES": "0,1", "ASCEND_RT_VISIBLE_DEVICES": "2,3"}, {}),
+    ],
+)
+def test_the_variable_of_cuda_that_changes_nothing_is_not_named(
+    own_directory: Path, environ: dict[str, str], options: dict[str, Any]
+) -> None:
+    Path("train.py").write_text("")
+    request = launch_request(start="torch", python=sys.executable, **options)
+
+    assert _notes(request, environ) == []
+
+
+def _notes(request: LaunchRequest, environ: dict[str, str]) -> list[str]:
+    found = planner.prepare(
+        request,
+        environ={"PATH": "/usr/bin:/bin", **environ},
+        working_dir=str(Path.cwd()),
+        nodes=tuple(range(8)),
+    )
+    return [note for note in found.plan.notes if "CUDA" in note]

@@ -492,6 +492,18 @@ def test_ranks_that_still_run_hold_their_devices(npus: str) -> None:
     assert "left over from run " in done.stderr
 
 
+def test_the_variable_of_cuda_has_no_effect_and_is_named(npus: str) -> None:
+    program = "hccl_tools.spawn(work.who, nprocs={}, start='torch', cpu={})"
+    alone = {"HCCL_TOOLS_ROOT": npus, "CUDA_VISIBLE_DEVICES": "5"}
+
+    named = caller(program.format(1, False), **alone)
+    rehearsed = caller(program.format(1, True), **alone)
+
+    note = 'use ASCEND_RT_VISIBLE_DEVICES=5, or devices="5"'
+    assert named.stderr.splitlines()[0] == f"note: CUDA_VISIBLE_DEVICES=5 has no effect on NPUs: {note}"
+    assert "CUDA" not in rehearsed.stderr
+
+
 def test_device_that_is_not_here(npus: str) -> None:
     done = caller("hccl_tools.spawn(work.who, gpus='6,7', start='torch')", HCCL_TOOLS_ROOT=npus)
 
