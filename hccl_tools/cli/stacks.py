@@ -10,14 +10,14 @@ from hccl_tools.cli import options
 from hccl_tools.cli.values import Choice
 
 _EXAMPLES = """\
-  hccl-tools stacks                  the ranks of the last run
+  hccl-tools stacks                  the ranks of the running job
   hccl-tools stacks 20261121-101530  the beginning of a run's name, or its directory
   hccl-tools stacks -f json
 """
 
 
 @options.command("stacks", epilog=_EXAMPLES)
-@click.argument("run", default="latest")
+@click.argument("run", required=False)
 @click.option("-f", "--format", "form", type=Choice(["text", "json"]), default="text", help="Output format.")
 @click.option("--log-dir", default="log", show_default=True, metavar="DIR", help="The log directory.")
 @click.option(
@@ -29,25 +29,26 @@ _EXAMPLES = """\
 @click.option("--serve", is_flag=True, hidden=True)  # Set for other hosts.
 @click.pass_context
 def command(  # noqa: PLR0917  (click passes them by name)
-    ctx: click.Context, run: str, form: str, log_dir: str, typed_ssh: str | None, serve: bool
+    ctx: click.Context, run: str | None, form: str, log_dir: str, typed_ssh: str | None, serve: bool
 ) -> None:
     """Show what each rank of RUN does: its state, the system call in which it waits, its Python stack.
 
-    RUN is a run directory, its name or a prefix of it, or "latest" (the default). Ranks with equal stacks are
-    shown together. A rank writes its stack, also to its log, if the job was started with launch
-    --faulthandler; else py-spy is used where it is installed and allowed. Other hosts are asked over ssh
-    without a password, or with srun in a running Slurm job. The job goes on.
+    RUN is a run directory, its name or a prefix of it, or "latest". By default it is the run that is running;
+    if several are running in the log directory, they are listed. Ranks with equal stacks are shown together.
+    A rank writes its stack, also to its log, if the job was started with launch --faulthandler; else py-spy
+    is used where it is installed and allowed. Other hosts are asked over ssh without a password, or with
+    srun in a running Slurm job. The job goes on.
 
     The exit code is 0 if every rank is shown, with or without a stack, and 1 if a rank has no process or its
     host has not answered.
     """
-    from hccl_tools.launch.runs import index  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.launch.runs import running  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.launch.stacks import collection, rendering  # noqa: PLC0415  (`--help` does not need it)
 
-    if serve:
+    if serve and run is not None:
         click.echo(json.dumps([one._asdict() for one in collection.serve(run)]))
         return
-    found = index.resolve(run, log_dir)
+    found = running.the_run(run, log_dir, "stacks")
     stacks = collection.collect(found, typed_ssh)
     text = rendering.as_json(found.path, stacks) if form == "json" else rendering.as_text(stacks)
     click.echo(text, nl=False)

@@ -9,7 +9,7 @@ from hccl_tools.notation.printable import tell
 
 
 @click.command("stop", context_settings=dict(EITHER_SPELLING))
-@click.argument("run", default="latest")
+@click.argument("run", required=False)
 @click.option("--log-dir", default="log", show_default=True, metavar="DIR", help="The log directory.")
 @click.option(
     "--wait",
@@ -21,8 +21,10 @@ from hccl_tools.notation.printable import tell
 )
 @click.option("--now", is_flag=True, help="Kill the ranks without grace time.")
 @click.pass_context
-def command(ctx: click.Context, run: str, log_dir: str, wait: float, now: bool) -> None:
-    """Stop RUN: a run directory, its name or a prefix of it, or "latest" (the default).
+def command(ctx: click.Context, run: str | None, log_dir: str, wait: float, now: bool) -> None:
+    """Stop RUN: a run directory, its name or a prefix of it, or "latest". By default the run that is running.
+
+    If several runs of the log directory are running, they are listed and none is stopped.
 
     The launcher receives SIGTERM and terminates the ranks on all hosts of the job, with its grace time.
     The command kills processes that a killed launcher has left. In a run of hccl_tools.spawn, only the ranks
@@ -33,8 +35,8 @@ def command(ctx: click.Context, run: str, log_dir: str, wait: float, now: bool) 
     hccl-tools stop 20261121-101530
     hccl-tools stop --now /data/log/latest
     """  # noqa: D301  (click's mark: keep the lines)
-    from hccl_tools.launch.runs import index, stop  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.launch.runs import running, stop  # noqa: PLC0415  (`--help` does not need it)
 
-    found = stop.stop(index.resolve(run, log_dir), wait=wait, now=now)
+    found = stop.stop(running.the_run(run, log_dir, "stop"), wait=wait, now=now)
     tell(found.message)
     ctx.exit(0 if found.over else 1)

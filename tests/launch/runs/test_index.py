@@ -102,6 +102,40 @@ def test_stop_ends_a_run() -> None:
     assert (again.returncode, "has already ended: exit code 143" in again.stderr) == (0, True)
 
 
+def test_stop_without_a_name_ends_the_one_that_is_running() -> None:
+    with running() as job:
+        assert run(*LAUNCH, "exit 7").returncode == 7
+        older = listed()[1]["name"]
+
+        done = run("stop")
+
+        assert (done.returncode, f"{older} has ended after" in done.stderr) == (0, True), done.stderr
+        assert job.wait(LONG) == 143
+    again = run("stop")
+    assert (again.returncode, "has already ended: exit code 7" in again.stderr) == (0, True)
+
+
+def test_stop_and_stacks_without_a_name_stop_nothing_if_several_are_running() -> None:
+    with running() as first, running() as second:
+        newer, older = (str(one["name"]) for one in listed())
+        refused = [run("stop"), run("stacks")]
+
+        for done, command in zip(refused, ("stop", "stacks"), strict=True):
+            lines = done.stderr.splitlines()
+            assert (done.returncode, done.stdout) == (2, "")
+            assert lines[0] == "error: 2 runs are running in log"
+            assert [older in line for line in lines].count(True) == 1
+            assert lines[-1].startswith(f"  help: name the run: `hccl-tools {command} {newer[:15]}")
+        assert (first.poll(), second.poll()) == (None, None)
+
+        named = run("stop", refused[0].stderr.rpartition(" stop ")[2].rstrip("`\n"))
+        assert f"{newer} has ended after" in named.stderr
+        shown = run("stacks")
+        assert shown.returncode == 0, shown.stderr
+        last = run("stop")
+        assert f"{older} has ended after" in last.stderr
+
+
 def test_stop_wakes_a_stopped_launcher_and_can_be_impatient() -> None:
     with running("trap '' TERM; echo up; while :; do sleep 60; done") as job:
         job.send_signal(signal.SIGTSTP)
@@ -195,7 +229,11 @@ def test_run_on_another_host_is_not_touched() -> None:
     assert [one["state"] for one in listed()] == ["elsewhere"]
     assert "on some-host" in run("jobs").stdout
     assert done.returncode == 2
-    assert f"help: ssh -- some-host '{sys.executable} -m hccl_tools stop {directory}'\n" in done.stderr
+    command = f"help: ssh -- some-host '{sys.executable} -m hccl_tools stop {directory}'\n"
+    assert command in done.stderr
+    # A newer run of this host that has ended does not hide it.
+    run(*LAUNCH, "true")
+    assert command in run("stop").stderr
 
 
 def test_logs_of_ranks() -> None:

@@ -1,0 +1,57 @@
+"""The run that a command without a name means: the one that is running."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from hccl_tools.errors import UsageError
+from hccl_tools.launch import run_files
+from hccl_tools.launch.runs import index, listing, names
+from hccl_tools.notation.phrases import count
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hccl_tools.launch.runs.index import Run
+
+#: The part of a run's name with date and time, which a user may type.
+_DATE_AND_TIME = 15
+
+
+def the_run(name: str | None, log_dir: str, command: str) -> Run:
+    """Return the named run; without a name the running one of a log directory, else its latest.
+
+    Args:
+        command: The command that was typed, for the hint.
+
+    Raises:
+        NoSuchRunError: There is no run, or no run of that name.
+        UsageError: Several runs are running.
+    """
+    if name is not None:
+        return index.resolve(name, log_dir)
+    here = os.path.abspath(log_dir)
+    own = [run for run in index.find(log_dir) if os.path.dirname(run.path) == here]
+    found = [run for run in own if run.state == "running" or run.left]
+    # Whether a run of another host is running can only be found out there; its command says how.
+    found = found or [run for run in own if run.state == "elsewhere"][-1:]
+    if not found:
+        return index.resolve(names.LATEST, log_dir)
+    if len(found) == 1:
+        run_files.hold(found[0].path)
+        return found[0]
+    raise UsageError(
+        f"{count(len(found), 'run')} are running in {log_dir}",
+        lines=listing.as_text(found).splitlines(),
+        hint=f"name the run: `hccl-tools {command} {_shortest(found[-1], own)}`",
+    )
+
+
+def _shortest(run: Run, all_runs: Sequence[Run]) -> str:
+    """Return the beginning of a run's name that no other run of the log directory has."""
+    name = os.path.basename(run.path)
+    others = [os.path.basename(one.path) for one in all_runs]
+    lengths = range(_DATE_AND_TIME, len(name))
+    alone = (name[:length] for length in lengths if sum(one.startswith(name[:length]) for one in others) == 1)
+    return next(alone, name)
