@@ -32,7 +32,7 @@ _EXAMPLES = """\
   hccl-tools gen --devices 7,6,5,4 -o tables/        rank 0 on device 7; the file goes into tables/
   hccl-tools gen --hosts "10.0.0.[1-16]"             a whole cluster, ranks in the order of this list
   mpirun -n 16 --map-by ppr:1:node hccl-tools gen --gather       the same inside a running allocation
-  eval "$(hccl-tools gen --target mindie)"           mode 640, container_ip; sets MindIE's variables
+  eval "$(hccl-tools gen --target torch)"            a table for torch; sets its variables in this shell
   hccl-tools gen --from-log ~/ascend/log             the table of a job that worked, from its run logs
   hccl-tools gen --endpoints /etc/hixlep             the endpoint files of an Ascend 950 host
   hccl-tools gen --simulate 910a                     without devices, to try the other commands

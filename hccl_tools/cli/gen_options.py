@@ -73,7 +73,7 @@ def target(options: dict[str, Any], *, many: bool) -> Target | None:
 
 
 def print_variables(found: Target, path: str, hosts: Sequence[HostFacts]) -> None:
-    """Print the variables as shell commands, for ``eval "$(hccl-tools gen --target mindie)"``."""
+    """Print the variables as shell commands, for ``eval "$(hccl-tools gen --target torch)"``."""
     from hccl_tools.cli import options  # noqa: PLC0415  (only with --target)
     from hccl_tools.cli.env import exports  # noqa: PLC0415
     from hccl_tools.tablefiles.export_targets import variables  # noqa: PLC0415

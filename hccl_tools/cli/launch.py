@@ -69,7 +69,9 @@ def _emitted(request: LaunchRequest, options: dict[str, Any]) -> tuple[str, str 
     }
     scripts.check_options(own_names, options["emit"])
     given = {name: options[name] for name in ("log_dir", "grace", "max_restarts") if name in typed}
-    return preview.emit(request, options["emit"], scripts.ScriptOptions(request.variables.assigned, **given))
+    for_one = options["server"] is not None or options["node_rank"] is not None
+    chosen = scripts.ScriptOptions(request.variables.assigned, **given, this_host_only=for_one)
+    return preview.emit(request, options["emit"], chosen)
 
 
 def _remarks(program: tuple[str, ...], context: click.Context) -> tuple[str, ...]:

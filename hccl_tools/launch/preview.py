@@ -47,6 +47,8 @@ def emit(request: LaunchRequest, target: str, options: ScriptOptions) -> tuple[s
     from hccl_tools.launch.planning import host_names  # noqa: PLC0415
     from hccl_tools.launch.render import scripts  # noqa: PLC0415
 
+    if request.start.method is None and target in scripts.STARTS:
+        request = request._replace(start=request.start._replace(method=scripts.STARTS[target]))
     prepared = _prepared(request._replace(program=request.program._replace(may_be_missing=True)))
     if script := scripts.SCRIPTS.get(target):
         colons = script.takes_colons or len(prepared.plan.hosts) == 1

@@ -261,8 +261,10 @@ def single_server(subject: Subject) -> Iterator[Finding]:
     Base: 1.0 1x2
     Example: table
     Instead: base 1.0 2x2
-    Hint: unset RANK_TABLE_FILE, or list all servers of the job
+    Hint: a single server needs no table: unset RANK_TABLE_FILE; for a larger job list all of its servers
     """
     if len(subject.table.servers) == 1:
-        hint = "unset RANK_TABLE_FILE, or list all servers of the job"
+        hint = (
+            "a single server needs no table: unset RANK_TABLE_FILE; for a larger job list all of its servers"
+        )
         yield Finding("the table has one server; MindIE reads tables of 2 to 60", hint=hint)

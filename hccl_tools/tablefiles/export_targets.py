@@ -20,7 +20,7 @@ from hccl_tools.tablefiles.outputs import parse_mode
 from hccl_tools.validation.target_check import for_target
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from hccl_tools.diagnostics.diagnostic import Diagnostic
     from hccl_tools.table.model import RankTable
@@ -123,16 +123,34 @@ def how_to_mount(target: Target) -> str:
 
 
 def require_no_error(target: Target, findings: Iterable[Diagnostic]) -> None:
-    """Raise the first finding of a framework's rules that is an error.
+    """Raise the findings of a framework's rules that are errors, each rule once with its remedy.
 
     Raises:
         TableError: The framework would refuse the table, or fail later.
     """
     wrong = [one for one in findings if one.rule.severity == "error" and one.rule.reader == target.title]
-    if wrong:
-        others = f" ({count(len(wrong) - 1, 'more finding')})" if len(wrong) > 1 else ""
-        message = f"{target.title} cannot use the table: {wrong[0].rule.id} {wrong[0].message}{others}"
-        raise TableError(message, hint=wrong[0].hint)
+    if not wrong:
+        return
+    by_rule: dict[str, list[Diagnostic]] = {}
+    for one in wrong:
+        by_rule.setdefault(one.rule.id, []).append(one)
+    head = f"{target.title} cannot use the table: "
+    if len(by_rule) == 1:
+        raise TableError(head + _with_number(wrong), hint=wrong[0].hint)
+    lines = [
+        line
+        for same in by_rule.values()
+        for line in (f"  {_with_number(same)}", f"    help: {same[0].hint}")
+        if not line.endswith(": None")
+    ]
+    where = f"`hccl-tools validate --target {target.name} FILE` shows the places"
+    raise TableError(head + count(len(wrong), "finding"), hint=where, lines=lines)
+
+
+def _with_number(same: Sequence[Diagnostic]) -> str:
+    """Return the id and message of the first finding of a rule, and the number of the others."""
+    others = f" ({count(len(same) - 1, 'more finding')} of this rule)" if len(same) > 1 else ""
+    return f"{same[0].rule.id} {same[0].message}{others}"
 
 
 def warnings(target: Target, findings: Iterable[Diagnostic]) -> list[str]:

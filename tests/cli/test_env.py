@@ -57,7 +57,8 @@ def test_one_server_needs_no_table_for_mindie(command_line: CommandLine, table: 
     assert "export RANK_TABLE_FILE=" in done.out
     assert done.err.splitlines() == [
         "warning: the table has one server; MindIE reads tables of 2 to 60 (HCC681)",
-        "  help: unset RANK_TABLE_FILE, or list all servers of the job",
+        "  help: a single server needs no table: unset RANK_TABLE_FILE; "
+        "for a larger job list all of its servers",
     ]
 
 
@@ -120,6 +121,26 @@ def test_a_table_that_would_be_refused(
     assert (done.code, done.out) == (1, "")
     assert words in done.err
     assert hint in done.err
+
+
+def test_all_that_mindie_refuses_is_named_at_once(command_line: CommandLine, table: Path) -> None:
+    table.write_text(table.read_text().replace("container_ip", "other_ip"))
+    table.chmod(0o644)
+
+    done = env(command_line, "mindie")
+
+    assert (done.code, done.out) == (1, "")
+    assert done.err.splitlines() == [
+        "error: MindIE cannot use the table: 3 findings",
+        "  HCC861 the file has mode 644; MindIE requires 640",
+        "    help: chmod 640 'a table.json'",
+        '  HCC864 server "10.1.0.1" has no container_ip (1 more finding of this rule)',
+        "    help: add it; `hccl-tools convert FILE --to 1.0 --target mindie` takes the server_id",
+        "  help: `hccl-tools validate --target mindie FILE` shows the places",
+    ]
+    emitted = command_line("launch", "--rank-table", NAME, "--no-python", "--emit", "mindie", "daemon")
+    assert (emitted.code, emitted.out) == (125, "")
+    assert emitted.err == done.err
 
 
 def test_a_mode_that_mindie_refuses(command_line: CommandLine, table: Path) -> None:

@@ -186,3 +186,63 @@ def test_a_table_as_an_option_of_a_command_that_takes_it_as_an_argument(
 
     assert (done.code, done.out) == (2, "")
     assert done.err.splitlines()[1] == f"  help: the table needs no option: `hccl-tools {typed}`"
+
+
+def emitted(job: CommandLine, *options: str) -> list[str]:
+    done = job("launch", *options, "train.py", "--lr", "3")
+    assert (done.code, done.err) == (0, "")
+    return done.out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("tool", "rank_option", "address_option"),
+    [("torchrun", "--node-rank", "--master-addr"), ("msrun", "--node_rank", "--master_addr")],
+)
+def test_the_command_of_another_launcher_is_printed_for_every_host(
+    job: CommandLine, tool: str, rank_option: str, address_option: str
+) -> None:
+    job.write("job.json", tables.table(servers=2, devices=8))
+
+    lines = emitted(job, "--rank-table", "job.json", "--emit", tool)
+
+    assert [line for line in lines if line.startswith("#")] == [
+        "# 10.0.0.1: ranks 0-7",
+        "# 10.0.0.2: ranks 8-15",
+    ]
+    commands = [line for line in lines if f" {tool} " in line]
+    for number, command in enumerate(commands):
+        assert f" {rank_option}={number} " in command
+        assert f" {address_option}=10.0.0.1 " in command
+        assert command.endswith(" train.py --lr 3")
+    assert len(commands) == 2
+    # A host that is named gets the line alone, for scripts.
+    assert emitted(job, "--rank-table", "job.json", "--server", "10.0.0.2", "--emit", tool) == [commands[1]]
+
+
+def test_one_host_gets_one_line(job: CommandLine) -> None:
+    (line,) = emitted(job, "--rank-table", "1.0.json", "--emit", "torchrun", "--start", "table")
+
+    assert line.startswith("ASCEND_RT_VISIBLE_DEVICES=0,1 torchrun --nproc-per-node=2 --nnodes=1 train.py")
+
+
+@pytest.mark.parametrize("tool", ["torchrun", "msrun"])
+def test_the_address_and_port_that_were_typed_are_those_of_the_command(job: CommandLine, tool: str) -> None:
+    options = ["--nnodes", "2", "--node-rank", "1", "--nproc-per-node", "2", "--emit", tool]
+
+    (line,) = emitted(job, *options, "--master-addr", "10.0.0.9", "--start-port", "19000")
+
+    plain = line.replace("_", "-")
+    assert " --master-addr=10.0.0.9 " in plain
+    assert " --master-port=19000 " in plain
+    assert " --node-rank=1 " in plain
+
+
+def test_the_commands_for_machines_without_a_table_are_printed_anywhere(job: CommandLine) -> None:
+    options = ["--ips", "10.9.0.1,10.9.0.2", "--nproc-per-node", "2"]
+
+    lines = emitted(job, *options, "--emit", "torchrun")
+    refused = job("launch", *options, "train.py")
+
+    assert lines[0::3] == ["# 10.9.0.1: ranks 0-1", "# 10.9.0.2: ranks 2-3"]
+    assert refused.code == 125
+    assert "belongs to this host" in refused.sentence

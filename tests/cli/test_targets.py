@@ -359,7 +359,10 @@ def test_one_server_is_a_warning_where_variables_or_a_table_are_made(
 
     assert (mindie.code, torch.code) == (0, 0), mindie.err + torch.err
     assert "warning: the table has one server; MindIE reads tables of 2 to 60 (HCC681)" in mindie.err
-    assert "unset RANK_TABLE_FILE, or list all servers of the job" in mindie.err
+    assert (
+        "a single server needs no table: unset RANK_TABLE_FILE; for a larger job list all of its servers"
+        in mindie.err
+    )
     assert "HCC681" not in torch.err
 
 

@@ -77,7 +77,8 @@ def _host_names(hosts: Hosts) -> tuple[str, ...]:
     return ("localhost",) if count == 1 else tuple(f"node{index}" for index in range(count))
 
 
-def _this_host(names: tuple[str, ...], hosts: Hosts) -> int:
+def _this_host(names: tuple[str, ...], hosts: Hosts) -> int | None:
+    """Return the index of this host; ``None`` for a plan that is shown on a host without a part in it."""
     if hosts.node_rank is not None:
         if hosts.node_rank >= len(names):
             raise UsageError(f"--node-rank {hosts.node_rank}, but there are {len(names)} machines")
@@ -92,6 +93,8 @@ def _this_host(names: tuple[str, ...], hosts: Hosts) -> int:
     found = [index for index, name in enumerate(names) if is_local(name) and not is_loopback(name)]
     if len(found) == 1:
         return found[0]
+    if not (found or hosts.include_this_host):
+        return None
     which = "none" if not found else "more than one"
     raise LaunchError(
         f"{which} of the addresses {', '.join(names)} belongs to this host",

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.planning.environment import BACKEND_VARIABLE
 from hccl_tools.launch.render import serving
+from hccl_tools.notation.number_list import fold
 from hccl_tools.records import NamedTuple
 from hccl_tools.version import IMPORT_ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
-    from hccl_tools.launch.model.plan import Plan, RankProcess
+    from hccl_tools.launch.model.plan import Plan, RankProcess, Start
 
 
 class Script(NamedTuple):
@@ -39,6 +40,8 @@ SCRIPTS = {
 SERVICES = ("xllm", "mindie")
 #: The targets that are other launchers.
 _LAUNCHERS = ("msrun", "torchrun")
+#: How the framework finds its peers under another launcher, unless ``--start`` says otherwise.
+STARTS: Mapping[str, Start] = {"msrun": "cluster", "torchrun": "torch"}
 #: Options that ``--emit`` refuses, except for the given targets.
 _ACCEPTED_BY: Mapping[str, tuple[str, ...]] = {
     "--grace": ("rank_loop",),
@@ -64,12 +67,14 @@ class ScriptOptions(NamedTuple):
     Attributes:
         log_dir: The log directory; ``%j`` is Slurm's job id.
         grace: Seconds from SIGTERM to SIGKILL.
+        this_host_only: Whether the command line of another launcher is for one host, which the user named.
     """
 
     environment: Mapping[str, str]
     log_dir: str | None = None
     grace: float | None = None
     max_restarts: int | None = None
+    this_host_only: bool = False
 
 
 def check_options(typed: Collection[str], target: str) -> None:
@@ -173,14 +178,23 @@ def here(plan: Plan) -> list[RankProcess]:
 
 
 def command_line(plan: Plan, tool: str, options: ScriptOptions) -> str:
-    """Return the command that starts this host's ranks with ``msrun`` or ``torchrun``.
+    """Return the commands that start the ranks with ``msrun`` or ``torchrun``, one for each server.
 
     Raises:
         LaunchError: The tool would put a rank on another device than the plan, or cannot start the program.
     """
     _check_order(plan, tool)
-    tool_options = _msrun(plan, options) if tool == "msrun" else _torchrun(plan, options)
-    ranks = here(plan)
+    servers = [here(plan)] if options.this_host_only else list(_by_server(plan).values())
+    lines = [_command_of(plan, ranks, tool, options) for ranks in servers]
+    if len(lines) == 1:
+        return f"{lines[0]}\n"
+    titles = (f"# {ranks[0].host}: ranks {fold(process.rank for process in ranks)}" for ranks in servers)
+    return "\n".join(f"{title}\n{line}\n" for title, line in zip(titles, lines, strict=True))
+
+
+def _command_of(plan: Plan, ranks: Sequence[RankProcess], tool: str, options: ScriptOptions) -> str:
+    """Return the command for the ranks of one server."""
+    build = _msrun if tool == "msrun" else _torchrun
     argv = ranks[0].argv
     if not os.path.basename(argv[0]).startswith("python"):
         raise LaunchError(f"{tool} starts Python scripts only, not {shlex.join(argv)}")
@@ -189,7 +203,7 @@ def command_line(plan: Plan, tool: str, options: ScriptOptions) -> str:
         devices = ",".join(map(str, sorted(process.device for process in ranks)))
         variables = {"ASCEND_RT_VISIBLE_DEVICES": devices, **variables}
     words = [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
-    return f"{' '.join([*words, shlex.join([tool, *tool_options, *argv[1:]])])}\n"
+    return " ".join([*words, shlex.join([tool, *build(plan, ranks, options), *argv[1:]])])
 
 
 def _check_order(plan: Plan, tool: str) -> None:
@@ -209,8 +223,7 @@ def _check_order(plan: Plan, tool: str) -> None:
         )
 
 
-def _msrun(plan: Plan, wanted: ScriptOptions) -> list[str]:
-    ranks = here(plan)
+def _msrun(plan: Plan, ranks: Sequence[RankProcess], wanted: ScriptOptions) -> list[str]:
     first = plan.ranks[0].environment
     options = [f"--worker_num={plan.world_size}", f"--local_worker_num={len(ranks)}"]
     if len(plan.hosts) > 1:
@@ -223,8 +236,7 @@ def _msrun(plan: Plan, wanted: ScriptOptions) -> list[str]:
     return [*options, "--join=True", f"--log_dir={wanted.log_dir or 'log'}"]
 
 
-def _torchrun(plan: Plan, wanted: ScriptOptions) -> list[str]:
-    ranks = here(plan)
+def _torchrun(plan: Plan, ranks: Sequence[RankProcess], wanted: ScriptOptions) -> list[str]:
     first = plan.ranks[0].environment
     options = [f"--nproc-per-node={len(ranks)}", f"--nnodes={len(plan.hosts)}"]
     if len(plan.hosts) > 1:
