@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError, LaunchError
 from hccl_tools.launch.cluster import job_hosts
-from hccl_tools.launch.cluster.membership import PORT, PROGRAM, HostManifest
+from hccl_tools.launch.cluster.membership import ARGUMENTS, PORT, PROGRAM, HostManifest, arguments_value
 from hccl_tools.launch.runs import job_key
 from hccl_tools.notation.printable import tell
 
@@ -114,7 +114,10 @@ def manifest_values(prepared: PreparedLaunch, request: LaunchRequest) -> dict[st
     found = {
         "number of ranks": str(plan.world_size),
         "--start": plan.start,
-        "arguments": _hash(os.fsencode("\0".join([request.program.kind, *request.program.argv[1:]]))),
+        ARGUMENTS: arguments_value(
+            _hash(os.fsencode("\0".join([request.program.kind, *request.program.argv[1:]]))),
+            request.program.argv[1:],
+        ),
     }
     if prepared.table is not None:
         from hccl_tools.table.fingerprint import fingerprint  # noqa: PLC0415  (several hosts with a table only)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.processes import timing
+from hccl_tools.notation import masking
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.notation.printable import one_line
 from hccl_tools.records import NamedTuple
@@ -20,6 +23,11 @@ if TYPE_CHECKING:
 PORT = "--start-port"
 #: Subject of the program: its kind and name, ``script train.py``.
 PROGRAM = "program"
+#: Subject of the program's arguments: a digest of all of them, and their text, without secrets and shortened.
+ARGUMENTS = "arguments"
+#: Characters of the arguments that are sent, and of a difference that is shown.
+_LONGEST_TEXT = 4_000
+_LONGEST_SHOWN = 120
 _SAME_ON_ALL = "all hosts need the same files and options; --preflight none skips this check"
 
 
@@ -90,8 +98,50 @@ def difference(one: HostManifest, other: HostManifest) -> str:
         return one_line(_program_difference(one, other))
     for subject in differing(one, other):
         here, there = (each.values.get(subject, "none") for each in (one, other))
-        return one_line(f"{subject}: {one.host} has {here}, {other.host} has {there}")
+        if subject == ARGUMENTS:
+            here, there = _argument_difference(here, there)
+        title = "arguments differ" if subject == ARGUMENTS else subject
+        return one_line(f"{title}: {one.host} has {here}, {other.host} has {there}")
     return ""
+
+
+def arguments_value(digest: str, argv: Sequence[str]) -> str:
+    """Return the value of ``ARGUMENTS``: it differs if the digest does, and shows what the arguments are."""
+    text = shlex.join(masking.arguments(argv)).encode(errors="backslashreplace").decode()
+    return f"{digest} {text[:_LONGEST_TEXT]}"
+
+
+def _argument_difference(here: str, there: str) -> tuple[str, str]:
+    """Return the words in which two lists of arguments differ, with the option before a differing value."""
+    digests, texts = zip(*(value.partition(" ")[::2] for value in (here, there)), strict=True)
+    if texts[0] == texts[1]:
+        return f"SHA-256 {digests[0]}", f"SHA-256 {digests[1]}"
+    one, other = (_words(text) for text in texts)
+    first = _equal(one, other)
+    if first and one[first - 1].startswith("-") and "=" not in one[first - 1]:
+        first -= 1
+    one, other = one[first:], other[first:]
+    last = _equal(one[:0:-1], other[:0:-1])
+    return _shown(one[: len(one) - last]), _shown(other[: len(other) - last])
+
+
+def _equal(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return the number of equal words at the beginning of two lists."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:  # Cut within quotes.
+        return text.split()
+
+
+def _shown(words: Sequence[str]) -> str:
+    if not words:
+        return "none"
+    text = shlex.join(words)
+    return f"`{text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 4] + ' ...'}`"
 
 
 def _program_difference(one: HostManifest, other: HostManifest) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import shlex
 import socket
 import subprocess
 import sys
@@ -118,6 +120,43 @@ def test_what_only_one_has_is_a_difference() -> None:
     other.values["HCCL_BUFFSIZE"] = "200"
 
     assert membership.difference(one, other) == "HCCL_BUFFSIZE: 10.0.0.1 has none, 10.0.0.2 has 200"
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "here", "there"),
+    [
+        ("--epochs 3", "--epochs 4", "`--epochs 3`", "`--epochs 4`"),
+        ("--epochs 3 --lr 1", "--epochs 4 --lr 1", "`--epochs 3`", "`--epochs 4`"),
+        ("--lr=1 --fast", "--lr=2 --fast", "`--lr=1`", "`--lr=2`"),
+        ("--lr 1", "--lr 1 --debug", "none", "`--debug`"),
+        ("a.yml", "'b c.yml'", "`a.yml`", "`'b c.yml'`"),
+        ("x x", "x x x", "none", "`x`"),
+    ],
+)
+def test_arguments_that_differ_are_shown(own: str, others: str, here: str, there: str) -> None:
+    assert differing_arguments(own, others) == f"arguments differ: 10.0.0.1 has {here}, 10.0.0.2 has {there}"
+
+
+def test_equal_arguments_are_no_difference() -> None:
+    assert differing_arguments("--lr 1", "--lr 1") == ""
+
+
+def test_secrets_and_long_lists_of_arguments_are_not_shown() -> None:
+    secrets = differing_arguments("--token abc123abc", "--token xyz789xyz")
+    long = differing_arguments("x " * 5000 + "y", "z " * 5000)
+
+    assert secrets.startswith("arguments differ: 10.0.0.1 has SHA-256 ")
+    assert "abc123abc" not in secrets
+    assert len(long) < 400
+
+
+def differing_arguments(own: str, others: str) -> str:
+    one, other = everybody()[:2]
+    for manifest, text in ((one, own), (other, others)):
+        argv = shlex.split(text)
+        digest = hashlib.sha256("\0".join(argv).encode()).hexdigest()[:12]
+        manifest.values[membership.ARGUMENTS] = membership.arguments_value(digest, argv)
+    return membership.difference(one, other)
 
 
 def test_another_start_port_names_both() -> None:
