@@ -31,9 +31,17 @@ _EXAMPLES = """\
     "-f", "--format", "output", type=Choice(["text", "json"]), default="text", help="Output format."
 )
 @options.product
+@options.color
 @click.pass_context
 def command(
-    context: click.Context, *, first: str, second: str, unfold: bool, output: str, product: str | None
+    context: click.Context,
+    *,
+    first: str,
+    second: str,
+    unfold: bool,
+    output: str,
+    product: str | None,
+    color: bool,
 ) -> None:
     """Compare two tables by meaning: servers that are gone or new, ranks that moved, changed addresses.
 
@@ -53,7 +61,7 @@ def command(
     if output == "json":
         options.write([differences.as_json(found, files)])
     else:
-        options.write(line + "\n" for line in differences.lines(found, files, unfold=unfold))
+        options.write(f"{line}\n" for line in differences.lines(found, files, unfold=unfold, color=color))
     context.exit(0 if found.is_empty else 1)
 
 

@@ -8,6 +8,7 @@ import click
 
 from hccl_tools.cli import gather_options, options, table_options
 from hccl_tools.cli.values import IntRange, Seconds
+from hccl_tools.notation import screen
 from hccl_tools.notation.printable import stdout_is_ascii
 
 _EXAMPLES = """\
@@ -134,6 +135,6 @@ def command(
     if output_format == "matrix":
         options.write(doctor_run.matrix(seen, job))
     elif not prints_script:
-        ascii_only = stdout_is_ascii()
-        options.write(render(result, seen, output_format, color=color, ascii_only=ascii_only, strict=strict))
+        looks: dict[str, Any] = {"color": color, "ascii_only": stdout_is_ascii(), "width": screen.width()}
+        options.write(render(result, seen, output_format, strict=strict, **looks))
     ctx.exit(int(result.fails(strict=strict)))

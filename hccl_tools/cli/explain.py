@@ -14,7 +14,7 @@ import click
 from hccl_tools.cli import options
 from hccl_tools.cli.values import Choice
 from hccl_tools.errors import UsageError
-from hccl_tools.notation.printable import tell
+from hccl_tools.notation.printable import show_status, tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,9 +29,9 @@ _EXAMPLES = """\
   hccl-tools explain                         the latest run
   hccl-tools explain 20261121-101530         a run, as `jobs` lists it
   hccl-tools explain ~/ascend/log screen.txt plogs and what was on the screen
-  hccl-tools explain logs/ --rank-table hccl_2s_16p.json   with the line of the table
-  hccl-tools explain EI0006                  a code: EI, EJ, "error code 11", 507048, HCC203
-  hccl-tools explain "shared memory"         words: the messages and rules that have them
+  hccl-tools explain logs/ --rank-table t.json  with the line of the table
+  hccl-tools explain EI0006                  a code: EI0006, 11, 507048, HCC203
+  hccl-tools explain "shared memory"         messages and rules with these words
   kubectl logs pod | hccl-tools explain -    standard input
 """
 
@@ -61,6 +61,7 @@ _EXAMPLES = """\
     metavar="SSH",
     help="The ssh for the other hosts of a run. Default: Open MPI's setting, else ssh.",
 )
+@options.color
 @click.option("--serve", is_flag=True, hidden=True)  # Set for other hosts.
 @click.pass_context
 def command(
@@ -75,6 +76,7 @@ def command(
     strict: bool,
     log_dir: str,
     typed_ssh: str | None,
+    color: bool,
     serve: bool,
 ) -> None:
     """Explain why a job failed, from its logs: the cause, its rank and device, and what to do.
@@ -104,10 +106,9 @@ def command(
 
         options.write([json.dumps(as_json(answer), indent=2), "\n"])
     else:
-        from hccl_tools.explain.answer import text  # noqa: PLC0415
-        from hccl_tools.notation.printable import escaped  # noqa: PLC0415
+        from hccl_tools.explain.as_text import as_text  # noqa: PLC0415
 
-        options.write(f"{escaped(line)}\n" for line in text(answer))
+        options.write(as_text(answer, color=color))
     if bundle is not None:
         _pack(bundle, answer, rank_table, words, anonymise=anonymise)
     found = bool(answer.causes)
@@ -221,7 +222,6 @@ def _progress() -> Callable[[int, int], None] | None:
 
     def show(done: int, total: int) -> None:
         if total > 1:
-            end = "\r" if done < total else "\r\033[K"
-            sys.stderr.write(f"reading logs: {done:,} of {total:,}{end}")
+            show_status(f"reading logs: {done:,} of {total:,}" if done < total else "")
 
     return show

@@ -11,7 +11,7 @@ from hccl_tools.cli.values import Choice
 from hccl_tools.errors import UsageError
 
 _EXAMPLES = """\
-  hccl-tools jobs                     the runs in log/, and other running jobs of this host
+  hccl-tools jobs                     the runs in log/, and jobs that run here
   hccl-tools jobs --log-dir /data/log --running
   hccl-tools stop latest              stop the last run
   hccl-tools logs latest --rank 3 -f  follow rank 3 of the last run
@@ -22,12 +22,14 @@ _EXAMPLES = """\
 @click.option("--log-dir", default="log", show_default=True, metavar="DIR", help="The log directory.")
 @click.option("--running", is_flag=True, help="List only the runs that are running.")
 @click.option("-f", "--format", "form", type=Choice(["text", "json"]), default="text", help="Output format.")
+@options.color
 @click.pass_context
-def command(ctx: click.Context, log_dir: str, running: bool, form: str) -> None:
+def command(ctx: click.Context, log_dir: str, running: bool, form: str, color: bool) -> None:
     """List the runs of a log directory, and other runs that are running on this host, newest first.
 
     The state of a run is running, ended, failed, stopped, timed out, hung or launcher killed. The age is the
-    time since its start. The exit code is the exit code of the job.
+    time since its start. The exit code is the exit code of the job. All commands take the names of the
+    list, which begin the names of the run directories; -f json has these, and what a line has no room for.
     """
     from hccl_tools.launch.runs import index, listing  # noqa: PLC0415  (`--help` does not need it)
 
@@ -38,4 +40,7 @@ def command(ctx: click.Context, log_dir: str, running: bool, form: str) -> None:
         )
     newest_first = sorted(index.find(log_dir), key=lambda run: run.started, reverse=True)
     found = [run for run in newest_first if not running or run.state == "running"]
-    click.echo(listing.as_json(found) if form == "json" else listing.as_text(found), nl=False)
+    if form == "json":
+        options.write([listing.as_json(found)])
+    else:
+        options.write([listing.as_text(found, log_dir, among=newest_first, color=color)])

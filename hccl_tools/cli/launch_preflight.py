@@ -13,6 +13,7 @@ from hccl_tools.doctor_report import as_text
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.gathering import choice
 from hccl_tools.launch import engines
+from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import count
 
 if TYPE_CHECKING:
@@ -55,7 +56,9 @@ def ask_hosts(request: LaunchRequest, ignored_checks: Sequence[str]) -> None:
     job = doctor_run.with_product_of(seen, job)
     result = examining.examine(seen, job, selection, silent)
     shown = tuple(one for one in result.findings if one.consequence != "note")
-    click.echo("".join(as_text.render(result._replace(findings=shown))), nl=False, err=True)
+    click.echo(
+        "".join(as_text.render(result._replace(findings=shown), width=screen.width(2))), nl=False, err=True
+    )
     if result.fails():
         faults = sum(one.consequence == "stops" for one in shown)
         raise LaunchError(

@@ -13,12 +13,24 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+class Context(click.Context):
+    """A context whose help is laid out by ``help_text``, which is loaded only for that."""
+
+    def make_formatter(self) -> click.HelpFormatter:
+        """Return the formatter of ``--help``."""
+        from hccl_tools.cli.help_text import Formatter  # noqa: PLC0415  (only for --help)
+
+        return Formatter(width=self.terminal_width, max_width=self.max_content_width)
+
+
 class LazyGroup(click.Group):
     """A group whose ``members`` are command names with their descriptions.
 
     The command ``x-y`` is ``command`` in ``hccl_tools.cli.x_y``, in a group with the prefix ``group_`` in
     ``hccl_tools.cli.group_x_y``.
     """
+
+    context_class = Context
 
     def __init__(self, *args: Any, members: Mapping[str, str], prefix: str = "", **attributes: Any) -> None:
         super().__init__(*args, **attributes)
@@ -34,6 +46,7 @@ class LazyGroup(click.Group):
             return None
         module = import_module(f"hccl_tools.cli.{self._prefix}{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
+        command.context_class = Context
         if ctx.resilient_parsing:  # the shell completes a command line
             from hccl_tools.cli.completion import equip  # noqa: PLC0415
 

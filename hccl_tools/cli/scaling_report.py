@@ -20,12 +20,11 @@ _EXAMPLES = """\
   hccl-tools scaling report times.csv -f markdown --plot speed-up.svg
 
 \b
-times.csv, one row per run; repeat a number for repeated runs, and write - in an empty cell:
+times.csv, one row per run; repeat a number for repeated runs, write - in an empty cell:
   machines,devices,time (h),accuracy
   1,8,60,0.952
   2,16,40,0.948
 
-\b
 Columns: machines, devices (of all machines), time or throughput, accuracy (or another metric), batch size,
 learning rate, name (of the experiment). Times: 40 h, 2.5 d, 1 d 4 h, 90 min, 1:30:00; a bare number has the
 unit of the title, time (h), or is in seconds. JSON: a list of objects with these keys.

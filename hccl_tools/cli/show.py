@@ -57,6 +57,7 @@ _EXAMPLES = """\
 @from_log_option
 @table_options.wait
 @options.product
+@options.color
 def command(
     *,
     file: str | None,
@@ -70,6 +71,7 @@ def command(
     from_log: tuple[str, ...],
     wait: float | None,
     product: str | None,
+    color: bool,
 ) -> None:
     """Show a table as a tree: servers, groups, devices, ranks, addresses.
 
@@ -110,7 +112,7 @@ def command(
 
         show_picture.draw(Subject(report, table, chosen, unfold=unfold), output, picture)
         return
-    view = ShowOptions(report, table, rank, way if here else None, one_server=here or server is not None)
+    view = ShowOptions(report, table, rank, way if here else None, here or server is not None, color)
     _print(view, output, chosen, unfold=unfold)
 
 

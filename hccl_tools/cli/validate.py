@@ -11,6 +11,7 @@ import click
 
 from hccl_tools.cli import job_env, options, table_options
 from hccl_tools.errors import InputError, UsageError
+from hccl_tools.notation import screen
 from hccl_tools.notation.printable import stdout_is_ascii, tell
 
 if TYPE_CHECKING:
@@ -216,7 +217,7 @@ def command(
     if fix:
         options.write(run.diffs(names, write=write))
         ctx.exit(run.exit_code)
-    shown = {"show_all": show_all, "only_hccl": only_hccl, "color": color, "strict": strict}
-    shown["ascii_only"] = stdout_is_ascii()
+    shown: dict[str, Any] = {"show_all": show_all, "only_hccl": only_hccl, "color": color, "strict": strict}
+    shown |= {"ascii_only": stdout_is_ascii(), "width": screen.width()}
     options.write(render(run.reports(names), output_format, **shown))
     ctx.exit(run.exit_code)

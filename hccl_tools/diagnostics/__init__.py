@@ -47,6 +47,7 @@ def render(
     only_hccl: bool = False,
     ascii_only: bool = False,
     strict: bool = False,
+    width: int | None = None,
 ) -> Iterator[str]:
     """Yield the text of reports, piece by piece, in one of ``FORMATS``.
 
@@ -56,6 +57,7 @@ def render(
         only_hccl: Omit findings that HCCL itself accepts.
         ascii_only: Escape characters that are not ASCII (text, concise, github; the other formats always do).
         strict: Whether warnings fail their test case (junit).
+        width: The columns of the screen on which the text is shown; ``None`` keeps long lines.
 
     Raises:
         UsageError: The format is unknown.
@@ -66,7 +68,7 @@ def render(
     from hccl_tools.diagnostics.placing import ReportOptions  # noqa: PLC0415  (importing the package stays cheap)
 
     shown = limit(output_format, show_all=show_all)
-    options = ReportOptions(shown, color, only_hccl, ascii_only, strict)
+    options = ReportOptions(shown, color, only_hccl, ascii_only, strict, width)
     renderer = import_module(f"hccl_tools.diagnostics.{name}")
     pieces: Iterator[str] = renderer.render(reports, options)
     return pieces

@@ -23,6 +23,7 @@ class ReportOptions(NamedTuple):
         limit: The number of findings to show per rule and file; ``None`` shows all that a report kept.
         only_hccl: Show only findings for which HCCL itself refuses the table or waits.
         strict: Whether warnings count as errors.
+        width: The columns of the screen; ``None`` if the text is not for a screen.
     """
 
     limit: int | None = None
@@ -30,6 +31,7 @@ class ReportOptions(NamedTuple):
     only_hccl: bool = False
     ascii_only: bool = False
     strict: bool = False
+    width: int | None = None
 
     def shows(self, rule: RuleFacts) -> bool:
         """Return whether the findings of a rule are shown."""

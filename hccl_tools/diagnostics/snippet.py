@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.notation.printable import escaped
+from hccl_tools.notation.screen import cells, cut
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
 
 #: The number of characters to show of the line; a table without line breaks may have millions.
 _WINDOW = 110
-_BEFORE = 50
-_MARKED = 40
 _BYTES_A_CHARACTER = 4
 _CUT = "..."
 _CONTINUATION = bytes(range(0x80, 0xC0))
@@ -27,8 +26,13 @@ class Snippet(NamedTuple):
     marker: str
 
 
-def snippet(document: Document, place: SourceRange, *, ascii_only: bool = False) -> Snippet | None:
+def snippet(
+    document: Document, place: SourceRange, *, ascii_only: bool = False, room: int | None = None
+) -> Snippet | None:
     """Return the line in which a source range begins; the marker ends with that line.
+
+    Args:
+        room: The columns of the screen beside the number of the line; ``None`` without a screen.
 
     Returns:
         ``None`` if the line is blank or has NUL bytes.
@@ -36,23 +40,24 @@ def snippet(document: Document, place: SourceRange, *, ascii_only: bool = False)
     start, end = document.line_bounds(place.begin)
     begin = min(place.begin, end)
     stop = max(begin, min(place.stop, end))
+    window = _WINDOW if room is None else max(1, min(_WINDOW, room - 2 * len(_CUT)))
     around = document.data[max(start, begin - _WINDOW) : min(end, begin + _WINDOW)]
     if b"\0" in around or not around.strip():
         return None
-    whole = end - start <= _WINDOW
-    before, cut_left = _last(document.data, start, begin, _WINDOW if whole else _BEFORE)
-    marked, cut_right = _first(document.data, begin, stop, _WINDOW if whole else _MARKED)
+    whole = end - start <= window
+    before, cut_left = _last(document.data, start, begin, window if whole else window * 5 // 11)
+    marked, cut_right = _first(document.data, begin, stop, window if whole else window * 4 // 11)
     after = ""
     if not cut_right:
         after, cut_right = _first(
-            document.data, stop, end, _WINDOW if whole else _WINDOW - len(before + marked)
+            document.data, stop, end, window if whole else window - len(before + marked)
         )
     before, marked, after = (
         escaped(part.replace("\t", "    "), ascii_only=ascii_only) for part in (before, marked, after)
     )
     left = (_CUT if cut_left else "") + before
-    source = left + marked + after + (_CUT if cut_right else "")
-    return Snippet(source, " " * _width(left) + "^" * max(1, _width(marked)))
+    source = cut(left + marked + after + (_CUT if cut_right else ""), room)
+    return Snippet(source, " " * cells(left) + "^" * max(1, cells(marked)))
 
 
 def _last(data: bytes, start: int, end: int, room: int) -> tuple[str, bool]:
@@ -66,12 +71,3 @@ def _first(data: bytes, start: int, end: int, room: int) -> tuple[str, bool]:
     near = min(end, start + _BYTES_A_CHARACTER * room)
     text = data[start:near].decode(errors="replace")
     return text[:room], near < end or len(text) > room
-
-
-def _width(text: str) -> int:
-    """Return the width of a text in terminal columns; Chinese characters have two."""
-    if text.isascii():
-        return len(text)
-    from unicodedata import combining, east_asian_width  # noqa: PLC0415  (most lines are ASCII)
-
-    return sum(0 if combining(char) else 2 if east_asian_width(char) in {"W", "F"} else 1 for char in text)

@@ -11,6 +11,7 @@ from hccl_tools.diagnostics.wording import conclusion, reaction, reference
 from hccl_tools.document.reading import is_stream
 from hccl_tools.notation.phrases import and_more, count, operand
 from hccl_tools.notation.printable import escaped
+from hccl_tools.notation.screen import Pen, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -18,21 +19,20 @@ if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Report
     from hccl_tools.diagnostics.placing import Placed
 
-_STYLES = {
-    "error": "1;31", "warning": "1;33", "message": "1", "frame": "1;34",
-    "help": "36", "good": "1;32", "quiet": "2",
-}  # fmt: skip
-#: The width of the list of places, in characters.
+#: The width of the list of places in a file, in characters.
 _WIDTH = 96
+#: What may stand before a place or a source line: the number of a line, a bar or a mark, spaces.
+_MARGIN = 12
 
 
-class _Pen:
+class _Pen(Pen):
     def __init__(self, options: ReportOptions) -> None:
-        self._color = options.color
-        self._ascii = options.ascii_only
+        super().__init__(options.color)
+        self._ascii, self._width = options.ascii_only, options.width
 
-    def __call__(self, style: str, text: str) -> str:
-        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self._color else text
+    def fitted(self, line: str, indent: str = "  ") -> str:
+        """Break a line between words, if the output goes to a screen."""
+        return "\n".join(wrapped(line, self._width, indent))
 
     def safe(self, text: str) -> str:
         """Escape text that comes from the table."""
@@ -54,7 +54,7 @@ def render(reports: Iterable[Report], options: ReportOptions) -> Iterator[str]:
 
 
 def _report(report: Report, options: ReportOptions, pen: _Pen) -> Iterator[str]:
-    yield pen("quiet", _heading(report, pen)) + "\n"
+    yield pen("quiet", pen.fitted(_heading(report, pen))) + "\n"
     groups, folded = options.groups(report)
     shown = [group[: options.limit] for group in groups]
     placed = iter(place(report, [one for group in shown for one in group], whole=False))
@@ -63,7 +63,7 @@ def _report(report: Report, options: ReportOptions, pen: _Pen) -> Iterator[str]:
         if others and group[0].alike is not None:
             message, hint = group[0].alike
             first = first._replace(finding=group[0]._replace(message=message, hint=hint))
-        yield "\n" + _block(report, first, options, pen, _places([first, *others], len(group)))
+        yield "\n" + _block(report, first, options, pen, _places([first, *others], len(group), options))
     if folded:
         yield "\n"
     for rule, number in folded.items():
@@ -74,7 +74,7 @@ def _report(report: Report, options: ReportOptions, pen: _Pen) -> Iterator[str]:
     if warnings := sum(counts.values()) - errors:
         counted.append(count(warnings, "warning"))
     style = "error" if errors else "warning" if warnings else "good"
-    yield (("\n" if counts else "") + pen(style, conclusion(report, ", ".join(counted))) + "\n")
+    yield (("\n" if counts else "") + pen(style, pen.fitted(conclusion(report, ", ".join(counted)))) + "\n")
     if report.origin is not None and report.origin.extract and report.errors:
         yield (
             f"to correct the table, take it out: {pen.safe(report.origin.extract)}\n"
@@ -82,7 +82,7 @@ def _report(report: Report, options: ReportOptions, pen: _Pen) -> Iterator[str]:
         )
     if _is_correctable(report):
         told = f"`hccl-tools validate --fix {operand(report.file)}` shows the corrections that are certain"
-        yield f"{pen.safe(told)}\n"
+        yield f"{pen.fitted(pen.safe(told))}\n"
 
 
 def _is_correctable(report: Report) -> bool:
@@ -108,7 +108,7 @@ def _heading(report: Report, pen: _Pen) -> str:
     )
 
 
-def _places(shown: Sequence[Placed], number: int) -> list[str]:
+def _places(shown: Sequence[Placed], number: int, options: ReportOptions) -> list[str]:
     """Return the lines that list the places of several equal findings; none for a single finding."""
     if number == 1:
         return []
@@ -120,7 +120,8 @@ def _places(shown: Sequence[Placed], number: int) -> list[str]:
     ]
     listed = and_more(places, len(places), unlisted=number - len(places))
     more = " (`--all`)" if number > len(places) else ""
-    return wrap(f"in {number:,} places: {listed}{more}", _WIDTH, subsequent_indent="  ")
+    room = _WIDTH if options.width is None else min(_WIDTH, options.width - _MARGIN)
+    return wrap(f"in {number:,} places: {listed}{more}", room, subsequent_indent="  ")
 
 
 def _block(
@@ -128,23 +129,24 @@ def _block(
 ) -> str:
     finding, where, _ = placed
     severity = finding.rule.severity
+    head = f"{severity}[{finding.rule.id}]"
     file = pen.safe(report.file)
     pointer = pen.safe(finding.pointer)
-    lines = [
-        f"{pen(severity, f'{severity}[{finding.rule.id}]')}{pen('message', ': ' + pen.safe(finding.message))}"
-    ]
+    lines = [pen.fitted(f"{pen(severity, head)}{pen('message', ': ' + pen.safe(finding.message))}")]
     if where is None or report.document is None:
         margin = ""
-        lines.append(f" {pen('frame', '-->')} {file}  ({pointer or '/'})")
+        lines.append(pen.fitted(f" {pen('frame', '-->')} {file}  ({pointer or '/'})", "     "))
     else:
         margin = " " * len(str(where.start.line))
         suffix = f"  ({pointer})" if pointer else ""
         if report.origin is not None:
             outer = f"{report.origin.file}:{report.origin.line_of(where.start.line)}"
             suffix = f", in {pen.safe(outer)}{suffix}"
-        source = snippet(report.document, where, ascii_only=options.ascii_only)
+        room = None if options.width is None else options.width - len(margin) - len(" | ")
+        source = snippet(report.document, where, ascii_only=options.ascii_only, room=room)
         bar = pen("frame", f"{margin} |")
-        lines.append(f"{margin}{pen('frame', '-->')} {file}:{where.start.line}:{where.start.column}{suffix}")
+        at = f"{margin}{pen('frame', '-->')} {file}:{where.start.line}:{where.start.column}{suffix}"
+        lines.append(pen.fitted(at, f"{margin}    "))
         if source is not None:
             lines.append(bar)
             lines.append(f"{pen('frame', f'{where.start.line} |')} {source.source}")
@@ -153,8 +155,8 @@ def _block(
     indent = " " * len(margin or " ") + "   "
     lines += [f"{mark if index == 0 else indent} {pen.safe(text)}" for index, text in enumerate(places)]
     for related, other in zip(finding.related, placed.related, strict=True):
-        lines.append(f"{mark} {pen.safe(reference(related, report.file, other))}")
-    lines.append(f"{mark} {reaction(finding)}")
+        lines.append(pen.fitted(f"{mark} {pen.safe(reference(related, report.file, other))}", indent + "  "))
+    lines.append(pen.fitted(f"{mark} {reaction(finding)}", indent + "  "))
     if finding.hint:
-        lines.append(f"{mark} {pen('help', 'help')}: {pen.safe(finding.hint)}")
+        lines.append(pen.fitted(f"{mark} {pen('help', 'help')}: {pen.safe(finding.hint)}", indent + "  "))
     return "\n".join(lines) + "\n"

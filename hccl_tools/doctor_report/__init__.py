@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,6 +25,7 @@ def render(
     color: bool = False,
     ascii_only: bool = False,
     strict: bool = False,
+    width: int | None = None,
 ) -> Iterator[str]:
     """Yield the text of a result in ``json``, or in a format of ``_MODULES``.
 
@@ -33,6 +34,7 @@ def render(
         color: Whether to use colours (text).
         ascii_only: Whether to escape characters that are not ASCII (text and concise; junit, json, sarif and
             github are safe for any encoding).
+        width: The columns of the screen (text); ``None`` keeps long lines.
         strict: Whether what counts with ``--strict`` fails its test case (junit).
     """
     if output_format == "json":
@@ -40,8 +42,8 @@ def render(
 
         yield json.dumps(as_json(result, seen), indent=1) + "\n"
         return
-    options = {
-        "text": {"color": color, "ascii_only": ascii_only},
+    options: dict[str, dict[str, Any]] = {
+        "text": {"color": color, "ascii_only": ascii_only, "width": width},
         "concise": {"ascii_only": ascii_only},
         "junit": {"strict": strict},
     }

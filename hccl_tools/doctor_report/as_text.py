@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.notation.host_list import fold
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import escaped
+from hccl_tools.notation.screen import Pen, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,41 +19,52 @@ if TYPE_CHECKING:
 _SHOWN = 3
 #: A longer list of hosts has a line of its own.
 _LONGEST_HOSTS = 60
-_COLORS = {"stops": "31", "may-stop": "33", "slows": "33", "note": "36"}
+_STYLES = {"stops": "error", "may-stop": "warning", "slows": "warning", "note": "note"}
 
 
-def render(result: Examination, *, color: bool = False, ascii_only: bool = False) -> Iterator[str]:
-    """Yield the findings, those of one check together, and a last line with the verdict."""
+def render(
+    result: Examination, *, color: bool = False, ascii_only: bool = False, width: int | None = None
+) -> Iterator[str]:
+    """Yield the findings, those of one check together, and a last line with the verdict.
+
+    ``width`` is in columns of the screen, ``None`` for lines of any length.
+    """
+    pen = Pen(color)
+    for line in _text(result, pen, ascii_only=ascii_only):
+        indent = "    " if line.startswith(" ") else "  "
+        yield "".join(f"{part}\n" for part in wrapped(line, width, indent))
+
+
+def _text(result: Examination, pen: Pen, *, ascii_only: bool) -> Iterator[str]:
     for _key, group in groupby(result.findings, key=lambda one: (one.consequence, one.check)):
         found = list(group)
         for number, one in enumerate(found[:_SHOWN], 1):
             is_last = number == min(len(found), _SHOWN)
-            yield from _lines(
-                one, color=color, ascii_only=ascii_only, remedy=is_last, many=len(result.hosts) > 1
-            )
+            many = len(result.hosts) > 1
+            yield from _lines(one, pen, ascii_only=ascii_only, remedy=is_last, many=many)
         if rest := found[_SHOWN:]:
             hosts = list(dict.fromkeys(host for one in rest for host in one.hosts))
             where = escaped(fold(hosts), ascii_only=ascii_only)
-            yield f"  = and {count(len(rest), 'finding')} more on {where} (-f json has all)\n"
-    yield f"{escaped(_verdict(result), ascii_only=ascii_only)}\n"
+            yield f"  = and {count(len(rest), 'finding')} more on {where} (-f json has all)"
+    style = "error" if any(one.consequence == "stops" for one in result.findings) else "good"
+    yield pen(style, escaped(_verdict(result), ascii_only=ascii_only))
 
 
-def _lines(one: HostFinding, *, color: bool, ascii_only: bool, remedy: bool, many: bool) -> Iterator[str]:
-    head = f"{one.consequence}[{one.check}]"
-    shown = f"\033[1;{_COLORS[one.consequence]}m{head}\033[0m" if color else head
+def _lines(one: HostFinding, pen: Pen, *, ascii_only: bool, remedy: bool, many: bool) -> Iterator[str]:
+    shown = pen(_STYLES[one.consequence], f"{one.consequence}[{one.check}]")
     hosts = fold(one.hosts) if many or not one.place else ""
     is_short = len(hosts) <= _LONGEST_HOSTS
     prefix = f"{hosts if is_short else count(len(one.hosts), 'host')}: " if hosts else ""
-    yield f"{shown}: {escaped(prefix + one.message, ascii_only=ascii_only)}\n"
+    yield f"{shown}: {escaped(prefix + one.message, ascii_only=ascii_only)}"
     where = [*([] if is_short else [hosts]), *([one.place] if one.place else [])]
     if where:
-        yield f" --> {escaped(', '.join(where), ascii_only=ascii_only)}\n"
+        yield f" --> {escaped(', '.join(where), ascii_only=ascii_only)}"
     if remedy and one.remedy:
-        yield f"  = help: {escaped(one.remedy, ascii_only=ascii_only)}\n"
+        yield f"  = {pen('help', 'help')}: {escaped(one.remedy, ascii_only=ascii_only)}"
 
 
 def _verdict(result: Examination) -> str:
-    numbers = {name: sum(one.consequence == name for one in result.findings) for name in _COLORS}
+    numbers = {name: sum(one.consequence == name for one in result.findings) for name in _STYLES}
     where = result.hosts[0] if len(result.hosts) == 1 else count(len(result.hosts), "host")
     found = [
         f"{count(numbers['stops'], 'fault')} would stop the job"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import escaped, stdout_is_ascii
+from hccl_tools.notation.screen import Pen, width, wrapped
 from hccl_tools.table.fingerprint import fingerprint
 
 if TYPE_CHECKING:
@@ -21,12 +22,18 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 #: Lines of each part of the text, unless the user wants all.
 _MOST_LINES = 20
+_STYLES = {"- ": "removed", "+ ": "added"}
 
 
-def lines(found: Difference, files: Sequence[tuple[str, RankTable]], *, unfold: bool) -> Iterator[str]:
-    """Yield the lines of text."""
+def lines(
+    found: Difference, files: Sequence[tuple[str, RankTable]], *, unfold: bool, color: bool = False
+) -> Iterator[str]:
+    """Yield the lines of text; what is gone and what is new have colours of their own."""
+    pen, columns = Pen(color), width()
     for line in _lines(found, files, None if unfold else _MOST_LINES):
-        yield escaped(line, ascii_only=stdout_is_ascii())
+        shown = "\n".join(wrapped(escaped(line, ascii_only=stdout_is_ascii()), columns))
+        style = _STYLES.get(line.lstrip()[:2]) or ("message" if line.endswith(":") else None)
+        yield pen(style, shown) if style else shown
 
 
 def _lines(found: Difference, files: Sequence[tuple[str, RankTable]], most: int | None) -> Iterator[str]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.draw import tree
 from hccl_tools.draw.description import SCHEMA_VERSION
-from hccl_tools.draw.showing import width
 from hccl_tools.formats import service
+from hccl_tools.notation import screen
 from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import escaped, stdout_is_ascii
@@ -31,7 +31,7 @@ def lines(report: Report, value: dict[str, Any], *, unfold: bool) -> Iterator[st
     """
     table = service.read(value)
     ascii_only = stdout_is_ascii()
-    style = tree.Style(width(), ascii_only, None, unfold)
+    style = tree.Style(screen.width(), ascii_only, None, unfold)
     sizes = [count(len(table.instances), "instance"), count(len(table.servers), "server")]
     sizes.append(count(len(table.devices), "device"))
     head = f"{report.file}: service table of {report.reader}, {', '.join(sizes)}"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import sys
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.draw import description, matrix, tree
+from hccl_tools.notation import screen
 from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import escaped, stdout_is_ascii
@@ -33,6 +31,7 @@ class ShowOptions:
         rank: The only rank to show, if the user selected a rank.
         way: The criterion that recognised this host, if the user selected this host.
         one_server: Whether the user selected a single server.
+        color: Whether to use colours.
     """
 
     report: Report
@@ -40,6 +39,7 @@ class ShowOptions:
     rank: int | None = None
     way: str | None = None
     one_server: bool = False
+    color: bool = False
 
     def as_json(self, servers: Sequence[ServerFacts]) -> str:
         """Return the JSON text: the whole table, one ``server``, or one rank with its server."""
@@ -63,8 +63,10 @@ class ShowOptions:
         ascii_only = stdout_is_ascii()
         if self.rank is not None:
             return [escaped(line, ascii_only=ascii_only) for line in self._rank_lines(servers[0], self.rank)]
-        style = tree.Style(width(), ascii_only, read_name(self.report.product).product.group_size, unfold)
-        return [escaped(self._heading(servers[0]), ascii_only=ascii_only), *tree.lines(servers, style)]
+        group_size = read_name(self.report.product).product.group_size
+        style = tree.Style(screen.width(), ascii_only, group_size, unfold, self.color)
+        heading = escaped(self._heading(servers[0]), ascii_only=ascii_only)
+        return [screen.Pen(self.color)("quiet", heading), *tree.lines(servers, style)]
 
     def matrix_lines(self, indices: Sequence[int]) -> Iterator[str]:
         """Yield the lines of the links between the devices of some servers, and the legend.
@@ -106,10 +108,3 @@ class ShowOptions:
             "address": ", ".join(one.addresses) or "none",
         }
         return [f"{name:<10}  {text}" for name, text in facts.items() if text is not None]
-
-
-def width() -> int | None:
-    """Return the width of the terminal in columns, None without a terminal."""
-    if os.environ.get("COLUMNS", "").isdecimal() or (sys.stdout is not None and sys.stdout.isatty()):
-        return shutil.get_terminal_size().columns
-    return None

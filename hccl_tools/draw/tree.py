@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.notation import number_list
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.notation.printable import escaped
+from hccl_tools.notation.screen import Pen, cells, cut, padded
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.ordering import FOLD_ABOVE
 
@@ -24,13 +25,14 @@ class Style(NamedTuple):
     """The style of a tree.
 
     ``width`` is in columns, None for lines of any length. ``group_size`` is the number of devices of a group
-    (910A), None without groups.
+    (910A), None without groups. With ``color``, what has lines below it is emphasised.
     """
 
     width: int | None = None
     ascii_only: bool = False
     group_size: int | None = None
     unfold: bool = False
+    color: bool = False
 
 
 class Node(NamedTuple):
@@ -43,7 +45,7 @@ class Node(NamedTuple):
 def lines(servers: Sequence[ServerFacts], style: Style) -> Iterator[str]:
     """Yield the lines of the tree, beginning with the super pods or servers."""
     folded = len(servers) > UNFOLDED and not style.unfold
-    wide = max((len(server.server_id) for server in servers), default=0)
+    wide = max((cells(server.server_id) for server in servers), default=0)
     nodes = [_server_node(server, style, folded=folded, wide=wide) for server in servers]
     if any(server.super_pod_id is not None for server in servers):
         nodes = _pods(servers, nodes)
@@ -61,7 +63,7 @@ def _pods(servers: Sequence[ServerFacts], nodes: list[Node]) -> list[Node]:
 
 def _server_node(server: ServerFacts, style: Style, *, folded: bool, wide: int) -> Node:
     parts = [
-        f"{server.server_id:<{wide}}" if folded else server.server_id,
+        padded(server.server_id, wide) if folded else server.server_id,
         f"ranks {number_list.fold(server.rank_ids)}",
     ]
     if folded:
@@ -106,6 +108,7 @@ def _device(one: RankFacts, wide_rank: int, wide_device: int) -> str:
 def drawn(nodes: list[Node], margin: str, style: Style) -> Iterator[str]:
     """Yield the lines of nodes behind a margin; of many nodes, only the first and last ones."""
     tee, corner, bar = ("|-- ", "`-- ", "|   ") if style.ascii_only else ("├── ", "└── ", "│   ")
+    pen = Pen(style.color)
     hidden = len(nodes) - FOLD_ABOVE if not style.unfold else 0
     for place, node in enumerate(nodes):
         if hidden > 0 and place == FOLD_ABOVE // 2:
@@ -113,14 +116,12 @@ def drawn(nodes: list[Node], margin: str, style: Style) -> Iterator[str]:
         if hidden > 0 and FOLD_ABOVE // 2 <= place < len(nodes) - FOLD_ABOVE // 2:
             continue
         last = place == len(nodes) - 1
-        yield _clipped(
-            margin + (corner if last else tee) + escaped(node.text, ascii_only=style.ascii_only), style
-        )
+        branch = margin + (corner if last else tee)
+        line = _clipped(branch + escaped(node.text, ascii_only=style.ascii_only), style)
+        text = line[len(branch) :]
+        yield pen("frame", line[: len(branch)]) + (pen("message", text) if node.children else text)
         yield from drawn(node.children, margin + ("    " if last else bar), style)
 
 
 def _clipped(line: str, style: Style) -> str:
-    if style.width is None or len(line) <= style.width:
-        return line
-    mark = "..." if style.ascii_only else "…"
-    return line[: max(0, style.width - len(mark))] + mark
+    return cut(line, style.width, "..." if style.ascii_only else "…")

@@ -25,7 +25,8 @@ def explained(run_dir: str) -> str:
     from hccl_tools.explain import explaining, runs  # noqa: PLC0415  (most jobs succeed)
     from hccl_tools.explain.answer import paragraph  # noqa: PLC0415
 
-    type_this = f"`hccl-tools explain {shlex.quote(run_dir)}` reads all logs and names the cause"
+    name = _typed(run_dir)
+    type_this = f"`hccl-tools explain {shlex.quote(name)}` reads all logs and names the cause"
     try:
         if os.path.getsize(os.path.join(run_dir, names.PLAN)) > _LARGEST_PLAN:
             return type_this
@@ -37,6 +38,11 @@ def explained(run_dir: str) -> str:
         return ""
     if not answer.causes or answer.causes[0].message.id in _REPORTED:
         return ""
-    return (
-        f"explain: {paragraph(answer, answer.causes[0])}\n  more: hccl-tools explain {shlex.quote(run_dir)}"
-    )
+    more = f"  more: hccl-tools explain {shlex.quote(name)}"
+    return f"explain: {paragraph(answer, answer.causes[0])}\n{more}"
+
+
+def _typed(run_dir: str) -> str:
+    """Return what names a run for a command in the current folder: a short name if it is in ``log``."""
+    log_dir, name = os.path.split(names.shown(run_dir))
+    return names.short(name) if log_dir == "log" else names.shown(run_dir)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.discover.survey import SurveyRequest
 from hccl_tools.errors import UsageError
-from hccl_tools.gathering import choice, failures
+from hccl_tools.gathering import choice, failures, progress
 from hccl_tools.gathering.failures import Failure, Gathered, GatheringError
 from hccl_tools.notation.printable import one_line_each
 from hccl_tools.remote.interruption import exit_on_signals
@@ -64,6 +64,14 @@ def observe_hosts(
 
 
 def _ask(
+    hosts: Sequence[str], request: SurveyRequest | ObservationRequest | CopyRequest, options: GatherOptions
+) -> tuple[dict[str, SurveyAnswer], dict[str, Failure]]:
+    """Return the answers and the failures by host, and count them on a terminal meanwhile."""
+    with progress.counted(hosts) as answered:
+        return _asked(hosts, request, options._replace(answered=answered))
+
+
+def _asked(
     hosts: Sequence[str], request: SurveyRequest | ObservationRequest | CopyRequest, options: GatherOptions
 ) -> tuple[dict[str, SurveyAnswer], dict[str, Failure]]:
     """Return the answers and the failures by host; hosts that were not reached in time are in neither."""

@@ -17,7 +17,7 @@ from hccl_tools.programs.without_key import without_key
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from hccl_tools.gathering.messages import SurveyAnswer
 
@@ -58,10 +58,12 @@ def run(
     hosts: Sequence[str] = (),
     *,
     labelled: bool = False,
+    answered: Callable[[str], None] | None = None,
+    by_start: bool = False,
 ) -> EngineRun:
     """Run an engine until it exits; kill it and its processes after the time limit.
 
-    ``hosts`` and ``labelled`` are those of :class:`EngineOutput`.
+    The keyword arguments and ``hosts`` are those of :class:`EngineOutput`.
 
     Raises:
         DiscoveryError: The engine cannot be started.
@@ -75,7 +77,7 @@ def run(
     except OSError as error:
         hint = "specify --engine ssh, which has no such limit" if error.errno == errno.E2BIG else None
         raise DiscoveryError(f"cannot start {command[0]}: {error.strerror}", hint=hint) from error
-    output = EngineOutput(hosts, labelled=labelled)
+    output = EngineOutput(hosts, labelled=labelled, answered=answered, by_start=by_start)
     reader = threading.Thread(target=_read, args=(child.stdout, output), daemon=True)
     reader.start()
     try:

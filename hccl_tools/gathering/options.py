@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 Engine = Literal["mpirun", "slurm", "ssh"]
 #: The engine whose ssh ``--via`` replaces.
@@ -26,6 +26,7 @@ class GatherOptions(NamedTuple):
         seconds: The time limit for all hosts together.
         allow_missing: Whether to continue without the hosts that do not answer.
         via: The words of ``--via``, which replaces ssh; only for the engine ``ssh``.
+        answered: Called with each host whose answer has arrived, perhaps by a thread.
         ssh: The user's ssh with its options, as typed; None selects the ssh set for Open MPI, else ``ssh``.
     """
 
@@ -35,6 +36,7 @@ class GatherOptions(NamedTuple):
     ssh: str | None = None
     environ: Mapping[str, str] = os.environ
     via: tuple[str, ...] = ()
+    answered: Callable[[str], None] | None = None
 
     @property
     def connect_seconds(self) -> int:

@@ -53,7 +53,11 @@ def survey(
         tasks = [("localhost", first)]
         tasks += [(host, SurveyTask(host, places[host], request, limit - 1)) for host in hosts]
         members = [(host, [sys.executable, "-c", PROGRAM, host, task.to_json()]) for host, task in tasks]
-        ended = engine_run.run(commands.mpirun(start, members), limit, options.environ, hosts)
+        command = commands.mpirun(start, members)
+        # The answers come over MPI, all at once: the processes that have started are counted.
+        ended = engine_run.run(
+            command, limit, options.environ, hosts, answered=options.answered, by_start=True
+        )
         collected: dict[str, str] = {}
         with suppress(OSError, ValueError):
             collected = json.loads(file.read_text(encoding="utf-8"))

@@ -58,7 +58,9 @@ def survey(
     argv = [sys.executable, "-c", PROGRAM, "", task.to_json()]
     in_order = sorted(hosts, key=there.index)
     command = commands.srun(program, in_order, argv)
-    ended = engine_run.run(command, seconds, options.environ, in_order, labelled=True)
+    ended = engine_run.run(
+        command, seconds, options.environ, in_order, labelled=True, answered=options.answered
+    )
     texts = ended.output.texts()
     answers = {host: SurveyAnswer.from_json(text, host) for host, text in texts.items()}
     silent = [host for host in hosts if host not in answers]

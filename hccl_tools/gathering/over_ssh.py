@@ -54,13 +54,14 @@ class _Query(Connection):
         *,
         line: bytes,
         message: bytes,
-        environ: Mapping[str, str],
+        options: GatherOptions,
     ) -> None:
-        self.host, self.output, self._rest, self._count = host, EngineOutput([host]), b"", 0
+        self.host, self._rest, self._count = host, b"", 0
+        self.output = EngineOutput([host], answered=options.answered)
         # In a session of its own, the child does not get the terminal's Ctrl-C, and the host is cleaned up.
         super().__init__(
             argv, selector, line, then=message,
-            stderr=subprocess.PIPE, env=engine_run.environment(environ), start_new_session=True,
+            stderr=subprocess.PIPE, env=engine_run.environment(options.environ), start_new_session=True,
         )  # fmt: skip
 
     def received(self, data: bytes) -> None:
@@ -135,7 +136,7 @@ def _query(
         task.host, argv, selector,
         line=archive.start_line(python, task.seconds),
         message=program.message([task.host, task.to_json()], task.seconds),
-        environ=options.environ,
+        options=options,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from collections import deque
 
 TYPE_CHECKING = False  # hosts get this module in an archive
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 _MARK = "hccl-tools-gather"
 _PIECE = 800
@@ -51,6 +51,7 @@ class EngineOutput:
     Args:
         hosts: The hosts that may answer.
         labelled: Whether the engine labels the lines of each process with its number, the index of its host.
+        answered: Called with each host whose text is complete, or whose process has started if ``by_start``.
 
     Attributes:
         began: The hosts whose process has started.
@@ -60,12 +61,20 @@ class EngineOutput:
         impostors: The hosts whose process wrote another host's name, and that name.
     """
 
-    def __init__(self, hosts: Sequence[str] = (), *, labelled: bool = False) -> None:
+    def __init__(
+        self,
+        hosts: Sequence[str] = (),
+        *,
+        labelled: bool = False,
+        answered: Callable[[str], None] | None = None,
+        by_start: bool = False,
+    ) -> None:
         self.began: set[str] = set()
         self.other: deque[tuple[str | None, str]] = deque(maxlen=_MOST_OTHER)
         self.flooded: set[str] = set()
         self.impostors: dict[str, str] = {}
         self._hosts, self._labelled = hosts, labelled
+        self._answered, self._by_start = answered, by_start
         self._pieces: dict[str, dict[int, str]] = {host: {} for host in hosts}
         self._counts: dict[str, int] = {}
         self._sizes = dict.fromkeys(hosts, 0)
@@ -92,6 +101,7 @@ class EngineOutput:
             self.impostors[str(sender)] = host
         elif place == _BEGAN:
             self.began.add(host)
+            self._count_answer(host, counts=self._by_start)
         elif slash and _is_number(number) and _is_number(count):
             self._counts[host] = int(count)
             self._add_piece(host, int(number), piece)
@@ -111,6 +121,11 @@ class EngineOutput:
             self._pieces[host] = {}
         else:
             self._pieces[host][number] = piece
+            self._count_answer(host, counts=len(self._pieces[host]) == self._counts[host])
+
+    def _count_answer(self, host: str, *, counts: bool) -> None:
+        if counts and self._answered is not None:
+            self._answered(host)
 
     def text(self, host: str) -> str | None:
         """Return the text of a host, None if it is not complete."""

@@ -53,6 +53,19 @@ def fold(numbers: Iterable[int], separator: str = ",") -> str:
     return separator.join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
 
 
+def rank_ranges(ranks: Iterable[int], most: int = 12) -> str:
+    """Return ranks as text with ranges, at most so many of these: ``rank 3`` or ``ranks 0-1,3-63``.
+
+    >>> rank_ranges([3, 0, 1]), rank_ranges([0, 2, 4, 5, 6], 2)
+    ('ranks 0-1,3', 'ranks 0,2 and 3 more')
+    """
+    known = sorted(ranks)
+    spans = fold(known).split(",")
+    more = len(known) - len(parse(",".join(spans[:most]))) if len(spans) > most else 0
+    listed = ",".join(spans[:most]) + (f" and {more:,} more" if more else "")
+    return f"rank{'' if len(known) == 1 else 's'} {listed}"
+
+
 def rank_list(ranks: Iterable[int]) -> str:
     """Return ranks as text: ``rank 3`` or ``ranks 0-2, 5``.
 

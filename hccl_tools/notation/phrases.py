@@ -6,6 +6,7 @@ import sys
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from hccl_tools.notation.screen import cells, padded
 from hccl_tools.version import IMPORT_ROOT
 
 if TYPE_CHECKING:
@@ -17,9 +18,9 @@ EXAMPLE_CHIP = "910B4"
 NAME_THE_CHIP = f"specify the machine's chip, as in --product {EXAMPLE_CHIP}"
 
 
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun: ``1 error``, ``65,516 errors``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def count(number: int, noun: str, nouns: str = "") -> str:
+    """Return a number with its noun: ``1 error``, ``65,516 errors``; ``nouns`` is an unusual plural."""
+    return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
 
 
 def with_article(noun: str) -> str:
@@ -82,13 +83,10 @@ def aligned(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> It
     >>> list(aligned([("rank", "log"), ("0", "rank_0.log")], right=[0]))
     ['rank  log', '   0  rank_0.log']
     """
-    widths = [max(map(len, column)) for column in zip(*rows)]  # noqa: B905  (strict= needs Python 3.10)
+    widths = [max(map(cells, column)) for column in zip(*rows)]  # noqa: B905  (strict= needs Python 3.10)
     for row in rows:
-        cells = (
-            text.rjust(widths[index]) if index in right else text.ljust(widths[index])
-            for index, text in enumerate(row)
-        )
-        yield "  ".join(cells).rstrip()
+        columns = (padded(text, widths[index], right=index in right) for index, text in enumerate(row))
+        yield "  ".join(columns).rstrip()
 
 
 def operand(path: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
@@ -51,9 +52,27 @@ def one_line_each(value: Any) -> Any:
 
 
 def tell(*lines: str) -> None:
-    """Print lines on standard error: notes, warnings and progress, with text of others in them, escaped."""
-    sys.stderr.write("".join(f"{escaped(line)}\n" for line in lines))
+    """Print lines on standard error: notes, warnings and progress, with text of others in them, escaped.
+
+    On a terminal, long lines are broken between words.
+    """
+    from hccl_tools.notation import screen  # noqa: PLC0415  (a shim of an MPI rank rarely prints)
+
+    shown = screen.each_fitted(map(escaped, lines), screen.width(2))
+    sys.stderr.write("".join(f"{line}\n" for line in shown))
     sys.stderr.flush()
+
+
+def show_status(text: str) -> None:
+    """Show a line of progress on the terminal of standard error, in place of the last one; "" removes it.
+
+    The other lines on standard error go through ``tell``, whose stream escapes what moves the cursor.
+    """
+    sys.stderr.flush()
+    try:
+        os.write(2, f"\r\x1b[K{escaped(text)}".encode())
+    except OSError:  # The terminal is gone.
+        return
 
 
 def json_escaped(text: str) -> str:

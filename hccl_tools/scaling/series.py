@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.document.writing import write_atomically
 from hccl_tools.launch.runs import names, parents
+from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import count, time_span
+from hccl_tools.notation.printable import show_status
 from hccl_tools.records import NamedTuple
 from hccl_tools.scaling import single_run
 from hccl_tools.scaling.single_run import Stopped
@@ -146,13 +148,12 @@ class _Progress:
         if self._durations:
             left = mean(self._durations) * (self._runs - self._number + 1) - age
             text += f"; about {time_span(max(left, 0.0))} left"
-        self._write(f"\r\033[K{text}")
-        sys.stderr.flush()
+        show_status(screen.cut(text, (screen.width(2) or screen.STANDARD) - 1))
 
     def end(self, row: dict[str, Any]) -> None:
         self._durations.append(time.monotonic() - self._began)
         if self._on_terminal:
-            self._write("\r\033[K")
+            show_status("")
         values = [f"{name} {row[name]:g}" for name in ("throughput", "metric") if row.get(name) is not None]
         if row.get("failed"):
             values = [f"failed: {row['failed']}"]

@@ -280,7 +280,7 @@ def test_a_failed_launch_ends_with_the_explanation(tmp_path: Path) -> None:
 
     assert first.startswith("hccl-tools: explain: Rank 0 (")
     assert "another process listens on the port of the host that HCCL needs: port 60000" in first
-    assert more.startswith("  more: hccl-tools explain /")
+    assert more.startswith("  more: hccl-tools explain 20")
     assert verdict == "hccl-tools: exit code 3, from rank 0"
 
 

@@ -146,6 +146,7 @@ class Followers:
         self._hidden, self._notify = hidden, notify
         self._limit = FileLimit()
         self._followers: list[Follower] = []
+        self._ranks: set[int] = set()
         self._interval = _FIRST_PAUSE_SECONDS
         self.next_look = float("inf")
 
@@ -168,6 +169,7 @@ class Followers:
             self._notify_of_limit(path)
             return
         self._followers.append(follower)
+        self._ranks.add(rank)
         self.next_look = time.monotonic()
 
     def _notify_of_limit(self, path: str) -> None:
@@ -177,6 +179,11 @@ class Followers:
                 f" (`ulimit -n` is {file_limit()}); all logs are in {os.path.dirname(path)}"
             )
             self._notify = None
+
+    @property
+    def only_rank(self) -> int | None:
+        """The rank whose log is the only one that is shown; ``None`` with several."""
+        return next(iter(self._ranks)) if len(self._ranks) == 1 else None
 
     def finish(self) -> None:
         """Mark all logs as complete: incomplete lines are shown as well."""

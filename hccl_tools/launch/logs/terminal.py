@@ -12,9 +12,16 @@ import select
 import stat
 
 from hccl_tools.notation.printable import escaped
+from hccl_tools.notation.screen import Pen, cut, width, wrapped
+
+TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 #: The maximum size of one write() to a descriptor that stays blocking: POSIX's PIPE_BUF on Linux.
 _SAFE = 4096
+#: Before each line of a log that a message quotes.
+_QUOTED = "    | "
 _ERASE = b"\r\x1b[K"
 
 
@@ -157,6 +164,9 @@ class Console:
         if progress is None:
             progress = self.err.is_terminal and front and not plain
         self.color, self.progress = color, progress
+        #: Colours the launcher's own lines.
+        self.pen = Pen(color and self.err.is_terminal)
+        self._columns = width(err)
 
     @property
     def streams(self) -> list[Stream]:
@@ -168,11 +178,32 @@ class Console:
         """Whether data is queued on either stream."""
         return any(stream.waiting for stream in self.streams)
 
-    def say(self, text: str) -> None:
-        """Write a message of the launcher; its lines after the first are indented."""
+    def say(self, text: str, style: str | None = None) -> None:
+        """Write a message of the launcher; its lines after the first are indented.
+
+        Long lines are broken between words on a terminal, and lines of a log are cut there.
+
+        Args:
+            style: The style of the first line on a terminal with colours.
+        """
         first, *rest = [escaped(line, keep="\t") for line in text.split("\n") if line]
         indent = "" if all(line.startswith("  ") for line in rest) else "  "
-        self.err.say("\n".join([f"hccl-tools: {first}", *(indent + line for line in rest)]))
+        head, *below = wrapped(f"hccl-tools: {first}", self._columns)
+        head = "\n".join([head, *below])
+        self.err.say("\n".join([self.pen(style, head) if style else head, *self._fitted(rest, indent)]))
+
+    def _fitted(self, lines: Sequence[str], indent: str) -> Iterator[str]:
+        """Yield lines below the first; of quoted lines only the last one of several is not cut."""
+        for place, line in enumerate(lines):
+            is_quoted = line.startswith(_QUOTED)
+            if is_quoted and place + 1 < len(lines) and lines[place + 1].startswith(_QUOTED):
+                yield cut(indent + line.expandtabs(), self._columns)
+            elif is_quoted:
+                mark = len(indent + _QUOTED)
+                text = wrapped(indent + " " * len(_QUOTED) + line[len(_QUOTED) :], self._columns)
+                yield from (f"{indent}{_QUOTED}{part[mark:]}" for part in text)
+            else:
+                yield from wrapped(indent + line, self._columns)
 
     def wait(self, interrupt: int, seconds: float | None = None) -> None:
         """Wait until a reader accepts more, ``interrupt`` (-1 for none) is readable or the time is up."""

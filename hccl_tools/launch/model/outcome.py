@@ -93,8 +93,10 @@ REASONS: dict[str, ReasonText] = {
         verdict=" is the launcher's own: {detail}, and every rank with it",
         detail="the job's keeper process was killed",
     ),
-    "host": ReasonText(_KILLED, message="{detail}", head="a host of the job was lost"),
-    "daemon": ReasonText(_KILLED, message="{detail}", head="a process that the job needs was lost"),
+    "host": ReasonText(_KILLED, message="{detail}", head="a host of the job was lost", state="host lost"),
+    "daemon": ReasonText(
+        _KILLED, message="{detail}", head="a process that the job needs was lost", state="process lost"
+    ),
     "refused": ReasonText(
         _LAUNCHER_FAILED, message="{host} does not start its part: {detail}", head="the start was aborted"
     ),

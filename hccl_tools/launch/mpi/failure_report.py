@@ -15,6 +15,8 @@ from hccl_tools.launch import run_files
 from hccl_tools.launch.model.outcome import RankEnd
 from hccl_tools.launch.model.plan import RankProcess
 from hccl_tools.launch.report import report
+from hccl_tools.launch.runs import names
+from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import time_span
 from hccl_tools.notation.printable import escaped
 
@@ -41,11 +43,16 @@ def print_failure(prepared: PreparedRank, *, pid: int, status: int, duration: fl
     end = RankEnd(process, log, pid=pid, started=ended - duration, ended=ended, status=status)
     if _is_first(prepared):
         first = report.first_failure(end, killed_by_oom=None)
-        lines = [*report.failure_lines(first), f"  logs: {prepared.run_dir}"]
+        lines = [
+            *report.failure_lines(first, run_dir=prepared.run_dir),
+            f"  logs: {names.shown(prepared.run_dir)}",
+        ]
     else:
-        lines = [f"{process.name} also failed: {end.description} after {time_span(duration, 2)} (log: {log})"]
+        after = f"{time_span(duration, 2)} (log: {names.shown(log)})"
+        lines = [f"{process.name} also failed: {end.description} after {after}"]
     # In one write, because other ranks write to the same terminal.
-    sys.stderr.write(escaped("hccl-tools: " + "\n".join(lines) + "\n", keep="\n\t"))
+    text = escaped("hccl-tools: " + "\n".join(lines) + "\n", keep="\n\t")
+    sys.stderr.write(screen.fitted(text, screen.width(2)))
     sys.stderr.flush()
 
 

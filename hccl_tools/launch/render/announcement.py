@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
+from hccl_tools.launch.runs import names
 from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
@@ -20,12 +20,8 @@ def lines(plan: Plan) -> Iterator[str]:
     plural = "s" if len(ranks) > 1 else ""
     of = f" of {plan.world_size}" if len(ranks) < plan.world_size else ""
     where = "a rehearsal on the CPU" if plan.cpu else f"device{plural} {shown}"
-    yield f"{len(ranks)}{of} rank{plural}, {where}, start method {plan.start}; logs: {_run_dir(plan)}"
+    logs = names.shown(plan.run_dir)
+    yield f"{len(ranks)}{of} rank{plural}, {where}, start method {plan.start}; logs: {logs}"
     yield from plan.notes
     if plan.removed:
         yield f"replaced or removed in the ranks' environment: {and_more(plan.removed, 8)}"
-
-
-def _run_dir(plan: Plan) -> str:
-    relative = os.path.relpath(plan.run_dir, plan.working_dir)
-    return plan.run_dir if relative.startswith("..") else relative

@@ -1,4 +1,7 @@
-"""A plan as text, for ``--dry-run``. Secrets are masked."""
+"""A plan as text for a screen, for ``--dry-run``: what is equal once, what differs in columns.
+
+Secrets are masked.
+"""
 
 from __future__ import annotations
 
@@ -6,79 +9,184 @@ import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.render.plan_json import exported_for_display, inherited_ascend_variables
-from hccl_tools.notation import masking, number_list
+from hccl_tools.launch.runs import names
+from hccl_tools.notation import masking, number_list, screen
 from hccl_tools.notation.phrases import aligned, and_more, count
 from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from hccl_tools.launch.model.plan import Plan
+    from hccl_tools.launch.model.plan import Plan, RankProcess
+
+#: Before the text of a fact.
+_FACT = " " * 17
+#: Columns of a value that differs from rank to rank; a longer one is shown with its rank below the columns.
+_LONGEST_CELL = 24
+#: For the run directory, which a line of its own names.
+_RUN_DIR = "{run_directory}"
 
 
 def as_text(plan: Plan, environment: Mapping[str, str], command: Sequence[str] = ()) -> str:
-    """Return a plan as text: choices, ranks in columns, command lines and variables."""
-    return escaped("\n".join(_lines(plan, environment, command)) + "\n", keep="\n")
+    """Return a plan as text: choices, ranks in columns, variables and command lines.
+
+    The lines fit the screen, or 80 columns.
+    """
+    width = screen.width() or screen.STANDARD
+    return "".join(f"{line}\n" for line in _lines(plan, environment, command, width))
 
 
-def _lines(plan: Plan, environment: Mapping[str, str], command: Sequence[str]) -> Iterator[str]:
+def _lines(plan: Plan, environment: Mapping[str, str], command: Sequence[str], width: int) -> Iterator[str]:
     rehearsal = ", a rehearsal on the CPU" if plan.cpu else ""
-    yield f"plan: {count(plan.world_size, 'rank')} on {_hosts(plan.hosts)}{rehearsal}; nothing is started"
-    facts = {**plan.chosen, "engine": plan.chosen.get("engine", plan.engine), "run directory": plan.run_dir}
+    yield from _fitted(
+        f"plan: {count(plan.world_size, 'rank')} on {_hosts(plan.hosts)}{rehearsal}; nothing is started",
+        width,
+    )
+    facts = {
+        **plan.chosen,
+        "engine": plan.chosen.get("engine", plan.engine),
+        "run directory": names.shown(plan.run_dir),
+    }
     if plan.rendezvous:
         facts["rendezvous"] = "{} port {}".format(*plan.rendezvous)
-    for subject, text in facts.items():
-        yield f"  {subject + ':':<15}{text}"
-    for note in plan.notes:
-        yield f"  {'note:':<15}{note}"
+    for subject, text in (*facts.items(), *(("note", note) for note in plan.notes)):
+        yield from _fitted(f"  {subject + ':':<15}{text}", width, _FACT)
     yield ""
-    yield from _columns(plan)
+    columns = _Columns(plan)
+    yield from (escaped(line) for line in columns.lines())
     yield ""
     if command:
         yield "command:"
-        yield "  " + shlex.join(masking.arguments(command))
+        yield from _words(masking.arguments(command), width)
         yield ""
-    yield "each process:" if plan.processes else ""
-    yield from _command_lines(plan)
+    yield from columns.commands(width)
     if plan.common:
-        yield "every process also gets: " + _assignments(plan.common)
-    inherited = _assignments(inherited_ascend_variables(environment))
-    yield "inherited unchanged: " + (inherited or "no HCCL_* or ASCEND_* is set")
+        yield "every process also gets:"
+        yield from _assignments(masking.variables(plan.common), width, plan.run_dir)
+    inherited = inherited_ascend_variables(environment)
+    yield from _listed("inherited unchanged", inherited, width, "no HCCL_* or ASCEND_* is set")
     if plan.supervisor:
-        exported = _assignments(exported_for_display(plan, environment))
-        yield "passed to other hosts: " + (exported or "no variables")
-    yield "replaced or removed from the shell's environment: " + (", ".join(plan.removed) or "nothing")
+        exported = exported_for_display(plan, environment)
+        yield from _listed("passed to other hosts", exported, width, "no variables")
+    removed = ", ".join(plan.removed) or "nothing"
+    yield from _fitted(f"replaced or removed from the shell's environment: {removed}", width)
 
 
 def _hosts(hosts: Sequence[str]) -> str:
     return hosts[0] if len(hosts) == 1 else f"{len(hosts)} hosts ({and_more(hosts)})"
 
 
-def _columns(plan: Plan) -> Iterator[str]:
-    header = ("rank", "host", "device (physical)", "DEVICE_ID (logical)", *_bound(plan, "cores"), "log")
-    rows = [
-        (
-            "sched" if process.rank < 0 else str(process.rank),
-            process.host,
-            "-" if process.rank < 0 else str(process.device),
-            "-" if process.rank < 0 else str(process.device_id),
-            *_bound(plan, number_list.fold(plan.cores.get(process.rank, ())) or "all"),
-            process.log if plan.local_server in (None, process.server_index) else f"{process.log} (there)",
-        )
-        for process in plan.processes
-    ]
-    yield from (f"  {line}" for line in aligned([header, *rows]))
+class _Columns:
+    """The ranks of a plan in columns, and each variable as a text of these columns: ``RANK_ID={rank}``."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._ranks = plan.ranks
+        self._variables = [masking.variables(process.environment) for process in self._ranks]
+        self._cells: dict[str, list[str]] = {
+            "rank": [str(process.rank) for process in self._ranks],
+            "host": [process.host for process in self._ranks],
+            "device": [str(process.device) for process in self._ranks],
+            "DEVICE_ID": [str(process.device_id) for process in self._ranks],
+        }
+        if plan.cores:
+            bound = (plan.cores.get(process.rank, ()) for process in self._ranks)
+            self._cells["cores"] = [number_list.fold(cores) or "all" for cores in bound]
+        #: A variable that some ranks lack, or that has long values of its own, is not in it.
+        self._templates: dict[str, str] = {}
+        for name in dict.fromkeys(name for variables in self._variables for name in variables):
+            self._add(name)
+
+    def _add(self, name: str) -> None:
+        if any(name not in variables for variables in self._variables):
+            return
+        values = [variables[name] for variables in self._variables]
+        template = self._template(name, values)
+        if template is None and max(map(screen.cells, values)) <= _LONGEST_CELL:
+            self._cells[name] = values
+            template = f"{{{name}}}"
+        if template is not None:
+            self._templates[name] = template
+
+    def _template(self, name: str, values: Sequence[str]) -> str | None:
+        if all(value == values[0] for value in values):
+            return self._in_run(shlex.quote(values[0]))
+        for column in ("DEVICE_ID",) if name == "DEVICE_ID" else ("rank", "DEVICE_ID", "device"):
+            cells = self._cells[column]
+            if values == cells:
+                return f"{{{column}}}"
+            before, _, after = values[-1].rpartition(cells[-1])
+            if all(value == f"{before}{cell}{after}" for value, cell in zip(values, cells, strict=True)):
+                quoted = [shlex.quote(part) if part else "" for part in (before, after)]
+                return self._in_run(f"{{{column}}}".join(quoted))
+        return None
+
+    def _in_run(self, text: str) -> str:
+        return text.replace(self._plan.run_dir, _RUN_DIR)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the columns; the scheduler is not a rank and has no device."""
+        plan = self._plan
+        logs = [
+            process.log if plan.local_server in (None, process.server_index) else f"{process.log} (there)"
+            for process in plan.processes
+        ]
+        rows = list(zip(*self._cells.values(), strict=True))
+        if len(logs) > len(rows):
+            rows.insert(0, ("sched", plan.processes[0].host, *("-" for _ in range(len(self._cells) - 2))))
+        header = (*self._cells, "log")
+        rows = [(*row, log) for row, log in zip(rows, logs, strict=True)]
+        yield from (f"  {line}" for line in aligned([header, *rows]))
+        if self._cells["device"] != self._cells["DEVICE_ID"]:
+            yield "  device: the physical id, as in the table; DEVICE_ID: the id in the process"
+
+    def commands(self, width: int) -> Iterator[str]:
+        """Yield what every rank runs, with the names of columns in braces, and what single ones run."""
+        plan = self._plan
+        if not plan.processes:
+            return
+        if len(self._ranks) < len(plan.processes):
+            yield "the scheduler:"
+            yield from _process(plan.processes[0], width)
+        argv = self._ranks[0].argv
+        if any(process.argv != argv for process in self._ranks):
+            for process in self._ranks:
+                yield f"{process.name}:"
+                yield from _process(process, width)
+            return
+        yield "every rank:" if len(self._ranks) > 1 else f"{self._ranks[0].name}:"
+        yield from _words([f"{name}={text}" for name, text in self._templates.items()], width, quoted=True)
+        yield from _words(masking.arguments(argv), width)
+        for process, variables in zip(self._ranks, self._variables, strict=True):
+            if own := {name: value for name, value in variables.items() if name not in self._templates}:
+                yield f"{process.name} also gets:"
+                yield from _assignments(own, width)
 
 
-def _bound(plan: Plan, text: str) -> tuple[str, ...]:
-    return (text,) if plan.cores else ()
+def _process(process: RankProcess, width: int) -> Iterator[str]:
+    yield from _assignments(masking.variables(process.environment), width)
+    yield from _words(masking.arguments(process.argv), width)
 
 
-def _command_lines(plan: Plan) -> Iterator[str]:
-    for process in plan.local or plan.processes:
-        argv = shlex.join(masking.arguments(process.argv))
-        yield f"  {process.name}: {_assignments(process.environment)} {argv}"
+def _listed(title: str, variables: Mapping[str, str], width: int, nothing: str) -> Iterator[str]:
+    if not variables:
+        yield f"{title}: {nothing}"
+        return
+    yield f"{title}:"
+    yield from _assignments(masking.variables(variables), width)
 
 
-def _assignments(environment: Mapping[str, str]) -> str:
-    return " ".join(f"{name}={shlex.quote(value)}" for name, value in masking.variables(environment).items())
+def _assignments(variables: Mapping[str, str], width: int, run_dir: str = "") -> Iterator[str]:
+    words = [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
+    return _words(
+        [word.replace(run_dir, _RUN_DIR) if run_dir else word for word in words], width, quoted=True
+    )
+
+
+def _words(words: Sequence[str], width: int, *, quoted: bool = False) -> Iterator[str]:
+    text = " ".join(words) if quoted else shlex.join(words)
+    return _fitted(f"  {text}", width, "  ") if text else iter(())
+
+
+def _fitted(line: str, width: int, indent: str | None = None) -> Iterator[str]:
+    yield from screen.wrapped(escaped(line), width, indent)

@@ -15,7 +15,8 @@ from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.processes.signal_names import signal_name
 from hccl_tools.launch.processes.signals import ENDING, spawn
 from hccl_tools.launch.runs import names
-from hccl_tools.notation.phrases import and_more, time_span
+from hccl_tools.notation.number_list import rank_ranges
+from hccl_tools.notation.phrases import time_span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 #: What the report keeps of each start of the ranks.
 _OF_ATTEMPT = ("reason", "detail", "began_on", "exit_code", "first_failure", "warnings")
-_MOST_CONSEQUENCES = 8
+#: The ways to end that the text lists, each with its ranks.
+_MOST_CONSEQUENCES = 4
+#: Lines of a log in the text.
+_MOST_QUOTED = 10
 #: Seconds until a ``--notify`` command is killed.
 _NOTIFY_SECONDS = 30.0
 
@@ -188,14 +192,30 @@ def notify(report: Mapping[str, Any], command: str, signals: Signals) -> str | N
     return f"the command {how}: {command}"
 
 
-def text(report: Mapping[str, Any], unwritten: str | None = None, *, has_verdict: bool = True) -> str:
+def text(
+    report: Mapping[str, Any],
+    unwritten: str | None = None,
+    *,
+    has_verdict: bool = True,
+    above: int | None = None,
+) -> str:
     """Return the report as text, to be followed by the verdict, or with its cause if it is not.
 
-    ``unwritten`` is why report.json is missing.
+    The text fits a screen; report.json and the logs have the rest.
+
+    Args:
+        unwritten: Why report.json is missing.
+        above: The rank whose log alone was printed before it, on the same terminal.
     """
     lines: list[str] = []
     first = report["first_failure"]
-    lines += failure_lines(RankFailure(**first), report["began_on"]) if first else [_head(report)]
+    if first:
+        failure = RankFailure(**first)
+        lines += failure_lines(
+            failure, report["began_on"], run_dir=report["run_dir"], is_above=failure.rank == above
+        )
+    else:
+        lines.append(_head(report))
     if not (first or report["hung"] or has_verdict) and report["detail"]:
         lines.append(f"  cause: {report['detail']}")
     if report["hung"]:
@@ -209,10 +229,11 @@ def text(report: Mapping[str, Any], unwritten: str | None = None, *, has_verdict
         why = f"stuck in the kernel{where}" if process["state"] == "D" else "could not be killed"
         what = f"process {process['pid']}{whose}, state {process['state']} ({process['command']})"
         lines.append(f"  left running ({why}): {what}")
+    run_dir = names.shown(report["run_dir"])
     if unwritten:
-        lines.append(f"  logs: {report['run_dir']} (without report.json: {unwritten})")
+        lines.append(f"  logs: {run_dir} (without report.json: {unwritten})")
     else:
-        lines.append(f"  logs and report.json: {report['run_dir']}")
+        lines.append(f"  logs and report.json: {run_dir}")
     return "\n".join(lines)
 
 
@@ -227,23 +248,45 @@ def _filled(template: str, report: Mapping[str, Any]) -> str:
     return template.format(detail=detail, signal=report["signal"] or "a signal", host=report["began_on"])
 
 
-def failure_lines(first: RankFailure, elsewhere: str | None = None) -> list[str]:
-    """Return the failure of a rank as text; ``elsewhere`` is the host of the rank if it is another host."""
+def failure_lines(
+    first: RankFailure, elsewhere: str | None = None, *, run_dir: str, is_above: bool = False
+) -> list[str]:
+    """Return the failure of a rank as text.
+
+    Args:
+        elsewhere: The host of the rank if it is another host.
+        run_dir: The run directory, which is named below the lines: its logs are shown without it.
+        is_above: Whether the log was printed before the report: only the line that ends it is repeated.
+    """
     device = "" if first.rank < 0 else f"device {first.device}, "
     pid = f", pid {first.pid}" if first.pid else ""
     after = time_span(first.duration or 0.0, 2)
     lines = [f"{first.name} failed first: {first.how} after {after} ({device}host {first.host}{pid})"]
     shown = first.traceback or first.last_lines
     host = elsewhere or first.log_host
-    log = f"{host}:{first.log}" if host else first.log
+    log = f"{host}:{first.log}" if host else names.shown(first.log.removeprefix(f"{run_dir}/"))
     if shown:
-        what = "last traceback" if first.traceback else "last lines"
-        lines.append(f"  its {what}, from {log}:")
-        lines += [f"    | {line}" for line in shown]
+        what = "traceback" if first.traceback else "lines"
+        lines.append(f"  its last {what}, from {log}:" if not is_above else f"  the end of {log}:")
+        lines += [f"    | {line}" for line in (shown[-1:] if is_above else _shortened(shown))]
     else:
         lines.append(f"  its log is empty: {log}")
     lines += [f"  hint: {hint}" for hint in first.hints]
     return lines
+
+
+def _shortened(lines: Sequence[str]) -> list[str]:
+    """Return the lines that fit a screen beside the rest of the report: the first and the last ones.
+
+    Lines of Python that only mark a part of the line above go first.
+    """
+    if len(lines) <= _MOST_QUOTED:
+        return list(lines)
+    kept = [line for line in lines if line.strip(" ^~") or not line]
+    if len(kept) <= _MOST_QUOTED:
+        return kept
+    tail = _MOST_QUOTED - 2
+    return [kept[0], f"  ... {len(kept) - 1 - tail} lines ...", *kept[-tail:]]
 
 
 def _consequences(ends: list[Mapping[str, Any]], *, after_failure: bool) -> list[str]:
@@ -256,8 +299,18 @@ def _consequences(ends: list[Mapping[str, Any]], *, after_failure: bool) -> list
 
 
 def _listed(what: str, ends: list[Mapping[str, Any]]) -> list[str]:
-    shown = and_more([f"{end['name']} {end['how']}" for end in ends], _MOST_CONSEQUENCES)
-    return [f"  {what}: {shown}"] if shown else []
+    """Return a line with the processes that ended, the ranks that ended in the same way together."""
+    ranks: dict[str, list[int]] = {}
+    others = [f"{end['name']}: {end['how']}" for end in ends if end["rank"] < 0]
+    for end in ends:
+        if end["rank"] >= 0:
+            ranks.setdefault(end["how"], []).append(end["rank"])
+    groups = [f"{rank_ranges(some)}: {how}" for how, some in ranks.items()]
+    if not groups and not others:
+        return []
+    listed = "; ".join((groups + others)[:_MOST_CONSEQUENCES])
+    more = len(groups) + len(others) - _MOST_CONSEQUENCES
+    return [f"  {what}: {listed}" + (f"; and {more:,} more in report.json" if more > 0 else "")]
 
 
 def verdict(report: Mapping[str, Any]) -> str:

@@ -65,8 +65,8 @@ class Run(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The last part of the path for messages: other users choose the names of their runs."""
-        return escaped(os.path.basename(self.path))
+        """The short name for messages, escaped: other users choose the names of their runs."""
+        return escaped(names.short(os.path.basename(self.path)))
 
 
 def find(log_dir: str, *, quiet: bool = False) -> list[Run]:
@@ -137,7 +137,8 @@ def resolve(name: str, log_dir: str) -> Run:
         run_files.hold(found[0].path)
         return found[0]
     if found:
-        shown = and_more([run.name for run in found])
+        known = [os.path.basename(run.path) for run in found]
+        shown = and_more([escaped(names.short(one, known)) for one in known])
         raise UsageError(f'"{name}" is ambiguous: {shown}', hint="type more of the name")
     what = "there is no run" if name == names.LATEST else f'there is no run "{name}"'
     raise NoSuchRunError(f"{what} in {log_dir}", hint="`hccl-tools jobs` lists all runs; see --log-dir")

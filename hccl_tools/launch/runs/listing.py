@@ -1,30 +1,100 @@
-"""The list of runs as text and as JSON."""
+"""The list of runs as text, for a screen of 80 columns, and as JSON."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.model.outcome import REASONS
-from hccl_tools.notation.phrases import aligned, time_span
+from hccl_tools.launch.runs import names
+from hccl_tools.notation import screen
+from hccl_tools.notation.phrases import aligned, and_more, count
 from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from hccl_tools.launch.runs.index import Run
 
-_HEADER = ("directory", "state", "ranks", "hosts", "age", "exit", "program")
-_LONGEST_COMMAND = 60
+#: The hosts are left out if every run has one.
+_HEADER = ("run", "state", "ranks", "hosts", "age", "exit", "program")
+_HOSTS = _HEADER.index("hosts")
+#: Columns of a name that is not one of ours.
+_LONGEST_NAME = 24
+#: Columns that a program has at least.
+_SHORTEST_PROGRAM = 10
+_STYLES = {
+    "running": "good",
+    "failed": "error",
+    "hung": "error",
+    "launcher killed": "error",
+    "ended": "quiet",
+}
+#: The states of runs that have no report.
+_STATES = {"running": "running", "killed": "launcher killed", "elsewhere": "elsewhere"}
+_PYTHON = re.compile(r"python[0-9.]*")
 
 
-def as_text(runs: Sequence[Run]) -> str:
-    """Return one aligned line per run."""
+def as_text(
+    runs: Sequence[Run], log_dir: str = "log", *, among: Sequence[Run] = (), color: bool = False
+) -> str:
+    """Return one aligned line per run, and what a command needs to know of runs that are elsewhere.
+
+    The lines fit the screen, or 80 columns. The names are as short as commands take them.
+
+    Args:
+        among: All runs that a command finds, if not all are listed.
+    """
     if not runs:
         return "no runs here; `hccl-tools launch` creates one\n"
-    return "".join(f"{line}\n" for line in aligned([_HEADER, *(_row(run) for run in runs)]))
+    pen = screen.Pen(color)
+    header: tuple[str, ...] = _HEADER
+    short = short_names(among or runs)
+    rows = [_row(run, short[os.path.basename(run.path)]) for run in runs]
+    if all(run.hosts == 1 for run in runs):
+        header, *rows = [(*row[:_HOSTS], *row[_HOSTS + 1 :]) for row in (header, *rows)]
+    width = screen.width() or screen.STANDARD
+    taken = list(aligned([row[:-1] for row in (header, *rows)]))
+    room = max(_SHORTEST_PROGRAM, width - max(map(screen.cells, taken)) - 2)
+    head, *lines = aligned([header, *((*row[:-1], screen.cut(row[-1], room)) for row in rows)])
+    shown = [pen("quiet", head)]
+    for row, line in zip(rows, lines, strict=True):
+        style = _STYLES.get(row[1], "warning")
+        shown.append(line.replace(f"  {row[1]}", f"  {pen(style, row[1])}", 1))
+    shown += [part for note in _notes(runs, rows, log_dir) for part in screen.wrapped(note, width)]
+    return "".join(f"{line}\n" for line in shown)
+
+
+def short_names(runs: Sequence[Run]) -> dict[str, str]:
+    """Return the name by which all commands find each run among these, by the name of its directory."""
+    ordered = sorted({os.path.basename(run.path) for run in runs})
+    # The names that share most with a name are next to it.
+    return {
+        name: names.short(name, ordered[max(0, place - 1) : place + 2]) for place, name in enumerate(ordered)
+    }
+
+
+def _notes(runs: Sequence[Run], rows: Sequence[Sequence[str]], log_dir: str) -> Iterator[str]:
+    """Yield what the rows have no room for: processes that are left, and the folders of other runs."""
+    here = os.path.abspath(log_dir)
+    places: dict[tuple[str, str], list[str]] = {}
+    for run, row in zip(runs, rows, strict=True):
+        if run.state == "killed" and run.left:
+            left = count(run.left, "process is", "processes are")
+            yield f"{row[0]}: {left} left; `hccl-tools stop {shlex.quote(row[0])}` ends them"
+        is_there = run.state in {"running", "elsewhere"} and run.host != os.uname().nodename
+        places.setdefault((os.path.dirname(run.path), run.host if is_there else ""), []).append(row[0])
+    for (folder, host), some in places.items():
+        if where := [
+            *([f"in {names.shown(folder)}"] if folder != here else []),
+            *([f"on {host}"] if host else []),
+        ]:
+            yield escaped(f"{' '.join(where)}: {and_more(some)}")
+    if log_dir != "log" and any(folder == here for folder, _host in places):
+        yield escaped(f"other commands find these runs with --log-dir {shlex.quote(log_dir)}")
 
 
 def as_json(runs: Sequence[Run]) -> str:
@@ -36,26 +106,26 @@ def as_json(runs: Sequence[Run]) -> str:
     return json.dumps(value, indent=2) + "\n"
 
 
-def _row(run: Run) -> tuple[str, ...]:
+def _row(run: Run, name: str) -> tuple[str, ...]:
     code = "-" if run.exit_code is None else str(run.exit_code)
-    age = time_span(run.age) if run.started else "-"
-    row = (_directory(run.path), _state(run), str(run.ranks), str(run.hosts), age, code, _program(run))
+    name = screen.cut(escaped(name), _LONGEST_NAME)
+    row = (name, _state(run), str(run.ranks), str(run.hosts), _age(run), code, _program(run))
     return tuple(map(escaped, row))
 
 
-def _directory(path: str) -> str:
-    relative = os.path.relpath(path)
-    return path if relative.startswith("..") else relative
+def _age(run: Run) -> str:
+    """Return the age in one unit, of which there are two at least."""
+    if not run.started:
+        return "-"
+    for unit, seconds in (("d", 86400), ("h", 3600), ("min", 60)):
+        if run.age >= 2 * seconds:
+            return f"{run.age // seconds:.0f} {unit}"
+    return f"{run.age:.0f} s"
 
 
 def _state(run: Run) -> str:
-    if run.state == "running":
-        return "running" if run.host == os.uname().nodename else f"running on {run.host}"
-    if run.state == "killed":
-        many = "process" if run.left == 1 else "processes"
-        return f"launcher killed, {run.left} {many} left" if run.left else "launcher killed"
-    if run.state == "elsewhere":
-        return f"on {run.host}"
+    if run.state in _STATES:
+        return _STATES[run.state]
     known = REASONS.get(run.reason)
     return (known.state if known else "") or run.reason or "ended"
 
@@ -63,5 +133,7 @@ def _state(run: Run) -> str:
 def _program(run: Run) -> str:
     if run.kind == "spawn":
         return f"(spawned by pid {run.pid})"
-    command = shlex.join(run.command)
-    return command if len(command) <= _LONGEST_COMMAND else command[: _LONGEST_COMMAND - 3] + "..."
+    program, *arguments = run.command or ("-",)
+    name = os.path.basename(program)
+    is_python = arguments and _PYTHON.fullmatch(name)
+    return shlex.join(["python" if is_python else program, *arguments])

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 
+TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 #: Set for every process of a job; identifies processes left over from an older run.
 RUN_VARIABLE = "HCCL_TOOLS_RUN_DIR"
 #: The link to the latest run, beside the run directories.
@@ -27,6 +31,37 @@ ENGINE_ERRORS = "engine_errors.log"
 SCHEDULER_LOG = "scheduler.log"
 #: The port that rank 0 chose, for MPI ranks that were started without ``launch``.
 PORT = "port"
+
+#: The characters of a short name: those of the time, and four of the random digits, ``20261121-101530-a1b2``.
+_SHORT = 20
+
+
+def short(name: str, others: Iterable[str] = ()) -> str:
+    """Return the beginning of a run's name that commands take for it: at least time and four digits.
+
+    The random digits keep other users from taking the name of a directory before it is made; nobody types
+    them.
+
+    Args:
+        others: The names of the runs from which it must differ.
+
+    >>> short("20261121-101530-a1b2c3d4", ["20261121-101530-a1b2f"])
+    '20261121-101530-a1b2c'
+    """
+    rivals = [other for other in others if other != name]
+    size = _SHORT
+    while size < len(name) and any(other.startswith(name[:size]) for other in rivals):
+        size += 1
+    return name[:size]
+
+
+def shown(path: str) -> str:
+    """Return a path for messages: relative to the current folder if it is below it."""
+    try:
+        relative = os.path.relpath(path)
+    except OSError:  # The current folder has been removed.
+        return path
+    return path if relative.startswith("..") else relative
 
 
 def table_before(restart: int) -> str:

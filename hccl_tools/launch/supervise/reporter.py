@@ -58,7 +58,7 @@ class Reporter:
         """Report a failure after which the job may be restarted."""
         self._drain_logs(_READER_TIMEOUT)
         made = self._report(outcome)
-        self._console.say(report.text(made, has_verdict=False))
+        self._console.say(self._text(made, has_verdict=False), "error")
         self._reported, self._attempts = outcome, made["attempts"]
 
     def report_interrupt(self, attempt: Attempt) -> None:
@@ -81,18 +81,25 @@ class Reporter:
         printed = not failed or outcome is self._reported
         if self._drain_logs(_READER_TIMEOUT, signals) and not printed:
             printed = True
-            console.say(report.text(made, unwritten))
+            console.say(self._text(made, unwritten), "error")
         if failed and options.watch.notify and (why := report.notify(made, options.watch.notify, signals)):
             console.say(f"--notify: {why}")
         self._drain_logs(None, signals)
         if not printed:
-            console.say(report.text(made, unwritten))
+            console.say(self._text(made, unwritten), "error")
         if failed:
             if said := explained(self._run_dir):
-                console.say(said)
-            console.say(report.verdict(made))
+                console.say(said, "message")
+            console.say(report.verdict(made), "error")
         self._drain_logs(None, signals)
         self.followers.close()
+
+    def _text(
+        self, made: Mapping[str, Any], unwritten: str | None = None, *, has_verdict: bool = True
+    ) -> str:
+        console = self._console
+        above = self.followers.only_rank if console.out is console.err and console.out.is_terminal else None
+        return report.text(made, unwritten, has_verdict=has_verdict, above=above)
 
     def _report(self, outcome: Outcome) -> dict[str, Any]:
         return report.make(

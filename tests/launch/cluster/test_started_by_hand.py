@@ -358,7 +358,7 @@ def test_stop_and_jobs_know_the_other_hosts(hosts: Any) -> None:
     stopped = hccl_tools("stop")
 
     assert [(run["ranks"], run["hosts"]) for run in found] == [(4, 2)]
-    assert header.split() == ["directory", "state", "ranks", "hosts", "age", "exit", "program"]
+    assert header.split() == ["run", "state", "ranks", "hosts", "age", "exit", "program"]
     assert stopped.returncode == 0
     assert "exit code 143; its ranks on node0 end as well" in stopped.stderr
     assert job.end() == [143, 143]

@@ -271,6 +271,6 @@ def test_dry_run_lists_what_travels_with_secrets_masked(own_directory: Path) -> 
     )  # fmt: skip
 
     assert done.returncode == 0, done.stderr
-    assert "passed to other hosts: WANDB_API_KEY='***'\n" in done.stdout
+    assert "passed to other hosts:\n  WANDB_API_KEY='***'\n" in done.stdout
     assert "-x WANDB_API_KEY" in done.stdout
     assert "-x PATH" not in done.stdout

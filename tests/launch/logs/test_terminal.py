@@ -21,10 +21,11 @@ SHOWN = "\\u001b]0;owned\\u0007\\u009b31m\\u202e"
 LAUNCH = ("launch", "--no-table", "-n", "1", "--start", "table", "--no-python")
 
 
-def tools(*args: str) -> subprocess.CompletedProcess[str]:
+def tools(*args: str, **variables: str) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [sys.executable, "-m", "hccl_tools", *args], capture_output=True, text=True, timeout=60, check=False
-    )
+        [sys.executable, "-m", "hccl_tools", *args],
+        capture_output=True, text=True, timeout=60, check=False, env={**os.environ, **variables},
+    )  # fmt: skip
     assert not {"\x1b", "\x07", "\x9b", "\u202e"} & {*done.stderr, *done.stdout}, done
     return done
 
@@ -40,7 +41,7 @@ def test_a_plan(form: str) -> None:
 def test_runs_in_a_list() -> None:
     assert tools(*LAUNCH, "true", ESC).returncode == 0
 
-    assert SHOWN in tools("jobs").stdout
+    assert SHOWN in tools("jobs", COLUMNS="120").stdout
     assert tools("jobs", "-f", "json").returncode == 0
 
 

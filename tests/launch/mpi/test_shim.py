@@ -166,8 +166,8 @@ def test_failed_rank_by_hand(mpirun: Mpirun) -> None:
     # Open MPI's own lines stand around it, and the log may begin with what was said about a binding.
     assert re.search(
         r"^hccl-tools: rank 1 failed first: exit code 7 after .* s \(device 1, host .*, pid \d+\)\n"
-        rf"  its last lines, from {re.escape(str(log))}:\n(    \| hccl-tools: mpirun bound .*\n)?    \| up\n"
-        rf"  logs: {re.escape(str(log.parent))}\n",
+        rf"  its last lines, from {log.name}:\n(    \| hccl-tools: mpirun bound .*\n)?    \| up\n"
+        rf"  logs: log/{log.parent.name}\n",
         done.stderr,
         re.MULTILINE,
     )

@@ -48,8 +48,8 @@ def test_ranks_share_the_cores_evenly() -> None:
 def test_the_plan_shows_the_cores() -> None:
     shown = launch("--bind", "cores", "--dry-run").stdout
 
-    assert "cores" in next(line for line in shown.splitlines() if "device (physical)" in line)
-    assert "device (physical)  DEVICE_ID (logical)  log" in launch("--dry-run").stdout
+    assert "  DEVICE_ID  cores  log" in next(line for line in shown.splitlines() if "rank  host" in line)
+    assert "  device  DEVICE_ID  log" in launch("--dry-run").stdout
 
 
 def test_too_few_cores_are_refused() -> None:

@@ -333,10 +333,11 @@ def test_plan_as_text_has_aligned_columns() -> None:
 
     header = next(index for index, line in enumerate(lines) if line.startswith("  rank  host"))
     assert lines[header : header + 3] == [
-        "  rank  host       device (physical)  DEVICE_ID (logical)  log",
-        "  0     127.0.0.1  4                  0                    rank_0.log",
-        "  1     127.0.0.1  5                  1                    rank_1.log",
+        "  rank  host       device  DEVICE_ID  log",
+        "  0     127.0.0.1  4       0          rank_0.log",
+        "  1     127.0.0.1  5       1          rank_1.log",
     ]
+    assert "  device: the physical id, as in the table; DEVICE_ID: the id in the process" in lines
 
 
 def two_servers(*hosts: str) -> dict[str, Any]:

@@ -121,7 +121,7 @@ def test_a_working_directory_that_is_not_there_is_refused(jobs: Jobs) -> None:
     code, job = jobs.run(SLEEP, working_dir="/nowhere")
     assert code == 125
     assert "cannot enter the working directory: No such file or directory" in job.err
-    assert "  ended: rank 0 not started" in job.err
+    assert "  ended: rank 0: not started" in job.err
 
 
 def test_a_log_that_cannot_be_written_is_refused(jobs: Jobs, tmp_path: Path) -> None:

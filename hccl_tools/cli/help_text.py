@@ -1,0 +1,78 @@
+"""The layout of ``--help``: examples in two columns that fit the screen, like the options."""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import click
+
+from hccl_tools.notation.screen import cells, each_fitted, padded, wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+#: click's mark: the lines of the paragraph stay as they are.
+_KEPT = "\b"
+#: An example: the spaces before it, the command, and after two spaces or more what it does.
+_EXAMPLE = re.compile(r"( *)(\S.*?)(?: {2,}(\S.*))?")
+#: A word of a command line, with the blanks in quotes.
+_WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|\S)+""")
+_SPACES = "  "
+#: The share of the width that commands may take where the explanations need more than one line.
+_COMMANDS = 0.55
+#: Columns that an explanation has beside the commands.
+_NARROWEST = 24
+
+
+class Formatter(click.HelpFormatter):
+    """A formatter that lays out examples."""
+
+    def write_text(self, text: str) -> None:
+        """Write paragraphs; those whose lines are kept are laid out if lines are too long for the screen."""
+        room = self.width - self.current_indent
+        paragraphs = text.split("\n\n")
+        super().write_text("\n\n".join(_fitted(paragraph, room) for paragraph in paragraphs))
+
+
+def _fitted(paragraph: str, room: int) -> str:
+    lines = paragraph.strip("\n").split("\n")
+    if lines[0].strip() != _KEPT or all(cells(line) <= room for line in lines):
+        return paragraph
+    laid_out = [lines[0]]
+    for is_example, group in groupby(lines[1:], key=lambda line: line.startswith(" ")):
+        several = list(group)
+        laid_out += _examples(several, room) if is_example else each_fitted(several, room)
+    return "\n".join(laid_out)
+
+
+def _examples(lines: Sequence[str], room: int) -> Iterator[str]:
+    """Yield examples in two columns; the explanation of a longer command is below it."""
+    found = [match.groups() for line in lines if (match := _EXAMPLE.fullmatch(line))]
+    explained = [cells(lead + command) for lead, command, what in found if what]
+    column = max((size for size in explained if size <= room * _COMMANDS), default=0) + len(_SPACES)
+    if room - column < _NARROWEST:
+        column = 6
+    for lead, command, what in found:
+        *above, last = _command(command, lead, room)
+        yield from above
+        if not what:
+            yield last
+            continue
+        first, *rest = wrapped(" " * column + what, room, " " * column)
+        fits = not above and cells(last) + len(_SPACES) <= column
+        yield from [padded(last, column) + first[column:]] if fits else [last, first]
+        yield from rest
+
+
+def _command(command: str, lead: str, room: int) -> Iterator[str]:
+    """Yield a command line, continued on further lines as a shell reads them."""
+    line = lead
+    for word in _WORD.findall(command):
+        if line.strip() and cells(f"{line} {word} \\") > room and cells(f"{line} {word}") > room:
+            yield f"{line} \\"
+            line = f"{lead}    {word}"
+        else:
+            line = f"{line} {word}" if line.strip() else line + word
+    yield line

@@ -1,0 +1,145 @@
+"""Text on a screen: its width, the columns that text takes there, breaks between words, and colours."""
+
+from __future__ import annotations
+
+import os
+import re
+
+TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+#: The width for what has one width everywhere, such as a table that is also read in a file.
+STANDARD = 80
+#: A narrower screen is treated as one of this width: words would be left alone on their lines.
+_NARROWEST = 20
+#: A change of colour, which takes no column.
+_STYLE = re.compile("\x1b\\[[0-9;]*m")
+#: A word with the space before it; a command in backquotes is one word, so that it can be copied.
+_WORD = re.compile(r"(\s*)((?:`[^`]+`|\S)+)")
+#: Lines that quote something: a log, a source line, a traceback.
+_QUOTE = re.compile(r"\s*[0-9]*\s*\| ?")
+_STYLES = {
+    "error": "1;31", "warning": "1;33", "message": "1", "frame": "1;34", "help": "36", "good": "1;32",
+    "quiet": "2", "added": "32", "removed": "31", "note": "1;36",
+}  # fmt: skip
+
+
+def width(descriptor: int = 1) -> int | None:
+    """Return the columns of COLUMNS, else of the terminal of a descriptor; ``None`` without either.
+
+    Text that is not for a screen, such as a log or the input of another program, keeps its lines.
+    """
+    stated = os.environ.get("COLUMNS", "")
+    if stated.isdecimal() and int(stated) > 0:
+        return max(_NARROWEST, int(stated))
+    try:
+        if os.isatty(descriptor):
+            return max(_NARROWEST, os.get_terminal_size(descriptor).columns or STANDARD)
+    except OSError:
+        pass
+    return None
+
+
+def cells(text: str) -> int:
+    r"""Return the columns that a text takes on a terminal: two for a Chinese character, none for a colour.
+
+    >>> cells("节点 1"), cells("\x1b[1mbold\x1b[0m")
+    (6, 4)
+    """
+    if "\x1b" in text:
+        text = _STYLE.sub("", text)
+    return len(text) if text.isascii() else sum(map(_cells, text))
+
+
+def _cells(char: str) -> int:
+    from unicodedata import combining, east_asian_width  # noqa: PLC0415  (most text is ASCII)
+
+    return 0 if combining(char) else 2 if east_asian_width(char) in {"W", "F"} else 1
+
+
+def padded(text: str, columns: int, *, right: bool = False) -> str:
+    """Return a text with spaces up to a number of columns; ``right`` puts the spaces before it."""
+    space = " " * (columns - cells(text))
+    return space + text if right else text + space
+
+
+def cut(text: str, columns: int | None, mark: str = "...") -> str:
+    """Return a text without colours in at most so many columns, with a mark for what is left out.
+
+    >>> cut("train.py --epochs 3", 11), cut("训练脚本.py", 8)
+    ('train.py...', '训练...')
+    """
+    if columns is None or cells(text) <= columns:
+        return text
+    room = columns - len(mark)
+    kept = 0
+    for char in text:
+        room -= _cells(char)
+        if room < 0:
+            break
+        kept += 1
+    return text[:kept].rstrip() + mark
+
+
+def wrapped(line: str, columns: int | None, indent: str | None = None) -> list[str]:
+    """Return a line as lines of at most so many columns, broken between words.
+
+    A word or a command in backquotes that is longer stays whole where it is, so that it can be copied. Lines
+    that quote a log or a file stay as they are, as does every line if ``columns`` is ``None``.
+
+    Args:
+        indent: What begins the further lines; by default two spaces more than the line.
+
+    >>> wrapped("  help: see `hccl-tools validate t.json`, then start", 30)
+    ['  help: see', '    `hccl-tools validate t.json`,', '    then start']
+    """
+    if columns is None or cells(line) <= columns or _QUOTE.match(line):
+        return [line]
+    body = line.lstrip(" ")
+    lead = line[: len(line) - len(body)]
+    if indent is None:
+        indent = lead + "  "
+    room = columns - cells(indent)
+    lines, current, used = [], lead, len(lead)
+    for number, (space, word) in enumerate(_WORD.findall(body)):
+        size = cells(word)
+        if number and used + len(space) + size > columns and size <= room:
+            lines.append(current)
+            current, used = indent + word, columns - room + size
+        else:
+            current, used = current + space + word, used + len(space) + size
+    return [*lines, current]
+
+
+def fitted(text: str, columns: int | None) -> str:
+    """Return a text of several lines with each of them wrapped."""
+    if columns is None:
+        return text
+    return "\n".join(part for line in text.split("\n") for part in wrapped(line, columns))
+
+
+def each_fitted(lines: Iterable[str], columns: int | None) -> Iterator[str]:
+    """Yield lines, each of them wrapped."""
+    for line in lines:
+        yield from wrapped(line, columns)
+
+
+def wants_color(descriptor: int) -> bool:
+    """Return whether text on a descriptor is coloured: NO_COLOR, then FORCE_COLOR, then a terminal decide."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if forced := os.environ.get("FORCE_COLOR"):
+        return forced != "0"
+    return os.environ.get("TERM") != "dumb" and os.isatty(descriptor)
+
+
+class Pen:
+    """Colours text by what it means: ``error``, ``warning``, ``message``, ``help``, ``quiet``, ..."""
+
+    def __init__(self, color: bool) -> None:
+        self.color = color
+
+    def __call__(self, style: str, text: str) -> str:
+        """Return the text in a style; unchanged without colours."""
+        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self.color and text else text

@@ -1,0 +1,134 @@
+"""On a terminal of 80 columns and 24 lines: real commands, as the foreground process of one."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.screens import Shown, on_terminal
+from tests.support.tables import table
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("folder")]
+
+REHEARSAL = ("launch", "--cpu", "--all-here", "--start", "table", "--python", sys.executable)
+NO_TABLE = ("launch", "--no-table", "--start", "table", "--no-python")
+DEEP = """\
+import os, time
+def step(n):
+    if n == 0:
+        raise RuntimeError("the loss of this rank is not a number: " + "the rate is too high, " * 4)
+    step(n - 1)
+    return n  # a line
+if os.environ["RANK_ID"] == "5":
+    step(2); step(30)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(name: str, value: object) -> str:
+    Path(name).write_text(value if isinstance(value, str) else json.dumps(value, indent=4))
+    return name
+
+
+@pytest.fixture
+def failed(folder: Path) -> Shown:
+    write("t.json", table("1.0", 2, 8))
+    write("train.py", DEEP.replace("step(n - 1)", "step(n - 1) if n % 2 else (lambda: step(n - 1))()"))
+    return on_terminal(*REHEARSAL, "--rank-table", "t.json", "train.py")
+
+
+def test_the_report_of_a_failure_fits_a_screen_and_says_the_cause_once(failed: Shown) -> None:
+    report = failed.lines[failed.text[: failed.text.index("rank 5 failed first")].count("\n") :]
+
+    assert failed.code == 1
+    assert failed.wider_than(80) == []
+    assert len(report) <= 24, report
+    assert failed.joined.count("RuntimeError: the loss of this rank is not a number") == 1
+    assert "  as a consequence: ranks 0-4,6-15: killed by SIGTERM" in report
+    assert failed.text.count(str(Path.cwd() / "log")) == 0
+    assert report[-1] == "hccl-tools: exit code 1, from rank 5"
+
+
+def test_the_report_is_coloured_as_the_findings_are(failed: Shown) -> None:
+    assert "\x1b[1;31mhccl-tools: rank 5 failed first" in failed.raw
+    assert "\x1b[1;31mhccl-tools: exit code 1" in failed.raw
+
+
+def test_a_traceback_that_is_on_the_screen_is_not_repeated() -> None:
+    write("train.py", 'raise ValueError("bad batch")\n')
+    shown = on_terminal(
+        "launch", "--no-table", "-n", "1", "--start", "table", "--python", sys.executable, "train.py"
+    )
+
+    assert shown.text.count("Traceback") == 1
+    assert shown.text.count("ValueError: bad batch") == 2  # by the rank, and in the report
+    assert "  the end of rank_0.log:\n    | ValueError: bad batch\n" in shown.text
+
+
+def test_jobs_fits_and_its_names_are_taken_by_every_command() -> None:
+    on_terminal(*NO_TABLE, "-n", "2", "sh", "-c", "echo up; exit 3 # " + "x" * 90)
+    shown = on_terminal("jobs")
+    (path,) = (one for one in Path("log").iterdir() if not one.is_symlink())
+    (row,) = (line for line in shown.lines if line.startswith(path.name[:15]))
+    name = row.split()[0]
+
+    assert shown.wider_than(80) == []
+    assert len(name) == 20
+    assert len(path.name) > 40  # other users cannot guess it
+    for words in (("stop",), ("stacks",), ("logs",), ("explain",), ("logs", "--rank", "1")):
+        assert "no run" not in on_terminal(*words, name).text
+    assert "up" in on_terminal("logs", name).lines
+
+
+def test_names_that_begin_alike_get_as_many_digits_as_they_need() -> None:
+    on_terminal(*NO_TABLE, "-n", "1", "true")
+    (path,) = (one for one in Path("log").iterdir() if not one.is_symlink())
+    twin = path.with_name(path.name[:22] + ("0" if path.name[22] != "0" else "1") + path.name[23:])
+    twin.mkdir()
+    for file in path.iterdir():
+        (twin / file.name).write_bytes(file.read_bytes())
+    rows = [line.split()[0] for line in on_terminal("jobs").lines if line.startswith(path.name[:15])]
+
+    assert sorted(rows) == sorted([path.name[:23], twin.name[:23]])
+    assert all("exit code 0" in on_terminal("stop", row).joined for row in rows)
+
+
+def test_a_dry_run_prints_what_is_equal_once() -> None:
+    write("t.json", table("1.0", 8, 8))
+    write("train.py", "")
+    options = ("--max-ranks", "64", "--rank-table", "t.json", "--dry-run")
+    shown = on_terminal(*REHEARSAL, *options, "train.py")
+
+    assert shown.code == 0, shown.text
+    assert shown.wider_than(80) == []
+    assert len(shown.lines) < 64 + 40
+    assert shown.text.count("RANK_SIZE=64") == 1
+    assert "RANK_ID={rank}" in shown.text
+    assert "SERVER_ID={SERVER_ID}" in shown.text
+    row = next(line for line in shown.lines if line.startswith("  63 "))
+    assert row.split() == ["63", "10.0.0.8", "7", "7", "7", "rank_63.log"]
+
+
+def test_hosts_that_have_answered_are_counted() -> None:
+    """The second waits for the first, and is named meanwhile; the line is gone at the end."""
+    go = '[ $1 = h1 ] || until [ -e go ]; do sleep 0.05; done; [ $1 = h2 ] || trap "touch go" EXIT'
+    write("go.sh", f'#!/bin/sh\n{go}\nshift\n"$@"\n')
+    Path("go.sh").chmod(0o755)
+    asked = ("--hosts", "h1,h2", "--via", "./go.sh {host}")
+    shown = on_terminal("gen", "--simulate", "910a", *asked, "-o", "t.json")
+
+    assert shown.code == 0, shown.text
+    states = shown.raw.split("\r")
+    assert any("0 of 2 hosts have answered, 0 s; waiting for h[1-2]" in state for state in states)
+    assert any("1 of 2 hosts have answered" in state and "waiting for h2" in state for state in states)
+    assert "hosts have answered" not in shown.text
+    assert "wrote t.json" in shown.lines

@@ -1,0 +1,98 @@
+"""Lines are broken between words by the columns that they take, and nothing of them is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_tools.notation import screen
+from hccl_tools.notation.phrases import aligned
+
+TEXT = st.text(st.sampled_from("ab `节　é-\x1b"), max_size=60).map(
+    lambda text: text.replace("\x1b", "\x1b[1m")
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [("", 0), ("abc", 3), ("训练节点一", 10), ("e\u0301", 1), ("\uff58", 2), ("\x1b[1;31mred\x1b[0m", 3)],
+)
+def test_the_columns_of_a_text(text: str, columns: int) -> None:
+    assert screen.cells(text) == columns
+
+
+@given(TEXT, st.integers(20, 40))
+def test_wrapping_loses_nothing_and_breaks_no_word(text: str, columns: int) -> None:
+    lines = screen.wrapped(text, columns)
+
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    words = [word for word in text.replace("`", " ").split() if word]
+    assert all(any(word in line for line in lines) for word in words)
+
+
+def test_a_word_that_fits_no_line_stays_where_it_is() -> None:
+    path = "/" + "x" * 60
+
+    assert screen.wrapped(f"logs: {path} end", 30) == [f"logs: {path}", "  end"]
+
+
+def test_a_command_is_one_word() -> None:
+    line = "  = help: the table is broken here: `hccl-tools validate --fix t.json` shows it"
+
+    assert screen.wrapped(line, 50) == [
+        "  = help: the table is broken here:",
+        "    `hccl-tools validate --fix t.json` shows it",
+    ]
+
+
+@pytest.mark.parametrize("quote", ["    | a line of a log " + "x " * 40, "36 | " + '"rank_id" ' * 20])
+def test_lines_of_a_log_or_a_file_are_not_broken(quote: str) -> None:
+    assert screen.wrapped(quote, 40) == [quote]
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "shown"),
+    [
+        ("train.py", 8, "train.py"),
+        ("train.py --x", 11, "train.py..."),
+        ("训练脚本.py", 8, "训练..."),
+        ("训练", 4, "训练"),
+    ],
+)
+def test_what_is_too_wide_is_cut(text: str, columns: int, shown: str) -> None:
+    assert screen.cut(text, columns) == shown
+    assert screen.cells(shown) <= columns
+
+
+def test_columns_are_aligned_by_their_width_on_the_screen() -> None:
+    first, second = aligned([("训练节点一", "0"), ("node", "1")])
+
+    assert screen.cells(first.removesuffix("0")) == screen.cells(second.removesuffix("1")) == 12
+
+
+def test_the_width_is_stated_or_that_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    with Path("/dev/null").open() as nothing:
+        assert screen.width(nothing.fileno()) is None
+        monkeypatch.setenv("COLUMNS", "132")
+        assert screen.width(nothing.fileno()) == 132
+        monkeypatch.setenv("COLUMNS", "3")  # no text fits
+        assert screen.width(nothing.fileno()) == 20
+
+
+@pytest.mark.parametrize(
+    ("variables", "colored"),
+    [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)],
+)
+def test_variables_decide_about_colours(
+    variables: dict[str, str], colored: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with Path("/dev/null").open() as nothing:
+        assert screen.wants_color(nothing.fileno()) is colored

@@ -1,0 +1,65 @@
+"""The command line on a terminal of a stated size: what a user sees there, line by line."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import sys
+import termios
+from dataclasses import dataclass
+
+from hccl_tools.notation.screen import cells
+
+_STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a command has left on the screen, and its exit code."""
+
+    raw: str
+    code: int
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines without colours, each in its last state."""
+        return [_STYLE.sub("", line).rpartition("\r")[2] for line in self.raw.split("\n") if line]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+    @property
+    def joined(self) -> str:
+        """The text with its lines joined as they were before they were broken."""
+        return re.sub(r"\s+", " ", self.text)
+
+    def wider_than(self, columns: int) -> list[str]:
+        """The lines that could have been broken: their last words are no long paths."""
+        return [
+            line for line in self.lines if cells(line) > columns and cells(line.split()[-1]) < columns - 24
+        ]
+
+
+def on_terminal(*args: str, columns: int = 80, rows: int = 24, **variables: str) -> Shown:
+    """Run ``hccl-tools`` as the foreground process of a terminal."""
+    pid, descriptor = pty.fork()
+    if pid == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        environ = {**os.environ, "TERM": "xterm-256color", **variables}
+        os.execvpe(sys.executable, [sys.executable, "-m", "hccl_tools", *args], environ)  # noqa: S606
+    data = b""
+    while True:
+        try:
+            part = os.read(descriptor, 1 << 16)
+        except OSError:  # The last process has closed the terminal.
+            break
+        if not part:
+            break
+        data += part
+    _, status = os.waitpid(pid, 0)
+    os.close(descriptor)
+    return Shown(data.decode().replace("\r\n", "\n"), os.waitstatus_to_exitcode(status))
