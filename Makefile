@@ -33,7 +33,7 @@ SELECT := -m bed
 # Otherwise each worker would compile all tests again, in every run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all steady durations check lint style typecheck bench clean
+.PHONY: help demo test test-all steady durations check lint style typecheck bench pyz clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +76,14 @@ typecheck: $(VENV)/.test-installed  ## check the types
 bench: $(VENV)/.test-installed $(TORCHRUN)  ## take the figures of the README
 	@for figure in gen validate merge pictures launch; do \
 	  PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m "benchmarks.$$figure"; done
+
+# For another system: PYZ_FLAGS='--platform manylinux_2_28_aarch64 --python-version 3.11 --only-binary=:all:'.
+PYZ_FLAGS :=
+PYZ = dist/hccl-tools-$(shell $(BIN)/python -c 'import sys, sysconfig; print("py%d%d" % sys.version_info[:2], sysconfig.get_platform(), sep="-")').pyz
+pyz: $(BIN)/python  ## build dist/hccl-tools-PYTHON-SYSTEM.pyz: one file for hosts without pip
+	@command -v $(BIN)/shiv >/dev/null || $(BIN)/python -m pip install --quiet shiv
+	@mkdir -p dist && $(BIN)/shiv --quiet --compressed --console-script hccl-tools \
+	  --python '/usr/bin/env python3' --output-file '$(PYZ)' $(PYZ_FLAGS) '.[fast,yaml]' && echo 'built $(PYZ)'
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -31,6 +31,8 @@ LAUNCHERS = {
     for path in (ROOT / "launchers").glob(pattern)
 }
 
+COMMIT = "0123abcd" * 5
+VERSION = "0.1.0+g0123abcd"
 PAGE = {str(path.relative_to(ROOT)) for path in (ROOT / "hccl_tools" / "pictures" / "page").iterdir()}
 
 
@@ -41,6 +43,8 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = folder / "source"
     leave_out = shutil.ignore_patterns(".git", ".venv*", "build", "dist", "*.egg-info", "log", "__pycache__")
     shutil.copytree(ROOT, source, symlinks=True, ignore=leave_out)
+    (source / ".git").mkdir()
+    (source / ".git" / "HEAD").write_text(f"{COMMIT}\n")
     run([*BUILD, "--outdir", str(folder / "dist"), str(source)])
     return folder / "dist"
 
@@ -91,7 +95,7 @@ def test_the_wheel_holds_code_and_data_and_nothing_else(distributions: Path) -> 
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
 
-    assert wheel.name.endswith("-py3-none-any.whl")
+    assert wheel.name == f"hccl_tools-{VERSION}-py3-none-any.whl"
     assert SCHEMAS | LAUNCHERS | PAGE | {"hccl_tools/py.typed"} <= names
     assert {name.split("/")[0] for name in names} == {"hccl_tools"}
     assert {name for name in names if name.endswith(".py")} == {
@@ -108,8 +112,108 @@ def test_the_sdist_can_be_built_from(distributions: Path, tmp_path: Path) -> Non
 
     (again,) = (tmp_path / "dist").glob("*.whl")
     (first,) = distributions.glob("*.whl")
+    assert again.name == first.name  # with the commit, although there is no .git any more
     with zipfile.ZipFile(again) as one, zipfile.ZipFile(first) as other:
         assert sorted(one.namelist()) == sorted(other.namelist())
+
+
+def test_the_sdist_is_the_whole_project(distributions: Path) -> None:
+    """What git knows is in it, so that its Makefile, its tests and the links of its README work."""
+    (sdist,) = distributions.glob("*.tar.gz")
+    names = run(["tar", "--list", "--file", str(sdist)]).splitlines()
+    found = {name.partition("/")[2] for name in names if not name.endswith("/")}
+    folders = (
+        ".ci",
+        "benchmarks",
+        "docs",
+        "examples",
+        "hccl_tools",
+        "launchers",
+        "sample_tables",
+        "schemas",
+        "tests",
+    )
+    kept = [path for name in folders for path in (ROOT / name).rglob("*") if path.is_file()]
+    wanted = {str(path.relative_to(ROOT)) for path in kept if "__pycache__" not in path.parts}
+    wanted |= {
+        "Makefile",
+        "README.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "LICENSE",
+        "setup.py",
+    }
+
+    assert wanted - found == set()
+    assert not any(name.endswith(".pyc") for name in found)
+
+
+def test_the_source_is_not_changed_by_a_build(distributions: Path) -> None:
+    assert '\n_BUILT = ""\n' in (distributions.parent / "source" / "hccl_tools" / "version.py").read_text()
+
+
+def test_an_archive_of_the_package_finds_its_data(installed: Path, tmp_path: Path) -> None:
+    """Python runs a zip file without unpacking it; the packages are pure, and there is no site-packages."""
+    (packages,) = installed.parent.glob("lib/python*/site-packages")
+    archive = tmp_path / "hccl-tools.pyz"
+    with zipfile.ZipFile(archive, "w") as written:
+        for path in sorted(file for name in ("hccl_tools", "click") for file in (packages / name).rglob("*")):
+            if path.suffix != ".pyc":
+                written.write(path, str(path.relative_to(packages)))
+        written.writestr("__main__.py", "from hccl_tools.__main__ import main\nmain()\n")
+
+    def hccl_tools(*args: str) -> str:
+        argv = [sys.executable, "-I", "-S", str(archive), *args]
+        return run(argv, cwd=tmp_path, env={"PATH": os.defpath, "HOME": str(tmp_path)})
+
+    (tmp_path / "train.py").write_text("")
+    hccl_tools("gen", "--simulate", "910a", "-o", "t.json")
+    emitted = [
+        hccl_tools("launch", "--rank-table", "t.json", "--cpu", "--emit", name, "train.py")
+        for name in ("rank_loop", "slurm", "mpirun")
+    ]
+
+    assert hccl_tools("--version") == f"hccl-tools {VERSION}\n"
+    assert json.loads(hccl_tools("schema", "1.0"))["title"]
+    assert all(text.startswith("#!/usr/bin/env bash") for text in emitted)
+    # The archive is sent to the hosts in a smaller one, whose version is compared.
+    gathered = hccl_tools(
+        "gen", "--simulate", "910a", "--hosts", "a,b", "--via", "env HOST={host}", "-o", "-"
+    )
+    assert json.loads(gathered)["server_count"] == "2"
+
+
+def test_one_file_for_hosts_without_pip(installed: Path, tmp_path: Path) -> None:
+    """``make pyz`` builds it with shiv, which unpacks what is compiled."""
+    pytest.importorskip("shiv", reason="shiv is not installed")
+    (packages,) = installed.parent.glob("lib/python*/site-packages")
+    archive = tmp_path / "hccl-tools.pyz"
+    options = ["--site-packages", str(packages), "--console-script", "hccl-tools"]
+    run([sys.executable, "-m", "shiv", *options, "--output-file", str(archive)])
+    env = {"PATH": os.defpath, "HOME": str(tmp_path), "SHIV_ROOT": str(tmp_path / "unpacked")}
+
+    def hccl_tools(*args: str, code: int = 0) -> str:
+        return run([sys.executable, "-I", "-S", str(archive), *args], code=code, cwd=tmp_path, env=env)
+
+    (tmp_path / "t.json").write_text('{"version": "1.0", "server_list": [{"device": 1}]}')
+    findings = json.loads(hccl_tools("validate", "-f", "json", "t.json", code=1))["files"][0]["findings"]
+    hccl_tools("gen", "--simulate", "910a", "-o", "t.json", "--force")
+    (tmp_path / "train.py").write_text("print('trained')\n")
+    trained = hccl_tools(
+        "launch",
+        "--rank-table",
+        "t.json",
+        "--cpu",
+        "--start",
+        "table",
+        "--python",
+        sys.executable,
+        "train.py",
+    )
+
+    assert "/server_list/0/device" in [one["pointer"] for one in findings]
+    assert trained == "trained\n"
 
 
 def test_the_installed_wheel_makes_checks_and_plans_from_a_table(installed: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hccl_tools.cli.options import together, write
-from hccl_tools.errors import UsageError
+from hccl_tools.errors import UsageError, WriteError
 from hccl_tools.notation.printable import tell
 from hccl_tools.records import NamedTuple
 
@@ -34,6 +34,7 @@ _options = together(
         metavar="FILE|-",
         help="Write a picture to this file; its suffix (.svg, .html) is the format. - is stdout.",
     ),
+    click.option("--force", is_flag=True, help="With -o: replace a file that exists."),
     click.option("--findings", is_flag=True, help="Draw the findings of `validate` on the picture."),
     click.option("--doctor", metavar="FILE", help="Draw the findings of `doctor -f json` on the picture."),
     click.option("--explain", metavar="FILE", help="Draw what `explain -f json` has found on the picture."),
@@ -47,6 +48,7 @@ class PictureOptions(NamedTuple):
     findings: bool
     doctor: str | None
     explain: str | None
+    force: bool = False
 
 
 def options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -60,9 +62,10 @@ def options(function: Callable[..., Any]) -> Callable[..., Any]:
         findings: bool,
         doctor: str | None,
         explain: str | None,
+        force: bool,
         **others: Any,
     ) -> Any:
-        picture = PictureOptions(path, findings, doctor, explain)
+        picture = PictureOptions(path, findings, doctor, explain, force)
         return function(output=_format(output, picture), picture=picture, **others)
 
     return _options(run)
@@ -87,7 +90,7 @@ def _format(output: str | None, given: PictureOptions) -> str:
     output = output or "text"
     if output not in FORMATS:
         names = {"-o": path is not None, "--findings": given.findings, "--doctor": given.doctor is not None,
-                 "--explain": given.explain is not None}  # fmt: skip
+                 "--explain": given.explain is not None, "--force": given.force}  # fmt: skip
         if wrong := [name for name, is_given in names.items() if is_given]:
             raise UsageError(
                 f"{wrong[0]} is for pictures only", hint="write a picture: -o FILE.svg or -o FILE.html"
@@ -102,7 +105,7 @@ def draw(subject: Subject, output: str, given: PictureOptions) -> None:
 
     Raises:
         InputError: The result of ``doctor`` or ``explain`` cannot be read.
-        WriteError: The file cannot be written.
+        WriteError: The file exists, or cannot be written.
     """
     path = given.path
     origin = subject.report.origin
@@ -114,6 +117,8 @@ def draw(subject: Subject, output: str, given: PictureOptions) -> None:
     if path is None or path == _STDOUT:
         write(pieces)
         return
+    if os.path.isfile(path) and not given.force:  # noqa: PTH113
+        raise WriteError(f"{path} exists", hint="--force replaces it, -o writes elsewhere")
     from hccl_tools.document.writing import write_atomically  # noqa: PLC0415
 
     tell(f"wrote {write_atomically(path, pieces)}")

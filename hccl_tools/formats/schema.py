@@ -44,7 +44,7 @@ def schema_text(table_format: str) -> str:
     name = known.get(table_format)
     if name is None:
         raise UsageError(f'unknown format "{table_format}"', hint=f"formats: {', '.join(known)}")
-    return (files("hccl_tools.schemas") / f"{name}.schema.json").read_text(encoding="utf-8")
+    return (files("hccl_tools") / "schemas" / f"{name}.schema.json").read_text(encoding="utf-8")
 
 
 @cache

@@ -56,7 +56,7 @@ def _joined(suffix: str, names: tuple[str, ...]) -> str:
 
 
 def _read(name: str) -> str:
-    return (files("hccl_tools.pictures") / "page" / name).read_text(encoding="utf-8")
+    return (files("hccl_tools") / "pictures" / "page" / name).read_text(encoding="utf-8")
 
 
 def _digest(text: str) -> str:

@@ -11,16 +11,17 @@ import io
 import json
 import shlex
 import zipfile
-from pathlib import Path
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from hccl_tools.records import NamedTuple
 from hccl_tools.remote.connection import READY
-from hccl_tools.version import IMPORT_ROOT
+from hccl_tools.version import stamped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+_PACKAGE = "hccl_tools"
 #: The modules in the archive, by folder of the package.
 _PARTS = {
     "": "__init__ codec errors records version",
@@ -89,21 +90,28 @@ def make(entries: Mapping[str, str] | None = None) -> Archive:
     """
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in files():
-            _add(archive, path.relative_to(IMPORT_ROOT).as_posix(), path.read_text(encoding="utf-8"))
+        for name in names():
+            text = _source(name)
+            _add(archive, f"{_PACKAGE}/{name}", stamped(text) if name == "version.py" else text)
         _add(archive, "__main__.py", _MAIN)
         for name, text in (entries or {}).items():
             _add(archive, name, text)
     data = written.getvalue()
-    starter = (Path(IMPORT_ROOT) / "hccl_tools" / "remote" / "target.py").read_text(encoding="utf-8")
-    return Archive(data, hashlib.sha256(data).hexdigest(), starter)
+    return Archive(data, hashlib.sha256(data).hexdigest(), _source("remote/target.py"))
 
 
-def files() -> Iterator[Path]:
-    """Yield the sources in the archive, without its ``__main__.py``."""
-    package = Path(IMPORT_ROOT) / "hccl_tools"
-    for folder, names in _PARTS.items():
-        yield from (package / folder / f"{name}.py" for name in names.split())
+def names() -> Iterator[str]:
+    """Yield the sources in the archive, relative to the package: ``table/products.py``."""
+    for folder, modules in _PARTS.items():
+        yield from (f"{folder}/{name}.py" if folder else f"{name}.py" for name in modules.split())
+
+
+def _source(name: str) -> str:
+    """Return a source of the package, which may itself be in a zip file."""
+    source = files(_PACKAGE)
+    for part in name.split("/"):
+        source /= part
+    return source.read_text(encoding="utf-8")
 
 
 def start_line(python: str, seconds: float) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, UsageError
@@ -11,7 +12,6 @@ from hccl_tools.launch.planning.environment import BACKEND_VARIABLE
 from hccl_tools.launch.render import serving
 from hccl_tools.notation.number_list import fold
 from hccl_tools.records import NamedTuple
-from hccl_tools.version import IMPORT_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -109,8 +109,7 @@ def text(plan: Plan, target: str, options: ScriptOptions) -> str:
             f"{file} does not set torch's variables",
             hint="use --emit torchrun, or --start table if the ranks need only HCCL's variables",
         )
-    with open(os.path.join(IMPORT_ROOT, "hccl_tools", "launchers", file), encoding="utf-8") as opened:
-        script = opened.read()
+    script = (files("hccl_tools") / "launchers" / file).read_text(encoding="utf-8")
     largest = max(map(len, _by_server(plan).values()))
     script = script.replace("--nodes=1", f"--nodes={len(plan.hosts)}")
     script = script.replace("--ntasks-per-node=8", f"--ntasks-per-node={largest}")

@@ -38,7 +38,7 @@ def test_the_report_says_who_where_how_and_why(jobs: Jobs) -> None:
     assert "    | Traceback (most recent call last):" in rest
     assert "    | ValueError: bad batch" in rest
     assert "  as a consequence: rank 0: killed by SIGTERM" in rest
-    assert f"  logs and report.json: {job.run_dir}" in rest
+    assert f"  logs and report.json: {job.run_dir.name}" in rest
     assert last == "hccl-tools: exit code 1, from rank 1"
 
 
@@ -86,7 +86,7 @@ def test_without_a_traceback_the_last_lines_are_shown(jobs: Jobs) -> None:
 def test_a_rank_that_said_nothing_is_reported_as_such(jobs: Jobs) -> None:
     _, job = jobs.run(sh("exit 2"))
     assert "its log is empty: rank_0.log\n" in job.err
-    assert f"  logs and report.json: {job.run_dir}\n" in job.err
+    assert f"  logs and report.json: {job.run_dir.name}\n" in job.err
 
 
 def test_hccl_codes_are_explained(jobs: Jobs) -> None:
