@@ -13,10 +13,14 @@ MINDSPORE := mindspore==2.10.0
 # (0.2 GB): the usual one for Linux brings several GB of CUDA along.
 TORCH := torch==2.13.0+cpu
 export HCCL_TOOLS_TORCH_PYTHON ?= $(abspath $(VENV))/torch/bin/python
+# In a Python of its own, too: Paddle and MindSpore want different versions of NumPy. The build for the CPU (0.2 GB).
+PADDLE := paddlepaddle==3.3.1
+export HCCL_TOOLS_PADDLE_PYTHON ?= $(abspath $(VENV))/paddle/bin/python
 # What the tests of pages need beside Debian's Chromium; Debian's Node.js 18 runs these.
 BROWSER_MODULES := puppeteer-core@24.8.2 axe-core@4.10.3
 BROWSER := $(VENV)/browser/.installed
 TORCHRUN := $(dir $(HCCL_TOOLS_TORCH_PYTHON))torchrun
+FLEETRUN := $(dir $(HCCL_TOOLS_PADDLE_PYTHON))fleetrun
 # An editable install leaves it to the first start, which PYTHONDONTWRITEBYTECODE keeps from doing it.
 COMPILE := $(BIN)/python -m compileall -q hccl_tools
 SHELL_SCRIPTS := .ci/run .ci/find-python examples/demo.sh $(wildcard launchers/*.sh launchers/*.sbatch)
@@ -41,18 +45,18 @@ help:  ## list the targets
 demo: $(VENV)/.demo-installed  ## make a table, check it, train on four ranks from it (on the CPU)
 	@DEMO_INSTALLED_IN="$$(cat $<)" PATH="$(abspath $(BIN)):$$PATH" examples/demo.sh
 
-test: $(TORCHRUN) $(BROWSER) $(VENV)/.test-installed  ## run every check and every test
+test: $(TORCHRUN) $(FLEETRUN) $(BROWSER) $(VENV)/.test-installed  ## run every check and every test
 	@$(MAKE) --jobs=2 --output-sync typecheck lint $(VENV)/.tests-compiled
 	@$(PYTEST) --numprocesses=$(WORKERS) --dist=loadgroup $(PYTEST_ARGS)
 
 test-all:  ## the same with every engine for every fault
 	@$(MAKE) test PYTEST_ARGS='--all-starts $(PYTEST_ARGS)'
 
-steady: $(TORCHRUN) $(BROWSER) $(VENV)/.tests-compiled  ## run SELECT TIMES times beside LOAD busy loops, list what failed
+steady: $(TORCHRUN) $(FLEETRUN) $(BROWSER) $(VENV)/.tests-compiled  ## run SELECT TIMES times beside LOAD busy loops, list what failed
 	@$(BIN)/python -m tests.suite.steady --times $(TIMES) --load $(LOAD) -- \
 	  --numprocesses=$(WORKERS) --dist=loadgroup $(SELECT)
 
-durations: $(TORCHRUN) $(BROWSER) $(VENV)/.tests-compiled  ## measure how long the tests take, by which they are dealt
+durations: $(TORCHRUN) $(FLEETRUN) $(BROWSER) $(VENV)/.tests-compiled  ## measure how long the tests take, by which they are dealt
 	@$(PYTEST) --numprocesses=$(WORKERS) --dist=loadgroup --write-durations
 
 check: $(VENV)/.test-installed  ## run lint, typecheck and the quick tests (75 to 90 s on two cores, 95 s of processor time)
@@ -111,6 +115,12 @@ $(abspath $(VENV))/torch/bin/torchrun: | $(BIN)/python
 	@$(BIN)/python -m venv $(VENV)/torch
 	@$(VENV)/torch/bin/python -m pip install --quiet '$(TORCH)' numpy || { rm -rf $(VENV)/torch; \
 	  echo "no $(TORCH): what needs it is left out (PIP_EXTRA_INDEX_URL can name PyTorch's index of such builds)"; }
+
+$(abspath $(VENV))/paddle/bin/fleetrun: | $(BIN)/python
+	@echo 'installing $(PADDLE) into $(VENV)/paddle (a minute)'
+	@$(BIN)/python -m venv $(VENV)/paddle
+	@$(VENV)/paddle/bin/python -m pip install --quiet '$(PADDLE)' || { rm -rf $(VENV)/paddle; \
+	  echo "no $(PADDLE): what needs it is left out"; }
 
 # Without npm the tests in a browser are left out.
 $(BROWSER): Makefile | $(BIN)/python

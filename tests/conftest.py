@@ -42,7 +42,7 @@ FOREIGN_NAMES = {
     *("HOST_IP", "MA_CURRENT_HOST_IP", "POD_IP"),
 }
 BEDS_REQUIRED = os.environ.get("HCCL_TOOLS_REQUIRE_BEDS") == "1"
-NEVER_LEFT_OUT_IN_CI = ("bed", "mindspore", "mpi")
+NEVER_LEFT_OUT_IN_CI = ("bed", "mindspore", "mpi", "paddle")
 #: Fixtures that start a bed or act as another user: a test that uses one, also indirectly, is marked ``bed``.
 BED_FIXTURES = {"browser", "two_hosts", "three_hosts", "slurm_cluster", "stranger"}
 #: Fixtures that start jobs and wait for what happens to them: a test that uses one is marked ``slow``.

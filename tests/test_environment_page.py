@@ -16,7 +16,7 @@ PAGE = (ROOT / "docs" / "environment.md").read_text(encoding="utf-8")
 _FAMILIES = (
     "HCCL", "_HCCL", "ASCEND", "MS", "OMPI", "PMI", "PMIX", "PRTE", "SLURM", "SLURMD", "PADDLE", "FLAGS",
     "MASTER", "MA", "MIES", "MINDSPORE", "HOST", "POD", "RANK", "DEVICE", "SERVER", "LOCAL", "WORLD", "MPI",
-    "HYDI", "LD", "GLOG", "PYTORCH", "OMP", "LC", "XDG",
+    "HYDI", "LD", "GLOG", "PYTORCH", "OMP", "LC", "XDG", "GLOO", "CUSTOM",
 )  # fmt: skip
 _VARIABLE = re.compile(rf"(?:{'|'.join(_FAMILIES)})_[A-Za-z0-9_]*")
 #: Values of variables, and keys of other files.
@@ -80,6 +80,7 @@ _STARTS = {
     "rank table": "`table`, `cluster`; `torch` with `--pass-table`",
     "cluster": "`cluster`; `mpi` with `--cpu`",
     "torch": "`torch`",
+    "gloo": "`torch`",
     "paddle": "all but `mpi`",
     "visible devices": "`mpi`, `torch`",
     "kept mpi": "`mpi`, or with `--keep-mpi`",

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 FAR_AWAY = ("192.0.2.1", "2001:db8::1")
 #: The greatest number of destinations to look up: the hosts of a job are on few networks.
 _MOST_DESTINATIONS = 32
-_SIOCGIFADDR, _SIOCGIFMTU = 0x8915, 0x8921
+_SIOCGIFCONF, _SIOCGIFADDR, _SIOCGIFMTU = 0x8912, 0x8915, 0x8921
+#: The size of an entry of SIOCGIFCONF, and the most entries that are read.
+_ENTRY, _MOST_ENTRIES = 40, 4096
+_IPV6_INTERFACES = "/proc/net/if_inet6"
 
 
 def is_local(address: str) -> bool:
@@ -92,6 +95,41 @@ def interface_address(name: str) -> str | None:
 
     found = _ask_interface(name, _SIOCGIFADDR)
     return None if found is None else socket.inet_ntoa(found[20:24])
+
+
+def interface_with(address: str) -> str | None:
+    """Return the name of the interface that has an IP address, or None; secondary addresses count, too."""
+    raw = packed(address)
+    if raw is None:
+        return None
+    with suppress(OSError, ValueError):
+        found = _ipv6_interfaces() if ":" in address else _ipv4_interfaces()
+        return next((name for own, name in found if own == raw), None)
+    return None
+
+
+def _ipv4_interfaces() -> list[tuple[bytes, str]]:
+    import array  # noqa: PLC0415
+    import fcntl  # noqa: PLC0415
+    import socket  # noqa: PLC0415
+    import struct  # noqa: PLC0415
+
+    entries = array.array("B", bytes(_ENTRY * _MOST_ENTRIES))
+    request = struct.pack("iL", *reversed(entries.buffer_info()))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        used = struct.unpack("iL", fcntl.ioctl(probe, _SIOCGIFCONF, request))[0]
+    data = entries.tobytes()[:used]
+    starts = range(0, len(data), _ENTRY)
+    # A secondary address may have a label behind its interface: eth0:1.
+    names = (data[at : at + 16].partition(b"\0")[0].decode().partition(":")[0] for at in starts)
+    return [(data[at + 20 : at + 24], name) for at, name in zip(starts, names, strict=True)]
+
+
+def _ipv6_interfaces() -> list[tuple[bytes, str]]:
+    from pathlib import Path  # noqa: PLC0415
+
+    rows = [line.split() for line in Path(_IPV6_INTERFACES).read_text(encoding="ascii").splitlines()]
+    return [(bytes.fromhex(row[0]), row[5]) for row in rows if len(row) == 6]
 
 
 def interface_mtu(name: str) -> int | None:

@@ -191,4 +191,28 @@ MESSAGES = (
         explains=("HCM002", "HCM006", "HCM009", "HCM013", "HCM025", "HCM306"), source="torch_npu's sources",
         example="RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB (NPU 3; 60.97 GiB total capacity)",
     ),
+    Message(
+        "HCM980", "paddle-without-plug-in", "cause",
+        "the Paddle of the ranks knows no NPU: the plug-in for NPUs is missing or not loaded",
+        "install paddle-custom-npu for the Python that starts the ranks, beside the paddlepaddle of the same version; without NPUs,"
+        " `--cpu` (`spawn`: cpu=True) rehearses on the CPU",
+        anchor=b"environment variable FLAGS_selected_s is needed", explains=("HCM844",), source="Paddle's sources (init_parallel_env)",
+        example="ValueError: paddle.distributed initialize error, environment variable FLAGS_selected_s is needed, but not set.",
+    ),
+    Message(
+        "HCM981", "paddle-without-endpoints", "cause",
+        "a variable is not set with which Paddle's ranks find each other",
+        "start the ranks with `hccl-tools launch`; leave out `--start`, or use `--start torch`",
+        anchor=b"initialize error, environment variable PADDLE_", pattern=rb"environment variable (?P<variable>PADDLE_(?:CURRENT_ENDPOINT|TRAINER_ID|TRAINERS_NUM)) is needed",
+        source="Paddle's sources (init_parallel_env)",
+        example="ValueError: paddle.distributed initialize error, environment variable PADDLE_CURRENT_ENDPOINT is needed, but not set.",
+    ),
+    Message(
+        "HCM982", "paddle-without-list-of-endpoints", "cause",
+        "a variable is not set with which Paddle's ranks find each other",
+        "start the ranks with `hccl-tools launch`, which sets it, or names a file with it in PADDLE_BACKUP_ENV_PATH",
+        anchor=b"PADDLE_TRAINER_ENDPOINTS", pattern=rb"environment variable '(?P<variable>PADDLE_TRAINER_ENDPOINTS)' cannot be found",
+        source="Paddle's sources (store_utils.cc)",
+        example="RuntimeError: (NotFound) The environment variable 'PADDLE_TRAINER_ENDPOINTS' cannot be found.",
+    ),
 )  # fmt: skip

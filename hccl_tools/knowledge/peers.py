@@ -43,6 +43,15 @@ MESSAGES = (
         example="RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:598] Connection closed by peer [10.0.0.2]:28048",
     ),
     Message(
+        "HCM983", "gloo-loopback", "cause",
+        "gloo connects to a loopback address, which each host has for itself: its peer has announced the address of its own host name",
+        "set GLOO_SOCKET_IFNAME on every host to the interface of the network between the hosts (`ip address`), or give the host's name its"
+        " address of that network in /etc/hosts, where Debian writes 127.0.1.1",
+        anchor=b"gloo/transport/", pattern=rb"gloo/transport/.{0,100}?connect \[(?P<value>127\.[\d.]{5,11}|::1)\]:\d{1,5}: (?P<reason>Connection refused)",
+        explains=("HCM662", "HCM665"), source="gloo's sources",
+        example="RuntimeError: [enforce fail at gloo/transport/tcp/pair.cc:784] connect [127.0.0.1]:3999: Connection refused",
+    ),
+    Message(
         "HCM663", "torch-store-gone", "error",
         "rank 0, which keeps torch's store, is gone",
         "look at the log of rank 0: it ended or was killed first",

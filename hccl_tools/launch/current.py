@@ -106,7 +106,9 @@ def current_rank(environ: Mapping[str, str] | None = None) -> CurrentRank:
     rank, size = found[launcher]
     # Launchers that agree on the rank come first for the local rank: LOCAL_RANK alone may be left over.
     agreeing = [other.local for other in found if found[other] == (rank, size) and other != launcher]
-    local = (_number(environ.get(name)) for name in (*agreeing, launcher.local))
+    local = [_number(environ.get(name)) for name in (*agreeing, launcher.local)]
+    if launcher.rank == "PADDLE_TRAINER_ID":
+        local.append(_local_rank_by_endpoint(rank, environ))
     return CurrentRank(
         rank,
         size,
@@ -116,6 +118,15 @@ def current_rank(environ: Mapping[str, str] | None = None) -> CurrentRank:
         source=launcher.rank,
         table=environ.get("RANK_TABLE_FILE") or None,
     )
+
+
+def _local_rank_by_endpoint(rank: int, environ: Mapping[str, str]) -> int | None:
+    """Return the position of a rank of paddle's spawn among the endpoints of its host."""
+    endpoints = environ.get("PADDLE_TRAINER_ENDPOINTS", "").split(",")
+    if rank >= len(endpoints) or endpoints[rank] != environ.get("PADDLE_CURRENT_ENDPOINT"):
+        return None
+    host = endpoints[rank].rpartition(":")[0]
+    return sum(endpoint.rpartition(":")[0] == host for endpoint in endpoints[:rank])
 
 
 def _place(launcher: _Launcher, environ: Mapping[str, str]) -> tuple[int, int] | None:

@@ -240,6 +240,8 @@ def _write(prepared: PreparedLaunch, *, shared: bool, again: bool, log_mode: int
         plan_json.write(plan, prepared.environment)
     if prepared.table_data is not None:
         directory.write(plan.run_dir, names.TABLE, prepared.table_data)
+    if prepared.backup_variables is not None:
+        directory.write(plan.run_dir, names.BACKUP_VARIABLES, prepared.backup_variables)
     locks: list[int] = []
     if plan.private_dir:
         from hccl_tools.launch.mpi import planned_ranks  # noqa: PLC0415  (for MPI ranks only)

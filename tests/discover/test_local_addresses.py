@@ -49,3 +49,14 @@ def test_the_source_address_towards_this_host_is_the_destination() -> None:
     assert local_addresses.source_address("127.0.0.1") == "127.0.0.1"
     assert local_addresses.source_address("300.0.0.1") is None
     assert "127.0.0.1" not in local_addresses.addresses_towards(["127.0.0.1"])
+
+
+def test_the_interface_with_an_address() -> None:
+    assert local_addresses.interface_with("127.0.0.1") == "lo"
+    for address in local_addresses.interface_addresses():
+        name = local_addresses.interface_with(address)
+        assert name is not None
+        assert local_addresses.interface_address(name) == address
+    assert local_addresses.interface_with("198.51.100.1") is None
+    assert local_addresses.interface_with("2001:db8::7") is None
+    assert local_addresses.interface_with("a-name") is None

@@ -74,6 +74,15 @@ def ranks(source: str, local: bool = True, device: bool = False) -> list[Current
             CurrentRank(0, 2, None, None, True, "PADDLE_TRAINER_ID"),
         ),
         (
+            {
+                "PADDLE_TRAINER_ID": "3",
+                "PADDLE_TRAINERS_NUM": "4",
+                "PADDLE_CURRENT_ENDPOINT": "10.0.0.2:6071",
+                "PADDLE_TRAINER_ENDPOINTS": "10.0.0.1:6070,10.0.0.1:6071,10.0.0.2:6070,10.0.0.2:6071",
+            },
+            CurrentRank(3, 4, None, 1, True, "PADDLE_TRAINER_ID"),
+        ),
+        (
             {"SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2", "SLURM_LOCALID": "1"},
             CurrentRank(1, 2, None, 1, True, "SLURM_PROCID"),
         ),

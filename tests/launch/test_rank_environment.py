@@ -41,10 +41,11 @@ STALE = {
     "HCCL_CONNECT_TIMEOUT": "600",
 }  # fmt: skip
 #: What differs between two starts of one job: where it writes, and a port that was free.
-RUN_DIR, PORTS = "HCCL_TOOLS_RUN_DIR", ("MASTER_PORT", "PADDLE_CURRENT_ENDPOINT", "PADDLE_TRAINER_ENDPOINTS")
+RUN_DIR = "HCCL_TOOLS_RUN_DIR"
+PORTS = ("MASTER_PORT", "PADDLE_MASTER", "PADDLE_CURRENT_ENDPOINT", "PADDLE_TRAINER_ENDPOINTS")
 #: mpirun brings the table to supervisors, which need a port agreed beforehand. On one host a start by the
 #: table alone needs none, and without a port there are no endpoints.
-ENDPOINTS = {"PADDLE_CURRENT_ENDPOINT", "PADDLE_TRAINER_ENDPOINTS"}
+ENDPOINTS = {"PADDLE_CURRENT_ENDPOINT", "PADDLE_TRAINER_ENDPOINTS", "PADDLE_MASTER"}
 _FAMILIES = ("HCCL_", "MS_", "PADDLE_", "FLAGS_", "ASCEND_", "TORCHELASTIC_", "MINDSPORE_", *MPI_PREFIXES)
 
 RANK = ("-m", "hccl_tools.launch.rank", "--rank-table", "table.json", "--cpu", "--start")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tests.beds import browser, daemons, slurm_cluster, three_hosts
 from tests.suite import dealing
+from tests.support import paddle_python
 from tests.support.mpiruns import MPIRUNS
 from tests.support.torch_python import TORCH_PYTHON
 
@@ -38,6 +39,8 @@ def _left_out() -> Iterator[tuple[str, str]]:
         yield "MindSpore", f"not installed for {sys.executable}"
     if sys.executable == TORCH_PYTHON and importlib.util.find_spec("torch") is None:
         yield "torch", "HCCL_TOOLS_TORCH_PYTHON names no Python that has it"
+    if paddle_python.IS_MISSING:
+        yield "Paddle", "HCCL_TOOLS_PADDLE_PYTHON names no Python that has it"
     if not MPIRUNS:
         yield "jobs under mpirun", "not installed"
     if shutil.which("faketime") is None:

@@ -64,7 +64,7 @@ def of_request(request: LaunchRequest, environ: Mapping[str, str]) -> JobHosts |
     try:
         around = surroundings(environ, (), cpu=request.start.cpu, ignore_visible=True)
         own, placements, master, table = _places(request, around)
-        port, _ = ports.cluster_port(request.hosts.start_port, environ)
+        port = ports.chosen_port(request.hosts.start_port, environ)[0] or ports.DEFAULT_PORT
     except HcclToolsError:
         return None
     names = {each.server_index: each.host for each in placements}

@@ -63,7 +63,7 @@ class RankJob(NamedTuple):
     @property
     def ranks_meet(self) -> bool:
         """Whether the ranks need a rendezvous port on rank 0's host."""
-        return composition.ranks_meet(self.start, cpu=self.cpu)
+        return composition.ranks_meet(self.start, self.python.frameworks, cpu=self.cpu)
 
 
 def find(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> RankJob:
@@ -76,7 +76,8 @@ def find(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> R
     around = surroundings(environ, None, cpu=options.cpu, ignore_visible=options.ignore_visible)
     loaded = table_source.find(request, around, "")
     # Under `launch` the start and the need for MindSpore's scheduler are already determined.
-    ask = options.scheduler_port is None and options.start in {None, "mpi"}
+    # Paddle's ranks need a port under the start "table".
+    ask = options.scheduler_port is None and options.start in {None, "mpi", "table"}
     python = interpreter.find(request.program, environ, ask=ask)
     start, reason = _start(options, python.frameworks, has_table=loaded is not None)
     # MindSpore has no MPI start on the CPU: there its ranks need a scheduler at a known address.
@@ -90,7 +91,7 @@ def find(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> R
         why = loaded.why or f"--rank-table {loaded.path}"
     else:
         job, why = _in_order(options, request, around, world)
-        _check_meeting(job, start, request, meet=composition.ranks_meet(start, cpu=cpu))
+        _check_meeting(job, start, request, meet=composition.ranks_meet(start, python.frameworks, cpu=cpu))
     program_check.check(request.program, environ)
     mine = next(placement for placement in job.placements if placement.rank == world.rank)
     return RankJob(job, mine, request, around, python, start, reason, why, cpu)

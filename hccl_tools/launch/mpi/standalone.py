@@ -15,6 +15,7 @@ from hccl_tools.launch.mpi import shared_preparation
 from hccl_tools.launch.mpi.planned_ranks import sha256
 from hccl_tools.launch.mpi.prepared import PreparedRank
 from hccl_tools.launch.planning import composition, environment, interpreter, table_source
+from hccl_tools.launch.planning import job as jobs
 from hccl_tools.launch.runs import directory, names, parents
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -
         composition.check_assigned(
             options.environment, composition.compose(found.job.placements, facts).ranks, facts
         )
+    if (backup := environment.backup_variables(facts)) is not None:
+        directory.write(run_dir, names.BACKUP_VARIABLES, backup)
     parts = composition.compose(found.here, facts)
     whole = partial(composed, environ, parts.inheritance, parts.common)
     argv = interpreter.command(found.request.program, found.python.path)
@@ -97,6 +100,9 @@ def _facts(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) 
         endpoints=ports.endpoints(job.placements, master=job.master, port=port, servers=job.server_count)
         if known
         else (),
+        endpoints_limit=ports.endpoints_limit(found.around.environ),
+        servers=len({placement.server_index for placement in job.placements}) if known else None,
+        interface=jobs.own_interface(job) if found.start == "torch" else None,
         run_dir=run_dir,
         buffered=options.buffered,
         set_by_user=environment.set_by_user(found.around.environ),
@@ -141,8 +147,10 @@ def _port(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) -
 
     if options.scheduler_port is not None:
         return options.scheduler_port
+    if (chosen := ports.chosen_port(None, os.environ)[0]) is not None:
+        return chosen
     if found.job.server_count > 1:
-        return ports.cluster_port(None, os.environ)[0]
+        return ports.DEFAULT_PORT
     if not found.ranks_meet:
         return 0
     path = os.path.join(run_dir, names.PORT)

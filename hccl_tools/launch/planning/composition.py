@@ -89,8 +89,13 @@ def wants_scheduler(facts: JobFacts, frameworks: Mapping[str, str]) -> bool:
     return facts.start == "cluster"
 
 
-def ranks_meet(start: str, *, cpu: bool) -> bool:
-    """Return whether the ranks of a start need a rendezvous port on rank 0's host."""
+def ranks_meet(start: str, frameworks: Mapping[str, str], *, cpu: bool) -> bool:
+    """Return whether the ranks of a start need a rendezvous port on rank 0's host.
+
+    ``frameworks`` are those of the ranks' Python: Paddle's ranks always meet at a port.
+    """
+    if start == "table":
+        return "paddle" in frameworks
     return start in {"cluster", "torch"} or (start == "mpi" and cpu)
 
 

@@ -5,6 +5,7 @@ A new variable needs a row in ``VARIABLES`` and a row in docs/environment.md; a 
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.model.variables import (
@@ -13,7 +14,7 @@ from hccl_tools.launch.model.variables import (
     RESTART_VARIABLE,
     TORCH_RESTART_VARIABLE,
 )
-from hccl_tools.launch.runs.names import RUN_VARIABLE, heartbeat, plog_folder
+from hccl_tools.launch.runs.names import BACKUP_VARIABLES, RUN_VARIABLE, heartbeat, plog_folder
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Start
     from hccl_tools.launch.planning.placement import RankPlacement
     from hccl_tools.launch.planning.visible_devices import VisibleDevices
+
+
+#: The default for the maximum length of PADDLE_TRAINER_ENDPOINTS in bytes, as in Paddle's launcher.
+ENDPOINTS_LIMIT = 48_000
+#: Linux refuses a variable of 128 KiB, its name included.
+LONGEST_VALUE = (1 << 17) - 64
 
 
 class JobFacts(NamedTuple):
@@ -46,7 +53,15 @@ class JobFacts(NamedTuple):
     is_open_mpi: bool = True
     #: The address and port of each rank, in rank order; empty if the ranks have no rendezvous port.
     endpoints: tuple[str, ...] = ()
+    #: The maximum length of the list of all endpoints in a variable, in bytes.
+    endpoints_limit: int = ENDPOINTS_LIMIT
+    #: The number of servers; ``None`` if the other servers are unknown.
+    servers: int | None = None
+    #: The index of this host's server, and its interface with the address of the job; ``None`` if unknown.
+    interface: tuple[int, str] | None = None
     run_dir: str | None = None
+    #: The directory of the ranks' logs, absolute; ``None`` for the run directory.
+    log_dir: str | None = None
     #: Whether the output of the ranks' Python is buffered.
     buffered: bool = False
     #: The variables with ``users_first`` that the user has set.
@@ -84,12 +99,11 @@ FAMILIES: dict[Start, tuple[str, ...]] = {
     "table": ("rank", "rank table", "paddle"),
     "cluster": ("rank", "rank table", "cluster", "paddle"),
     "mpi": ("rank", "visible devices"),
-    "torch": ("rank", "torch", "visible devices", "paddle"),
+    "torch": ("rank", "torch", "gloo", "visible devices", "paddle"),
 }
 #: Marks the job as a rehearsal on the CPU.
 BACKEND_VARIABLE = "PADDLE_DISTRI_BACKEND"
-#: The maximum size of one variable in bytes: Linux refuses 128 KiB, and half of that fills a screen.
-_LONGEST = 32_000
+_ENDPOINTS_VARIABLE = "PADDLE_TRAINER_ENDPOINTS"
 
 
 def _device_id(placement: RankPlacement, job: JobFacts) -> str:
@@ -104,13 +118,37 @@ def _endpoint(placement: RankPlacement, job: JobFacts) -> str | None:
     return job.endpoints[placement.rank] if job.endpoints else None
 
 
+def _interface(placement: RankPlacement, job: JobFacts) -> str | None:
+    server, name = job.interface or (None, None)
+    return name if server == placement.server_index else None
+
+
+def _has_long_endpoints(job: JobFacts) -> bool:
+    """Return whether the list of all endpoints is too long for a variable (thousands of ranks)."""
+    # Each address is followed by a comma, except the last one.
+    return sum(map(len, job.endpoints)) + len(job.endpoints) - 1 >= job.endpoints_limit
+
+
 def _endpoints(_placement: RankPlacement, job: JobFacts) -> str | None:
-    """Return the endpoints of all ranks, or None if the value is too long for Linux (thousands of ranks).
+    """Return the endpoints of all ranks, or None if there are none or the value is too long.
 
     All ranks share this value: a copy per rank of a large job would take megabytes.
     """
-    text = ",".join(job.endpoints)
-    return text if 0 < len(text) < _LONGEST else None
+    return None if not job.endpoints or _has_long_endpoints(job) else ",".join(job.endpoints)
+
+
+def _backup(_placement: RankPlacement, job: JobFacts) -> str | None:
+    return f"{job.run_dir}/{BACKUP_VARIABLES}" if job.run_dir and _has_long_endpoints(job) else None
+
+
+def backup_variables(job: JobFacts) -> bytes | None:
+    """Return the content of the file of PADDLE_BACKUP_ENV_PATH, or None if all variables can be set.
+
+    Paddle's ranks read a variable that is not set from this file.
+    """
+    if not _has_long_endpoints(job):
+        return None
+    return json.dumps({_ENDPOINTS_VARIABLE: ",".join(job.endpoints)}).encode()
 
 
 def _log_path(placement: RankPlacement, job: JobFacts) -> str | None:
@@ -213,19 +251,62 @@ VARIABLES: dict[str, tuple[Variable, ...]] = {
             shared=True,
         ),
     ),
+    "gloo": (
+        Variable(
+            "GLOO_SOCKET_IFNAME",
+            _interface,
+            "gloo (torch and paddle): the interface with this server's address; only with several servers, "
+            "not if you set it",
+            users_first=True,
+        ),
+    ),
     "paddle": (
         Variable("PADDLE_TRAINER_ID", lambda at, _: str(at.rank), "paddle: the rank"),
         Variable("PADDLE_TRAINERS_NUM", lambda _, job: str(job.world_size), "paddle: the number of ranks"),
         Variable(
             "PADDLE_RANK_IN_NODE",
-            lambda at, _: str(at.local_rank),
-            "paddle: the position among the ranks of this server",
+            lambda at, _: str(at.position),
+            "paddle: the position among the ranks of this server, in rank order",
+        ),
+        Variable("PADDLE_GLOBAL_RANK", lambda at, _: str(at.rank), "paddle: as PADDLE_TRAINER_ID"),
+        Variable("PADDLE_GLOBAL_SIZE", lambda _, job: str(job.world_size), "paddle: as PADDLE_TRAINERS_NUM"),
+        Variable("PADDLE_LOCAL_RANK", lambda at, _: str(at.position), "paddle: as PADDLE_RANK_IN_NODE"),
+        Variable(
+            "PADDLE_LOCAL_SIZE",
+            lambda at, _: str(at.local_size),
+            "paddle: the ranks on this server",
+        ),
+        Variable(
+            "PADDLE_NNODES",
+            lambda _, job: None if job.servers is None else str(job.servers),
+            "paddle: the number of servers",
+            shared=True,
+        ),
+        Variable(
+            "PADDLE_MASTER",
+            lambda _, job: job.endpoints[0] if job.endpoints else None,
+            "paddle: rank 0's address and port, where the ranks meet",
+            shared=True,
         ),
         Variable("PADDLE_CURRENT_ENDPOINT", _endpoint, "paddle: this rank's address and port"),
         Variable(
-            "PADDLE_TRAINER_ENDPOINTS",
+            _ENDPOINTS_VARIABLE,
             _endpoints,
-            "paddle: the endpoints of all ranks; not set in jobs of thousands of ranks",
+            "paddle: the endpoints of all ranks; from 48,000 bytes on (PADDLE_ENV_LIMIT_LEN) in the file of "
+            "PADDLE_BACKUP_ENV_PATH instead",
+            shared=True,
+        ),
+        Variable(
+            "PADDLE_BACKUP_ENV_PATH",
+            _backup,
+            "paddle: a file in the run directory with PADDLE_TRAINER_ENDPOINTS; only if that is too long for "
+            "a variable",
+            shared=True,
+        ),
+        Variable(
+            "PADDLE_LOG_DIR",
+            lambda _, job: job.log_dir or job.run_dir,
+            "paddle: the directory of the logs: the run directory, with `--flat-logs` that of `--log-dir`",
             shared=True,
         ),
         Variable("FLAGS_selected_npus", _device_id, "paddle: the device, as DEVICE_ID"),

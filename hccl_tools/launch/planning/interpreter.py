@@ -22,9 +22,22 @@ if TYPE_CHECKING:
 
 #: The metadata of installed distributions in site-packages, which importlib.metadata reads too.
 _INSTALLED = re.compile(
-    r"(mindspore(?:[-_](?:ascend|gpu|dev))?|torch|torch[-_]npu|paddlepaddle(?:[-_](?:gpu|npu))?)-([0-9][^-]*?)(?:-py[0-9.]+)?\.(?:dist|egg)-info",
+    r"(mindspore(?:[-_](?:ascend|gpu|dev))?|torch|torch[-_]npu|paddlepaddle(?:[-_](?:gpu|npu))?|paddle[-_]custom[-_]npu)"
+    r"-([0-9][^-]*?)(?:-py[0-9.]+)?\.(?:dist|egg)-info",
     re.IGNORECASE,
 )
+#: Packages under other names: mindspore-ascend and mindspore-gpu are MindSpore's older ones. Paddle finds
+#: NPUs by its plug-in, the NPU build of older versions without it.
+_OTHER_NAMES = {
+    "mindspore_ascend": ("mindspore",),
+    "mindspore_gpu": ("mindspore",),
+    "mindspore_dev": ("mindspore",),
+    "paddlepaddle": ("paddle",),
+    "paddlepaddle_gpu": ("paddle",),
+    "paddlepaddle_npu": ("paddle", "paddle_custom_npu"),
+}
+#: Where Paddle looks for plug-ins besides its packages.
+_PLUG_INS_VARIABLE = "CUSTOM_DEVICE_ROOT"
 #: The interpreters that a user may type before the program: ``python``, ``python3``, ``python3.11``.
 _PYTHON_NAME = re.compile(r"python([23](\.[0-9]+)?)?", re.ASCII)
 _ASK = "import sys; print(sys.executable); print('\\n'.join(sys.path))"
@@ -88,10 +101,9 @@ def installed_frameworks(paths: Iterable[str]) -> dict[str, str]:
             continue
         for name in names:
             if name[:1] in "mMtTp" and (match := _INSTALLED.fullmatch(name)):
-                framework = match[1].lower().replace("-", "_")
-                # mindspore-ascend and mindspore-gpu are MindSpore's older package names.
-                known = next((one for one in ("mindspore", "paddle") if framework.startswith(one)), framework)
-                found.setdefault(known, match[2])
+                package = match[1].lower().replace("-", "_")
+                for framework in _OTHER_NAMES.get(package, (package,)):
+                    found.setdefault(framework, match[2])
     return found
 
 
@@ -120,8 +132,10 @@ def choose(
     mpi_ranks = engine_starts_mpi and not has_table
     plain = program.kind == "program" and not has_table and not start.cpu
     settled = start.method or ("mpi" if mpi_ranks else "table" if plain else None)
-    # With an MPI start on the CPU, an installed MindSpore needs its scheduler; so look for MindSpore.
-    python = find(program, environ, ask=settled is None or (settled == "mpi" and start.cpu))
+    # With an MPI start on the CPU, an installed MindSpore needs its scheduler. What the user has chosen may
+    # not suit the frameworks, and an installed Paddle needs a rendezvous port under each start.
+    ask = settled is None or (settled == "mpi" and start.cpu) or (bool(start.method) and not plain)
+    python = find(program, environ, ask=ask)
     if settled is None:
         return (python, *choose_start(python.frameworks, cpu=start.cpu))
     reason = "--start" if start.method else "ranks are MPI processes" if mpi_ranks else "a plain program"
@@ -144,6 +158,20 @@ def choose_start(frameworks: Mapping[str, str], *, cpu: bool) -> tuple[Start, st
     if "paddle" in frameworks:
         return "torch", f"paddle {frameworks['paddle']}, which uses a rendezvous port as torch does"
     return "table", NO_FRAMEWORK
+
+
+def warnings(python: Interpreter, start: Start, environ: Mapping[str, str], *, cpu: bool) -> list[str]:
+    """Return notes for the user if the ranks' frameworks do not suit the start or the devices."""
+    found = python.frameworks
+    if found and start == "cluster" and "mindspore" not in found:
+        others = " and ".join(f"{name} {version}" for name, version in sorted(found.items()))
+        lacks = f"--start cluster is for MindSpore, which {python.path} lacks (it has {others})"
+        return [f"{lacks}: leave --start out, or select another Python with --python"]
+    has_plug_in = "paddle_custom_npu" in found or environ.get(_PLUG_INS_VARIABLE)
+    if "paddle" in found and not ({"mindspore", "torch"} & found.keys() or cpu or has_plug_in):
+        lacks = f"paddle {found['paddle']} of the ranks knows no NPU: paddle-custom-npu is not installed"
+        return [f"{lacks} for {python.path}; --cpu rehearses on the CPU"]
+    return []
 
 
 def command(program: Program, python: str) -> tuple[str, ...]:

@@ -43,6 +43,27 @@ class Job(NamedTuple):
         ]
 
 
+def own_interface(job: Job) -> tuple[int, str] | None:
+    """Return the index of this host's server and its interface with the address of the job.
+
+    ``None`` in a job on one server, for a host outside the job, and if no interface has an address of the
+    job: gloo then connects to the address of the host's own name, which /etc/hosts often maps to 127.0.1.1.
+    """
+    here = job.local_server
+    if job.server_count == 1 or here is None or here == NOT_A_MEMBER:
+        return None
+    from hccl_tools.discover.local_addresses import interface_with, is_reachable, source_address  # noqa: PLC0415
+
+    hosts = list(dict.fromkeys(one.host for one in job.placements if one.server_index == here))
+    others = (one.host for one in job.placements if one.server_index != here)
+    # The address from which a host sends to itself is its own.
+    for destination in (*hosts, next(others), job.master):
+        address = source_address(destination)
+        if address is not None and is_reachable(address) and (name := interface_with(address)) is not None:
+            return here, name
+    return None
+
+
 def of_table(loaded: JobTable, request: LaunchRequest, around: Surroundings, notes: list[str]) -> Job:
     """Return the job of a table; append notes for the user to ``notes``.
 

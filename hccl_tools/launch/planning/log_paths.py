@@ -31,6 +31,11 @@ def log_path(logs: Logs, placement: RankPlacement, *, all_here: bool) -> str:
     return names.rank_log(placement.rank)
 
 
+def log_folder(logs: Logs) -> str | None:
+    """Return the directory of the ranks' logs; ``None`` for the run directory."""
+    return os.path.abspath(logs.dir) if logs.flat else None
+
+
 def parse_mode(digits: str) -> int:
     """Return the mode of run directories from the digits that ``chmod`` accepts: three or four octal digits.
 

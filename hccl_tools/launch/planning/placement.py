@@ -25,6 +25,8 @@ class RankPlacement(NamedTuple):
     #: The index of the rank on the server, by ascending device id.
     local_rank: int
     local_size: int
+    #: The index of the rank on the server, by ascending rank.
+    position: int
 
 
 def place_ranks(table: RankTable) -> list[RankPlacement]:
@@ -34,9 +36,11 @@ def place_ranks(table: RankTable) -> list[RankPlacement]:
     for index, server in enumerate(table.servers):
         host = server.address
         by_device = sorted(server.rows, key=lambda row: devices[row] or 0)
+        by_rank = sorted(by_device, key=lambda row: ranks[row] or 0)
+        positions = {row: place for place, row in enumerate(by_rank)}
         size = len(by_device)
         placements += [
-            RankPlacement(ranks[row] or 0, host, index, devices[row] or 0, place, size)
+            RankPlacement(ranks[row] or 0, host, index, devices[row] or 0, place, size, positions[row])
             for place, row in enumerate(by_device)
         ]
     return sorted(placements, key=lambda placement: placement.rank)
@@ -44,10 +48,10 @@ def place_ranks(table: RankTable) -> list[RankPlacement]:
 
 def place_ranks_without_table(devices: Sequence[int], hosts: Sequence[str]) -> list[RankPlacement]:
     """Return the placements of a job without a table: the same devices, in this order, on each host."""
-    order = sorted(devices)
+    order = {device: place for place, device in enumerate(sorted(devices))}
     size = len(devices)
     return [
-        RankPlacement(index * size + place, host, index, device, order.index(device), size)
+        RankPlacement(index * size + place, host, index, device, order[device], size, place)
         for index, host in enumerate(hosts)
         for place, device in enumerate(devices)
     ]

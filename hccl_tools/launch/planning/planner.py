@@ -53,6 +53,8 @@ class PreparedLaunch(NamedTuple):
     #: The bytes of the table for the ranks, and the table; ``None`` for a job without one.
     table_data: bytes | None = None
     table: RankTable | None = None
+    #: The content of the run directory's file for PADDLE_BACKUP_ENV_PATH; ``None`` if it is not needed.
+    backup_variables: bytes | None = None
 
     @property
     def shared_environment(self) -> dict[str, str]:
@@ -88,7 +90,8 @@ def prepare(
     engine = engines.get(request.start.engine)
     job, python, start, chosen = _job(request, engine, around, f"{run_dir}/{names.TABLE}", notes)
     engine, located = _locate(engine, request, environ, job)
-    facts = _facts(request, job, start, engine, around=around, run_dir=run_dir, notes=notes)
+    meet = composition.ranks_meet(start, python.frameworks, cpu=request.start.cpu)
+    facts = _facts(request, job, start, engine, meet=meet, around=around, run_dir=run_dir, notes=notes)
     parts = composition.compose(job.placements, facts)
     kept = composed(environ, parts.passed_on, {}, {})
     commands = remote_launch.commands(request, engine, job, facts, python=python.path, kept=kept)
@@ -122,8 +125,14 @@ def prepare(
         host_timeout=request.watch.host_timeout,
         join_timeout=request.watch.join_timeout,
     )
-    table = (job.table.data, job.table.table) if job.table else ()
-    return PreparedLaunch(plan, {**kept, **commands.exported}, around.nodes, *table)
+    return PreparedLaunch(
+        plan,
+        {**kept, **commands.exported},
+        around.nodes,
+        table_data=job.table.data if job.table else None,
+        table=job.table.table if job.table else None,
+        backup_variables=environment.backup_variables(facts),
+    )
 
 
 def _job(
@@ -149,6 +158,7 @@ def _job(
     )
     if request.start.cpu and reason == interpreter.NO_FRAMEWORK:
         notes.append(f"{reason} ({python.path}); --python selects another")
+    notes += interpreter.warnings(python, start, around.environ, cpu=request.start.cpu)
     if table is None and (table := table_source.make(job, request, around, copy, start)) is not None:
         notes += table.notes
         job = job._replace(table=table)
@@ -185,6 +195,7 @@ def _facts(
     start: Start,
     engine: Engine,
     *,
+    meet: bool,
     around: Surroundings,
     run_dir: str,
     notes: list[str],
@@ -193,7 +204,7 @@ def _facts(
         request.hosts.start_port,
         around.environ,
         several_hosts=job.server_count > 1,
-        ranks_meet=composition.ranks_meet(start, cpu=request.start.cpu),
+        ranks_meet=meet,
     )
     notes += warnings
     assigned = request.variables.assigned
@@ -213,7 +224,11 @@ def _facts(
         endpoints=()
         if start == "mpi"
         else ports.endpoints(job.placements, master=job.master, port=port, servers=job.server_count),
+        endpoints_limit=ports.endpoints_limit(around.environ),
+        servers=len({placement.server_index for placement in job.placements}),
+        interface=jobs.own_interface(job) if start == "torch" else None,
         run_dir=run_dir,
+        log_dir=log_paths.log_folder(request.logs),
         buffered=request.variables.buffered,
         set_by_user=environment.set_by_user({*around.environ, *assigned}),
         under_mpirun=engine.starts_mpi_ranks,

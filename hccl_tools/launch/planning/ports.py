@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import UsageError
 from hccl_tools.inspection.host_ports import DEVICE_PORT, is_free
 from hccl_tools.launch import run_files
+from hccl_tools.launch.planning import environment
 from hccl_tools.notation.whole_number import whole_number
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ DISCOVERY_PORT = 18117
 #: The range to choose from: excludes MindSpore's 8118, torch's 29500, HCCL's 16666 and 60000-60031.
 FIRST = 10000
 LAST = 19999
+#: The variable of Paddle's launcher for the maximum length of a variable in bytes.
+_LIMIT_VARIABLE = "PADDLE_ENV_LIMIT_LEN"
 _LOCAL_RANGE = "/proc/sys/net/ipv4/ip_local_port_range"
 _TAKEN = frozenset({DEFAULT_PORT, DISCOVERY_PORT, DEVICE_PORT})
 
@@ -68,17 +71,15 @@ def choose(
     Raises:
         UsageError: FLAGS_START_PORT is not a port number, or no port is free.
     """
-    if several_hosts:
-        port, source = cluster_port(start_port, environ)
-    elif start_port is not None:
-        port, source = start_port, "--start-port"
-    else:
+    port, source = chosen_port(start_port, environ)
+    if port is None and not several_hosts:
         return (free_port() if ranks_meet else 0), []
+    port = port or DEFAULT_PORT
     return port, [f"{warning} ({source})" for warning in port_warnings(port)]
 
 
-def cluster_port(asked: int | None, environ: Mapping[str, str]) -> tuple[int, str]:
-    """Return the port of a job on several hosts and its source.
+def chosen_port(asked: int | None, environ: Mapping[str, str]) -> tuple[int | None, str]:
+    """Return the port that the user has chosen, ``None`` without one, and its source.
 
     Raises:
         UsageError: FLAGS_START_PORT is not a port number.
@@ -87,9 +88,9 @@ def cluster_port(asked: int | None, environ: Mapping[str, str]) -> tuple[int, st
         return asked, "--start-port"
     text = environ.get("FLAGS_START_PORT", "")
     if not text:
-        return DEFAULT_PORT, "the default"
+        return None, "the default"
     port = whole_number(text)
-    if port is None or not 0 < port < 65536:
+    if port is None or not 1024 <= port < 65536:
         raise UsageError(f'FLAGS_START_PORT="{text}" is not a port', hint="use a number from 1024 to 65535")
     return port, "FLAGS_START_PORT"
 
@@ -111,6 +112,24 @@ def endpoints(
         place = taken[server] = taken.get(server, -1) + 1
         found.append(f"{host}:{port + place}")
     return tuple(found)
+
+
+def endpoints_limit(environ: Mapping[str, str]) -> int:
+    """Return the maximum length of the list of endpoints in a variable, in bytes, as Paddle's launcher does.
+
+    Raises:
+        UsageError: PADDLE_ENV_LIMIT_LEN is not a number.
+    """
+    text = environ.get(_LIMIT_VARIABLE)
+    if text is None:
+        return environment.ENDPOINTS_LIMIT
+    number = whole_number(text)
+    if number is None:
+        raise UsageError(
+            f'{_LIMIT_VARIABLE}="{text}" is not a number of bytes',
+            hint=f"unset it: the default is {environment.ENDPOINTS_LIMIT}",
+        )
+    return min(number, environment.LONGEST_VALUE)
 
 
 def port_warnings(port: int) -> list[str]:

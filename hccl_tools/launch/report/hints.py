@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 from typing import TYPE_CHECKING
 
 from hccl_tools.knowledge.registry import codes as known_codes
+from hccl_tools.knowledge.registry import messages as known_messages
 from hccl_tools.launch.runs import disk_space
 from hccl_tools.notation.phrases import operand
 
@@ -52,6 +54,19 @@ def for_traceback(lines: Iterable[str], argv: Sequence[str]) -> list[str]:
     if not names or not os.path.basename(argv[0]).startswith("python"):
         return []
     return [f"{argv[0]} has no module {names[-1]}: select another Python for the ranks with --python"]
+
+
+#: Messages of Paddle and gloo about how the ranks were started.
+_OF_THE_START = ("HCM980", "HCM981", "HCM982", "HCM983")
+
+
+def for_start(lines: Sequence[str]) -> list[str]:
+    """Return a hint if a framework reports that something was missing at the start of its ranks."""
+    for message in map(known_messages().__getitem__, _OF_THE_START):
+        anchor, pattern = message.anchor, re.compile(message.pattern)
+        if any(anchor in line and pattern.search(line) for line in map(str.encode, lines)):
+            return [message.sentence]
+    return []
 
 
 def for_disk(log: str) -> list[str]:

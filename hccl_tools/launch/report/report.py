@@ -93,6 +93,7 @@ def first_failure(first: RankEnd, *, killed_by_oom: bool | None) -> RankFailure:
     codes = excerpt.hccl_codes(lines)
     traceback = excerpt.last_traceback(lines)
     said = hints.for_traceback(traceback, first.process.argv) + hints.for_codes(codes)
+    said += hints.for_start(lines)
     return RankFailure(
         **_end(first),
         hints=hints.for_disk(first.log) + hints.for_end(first, killed_by_oom=killed_by_oom) + said,

@@ -16,6 +16,8 @@ PLAN = "plan.json"
 REPORT = "report.json"
 #: The copy of the rank table.
 TABLE = "rank_table.json"
+#: The variables of Paddle's ranks that are too long for an environment.
+BACKUP_VARIABLES = "backup_env.json"
 #: The table as received from the launcher, on the hosts of an engine.
 GIVEN_TABLE = "given_table.json"
 #: Process id, host, time, kind and start (in clock ticks since boot) of the launcher, one per line;

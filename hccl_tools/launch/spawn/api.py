@@ -124,7 +124,7 @@ def _prepare(wanted: SpawnOptions, folder: str) -> PreparedLaunch:
         Program(argv, "program", sys.executable),
         wanted.table,
         # Every start sets paddle's endpoints, so every job needs a port.
-        Hosts(start_port=wanted.start_port or ports.free_port()),
+        Hosts(start_port=_start_port(wanted)),
         wanted.devices,
         start,
         wanted.variables,
@@ -139,6 +139,13 @@ def _prepare(wanted: SpawnOptions, folder: str) -> PreparedLaunch:
         own = count(here, "rank")
         raise SpawnOptionError(f"nprocs={wanted.devices.ranks}, but the table has {own} on this machine")
     return prepared
+
+
+def _start_port(wanted: SpawnOptions) -> int:
+    try:
+        return ports.chosen_port(wanted.start_port, os.environ)[0] or ports.free_port()
+    except UsageError as error:
+        raise SpawnOptionError(error.head, hint=error.hint) from error
 
 
 def _preflight(prepared: PreparedLaunch) -> None:
@@ -160,6 +167,8 @@ def _write(
     directory.write(plan.run_dir, names.PLAN, plan_json.as_bytes(plan, prepared.environment))
     if prepared.table_data is not None:
         directory.write(plan.run_dir, names.TABLE, prepared.table_data)
+    if prepared.backup_variables is not None:
+        directory.write(plan.run_dir, names.BACKUP_VARIABLES, prepared.backup_variables)
     private_dir = folder, private_files.make(folder)
     try:
         run_files.write(folder, child.PAYLOAD, payload)

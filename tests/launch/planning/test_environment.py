@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,7 @@ STARTS: tuple[Start, ...] = ("table", "cluster", "mpi", "torch")
 
 
 def seat(rank: int, device: int, server: int = 0) -> RankPlacement:
-    return RankPlacement(rank, "10.0.0.1", server, device, device - 4, 4)
+    return RankPlacement(rank, "10.0.0.1", server, device, device - 4, 4, rank % 4)
 
 
 def job(start: Start, visible: VisibleDevices = HOST, **changes: Any) -> JobFacts:
@@ -46,7 +47,9 @@ def rank_variables(rank: int, device_id: int, server: int = 0) -> dict[str, str]
 
 def paddle_variables(rank: int, device: int, device_id: int) -> dict[str, str]:
     return {
-        "PADDLE_TRAINER_ID": str(rank), "PADDLE_TRAINERS_NUM": "8", "PADDLE_RANK_IN_NODE": str(device - 4),
+        "PADDLE_TRAINER_ID": str(rank), "PADDLE_TRAINERS_NUM": "8", "PADDLE_RANK_IN_NODE": str(rank % 4),
+        "PADDLE_GLOBAL_RANK": str(rank), "PADDLE_GLOBAL_SIZE": "8",
+        "PADDLE_LOCAL_RANK": str(rank % 4), "PADDLE_LOCAL_SIZE": "4",
         "FLAGS_selected_npus": str(device_id), "PADDLE_DISTRI_BACKEND": "xccl", "PADDLE_XCCL_BACKEND": "npu",
     }  # fmt: skip
 
@@ -176,6 +179,14 @@ def test_stale_variables_go_and_all_others_stay(start: Start) -> None:
 
 
 @pytest.mark.parametrize("start", STARTS)
+def test_settings_of_paddle_are_the_users_and_stay(start: Start) -> None:
+    mine = {"PADDLE_PG_TIMEOUT": "1800000", "PADDLE_HOME": "/models", "FLAGS_allocator_strategy": "naive"}
+    other = {"PADDLE_MASTER": "10.0.0.9:1", "PADDLE_NNODES": "2", "PADDLE_PSERVERS_IP_PORT_LIST": "a:1"}
+
+    assert kept({**mine, **other, "FLAGS_selected_gpus": "3"}, start) == mine
+
+
+@pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("keep_mpi", ["none", "settings", "all"])
 def test_ranks_do_not_get_the_job_key(start: Start, keep_mpi: KeptMpi) -> None:
     key = {"HCCL_TOOLS_JOB_KEY": "0" * 64, "HCCL_TOOLS_JOB_KEY_FILE": "/key", "HCCL_TOOLS_REQUIRE_KEY": "1"}
@@ -224,7 +235,9 @@ def test_each_rank_has_a_folder_for_the_logs_of_cann_unless_the_user_decides(sta
 def test_output_is_unbuffered_unless_the_user_decides() -> None:
     assert shared() == {"PYTHONUNBUFFERED": "1"}
     assert shared(buffered=True) == {}
-    assert shared(buffered=True, run_dir="/run") == {"HCCL_TOOLS_RUN_DIR": "/run"}
+    assert shared(buffered=True, run_dir="/run") == {
+        "HCCL_TOOLS_RUN_DIR": "/run", "PADDLE_LOG_DIR": "/run",
+    }  # fmt: skip
 
 
 def test_rehearsals_do_not_spin_unless_the_user_decides() -> None:
@@ -237,7 +250,7 @@ def test_rehearsals_do_not_spin_unless_the_user_decides() -> None:
 
 def test_paddles_endpoints_begin_where_all_ranks_meet() -> None:
     servers = ("10.0.0.1", "10.0.0.2")
-    seats = [RankPlacement(rank, servers[rank // 2 % 2], rank // 2 % 2, 4, 0, 4) for rank in range(8)]
+    seats = [RankPlacement(rank, servers[rank // 2 % 2], rank // 2 % 2, 4, 0, 4, 0) for rank in range(8)]
     several = ports.endpoints(seats, master="10.0.0.9", port=18118, servers=2)
     here = ports.endpoints(seats, master="127.0.0.1", port=18118, servers=1)
 
@@ -248,17 +261,45 @@ def test_paddles_endpoints_begin_where_all_ranks_meet() -> None:
     assert here == tuple(f"127.0.0.1:{18118 + rank}" for rank in range(8))
     assert ports.endpoints(seats, master="127.0.0.1", port=0, servers=1) == ()
     assert rank_environment(seat(2, 6), job("table", endpoints=here))["PADDLE_CURRENT_ENDPOINT"] == here[2]
-    assert shared(buffered=True, endpoints=several) == {"PADDLE_TRAINER_ENDPOINTS": ",".join(several)}
+    assert shared(buffered=True, endpoints=several, servers=2) == {
+        "PADDLE_TRAINER_ENDPOINTS": ",".join(several),
+        "PADDLE_MASTER": "10.0.0.9:18118", "PADDLE_NNODES": "2",
+    }  # fmt: skip
 
 
-def test_endpoints_that_no_program_could_be_started_with_are_left_out() -> None:
+def test_endpoints_beyond_the_limit_are_in_a_file() -> None:
     many = [f"10.10.{rank // 2000}.{rank // 8 % 250}:{18118 + rank % 8}" for rank in range(8192)]
+    facts = job("torch", endpoints=tuple(many), run_dir="/run")
 
-    assert shared(buffered=True, endpoints=tuple(many)) == {}
-    few = shared(buffered=True, endpoints=tuple(many[:1400]))
+    found = rank_environment(seat(0, 4), facts, shared=True)
+    assert found["PADDLE_MASTER"] == many[0]
+    assert found["PADDLE_BACKUP_ENV_PATH"] == "/run/backup_env.json"
+    assert "PADDLE_TRAINER_ENDPOINTS" not in found
+    assert json.loads(environment.backup_variables(facts) or b"") == {
+        "PADDLE_TRAINER_ENDPOINTS": ",".join(many)
+    }
+
+
+def test_endpoints_below_the_limit_are_a_variable_that_linux_accepts() -> None:
+    one = "10.10.100.100:18118"
+    fitting, beyond = (one,) * 2400, (one,) * 2401  # 47,999 and 48,019 bytes
+
+    few = shared(buffered=True, endpoints=fitting)
     length = ["sh", "-c", "echo ${#PADDLE_TRAINER_ENDPOINTS}"]
     done = subprocess.run(length, env={**os.environ, **few}, capture_output=True, check=True)
-    assert int(done.stdout) > 20_000
+    assert int(done.stdout) == 47_999
+    assert environment.backup_variables(job("torch", endpoints=fitting)) is None
+    assert environment.backup_variables(job("torch", endpoints=beyond)) is not None
+
+
+@pytest.mark.parametrize(("text", "limit"), [("100", 100), ("1000000", (1 << 17) - 64), (None, 48_000)])
+def test_paddles_own_variable_sets_the_limit(text: str | None, limit: int) -> None:
+    assert ports.endpoints_limit({} if text is None else {"PADDLE_ENV_LIMIT_LEN": text}) == limit
+
+
+def test_limit_that_is_not_a_number() -> None:
+    with pytest.raises(UsageError, match='PADDLE_ENV_LIMIT_LEN="many"'):
+        ports.endpoints_limit({"PADDLE_ENV_LIMIT_LEN": "many"})
 
 
 def test_every_variable_is_explained_once() -> None:

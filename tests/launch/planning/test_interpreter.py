@@ -13,6 +13,7 @@ from hccl_tools.programs.lookup import ProgramMissingError, ProgramRefusedError
 
 if TYPE_CHECKING:
     from hccl_tools.errors import LaunchError
+    from hccl_tools.launch.model.plan import Start
 
 
 def install(site: Path, *names: str) -> list[str]:
@@ -44,6 +45,43 @@ def test_start_follows_from_what_is_installed(
     found = interpreter.installed_frameworks([*install(own_directory / "site", *names), "/nonexistent"])
 
     assert interpreter.choose_start(found, cpu=cpu)[0] == start
+
+
+PADDLE, PLUG_IN = "paddlepaddle-3.3.1.dist-info", "paddle_custom_npu-3.3.1.dist-info"
+NO_PLUG_IN = "paddle 3.3.1 of the ranks knows no NPU: paddle-custom-npu is not installed for /venv/python"
+
+
+@pytest.mark.parametrize(
+    ("names", "start", "cpu", "said"),
+    [
+        ([PADDLE], "torch", False, NO_PLUG_IN),
+        ([PADDLE], "torch", True, None),
+        ([PADDLE, PLUG_IN], "torch", False, None),
+        (["paddlepaddle_npu-2.4.0.dist-info"], "torch", False, None),
+        ([PADDLE, "torch-2.1.0.dist-info"], "torch", False, None),  # torch may be what the ranks use.
+        ([PADDLE], "cluster", True, "for MindSpore, which /venv/python lacks (it has paddle 3.3.1)"),
+        ([PADDLE, "mindspore-2.10.0.dist-info"], "cluster", True, None),
+        ([], "cluster", True, None),
+    ],
+)
+def test_what_the_frameworks_lack_is_said(
+    names: list[str], start: Start, cpu: bool, said: str | None, own_directory: Path
+) -> None:
+    found = interpreter.installed_frameworks(install(own_directory / "site", *names))
+    python = interpreter.Interpreter("/venv/python", "--python", found)
+
+    notes = interpreter.warnings(python, start, {}, cpu=cpu)
+
+    assert len(notes) == (said is not None)
+    assert all(str(said) in note for note in notes)
+    assert not cpu or notes == interpreter.warnings(python, start, {"CUSTOM_DEVICE_ROOT": "/x"}, cpu=cpu)
+
+
+def test_plug_ins_of_paddle_in_another_place_count() -> None:
+    python = interpreter.Interpreter("/venv/python", "--python", {"paddle": "3.3.1"})
+
+    assert interpreter.warnings(python, "torch", {}, cpu=False)
+    assert not interpreter.warnings(python, "torch", {"CUSTOM_DEVICE_ROOT": "/plugins"}, cpu=False)
 
 
 def test_without_any_framework_the_plan_says_so() -> None:

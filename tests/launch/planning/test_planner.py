@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hccl_tools.discover.local_addresses import interface_address, interface_addresses
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.planning import planner
 from hccl_tools.launch.render import plan_json, plan_text
@@ -70,6 +71,8 @@ def test_guides_table_starts_devices_4_to_7_as_ranks_0_to_3(script: str) -> None
         "RANK_ID": "2", "RANK_SIZE": "4", "DEVICE_ID": "6", "DEVICE_NUM": "4", "SERVER_ID": "0",
         "RANK_TABLE_FILE": f"{made_plan.run_dir}/rank_table.json",
         "PADDLE_TRAINER_ID": "2", "PADDLE_TRAINERS_NUM": "4", "PADDLE_RANK_IN_NODE": "2",
+        "PADDLE_GLOBAL_RANK": "2", "PADDLE_GLOBAL_SIZE": "4",
+        "PADDLE_LOCAL_RANK": "2", "PADDLE_LOCAL_SIZE": "4",
         "FLAGS_selected_npus": "6", "PADDLE_DISTRI_BACKEND": "xccl", "PADDLE_XCCL_BACKEND": "npu",
         "ASCEND_PROCESS_LOG_PATH": f"{made_plan.run_dir}/plog_rank_2",
     }  # fmt: skip
@@ -288,6 +291,54 @@ def test_rehearsal_without_a_framework_hints_at_another_python(own_directory: Pa
     said = "the ranks' Python has no MindSpore, torch or paddle (/opt/bare/python); --python selects another"
     assert said in prepare(request).plan.notes
     assert said not in prepare(with_options(request, start="table")).plan.notes
+
+
+@pytest.mark.usefixtures("script")
+def test_ranks_of_paddle_have_endpoints_under_the_start_by_the_table(own_directory: Path) -> None:
+    site = own_directory / "site"
+    (site / "paddlepaddle-3.3.1.dist-info").mkdir(parents=True)
+    python = own_directory / "python"
+    python.write_text(f"#!/bin/sh\necho /opt/paddle/python\necho {site}\n")
+    python.chmod(0o755)
+    request = launch_request(("train.py",), ranks=2, cpu=True, python=str(python), start="table")
+
+    made = prepare(request).plan
+
+    everyone = [rank.environment["PADDLE_CURRENT_ENDPOINT"] for rank in made.ranks]
+    assert made.common["PADDLE_TRAINER_ENDPOINTS"].split(",") == everyone
+    assert made.common["PADDLE_MASTER"] == everyone[0]
+    assert prepare(with_options(request, start="torch")).plan.notes == made.notes
+
+
+@pytest.mark.usefixtures("script")
+def test_flags_start_port_counts_on_one_machine_too() -> None:
+    request = launch_request(("train.py",), ranks=2, cpu=True, start="torch", python=sys.executable)
+
+    found = prepare(request, {"FLAGS_START_PORT": "17100"}).plan
+    assert found.common["PADDLE_TRAINER_ENDPOINTS"] == "127.0.0.1:17100,127.0.0.1:17101"
+    assert found.ranks[0].environment["MASTER_PORT"] == "17100"
+    with pytest.raises(UsageError, match='FLAGS_START_PORT="abc" is not a port'):
+        prepare(request, {"FLAGS_START_PORT": "abc"})
+
+
+@pytest.mark.usefixtures("script")
+def test_gloo_of_several_machines_uses_the_interface_of_the_job() -> None:
+    own = interface_addresses()[0]
+    request = launch_request(
+        ("train.py",), ranks=4, cpu=True, start="torch", python=sys.executable, ips=(own, "198.51.100.2")
+    )
+
+    here, there = prepare(request).plan.ranks[:2], prepare(request).plan.ranks[2:]
+
+    name = here[0].environment["GLOO_SOCKET_IFNAME"]
+    assert interface_address(name) == own
+    assert {rank.environment.get("GLOO_SOCKET_IFNAME") for rank in here} == {name}
+    assert {rank.environment.get("GLOO_SOCKET_IFNAME") for rank in there} == {None}
+    mine = prepare(request, {"GLOO_SOCKET_IFNAME": "mine0"})
+    assert mine.environment["GLOO_SOCKET_IFNAME"] == "mine0"
+    assert "GLOO_SOCKET_IFNAME" not in mine.plan.ranks[0].environment
+    alone = prepare(with_options(request, ips=(), ranks=2)).plan
+    assert "GLOO_SOCKET_IFNAME" not in alone.ranks[0].environment
 
 
 def test_program_that_is_not_there() -> None:

@@ -164,11 +164,11 @@ def test_a_port_accepts_no_connection_while_it_is_asked_for() -> None:
 
 
 def test_agreed_port_in_order() -> None:
-    assert ports.cluster_port(12345, {"FLAGS_START_PORT": "6070"}) == (12345, "--start-port")
-    assert ports.cluster_port(None, {"FLAGS_START_PORT": "6070"}) == (6070, "FLAGS_START_PORT")
-    assert ports.cluster_port(None, {}) == (ports.DEFAULT_PORT, "the default")
+    assert ports.chosen_port(12345, {"FLAGS_START_PORT": "6070"}) == (12345, "--start-port")
+    assert ports.chosen_port(None, {"FLAGS_START_PORT": "6070"}) == (6070, "FLAGS_START_PORT")
+    assert ports.chosen_port(None, {})[0] is None
     with pytest.raises(UsageError, match="FLAGS_START_PORT"):
-        ports.cluster_port(None, {"FLAGS_START_PORT": "many"})
+        ports.chosen_port(None, {"FLAGS_START_PORT": "many"})
 
 
 def test_doubts_about_ports() -> None:

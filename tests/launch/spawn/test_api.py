@@ -377,7 +377,10 @@ def test_variables_that_paddles_spawn_sets() -> None:
         for rank, endpoint in enumerate(everyone.split(",")):
             assert found[rank] == {
                 "PADDLE_TRAINER_ID": str(rank), "PADDLE_TRAINERS_NUM": "2", "PADDLE_RANK_IN_NODE": str(rank),
+                "PADDLE_GLOBAL_RANK": str(rank), "PADDLE_GLOBAL_SIZE": "2",
+                "PADDLE_LOCAL_RANK": str(rank), "PADDLE_LOCAL_SIZE": "2", "PADDLE_NNODES": "1",
                 "PADDLE_CURRENT_ENDPOINT": endpoint, "PADDLE_TRAINER_ENDPOINTS": everyone,
+                "PADDLE_MASTER": everyone.split(",")[0], "PADDLE_LOG_DIR": found[0]["PADDLE_LOG_DIR"],
                 "FLAGS_selected_npus": str(4 + rank if start == "table" else rank),
                 "PADDLE_DISTRI_BACKEND": "gloo",
             }  # fmt: skip
