@@ -16,7 +16,7 @@ PAGE = (ROOT / "docs" / "environment.md").read_text(encoding="utf-8")
 _FAMILIES = (
     "HCCL", "_HCCL", "ASCEND", "MS", "OMPI", "PMI", "PMIX", "PRTE", "SLURM", "SLURMD", "PADDLE", "FLAGS",
     "MASTER", "MA", "MIES", "MINDSPORE", "HOST", "POD", "RANK", "DEVICE", "SERVER", "LOCAL", "WORLD", "MPI",
-    "HYDI", "LD", "GLOG", "PYTORCH", "OMP", "LC", "XDG", "GLOO", "CUSTOM",
+    "HYDI", "LD", "GLOG", "PYTORCH", "OMP", "LC", "XDG", "GLOO", "CUSTOM", "NPU", "CUDA", "XPU",
 )  # fmt: skip
 _VARIABLE = re.compile(rf"(?:{'|'.join(_FAMILIES)})_[A-Za-z0-9_]*")
 #: Values of variables, and keys of other files.

@@ -95,7 +95,20 @@ def _foreign(name: str) -> Foreign | None:
     return other_launchers.OPTIONS.get(name)
 
 
+def _of_pod(typed: set[str]) -> tuple[str, ...]:
+    """Return the options that the variables of a PaddleJob pod stand for, and print them."""
+    if "--run-dir" in typed or not any(name.startswith("PADDLE_") for name in os.environ):
+        return ()  # The launcher of the whole job has read them.
+    from hccl_tools.cli import pod_variables  # noqa: PLC0415  (few shells have such variables)
+    from hccl_tools.discover.local_addresses import is_this_host  # noqa: PLC0415
+
+    taken = pod_variables.read(os.environ, typed, is_this_host)
+    if taken.note:
+        tell(f"hccl-tools: {taken.note}")
+    return taken.options
+
+
 command = GroupedCommand(
-    "launch", cast("dict[str, Any]", GROUPS), BARE, SPELLINGS, _foreign,
+    "launch", cast("dict[str, Any]", GROUPS), BARE, SPELLINGS, _foreign, defaults=_of_pod,
     callback=_launch, help=HELP, epilog=EPILOG,
 )  # fmt: skip

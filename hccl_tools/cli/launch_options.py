@@ -43,7 +43,7 @@ GROUPS: dict[str, list[Option]] = {
                 "--selected-npus", "--selected-xpus", "devices", metavar="LIST",
                 help="Devices, counted among the visible devices: 4-7 or 0,1 or [4,8)."),
         _flag("--no-table", help="Start N ranks without a rank table."),
-        _option("--server", metavar="ID", help="The server of the table that is this host."),
+        _option("--server", metavar="ID", help="The server of the table, or of --ips, that is this host."),
         _option(
             "--product",
             metavar="NAME",

@@ -264,9 +264,14 @@ def _master(options: dict[str, Any]) -> tuple[str | None, int | None]:
         host, _, text = options["master"].rpartition(":")
         number = whole_number(text)
         if not host or "/" in host or number is None:
+            from hccl_tools.cli.other_launchers import ELASTIC  # noqa: PLC0415  (a wrong value is rare)
+
+            is_service = options["master"].startswith("etcd:")
             raise UsageError(
                 f'--master "{options["master"]}" is not ADDRESS:PORT',
-                hint="for example --master 10.0.0.1:18118",
+                hint=f"a service of an elastic job: {ELASTIC}"
+                if is_service
+                else "for example --master 10.0.0.1:18118",
             )
         address, port = address or host, port or number
     return address, port

@@ -9,7 +9,7 @@ import click
 from hccl_tools.cli.values import EITHER_SPELLING, hyphenated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from hccl_tools.cli.other_launchers import Foreign
 
@@ -24,7 +24,8 @@ class GroupedCommand(click.Command):
     Options end at the program; the arguments after it belong to the program. ``--log_dir`` and ``--log-dir``
     are the same option. ``bare_options`` maps options with an optional value to the default (``--dry-run``).
     ``spellings`` maps an argument that click would read as several short options to the option (``-np``).
-    ``foreign`` returns the translation of an option of other launchers.
+    ``foreign`` returns the translation of an option of other launchers. ``defaults`` returns options that are
+    put before the typed ones; it gets the first names of the typed ones.
     """
 
     def __init__(
@@ -34,12 +35,15 @@ class GroupedCommand(click.Command):
         bare_options: Mapping[str, str],
         spellings: Mapping[str, str],
         foreign: Callable[[str], Foreign | None],
+        *,
+        defaults: Callable[[set[str]], Sequence[str]] = lambda _typed: (),
         **attributes: Any,
     ) -> None:
         self.groups = groups
         self.bare_options = bare_options
         self.spellings = spellings
         self.foreign = foreign
+        self.defaults = defaults
         parameters: list[click.Parameter] = [option for options in groups.values() for option in options]
         parameters.append(
             click.Argument(["program"], nargs=-1, type=click.UNPROCESSED, metavar="PROGRAM ARGS...")
@@ -59,6 +63,7 @@ class GroupedCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Add the default to options that were given without their optional value, then parse."""
         complete = self._with_values(args)
+        complete[:0] = self.defaults(self._first_names(complete))
         try:
             rest = super().parse_args(ctx, list(complete))
         except click.NoSuchOption as error:
@@ -66,6 +71,28 @@ class GroupedCommand(click.Command):
         # The options before the program are passed to the launchers on other hosts.
         ctx.meta[TYPED_OPTIONS] = tuple(complete[: len(complete) - len(ctx.params["program"])])
         return rest
+
+    def _first_names(self, complete: Sequence[str]) -> set[str]:
+        """Return the options of a command line, each by its first name."""
+        known = {hyphenated(name): option.opts[0] for option in self._own_options() for name in option.opts}
+        found = set[str]()
+        takes_value = self._takes_value()
+        words = iter(complete)
+        for word in words:
+            if not word.startswith("-") or word in {"-", "--"}:
+                break
+            name = hyphenated(word.partition("=")[0])
+            short = word[:2] if not word.startswith("--") else name
+            found.add(known.get(name) or known.get(short, name))
+            if _wants_next(hyphenated(word), takes_value):
+                next(words, None)
+        return found
+
+    def _takes_value(self) -> dict[str, bool]:
+        return {hyphenated(name): not one.is_flag for one in self._own_options() for name in one.opts}
+
+    def _own_options(self) -> Iterator[click.Option]:
+        return (option for options in self.groups.values() for option in options)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options group by group, and ``--help`` at the end."""
@@ -78,12 +105,7 @@ class GroupedCommand(click.Command):
                 formatter.write_dl([record])
 
     def _with_values(self, args: list[str]) -> list[str]:
-        takes_value = {
-            hyphenated(name): not option.is_flag
-            for options in self.groups.values()
-            for option in options
-            for name in option.opts
-        }
+        takes_value = self._takes_value()
         done: list[str] = []
         position = 0
         while position < len(args) and (token := args[position]).startswith("-") and token not in {"-", "--"}:

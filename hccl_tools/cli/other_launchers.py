@@ -92,13 +92,28 @@ def _rendezvous(value: str) -> list[str] | str:
     return [f"--master={value}"] if port.strip("0") else [f"--master-addr={host}"]
 
 
-_ELASTIC = "use a fixed --nnodes, and --max-restarts N to restart after a failure"
+ELASTIC = "use a fixed --nnodes, and --max-restarts N to restart after a failure"
 _PARAMETER_SERVERS = "parameter servers need another launcher: launch starts ranks of collective training"
 _OWN_SERVICE = (
     "leave it out: no rendezvous service is needed; --master-addr is the address of rank 0's machine"
 )
 _PADDLE_ONLY = "it configures paddle's launcher: leave it out, or use that launcher"
 _IN_RANK_ORDER = "use a rank table (--rank-table), which assigns the ranks, or --ips in rank order"
+
+_POD_VARIABLES = "leave it out: the variables of a pod (PADDLE_TRAINERS, PADDLE_TRAINER_ID) are read anyway"
+
+
+def _run_mode(value: str) -> list[str] | str:
+    if value.lower() == "rpc":
+        return "paddle.distributed.rpc needs paddle's launcher: launch starts ranks of collective training"
+    return _only(("collective",), _PARAMETER_SERVERS)(value)
+
+
+def _backend(value: str) -> list[str] | str:
+    """Read the backend of fleetrun; that of a job on the CPU is gloo."""
+    answers: dict[str, list[str]] = {"auto": [], "xccl": [], "hccl": [], "gloo": ["--cpu"]}
+    return answers.get(value.lower(), "leave it out: NPUs communicate by xccl, ranks under --cpu by gloo")
+
 
 OPTIONS: dict[str, Foreign] = {
     # msrun
@@ -137,30 +152,41 @@ OPTIONS: dict[str, Foreign] = {
     "--duplicate-stdout-filters": Foreign(_never("use --tail RANKS")),
     "--duplicate-stderr-filters": Foreign(_never("use --tail RANKS")),
     # paddle.distributed.launch and fleetrun
-    "--run-mode": Foreign(_only(("collective",), _PARAMETER_SERVERS)),
+    "--run-mode": Foreign(_run_mode),
+    "--backend": Foreign(_backend),
+    "--cluster-node-ips": Foreign(lambda value: [f"--ips={value}"]),
+    "--node-ip": Foreign(lambda value: [f"--server={value}"]),
+    "--started-port": Foreign(lambda value: [f"--start-port={value}"]),
+    "--use-paddlecloud": Foreign(_only(("", "false", "0"), _POD_VARIABLES), is_flag=True),
+    "--paddle-cpuonly": Foreign(lambda _value: ["--cpu"], is_flag=True),
+    "--print-config": Foreign(_nothing),
     "--job-id": Foreign(_nothing),
     "--log-level": Foreign(_nothing),
     "--log-overwrite": Foreign(_nothing),
     "--enable-gpu-log": Foreign(_nothing),
     "--legacy": Foreign(_only(("false", "0"), _PADDLE_ONLY)),
     "--sort-ip": Foreign(_only(("false", "0"), "use --ips with the machines in rank order")),
-    "--host": Foreign(_never("use --server ID with a table, --node-rank I without one")),
+    "--host": Foreign(lambda value: [f"--server={value}"]),
     "--max-restart": Foreign(lambda value: [f"--max-restarts={value}"]),
-    "--elastic-level": Foreign(_only(("-1",), _ELASTIC)),
+    "--elastic-level": Foreign(_only(("-1",), ELASTIC)),
     "--auto-parallel-config": Foreign(_never(_PADDLE_ONLY)),
     "--auto-cluster-config": Foreign(_only(("false", "0"), _PADDLE_ONLY)),
     "--auto-tuner-json": Foreign(_never(_PADDLE_ONLY)),
     "--ranks": Foreign(_never(_IN_RANK_ORDER)),
     "--enable-rank-mapping": Foreign(_never(_IN_RANK_ORDER)),
+    "--rank-mapping-path": Foreign(_never(_IN_RANK_ORDER)),
+    "--cluster-topo-path": Foreign(_never(_PADDLE_ONLY)),
+    "--enable-auto-mapping": Foreign(_never(_PADDLE_ONLY)),
     **{
-        name: Foreign(_never(_ELASTIC))
-        for name in ("--elastic-timeout", "--elastic-server", "--scale", "--force")
+        name: Foreign(_never(ELASTIC))
+        for name in ("--elastic-timeout", "--elastic-server", "--elastic-pre-hook", "--scale", "--force")
     },
     **{
         name: Foreign(_never(_PARAMETER_SERVERS))
         for name in (
             *("--servers", "--server-num", "--trainers", "--trainer-num", "--workers", "--heter-workers"),
-            *("--heter-worker-num", "--http-port", "--gloo-port", "--with-gloo"),
+            *("--heter-worker-num", "--heter-devices", "--coordinators", "--coordinator-num", "--http-port"),
+            *("--gloo-port", "--with-gloo"),
         )
     },
 }

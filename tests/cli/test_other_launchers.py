@@ -29,7 +29,10 @@ PADDLE = """master legacy rank log_level log_overwrite sort_ip enable_gpu_log nn
     elastic_timeout"""
 FLEETRUN = """log_dir nproc_per_node run_mode gpus selected_gpus xpus selected_xpus ips ranks
     enable_rank_mapping servers workers heter_workers worker_num server_num heter_worker_num http_port
-    elastic_server job_id np scale host force"""
+    elastic_server job_id np scale host force backend cluster_topo_path rank_mapping_path enable_auto_mapping
+    coordinators coordinator_num heter_devices elastic_pre_hook"""
+#: Of Paddle 1.x; the last one is of Paddle 2.0.
+OLD_PADDLE = "cluster_node_ips node_ip use_paddlecloud started_port print_config selected_gpus paddle_cpuonly"
 
 
 def typed(*args: str) -> LaunchRequest:
@@ -38,7 +41,10 @@ def typed(*args: str) -> LaunchRequest:
         return launch_request.read(context.params, own_python=True)
 
 
-@for_each(sorted({*MSRUN.split(), *TORCHRUN.split(), *PADDLE.split(), *FLEETRUN.split()}), name=str)
+EVERY = f"{MSRUN} {TORCHRUN} {PADDLE} {FLEETRUN} {OLD_PADDLE}"
+
+
+@for_each(sorted(set(EVERY.split())), name=str)
 def test_every_option_of_other_launchers_is_known(name: str) -> None:
     own = {text for parameter in command.params for text in parameter.opts}
     plain = f"--{name.replace('_', '-')}"
@@ -74,6 +80,13 @@ def test_every_option_of_other_launchers_is_known(name: str) -> None:
         (("--local-ranks-filter=1",), "logs.tail", (1,)),
         (("--numa-binding", "node"), "start.bind", "numa"),
         (("--standalone", "--use_env", "--xpus", "0,1"), "devices.listed", "0,1"),
+        (("--backend", "gloo", "-n", "2"), "start.cpu", True),
+        (("--backend=auto", "-n", "2"), "start.cpu", False),
+        (("--paddle_cpuonly", "-n", "2"), "start.cpu", True),
+        (("--cluster_node_ips=10.0.0.1,10.0.0.2", "--node_ip=10.0.0.2"), "hosts.server", "10.0.0.2"),
+        (("--cluster_node_ips=10.0.0.1,10.0.0.2",), "hosts.ips", ("10.0.0.1", "10.0.0.2")),
+        (("--started_port", "6170", "--use_paddlecloud"), "hosts.start_port", 6170),
+        (("--ips", "10.0.0.1,10.0.0.2", "--host", "10.0.0.1"), "hosts.server", "10.0.0.1"),
         (("--join=True", "--job_id", "x", "--run_mode=collective", "-n", "2"), "devices.ranks", 2),
     ],
 )
@@ -97,6 +110,9 @@ def test_restarts_of_paddle() -> None:
         (("--nnodes", "0"), '--nnodes "0"', "--nnodes 2"),
         (("--nproc-per-node", "cpu"), '--nproc-per-node "cpu"', "--cpu"),
         (("--run_mode=ps",), "no option --run_mode ps", "parameter servers"),
+        (("--run_mode", "rpc"), "no option --run_mode rpc", "paddle.distributed.rpc"),
+        (("--backend", "nccl"), "no option --backend nccl", "xccl"),
+        (("--master", "etcd://10.0.0.1:2379"), "is not ADDRESS:PORT", "fixed --nnodes"),
         (("--elastic_level", "1"), "no option --elastic_level 1", "--max-restarts"),
         (("--worker_log_name=w",), "no option --worker_log_name w", "--log-file"),
     ],

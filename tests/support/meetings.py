@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.inspection import host_ports
-from hccl_tools.launch.cluster import membership, rendezvous, rendezvous_client, rendezvous_server
+from hccl_tools.launch.cluster import membership, rendezvous, rendezvous_client, rendezvous_server, rivals
 from hccl_tools.launch.cluster.credentials import Credentials
 from hccl_tools.launch.cluster.job_hosts import JobHosts
 from hccl_tools.launch.cluster.membership import HostManifest
@@ -26,7 +26,7 @@ NO_KEY = Credentials("this host", b"", 12.0, frozenset({MASTER}))
 
 
 def set_times(monkeypatch: pytest.MonkeyPatch, timing: membership.Timing) -> None:
-    for module in (rendezvous_client, rendezvous_server):
+    for module in (rendezvous_client, rendezvous_server, rivals):
         monkeypatch.setattr(module, "TIMING", timing)
 
 

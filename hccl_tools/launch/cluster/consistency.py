@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError, LaunchError
 from hccl_tools.launch.cluster import job_hosts
-from hccl_tools.launch.cluster.membership import ARGUMENTS, PORT, PROGRAM, HostManifest, arguments_value
+from hccl_tools.launch.cluster.membership import (
+    ARGUMENTS,
+    MACHINES,
+    PORT,
+    PROGRAM,
+    HostManifest,
+    arguments_value,
+)
 from hccl_tools.launch.runs import job_key
 from hccl_tools.notation.printable import tell
 
@@ -72,7 +79,9 @@ def manifest(hosts: JobHosts, prepared: PreparedLaunch, request: LaunchRequest) 
     """Return what this host sends to the rendezvous."""
     watch = request.watch
     settings = {"--max-restarts": str(watch.max_restarts), "--restart-on": ",".join(sorted(watch.restart_on))}
-    settings |= {PORT: str(hosts.address[1])}
+    settings |= {PORT: str(hosts.address[1]), MACHINES: _hash(os.fsencode(",".join(sorted(hosts.names))))}
+    if request.hosts.ips:
+        settings["--ips"] = _shown(",".join(hosts.names))
     values = manifest_values(prepared, request) | settings
     return HostManifest(hosts.own, hosts.name, values, prepared.plan.run_dir)
 

@@ -25,6 +25,8 @@ PORT = "--start-port"
 PROGRAM = "program"
 #: Subject of the program's arguments: a digest of all of them, and their text, without secrets and shortened.
 ARGUMENTS = "arguments"
+#: Subject of the machines of the job, in any order.
+MACHINES = "machines"
 #: Characters of the arguments that are sent, and of a difference that is shown.
 _LONGEST_TEXT = 4_000
 _LONGEST_SHOWN = 120
@@ -97,9 +99,11 @@ def difference(one: HostManifest, other: HostManifest) -> str:
     if one.values.get(PROGRAM) != other.values.get(PROGRAM):
         return one_line(_program_difference(one, other))
     for subject in differing(one, other):
-        here, there = (each.values.get(subject, "none") for each in (one, other))
+        here, there = (each.values.get(subject) or "none" for each in (one, other))
         if subject == ARGUMENTS:
             here, there = _argument_difference(here, there)
+        else:
+            here, there = _excerpts(here, there)
         title = "arguments differ" if subject == ARGUMENTS else subject
         return one_line(f"{title}: {one.host} has {here}, {other.host} has {there}")
     return ""
@@ -142,6 +146,22 @@ def _shown(words: Sequence[str]) -> str:
         return "none"
     text = shlex.join(words)
     return f"`{text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 4] + ' ...'}`"
+
+
+def _excerpts(here: str, there: str) -> tuple[str, str]:
+    """Return two different texts from shortly before the place where they differ, if they are long."""
+    if max(len(here), len(there)) <= _LONGEST_SHOWN:
+        return here, there
+    pairs = enumerate(zip(here, there, strict=False))
+    same = next((at for at, (one, other) in pairs if one != other), min(len(here), len(there)))
+    start = max(0, here.rfind(" ", 0, max(0, same - 20)) + 1)
+    begin = "..." if start else ""
+    shown = (
+        f"{begin}{text[start : start + _LONGEST_SHOWN]}{'...' if len(text) > start + _LONGEST_SHOWN else ''}"
+        for text in (here, there)
+    )
+    first, second = shown
+    return first, second
 
 
 def _program_difference(one: HostManifest, other: HostManifest) -> str:

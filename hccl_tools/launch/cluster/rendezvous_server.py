@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.cluster import claims
+from hccl_tools.launch.cluster import claims, rivals
 from hccl_tools.launch.cluster.job_addresses import rendezvous_aliases, rendezvous_bindings
 from hccl_tools.launch.cluster.membership import (
     PORT,
@@ -74,6 +74,7 @@ class RendezvousServer:
         #: Of the listener and all connections: a turn must not take time for each host that has joined.
         self.poller = select.epoll()
         self.poller.register(self.listener.fileno(), select.EPOLLIN)
+        self.rivals = rivals.Rivals(own, hosts, credentials, self.poller)
         self.discovery_port = 0
         self.refusal: Refused | None = None
         self.complete = False
@@ -108,6 +109,7 @@ class RendezvousServer:
 
     def close(self) -> None:
         """Close the listener, joining connections and, unless all hosts have joined, all others."""
+        self.rivals.close()
         self.poller.close()
         self.listener.close()
         joining = (guest.connection for guest in self.joining.values())
@@ -168,9 +170,14 @@ class RendezvousServer:
 
     def poll_once(self) -> None:
         """Wait once and handle new, readable and closed connections."""
+        if not self.refusal:
+            self.rivals.look(sorted(self.missing))
         ready = [descriptor for descriptor, _ in self.poller.poll(TIMING.poll)]
         for descriptor in ready:
-            if (server := self.server_of.get(descriptor)) is not None:
+            if descriptor in self.rivals:
+                if refused := self.rivals.read(descriptor):
+                    self.refuse_all(refused._replace(number=-1))
+            elif (server := self.server_of.get(descriptor)) is not None:
                 self.read_member(server)
         for guest in self.listener.guests():
             descriptor = guest.connection.fileno()
@@ -222,6 +229,9 @@ class RendezvousServer:
         names = self.hosts.names
         if not isinstance(join, Join) or not isinstance(message, Ready | Refused):
             return False
+        if join.number == rivals.RIVAL and isinstance(message, Ready):
+            self.answer_rival(newcomer, join, message)
+            return False
         if not 0 <= join.number < len(names):
             return False
         name = names[join.number]
@@ -249,3 +259,12 @@ class RendezvousServer:
         self.server_of[newcomer.fileno()] = other.server
         self.run_dirs[other.server] = other.run_dir
         return True
+
+    def answer_rival(self, rival: Connection, join: Join, message: Ready) -> None:
+        """Refuse the job if another host takes itself for rank 0's; that host may belong to another job."""
+        other = HostManifest(join.number, join.node, dict(message.values), join.run_dir)
+        is_this = join.run_dir == self.own.run_dir  # An address may lead back to this host.
+        why = "" if is_this else rivals.conflict(self.own, other)
+        if why:
+            self.refuse_all(Refused(why))
+        rival.send(Refused(why) if why else Leave("another job"))

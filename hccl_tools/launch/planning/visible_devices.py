@@ -21,8 +21,14 @@ if TYPE_CHECKING:
 LIMITS = (visible.LOGICAL_VARIABLE, visible.PHYSICAL_VARIABLE)
 
 
+#: Variables with the visible devices of other kinds, and Paddle's for NPUs, in the order in which they count.
+_OTHER_LIMITS = ("NPU_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "XPU_VISIBLE_DEVICES")
 #: The variable of CUDA, which scripts for GPUs set.
 _CUDA_VARIABLE = "CUDA_VISIBLE_DEVICES"
+#: Words in these variables that do not name a device.
+_NO_LISTS = frozenset({"all", "none", "void", "-1", "nodevfiles"})
+#: The ranks of a rehearsal without a number of ranks.
+_REHEARSED = 2
 
 
 class VisibleDevices(NamedTuple):
@@ -109,6 +115,26 @@ def visible_devices(
             hint=f"that variable names {', '.join(map(str, limited or ()))}",
         )
     return VisibleDevices(present, counted, chosen, visible.LOGICAL_VARIABLE)
+
+
+def of_rehearsal(
+    seen: VisibleDevices, environ: Mapping[str, str], *, cpu: str = "--cpu", number: str = "-n"
+) -> tuple[list[int], str]:
+    """Return the devices of a rehearsal on the CPU without a number of ranks, and a note for the user.
+
+    They are those that a variable names, also a variable of other devices, else the first two. ``cpu`` and
+    ``number`` are the names of the options.
+    """
+    variable = seen.source if seen.source in LIMITS else None
+    devices = list(seen.chosen or ()) if variable else []
+    for name in () if devices else _OTHER_LIMITS:
+        words = [word.strip() for word in environ.get(name, "").split(",")]
+        if all(words) and not _NO_LISTS & {word.lower() for word in words}:
+            variable, devices = name, list(range(len(words)))
+            break
+    why = f", as {variable}={environ.get(variable, '')} says" if variable else ""
+    devices = devices or list(range(_REHEARSED))
+    return devices, f"{cpu} without a number of ranks: {len(devices)}{why} ({number} sets another)"
 
 
 class Surroundings(NamedTuple):

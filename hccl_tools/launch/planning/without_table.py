@@ -9,7 +9,8 @@ from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch import engines
 from hccl_tools.launch.planning.job import LOOPBACK, Job
 from hccl_tools.launch.planning.placement import place_ranks_without_table
-from hccl_tools.launch.planning.visible_devices import cuda_note
+from hccl_tools.launch.planning.visible_devices import cuda_note, of_rehearsal
+from hccl_tools.notation.phrases import and_more
 from hccl_tools.notation.phrases import count as number_of
 from hccl_tools.table.addresses import is_loopback, packed
 
@@ -42,9 +43,12 @@ def job_of(request: LaunchRequest, around: Surroundings, notes: list[str]) -> Jo
         )
     here = _this_host(names, request.hosts)
     try:
-        devices = choose_devices(
-            request.devices, around.visible, len(names), cpu=start.cpu, no_table=no_table
-        )
+        if start.cpu and _has_no_number(request.devices):
+            devices = _rehearsed(request.devices, around, notes)
+        else:
+            devices = choose_devices(
+                request.devices, around.visible, len(names), cpu=start.cpu, no_table=no_table
+            )
     except UsageError as error:  # The missing option may be among the arguments of the program.
         error.hint = "; ".join(filter(None, (*request.remarks, error.hint)))
         raise
@@ -66,6 +70,22 @@ def job_of(request: LaunchRequest, around: Surroundings, notes: list[str]) -> Jo
     )
 
 
+def _has_no_number(devices: Devices) -> bool:
+    given = (devices.ranks, devices.per_node, devices.listed, devices.physical)
+    return all(one is None for one in given) and not devices.all_visible
+
+
+def _rehearsed(devices: Devices, around: Surroundings, notes: list[str]) -> list[int]:
+    chosen, note = of_rehearsal(around.visible, around.environ)
+    if len(chosen) > devices.max_ranks:
+        raise LaunchError(
+            f"{note}: more than --max-ranks {devices.max_ranks} allows on one machine",
+            hint="specify a number of ranks: -n 4",
+        )
+    notes.append(note)
+    return chosen
+
+
 def _host_names(hosts: Hosts) -> tuple[str, ...]:
     if hosts.ips:
         if hosts.node_count not in (None, len(hosts.ips)):
@@ -83,6 +103,13 @@ def _this_host(names: tuple[str, ...], hosts: Hosts) -> int | None:
         if hosts.node_rank >= len(names):
             raise UsageError(f"--node-rank {hosts.node_rank}, but there are {len(names)} machines")
         return hosts.node_rank
+    if hosts.server is not None and hosts.ips:
+        if hosts.server not in names:
+            raise UsageError(
+                f"--server {hosts.server} is not one of the machines of --ips",
+                hint=f"they are {and_more(names)}",
+            )
+        return names.index(hosts.server)
     if len(names) == 1:
         return 0
     if not hosts.ips:

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.errors import UsageError
 from hccl_tools.launch.model.request import Devices, Logs, StartChoice, TableChoice, Variables, Watch
 from hccl_tools.launch.planning import log_paths
-from hccl_tools.launch.planning.visible_devices import cuda_note, present_devices, visible_devices
+from hccl_tools.launch.planning.visible_devices import (
+    cuda_note,
+    of_rehearsal,
+    present_devices,
+    visible_devices,
+)
 from hccl_tools.launch.runs.names import RUN_VARIABLE
 from hccl_tools.launch.spawn import keywords
 from hccl_tools.launch.spawn.errors import SpawnOptionError
@@ -148,11 +153,13 @@ def _listed(value: Any) -> list[Any]:
 def _all_visible(environ: Mapping[str, str], *, cpu: bool) -> tuple[int, ...] | None:
     if environ.get("RANK_TABLE_FILE"):
         return None
-    visible = _visible(environ, cpu=cpu).chosen
-    if visible is not None:
-        return visible
+    visible = _visible(environ, cpu=cpu)
     if cpu:
-        raise SpawnOptionError("cpu=True requires the number of processes, for example nprocs=2")
+        devices, note = of_rehearsal(visible, environ, cpu="cpu=True", number="nprocs")
+        print(f"note: {note}", file=sys.stderr)
+        return tuple(devices)
+    if visible.chosen is not None:
+        return visible.chosen
     raise SpawnOptionError("this host has no NPU: rehearse without NPUs, for example with cpu=True, nprocs=2")
 
 

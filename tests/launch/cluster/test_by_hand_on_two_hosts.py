@@ -221,6 +221,20 @@ def test_another_start_port_on_one_host_names_both(typed: Any, swapped: str) -> 
     assert all(f"--start-port: {second} has {swapped}, {first} has {ours}" in each for each in said)
 
 
+def test_another_order_of_the_machines_on_one_host_is_told_on_both(two_hosts: TwoHosts, typed: Any) -> None:
+    hosts = (two_hosts.first.address, two_hosts.second.address)
+    here, there = ",".join(hosts), ",".join(reversed(hosts))
+    without_table = {"--rank-table": "--ips", "table.json": here, "--product": "--nproc-per-node", "a2": "2"}
+    job = typed(first=without_table, second={**without_table, "table.json": there})
+    codes, said = job.end()
+
+    assert codes == [125, 125], said
+    for index in (0, 1):
+        assert "both take themselves for the machine of rank 0: --ips: " in said[index]
+        assert here in said[index]
+        assert there in said[index]
+
+
 def test_all_ranks_of_both_hosts_start_again(typed: Any) -> None:
     once = 'echo up; [ "$RANK_ID" != 1 ] || [ -e been.here ] || { touch been.here; exit 7; }; sleep 0.3'
     job = typed("--max-restarts", "1", program=["--no-python", "sh", "-c", once])

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hccl_tools.errors import LaunchError
 from hccl_tools.launch.cluster import consistency, membership, rendezvous, rendezvous_server
 from hccl_tools.launch.cluster.job_hosts import JobHosts
+from hccl_tools.launch.cluster.membership import HostManifest
 from hccl_tools.launch.cluster.rendezvous_server import RendezvousServer
 from hccl_tools.launch.model.rank_messages import Join
 from hccl_tools.launch.planning import ports
@@ -27,8 +29,9 @@ from tests.support.meetings import HOSTS, MASTER, NO_KEY, SAME, Clock, Meeting, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hccl_tools.launch.cluster.membership import HostManifest
 
+#: Seconds for hosts that wait for each other.
+WAIT = LONG
 #: Each test starts processes.
 pytestmark = pytest.mark.slow
 
@@ -382,3 +385,87 @@ def test_hosts_that_have_joined_learn_which_host_did_not(monkeypatch: pytest.Mon
     clock.ahead = 10 * LONG
 
     assert [text.startswith("host 10.0.0.3 did not join") for text in met.end().values()] == [True, True]
+
+
+LOCAL = ("127.0.0.2", "127.0.0.3")
+
+
+def both_wait(first: HostManifest, second: HostManifest) -> list[str]:
+    """Let two hosts wait that both take themselves for rank 0's; return the refusal of each."""
+    port, refused = ports.free_port(), dict[str, str]()
+
+    def wait(own: HostManifest) -> None:
+        hosts = JobHosts(0, 0, (own.host, *(one for one in LOCAL if one != own.host)), (own.host, port), None)
+        credentials = NO_KEY._replace(addresses=None)
+        try:
+            rendezvous.join(own, hosts, credentials=credentials, notify=lambda _line: None, wait=WAIT)
+        except LaunchError as error:
+            refused[own.host] = error.message
+
+    threads = [threading.Thread(target=wait, args=(own,)) for own in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return [refused[own.host] for own in (first, second)]
+
+
+def rivals(**values: tuple[str, str]) -> tuple[HostManifest, HostManifest]:
+    """Return the manifests of two hosts that both are rank 0's; ``values`` are those that differ."""
+    first, second = (
+        HostManifest(0, host, {**SAME, membership.MACHINES: "m", membership.PORT: "1"}, f"/run/{host}")
+        for host in LOCAL
+    )
+    for name, (one, other) in values.items():
+        first.values[name], second.values[name] = one, other
+    return first, second
+
+
+def test_two_hosts_with_another_order_of_the_machines_are_both_told(absent_host: None) -> None:
+    orders = ",".join(LOCAL), ",".join(reversed(LOCAL))
+
+    for said in both_wait(*rivals(**{"--ips": orders})):
+        assert "both take themselves for the machine of rank 0: --ips: " in said
+        assert all(order in said for order in orders)
+
+
+def test_two_hosts_of_rank_0_without_another_difference_are_both_told(absent_host: None) -> None:
+    for said in both_wait(*rivals()):
+        assert "both take themselves for the machine of rank 0: give them different --node-rank" in said
+
+
+def test_hosts_of_rank_0_of_two_jobs_leave_each_other_alone(
+    absent_host: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "WAIT", 2.0)
+
+    for said in both_wait(*rivals(program=("script one.py", "script two.py"))):
+        assert "did not join within 2 s" in said
+
+
+def test_a_difference_in_long_values_is_shown_where_it_is() -> None:
+    common = " ".join(f"--option-{number} {number}" for number in range(100))
+    one, other = (
+        membership.HostManifest(server, host, {"arguments": f"{common} --rate 0.{server} --more {common}"})
+        for server, host in enumerate(LOCAL)
+    )
+
+    said = membership.difference(one, other)
+
+    assert len(said) < 300
+    assert "127.0.0.2 has ..." in said
+    assert "--rate 0.0" in said
+    assert "--rate 0.1" in said
+
+
+def test_arguments_are_compared_as_text_and_secrets_by_their_digest() -> None:
+    plain, other, secret = (
+        consistency._arguments(words)
+        for words in (["--lr", "0.1"], ["--token", "abcdef"], ["--token", "ghijkl"])
+    )
+
+    assert plain == "--lr 0.1"
+    assert other.startswith("--token '***' (digest ")
+    assert "abcdef" not in other
+    assert other != secret
+    assert consistency._arguments(["x" * 5000]) != consistency._arguments(["x" * 5001])

@@ -9,7 +9,7 @@ import pytest
 from hccl_tools.discover.visible import physical as discovered
 from hccl_tools.errors import DiscoveryError, UsageError
 from hccl_tools.launch.planning import planner
-from hccl_tools.launch.planning.visible_devices import VisibleDevices, visible_devices
+from hccl_tools.launch.planning.visible_devices import VisibleDevices, of_rehearsal, visible_devices
 from tests.support.requests import launch_request
 
 if TYPE_CHECKING:
@@ -179,3 +179,33 @@ def _notes(request: LaunchRequest, environ: dict[str, str]) -> list[str]:
         nodes=tuple(range(8)),
     )
     return [note for note in found.plan.notes if "CUDA" in note]
+
+
+@pytest.mark.parametrize(
+    ("environ", "nodes", "devices", "said"),
+    [
+        ({}, (), [0, 1], "2 (-n"),
+        ({}, HOST, [0, 1], "2 (-n"),
+        (
+            {"ASCEND_RT_VISIBLE_DEVICES": "4,5,6"},
+            HOST,
+            [4, 5, 6],
+            "3, as ASCEND_RT_VISIBLE_DEVICES=4,5,6 says",
+        ),
+        ({"ASCEND_VISIBLE_DEVICES": "4-7"}, (), [4, 5, 6, 7], "4, as ASCEND_VISIBLE_DEVICES=4-7 says"),
+        ({"CUDA_VISIBLE_DEVICES": "4, 5,6"}, (), [0, 1, 2], "3, as CUDA_VISIBLE_DEVICES=4, 5,6 says"),
+        ({"NPU_VISIBLE_DEVICES": "3", "CUDA_VISIBLE_DEVICES": "0,1"}, (), [0], "1, as NPU_VISIBLE_DEVICES=3"),
+        ({"CUDA_VISIBLE_DEVICES": ""}, (), [0, 1], "2 (-n"),
+        ({"CUDA_VISIBLE_DEVICES": "-1"}, (), [0, 1], "2 (-n"),
+        ({"XPU_VISIBLE_DEVICES": "all"}, (), [0, 1], "2 (-n"),
+    ],
+)
+def test_a_rehearsal_without_a_number_takes_what_a_variable_names(
+    environ: dict[str, str], nodes: tuple[int, ...], devices: list[int], said: str
+) -> None:
+    seen = visible_devices(environ, nodes, cpu=True)
+
+    found, note = of_rehearsal(seen, environ)
+
+    assert found == devices
+    assert note.startswith(f"--cpu without a number of ranks: {said}")

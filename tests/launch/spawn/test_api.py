@@ -545,7 +545,6 @@ def test_old_names_of_options_are_taken_and_said(old: str, words: str) -> None:
         ("nproc=2", "the option nproc of spawn is not supported (did you mean nprocs?)"),
         ("start='here', nprocs=1", "one of table, cluster, torch"),
         ("ips='10.0.0.1,10.0.0.2'", "on this machine only"),
-        ("cpu=True", "nprocs=2"),
         ("nprocs=0", "nprocs=0: must be at least 1, or -1 for all visible devices"),
         ("nprocs='2'", "nprocs='2': must be at least 1"),
         ("args=5, nprocs=1", "write args=(5,)"),
