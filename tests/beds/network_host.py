@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.beds.daemons import end_processes, program, start_helper, wait_until
+from tests.support.paddle_python import PADDLE_PYTHON
 from tests.support.torch_python import TORCH_PYTHON
 
 if TYPE_CHECKING:
@@ -206,5 +207,6 @@ def make_host(
 def _shared(bed: Path) -> list[Path]:
     """Return the folders below /tmp that all hosts share: those of the tests and of what they run."""
     wanted = {bed.parent, _ROOT, *(Path(path) for path in (sys.prefix, sys.base_prefix))}
-    below = {path for path in wanted | {Path(TORCH_PYTHON).parents[1]} if path.is_relative_to("/tmp")}
+    wanted |= {Path(python).parents[1] for python in (TORCH_PYTHON, PADDLE_PYTHON)}
+    below = {path for path in wanted if path.is_relative_to("/tmp")}
     return [path for path in below if not below.intersection(path.parents)]
