@@ -41,10 +41,7 @@ def launch(request: LaunchRequest) -> int:
     Raises:
         LaunchError: The launch is refused; nothing has been started.
     """
-    if request.part is None and not _STARTED_BY.isdisjoint(os.environ):
-        from hccl_tools.launch.mpi import repeated_start  # noqa: PLC0415  (under mpirun or srun only)
-
-        repeated_start.refuse(os.environ, "launch", request.program.argv)
+    _refuse_repeated_start(request)
     signals.allow_background_output()
     prepared, link, agent = None, None, None
     try:
@@ -62,10 +59,7 @@ def launch(request: LaunchRequest) -> int:
             from hccl_tools.launch.cluster import consistency  # noqa: PLC0415  (several hosts, started by hand)
 
             link = consistency.connect_peers(prepared, request)
-        if request.watch.max_restarts:
-            from hccl_tools.launch import restart  # noqa: PLC0415  (few jobs restart)
-
-            restart.check(plan, request)
+        _check_restarts(plan, request)
         # The kernel releases all locks when this process exits for any reason.
         held, *logs = _hold(prepared, request, again=bool(request.part and request.part.restart))
         controller = _open_controller(prepared, request)
@@ -94,6 +88,20 @@ def launch(request: LaunchRequest) -> int:
         if connected is not None:
             connected.close()
     return code
+
+
+def _check_restarts(plan: Plan, request: LaunchRequest) -> None:
+    if request.watch.max_restarts:
+        from hccl_tools.launch import restart  # noqa: PLC0415  (few jobs restart)
+
+        restart.check(plan, request)
+
+
+def _refuse_repeated_start(request: LaunchRequest) -> None:
+    if request.part is None and not _STARTED_BY.isdisjoint(os.environ):
+        from hccl_tools.launch.mpi import repeated_start  # noqa: PLC0415  (under mpirun or srun only)
+
+        repeated_start.refuse(os.environ, "launch", request.program.argv)
 
 
 def _announce(plan: Plan, warnings: Sequence[str], agent: AgentLink | None) -> None:

@@ -128,7 +128,7 @@ def test_a_script_of_another_language_needs_no_python(
 
 
 def test_an_option_after_the_program_is_named_where_it_is_missing(job: CommandLine) -> None:
-    done = job("launch", "--cpu", "--dry-run", "train.py", "--rank-table", "1.0.json")
+    done = job("launch", "--dry-run", "train.py", "--rank-table", "1.0.json")
 
     assert done.code == 2
     assert done.sentence == "the number of ranks is missing"

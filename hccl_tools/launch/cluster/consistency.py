@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 #: Variables whose values differ from host to host.
 _PER_HOST = ("HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_TOOLS_")
+#: Characters of a value that is sent as text.
+_LONGEST_TEXT = 4_000
 #: Characters of a digest that are compared and shown.
 _DIGEST_LENGTH = 12
 
@@ -145,6 +147,11 @@ def manifest_values(prepared: PreparedLaunch, request: LaunchRequest) -> dict[st
         for name, value in variables
         if name.startswith("HCCL_") and not name.startswith(_PER_HOST)
     }
+
+
+def _shown(text: str) -> str:
+    """Return a text for a message; the digest of a text that is too long for a manifest."""
+    return text if len(text) <= _LONGEST_TEXT else _hash(os.fsencode(text))
 
 
 def _hash(data: bytes) -> str:

@@ -95,8 +95,6 @@ def prepare(
     parts = composition.compose(job.placements, facts)
     kept = composed(environ, parts.passed_on, {}, {})
     commands = remote_launch.commands(request, engine, job, facts, python=python.path, kept=kept)
-    # Whether the command was typed on each host; the launchers then compare their manifests.
-    by_hand = job.local_server is not None and job.server_count > 1 and request.part is None
     plan = Plan(
         processes=rank_processes.processes(request, job, facts, python, parts.ranks),
         start=start,
@@ -119,20 +117,32 @@ def prepare(
         shim_command=commands.shim,
         cpu=request.start.cpu,
         devices_are_placeholders=job.devices_are_placeholders,
-        rendezvous=(job.master, facts.port) if by_hand and request.start.preflight else None,
+        rendezvous=_rendezvous(request, job, facts),
         cores=cpu_affinity.cores_of(request.start.bind, [] if commands.supervisor else job.local, environ),
         chosen=chosen,
         host_timeout=request.watch.host_timeout,
         join_timeout=request.watch.join_timeout,
     )
+    return _prepared(plan, {**kept, **commands.exported}, around.nodes, job, facts)
+
+
+def _prepared(
+    plan: Plan, kept: dict[str, str], nodes: tuple[int, ...], job: Job, facts: environment.JobFacts
+) -> PreparedLaunch:
     return PreparedLaunch(
         plan,
-        {**kept, **commands.exported},
-        around.nodes,
+        kept,
+        nodes,
         table_data=job.table.data if job.table else None,
         table=job.table.table if job.table else None,
         backup_variables=environment.backup_variables(facts),
     )
+
+
+def _rendezvous(request: LaunchRequest, job: Job, facts: environment.JobFacts) -> tuple[str, int] | None:
+    """Return where the launchers compare their manifests, if the command is typed on each host."""
+    by_hand = job.local_server is not None and job.server_count > 1 and request.part is None
+    return (job.master, facts.port) if by_hand and request.start.preflight else None
 
 
 def _job(

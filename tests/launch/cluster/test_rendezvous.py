@@ -446,7 +446,7 @@ def test_hosts_of_rank_0_of_two_jobs_leave_each_other_alone(
 def test_a_difference_in_long_values_is_shown_where_it_is() -> None:
     common = " ".join(f"--option-{number} {number}" for number in range(100))
     one, other = (
-        membership.HostManifest(server, host, {"arguments": f"{common} --rate 0.{server} --more {common}"})
+        membership.HostManifest(server, host, {"--ips": f"{common} --rate 0.{server} --more {common}"})
         for server, host in enumerate(LOCAL)
     )
 
@@ -456,16 +456,3 @@ def test_a_difference_in_long_values_is_shown_where_it_is() -> None:
     assert "127.0.0.2 has ..." in said
     assert "--rate 0.0" in said
     assert "--rate 0.1" in said
-
-
-def test_arguments_are_compared_as_text_and_secrets_by_their_digest() -> None:
-    plain, other, secret = (
-        consistency._arguments(words)
-        for words in (["--lr", "0.1"], ["--token", "abcdef"], ["--token", "ghijkl"])
-    )
-
-    assert plain == "--lr 0.1"
-    assert other.startswith("--token '***' (digest ")
-    assert "abcdef" not in other
-    assert other != secret
-    assert consistency._arguments(["x" * 5000]) != consistency._arguments(["x" * 5001])
