@@ -1,19 +1,21 @@
-"""Whether the list of a table may be incomplete, shared by the rules on counts. This module declares no rules.
+"""Whether a count or the list it counts is wrong, shared by the rules on counts. This module declares no rules.
 
-A count that differs from a list is wrong, or the list has lost an entry. ``validate --fix`` corrects the count
-only if nothing else in the table says that an entry is missing.
+A count that differs from a list is wrong, or the list has lost an entry, or it has one too many. ``validate --fix``
+corrects the count only if nothing else in the file speaks against it: a list that has lost its last entry looks
+complete, so that a higher count follows from the list only if something else confirms the list.
 """
 
 from __future__ import annotations
 
-import re
-from os.path import basename
 from typing import TYPE_CHECKING
 
+from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import and_more, count
-from hccl_tools.rules.copies import absent_ranks, server_copies
+from hccl_tools.records import NamedTuple
+from hccl_tools.rules import file_names, strays
+from hccl_tools.rules.copies import WHOLE_MACHINES, absent_ranks, named_server, server_copies
 from hccl_tools.rules.super_pod_list import listed_pods
 
 if TYPE_CHECKING:
@@ -25,30 +27,114 @@ if TYPE_CHECKING:
 _OF_ENTRIES = frozenset(
     {"server_id", "device", "device_id", "device_ip", "rank_id", "local_id", "level_list", "devices"}
 )
-#: The number of servers and ranks in a file name of hccl-tools: ``hccl_2s_16p.json``.
-_NAME = re.compile(r"(?:^|_)([0-9]{1,5})s_([0-9]{1,6})p")
+#: The numbers of devices that a job uses of each machine.
+_USUAL_SIZES = (1, 2, 4, *WHOLE_MACHINES)
 
 
-def on_servers(subject: Subject, stated: int) -> str:
-    """Return why server_list may be the wrong one of count and list, as a phrase; "" if nothing says so.
+class Doubt(NamedTuple):
+    """Why a count may be right and its list wrong.
+
+    Attributes:
+        reason: What says so, as a phrase; "" if nothing says which of the two is wrong.
+        hint: What to do.
+        related: The place of what says so, if it has one.
+    """
+
+    reason: str
+    hint: str
+    related: tuple[Related, ...] = ()
+
+
+def on_servers(subject: Subject, stated: int) -> Doubt | None:
+    """Return why server_list may be the wrong one of count and list; None if the count follows from the list.
 
     Args:
         stated: The server_count of the file.
     """
-    table = subject.table
-    if joined(subject):
-        return "two entries are joined"
-    if stated < len(table.servers) and stated == len({server.server_id for server in table.servers}):
-        return f"{count(stated, 'server_id')} {'is' if stated == 1 else 'are'} different"
+    listed = len(subject.table.servers)
+    right = f'write "server_count": "{listed}"'
+    if parted := joined(subject):
+        return Doubt("two entries are joined", parted)
     if server_copies(subject):
-        return "a server of it is a copy"
-    known = {server.server_id for server in table.servers}
-    named = [name for pod in listed_pods(subject) for name in pod.server_ids] if table.format == "1.2" else []
-    if other := [
-        quoted(name) for name in dict.fromkeys([*named, *_of_clusters(subject)]) if name not in known
-    ]:
-        return f"other lists of the table name {and_more(other)}"
-    return _of_ranks(subject) or _of_name(subject, stated)
+        hint = f"remove the copied server or give it its own values, then {right} if that is their number"
+        return Doubt("a server of it is a copy", hint)
+    if stated < listed:
+        return _surplus(subject, stated, right)
+    return _lost(subject, stated, right)
+
+
+def _lost(subject: Subject, stated: int, right: str) -> Doubt | None:
+    """Return the doubt about a list that has fewer servers than server_count."""
+    if is_waiting(subject):
+        return Doubt("", "wait: the program that writes the table adds the other servers before the status")
+    if found := strays.servers(subject):
+        return _elsewhere(subject, stated, right, found)
+    both = f"add the missing server, or, if none is missing, {right}"
+    if other := _named_elsewhere(subject):
+        return Doubt(f"other lists of the table name {and_more(other)}", both)
+    if gap := _of_ranks(subject):
+        return Doubt(gap, both)
+    if short := _short_end(subject):
+        again = "the end of the table is missing: copy the complete file again"
+        return Doubt(short, f"{again}; or, if no server is missing, {right}")
+    said = file_names.sizes(subject.path)
+    if said is not None and said.fits(stated, stated * _usual_size(subject)):
+        return Doubt(f"the file name says {said.text(stated)}", both)
+    is_confirmed = said is not None and said.fits(len(subject.table.servers), len(subject.table))
+    return None if is_confirmed or _are_all_in_pods(subject) else Doubt("", both)
+
+
+def _elsewhere(subject: Subject, stated: int, right: str, found: list[strays.Stray]) -> Doubt:
+    """Return the doubt about a table with servers outside server_list."""
+    names = [quoted(one.server_id) for one in found if one.server_id]
+    noun = "server" if len(found) == 1 else "servers"
+    where = found[0].where
+    who = f"{noun} {and_more(names)}" if names else f"{len(found)} further {noun}"
+    is_are, it = ("is", "it") if len(found) == 1 else ("are", "them")
+    form = ', with "device" in place of "devices" and with rank ids' if found[0].is_of_group else ""
+    then = (
+        "; server_count is then right"
+        if stated == len(subject.table.servers) + len(found)
+        else f"; if the job does not use {it}, {right}"
+    )
+    return Doubt(
+        f"{who} {is_are} {where}, where HCCL does not read {it}",
+        f"move {it} into server_list, as {'an entry of its own' if it == 'it' else 'entries of their own'}{form}{then}",
+        (Related(found[0].path, "the other server"),),
+    )
+
+
+def _surplus(subject: Subject, stated: int, right: str) -> Doubt | None:
+    """Return the doubt about a list that has more servers than server_count."""
+    table = subject.table
+    if stated == len({server.server_id for server in table.servers}):
+        verb = "is" if stated == 1 else "are"
+        one_entry = "list the devices of each server in one entry; server_count is then right"
+        again = "remove the entries that list a server again; server_count is then right"
+        return Doubt(
+            f"{count(stated, 'server_id')} {verb} different", again if _is_repeated(subject) else one_entry
+        )
+    either = f"{right} if all listed servers belong to the job, or remove those that do not"
+    if (pair := _same_ranks(subject)) is not None:
+        own, first = (named_server(subject, index) for index in pair)
+        rest = "; server_count is then right" if stated == len(table.servers) - 1 else ""
+        hint = (
+            f"if it replaces that server, remove the entry of {first}{rest}; if both belong to the job, number the "
+            f"ranks of the second on, and {right}"
+        )
+        path = subject.server_path(pair[1])
+        return Doubt(f"{own} has the ranks of {first}", hint, (Related(path, "the first of the two"),))
+    if gap := _of_ranks(subject):
+        return Doubt(gap, either)
+    said = file_names.sizes(subject.path)
+    if said is not None and said.fits(stated, stated * _usual_size(subject)):
+        return Doubt(f"the file name says {said.text(stated)}", either)
+    return None if _are_numbered(subject) and not _not_in_pods(subject) else Doubt("", either)
+
+
+def is_waiting(subject: Subject) -> bool:
+    """Return whether the program that writes a table has not completed it."""
+    return isinstance(subject.value, dict) and subject.value.get("status") == "initializing"
 
 
 def joined(subject: Subject) -> str:
@@ -65,15 +151,39 @@ def joined(subject: Subject) -> str:
         return ""
     line = document.position(min(found)).line
     return (
-        f"two entries are joined: write }}, {{ in place of the comma before the second one on line {line}, of which "
-        "HCCL reads the values alone"
+        f"two entries are joined: write }}, {{ in place of the comma before the second one, which begins on line {line}; "
+        "HCCL reads only the values of the second"
     )
+
+
+def _named_elsewhere(subject: Subject) -> list[str]:
+    """Return the server_ids in quotes that other lists of the table have and server_list has not."""
+    table = subject.table
+    known = {server.server_id for server in table.servers}
+    named = [name for pod in listed_pods(subject) for name in pod.server_ids] if table.format == "1.2" else []
+    return [quoted(name) for name in dict.fromkeys([*named, *_of_clusters(subject)]) if name not in known]
 
 
 def _of_clusters(subject: Subject) -> list[str]:
     from hccl_tools.rules.clusters import listed_servers  # noqa: PLC0415  (few tables have clusters)
 
     return listed_servers(subject) if "cluster_list" in subject.table.fields else []
+
+
+def _in_pods(subject: Subject) -> set[str]:
+    pods = listed_pods(subject) if subject.table.format == "1.2" else []
+    return {name for pod in pods for name in pod.server_ids}
+
+
+def _are_all_in_pods(subject: Subject) -> bool:
+    """Return whether super_pod_list confirms server_list: it has the same servers."""
+    return _in_pods(subject) == {server.server_id for server in subject.table.servers}
+
+
+def _not_in_pods(subject: Subject) -> bool:
+    """Return whether a server is in none of the super pods that the others are in."""
+    named = _in_pods(subject)
+    return bool(named) and any(server.server_id not in named for server in subject.table.servers)
 
 
 def _of_ranks(subject: Subject) -> str:
@@ -85,30 +195,104 @@ def _of_ranks(subject: Subject) -> str:
     return f"no device has {rank_list(absent)}" if absent else ""
 
 
-def _of_name(subject: Subject, stated: int) -> str:
-    found = _NAME.search(basename(subject.path or ""))  # noqa: PTH119  (the name alone)
-    if found is None or int(found[1]) != stated:
+def _are_numbered(subject: Subject) -> bool:
+    """Return whether the ranks are 0 to N-1, or each server has those of a table of its own, from 0 on."""
+    if "rank_id" in subject.damaged:
+        return False
+    table, numbers = subject.table, subject.table.rank_numbers
+    if set(numbers) == set(range(len(table))):
+        return True
+    return all({numbers[row] for row in one.rows} == set(range(len(one.rows))) for one in table.servers)
+
+
+def _same_ranks(subject: Subject) -> tuple[int, int] | None:
+    """Return a server and the earlier one whose ranks it has, unless all servers begin at rank 0."""
+    if "rank_id" in subject.damaged:
+        return None
+    numbers, first = subject.table.rank_numbers, dict[frozenset[int | None], int]()
+    for index, server in enumerate(subject.table.servers):
+        own = frozenset(numbers[row] for row in server.rows)
+        if own and (seen := first.setdefault(own, index)) != index:
+            return None if _are_numbered(subject) else (index, seen)
+    return None
+
+
+def _is_repeated(subject: Subject) -> bool:
+    """Return whether a server_id is listed again with a device that its first entry has."""
+    numbers, seen = subject.table.device_numbers, dict[str, set[int | None]]()
+    for server in subject.table.servers:
+        known, own = seen.setdefault(server.server_id, set()), {numbers[row] for row in server.rows}
+        if not known.isdisjoint(own):
+            return True
+        known |= own
+    return False
+
+
+def _usual_size(subject: Subject) -> int:
+    """Return the greatest number of devices of a server."""
+    return max((len(server.rows) for server in subject.table.servers), default=0)
+
+
+def _short_end(subject: Subject) -> str:
+    """Return that the last server has fewer devices than all others, which have the same number; else ""."""
+    sizes = [len(server.rows) for server in subject.table.servers]
+    if len(sizes) < 2 or len(set(sizes[:-1])) > 1 or sizes[-1] >= sizes[0]:
         return ""
-    return f"the file name says {count(stated, 'server')}"
+    return f"its last entry has {count(sizes[-1], 'device')}, the others have {sizes[0]}"
 
 
-def on_ranks(subject: Subject) -> str:
-    """Return why rank_list may be incomplete, as a phrase; "" if nothing says so."""
-    if joined(subject):
-        return "two entries are joined"
-    return _of_ranks(subject)
+def on_ranks(subject: Subject, stated: int) -> Doubt | None:
+    """Return why rank_list may be the wrong one of count and list; None if the count follows from the list.
+
+    Args:
+        stated: The rank_count of the file.
+    """
+    size = len(subject.table)
+    right = f'write "rank_count": {size}'
+    if parted := joined(subject):
+        return Doubt("two entries are joined", parted)
+    gap = _of_ranks(subject)
+    both = f"add the missing entry, or, if none is missing, {right}"
+    if gap:
+        return Doubt(gap, f"{both} and number the ranks without a gap")
+    if stated < size:
+        either = f"{right} if all listed ranks belong to the job, or remove those that do not"
+        is_numbered = "rank_id" not in subject.damaged and set(subject.table.rank_numbers) == set(range(size))
+        return None if is_numbered else Doubt("", either)
+    said = file_names.sizes(subject.path)
+    if said is not None and said.fits(None, stated):
+        return Doubt(f"the file name says {said.text(None)}", both)
+    return None if said is not None and said.fits(None, size) else Doubt("", both)
 
 
-def on_group(subject: Subject, group: Group, counts: dict[str, tuple[int | None, int]]) -> str:
-    """Return why a group may be incomplete, as a phrase; "" if nothing says so.
+def on_group(
+    subject: Subject, group: Group, counts: dict[str, tuple[int | None, int]], key: str
+) -> Doubt | None:
+    """Return why a group may be the wrong one of a count and its list; None if the count follows from the list.
 
     Args:
         counts: For each count of the group its stated and its actual number.
+        key: The count.
     """
-    lower = [key for key, (stated, actual) in counts.items() if stated is not None and stated > actual]
+    actual = counts[key][1]
+    right = f'write "{key}": "{actual}"'
+    lower = [one for one, (stated, number) in counts.items() if stated is not None and stated > number]
+    lost = "instance" if key == "instance_count" or len(lower) == len(counts) else "device"
+    both = f"add the missing {lost}, or, if none is missing, {right}"
+    if is_waiting(subject) and lower:
+        return Doubt("", "wait: the program that writes the table adds the other instances before the status")
     if len(lower) == len(counts):
-        return "both counts of the group say that one is missing"
-    sizes = {len(subject.table.servers[index].rows) for index in group.servers}
-    if "device_count" in lower and len(sizes) > 1:
-        return f"its instances have {' and '.join(map(str, sorted(sizes)))} devices"
-    return ""
+        number = (counts["instance_count"][0] or 0) - counts["instance_count"][1]
+        verb = "is" if number == 1 else "are"
+        return Doubt(f"both counts of the group say that {count(number, 'instance')} {verb} missing", both)
+    sizes = [len(subject.table.servers[index].rows) for index in group.servers]
+    if "device_count" in lower:
+        if len(set(sizes)) > 1:
+            shown = " and ".join(map(str, sorted(set(sizes))))
+            return Doubt(f"its instances have {shown} devices", both)
+        if len(sizes) < 2 or sizes[0] not in _USUAL_SIZES:
+            return Doubt("", both)
+    elif not lower and len({subject.table.servers[one].server_id for one in group.servers}) < len(sizes):
+        either = f"{right} if all instances belong to the job, or remove those that do not"
+        return Doubt("two instances have one server_id", either)
+    return None

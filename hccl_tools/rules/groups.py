@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from hccl_tools.diagnostics.diagnostic import Path
+    from hccl_tools.rules.doubts import Doubt
 
 #: GROUP_NAME_MAX_LEN, in bytes.
 LONGEST_NAME = 127
+_MISSING_GROUP = 'add the missing group, or, if none is missing, write "group_count": "{}"'
 
 
 @rule("HCC511", "group-count", "refused", source="topoinfo_ranktableStandard.cc:281-289, :421")
@@ -28,10 +30,13 @@ def group_count(subject: Subject) -> Iterator[Finding]:
 
     Example: /group_count = "2"
     Instead: /group_count = "1"
-    Hint: write "group_count": "1"
+    Hint: add the missing group, or, if none is missing, write "group_count": "1"
     """
     groups = subject.table.groups or ()
-    yield from _count(subject.table.declared.get("group_count"), len(groups), ("group_count",))
+    stated = subject.table.declared.get("group_count")
+    is_lower = isinstance(stated, str) and (read_uint(stated) or 0) > len(groups)
+    doubt = doubts.Doubt("", _MISSING_GROUP.format(len(groups))) if is_lower else None
+    yield from _count(stated, len(groups), ("group_count",), doubt)
 
 
 @rule("HCC512", "device-or-instance-count", "refused", source="topoinfo_ranktableStandard.cc:364-371, :517")
@@ -51,25 +56,25 @@ def device_or_instance_count(subject: Subject) -> Iterator[Finding]:
             actual["device_count"] -= sum(len(table.servers[index].rows) for index in copied)
         texts = {key: stated[index] if (stated := table.declared.get(key)) else None for key in actual}
         counts = {key: (read_uint(text) if text else None, actual[key]) for key, text in texts.items()}
-        doubt = doubts.on_group(subject, group, counts)
         for key, count in actual.items():
+            doubt = doubts.on_group(subject, group, counts, key)
             yield from _count(texts[key], count, ("group_list", index, key), doubt)
 
 
-def _count(text: str | None, count: int, path: Path, doubt: str = "") -> Iterator[Finding]:
+def _count(text: str | None, count: int, path: Path, doubt: Doubt | None) -> Iterator[Finding]:
     """Yield a finding if a declared count is wrong; a table made in memory has no declared count.
 
     Args:
-        doubt: Why the list may be incomplete, as a phrase.
+        doubt: Why the list may be incomplete; None if the count follows from the list.
     """
-    if text is None or read_uint(text) == count:
+    if text is None or (stated := read_uint(text)) == count:
         return
     message, right = f'{path[-1]} is "{text}", but the file lists {count}', f'write "{path[-1]}": "{count}"'
-    if doubt:
-        hint = f"add the missing entry, or, if none is missing, {right}"
-        yield Finding(f"{message}, and {doubt}", path, hint)
-    else:
+    if doubt is None or stated is None:
         yield Finding(message, path, right, right=str(count))
+    else:
+        message = f"{message}, and {doubt.reason}" if doubt.reason else message
+        yield Finding(message, path, doubt.hint, doubt.related)
 
 
 @rule(

@@ -312,7 +312,7 @@ def rank_count(subject: Subject) -> Iterator[Finding]:
 
     Example: /rank_count = 3
     Instead: /rank_count = 2
-    Hint: write "rank_count": 2
+    Hint: add the missing entry, or, if none is missing, write "rank_count": 2
     """
     declared = subject.table.declared["rank_count"] if subject.table.declared else len(subject.table)
     count, size = read_integer(declared), len(subject.table)
@@ -323,14 +323,13 @@ def rank_count(subject: Subject) -> Iterator[Finding]:
     elif size == 0:
         yield Finding("rank_list is empty", ("rank_list",), "list one entry per rank")
     elif count != size:
-        doubt, right = doubts.on_ranks(subject), f'write "rank_count": {size}'
-        message = f"rank_count is {declared}, but rank_list has {size} entries"
-        if parted := doubts.joined(subject):
-            yield Finding(f"{message}, and {doubt}", ("rank_count",), parted)
-        elif doubt:
-            hint = (
-                f"add the missing entry, or, if none is missing, {right} and number the ranks without a gap"
-            )
-            yield Finding(f"{message}, and {doubt}", ("rank_count",), hint)
-        else:
+        right, message = (
+            f'write "rank_count": {size}',
+            f"rank_count is {declared}, but rank_list has {size} entries",
+        )
+        doubt = None if count is None else doubts.on_ranks(subject, count)
+        if doubt is None:
             yield Finding(message, ("rank_count",), right, right=size)
+        else:
+            message = f"{message}, and {doubt.reason}" if doubt.reason else message
+            yield Finding(message, ("rank_count",), doubt.hint)

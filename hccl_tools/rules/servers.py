@@ -31,7 +31,7 @@ def server_count(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_count = "2"
     Instead: /server_count = "1"
-    Hint: write "server_count": "1", or complete server_list
+    Hint: add the missing server, or, if none is missing, write "server_count": "1"
     """
     count, servers = subject.table.declared.get("server_count"), len(subject.table.servers)
     if count is None or count == str(servers):
@@ -45,29 +45,12 @@ def server_count(subject: Subject) -> Iterator[Finding]:
     elif number != servers and number != servers - len(server_copies(subject)):
         message = f'server_count is "{count}", but server_list has {servers} {"entry" if servers == 1 else "entries"}'
         doubt = doubts.on_servers(subject, number)
-        yield Finding(
-            f"{message}, and {doubt}" if doubt else message,
-            ("server_count",),
-            _count_hint(subject, number, doubt),
-            right=None if doubt else str(servers),
-        )
-
-
-def _count_hint(subject: Subject, number: int, doubt: str) -> str:
-    """Return the hint on a wrong server_count: with a doubt, both ways are named."""
-    servers = len(subject.table.servers)
-    right = f'write "server_count": "{servers}"'
-    if parted := doubts.joined(subject):
-        return parted
-    if number < servers and number == len({server.server_id for server in subject.table.servers}):
-        return "list the devices of each server in one entry; server_count is then right"
-    if server_copies(subject):
-        return f"remove the copied server or give it its own values, then {right} if that is their number"
-    if not doubt:
-        return f"{right}, or complete server_list"
-    if number < servers:
-        return f"{right} if all listed servers belong to the job, or remove those that do not"
-    return f"add the missing server, or, if none is missing, {right}"
+        if doubt is None:
+            hint = f'write "server_count": "{servers}"'
+            yield Finding(message, ("server_count",), hint, right=str(servers))
+        else:
+            message = f"{message}, and {doubt.reason}" if doubt.reason else message
+            yield Finding(message, ("server_count",), doubt.hint, doubt.related)
 
 
 def _copy(subject: Subject, index: int) -> Finding:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from copy import deepcopy
 from typing import Any
-
-import pytest
 
 from hccl_tools.validation.checker import validate
 from tests.support.growth import steps
@@ -154,64 +151,6 @@ def test_of_a_device_that_occurs_twice_the_missing_one_is_named() -> None:
             ),
         )
     ]
-
-
-@pytest.mark.parametrize(
-    ("lost", "words", "is_certain"),
-    [
-        (2, "but server_list has 2 entries", True),
-        (1, "and no device has ranks 8-15", False),
-        (0, "and no device has ranks 0-7", False),
-    ],
-)
-def test_a_count_is_certain_only_if_nothing_says_that_a_server_is_lost(
-    lost: int, words: str, is_certain: bool
-) -> None:
-    value = table("1.0", 3, 8)
-    del value["server_list"][lost]
-
-    report = validate(value)
-    (count,) = [one for one in report.findings if one.rule.id == "HCC501"]
-
-    assert count.message.endswith(words)
-    assert (count.right == "2") == is_certain
-    if not is_certain:
-        assert count.hint == 'add the missing server, or, if none is missing, write "server_count": "2"'
-        gap = next(one for one in report.findings if one.rule.id == "HCC202")
-        assert gap.hint is not None
-        assert gap.hint.startswith('server_count is "3", so add the missing server with ranks')
-
-
-def test_another_list_or_the_file_name_says_that_a_server_is_lost(tmp_path: Any) -> None:
-    value = table("1.2", 3, 2)
-    del value["server_list"][2]
-    named = tmp_path / "hccl_3s_24p.json"
-    plain = table("1.0", 3, 8)
-    del plain["server_list"][2]
-    named.write_text(json.dumps(plain))
-
-    for source, words in (
-        (value, 'other lists of the table name "10.0.0.3"'),
-        (named, "the file name says 3 servers"),
-    ):
-        (count,) = [one for one in validate(source).findings if one.rule.id == "HCC501"]
-
-        assert words in count.message
-        assert count.right is None
-
-
-def test_counts_of_a_group_that_agree_with_each_other_are_not_corrected() -> None:
-    value = table("group_list", 3, 8)
-    del value["group_list"][0]["instance_list"][2]
-    single = table("group_list", 3, 8)
-    single["group_list"][0]["device_count"] = "23"
-
-    both = [one for one in validate(value).findings if one.rule.id == "HCC512"]
-    (one,) = [one for one in validate(single).findings if one.rule.id == "HCC512"]
-
-    assert [one.right for one in both] == [None, None]
-    assert all("both counts of the group say that one is missing" in one.message for one in both)
-    assert one.right == "24"
 
 
 def test_what_a_table_needs_that_is_not_complete() -> None:
