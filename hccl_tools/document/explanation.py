@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hccl_tools.document import one_edit, other_content
+from hccl_tools.document import foreign_text, one_edit, other_content, rewriting
 from hccl_tools.document.bracket_scan import last_line
 from hccl_tools.document.encoding_problem import NOT_A_TABLE
+from hccl_tools.notation.phrases import count
 
 if TYPE_CHECKING:
     from hccl_tools.document.document import Document
@@ -39,6 +40,10 @@ _UNESCAPE = (
     """python3 -c 'import sys; print(sys.stdin.read().replace(r"\\n", "\\n").replace(r"\\t", " ")"""
     """.replace(r"\\\"", chr(34)))'"""
 )
+_QUOTE_KEYS = (
+    "on each line: "
+    r"""sed -E 's/(^|[{,])([ \t]*)([A-Za-z_][A-Za-z0-9_]*)([ \t]*:)/\1\2"\3"\4/g' OLD > NEW"""
+)
 #: The characters at the end of an incomplete file that a message quotes.
 _TAIL = 40
 #: The first characters of text after a value that can belong to it: a bracket closed it too early.
@@ -58,8 +63,16 @@ def explained(document: Document) -> JsonProblem | None:
         return problem._replace(
             message=message, hint=f"write the signs themselves: {_UNESCAPE} < OLD > NEW", offset=0
         )
+    if (around := other_content.around_table(text)) is not None:
+        return _around(problem, text, around)
     if (other := other_content.recognise(text)) is not None:
         return problem._replace(kind="other file", message=other.message, hint=other.hint)
+    if (foreign := foreign_text.find(text, _stop(document, problem, text))) is not None:
+        return problem._replace(
+            message=foreign.message, hint=foreign.hint, offset=document.byte_at(foreign.at)
+        )
+    if (repeated := _repeated(document, problem, text)) is not None:
+        return repeated
     edit = edit_of(document)
     if edit is not None:
         return problem._replace(message=edit.message, hint=edit.hint, offset=document.byte_at(edit.place))
@@ -71,11 +84,58 @@ def edit_of(document: Document) -> Edit | None:
     problem, text = document.problem, document.text
     if problem is None or text is None or problem.kind not in _STRUCTURAL:
         return None
+    return one_edit.find(text, _stop(document, problem, text))
+
+
+def _stop(document: Document, problem: JsonProblem, text: str) -> int:
+    """Return the offset in characters of the sign at which the parser stopped."""
     stop = len(text) if problem.kind == "cut off" else document.character_at(problem.offset)
     if problem.kind in _BEFORE_THE_SIGN:
         stop += 1 if problem.kind == "trailing comma" else 0
         stop += len(text[stop:]) - len(text[stop:].lstrip(" \t\r\n"))
-    return one_edit.find(text, stop)
+    return stop
+
+
+def _around(problem: JsonProblem, text: str, around: other_content.Around) -> JsonProblem:
+    """Return the problem of a table with other text before it, and that of the table itself."""
+    message = f"there is other text before the table, which begins on line {around.line}"
+    hint = f"delete {around.delete}"
+    # Line breaks in place of the text before the table: its lines keep their numbers.
+    alone = "\n" * text.count("\n", 0, around.start) + text[around.start : around.end]
+    document = _parsed(alone)
+    inner = explained(document)
+    if inner is not None:
+        line = document.position(inner.offset).line
+        message = f"{message}; in the table, on line {line}: {inner.message}"
+        hint = f"{hint}; then {inner.hint}" if inner.hint else hint
+    return problem._replace(kind="other file", message=message, hint=hint)
+
+
+def _parsed(text: str) -> Document:
+    from hccl_tools.document.document import Document  # noqa: PLC0415  (it imports this module where it is needed)
+
+    return Document.parse(text.encode(errors="surrogatepass"), "")
+
+
+def _repeated(document: Document, problem: JsonProblem, text: str) -> JsonProblem | None:
+    """Return the problem of keys without quotes, or of single quotes, with the number of the others."""
+    if problem.kind not in rewriting.REPEATED:
+        return None
+    others = rewriting.times(text, problem.kind) - 1
+    if others < 1:
+        return None
+    is_certain = rewriting.is_correctable(document.data)
+    if problem.kind == "unquoted key":
+        key = one_edit.word_at(text, document.character_at(problem.offset))
+        message = f"keys are not in quotes: {key}, and {count(others, 'other')}"
+        hint = f'write "{key}", and so on; {"`validate --fix` does" if is_certain else _QUOTE_KEYS}'
+        return problem._replace(message=message, hint=hint)
+    if not is_certain:
+        return None
+    return problem._replace(
+        message=f"single quotes around {count(others + 1, 'text')}; JSON uses double quotes",
+        hint=f"write \" instead of each '; `validate --fix` does; {problem.hint.partition('; ')[2]}",
+    )
 
 
 def _not_utf8(problem: JsonProblem, data: bytes) -> JsonProblem:
@@ -105,6 +165,12 @@ def _cut_off(problem: JsonProblem, text: str) -> JsonProblem:
         f"if nothing but brackets is missing, write {closers} at the end"
     )
     return problem._replace(message=message, hint=hint)
+
+
+def of_numbered(document: Document) -> OtherContent | None:
+    """Return that the lines of a file have numbers before them, of which the first is a JSON value."""
+    text = document.text
+    return other_content.numbered(text) if text is not None and type(document.value) is int else None
 
 
 def of_scalar(document: Document) -> OtherContent | None:

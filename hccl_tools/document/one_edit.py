@@ -40,6 +40,7 @@ _MEMBER = re.compile(
 )
 #: An entry of a list of strings; each quote may be missing.
 _ITEM = re.compile(r'(?<=[\[,\s])("?)([\w.:/%-]+)("?)(?=[ \t\r]*(?:[,\]\n]|\Z))', re.ASCII)
+_WORD = re.compile(r"[\w-]{1,80}")
 _DOUBLED = re.compile(r'(?<=[\w.])""|""(?=[\w.])')
 
 
@@ -47,7 +48,7 @@ class Edit(NamedTuple):
     """An edit: the offset, the number of characters to remove there, and the text to insert.
 
     ``message`` and ``hint`` have the form of those in a diagnostic; ``place`` is the offset that a message
-    points to.
+    points to. ``only_whole`` is whether the edit is right only if the whole text is valid with it.
     """
 
     at: int
@@ -56,6 +57,7 @@ class Edit(NamedTuple):
     message: str
     hint: str
     place: int
+    only_whole: bool = False
 
     def applied(self, text: str) -> str:
         """Return the text after the edit."""
@@ -80,9 +82,15 @@ def find(text: str, stop: int, *, whole: bool = False) -> Edit | None:
         value, end = _parsed(edit.applied(text))
         if type(value) is dict and value and (found := _irregularity(value)) < least:
             best, least = edit, found
-        elif end > reach:
+        elif end > reach and not edit.only_whole:
             farthest, reach = edit, end
     return farthest if best is None and not whole else best
+
+
+def word_at(text: str, at: int) -> str:
+    """Return the word that begins at an offset."""
+    found = _WORD.match(text, at)
+    return "" if found is None else found[0]
 
 
 def is_valid(text: str) -> bool:
@@ -130,6 +138,8 @@ def _edits(text: str, stop: int) -> Iterator[Edit]:
     pen = _Pen(text)
     yield from _by_indentation(pen, found)
     yield from _quotes(pen, stop)
+    yield from _parted_list(pen, stop)
+    yield from _comma_inside(pen, stop)
     yield from _at_stop(pen, found, stop)
     yield from _openers(pen, found, stop)
     yield from _earlier_closers(pen, found)
@@ -331,6 +341,29 @@ def _at_stop(pen: _Pen, found: Scan, stop: int) -> Iterator[Edit]:
             yield pen.replace(stop, right, f"{sign} instead of {right}")
 
 
+def _parted_list(pen: _Pen, stop: int) -> Iterator[Edit]:
+    """Yield the edit that joins two lists of entries: one ends, and the next begins."""
+    text, after = pen.text, last_sign(pen.text, stop)
+    if after and text[after - 1] == ",":
+        after = last_sign(text, after - 1)
+    if text[stop : stop + 1] != "[" or not after or text[after - 1] != "]":
+        return
+    ends, begins = (f"on line {pen.line(at)}" for at in (after - 1, stop))
+    message = f"a list ends {ends}, and a second one begins {begins}: its entries are those of one list"
+    hint = f"write one comma in place of {pen.sign(after - 1)} and {pen.sign(stop)}"
+    yield Edit(after - 1, stop + 2 - after, ",", message, hint, after - 1)
+
+
+def _comma_inside(pen: _Pen, stop: int) -> Iterator[Edit]:
+    """Yield the edit that writes a comma after the quote and not before it, as word processors do."""
+    text, after = pen.text, last_sign(pen.text, stop)
+    if text[after - 2 : after] == ',"' and text[stop : stop + 1] == '"':
+        (start,) = (*strings_before(text, after), after)[:1]
+        shown, right = text[start:after], f'{text[start : after - 2]}",'
+        message = f"the comma of {shown} is inside the quotes"
+        yield Edit(after - 2, 2, '",', message, f"write {right}", after - 2)
+
+
 def _outer(found: Scan, level: int) -> Opened | None:
     return found.open[-level] if len(found.open) >= level else None
 
@@ -381,7 +414,7 @@ def _swapped_lines(pen: _Pen, stop: int) -> Iterator[Edit]:
         line = pen.line(start)
         both = f"{text[middle:end]}\n{text[start : middle - 1]}"
         message = f"lines {line} and {line + 1} are in the wrong order"
-        yield Edit(start, end - start, both, message, "swap the two lines", start)
+        yield Edit(start, end - start, both, message, "swap the two lines", start, only_whole=True)
 
 
 def at_end(text: str, at: int) -> tuple[str, tuple[str, ...]]:

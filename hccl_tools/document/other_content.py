@@ -6,15 +6,19 @@ first character of such a file does not help, and its remedy leads to the next m
 
 from __future__ import annotations
 
+import itertools
 import re
 from shlex import quote
 
+from hccl_tools.document import foreign_text
 from hccl_tools.document.strict_parser import Reader
 from hccl_tools.document.syntax_problem import JsonError
 from hccl_tools.records import NamedTuple
 
 #: The number of characters and lines at the beginning of a text that decide what it is.
 _HEAD, _LINES = 8192, 40
+#: The lines of a note before a table.
+_MOST_OF_NOTE = 6
 _GEN = "`hccl-tools gen` writes the table of a host with NPUs"
 _NAME_IT = f"specify the rank table, a JSON file that begins with {{; {_GEN}"
 _MARKUP = re.compile(r"<(!doctype html|html|head|body|\?xml|[a-z][\w:-]*[ >])", re.IGNORECASE)
@@ -49,6 +53,11 @@ _FROM_YAML = (
     "python3 -c 'import json, sys, yaml; "
     "json.dump(yaml.load(sys.stdin, yaml.BaseLoader), sys.stdout, indent=4)'"
 )
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
+#: A line with its number: a file name before it, and a tab, colon, blank or bar after it.
+_NUMBERED = re.compile(r"[ \t]*(?:([^\s:{}\"\[\]]+)[:-])?(\d+)(\t|:|-| ?[|\u2502]|\)|\.| )", re.ASCII)
+_DIFF = re.compile(r"diff --git |--- \S.*\n\+\+\+ |@@ -\d|Index: |\*\*\* \S.*\n--- ", re.MULTILINE)
+_PERCENTS = re.compile(r"%7[bB](?:%0[aAdD]|%20|\+)*%22")
 _TABLE_KEY = re.compile(r'"(server_list|rank_list|group_list|server_group_list|super_pod_list)"')
 
 
@@ -71,17 +80,23 @@ class _Head(NamedTuple):
     told: list[str]
 
 
+def _head(text: str) -> _Head:
+    lines = [line for line in map(str.strip, text[:_HEAD].lstrip("\ufeff").splitlines()[:_LINES]) if line]
+    return _Head(text, lines, [line for line in lines if not _COMMENT.match(line)])
+
+
 def recognise(text: str) -> OtherContent | None:
     """Return what a text is that begins as no table does; None if it begins as JSON does."""
-    lines = [line for line in map(str.strip, text[:_HEAD].lstrip("\ufeff").splitlines()[:_LINES]) if line]
-    told = [line for line in lines if not _COMMENT.match(line)]
+    head = _head(text)
+    lines, told = head.lines, head.told
+    if (counted := numbered(text)) is not None:
+        return counted
     if lines and (mark := _TEMPLATE.match(lines[0])) is not None:
         return _other(f"a template: {mark[0]} stands for text that a program fills in", _FILL_IN)
     if not lines or _begins_json((told or lines)[0]):
         return None
     if not told:
         return _other("a text of comments alone")
-    head = _Head(text, lines, told)
     return next((found for kind in _KINDS if (found := kind(head)) is not None), None)
 
 
@@ -118,27 +133,104 @@ def _described(head: _Head) -> OtherContent | None:
     return _other("what `kubectl describe` prints", f"extract the table: {command}")
 
 
-def _around_table(head: _Head) -> OtherContent | None:
-    """Recognise a table with other text before it, such as a prompt, a note, or a name and an equals sign."""
-    text = head.text
-    found = _TABLE_KEY.search(text)
+class Around(NamedTuple):
+    """A table with other text before it.
+
+    Attributes:
+        line: The line on which it begins.
+        start: The offset of its first character.
+        end: The offset after it, as far as that is clear.
+        delete: What to delete, as a phrase.
+    """
+
+    line: int
+    start: int
+    end: int
+    delete: str
+
+
+def around_table(text: str) -> Around | None:
+    """Return where a table is that has other text before it: a prompt, a note, or a name and an equals sign.
+
+    The table itself may be damaged if a line begins with its first bracket.
+    """
+    found, head = _TABLE_KEY.search(text), _head(text)
     start = -1 if found is None else text.find("{", 0, found.start())
-    if start <= 0:
+    if start <= 0 or not head.lines or _begins_json((head.told or head.lines)[0]):
         return None
+    if any(kind(head) is not None for kind in (_page, _described, _diff_file)):
+        return None
+    own = text[:start].rpartition("\n")[2]
     reader = Reader(text[start:], 0)
     try:
-        value = reader.read()
+        if not isinstance(reader.read(), dict):
+            return None
+        end = start + reader.end
     except JsonError:
-        return None
-    if not isinstance(value, dict):
-        return None
-    line, own = text.count("\n", 0, start) + 1, text[:start].rpartition("\n")[2]
-    what = f"there is other text before the table, which begins on line {line}"
+        if own.strip() or not _is_note(text[:start], head) or numbered(text) is not None:
+            return None
+        fence = _FENCE.search(text, start)
+        end = len(text) if fence is None else fence.start()
+        end = text.rfind("}", start, end) + 1 or end
+    line = text.count("\n", 0, start) + 1
     if own.strip():
         before = f"everything before the {{ {'of' if line == 1 else 'on'} line {line}"
     else:
         before = "line 1" if line == 2 else f"lines 1 to {line - 1}"
-    return OtherContent(what, f"delete {before}{_rest_after(text, start + reader.end)}")
+    return Around(line, start, end, f"{before}{_rest_after(text, end)}")
+
+
+def _is_note(before: str, head: _Head) -> bool:
+    """Return whether the text before a damaged table is a note, and not the beginning of a script or log."""
+    is_short = len(before.strip().splitlines()) <= _MOST_OF_NOTE
+    return _FENCE.search(before) is not None or (is_short and (_script(head) or _log(head)) is None)
+
+
+def numbered(text: str) -> OtherContent | None:
+    """Recognise a table with the number of each line before it, as ``cat -n`` and ``grep -n`` print it."""
+    lines = text[:_HEAD].lstrip("\ufeff").splitlines()[:_LINES]
+    found = [_NUMBERED.match(line) for line in lines if line.strip()]
+    if len(found) < 3:
+        return None
+    known = [one for one in found[:-1] if one is not None]  # The last line may be cut.
+    if len(known) < len(found) - 1 or len({(one[1], one[3].replace("-", ":")) for one in known}) > 1:
+        return None
+    numbers = [int(one[2]) for one in known]
+    if any(number - before != 1 for before, number in itertools.pairwise(numbers)):
+        return None
+    first = lines[0][known[0].end() :].lstrip()
+    if not first.startswith(("{", "[")):
+        return None
+    name, mark = known[0][1], known[0][3]
+    if name:
+        what, command = (
+            "its file name and line number, as `grep -n` prints it",
+            r"sed -E 's/^[^:]*:[0-9]+[:-]//'",
+        )
+    elif mark in (":", "-"):
+        what, command = "its line number, as `grep -n` prints it", "sed -E 's/^[0-9]+[:-]//'"
+    elif mark == "\t":
+        what, command = "its line number, as `cat -n` prints it", "cut -f2-"
+    else:
+        what, command = "its line number", f"sed -E 's/^ *[0-9]+ ?[{mark if mark.strip() else ' '}]//'"
+    return OtherContent(f"each line begins with {what}", f"remove the numbers: {command} OLD > NEW")
+
+
+def _diff_file(head: _Head) -> OtherContent | None:
+    if not _DIFF.match(head.text.lstrip("\ufeff")):
+        return None
+    found = foreign_text.of_diff(head.text, 0)
+    return OtherContent("this is a diff, not a rank table", found.hint)
+
+
+def _in_percents(head: _Head) -> OtherContent | None:
+    if not _PERCENTS.match(head.text.lstrip()):
+        return None
+    unquote = "import sys, urllib.parse; print(urllib.parse.unquote(sys.stdin.read()))"
+    return OtherContent(
+        "the text is escaped for a web address: it has % and two digits in place of signs",
+        f"write the signs themselves: python3 -c '{unquote}' < OLD > NEW",
+    )
 
 
 def _rest_after(text: str, end: int) -> str:
@@ -225,6 +317,6 @@ def _text(head: _Head) -> OtherContent:
 
 #: The order matters: the first function that recognises the text decides.
 _KINDS = (
-    _page, _described, _around_table, _script, _log, _addresses, _base64, _host_list, _etc_hosts, _settings,
-    _yaml, _columns, _text,
+    _page, _described, _diff_file, _in_percents, _script, _log, _addresses, _base64, _host_list, _etc_hosts,
+    _settings, _yaml, _columns, _text,
 )  # fmt: skip

@@ -1,7 +1,7 @@
 """Rewrite a file that is not JSON in UTF-8, if it is clear what its author meant; all other bytes stay.
 
-This covers other encodings, full-width signs and curly quotes around keys and values, numbers with leading
-zeros, and trailing commas.
+This covers other encodings, full-width signs, curly and single quotes around keys and values, keys without
+quotes, numbers with leading zeros or in hexadecimal digits, and trailing commas.
 """
 
 from __future__ import annotations
@@ -29,12 +29,23 @@ _QUOTES = "\u201c\u201d\u201e\u201f\uff02\u2018\u2019\u201a\u201b\u00ab\u00bb\u2
 #: A text in curly quotes; one of the two quotes may be plain.
 _QUOTED = re.compile(rf'([{_QUOTES}])([^{_QUOTES}"\\\n]*)(["{_QUOTES}])')
 _LEADING_ZEROS = re.compile(rb"(-?)0+([0-9]+)(?![\w.+\-])")
+_HEX = re.compile(rb"0[xX]([0-9a-fA-F]{1,8})(?![\w.+\-])")
+#: A key without quotes, and a text in single quotes.
+_BARE_KEY = r"(?<![\w.+\-$%])[A-Za-z_][\w-]{0,80}(?=[ \t]*:)"
+_SINGLE = r"'[^'\"\\\n]*'"
 #: A string, and outside strings: a sign that may be full-width, a trailing comma, leading zeros of a number.
 _TOKEN = re.compile(
     rf'"(?:[^"\\\n]|\\.)*"|[{_QUOTES}][^{_QUOTES}"\\\n]*["{_QUOTES}]|[^\x00-\x7f]'
-    r"|,(?=[ \t\r\n]*[}\]])|(?<![\w.+\-])-?0+[0-9]+(?![\w.+\-])",
+    r"|,(?=[ \t\r\n]*[}\]])|(?<![\w.+\-])(?:-?0+[0-9]+|0[xX][0-9a-fA-F]{1,8})(?![\w.+\-])"
+    rf"|{_SINGLE}|{_BARE_KEY}",
     re.ASCII,
 )
+_TIMES = {
+    "unquoted key": re.compile(rf'"(?:[^"\\\n]|\\.)*"|(?P<one>{_BARE_KEY})', re.ASCII),
+    "single quotes": re.compile(rf'"(?:[^"\\\n]|\\.)*"|(?P<one>{_SINGLE})', re.ASCII),
+}
+#: The kinds of problems that a text has everywhere if it has them once.
+REPEATED = frozenset(_TIMES)
 
 
 class Decoded(NamedTuple):
@@ -105,6 +116,11 @@ def is_correctable(data: bytes) -> bool:
     return Document.parse(parseable(decoded(data).data), "").problem is None
 
 
+def times(text: str, kind: str) -> int:
+    """Return how often a text has a problem of one of the kinds in ``REPEATED``."""
+    return sum(found["one"] is not None for found in _TIMES[kind].finditer(text))
+
+
 def _replaced(data: bytes) -> bytes:
     """Return a text with all its tokens as JSON has them."""
     text = data.decode(errors="surrogateescape")
@@ -116,6 +132,8 @@ def _without_comma(data: bytes, offset: int) -> bytes | None:
 
 
 def _without_zeros(data: bytes, offset: int) -> bytes | None:
+    if (hexadecimal := _HEX.match(data, offset)) is not None:
+        return data[:offset] + str(int(hexadecimal[1], 16)).encode() + data[hexadecimal.end() :]
     found = _LEADING_ZEROS.match(data, offset)
     return found and data[:offset] + found[1] + found[2] + data[found.end() :]
 
@@ -133,6 +151,12 @@ def _plain(text: str) -> str:
         return " "
     if text == ",":
         return ""
+    if text[0] == "'":
+        return f'"{text[1:-1]}"'
+    if text[0].isascii() and (text[0].isalpha() or text[0] == "_"):
+        return f'"{text}"'
+    if text[:2] in ("0x", "0X"):
+        return str(int(text, 16))
     if text[0] in "-0":
         return f"-{text[1:].lstrip('0') or 0}" if text[0] == "-" else text.lstrip("0") or "0"
     if quoted := _QUOTED.fullmatch(text):
@@ -148,4 +172,6 @@ _CORRECTIONS: dict[str, Callable[[bytes, int], bytes | None]] = {
     "full-width punctuation": _plain_sign,
     "invisible character": _plain_sign,
     "curly quotes": _plain_sign,
+    "single quotes": _plain_sign,
+    "unquoted key": _plain_sign,
 }

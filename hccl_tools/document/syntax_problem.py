@@ -87,6 +87,12 @@ _PYTHON = re.compile(r"(True|False|None|TRUE|FALSE|NULL|Null|undefined|nil)\b")
 _JSON_WORD = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
 _KEY_BEFORE = re.compile(r'"([^"\\]*)"\s*:\s*\Z')
 _NUMBER_LIKE = re.compile(r"[-+]?(0[xX][0-9a-fA-F]+|[0-9]*\.?[0-9]*([eE][-+]?[0-9]*)?)")
+_HEXADECIMAL = re.compile(r"0[xX][0-9a-fA-F]{1,8}")
+_PADDED = re.compile(r"\+?[0-9]{1,20}", re.ASCII)
+#: Keys with a number, and a number with the name of what it counts: L0, rank3, npu-1.
+_OF_NUMBERS = frozenset({"net_layer", "rank_id", "local_id", "device_id", "rank_count", "server_count"})
+_NAMED_NUMBER = re.compile(r"[A-Za-z]{1,10}[_-]?([0-9]{1,9})", re.ASCII)
+_OF_2_0 = re.compile(r'"?version"?\s*:\s*"?2\.0')
 _WANTED = {"value": "a value", "key": "a key in quotes", "colon": "a colon", "comma": "a comma or bracket"}
 _INSIDE = {
     "{": "inside an object: a } is missing",
@@ -251,8 +257,27 @@ def _number_or_word(state: ParserState) -> JsonError | None:
         return None
     if _NUMBER_LIKE.fullmatch(word):
         hint = f'write it without + and leading zeros, or as a string: "{word}"'
+        if (number := _whole(word)) is not None:
+            hint = f"write {_as_in(state.text, number)}"
         return JsonError("number", f"{word} is not a JSON number", hint, start)
+    key = _KEY_BEFORE.search(state.text, max(0, start - 80), start)
+    if key is not None and key[1] in _OF_NUMBERS:
+        named = _NAMED_NUMBER.fullmatch(word)
+        hint = f"write {_as_in(state.text, int(named[1]))}" if named else "write the number"
+        return JsonError("unquoted text", f"{key[1]} is {word}, not a number", hint, start)
     return JsonError("unquoted text", f"{word} is not in quotes", f'write "{word}"', start)
+
+
+def _whole(word: str) -> int | None:
+    """Return the whole number that is written with a plus sign, leading zeros or hexadecimal digits."""
+    if _HEXADECIMAL.fullmatch(word):
+        return int(word, 16)
+    return int(word) if _PADDED.fullmatch(word) else None
+
+
+def _as_in(text: str, number: int) -> str:
+    """Return a number as the table wants it: in a 2.0 table as a number, else in a string."""
+    return str(number) if _OF_2_0.search(text) else f'"{number}"'
 
 
 def _missing(state: ParserState) -> JsonError | None:

@@ -95,6 +95,8 @@ def _other_document(subject: Subject, found: Detection) -> Finding:
             "not a rank table: the beginning of the file is missing",
             hint="copy the complete file again, or make the table with `hccl-tools gen`",
         )
+    if (counted := explanation.of_numbered(document)) is not None:
+        return Finding(counted.message, hint=counted.hint)
     if (edit := explanation.of_rest(document)) is not None:
         return Finding(
             f"not a rank table: {edit.message}", hint=edit.hint, offset=document.byte_at(edit.place)
@@ -188,6 +190,8 @@ def text_after(document: Document, product: Product, offset: int, message: str, 
     """Return the finding on text after the table: a second table, a part of the first, or other text."""
     from hccl_tools.document import explanation  # noqa: PLC0415  (only where something is wrong)
 
+    if (counted := explanation.of_numbered(document)) is not None:
+        return Finding(counted.message, hint=counted.hint)
     beginning = document.data[offset : offset + _BEGINNING].lstrip(b", \t\r\n")
     if beginning.startswith(b"{") and any(key in beginning for key in _LISTS):
         start = document.data.index(b"{", offset)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.formats import MODULES
 from hccl_tools.notation.number_list import fold
 from hccl_tools.records import NamedTuple
-from hccl_tools.rules import strays
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,8 +39,6 @@ def hint_on(subject: Subject, violation: Violation, table_format: str) -> str | 
         or not isinstance(holder[-1], int)
     ):
         return None
-    if violation.key and strays.is_server(reduce(getitem, holder, subject.value)):
-        return "this entry is a server: move it into server_list, as an entry of its own"
     if key == "net_layer" and not violation.key:
         return None
     if key == "net_layer":

@@ -74,8 +74,3 @@ def _where(path: Path, table: dict[str, Any]) -> str:
         name = around.get("server_id") if isinstance(around, dict) else None
         return f"inside server {quoted(name)}" if isinstance(name, str) else "inside another server"
     return f'in "{path[0]}"' if len(path) > 1 else f'under the key "{path[0]}", beside server_list'
-
-
-def is_server(value: Any) -> bool:
-    """Return whether an object is a server, with a server_id and devices."""
-    return type(value) is dict and "server_id" in value and bool(_devices(value))

@@ -98,15 +98,6 @@ def test_a_table_that_has_lost_a_server_keeps_its_count(lose: Callable[[dict[str
         assert (count.hint or "").endswith('is missing, write "server_count": "2"')
 
 
-def test_a_server_in_a_list_of_devices_gets_no_ids_of_a_device() -> None:
-    value = table("1.0", 2, 8)
-    value["server_list"][0]["device"].append(value["server_list"].pop())
-
-    hints = {one.hint for one in of_rule(value, "HCC111")}
-
-    assert hints == {"this entry is a server: move it into server_list, as an entry of its own"}
-
-
 def test_more_servers_elsewhere_than_the_count_has() -> None:
     value = table("1.0", 4, 8)
     value["server_count"] = "3"

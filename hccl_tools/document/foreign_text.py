@@ -1,0 +1,232 @@
+"""Recognise text in a table that is not part of it, at the place where the parser stops.
+
+Such text is a line of a log or of ssh between the lines of the table, the signs of a diff, HTML, a
+placeholder of a template, or a comment that stands for entries. The parser takes it for a key or a value, and
+its remedy, to quote or to remove a word, leads to the next word.
+"""
+
+from __future__ import annotations
+
+import re
+
+from hccl_tools.document.one_edit import is_valid
+from hccl_tools.document.strict_parser import Reader
+from hccl_tools.document.syntax_problem import JsonError
+from hccl_tools.notation import placeholders
+from hccl_tools.notation.phrases import and_more, count
+from hccl_tools.records import NamedTuple
+
+#: The lines that are taken away one after another, and the characters that all trials together may parse.
+_MOST_LINES, _MOST_PARSED = 60, 1 << 26
+_SHOWN = 80
+_STRING = r'"(?:[^"\\\n]|\\.)*"'
+_HTML = re.compile(r"&(?:#\d{1,6}|#[xX][0-9a-fA-F]{1,5}|[A-Za-z]{2,8});", re.ASCII)
+_UNESCAPE = (
+    "python3 -c 'import html, sys; "
+    "print(html.unescape(sys.stdin.read()).replace(chr(160), chr(32)))' < OLD > NEW"
+)
+_TAG = re.compile(
+    r"</?(?:a|b|body|br|code|div|em|font|hr|html|i|li|ol|p|pre|span|strong|table|tbody|td|th|tr|ul)\b[^<>\n]{0,200}>",
+    re.IGNORECASE,
+)
+_COMMENT_SIGNS = ("//", "/*", "#", "<!--")
+_COMMENT = re.compile(rf"{_STRING}|(?P<comment>//[^\n]*|/\*.*?\*/|\#[^\n]*|<!--.*?-->)", re.DOTALL)
+#: What a comment says that stands for entries: dots, a range, or a word for the rest.
+_STANDS_FOR = re.compile(
+    r"\.\.|\u2026|\d+\s*(?:-|~|to|through|until|\u5230|\u81f3)\s*\d+|"
+    r"\b(?:repeat\w*|same|similar\w*|likewise|remaining|the rest|others?|omitted|etc|and so on|continue\w*|"
+    r"as above|so forth|more (?:servers?|devices?|entries|ranks?|nodes?|hosts?)|add (?:the|all|more|your)|"
+    r"all (?:other|servers?|devices?))\b|"
+    r"\u7701\u7565|\u540c\u4e0a|\u5176\u4ed6|\u5176\u5b83|\u5176\u4f59|\u5269\u4f59|\u4ee5\u6b64\u7c7b\u63a8|\u7c7b\u4f3c|\u540c\u7406|"
+    r"\u4ee5\u4e0b|\u66f4\u591a|\u91cd\u590d|\u4f9d\u6b21",
+    re.IGNORECASE,
+)
+#: A line of a diff: its first sign, and text as a table has it, or nothing.
+_DIFF_LINE = re.compile(r"[+-](?=[ \t]*(?:[\"{}\[\],]|$))|@@ -\d", re.MULTILINE)
+_HUNK = re.compile(r"^@@ -\d", re.MULTILINE)
+_DIFF_REMOVED = re.compile(r"(?:diff |index |---|\+\+\+ |@@ |-|\\ ).*\n?|(?:---|-)\n?")
+_KEEP_NEW = r"sed -E '/^(diff |index |-|\+\+\+ |@@ |\\ )/d; s/^[+ ]//' OLD > NEW"
+#: What a line of a table can have outside its strings.
+_TABLE_SIGN = re.compile(r"-?\b\d[\w.+-]*|true|false|null|[\s{}\[\],:]", re.ASCII)
+_MEMBER = re.compile(r'\s*"?[\w-]+"?\s*[:=]\s*(?:[^\s,]*|"[^"]*"?)\s*[,{\[]?\s*')
+_KEY = re.compile(r'[\s{}\[\],]*"[^"\n]*"?\s*:')
+#: Two words in a row, a prompt, a time, or a rule of signs.
+_PROSE = re.compile(
+    r"[A-Za-z]{2,}[:,.;]?[ \t]+[A-Za-z(\"']|[$#>]\s|\d\d:\d\d|\d{4}-\d\d-\d\d|([-=*#_~])\1{2}|"
+    r"^\s*\[?[A-Za-z]+[:\].]*\s*$"
+)
+_OF_SSH = re.compile(
+    r"^ssh: |refused|no route|timed out|permission denied|could not resolve|unreachable|closed by|not found|"
+    r"no such file",
+    re.IGNORECASE,
+)
+
+
+class Foreign(NamedTuple):
+    """What is in a table that is not part of it, as a sentence, what to do, and the offset."""
+
+    message: str
+    hint: str
+    at: int
+
+
+class Stop(NamedTuple):
+    """A text, and the offset at which the parser stops in it."""
+
+    text: str
+    at: int
+
+    @property
+    def line(self) -> tuple[int, int]:
+        """The bounds of the line of the stop."""
+        return _line_at(self.text, self.at)
+
+
+def find(text: str, at: int) -> Foreign | None:
+    """Return what is not part of a table where the parser stops, None for faults of the table itself."""
+    stop = Stop(text, at)
+    if text.startswith(_COMMENT_SIGNS, at):
+        return _left_out(stop)
+    kinds = (_html, _diff, _placeholder, _tag, _lines)
+    return next((found for kind in kinds if (found := kind(stop)) is not None), None)
+
+
+def _line_at(text: str, at: int) -> tuple[int, int]:
+    end = text.find("\n", at)
+    return text.rfind("\n", 0, at) + 1, len(text) if end < 0 else end
+
+
+def _number(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1
+
+
+def _html(stop: Stop) -> Foreign | None:
+    found = _HTML.match(stop.text, stop.at)
+    if found is None:
+        return None
+    message = f"the text is escaped for HTML: it has {found[0]} in place of the sign itself"
+    return Foreign(message, f"write the signs themselves: {_UNESCAPE}", stop.at)
+
+
+def _tag(stop: Stop) -> Foreign | None:
+    found = _TAG.match(stop.text, stop.at)
+    if found is None:
+        return None
+    hint = "copy the table as plain text, or remove the tags: sed -E 's/<[^<>]*>//g' OLD > NEW"
+    return Foreign(f"the table was copied with its HTML tags: {found[0][:_SHOWN]}", hint, stop.at)
+
+
+def _diff(stop: Stop) -> Foreign | None:
+    start, end = stop.line
+    if _DIFF_LINE.match(stop.text, start, end) is None:
+        return None
+    return of_diff(stop.text, start)
+
+
+def of_diff(text: str, at: int) -> Foreign:
+    """Return that a text is a diff, with the command that keeps its new side if that is a table."""
+    sign = text[at]
+    message = f"these are lines of a diff: line {_number(text, at)} begins with {sign}"
+    if is_valid(_new_side(text)):
+        return Foreign(message, f"keep only its new side, the whole table: {_KEEP_NEW}", at)
+    apply = "apply the diff to its table: patch TABLE.json < FILE"
+    other = "; or delete the lines that begin with -, and the + at the beginning of the others"
+    return Foreign(message, apply if _HUNK.search(text) else f"{apply}{other}", at)
+
+
+def _new_side(text: str) -> str:
+    kept = (line for line in text.splitlines(keepends=True) if not _DIFF_REMOVED.match(line))
+    return "".join(line[1:] if line[:1] in ("+", " ") else line for line in kept)
+
+
+def _placeholder(stop: Stop) -> Foreign | None:
+    text, at = stop.text, stop.at
+    for start in (at - 1, at):
+        if (
+            0 <= start < len(text)
+            and text[start] in "{$<%@_"
+            and (found := placeholders.at(text, start)) is not None
+        ):
+            if _TAG.fullmatch(found):
+                return None
+            return Foreign(
+                f"a placeholder of a template was not filled in: {found}",
+                "write the value in its place, or make the file again with the program that fills in the "
+                "template",
+                start,
+            )
+    return None
+
+
+def _left_out(stop: Stop) -> Foreign | None:
+    """Recognise comments, of which one stands for entries."""
+    comments = [found for found in _COMMENT.finditer(stop.text, stop.at) if found["comment"]]
+    for found in comments:
+        if _STANDS_FOR.search(found[0]):
+            return Foreign(
+                f"a comment stands for entries that were left out: {_shown(found[0])}",
+                "write these entries in its place; a table without them has fewer devices",
+                found.start(),
+            )
+    if len(comments) < 2:
+        return None
+    message = (
+        f"comments are not allowed in JSON: {_shown(comments[0][0])}, and {count(len(comments) - 1, 'other')}"
+    )
+    return Foreign(message, f"remove {'both' if len(comments) == 2 else 'all'} comments", stop.at)
+
+
+def _shown(text: str) -> str:
+    shown = " ".join(text.split())
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+
+
+def _lines(stop: Stop) -> Foreign | None:
+    """Recognise lines of another program, without which the table is valid."""
+    rest, at, found = stop.text, stop.at, list[int]()
+    for _ in range(min(_MOST_LINES, _MOST_PARSED // max(1, len(rest)))):
+        start, end = _line_at(rest, at)
+        if not _is_foreign(rest[start:end]):
+            return None
+        found.append(_number(rest, start) + len(found))
+        rest = rest[:start] + rest[end + 1 :]
+        following = _stop_of(rest)
+        if following is None:
+            return _of_lines(stop.text, stop.line, found)
+        at = following
+    return None
+
+
+def _stop_of(text: str) -> int | None:
+    """Return where the parser stops in a text; None if the text is valid."""
+    try:
+        reader = Reader(text, 0)
+        reader.read()
+    except JsonError as error:
+        at = error.problem.offset
+        if error.problem.kind == "missing comma":
+            at += len(text[at:]) - len(text[at:].lstrip(" \t\r\n"))
+        return min(at, len(text))
+    return None
+
+
+def _of_lines(text: str, first: tuple[int, int], found: list[int]) -> Foreign:
+    shown = _shown(text[slice(*first)])
+    one = len(found) == 1
+    which = f"line {found[0]}" if one else f"lines {and_more([str(number) for number in found], 12)}"
+    message = f"{which} {'is' if one else 'are'} not part of the table: {shown}"
+    lost = "; the command failed there, so that the part of this host is probably missing"
+    hint = f"delete {'it' if one else 'these lines'}{lost if _OF_SSH.search(shown) else ''}"
+    return Foreign(message, hint, first[0])
+
+
+def _is_foreign(line: str) -> bool:
+    """Return whether a line has words as no line of a table has them."""
+    if _KEY.match(line) or not line.strip():
+        return False
+    bare = re.sub(_STRING, '""', line)
+    if not _TABLE_SIGN.sub("", bare.replace('""', "")):
+        return False
+    if _MEMBER.fullmatch(line) and not line.rstrip().endswith(":"):
+        return False
+    return _PROSE.search(bare) is not None

@@ -1,0 +1,27 @@
+"""Placeholders of templates: text that a program or a person was to replace, such as ``{{ host }}``."""
+
+from __future__ import annotations
+
+import re
+
+_LONGEST = 80
+#: Jinja and Helm, shell and CMake, words in angle brackets, Python and C formats, and words for people.
+_FORMS = (
+    r"\{\{[^{}\n]*\}\}", r"\{%[^%\n]*%\}", r"\$\{[^{}\n]*\}", r"\$\([^()\n]*\)", r"\$[A-Za-z_]\w*",
+    r"<[A-Za-z_][\w .:/-]*>", r"%\([\w.]+\)[sdr]", r"%[sd](?![\w])", r"@[A-Za-z_]\w*@", r"\{[A-Za-z_]\w*\}",
+    r"\{\d?\}", r"\b__[A-Za-z]\w*__\b", r"\b(?:TODO|FIXME|TBD|CHANGE_?ME|REPLACE_?ME)\b",
+    r"\b(?i:your)[-_ ]\w+",
+)  # fmt: skip
+_PLACEHOLDER = re.compile("|".join(_FORMS), re.ASCII)
+
+
+def find(text: str) -> str | None:
+    """Return the first placeholder of a text, None if it has none; long texts are not searched."""
+    found = _PLACEHOLDER.search(text) if len(text) <= _LONGEST else None
+    return None if found is None else found[0]
+
+
+def at(text: str, start: int) -> str | None:
+    """Return the placeholder that begins at an offset of a text, None if none does."""
+    found = _PLACEHOLDER.match(text, start, start + _LONGEST)
+    return None if found is None else found[0]
