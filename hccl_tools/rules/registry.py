@@ -70,6 +70,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "late_failures": SERVER_LIST,
     "clusters": ("1.0",),
     "advice": LEGACY,
+    "unusual_values": LEGACY,
     "spelling": _ALL,
     "endpoint_files": ("endpoints",),
     "endpoint_peers": ("endpoints",),

@@ -1,0 +1,345 @@
+"""Advice on values that do not follow the order of nearly all others: exchanged, moved by a row, or mistyped.
+
+HCCL accepts such a table, and its ranks connect to other devices than those meant.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.notation.phrases import and_more, count
+from hccl_tools.rules.address_columns import all_plain, packed_addresses
+from hccl_tools.rules.commands import how, how_super_device, of_each
+from hccl_tools.rules.copies import named_server
+from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule, shared
+from hccl_tools.rules.value_order import Names, Order, names_of, order_of, other_names
+from hccl_tools.table.addresses import AF_INET, inet_pton
+from hccl_tools.table.hccl_values import read_column
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+_READ = frozenset({"device_id", "device_ip", "server_id", "super_device_id"})
+#: The bytes of an address that all addresses of a cluster share, and the fewest others for a finding on one.
+_NETWORK, _LEAST_OTHERS = 2, 7
+#: The most values outside the order that are named one by one, and the most places of a finding.
+_MOST_SINGLE, _MOST_PLACES = 2, 16
+#: The bits of a super_device_id that are the device_id in a usual cluster.
+_DEVICE_BITS = 0xFFFF
+
+
+@shared
+def address_numbers(subject: Subject) -> Sequence[int] | None:
+    """Return the device_ips as numbers; None unless each device has one address of one family, and no two the same."""
+    if not subject.damaged.isdisjoint(_READ) or not all_plain(subject):
+        return None
+    ips, families = subject.table.device_ips, subject.memo["families"]
+    if families == {AF_INET}:
+        return struct.unpack(f">{len(ips)}I", b"".join(inet_pton(AF_INET, text) for text in ips))
+    known = packed_addresses(subject)
+    return [int.from_bytes(known[text] or b"", "big") for text in ips] if len(families) == 1 else None
+
+
+@shared
+def order_of_addresses(subject: Subject) -> Order | None:
+    """Return the order of the device_ips; None if they follow none."""
+    numbers = address_numbers(subject)
+    return None if numbers is None else order_of(subject, numbers)
+
+
+@shared
+def names_by_addresses(subject: Subject) -> Names | None:
+    """Return how the server_ids follow the device_ips; None if they do not."""
+    order = order_of_addresses(subject)
+    return None if order is None else names_of(subject, order.first)
+
+
+def usual_name(subject: Subject, index: int) -> str | None:
+    """Return the server_id that the device_ips of a server stand for on all others; None if that is not certain."""
+    order, names = order_of_addresses(subject), names_by_addresses(subject)
+    if order is None or names is None or index not in order.first:
+        return None
+    if len(other_names(names, order.first)) > 1:
+        return None
+    found = names.name_of(order.first[index])
+    taken = {server.server_id for server in subject.table.servers}
+    return None if found is None or found in taken else found
+
+
+def _text(subject: Subject, number: int) -> str:
+    """Return a number as an address of the family of the table."""
+    size = len(packed_addresses(subject)[subject.table.device_ips[0]] or b"")
+    raw = number.to_bytes(size, "big")
+    if size == 4:
+        return ".".join(map(str, raw))
+    from socket import AF_INET6, inet_ntop  # noqa: PLC0415  (few tables have IPv6)
+
+    return inet_ntop(AF_INET6, raw)
+
+
+class _Kind:
+    """What the findings on one key say."""
+
+    def __init__(
+        self, key: str, command: Callable[[Subject, int], str], text: Callable[[Subject, int], str]
+    ) -> None:
+        self.key, self.command, self.text = key, command, text
+
+
+_ADDRESS = _Kind("device_ip", how, _text)
+_SDID = _Kind("super_device_id", how_super_device, lambda _subject, number: str(number))
+
+
+@rule(
+    "HCC631",
+    "device-ip-outside-order",
+    "advice",
+    formats=LEGACY,
+    needs=("device_ip", "device_id", "server_id"),
+    source="device_ip is the address of the device itself (rank_table_config_910.md); the other devices of the table",
+)
+def device_ip_outside_order(subject: Subject) -> Iterator[Finding]:
+    """The device_ips of a few devices do not follow the order of all others: they are exchanged, moved or mistyped.
+
+    In most clusters the address of a device follows from its server and its device_id. HCCL does not compare the
+    addresses with the devices, and the job connects to other devices than those meant, or hangs.
+
+    Base: 3x8
+    Example: /server_list/1/device/3/device_ip = "192.168.1.104"; /server_list/1/device/4/device_ip = "192.168.1.103"
+    Instead: table
+    Hint: `hccn_tool -i 3 -ip -g` on 10.0.0.2 shows the address of device 3: if it is "192.168.1.103", exchange the two
+    """
+    numbers, order = address_numbers(subject), order_of_addresses(subject)
+    if numbers is None:
+        return
+    if order is not None:
+        yield from _moved_rows(subject, order)
+        for rows in order.groups:
+            yield _changed_places(subject, order, rows, _ADDRESS)
+    single = order.single if order is not None else []
+    near = (
+        [
+            row
+            for row in single
+            if _is_near(subject.table.device_ips[row], _text(subject, order.expected[row]))
+        ]
+        if order
+        else []
+    )
+    others = _outside_network(subject)
+    for row in dict.fromkeys([*near, *others]) if len(near) <= _MOST_SINGLE else ():
+        expected = order.expected.get(row) if order is not None else None
+        yield _mistyped(subject, row, expected, is_outside=row in others)
+
+
+def _outside_network(subject: Subject) -> list[int]:
+    """Return the rows of the only device, or of a server with exchanged digits, outside the network of all others."""
+    ips = subject.table.device_ips
+    if subject.memo["families"] != {AF_INET} or len(ips) <= _LEAST_OTHERS:
+        return []
+    heads = [text[: text.find(".", text.find(".") + 1)] for text in ips]
+    times = Counter(heads).most_common()
+    if len(times) != _NETWORK:
+        return []
+    (usual, _), (rare, number) = times
+    rows = [heads.index(rare)]
+    if number == 1:
+        return rows
+    server = subject.table.servers[subject.table.server_of_row[rows[0]]]
+    are_digits = (
+        sorted(usual) == sorted(rare) and number == len(server.rows) and len(subject.table.servers) > _NETWORK
+    )
+    return [*server.rows] if are_digits and all(heads[row] == rare for row in server.rows) else []
+
+
+def _is_near(text: str, right: str) -> bool:
+    """Return whether a text is another one with a digit changed, added, left out, or exchanged with another."""
+    if sorted(text) == sorted(right):
+        return True
+    if len(text) == len(right):
+        return sum(one != other for one, other in zip(text, right, strict=True)) == 1
+    short, long = sorted((text, right), key=len)
+    return len(long) - len(short) == 1 and any(long[:at] + long[at + 1 :] == short for at in range(len(long)))
+
+
+def _mistyped(subject: Subject, row: int, expected: int | None, *, is_outside: bool) -> Finding:
+    table = subject.table
+    value, server = quoted(table.device_ips[row]), named_server(subject, table.server_of_row[row])
+    what = "is outside the network of all others" if is_outside else "does not follow the order of all others"
+    check = how(subject, row)
+    hint = f"write the address that the device has: {check}"
+    if expected is not None:
+        hint = f'{check}: by the order of the others it is "{_text(subject, expected)}"'
+    return Finding(
+        f"device_ip {value} of device {table.device_ids[row]} of {server} {what}: it was probably mistyped",
+        subject.device_path(row, "device_ip"),
+        hint,
+        alike=(
+            f"the device_ips of {server} are outside the network of all others: they were probably mistyped",
+            f"write the address that each device has: {of_each(subject, table.servers[table.server_of_row[row]].rows[0])}",
+        ),
+    )
+
+
+def _named(subject: Subject, rows: Sequence[int]) -> str:
+    """Return devices with their servers: ``devices 3 and 4 of server 2 ("10.0.0.2")``."""
+    table = subject.table
+    of_server: dict[int, list[str]] = {}
+    for row in rows:
+        of_server.setdefault(table.server_of_row[row], []).append(str(table.device_ids[row]))
+    parts = [
+        f"{'device' if len(ids) == 1 else 'devices'} {_listed(ids)} of {named_server(subject, index)}"
+        for index, ids in of_server.items()
+    ]
+    return _listed(parts)
+
+
+def _listed(parts: Sequence[str]) -> str:
+    if len(parts) <= 8:
+        return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+    return and_more(parts, 8)
+
+
+def _places(subject: Subject, rows: Sequence[int], key: str) -> tuple[Related, ...]:
+    return tuple(Related(subject.device_path(row, key), "and here") for row in rows[1:_MOST_PLACES])
+
+
+def _changed_places(subject: Subject, order: Order, rows: list[int], kind: _Kind) -> Finding:
+    """Return the finding on rows that have the values of each other."""
+    key, values = kind.key, subject.table.column(kind.key)
+    right = {row: kind.text(subject, order.expected[row]) for row in rows}
+    pair = len(rows) == 2 and values[rows[0]] == right[rows[1]]
+    message = f"the {key}s of {_named(subject, rows)} do not follow the order of all others: "
+    check = f'{kind.command(subject, rows[0])}: if it is "{right[rows[0]]}"'
+    if pair:
+        message += "they are probably exchanged"
+        hint = f"{check}, exchange the two"
+    else:
+        is_row = [values[row] for row in rows] in (
+            [right[row] for row in (*rows[1:], rows[0])], [right[row] for row in (rows[-1], *rows[:-1])],
+        )  # fmt: skip
+        message += "they are probably moved by one row" if is_row else "they are probably mixed up"
+        listed = and_more([f'"{right[row]}"' for row in rows], _MOST_PLACES)
+        hint = f"{check}, the values in the order of the file are {listed}"
+    return Finding(message, subject.device_path(rows[0], key), hint, _places(subject, rows, key))
+
+
+def _moved_rows(subject: Subject, order: Order) -> Iterator[Finding]:
+    """Yield the runs of servers whose addresses are those of the next row, or of the row before."""
+    servers, ips = subject.table.servers, subject.table.device_ips
+    for runs, is_up in ((order.moved_up, True), (order.moved_down, False)):
+        for begin, last in runs:
+            at = servers[begin].rows[-1] if is_up else servers[begin + 1].rows[0]
+            owner = servers[begin + 1].server_id if is_up else servers[begin].server_id
+            rows = [
+                row
+                for index in range(begin, last + 1)
+                for row in servers[index].rows[:: len(servers[index].rows) - 1]
+            ]
+            first = servers[begin].rows[0]
+            direction = "up" if is_up else "down"
+            yield Finding(
+                f"the device_ips from {named_server(subject, begin)} to {named_server(subject, last)} are probably moved "
+                f"{direction} by one row: device {subject.table.device_ids[at]} there has {quoted(ips[at])}, which belongs to the "
+                f"addresses of {quoted(owner)}",
+                subject.device_path(first, "device_ip"),
+                f"move the addresses of these servers {'down' if is_up else 'up'} by one row, or write what each device has: "
+                f"{how(subject, first)}, and {how(subject, at)}",
+                _places(subject, rows, "device_ip"),
+            )
+
+
+@rule(
+    "HCC632",
+    "super-device-id-outside-order",
+    "advice",
+    formats=("1.2",),
+    needs=("super_device_id", "device_id", "server_id"),
+    source="the driver numbers the devices of a super pod; HCCL compares a rank's own id alone (topoinfo_ranktableConcise.cc)",
+)
+def super_device_id_outside_order(subject: Subject) -> Iterator[Finding]:
+    """The super_device_ids of a few devices do not follow the order of all others: they are exchanged or stale.
+
+    On a usual cluster the low 16 bits of a super_device_id are the device_id.
+
+    Base: 1.2 2x8
+    Example: /server_list/0/device/2/super_device_id = "6"; /server_list/0/device/6/super_device_id = "2"
+    Instead: table
+    Hint: `npu-smi info -t spod-info -i 1 -c 0` on 10.0.0.1 shows the SDID of device 2: if it is "2", exchange the two
+    """
+    texts = subject.table.columns.get("super_device_id")
+    numbers = read_column(texts) if texts is not None and None not in texts else [None]
+    if None in numbers or not subject.damaged.isdisjoint(_READ):
+        return
+    known = [number or 0 for number in numbers]
+    order = order_of(subject, known)
+    if order is None:
+        return
+    for rows in order.groups:
+        yield _changed_places(subject, order, rows, _SDID)
+    wrong = other_devices(subject, known)
+    single = [row for row in order.single if row in wrong]
+    for row in single if 0 < len(single) <= _MOST_SINGLE and len(wrong) <= _MOST_SINGLE else ():
+        yield Finding(
+            f'super_device_id "{known[row]}" of device {subject.table.device_ids[row]} on '
+            f"{named_server(subject, subject.table.server_of_row[row])} does not follow the order of the others: "
+            f"its low 16 bits are {known[row] & _DEVICE_BITS}, and on all others they are the device_id",
+            subject.device_path(row, "super_device_id"),
+            f'{how_super_device(subject, row)}: by the order of the others it is "{order.expected[row]}"',
+        )
+
+
+def other_devices(subject: Subject, numbers: Sequence[int | None]) -> dict[int, None]:
+    """Return the rows whose super_device_ids have other low bits than their device_id; empty if many have."""
+    devices = subject.table.device_numbers
+    wrong = dict.fromkeys(
+        row
+        for row, (number, device) in enumerate(zip(numbers, devices, strict=True))
+        if number is not None and number & _DEVICE_BITS != device
+    )
+    return wrong if len(wrong) * 2 <= len(devices) else {}
+
+
+@rule(
+    "HCC633",
+    "server-id-outside-order",
+    "advice",
+    formats=SERVER_LIST,
+    needs=("device_ip", "device_id", "server_id"),
+    source="server_id is the address of the host of the devices (rank_table_config_910.md); the other servers of the table",
+)
+def server_id_outside_order(subject: Subject) -> Iterator[Finding]:
+    """The server_ids of a few servers do not follow the device_ips of their devices, as all others do.
+
+    Two server_ids, or the lists of devices of two servers, are probably exchanged. Each rank then looks for its
+    devices on another host.
+
+    Base: 5x8
+    Example: /server_list/1/server_id = "10.0.0.4"; /server_list/3/server_id = "10.0.0.2"
+    Instead: table
+    Hint: `hccn_tool -i 0 -ip -g` on 10.0.0.4 shows the address of device 0: if it is not "192.168.1.100", write these server_ids in the order "10.0.0.2", "10.0.0.4"
+    """
+    order, names = order_of_addresses(subject), names_by_addresses(subject)
+    if order is None or names is None or order.moved_up or order.moved_down:
+        return
+    wrong, servers = other_names(names, order.first), subject.table.servers
+    right = [names.name_of(order.first[index]) for index in wrong]
+    own = [servers[index].server_id for index in wrong]
+    if len(wrong) < 2 or None in right or sorted(own) != sorted(filter(None, right)):
+        return
+    row = servers[wrong[0]].rows[0]
+    shown = _listed([named_server(subject, index) for index in wrong])
+    listed = and_more([f'"{name}"' for name in right], 8)
+    yield Finding(
+        f"the server_ids of {shown} do not follow the addresses of their devices, as those of the "
+        f"{count(len(servers) - len(wrong), 'other server')} do: they are probably {'exchanged' if len(wrong) == 2 else 'mixed up'}",
+        subject.server_path(wrong[0], "server_id"),
+        f"{how(subject, row)}: if it is not {quoted(subject.table.device_ips[row])}, write these server_ids in the order {listed}",
+        tuple(
+            Related(subject.server_path(index, "server_id"), "and here") for index in wrong[1:_MOST_PLACES]
+        ),
+    )
