@@ -5,6 +5,8 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
+import pytest
+
 from hccl_tools.validation.checker import validate
 from tests.support.growth import steps
 from tests.support.tables import table

@@ -65,7 +65,7 @@ def cut_off(value: dict[str, Any]) -> None:
     del value["server_list"][2], value["server_list"][1]["device"][5:]
 
 
-_LOST = {
+_LOST: dict[Callable[[dict[str, Any]], None], str] = {
     nested_in_a_device_list: 'server "10.0.0.3" is inside server "10.0.0.2"',
     nested_in_a_server: 'server "10.0.0.3" is inside server "10.0.0.2"',
     in_a_list_of_a_server: 'server "10.0.0.3" is inside server "10.0.0.2"',

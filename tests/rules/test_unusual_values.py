@@ -11,6 +11,9 @@ from tests.support.growth import steps
 from tests.support.tables import table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hccl_tools.diagnostics.diagnostic import Diagnostic
@@ -47,7 +50,7 @@ def scattered(value: Any) -> Any:
     return value
 
 
-SOUND = {
+SOUND: dict[str, Callable[[], Any]] = {
     "one network of each server": lambda: table("1.0", 4, 8),
     "four networks": lambda: as_910a(table("1.0", 4, 8)),
     "no order": lambda: scattered(table("1.0", 4, 8)),

@@ -104,7 +104,7 @@ def _without_python(name: str, interpreter: str = "") -> str:
     path = name if "/" in name else f"./{name}"
     if os.access(name, os.X_OK) or not interpreter:
         return f"--no-python {operand(path)} starts it"
-    return f"--no-python {interpreter} {operand(name)} starts it"
+    return f"--no-python {operand(interpreter)} {operand(name)} starts it"
 
 
 def _interpreter(head: bytes) -> str:

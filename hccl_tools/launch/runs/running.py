@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import run_files
 from hccl_tools.launch.runs import index, listing, names
-from hccl_tools.notation.phrases import count
+from hccl_tools.notation.phrases import count, operand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +44,7 @@ def the_run(name: str | None, log_dir: str, command: str) -> Run:
     raise UsageError(
         f"{count(len(found), 'run')} are running in {log_dir}",
         lines=listing.as_text(found).splitlines(),
-        hint=f"name the run: `hccl-tools {command} {_shortest(found[-1], own)}`",
+        hint=f"name the run: `hccl-tools {command} {operand(_shortest(found[-1], own))}`",
     )
 
 
