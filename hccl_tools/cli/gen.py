@@ -9,6 +9,7 @@ import click
 from hccl_tools.cli import (
     from_log,
     gather_options,
+    gen_cluster,
     gen_host_files,
     gen_options,
     options,
@@ -36,6 +37,7 @@ _EXAMPLES = """\
   hccl-tools gen --from-log ~/ascend/log             the table of a job that worked, from its run logs
   hccl-tools gen --endpoints /etc/hixlep             the endpoint files of an Ascend 950 host
   hccl-tools gen --simulate 910a                     without devices, to try the other commands
+  hccl-tools gen --simulate a3 --super-pods 2 --servers 4        a simulated cluster
 
 Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip -g` (PATH, then
 /usr/local/Ascend/driver/tools), else from /etc/hccn.conf; if both answer, they must agree. The addresses
@@ -91,6 +93,7 @@ of a 2.0 table come from /etc/hccl_rootinfo.json, else from `hccn_tool -g -dev_i
 )
 @from_log.option
 @click.option("--simulate", metavar="PRODUCT", help=product_option.simulate_help())
+@gen_cluster.size
 @options.ignore
 @table_options.writing
 @gen_options.contents
@@ -115,7 +118,7 @@ def command(ctx: click.Context, /, **settings: Any) -> None:
     if settings["from_log"]:
         from_log.generate(settings, _given(ctx))
         ctx.exit(0)
-    many = gather_options.wanted(settings)
+    many = gen_cluster.is_wanted(settings) or gather_options.wanted(settings)
     target = gen_options.target(settings, many=many)
     mode = outputs.parse_mode(settings["mode"]) if settings["mode"] is not None else None
     made = _make_of_many(_request(settings), settings) if many else _make(_request(settings))
@@ -138,7 +141,9 @@ def command(ctx: click.Context, /, **settings: Any) -> None:
         path = outputs.target(settings["output"], table, name=name)
         named = product if settings["product"] or settings["simulate"] else None
         saved = outputs.save(table, path, force=settings["force"], mode=mode, product=named)
-        tell(*saved.summary(target.service if target is not None else None).split("\n"))
+        service = target.service if target is not None else None
+        simulated = settings["simulate"] is not None
+        tell(*saved.summary(table, service, simulated=simulated).split("\n"))
         if target is not None:
             gen_options.print_variables(target, path, facts)
     ctx.exit(0)
@@ -194,7 +199,8 @@ def _make_of_many(
 ) -> tuple[list[HostFacts], RankTable] | None:
     from hccl_tools.transform import generation  # noqa: PLC0415
 
-    gathered = gather_options.facts(request, options)
+    simulated = gen_cluster.is_wanted(options)
+    gathered = (gen_cluster if simulated else gather_options).facts(request, options)
     if gathered is None:
         return None
     facts, origins = gathered

@@ -61,7 +61,7 @@ def _named(request: LaunchRequest, options: dict[str, Any], engine: Engine) -> t
     if request.start.cpu:
         raise UsageError(
             f"{option} queries the NPUs of the hosts, but --cpu uses no NPU",
-            hint=f"make a table with `hccl-tools gen {option} ... --simulate 910a`",
+            hint=_simulated(request, options),
         )
     if launch_request.is_engine_typed(click.get_current_context()) and not engine.starts_all_hosts:
         raise UsageError(
@@ -71,6 +71,19 @@ def _named(request: LaunchRequest, options: dict[str, Any], engine: Engine) -> t
     if options["hostfile"]:
         return host_list.read_hostfile(options["hostfile"])
     return host_list.parse(options["hosts"])
+
+
+def _simulated(request: LaunchRequest, options: dict[str, Any]) -> str:
+    """Return the command that makes a table of as many simulated hosts, which prints how to start it."""
+    from hccl_tools.notation import host_list  # noqa: PLC0415
+
+    hosts = (
+        host_list.read_hostfile(options["hostfile"])
+        if options["hostfile"]
+        else host_list.parse(options["hosts"])
+    )
+    command = f"hccl-tools gen --simulate {request.table.product or '910a'} --servers {len(hosts)}"
+    return f"`{command}` makes a table of simulated hosts and prints the command that rehearses it here"
 
 
 def _allocated(request: LaunchRequest, environ: Mapping[str, str]) -> tuple[str, ...]:

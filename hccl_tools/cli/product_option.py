@@ -37,7 +37,10 @@ def simulate_help() -> str:
     """Return the help of ``gen --simulate``."""
     names = ", ".join(product.name for product in PRODUCTS.values() if product.simulated)
     second = f"{default().name}:2"
-    return f"A simulated machine instead of this host: {names}; {second} is the second machine of a cluster."
+    return (
+        f"A simulated machine instead of this host: {names}; {second} is the second machine of a cluster, "
+        "--servers N a whole cluster."
+    )
 
 
 def read(_ctx: click.Context, _param: click.Parameter, name: str | None) -> str | None:

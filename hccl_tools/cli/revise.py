@@ -62,7 +62,7 @@ def deliver(
 
     write_atomically(path, [new.decode()], mode=digits)
     named = outputs.to_be_named(product, after)
-    tell(*outputs.Saved(path, product=named).summary().split("\n"))
+    tell(*outputs.Saved(path, product=named).summary(after).split("\n"))
 
 
 def _check(new: bytes, to_stdout: bool, **options: Any) -> None:

@@ -94,7 +94,7 @@ def deliver(
         return
     path = outputs.target(output, table, name=name)
     saved = outputs.save(table, path, force=force, mode=digits, product=product)
-    tell(*saved.summary(service).split("\n"))
+    tell(*saved.summary(table, service).split("\n"))
 
 
 def require_valid(

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 MOST_MACHINES = 70
 #: Chassis of one super pod of simulated Ascend 950.
 _CHASSIS = 16
+#: The first three numbers of the addresses of a cluster's machines: RFC 5737 reserves them, no host has one.
+CLUSTER_NETWORK = "192.0.2."
 #: The source of the addresses of simulated devices.
 SOURCE = "simulated"
 

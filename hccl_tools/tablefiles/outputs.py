@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from hccl_tools import formats
 from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import TableError, UsageError, WriteError
-from hccl_tools.notation.phrases import count, operand
+from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.products import assumed_for
+from hccl_tools.tablefiles import next_command
 from hccl_tools.transform.generation import file_name
 
 if TYPE_CHECKING:
@@ -31,16 +32,12 @@ class Saved(NamedTuple):
     unchanged: bool = False
     product: str | None = None
 
-    def summary(self, service: str | None = None) -> str:
-        """Return the result and the next command.
-
-        Args:
-            service: The target of ``launch --emit`` for a table that a service reads.
-        """
+    def summary(self, table: RankTable, service: str | None = None, *, simulated: bool = False) -> str:
+        """Return the result and the next command; see :func:`hccl_tools.tablefiles.next_command.launch`."""
         done = "already up to date:" if self.unchanged else "wrote"
-        product = f" --product {self.product}" if self.product else ""
-        program = f"--no-python --emit {service} PROGRAM" if service else "train.py"
-        command = f"hccl-tools launch --rank-table {operand(self.path)}{product} {program}"
+        command = next_command.launch(
+            table, self.path, product=self.product, service=service, simulated=simulated
+        )
         return f"{done} {self.path}\nnext: {command}"
 
 

@@ -28,7 +28,7 @@ def test_a_modelarts_table(command_line: CommandLine) -> None:
         'lost: 1 group name ("g0")',
         "kept: pod_name of 2 servers: HCCL ignores it in a 1.0 table; `launch` recognises the pod by it",
         "wrote jobstart_hccl.v1.0.json",
-        "next: hccl-tools launch --rank-table jobstart_hccl.v1.0.json train.py",
+        "next: hccl-tools launch --rank-table jobstart_hccl.v1.0.json --engine ssh train.py",
     ]
     before, made = command_line.read("jobstart_hccl.json"), command_line.read("jobstart_hccl.v1.0.json")
     assert made.format == "1.0"

@@ -36,7 +36,7 @@ def test_two_tables(command_line: CommandLine) -> None:
         "server 10.1.0.1  ranks 0-7  from hccl_8p_10.1.0.1.json",
         "server 10.1.0.2  ranks 8-15  from hccl_8p_10.1.0.2.json",
         "wrote hccl_2s_16p.json",
-        "next: hccl-tools launch --rank-table hccl_2s_16p.json train.py",
+        "next: hccl-tools launch --rank-table hccl_2s_16p.json --engine ssh train.py",
     ]
     assert command_line.read("hccl_2s_16p.json").rank_numbers == list(range(16))
     assert checker.validate("hccl_2s_16p.json").findings == ()

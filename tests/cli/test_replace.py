@@ -38,7 +38,7 @@ def test_replace(job: CommandLine) -> None:
     assert done.err.splitlines()[9:] == [
         f"fingerprint {before} becomes {after}",
         "wrote job.r1.json",
-        "next: hccl-tools launch --rank-table job.r1.json train.py",
+        "next: hccl-tools launch --rank-table job.r1.json --engine ssh train.py",
     ]
     assert Path("job.json").read_bytes() == old
     assert Path("job.r1.json").read_bytes() == old.replace(b"10.1.0.2", b"10.1.0.7").replace(

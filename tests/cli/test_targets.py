@@ -323,7 +323,7 @@ def test_gen_names_the_next_command_of_a_service(command_line: CommandLine) -> N
     training = command_line("gen", "--simulate", "910a", "--target", "torch", "-o", "t.json")
 
     assert "next: hccl-tools launch --rank-table m.json --no-python --emit mindie PROGRAM" in service.err
-    assert "next: hccl-tools launch --rank-table t.json train.py" in training.err
+    assert "next: hccl-tools launch --rank-table t.json --cpu train.py" in training.err
 
 
 def test_convert_names_the_next_command_of_a_service(command_line: CommandLine) -> None:
@@ -334,7 +334,7 @@ def test_convert_names_the_next_command_of_a_service(command_line: CommandLine) 
     training = command_line(*convert, "torch", "-o", "t.json")
 
     assert "next: hccl-tools launch --rank-table x.json --no-python --emit xllm PROGRAM" in service.err
-    assert "next: hccl-tools launch --rank-table t.json train.py" in training.err
+    assert "next: hccl-tools launch --rank-table t.json --engine ssh train.py" in training.err
 
 
 @pytest.mark.parametrize(

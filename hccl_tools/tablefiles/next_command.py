@@ -1,0 +1,50 @@
+"""The command to type after a table has been written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.discover.simulated import CLUSTER_NETWORK
+from hccl_tools.notation.phrases import operand
+from hccl_tools.table.addresses import is_loopback
+
+if TYPE_CHECKING:
+    from hccl_tools.table.model import RankTable
+
+#: Ranks that ``launch --all-here`` starts without ``--max-ranks``.
+_MOST_RANKS = 16
+
+
+def launch(
+    table: RankTable, path: str, *, product: str | None, service: str | None, simulated: bool = False
+) -> str:
+    """Return the call of ``launch`` that works for a table on the host where it was written.
+
+    Args:
+        product: The product to name.
+        service: The target of ``launch --emit`` for a table that a service reads.
+        simulated: Whether the servers are known to be simulated; else their addresses tell.
+    """
+    words = ["hccl-tools launch --rank-table", operand(path)]
+    words += ["--product", product] if product else []
+    if service:
+        words += ["--no-python --emit", service, "PROGRAM"]
+    elif simulated or _is_simulated(table):
+        words += [*_rehearsal(table), "train.py"]
+    else:
+        several = len(table.servers) > 1 and table.format != "2.0"  # whose servers are no hosts
+        words += ["--engine ssh train.py" if several else "train.py"]
+    return " ".join(words)
+
+
+def _is_simulated(table: RankTable) -> bool:
+    names = [server.server_id for server in table.servers]
+    reserved = all(name.startswith(CLUSTER_NETWORK) for name in names)
+    return reserved or (len(names) > 1 and any(map(is_loopback, names)))
+
+
+def _rehearsal(table: RankTable) -> list[str]:
+    """Return the options that start all ranks of a table on this host without NPUs."""
+    if len(table.servers) == 1 and is_loopback(table.servers[0].server_id):
+        return ["--cpu"]
+    return ["--cpu --all-here", *([f"--max-ranks {len(table)}"] if len(table) > _MOST_RANKS else [])]
