@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hccl_tools.cli.lazy_group import LazyGroup
+from hccl_tools.discover import site_defaults
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.notation.printable import escaped, tell
 
@@ -81,6 +82,14 @@ def cli() -> None:
 def run(command: click.Command, args: Sequence[str], prog_name: str) -> int:
     """Run a command and return the exit code; a user's mistake becomes one message on stderr."""
     _secure_streams()
+    tell(*(f"warning: {problem}" for problem in site_defaults.load(os.environ)))
+    try:
+        return _run(command, args, prog_name)
+    finally:
+        site_defaults.unload(os.environ)
+
+
+def _run(command: click.Command, args: Sequence[str], prog_name: str) -> int:
     try:
         result: Any = command.main(list(args), prog_name=prog_name, standalone_mode=False)
     except HcclToolsError as error:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hccl_tools.cli import options, table_options
+from hccl_tools.cli import options, site_options, table_options
 from hccl_tools.cli.table_servers import named, this_host
-from hccl_tools.errors import TableError
+from hccl_tools.errors import TableError, UsageError
 from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
@@ -23,24 +23,41 @@ _EXAMPLES = """\
   eval "$(hccl-tools env rank_table.json --target mindie)"   the same line on every host
   hccl-tools env rank_table.json --target torch              look at it first
   hccl-tools env rank_table.json --target mindie --server 10.0.0.2   for another host
+  hccl-tools env --site                                      the defaults of this site
 """
 
 
 @options.command("env", epilog=_EXAMPLES)
 @click.argument("table", required=False, metavar="[TABLE]")
 @click.option(
-    "--target", "name", type=table_options.TARGET, required=True,
+    "--target", "name", type=table_options.TARGET,
     help="The framework of the job.",
 )  # fmt: skip
 @click.option("--server", metavar="ID", help="For this server of the table. Default: this host.")
+@click.option("--site", is_flag=True, help="Print the defaults of this site, and where they are from.")
 @options.product
-def command(*, table: str | None, name: str, server: str | None, product: str | None) -> None:
+@click.pass_context
+def command(
+    ctx: click.Context, *, table: str | None, name: str | None, server: str | None, site: bool,
+    product: str | None,
+) -> None:  # fmt: skip
     """Print the variables that a framework needs on this host, as shell commands.
 
     TABLE is the rank table of the job; without it, that of RANK_TABLE_FILE. The same line works on every
     host: addresses are those of the host's server in the table. A table or file that the framework would
     refuse is an error, and nothing is printed.
+
+    --site prints the defaults of this site: HCCL_TOOLS_PRODUCT, HCCL_TOOLS_SSH, HCCL_TOOLS_VIA,
+    HCCL_TOOLS_LOG_DIR and HCCL_TOOLS_START_PORT, from the environment or from /etc/hccl-tools.env.
     """
+    if site:
+        if table is not None or name is not None or server is not None:
+            raise UsageError("--site needs no table, target or server", hint="hccl-tools env --site")
+        options.write(f"{line}\n" for line in site_options.in_force())
+        return
+    if name is None:
+        target_option = next(param for param in ctx.command.params if param.name == "name")
+        raise click.MissingParameter(ctx=ctx, param=target_option)
     from hccl_tools.tablefiles import export_targets  # noqa: PLC0415  (`--help` does not need it)
 
     file = table_options.from_environment() if table is None else table

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import click
 
 from hccl_tools.cli import options
+from hccl_tools.cli.site_options import from_site
 from hccl_tools.cli.values import Choice
+from hccl_tools.discover.site_defaults import LOG_DIR, SSH
 from hccl_tools.errors import UsageError
 from hccl_tools.notation.printable import show_status, tell
 
@@ -54,11 +56,16 @@ _EXAMPLES = """\
 )
 @click.option("--anonymise", is_flag=True, help="Replace the names and addresses of hosts in the bundle.")
 @click.option("--exit-code", "strict", is_flag=True, help="Return exit code 1 if a cause is found.")
-@click.option("--log-dir", default="log", show_default=True, metavar="DIR", help="The log directory of runs.")
+@click.option(
+    "--log-dir", default="log", show_default=True, metavar="DIR", help="The log directory of runs.",
+    show_envvar=True, **from_site(LOG_DIR),
+)  # fmt: skip
 @click.option(
     "--ssh",
     "typed_ssh",
     metavar="SSH",
+    show_envvar=True,
+    **from_site(SSH),
     help="The ssh for the other hosts of a run. Default: Open MPI's setting, else ssh.",
 )
 @options.color

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hccl_tools.cli.options import together
+from hccl_tools.cli.site_options import is_from_site, state
 from hccl_tools.cli.values import Choice, Seconds
+from hccl_tools.discover import site_defaults
 from hccl_tools.errors import UsageError
 from hccl_tools.notation.printable import tell
 
@@ -31,11 +33,15 @@ _REACHING = (
     click.option(
         "--ssh",
         metavar="COMMAND",
+        show_envvar=True,
+        envvar=site_defaults.SSH,
         help="The ssh command: 'ssh -p 2222 -i KEY'. Default: Open MPI's setting, else ssh.",
     ),
     click.option(
         "--via",
         metavar="COMMAND",
+        show_envvar=True,
+        envvar=site_defaults.VIA,
         help="Reach the hosts with this command in place of ssh: 'kubectl exec -i {host} --', "
         "'docker exec -i {host}', 'ssh -J jump {host}'. python3 (3.8 or later) is enough there.",
     ),
@@ -160,7 +166,7 @@ def wanted(options: dict[str, Any]) -> bool:
         raise UsageError(
             " and ".join(f"--{name}" for name in named) + " exclude each other", hint="keep one of them"
         )
-    if not named and options["via"] is not None:
+    if not named and options["via"] is not None and not is_from_site("via"):
         raise UsageError("--via is for the tables of other hosts", hint="add --hosts LIST, or leave it out")
     if not named and options["order"] != "given":
         raise UsageError("--order is for the tables of many hosts", hint="add --hosts LIST, or leave it out")
@@ -212,13 +218,27 @@ def reached(options: dict[str, Any]) -> GatherOptions:
     from hccl_tools.gathering.options import VIA_ENGINE, GatherOptions  # noqa: PLC0415
     from hccl_tools.programs import via  # noqa: PLC0415
 
-    how = GatherOptions(options["engine"], options["gather_timeout"], ssh=options["ssh"])
-    if options["via"] is None:
+    program, own_ssh = _ways(options)
+    how = GatherOptions(options["engine"], options["gather_timeout"], ssh=own_ssh)
+    if program is None:
+        if how.ssh is not None and is_from_site("ssh"):
+            state("--ssh", how.ssh, site_defaults.SSH)
         return how
     if how.ssh is not None or how.engine not in {None, VIA_ENGINE}:
         other = "--ssh" if how.ssh is not None else f"--engine {how.engine}"
         raise UsageError(f"--via and {other} exclude each other", hint="leave one of them out")
-    return how._replace(engine=VIA_ENGINE, via=via.parse(options["via"], how.environ))
+    return how._replace(engine=VIA_ENGINE, via=via.parse(program, how.environ))
+
+
+def _ways(options: dict[str, Any]) -> tuple[str | None, str | None]:
+    """Return ``--via`` and ``--ssh``; a default of the site yields to what is typed, and ssh to via."""
+    program, own_ssh = options["via"], options["ssh"]
+    ssh_is_typed = own_ssh is not None and not is_from_site("ssh")
+    if is_from_site("via") and (ssh_is_typed or options["engine"]):
+        program = None
+    if program is not None and not ssh_is_typed:
+        own_ssh = None
+    return program, own_ssh
 
 
 def _announced(how: GatherOptions, hosts: Sequence[str]) -> GatherOptions:
@@ -227,7 +247,8 @@ def _announced(how: GatherOptions, hosts: Sequence[str]) -> GatherOptions:
     from hccl_tools.notation.phrases import count  # noqa: PLC0415
 
     engine, reason = choice.Choice(how.engine, "--engine") if how.engine else choice.default(how.environ)
-    shown = f"{how.via[0]} (--via)" if how.via else f"{engine} ({reason})"
+    via_source = site_defaults.origin(site_defaults.VIA, os.environ) if is_from_site("via") else "--via"
+    shown = f"{how.via[0]} ({via_source})" if how.via else f"{engine} ({reason})"
     tell(f"querying {count(len(hosts), 'host')} with {shown}")
     return how._replace(engine=engine)
 

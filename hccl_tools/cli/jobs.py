@@ -7,7 +7,9 @@ import os
 import click
 
 from hccl_tools.cli import options
+from hccl_tools.cli.site_options import from_site
 from hccl_tools.cli.values import Choice
+from hccl_tools.discover.site_defaults import LOG_DIR
 from hccl_tools.errors import UsageError
 
 _EXAMPLES = """\
@@ -19,7 +21,10 @@ _EXAMPLES = """\
 
 
 @options.command("jobs", epilog=_EXAMPLES)
-@click.option("--log-dir", default="log", show_default=True, metavar="DIR", help="The log directory.")
+@click.option(
+    "--log-dir", default="log", show_default=True, metavar="DIR", help="The log directory.",
+    show_envvar=True, **from_site(LOG_DIR),
+)  # fmt: skip
 @click.option("--running", is_flag=True, help="List only the runs that are running.")
 @click.option("-f", "--format", "form", type=Choice(["text", "json"]), default="text", help="Output format.")
 @options.color

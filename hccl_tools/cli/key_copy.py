@@ -10,6 +10,8 @@ import click
 
 from hccl_tools.cli import options
 from hccl_tools.cli.key import own_key
+from hccl_tools.cli.site_options import from_site
+from hccl_tools.discover.site_defaults import SSH
 from hccl_tools.errors import HcclToolsError, UsageError
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import escaped
@@ -42,6 +44,8 @@ _EXAMPLES = """\
     "--ssh",
     "typed_ssh",
     metavar="COMMAND",
+    show_envvar=True,
+    **from_site(SSH),
     help="The ssh command: 'ssh -p 2222 -i KEY'. Default: Open MPI's setting, else ssh.",
 )
 @click.option("--force", is_flag=True, help="Replace a different key on the other hosts.")

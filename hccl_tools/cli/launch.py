@@ -10,6 +10,8 @@ import click
 from hccl_tools.cli import launch_request, preflight_options
 from hccl_tools.cli.launch_options import BARE, EPILOG, GROUPS, HELP, SPELLINGS
 from hccl_tools.cli.option_groups import TYPED_OPTIONS, GroupedCommand
+from hccl_tools.cli.site_options import is_from_site
+from hccl_tools.discover import site_defaults
 from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
@@ -24,6 +26,9 @@ def _launch(**options: Any) -> int:
     context = click.get_current_context()
     request = launch_request.read(options, own_python=context.find_root().info_name == MODULE_NAME)
     request = request._replace(remarks=_remarks(request.program.argv, context))
+    if request.start.engine == "ssh" and (agent := os.environ.get(site_defaults.SSH)):
+        note = f"ssh: {agent} ({site_defaults.origin(site_defaults.SSH, os.environ)})"
+        request = request._replace(remarks=(*request.remarks, note))
     if options["hostfile"] or options["hosts"] or os.environ.get("SLURM_JOB_NODELIST"):
         from hccl_tools.cli import launch_table  # noqa: PLC0415  (other jobs have a table or one host)
 
@@ -62,13 +67,15 @@ def _emitted(request: LaunchRequest, options: dict[str, Any]) -> tuple[str, str 
     from hccl_tools.launch.render import scripts  # noqa: PLC0415  (only with --emit)
 
     context = click.get_current_context()
-    default = click.core.ParameterSource.DEFAULT
-    typed = {name for name in options if context.get_parameter_source(name) is not default}
+    source = click.core.ParameterSource.COMMANDLINE
+    typed = {name for name in options if context.get_parameter_source(name) is source}
     own_names = {
         parameter.opts[0] for parameter in context.command.get_params(context) if parameter.name in typed
     }
     scripts.check_options(own_names, options["emit"])
     given = {name: options[name] for name in ("log_dir", "grace", "max_restarts") if name in typed}
+    if is_from_site("log_dir"):
+        given["log_dir"] = options["log_dir"]
     for_one = options["server"] is not None or options["node_rank"] is not None
     chosen = scripts.ScriptOptions(request.variables.assigned, **given, this_host_only=for_one)
     return preview.emit(request, options["emit"], chosen)

@@ -6,8 +6,9 @@ from typing import Any, get_args
 
 from click import Option
 
-from hccl_tools.cli import product_option
+from hccl_tools.cli import product_option, site_options
 from hccl_tools.cli.values import Choice, Choices, IntRange, Pattern, Seconds
+from hccl_tools.discover import site_defaults
 from hccl_tools.launch import engines
 from hccl_tools.launch.model.outcome import RestartCause
 from hccl_tools.launch.model.plan import DEFAULT_JOIN_SECONDS, DEFAULT_SILENCE
@@ -102,6 +103,7 @@ GROUPS: dict[str, list[Option]] = {
     ],
     "Logs": [
         _option("--log-dir", default="log", show_default=True, metavar="DIR",
+                **site_options.from_site(site_defaults.LOG_DIR),
                 help="The parent of the run directory; %j is Slurm's job id."),
         _option("--log-mode", metavar="MODE",
                 help="The mode of the run directory, as for chmod: 750 for your group; by default 700."),

@@ -9,6 +9,7 @@ import click
 
 from hccl_tools.cli import preflight_options
 from hccl_tools.cli.option_groups import TYPED_OPTIONS
+from hccl_tools.discover.site_defaults import START_PORT
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import engines
 from hccl_tools.launch.model.request import (
@@ -64,8 +65,18 @@ def read(options: dict[str, Any], *, own_python: bool) -> LaunchRequest:
         _logs(options),
         _watch(options),
         Part(options["run_dir"], options["restart"]) if options["run_dir"] is not None else None,
-        click.get_current_context().meta[TYPED_OPTIONS],
+        _typed_options(options),
     )  # fmt: skip
+
+
+def _typed_options(options: dict[str, Any]) -> tuple[str, ...]:
+    """Return the options for the launchers on other hosts; a port of this site must be that of all hosts."""
+    typed: tuple[str, ...] = click.get_current_context().meta[TYPED_OPTIONS]
+    if options["start_port"] is not None or not os.environ.get(START_PORT):
+        return typed
+    from hccl_tools.launch.planning import ports  # noqa: PLC0415  (on few sites)
+
+    return (f"--start-port={ports.cluster_port(None, os.environ)[0]}", *typed)
 
 
 def _table(options: dict[str, Any]) -> TableChoice:

@@ -8,7 +8,9 @@ from typing import Any
 
 import click
 
+from hccl_tools.cli.site_options import from_site
 from hccl_tools.cli.values import EITHER_SPELLING, Choice, IntRange
+from hccl_tools.discover.site_defaults import LOG_DIR, SSH
 from hccl_tools.notation.printable import tell
 
 
@@ -24,11 +26,16 @@ from hccl_tools.notation.printable import tell
 @click.option("--scheduler", is_flag=True, help="Print the log of MindSpore's scheduler instead.")
 @click.option("-f", "--follow", is_flag=True, help="Follow the log until the run ends.")
 @click.option("-n", "--lines", type=IntRange(min=0), help="Print the last N lines.")
-@click.option("--log-dir", default="log", show_default=True, metavar="DIR", help="The log directory.")
+@click.option(
+    "--log-dir", default="log", show_default=True, metavar="DIR", help="The log directory.",
+    show_envvar=True, **from_site(LOG_DIR),
+)  # fmt: skip
 @click.option(
     "--ssh",
     "typed_ssh",
     metavar="SSH",
+    show_envvar=True,
+    **from_site(SSH),
     help="The ssh for other hosts. Default: Open MPI's setting, else ssh.",
 )
 @click.option("--serve", type=Choice(["plain", "prefix"]), hidden=True)  # Set for other hosts.

@@ -152,4 +152,5 @@ def _record(option: click.Option) -> tuple[str, str]:
     value = option.metavar or choices
     shown = f"{names}{value}" if value.startswith("[") else f"{names} {value}".rstrip()
     default = f" [{option.default:g}]" if isinstance(option.default, float) else f" [{option.default}]"
-    return shown, (option.help or "") + (default if option.show_default else "")
+    variable = f" [{option.envvar}]" if option.envvar else ""
+    return shown, (option.help or "") + (default if option.show_default else "") + variable

@@ -69,6 +69,8 @@ MEANINGS = (
              "copy cp scp sync rsync push deploy send upload"),
     _meaning("env", "FILE --target torch", "prints the variables of a framework",
              "export environ environment vars variables setenv source"),
+    _meaning("env --site", "", "prints the defaults of this site",
+             "config configure settings defaults options conf"),
     _meaning("explain", "", "says why the last job failed",
              "why analyze analyse error errors debug failure report reason"),
     _meaning("rules", "", "lists the rules", "checks codes messages"),

@@ -7,7 +7,9 @@ import json
 import click
 
 from hccl_tools.cli import options
+from hccl_tools.cli.site_options import from_site
 from hccl_tools.cli.values import Choice
+from hccl_tools.discover.site_defaults import LOG_DIR, SSH
 
 _EXAMPLES = """\
   hccl-tools stacks                  the ranks of the running job
@@ -19,11 +21,16 @@ _EXAMPLES = """\
 @options.command("stacks", epilog=_EXAMPLES)
 @click.argument("run", required=False)
 @click.option("-f", "--format", "form", type=Choice(["text", "json"]), default="text", help="Output format.")
-@click.option("--log-dir", default="log", show_default=True, metavar="DIR", help="The log directory.")
+@click.option(
+    "--log-dir", default="log", show_default=True, metavar="DIR", help="The log directory.",
+    show_envvar=True, **from_site(LOG_DIR),
+)  # fmt: skip
 @click.option(
     "--ssh",
     "typed_ssh",
     metavar="SSH",
+    show_envvar=True,
+    **from_site(SSH),
     help="The ssh for other hosts. Default: Open MPI's setting, else ssh.",
 )
 @click.option("--serve", is_flag=True, hidden=True)  # Set for other hosts.

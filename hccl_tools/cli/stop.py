@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import click
 
+from hccl_tools.cli.site_options import from_site
 from hccl_tools.cli.values import EITHER_SPELLING, Seconds
+from hccl_tools.discover.site_defaults import LOG_DIR
 from hccl_tools.notation.printable import tell
 
 
 @click.command("stop", context_settings=dict(EITHER_SPELLING))
 @click.argument("run", required=False)
-@click.option("--log-dir", default="log", show_default=True, metavar="DIR", help="The log directory.")
+@click.option(
+    "--log-dir", default="log", show_default=True, metavar="DIR", help="The log directory.",
+    show_envvar=True, **from_site(LOG_DIR),
+)  # fmt: skip
 @click.option(
     "--wait",
     type=Seconds(),

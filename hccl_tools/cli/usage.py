@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from difflib import get_close_matches
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hccl_tools.cli.values import hyphenated
+from hccl_tools.discover import site_defaults
 from hccl_tools.errors import UsageError
 from hccl_tools.notation import look_alikes
 
@@ -179,6 +181,7 @@ def _missing(param: click.Parameter) -> str:
 
 
 def _name(param: click.Parameter, args: Sequence[str]) -> str:
+    """Return a parameter as it was typed, or the variable with its value."""
     known = {hyphenated(name) for name in param.opts}
     for arg in args:
         name = arg.partition("=")[0]
@@ -186,4 +189,6 @@ def _name(param: click.Parameter, args: Sequence[str]) -> str:
             return name
         if arg[:2] in known:
             return arg[:2]
+    if isinstance(param.envvar, str) and os.environ.get(param.envvar):
+        return site_defaults.origin(param.envvar, os.environ)
     return next((name for name in param.opts if name.startswith("--")), param.opts[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from hccl_tools.discover import device_addresses, host, selection, simulated, visible
+from hccl_tools.discover import device_addresses, host, selection, simulated, site_defaults, visible
 from hccl_tools.discover.facts import DeviceFacts, HostFacts
 from hccl_tools.discover.selection import Selection, Visible, Wanted
 from hccl_tools.discover.site import HOST_VARIABLES, Site
@@ -136,7 +136,8 @@ def _product(request: SurveyRequest) -> tuple[Product, str]:
     if request.product is not None:
         return read_name(request.product).product, "--product"
     if named := request.site.environ.get(PRODUCT_VARIABLE):
-        return read_name(named, origin=PRODUCT_VARIABLE).product, PRODUCT_VARIABLE
+        source = site_defaults.origin(PRODUCT_VARIABLE, request.site.environ)
+        return read_name(named, origin=PRODUCT_VARIABLE).product, source
     found, source = host.find_product(request.site)
     if found is not None:
         return PRODUCTS[found], source

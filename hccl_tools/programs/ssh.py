@@ -20,6 +20,8 @@ OPTIONS = (
 FAILED = 255
 #: Characters shown of a line of ssh or of a remote command.
 _LONGEST_SHOWN = 1000
+#: The variable with the ssh command of a site.
+_SITE = "HCCL_TOOLS_SSH"
 #: Variables with the ssh command for Open MPI; "ssh : rsh" selects the first that exists.
 _AGENTS = ("PRTE_MCA_plm_ssh_agent", "OMPI_MCA_plm_ssh_agent", "OMPI_MCA_plm_rsh_agent")
 #: Part of a message of ssh -> what to do.
@@ -38,16 +40,18 @@ def command(typed: str | None, environ: Mapping[str, str], *, wait: int) -> list
     """Return the ssh to use with its options; the caller appends a host and a command line.
 
     Args:
-        typed: The value of ``--ssh``; None selects the ssh set for Open MPI, else ``ssh``.
+        typed: The value of ``--ssh``; None selects the ssh of the site, the ssh set for Open MPI, or ``ssh``.
         wait: The timeout of a connection, in seconds.
 
     Raises:
         UsageError: The program does not exist.
     """
-    agent = next(text for text in (typed, *map(environ.get, _AGENTS), "ssh") if text)
+    of_site = environ.get(_SITE)
+    agent = next(text for text in (typed, of_site, *map(environ.get, _AGENTS), "ssh") if text)
     argv = agent.partition(" : ")[0].split()
     if on_path(argv[0], environ) is None:
-        raise UsageError(f'--ssh "{agent}": no program {argv[0]} on PATH', hint="specify ssh, or its path")
+        source = "--ssh" if typed not in {None, of_site} or not of_site else _SITE
+        raise UsageError(f'{source} "{agent}": no program {argv[0]} on PATH', hint="specify ssh, or its path")
     return [*argv, *OPTIONS, "-o", f"ConnectTimeout={wait}"]
 
 

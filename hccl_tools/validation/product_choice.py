@@ -10,6 +10,7 @@ import os
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from hccl_tools.discover import site_defaults
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.rules.findings import Findings
 from hccl_tools.rules.registry import BESIDE_HCCL, Subject, rule_by_id, rules_for
@@ -46,7 +47,8 @@ def choose(
     if name:
         reading, reason = read_name(name), "as given"
     elif variable:
-        reading, reason = read_name(variable, origin=PRODUCT_VARIABLE), f"from {PRODUCT_VARIABLE}"
+        source = site_defaults.origin(PRODUCT_VARIABLE, os.environ)
+        reading, reason = read_name(variable, origin=PRODUCT_VARIABLE), f"from {source}"
     else:
         _choose_by_host(subject, table_format, on_this_host=on_this_host)
         return

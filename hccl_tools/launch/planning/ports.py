@@ -6,6 +6,8 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+from hccl_tools.discover import site_defaults
+from hccl_tools.discover.site_defaults import START_PORT
 from hccl_tools.errors import UsageError
 from hccl_tools.inspection.host_ports import DEVICE_PORT, is_free
 from hccl_tools.launch import run_files
@@ -26,6 +28,7 @@ FIRST = 10000
 LAST = 19999
 #: The variable of Paddle's launcher for the maximum length of a variable in bytes.
 _LIMIT_VARIABLE = "PADDLE_ENV_LIMIT_LEN"
+_FLAGS = "FLAGS_START_PORT"
 _LOCAL_RANGE = "/proc/sys/net/ipv4/ip_local_port_range"
 _TAKEN = frozenset({DEFAULT_PORT, DISCOVERY_PORT, DEVICE_PORT})
 
@@ -66,33 +69,47 @@ def wait_for_port_file(path: str, *, seconds: float) -> int:
 def choose(
     start_port: int | None, environ: Mapping[str, str], *, several_hosts: bool, ranks_meet: bool
 ) -> tuple[int, list[str]]:
-    """Return the rendezvous port of a job's ranks (0 if they need none) and warnings about that port.
+    """Return the rendezvous port of a job's ranks (0 if they need none) and notes about that port.
 
     Raises:
-        UsageError: FLAGS_START_PORT is not a port number, or no port is free.
+        UsageError: A variable with the port is not a port number, or no port is free.
     """
-    port, source = chosen_port(start_port, environ)
+    port, source = chosen_port(start_port, environ, several_hosts=several_hosts)
     if port is None and not several_hosts:
         return (free_port() if ranks_meet else 0), []
     port = port or DEFAULT_PORT
-    return port, [f"{warning} ({source})" for warning in port_warnings(port)]
+    warnings = [f"{warning} ({source})" for warning in port_warnings(port)]
+    of_site = [f"start port {port} ({source})"] if source.startswith(START_PORT) else []
+    return port, of_site + warnings
 
 
-def chosen_port(asked: int | None, environ: Mapping[str, str]) -> tuple[int | None, str]:
+def chosen_port(
+    asked: int | None, environ: Mapping[str, str], *, several_hosts: bool = True
+) -> tuple[int | None, str]:
     """Return the port that the user has chosen, ``None`` without one, and its source.
 
+    The default of a site is for jobs on several hosts: on one host each job takes a free port.
+
     Raises:
-        UsageError: FLAGS_START_PORT is not a port number.
+        UsageError: HCCL_TOOLS_START_PORT or FLAGS_START_PORT is not a port number.
     """
     if asked is not None:
         return asked, "--start-port"
-    text = environ.get("FLAGS_START_PORT", "")
-    if not text:
+    names = _variables(environ) if several_hosts else (_FLAGS,)
+    name = next((variable for variable in names if environ.get(variable)), None)
+    if name is None:
         return None, "the default"
-    port = whole_number(text)
+    source = site_defaults.origin(name, environ)
+    port = whole_number(environ[name])
     if port is None or not 1024 <= port < 65536:
-        raise UsageError(f'FLAGS_START_PORT="{text}" is not a port', hint="use a number from 1024 to 65535")
-    return port, "FLAGS_START_PORT"
+        raise UsageError(f'{source}="{environ[name]}" is not a port', hint="use a number from 1024 to 65535")
+    return port, source
+
+
+def _variables(environ: Mapping[str, str]) -> tuple[str, str]:
+    """Return the variables with the port, the first first: the user's own precede the file of the site."""
+    of_site = site_defaults.is_from_file(START_PORT, environ)
+    return (_FLAGS, START_PORT) if of_site else (START_PORT, _FLAGS)
 
 
 def endpoints(
