@@ -76,7 +76,7 @@ def _typed_options(options: dict[str, Any]) -> tuple[str, ...]:
         return typed
     from hccl_tools.launch.planning import ports  # noqa: PLC0415  (on few sites)
 
-    return (f"--start-port={ports.cluster_port(None, os.environ)[0]}", *typed)
+    return (f"--start-port={ports.chosen_port(None, os.environ)[0] or ports.DEFAULT_PORT}", *typed)
 
 
 def _table(options: dict[str, Any]) -> TableChoice:

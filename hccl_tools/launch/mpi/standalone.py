@@ -147,9 +147,10 @@ def _port(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) -
 
     if options.scheduler_port is not None:
         return options.scheduler_port
-    if (chosen := ports.chosen_port(None, os.environ)[0]) is not None:
+    several = found.job.server_count > 1
+    if (chosen := ports.chosen_port(None, os.environ, several_hosts=several)[0]) is not None:
         return chosen
-    if found.job.server_count > 1:
+    if several:
         return ports.DEFAULT_PORT
     if not found.ranks_meet:
         return 0

@@ -143,7 +143,7 @@ def _prepare(wanted: SpawnOptions, folder: str) -> PreparedLaunch:
 
 def _start_port(wanted: SpawnOptions) -> int:
     try:
-        return ports.chosen_port(wanted.start_port, os.environ)[0] or ports.free_port()
+        return ports.chosen_port(wanted.start_port, os.environ, several_hosts=False)[0] or ports.free_port()
     except UsageError as error:
         raise SpawnOptionError(error.head, hint=error.hint) from error
 
