@@ -56,8 +56,13 @@ class _Run:
         from hccl_tools.cli.validate_fix import diff_of  # noqa: PLC0415  (only for --fix)
 
         return self._each_file(
-            names, lambda file: diff_of(file, check=self._check, judge=self._count, write=write)
+            names, lambda file: diff_of(file, check=self._check, judge=self._count_fixed, write=write)
         )
+
+    def _count_fixed(self, report: Report, is_unfilled: bool) -> None:
+        """Take the report on a corrected file into account; a template is not a table yet."""
+        self._count(report)
+        self.failed |= is_unfilled
 
     def _each_file(self, names: Iterable[str], results_of: Callable[[str], Iterable[_T]]) -> Iterator[_T]:
         for name in names:
@@ -163,7 +168,8 @@ def _files(name: str) -> list[str]:
     "--fix",
     is_flag=True,
     help="Show, as a diff, the corrections that are certain: types of numbers, counts, full-width signs, "
-    "trailing commas, the encoding. The exit code is that of the corrected file.",
+    "trailing commas, quotes, keys, the encoding. The exit code is that of the corrected file, and 1 while a "
+    "placeholder of a template is left.",
 )
 @click.option("--write", is_flag=True, help="Write the corrections of --fix to the file.")
 @click.option("--all", "show_all", is_flag=True, help="Show all findings of each rule.")

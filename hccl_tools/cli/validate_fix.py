@@ -15,7 +15,7 @@ from hccl_tools.errors import InputError
 from hccl_tools.kubernetes import config_maps
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import escaped, stdout_is_ascii, tell
-from hccl_tools.validation.correction import correct
+from hccl_tools.validation.correction import correct, unfilled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -30,13 +30,13 @@ _NO_END = "\\ No newline at end of file\n"
 
 
 def diff_of(
-    file: str, *, check: Callable[[str | bytes], Report], judge: Callable[[Report], None], write: bool
+    file: str, *, check: Callable[[str | bytes], Report], judge: Callable[[Report, bool], None], write: bool
 ) -> Iterator[str]:
     """Yield the unified diff of a file and its corrections; say on stderr what remains.
 
     Args:
         check: ``checker.validate`` with its other arguments; it must keep all findings.
-        judge: Called with the report on the corrected file.
+        judge: Called with the report on the corrected file, and whether a placeholder of a template is left.
 
     Raises:
         InputError: The file cannot be read, is a stream, or is a Kubernetes object.
@@ -50,8 +50,11 @@ def diff_of(
             write_atomically(file, [corrected.data])
     is_current = write or corrected.data == data
     report = check(file) if is_current else corrected.report
-    judge(report)
+    left = unfilled(corrected.data)
+    judge(report, left is not None)
     tell(f"{file}: {_done(corrected.data != data, write=write)}: {_rest(report)}")
+    if left is not None:
+        tell(f"{file}: a placeholder of a template is not filled in: {escaped(left)}")
 
 
 def _bytes_of(file: str) -> bytes:

@@ -125,12 +125,14 @@ class Origin(NamedTuple):
         one_line: Whether the whole table is on that line, as a string with escaped line breaks; else the
             first line of the table is the line below it, and the other lines follow.
         extract: The command that writes the table to a file of its own.
+        object_command: The command that fetches the object with the table again.
     """
 
     file: str
     line: int
     one_line: bool
     extract: str = ""
+    object_command: str = ""
 
     def line_of(self, line: int) -> int:
         """Return the line in the file of a line of the table."""

@@ -96,7 +96,7 @@ def _is_chinese_utf8(line: bytes) -> bool:
 def parseable(data: bytes) -> bytes:
     """Return a text in UTF-8 with the faults of its JSON corrected that have exactly one right correction."""
     problem = Document.parse(data, "").problem
-    if problem is None or problem.kind not in _CORRECTIONS:
+    if problem is None or problem.kind not in {*_CORRECTIONS, *REPEATED}:
         return data
     whole = data[: problem.offset] + _replaced(data[problem.offset :])
     if Document.parse(whole, "").problem is None:
@@ -172,6 +172,4 @@ _CORRECTIONS: dict[str, Callable[[bytes, int], bytes | None]] = {
     "full-width punctuation": _plain_sign,
     "invisible character": _plain_sign,
     "curly quotes": _plain_sign,
-    "single quotes": _plain_sign,
-    "unquoted key": _plain_sign,
 }

@@ -15,7 +15,7 @@ from hccl_tools.document.syntax_problem import KUBERNETES_HINT
 from hccl_tools.errors import InputError
 from hccl_tools.formats.host_files import kind_of
 from hccl_tools.kubernetes import config_maps
-from hccl_tools.notation.phrases import and_more, count
+from hccl_tools.notation.phrases import and_more, count, operand
 from hccl_tools.notation.printable import escaped
 from hccl_tools.records import NamedTuple
 
@@ -119,7 +119,13 @@ def tables_in(outer: Outer, wanted: str | None = None) -> list[TableText]:
         data = entry.decoded()
         if data is None:
             raise InputError(f"{name}: {_damage(entry)}", hint=_DAMAGE_HINT)
-        found.append(TableText(data, name, origin._replace(extract=_extract_command(entry))))
+        found.append(
+            TableText(
+                data,
+                name,
+                origin._replace(extract=_extract_command(entry), object_command=_fetch_command(entry, outer)),
+            )
+        )
     return found
 
 
@@ -194,12 +200,23 @@ class Explanation(NamedTuple):
     hint: str
 
 
-def explain(value: Any) -> Explanation:
-    """Explain why HCCL does not read a Kubernetes object as a rank table."""
+def explain(value: Any, *, is_yaml: bool = False) -> Explanation:
+    """Explain why HCCL does not read a Kubernetes object as a rank table.
+
+    Args:
+        is_yaml: Whether the file is YAML.
+    """
     entries = config_maps.entries(value)
     kind = config_maps.kind_of(value)
     if not entries:
         if kind == "ConfigMap":
+            if beside := [
+                key for key, one in value.items() if isinstance(one, str) and _USUAL.fullmatch(key)
+            ]:
+                message = f'it is a Kubernetes ConfigMap without data: its key "{beside[0]}" is beside "data"'
+                return Explanation(
+                    message, (beside[0],), 'move the key into "data": in YAML, indent it below data:'
+                )
             return Explanation("it is a Kubernetes ConfigMap without data", (), KUBERNETES_HINT)
         what = f'a Kubernetes object of kind "{kind[:40]}"' if kind else "a Kubernetes object"
         message = f"it is {what} without a ConfigMap that has data"
@@ -211,9 +228,33 @@ def explain(value: Any) -> Explanation:
     for entry in entries:
         is_table = isinstance(entry.value, dict) and formats.detect(entry.value).format is not None
         if entry.decoded() is None and (is_table or _USUAL.fullmatch(entry.key)):
-            return Explanation(f'"{entry.key}": {_damage(entry)}', entry.path, _DAMAGE_HINT)
+            hint = _as_text(entry, is_yaml=is_yaml) if is_table else _DAMAGE_HINT
+            return Explanation(f'"{entry.key}": {_damage(entry)}', entry.path, hint)
     message = f"it is a Kubernetes ConfigMap, and none of its keys has a rank table: {_keys(entries)}"
     return Explanation(message, (), "specify a ConfigMap with a rank table")
+
+
+def _as_text(entry: Entry, *, is_yaml: bool) -> str:
+    """Return how to make the text of a table from a table that is an object in a ConfigMap."""
+    parts = "".join(f'["{part}"]' if isinstance(part, str) else f"[{part}]" for part in entry.path)
+    module = "yaml" if is_yaml else "json"
+    read = "yaml.load(sys.stdin, yaml.BaseLoader)" if is_yaml else "json.load(sys.stdin)"
+    imports = "import json, sys, yaml" if module == "yaml" else "import json, sys"
+    program = f"{imports}; print(json.dumps({read}{parts}, indent=2))"
+    key, name = quote(entry.key), quote(entry.name or "NAME")
+    space = f" -n {quote(entry.namespace)}" if entry.namespace else ""
+    create = f"kubectl create configmap{space} {name} --from-file={key} --dry-run=client -o yaml"
+    return (
+        f"write the table to a file of its own: python3 -c {quote(program)} < FILE > {key}; then make the "
+        f"ConfigMap from it: {create} | kubectl apply -f -"
+    )
+
+
+def _fetch_command(entry: Entry, outer: Outer) -> str:
+    """Return the command that fetches the ConfigMap of an entry again."""
+    space = f" -n {quote(entry.namespace)}" if entry.namespace else ""
+    form = "yaml" if outer.document is None else "json"
+    return f"kubectl get configmap{space} {quote(entry.name or 'NAME')} -o {form} > {operand(outer.shown)}"
 
 
 def _extract(entry: Entry) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import InputError
+from hccl_tools.kubernetes.yaml_indentation import wrong_line
 from hccl_tools.programs.install_hints import YAML
 from hccl_tools.records import NamedTuple
 
@@ -23,6 +24,7 @@ _TOO_DEEP = "the YAML is nested too deeply for a ConfigMap"
 #: libyaml reads ahead in a list of lists, and some versions then reach a limit of their own first.
 _LIBYAML_LIMIT = "exceeded maximum nesting depth"
 _AS_JSON = "use JSON instead: kubectl get configmap NAME -o json"
+_CORRECT = f"correct the line or the one above it; if the ConfigMap is in the cluster, {_AS_JSON}"
 _TAG = "tag:yaml.org,2002:"
 #: A value for each type of scalar that is not a string in Kubernetes; only the type matters.
 _NOT_TEXT = {f"{_TAG}int": 0, f"{_TAG}float": 0.0, f"{_TAG}bool": False, f"{_TAG}null": None}
@@ -72,7 +74,11 @@ def read_yaml(data: bytes, shown: str) -> Yaml:
         problem = f"not valid YAML: {error.problem or error.context}"
         if _LIBYAML_LIMIT in problem:
             problem = _TOO_DEEP
-        raise InputError(f"{shown}{at}: {problem}", hint=_AS_JSON) from None
+        elif (wrong := wrong_line(data.decode("utf-8-sig"))) is not None:
+            raise InputError(
+                f"{shown}:{wrong.line}: not valid YAML: {wrong.message}", hint=wrong.hint
+            ) from None
+        raise InputError(f"{shown}{at}: {problem}", hint=_CORRECT) from None
     except yaml.YAMLError as error:
         reason = getattr(error, "reason", None) or "it cannot be read"
         raise InputError(f"{shown}: not valid YAML: {reason}", hint=_AS_JSON) from None

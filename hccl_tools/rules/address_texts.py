@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 LEADING_ZEROS = "leading zeros"
 _BLANKS, _QUOTES, _BRACKETS = "blanks", "quotes", "square brackets"
-#: The faults of which the right text is certain; a port or netmask may hide another mistake.
-CERTAIN = frozenset({LEADING_ZEROS, _BLANKS, _QUOTES, _BRACKETS})
+_MASK, _SCHEME_NAME, _END = "the netmask", "the scheme", "the end"
+#: The beginnings of faults of which the right text is certain; a port or a letter may hide another mistake.
+_CERTAIN = (LEADING_ZEROS, _BLANKS, _QUOTES, _BRACKETS, _MASK, _SCHEME_NAME, _END)
 #: The longest text that is examined; the longest address with all that can be around it is shorter.
 _LONGEST = 120
 _QUOTED = re.compile(r"([\"'\u2018\u2019\u201c\u201d])(.*)[\"'\u2018\u2019\u201c\u201d]", re.DOTALL)
@@ -44,6 +45,11 @@ class Corrected(NamedTuple):
 
     faults: list[str]
     right: str
+
+
+def is_certain(faults: list[str]) -> bool:
+    """Return whether the right text without these faults is certain."""
+    return all(fault.startswith(_CERTAIN) and " and the port" not in fault for fault in faults)
 
 
 def corrected(text: str, accepts: Callable[[str], bool]) -> Corrected | None:
@@ -111,10 +117,10 @@ def _letters(text: str) -> tuple[str, str]:
 
 
 _STEPS: tuple[Callable[[str], tuple[str, str]], ...] = (
-    _blanks, _without(_QUOTED, _QUOTES, 2, None), _without(_SCHEME, "the scheme", 2, 1),
-    _without(_WITH_MASK, "the netmask", 1, 2), _without(_NAMED, "the name", 2, 1),
-    _without(_PATH, "the end", 1, 2), _without(_ZONE, "the interface", 1, 2), _brackets, _without(_NETMASK, "the netmask", 1, 2),
-    _without(_PORT, "the port", 1, 2), _without(_ENDING, "the end", 1, 2), _dashes, _inner_blanks, _letters, _zeros,
+    _blanks, _without(_QUOTED, _QUOTES, 2, None), _without(_SCHEME, _SCHEME_NAME, 2, 1),
+    _without(_WITH_MASK, _MASK, 1, 2), _without(_NAMED, "the name", 2, 1),
+    _without(_PATH, _END, 1, 2), _without(_ZONE, "the interface", 1, 2), _brackets, _without(_NETMASK, _MASK, 1, 2),
+    _without(_PORT, "the port", 1, 2), _without(_ENDING, _END, 1, 2), _dashes, _inner_blanks, _letters, _zeros,
 )  # fmt: skip
 
 

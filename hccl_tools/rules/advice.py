@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.notation import placeholders
 from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_addresses
 from hccl_tools.rules.commands import how
 from hccl_tools.rules.moved_entries import owners
@@ -311,7 +312,14 @@ def server_id_no_name(subject: Subject) -> Iterator[Finding]:
     """
     for index, server in enumerate(subject.table.servers):
         found = _NO_NAME.search(server.server_id.strip())
-        if found is not None:
+        if placeholders.find(server.server_id) is not None:
+            yield Finding(
+                f"server_id {quoted(server.server_id)} is a placeholder of a template that was not filled in",
+                subject.server_path(index, "server_id"),
+                "write the address or name of the host in its place, or make the file again with the program that "
+                "fills in the template",
+            )
+        elif found is not None:
             sign = "a blank" if found[0].isspace() else f'"{found[0]}"'
             yield Finding(
                 f"server_id {quoted(server.server_id)} is not an address or the name of a host: it has {sign} in it",

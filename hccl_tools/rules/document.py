@@ -63,12 +63,15 @@ def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
     if not subject.is_json or subject.kind is not None:
         return
     found = detect(subject.value)
+    status = subject.value.get("status") if isinstance(subject.value, dict) else None
+    if found.format is None and status == "initializing" and subject.product.loader == "legacy":
+        return  # HCC106 reports it: the table gets its list with its status.
     legacy_1_1 = found.heterogeneous and subject.product.loader == "legacy"
     if found.format is None and not legacy_1_1:
         if isinstance(subject.value, dict) and "apiVersion" in subject.value:
             from hccl_tools.kubernetes.tables import explain  # noqa: PLC0415  (only where something is wrong)
 
-            reason, path, hint = explain(subject.value)
+            reason, path, hint = explain(subject.value, is_yaml=subject.document is None)
             yield Finding(f"not a rank table: {reason}", path, hint)
             return
         yield _other_document(subject, found)

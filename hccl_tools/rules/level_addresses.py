@@ -106,7 +106,7 @@ def _of_text(kind: str, text: str, path: Path) -> Finding:
     found = find(text, lambda one: _is_addr(kind, one))
     if found is not None:
         message = f'"{text}" has {" and ".join(found.faults)}'
-        return finding._replace(message=message, hint=f'write "{found.right}"')
+        return finding._replace(message=message, hint=f'write "{found.right}"', right=found.right)
     other = next((one for one in V2_CHECKS if one != kind and V2_CHECKS[one](text)), None)
     if other is not None:
         hint = f'write "addr_type": "{other}", or {_FORMS[kind].removeprefix("write ")}'
@@ -115,6 +115,7 @@ def _of_text(kind: str, text: str, path: Path) -> Finding:
         return finding._replace(
             message=f'"{text}" has "0x" before it, and has lost its leading zeros: an EID has 32 digits',
             hint=f'write "{whole}"',
+            right=whole,
             alike=(
                 'EIDs have "0x" before them, and have lost their leading zeros: an EID has 32 digits',
                 'write each without "0x", and with zeros before it, so that it has 32 digits',

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.wording import quoted
-from hccl_tools.notation import invisible, look_alikes
+from hccl_tools.notation import invisible, look_alikes, placeholders
 from hccl_tools.rules import address_texts
 from hccl_tools.table.addresses import is_unset, packed
 from hccl_tools.table.hccl_values import read_uint
@@ -31,6 +31,8 @@ def named(finding: Finding, text: Any, fits: Callable[[str], bool]) -> Finding:
         return finding
     if (hidden := invisible.first(text)) is not None:
         return _without_hidden(finding, text, hidden, fits)
+    if placeholders.find(text) is not None:
+        return finding._replace(message=f"{finding.path[-1]} {_unfilled(text)}")
     found = look_alikes.first(text)
     if found is None:
         return finding
@@ -39,6 +41,10 @@ def named(finding: Finding, text: Any, fits: Callable[[str], bool]) -> Finding:
     if not fits(right):
         return finding._replace(message=message)
     return finding._replace(message=message, hint=f'write "{right}"', right=right)
+
+
+def _unfilled(text: str) -> str:
+    return f"{quoted(text)} is a placeholder of a template that was not filled in"
 
 
 def _without_hidden(
@@ -73,11 +79,13 @@ def address(finding: Finding, part: str, whole: str | None = None) -> Finding:
         return named(finding, value, lambda text: all(map(is_address, text.split(","))))
     if is_unset(part):
         return finding._replace(message=f'HCCL reads "{part}" as no address')
+    if placeholders.find(part) is not None:
+        return finding._replace(message=_unfilled(part))
     found = address_texts.corrected(part, is_address)
     if found is None:
         why = address_texts.why_no_address(part)
         return finding._replace(message=f"{finding.message}: {why}") if why else finding
     message = f"{quoted(part)} has {' and '.join(found.faults)}"
     right = ",".join(found.right if one == part else one for one in value.split(","))
-    is_certain = address_texts.CERTAIN.issuperset(fault.split(" at ")[0] for fault in found.faults)
-    return finding._replace(message=message, hint=f'write "{right}"', right=right if is_certain else None)
+    certain = right if address_texts.is_certain(found.faults) else None
+    return finding._replace(message=message, hint=f'write "{right}"', right=certain)

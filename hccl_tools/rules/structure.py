@@ -17,6 +17,7 @@ from hccl_tools.formats import MODULES
 from hccl_tools.notation import look_alikes
 from hccl_tools.notation.likeness import likeness
 from hccl_tools.rules import missing_ids, right_texts
+from hccl_tools.rules.key_names import translated
 from hccl_tools.rules.registry import COUNTED, Finding, Subject, rule
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ _NUMBERS_OF_2_0 = frozenset(
 #: Keys of 2.0 tables with a list of strings.
 _LISTS_OF_TEXTS = frozenset({"ports", "backup_addr"})
 _DIGITS = re.compile(r"0*[0-9]{1,9}", re.ASCII)
+#: A text with one number in it, such as L0.
+_ONE_NUMBER = re.compile(r"[^0-9]{0,20}([0-9]{1,9})(?:\.0*)?[^0-9]{0,20}", re.ASCII)
+_LARGEST = 1e9
 _KINDS = {int: "number", str: "string"}
 _rule = partial(rule, consequence="refused", stage="structure")
 
@@ -152,9 +156,14 @@ def right_number(key: str | int, value: Any, table_format: str) -> str | int | N
     Args:
         key: The key of the value.
     """
+    if type(value) is float and 0 <= value < _LARGEST and value.is_integer():  # As a spreadsheet writes it.
+        value = int(value)
+        if table_format == "2.0":
+            return value if key in _NUMBERS_OF_2_0 else None
     if table_format == "2.0":
-        is_number = key in _NUMBERS_OF_2_0 and type(value) is str and _DIGITS.fullmatch(value)
-        return int(value) if is_number else None
+        is_text = key in _NUMBERS_OF_2_0 and type(value) is str
+        found = _ONE_NUMBER.fullmatch(value) if is_text else None
+        return None if found is None else int(found[1])
     return str(value) if key in _NUMBERS_IN_TEXTS and type(value) is int and value >= 0 else None
 
 
@@ -235,6 +244,8 @@ def near_key(value: Any, violation: Violation, known: frozenset[str]) -> str | N
 
 def _folded(key: str) -> str:
     """Return a key without what is often added to it: capitals, blanks, quotes, other forms of its signs."""
+    if (meant := translated(key)) is not None:
+        return meant
     plain = key if key.isascii() else look_alikes.plain(key)
     return plain.strip(" \t\"'\u201c\u201d").lower().replace("-", "_").replace(" ", "_")
 

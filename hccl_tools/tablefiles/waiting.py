@@ -45,6 +45,7 @@ def wait(path: str, *, seconds: float, report: Callable[[str], None]) -> None:
     Args:
         path: The file, which need not exist yet. Standard input (``-``), pipes, and what kubectl printed are
             ready at once.
+            A copy of a ConfigMap whose table is not complete does not change: this is reported.
         seconds: The time limit.
         report: Called with one line when the state changes, and once a minute.
 
@@ -53,6 +54,12 @@ def wait(path: str, *, seconds: float, report: Callable[[str], None]) -> None:
     """
     path, _ = config_maps.split(path)
     if is_stream(path):
+        return
+    if _is_unfinished_copy(path):
+        report(
+            f"note: {path} is a copy of a ConfigMap and does not change: `--wait` is for the file "
+            "of the table in a pod"
+        )
         return
     began = time.monotonic()
     reported, reported_at = "", began
@@ -67,6 +74,20 @@ def wait(path: str, *, seconds: float, report: Callable[[str], None]) -> None:
             report(f"waiting for {path}: {state.why}")
             reported, reported_at = state.why, now
         time.sleep(min(_POLL_SECONDS, max(0.01, began + seconds - now)))
+
+
+def _is_unfinished_copy(path: str) -> bool:
+    """Return whether a file is what kubectl printed, with a table in it that is not ready."""
+    try:
+        document = Document.parse(read_file(path), path)
+    except InputError:
+        return False
+    if not config_maps.is_wrapper(document):
+        return False
+    if document.problem is not None:
+        return b"initializing" in document.data  # YAML
+    tables = [data for entry in config_maps.entries(document.value) if (data := entry.decoded()) is not None]
+    return not all(state_of(Document.parse(data, path).value).ready for data in tables)
 
 
 def look(path: str) -> State:

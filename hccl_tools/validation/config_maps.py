@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.kubernetes import config_maps
 
+#: What to do about a copy of a table that is not complete.
+_FETCH_AGAIN = (
+    "do not write it yourself: this file is a copy that does not change, so fetch it again until its status "
+    'is "completed": '
+    "{}; meanwhile look at the job's pods with `kubectl get pods` and at the log of the program"
+)
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hccl_tools.diagnostics.diagnostic import Report
+    from hccl_tools.diagnostics.diagnostic import Diagnostic, Report
     from hccl_tools.kubernetes.tables import Outer, TableText
 
 
@@ -66,8 +73,37 @@ def _outer(report: Report, wanted: str | None) -> Outer | None:
 
 
 def _of_table(table: TableText, check: Callable[[Any], Report]) -> Report:
-    return check(table.data)._replace(file=table.name, origin=table.origin)
+    report = check(table.data)._replace(file=table.name, origin=table.origin)
+    if (again := _what_to_do(report, table)) is None:
+        return report
+    findings = tuple(one._replace(hint=again.get(one.rule.id, one.hint)) for one in report.findings)
+    # Correcting the extracted table is not the way here.
+    return report._replace(findings=findings, origin=table.origin._replace(extract=""))
+
+
+def _what_to_do(report: Report, table: TableText) -> dict[str, str] | None:
+    """Return the hints, by rule, on a table whose remedy is not in the table alone; None for other tables."""
+    value = None if report.document is None else report.document.value
+    if isinstance(value, str):
+        key = table.origin.extract.rpartition(" > ")[2] or "hccl.json"
+        program = "import json, sys; print(json.load(sys.stdin))"
+        return {
+            "HCC110": f"write its text to a file: {table.origin.extract}; decode that: "
+            f"python3 -c '{program}' < {key} > table.json; then make the ConfigMap again from table.json"
+        }
+    if isinstance(value, dict) and value.get("status") == "initializing":
+        return {"HCC106": _FETCH_AGAIN.format(table.origin.object_command)}
+    return None
 
 
 def _without_table(report: Report, outer: Outer, check: Callable[[Any], Report]) -> Report:
-    return report if outer.document is not None else check(outer.value)._replace(file=report.file)
+    if outer.document is not None:
+        return report
+    own = check(outer.value)._replace(file=report.file)
+    return own._replace(findings=tuple(_with_line(one, outer) for one in own.findings))
+
+
+def _with_line(finding: Diagnostic, outer: Outer) -> Diagnostic:
+    """Return a finding on YAML, which has no document, with the line of its place."""
+    place = outer.places.get(finding.path)
+    return finding if place is None else finding._replace(message=f"{finding.message} (line {place.line})")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from hccl_tools.document import rewriting
+from hccl_tools.notation import placeholders
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 #: A corrected value can show the next fault, such as a count that is compared only if it is a number.
 _MOST_ROUNDS = 10
+#: A string, and the colon after a key.
+_STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"(\s*:)?')
 
 
 class Corrected(NamedTuple):
@@ -50,6 +54,12 @@ def correct(data: bytes, check: Callable[[bytes], Report]) -> Corrected:
             break
         text, report = following, check(following)
     return Corrected(text, before, encoding, report)
+
+
+def unfilled(data: bytes) -> str | None:
+    """Return the first placeholder of a template in the strings of a file, None if all were filled in."""
+    texts = (one[1] for one in _STRING.finditer(data.decode(errors="replace")) if one[2] is None)
+    return next((found for text in texts if (found := placeholders.find(text))), None)
 
 
 def _with_right_values(report: Report) -> bytes | None:

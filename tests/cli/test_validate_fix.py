@@ -153,9 +153,9 @@ def test_a_file_in_two_encodings_is_left(call: CommandLine) -> None:
     [
         GOOD.replace('"rank_id": "3"', '"rank_id": null'),
         GOOD.replace('"rank_id": "3"', '"rank_id": "4"'),
-        GOOD.replace('"rank_id": "3"', '"rank_id": 3.0'),
+        GOOD.replace('"rank_id": "3"', '"rank_id": 3.5'),
         GOOD.replace('"device_ip": "192.168.0.103"', '"device_ip": null'),
-        GOOD.replace('"192.168.0.103"', '"192.168.0.103/24"'),
+        GOOD.replace('"192.168.0.103"', '"192.168.0.103:80"'),
         GOOD.replace('"192.168.0.103"', '"192.168.0.103\u20135"'),
         GOOD.replace('"completed"', '"Completed"'),
         GOOD.replace('"server_count": "1"', '"server_count": "2"'),
@@ -175,11 +175,98 @@ def test_what_has_several_answers_is_left(call: CommandLine, damaged: str) -> No
     assert (call.folder / "t.json").read_text() == damaged
 
 
-@pytest.mark.parametrize("accepted", ['"rank_id": "03"', '"rank_id": " 3"', '"rank_id": "3", "rank": 7'])
-def test_what_hccl_accepts_is_left(call: CommandLine, accepted: str) -> None:
-    damaged = GOOD.replace('"rank_id": "3"', accepted)
+def test_what_hccl_accepts_and_no_message_corrects_is_left(call: CommandLine) -> None:
+    damaged = GOOD.replace('"rank_id": "3"', '"rank_id": "3", "rank": 7')
 
     assert written(call, damaged.encode()) == damaged.encode()
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ('"192.168.0.103"', '"192.168.0.103/24"'),
+        ('"192.168.0.103"', '"http://192.168.0.103"'),
+        ('"192.168.0.103"', '"192.168.0.103;"'),
+        ('"rank_id": "3"', '"rank_id": 3.0'),
+        ('"rank_id": "3"', '"rank_id": "03"'),
+        ('"rank_id": "3"', '"rank_id": " 3"'),
+        ('"rank_id": "3"', '"rank_id": 0x3'),
+        ('"rank_id": "3"', "'rank_id': '3'"),
+        ('"rank_id": "3"', 'rank_id: "3"'),
+        ('"server_count"', '"serverCount"'),
+        ('"server_list"', '"\u670d\u52a1\u5668\u5217\u8868"'),
+        ('"rank_id": "3"', '"Rank ID": "3"'),
+    ],
+)
+def test_the_value_that_the_message_states_is_written(call: CommandLine, right: str, wrong: str) -> None:
+    damaged = GOOD.replace(right, wrong)
+    assert damaged != GOOD
+
+    assert json.loads(written(call, damaged.encode())) == json.loads(GOOD)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ('"super_device_id": "65537"', '"super_device_id": "65,537"'),
+        ('"super_device_id": "65537"', '"super_device_id": "0x10001"'),
+        ('"super_device_id": "65537"', '"super_device_id": 65537.0'),
+    ],
+)
+def test_a_long_number_is_written_as_hccl_reads_it(call: CommandLine, right: str, wrong: str) -> None:
+    value = table("1.2", 1, 2)
+    value["server_list"][0]["device"][1]["super_device_id"] = "65537"
+    good = json.dumps(value, indent=1)
+
+    assert written(call, good.replace(right, wrong).encode()) == good.encode()
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ('"net_layer": 0', '"net_layer": "L0"'),
+        ('"rank_id": 1', '"rank_id": "rank1"'),
+    ],
+)
+def test_a_number_of_a_2_0_table_is_written(call: CommandLine, right: str, wrong: str) -> None:
+    good = json.dumps(table("2.0", 1, 2), indent=1)
+
+    assert written(call, good.replace(right, wrong).encode()) == good.encode()
+
+
+@pytest.mark.parametrize("eid", ["0x{}", "parts", "[{}]", " {}"])
+def test_an_eid_is_written_with_its_digits_alone(call: CommandLine, eid: str) -> None:
+    value = table("2.0", 1, 2)
+    address = value["rank_list"][0]["level_list"][0]["rank_addr_list"][0]
+    digits = "000000000000002000100000dfdf1001"
+    address |= {"addr_type": "EID", "addr": digits}
+    good = json.dumps(value, indent=1)
+    wrong = f"{digits[:8]}:{digits[8:]}" if eid == "parts" else eid.replace("{}", digits)
+
+    assert written(call, good.replace(digits, wrong).encode()) == good.encode()
+
+
+def test_quotes_are_not_replaced_in_a_part_of_a_text(call: CommandLine) -> None:
+    damaged = GOOD.replace('"', "'").replace("'3'", "None")
+
+    assert written(call, damaged.encode()) == damaged.encode()
+
+
+@pytest.mark.parametrize("text", ["{{ host }}", "${HOST}", "$HOST", "<host>", "YOUR_HOST", "%s"])
+def test_a_template_that_is_not_filled_in_is_not_done(call: CommandLine, text: str) -> None:
+    call.write("t.json", GOOD.replace("10.0.0.1", text).replace('"7"\n', '"7",\n'))
+
+    done = call("validate", "--fix", "--write", "t.json")
+
+    assert done.code == 1
+    assert done.err.splitlines()[-1] == f"t.json: a placeholder of a template is not filled in: {text}"
+    assert json.loads((call.folder / "t.json").read_text())
+
+
+def test_a_key_that_begins_as_a_placeholder_is_none(call: CommandLine) -> None:
+    call.write("t.json", GOOD.replace('"version"', '"$schema": "x", "version"'))
+
+    assert call("validate", "--fix", "t.json").code == 0
 
 
 def test_the_exit_code_is_that_of_the_corrected_file(call: CommandLine) -> None:
