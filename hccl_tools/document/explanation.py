@@ -7,12 +7,12 @@ file is if it is not a table at all, and which one edit makes it valid.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.document import foreign_text, one_edit, other_content, rewriting
 from hccl_tools.document.bracket_scan import last_line
 from hccl_tools.document.encoding_problem import NOT_A_TABLE
-from hccl_tools.notation.phrases import count
+from hccl_tools.notation.phrases import and_more, count
 
 if TYPE_CHECKING:
     from hccl_tools.document.document import Document
@@ -74,7 +74,7 @@ def explained(document: Document) -> JsonProblem | None:
     if (repeated := _repeated(document, problem, text)) is not None:
         return repeated
     edit = edit_of(document)
-    if edit is not None:
+    if edit is not None and not (problem.kind == "cut off" and _is_more_missing(text, edit)):
         return problem._replace(message=edit.message, hint=edit.hint, offset=document.byte_at(edit.place))
     return _cut_off(problem, text) if problem.kind == "cut off" else problem
 
@@ -158,13 +158,47 @@ def _cut_off(problem: JsonProblem, text: str) -> JsonProblem:
     line = text[last_line(text) :].strip()
     tail = line if len(line) <= _TAIL else f"...{line[-_TAIL:]}"
     message = f"the end of the file is missing: it ends inside {names[-1]}, with {tail}"
-    if not one_edit.is_valid(text.rstrip().rstrip(",") + closers):
+    closed = _parsed(text.rstrip().rstrip(",") + closers)
+    if type(closed.value) is not dict:
         return problem._replace(message=message)
+    if lacking := _lacking(closed.value):
+        return problem._replace(message=f"{message}; the table then lacks {and_more(lacking)}")
     hint = (
         f"copy the complete file again, or make the table with `hccl-tools gen`; "
         f"if nothing but brackets is missing, write {closers} at the end"
     )
     return problem._replace(message=message, hint=hint)
+
+
+def _is_more_missing(text: str, edit: Edit) -> bool:
+    """Return whether a table whose brackets an edit closes at the end of its text lacks more than these."""
+    if text[edit.at + edit.remove :].strip():
+        return False
+    closed = _parsed(edit.applied(text)).value
+    return type(closed) is dict and bool(_lacking(closed))
+
+
+def _entries(number: int) -> str:
+    return "1 entry" if number == 1 else f"{number} entries"
+
+
+def _lacking(value: dict[str, Any]) -> list[str]:
+    """Return what a table lacks whose end is missing and whose brackets were closed, as phrases."""
+    found = list[str]()
+    for name, stated in (("server_list", "server_count"), ("rank_list", "rank_count")):
+        entries, number = value.get(name), str(value.get(stated))
+        if type(entries) is list and number.isdecimal() and len(number) < 9 and int(number) > len(entries):
+            found.append(f"{_entries(int(number) - len(entries))} of {name}")
+    holder: Any = value
+    while type(holder) is dict and holder:
+        name, entries = list(holder.items())[-1]
+        if type(entries) is not list or not entries or not all(type(one) is dict for one in entries):
+            break
+        first, holder = entries[0], entries[-1]
+        lost = [f'"{key}" in the last entry of {name}' for key in first if key not in holder]
+        found += lost if len(entries) > 1 else []
+    known = any(name in value for name in ("server_list", "rank_list", "group_list"))
+    return [*found, '"status"'] if known and "status" not in value else found
 
 
 def of_numbered(document: Document) -> OtherContent | None:

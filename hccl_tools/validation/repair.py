@@ -35,6 +35,9 @@ _OPTIONAL = frozenset(
     }
 )  # fmt: skip
 
+#: Keys that are repaired only if their value is a number in the other form.
+_CONVERTED = frozenset({"rank_count", "net_layer", "group_count", "device_count", "instance_count"})
+
 
 class Repaired(NamedTuple):
     """A repaired copy of a document, and the keys whose values were replaced or removed."""
@@ -46,12 +49,13 @@ class Repaired(NamedTuple):
 def without_damage(value: dict[str, Any], violations: Violations, table_format: Format) -> Repaired | None:
     """Return a document with its invalid values replaced or removed; None if that is impossible."""
     harmless = _NUMBERS if table_format == "2.0" else _TEXTS
-    if not violations.keys <= {"version", *harmless, *_OPTIONAL}:
+    if not violations.keys <= {"version", *harmless, *_OPTIONAL, *_CONVERTED}:
         return None
     if table_format != "group_list":
         harmless = {**harmless, "version": table_format}
 
     damaged: set[str] = set()
+    unknown: set[str] = set()
 
     schema = compiled(table_format)
     copy = _copied(value, schema.root)
@@ -70,13 +74,15 @@ def without_damage(value: dict[str, Any], violations: Violations, table_format: 
                     holder[key] = converted
                     continue
             damaged.add(key)
+            if key in _CONVERTED and key not in harmless:
+                unknown.add(key)
             if key in harmless:
                 holder[key] = harmless[key]
             else:
                 holder.pop(key, None)
 
     schema.judge(copy, repair)
-    return Repaired(copy, frozenset(damaged))
+    return None if unknown else Repaired(copy, frozenset(damaged))
 
 
 def _copied(value: Any, part: Part) -> Any:

@@ -120,6 +120,32 @@ def test_a_file_that_was_cut_is_not_mended_with_brackets_alone() -> None:
     assert line > 1
 
 
+@pytest.mark.parametrize(
+    ("end", "lacking"),
+    [
+        ('"rank_id": "7"', '"host_nic_ip" in the last entry of server_list, "status"'),
+        (
+            '"device_id": "3"',
+            '"device_ip" in the last entry of device, "rank_id" in the last entry of device',
+        ),
+        ('"host_nic_ip": "reserve"', '1 entry of server_list, "status"'),
+    ],
+)
+def test_brackets_are_not_offered_if_more_is_missing(end: str, lacking: str) -> None:
+
+    at = PRETTY.index(end) if "host" in end else PRETTY.rindex(end)
+
+    message, hint, _ = told(PRETTY[: at + len(end)])
+
+    assert message.startswith("the end of the file is missing: it ends inside ")
+    assert message.endswith(f"; the table then lacks {lacking}")
+    assert hint == "copy the complete file again, or make the table with `hccl-tools gen`"
+
+
+def test_brackets_are_offered_if_nothing_else_is_missing() -> None:
+    assert told(PRETTY[:-1])[1] == "write } at the end of the file"
+
+
 def test_of_two_faults_the_first_is_named_with_a_remedy_that_leads_to_the_second() -> None:
     damaged = PRETTY.replace('"rank_id": "0"', '"rank_id: "0"').replace('"rank_id": "2"', 'rank_id": "2"')
 

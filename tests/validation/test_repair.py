@@ -36,7 +36,30 @@ def test_a_number_of_the_wrong_type_is_no_damage() -> None:
     assert repaired(v2, "2.0") == repair.Repaired(table("2.0", 1, 2), frozenset())
 
 
-@pytest.mark.parametrize("value", [True, -1, 1.0, 1e3, [0], {"a": 0}])
+def test_a_decimal_number_and_a_number_with_a_name_are_no_damage() -> None:
+    value, v2 = table("1.0", 1, 2), table("2.0", 1, 2)
+    value["server_list"][0]["device"][1]["rank_id"] = 1.0
+    value["server_count"] = 1.0
+    v2["rank_list"][1]["level_list"][0]["net_layer"] = "L0"
+    v2["rank_count"] = "2"
+
+    assert repaired(value, "1.0") == repair.Repaired(table("1.0", 1, 2), frozenset())
+    assert repaired(v2, "2.0") == repair.Repaired(table("2.0", 1, 2), frozenset())
+
+
+@pytest.mark.parametrize("value", [None, "two", [2]])
+def test_a_count_that_has_no_number_is_not_repaired(value: Any) -> None:
+    assert repaired(table("2.0", 1, 2) | {"rank_count": value}, "2.0") is None
+
+
+def test_a_count_of_the_wrong_type_does_not_hide_other_faults() -> None:
+    value = table("2.0", 1, 2) | {"rank_count": "2"}
+    value["rank_list"][1]["rank_id"] = 0
+
+    assert {one.rule.id for one in validate(value).findings} == {"HCC112", "HCC203"}
+
+
+@pytest.mark.parametrize("value", [True, -1, 1.5, 1e12, [0], {"a": 0}])
 def test_what_is_no_whole_number_is_damage(value: Any) -> None:
     broken = table("1.0", 1, 2)
     broken["server_list"][0]["device"][1]["rank_id"] = value
