@@ -18,7 +18,8 @@ from hccl_tools.records import NamedTuple
 
 #: The lines that are taken away one after another, and the characters that all trials together may parse.
 _MOST_LINES, _MOST_PARSED = 60, 1 << 26
-_SHOWN = 80
+#: The characters of a line that a message shows, and those of the longest line that is examined.
+_SHOWN, _LONGEST_LINE = 80, 2000
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
 _HTML = re.compile(r"&(?:#\d{1,6}|#[xX][0-9a-fA-F]{1,5}|[A-Za-z]{2,8});", re.ASCII)
 _UNESCAPE = (
@@ -30,7 +31,9 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _COMMENT_SIGNS = ("//", "/*", "#", "<!--")
-_COMMENT = re.compile(rf"{_STRING}|(?P<comment>//[^\n]*|/\*.*?\*/|\#[^\n]*|<!--.*?-->)", re.DOTALL)
+_COMMENT = re.compile(
+    rf"{_STRING}|(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z)|\#[^\n]*|<!--.*?(?:-->|\Z))", re.DOTALL
+)
 #: What a comment says that stands for entries: dots, a range, or a word for the rest.
 _STANDS_FOR = re.compile(
     r"\.\.|\u2026|\d+\s*(?:-|~|to|through|until|\u5230|\u81f3)\s*\d+|"
@@ -52,7 +55,7 @@ _MEMBER = re.compile(r'\s*"?[\w-]+"?\s*[:=]\s*(?:[^\s,]*|"[^"]*"?)\s*[,{\[]?\s*'
 _KEY = re.compile(r'[\s{}\[\],]*"[^"\n]*"?\s*:')
 #: Two words in a row, a prompt, a time, or a rule of signs.
 _PROSE = re.compile(
-    r"[A-Za-z]{2,}[:,.;]?[ \t]+[A-Za-z(\"']|[$#>]\s|\d\d:\d\d|\d{4}-\d\d-\d\d|([-=*#_~])\1{2}|"
+    r"[A-Za-z]{2,40}[:,.;]?[ \t]+[A-Za-z(\"']|[$#>]\s|\d\d:\d\d|\d{4}-\d\d-\d\d|([-=*#_~])\1{2}|"
     r"^\s*\[?[A-Za-z]+[:\].]*\s*$"
 )
 _OF_SSH = re.compile(
@@ -222,7 +225,7 @@ def _of_lines(text: str, first: tuple[int, int], found: list[int]) -> Foreign:
 
 def _is_foreign(line: str) -> bool:
     """Return whether a line has words as no line of a table has them."""
-    if _KEY.match(line) or not line.strip():
+    if len(line) > _LONGEST_LINE or _KEY.match(line) or not line.strip():
         return False
     bare = re.sub(_STRING, '""', line)
     if not _TABLE_SIGN.sub("", bare.replace('""', "")):

@@ -7,6 +7,7 @@ from collections import deque
 from itertools import repeat
 from typing import TYPE_CHECKING
 
+from hccl_tools.notation import placeholders
 from hccl_tools.rules import address_texts
 from hccl_tools.rules.levels import LONGEST, Entry, all_pass, each_address, level_addresses
 from hccl_tools.rules.registry import Finding, Subject, rule
@@ -100,6 +101,9 @@ def _of_text(kind: str, text: str, path: Path) -> Finding:
     """Return the finding on a text that is not an address of its addr_type, with the right text if it is known."""
     if not text:
         return Finding("addr is empty", path, "write the address in the form of its addr_type")
+    if placeholders.find(text) is not None:
+        message = f'"{text}" is a placeholder of a template that was not filled in'
+        return Finding(message, path, _FORMS[kind])
     is_eid = kind == "EID"
     finding = Finding(f'"{text}" is not an {kind} address', path, _FORMS[kind])
     find = address_texts.corrected_eid if is_eid else address_texts.corrected

@@ -55,7 +55,6 @@ def sloppy_number(subject: Subject) -> Iterator[Finding]:
         if not column or _are_plain(column):
             continue
         alike = None
-        kinds = dict[str, tuple[str, str]]()
         for row, value in enumerate(column):
             if not isinstance(value, str) or (number := read_uint(value)) is None or value == str(number):
                 continue
@@ -65,51 +64,32 @@ def sloppy_number(subject: Subject) -> Iterator[Finding]:
                 hint = numbers.how_lost(subject, key, row)
                 yield Finding(numbers.rounded(key, value, number), path, hint, alike=alike)
             else:
-                yield _sloppy(subject, key, row, number, kinds)
+                yield Finding(
+                    f'{key} "{value}" is read as {number}', path, _right_number(subject, key, row, number),
+                    right=_certain(subject, key, value, number),
+                )  # fmt: skip
 
 
-#: What is wrong with all numbers of one kind.
-_KINDS = {
-    "hexadecimal": ("are hexadecimal, which HCCL does not read", "the decimal number"),
-    "grouped": (
-        "have signs between their digits, and HCCL reads the digits before the first",
-        "all digits alone",
-    ),
-}
-
-
-def _sloppy(subject: Subject, key: str, row: int, number: int, kinds: dict[str, tuple[str, str]]) -> Finding:
-    """Return the finding on a number with other signs.
-
-    Args:
-        kinds: Message and hint for several numbers of one kind, which the first of them sets.
-    """
-    text = subject.table.columns[key][row]
-    right, hint, kind = _right_number(subject, key, row, number)
-    finding = Finding(f'{key} "{text}" is read as {number}', subject.device_path(row, key), hint, right=right)
-    if kind not in _KINDS:
-        return finding
-    what, how = _KINDS[kind]
-    said = f"{key}s {what}", f'write {how}, such as "{right}" for "{text}"; `validate --fix` does'
-    return finding._replace(alike=kinds.setdefault(kind, said))
-
-
-def _right_number(subject: Subject, key: str, row: int, number: int) -> tuple[str | None, str, str]:
-    """Return the right text of a number with other signs if it is certain, the hint, and the kind of the number."""
+def _right_number(subject: Subject, key: str, row: int, number: int) -> str:
+    """Return the hint on a number with other signs: a value only if it is certain that it is meant."""
     text = subject.table.columns[key][row]
     if (meant := _hexadecimal(text)) is not None:
-        hint = f'write "{meant}", the decimal number; HCCL does not read hexadecimal ones'
-        return str(meant), hint, "hexadecimal"
+        return f'write "{meant}", the decimal number; HCCL does not read hexadecimal ones'
     if (whole := numbers.grouped(text)) is not None:
-        return whole, f'write "{whole}", without signs between the digits', "grouped"
+        return f'write "{whole}", without signs between the digits'
     if numbers.is_padded(text) or key in _expected(subject):
-        return str(number), f'write "{number}"', "padded"
-    return None, _without_signs(subject, key, row), "other"
-
-
-def _without_signs(subject: Subject, key: str, row: int) -> str:
+        return f'write "{number}"'
     how = how_super_device(subject, row) if key == "super_device_id" else ""
     return f"write the number without other signs{f'; {how}' if how else ''}"
+
+
+def _certain(subject: Subject, key: str, text: str, number: int) -> str | None:
+    """Return the value that the hint states; None if it states none."""
+    if (meant := _hexadecimal(text)) is not None:
+        return str(meant)
+    if (whole := numbers.grouped(text)) is not None:
+        return whole
+    return str(number) if numbers.is_padded(text) or key in _expected(subject) else None
 
 
 @shared

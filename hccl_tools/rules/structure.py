@@ -43,7 +43,6 @@ _LISTS_OF_TEXTS = frozenset({"ports", "backup_addr"})
 _DIGITS = re.compile(r"0*[0-9]{1,9}", re.ASCII)
 #: A text with one number in it, such as L0.
 _ONE_NUMBER = re.compile(r"[^0-9]{0,20}([0-9]{1,9})(?:\.0*)?[^0-9]{0,20}", re.ASCII)
-_LARGEST = 1e9
 _KINDS = {int: "number", str: "string"}
 _rule = partial(rule, consequence="refused", stage="structure")
 
@@ -156,7 +155,7 @@ def right_number(key: str | int, value: Any, table_format: str) -> str | int | N
     Args:
         key: The key of the value.
     """
-    if type(value) is float and 0 <= value < _LARGEST and value.is_integer():  # As a spreadsheet writes it.
+    if type(value) is float and 0 <= value < 1e9 and value.is_integer():  # As a spreadsheet writes it.
         value = int(value)
         if table_format == "2.0":
             return value if key in _NUMBERS_OF_2_0 else None
