@@ -30,6 +30,15 @@ _TAG = re.compile(
     r"</?(?:a|b|body|br|code|div|em|font|hr|html|i|li|ol|p|pre|span|strong|table|tbody|td|th|tr|ul)\b[^<>\n]{0,200}>",
     re.IGNORECASE,
 )
+#: A line without comment signs that stands for entries; a log has many of the words above.
+_LINE_FOR = re.compile(
+    r"^\W*(?:\d+\s+)?(?:more|and so on|etc|(?:and )?(?:the )?(?:rest|others?|remaining)|same|repeat\w*|"
+    r"similar\w*|omitted|continue\w*|likewise|as above|so forth)\b|"
+    r"\b(?:more|other|remaining) (?:servers?|devices?|entries|ranks?|nodes?|hosts?)\b|"
+    r"\u7701\u7565|\u540c\u4e0a|\u5176\u4ed6|\u5176\u5b83|\u5176\u4f59|\u5269\u4f59|\u4ee5\u6b64\u7c7b\u63a8|\u7c7b\u4f3c",
+    re.IGNORECASE,
+)
+_WRITE_THEM = "write these entries in its place; a table without them has fewer devices"
 _COMMENT_SIGNS = ("//", "/*", "#", "<!--")
 _COMMENT = re.compile(
     rf"{_STRING}|(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z)|\#[^\n]*|<!--.*?(?:-->|\Z))", re.DOTALL
@@ -56,7 +65,7 @@ _KEY = re.compile(r'[\s{}\[\],]*"[^"\n]*"?\s*:')
 #: Two words in a row, a prompt, a time, or a rule of signs.
 _PROSE = re.compile(
     r"[A-Za-z]{2,40}[:,.;]?[ \t]+[A-Za-z(\"']|[$#>]\s|\d\d:\d\d|\d{4}-\d\d-\d\d|([-=*#_~])\1{2}|"
-    r"^\s*\[?[A-Za-z]+[:\].]*\s*$"
+    r"^\s*\[?[A-Za-z]+[:\].]*\s*$|[\u4e00-\u9fff]{2}"
 )
 _OF_SSH = re.compile(
     r"^ssh: |refused|no route|timed out|permission denied|could not resolve|unreachable|closed by|not found|"
@@ -168,7 +177,7 @@ def _left_out(stop: Stop) -> Foreign | None:
         if _STANDS_FOR.search(found[0]):
             return Foreign(
                 f"a comment stands for entries that were left out: {_shown(found[0])}",
-                "write these entries in its place; a table without them has fewer devices",
+                _WRITE_THEM,
                 found.start(),
             )
     if len(comments) < 2:
@@ -191,6 +200,8 @@ def _lines(stop: Stop) -> Foreign | None:
         start, end = _line_at(rest, at)
         if not _is_foreign(rest[start:end]):
             return None
+        if _LINE_FOR.search(rest[start:end]):
+            return _standing_for(stop.text, rest[start:end], _number(rest, start) + len(found))
         found.append(_number(rest, start) + len(found))
         rest = rest[:start] + rest[end + 1 :]
         following = _stop_of(rest)
@@ -198,6 +209,13 @@ def _lines(stop: Stop) -> Foreign | None:
             return _of_lines(stop.text, stop.line, found)
         at = following
     return None
+
+
+def _standing_for(text: str, line: str, number: int) -> Foreign:
+    """Return that a line of words stands for entries."""
+    at = sum(map(len, text.splitlines(keepends=True)[: number - 1]))
+    message = f"line {number} stands for entries that were left out: {_shown(line)}"
+    return Foreign(message, _WRITE_THEM, at)
 
 
 def _stop_of(text: str) -> int | None:

@@ -56,6 +56,9 @@ _FROM_YAML = (
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 #: A line with its number: a file name before it, and a tab, colon, blank or bar after it.
 _NUMBERED = re.compile(r"[ \t]*(?:([^\s:{}\"\[\]]+)[:-])?(\d+)(\t|:|-| ?[|\u2502]|\)|\.| )", re.ASCII)
+#: Text before the bracket of the first line, without signs that JSON has.
+_PREFIX = re.compile(r"([^\s{}\"'][^{}\"'\n]{0,39})\{\s*$", re.ASCII)
+_COLOR = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _DIFF = re.compile(r"diff --git |--- \S.*\n\+\+\+ |@@ -\d|Index: |\*\*\* \S.*\n--- ", re.MULTILINE)
 _PERCENTS = re.compile(r"%7[bB](?:%0[aAdD]|%20|\+)*%22")
 _TABLE_KEY = re.compile(r'"(server_list|rank_list|group_list|server_group_list|super_pod_list)"')
@@ -89,8 +92,8 @@ def recognise(text: str) -> OtherContent | None:
     """Return what a text is that begins as no table does; None if it begins as JSON does."""
     head = _head(text)
     lines, told = head.lines, head.told
-    if (counted := numbered(text)) is not None:
-        return counted
+    if (dressed := numbered(text) or _prefixed(text) or _coloured(text)) is not None:
+        return dressed
     if lines and (mark := _TEMPLATE.match(lines[0])) is not None:
         return _other(f"a template: {mark[0]} stands for text that a program fills in", _FILL_IN)
     if not lines or _begins_json((told or lines)[0]):
@@ -158,7 +161,7 @@ def around_table(text: str) -> Around | None:
     start = -1 if found is None else text.find("{", 0, found.start())
     if start <= 0 or not head.lines or _begins_json((head.told or head.lines)[0]):
         return None
-    if any(kind(head) is not None for kind in (_page, _described, _diff_file)):
+    if _described(head) is not None or _diff_file(head) is not None:
         return None
     own = text[:start].rpartition("\n")[2]
     reader = Reader(text[start:], 0)
@@ -183,7 +186,8 @@ def around_table(text: str) -> Around | None:
 def _is_note(before: str, head: _Head) -> bool:
     """Return whether the text before a damaged table is a note, and not the beginning of a script or log."""
     is_short = len(before.strip().splitlines()) <= _MOST_OF_NOTE
-    return _FENCE.search(before) is not None or (is_short and (_script(head) or _log(head)) is None)
+    is_other = _page(head) or _script(head) or _log(head)
+    return _FENCE.search(before) is not None or (is_short and is_other is None)
 
 
 def numbered(text: str) -> OtherContent | None:
@@ -214,6 +218,27 @@ def numbered(text: str) -> OtherContent | None:
     else:
         what, command = "its line number", f"sed -E 's/^ *[0-9]+ ?[{mark if mark.strip() else ' '}]//'"
     return OtherContent(f"each line begins with {what}", f"remove the numbers: {command} OLD > NEW")
+
+
+def _prefixed(text: str) -> OtherContent | None:
+    """Recognise a table with the same text before each line, such as the > of a mail or a host name."""
+    lines = [line for line in text[:_HEAD].lstrip("\ufeff").splitlines()[:_LINES] if line.strip()]
+    found = _PREFIX.match(lines[0]) if len(lines) > 2 else None
+    if found is None or not all(line.startswith(found[1].rstrip()) for line in lines[:-1]):
+        return None
+    message = f'each line begins with "{found[1].rstrip()}", which is not part of the table'
+    return OtherContent(message, f"remove it: cut -c{len(found[1]) + 1}- OLD > NEW")
+
+
+def _coloured(text: str) -> OtherContent | None:
+    """Recognise a table with the signs that set the colors of a terminal."""
+    if _COLOR.search(text[:_HEAD]) is None:
+        return None
+    program = r'import re, sys; print(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", sys.stdin.read()))'
+    return OtherContent(
+        "the text has the signs that set the colors of a terminal, which are not part of the table",
+        f"remove them: python3 -c '{program}' < OLD > NEW",
+    )
 
 
 def _diff_file(head: _Head) -> OtherContent | None:

@@ -93,6 +93,8 @@ _PADDED = re.compile(r"\+?[0-9]{1,20}", re.ASCII)
 _OF_NUMBERS = frozenset({"net_layer", "rank_id", "local_id", "device_id", "rank_count", "server_count"})
 _NAMED_NUMBER = re.compile(r"[A-Za-z]{1,10}[_-]?([0-9]{1,9})", re.ASCII)
 _OF_2_0 = re.compile(r'"?version"?\s*:\s*"?2\.0')
+_EQUALS = re.compile(r'"[ \t]{0,20}=')
+_SEMICOLON = re.compile(r";[ \t\r]{0,20}$", re.MULTILINE)
 _WANTED = {"value": "a value", "key": "a key in quotes", "colon": "a colon", "comma": "a comma or bracket"}
 _INSIDE = {
     "{": "inside an object: a } is missing",
@@ -283,10 +285,21 @@ def _as_in(text: str, number: int) -> str:
 def _missing(state: ParserState) -> JsonError | None:
     char = state.rest[0]
     if state.expected == "colon":
-        hint = "write : instead of =" if char == "=" else "write a colon between the key and its value"
+        hint = "write a colon between the key and its value"
+        if char == "=":
+            others = len(_EQUALS.findall(state.text)) - 1
+            hint = "write : instead of ="
+            if others > 0:
+                hint += f", here and in {others:,} other places: sed -E 's/\"([ \\t]*)=/\"\\1:/g' OLD > NEW"
         return JsonError("missing colon", "a key is not followed by a colon", hint, state.after)
     if state.expected == "comma" and (char in '"{[-' or char.isalnum()):
         return JsonError("missing comma", "missing comma after this value", "write a comma", state.after)
+    if state.expected == "comma" and char == ";":
+        others = len(_SEMICOLON.findall(state.text)) - 1
+        places = (
+            f", here and in {others:,} other places: sed -E 's/;[ \\t]*$/,/' OLD > NEW" if others > 0 else ""
+        )
+        return JsonError("other", "; in place of a comma", f"write , instead of ;{places}", state.at)
     if state.expected == "comma" and char == ":":
         hint = "write a comma, or check the quotes before it"
         return JsonError("other", "colon after a value", hint, state.at)

@@ -21,7 +21,7 @@ _LONGEST = 120
 _QUOTED = re.compile(r"([\"'\u2018\u2019\u201c\u201d])(.*)[\"'\u2018\u2019\u201c\u201d]", re.DOTALL)
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)(.*)", re.DOTALL)
 _NAMED = re.compile(r"([A-Za-z_]{2,}\s*[=:]\s*)([0-9\[].*)", re.DOTALL)
-_WITH_MASK = re.compile(r"([0-9.]+)(\s+(?:net)?mask\W.*)", re.DOTALL | re.IGNORECASE)
+_WITH_MASK = re.compile(r"([0-9.]+)(\s+(?:net)?mask\W.*|/[0-9]{1,2}\s+brd\s.*)", re.DOTALL | re.IGNORECASE)
 _IN_BRACKETS = re.compile(r"\[([^\[\]]*)\](:[0-9]{1,5})?", re.ASCII)
 _ZONE = re.compile(r"([^%]+)(%.+)", re.DOTALL)
 _PATH = re.compile(r"([^/]+)(/)", re.DOTALL)
@@ -116,11 +116,18 @@ def _letters(text: str) -> tuple[str, str]:
     return f'the letter "{letter}" in place of a digit', right
 
 
+def _surroundings(text: str) -> tuple[str, str]:
+    """Keep the only IPv4 address of a text with words around it."""
+    found = set(_DOTTED.findall(text))
+    return ("other text beside the address", found.pop()) if len(found) == 1 else ("", text)
+
+
 _STEPS: tuple[Callable[[str], tuple[str, str]], ...] = (
     _blanks, _without(_QUOTED, _QUOTES, 2, None), _without(_SCHEME, _SCHEME_NAME, 2, 1),
     _without(_WITH_MASK, _MASK, 1, 2), _without(_NAMED, "the name", 2, 1),
     _without(_PATH, _END, 1, 2), _without(_ZONE, "the interface", 1, 2), _brackets, _without(_NETMASK, _MASK, 1, 2),
     _without(_PORT, "the port", 1, 2), _without(_ENDING, _END, 1, 2), _dashes, _inner_blanks, _letters, _zeros,
+    _surroundings,
 )  # fmt: skip
 
 

@@ -78,6 +78,24 @@ _DRESSED: dict[str, tuple[Callable[[str], str], str]] = {
         lambda text: "".join(f"{number:4} {line}" for number, line in enumerate(text.splitlines(True), 1)),
         "each line begins with its line number",
     ),
+    "mail": (
+        lambda text: "".join(f"> {line}" for line in text.splitlines(True)),
+        'each line begins with ">", which is not part of the table',
+    ),
+    "comment": (
+        lambda text: "".join(f"# {line}" for line in text.splitlines(True)),
+        'each line begins with "#", which is not part of the table',
+    ),
+    "mpirun": (
+        lambda text: "".join(f"[1,0]<stdout>:{line}" for line in text.splitlines(True)),
+        'each line begins with "[1,0]<stdout>:", which is not part of the table',
+    ),
+    "colors": (
+        lambda text: text.replace('"device_id":', '\x1b[34m"device_id":\x1b[0m'),
+        "the text has the signs that set the colors of a terminal",
+    ),
+    "equals signs": (lambda text: text.replace('":', '" ='), "a key is not followed by a colon"),
+    "semicolons": (lambda text: text.replace(",\n", ";\n"), "; in place of a comma"),
     "html": (html.escape, "the text is escaped for HTML: it has &quot; in place of"),
     "blanks of html": (
         lambda text: text.replace("    ", "&nbsp;&nbsp;"),
@@ -98,7 +116,8 @@ def test_a_table_as_another_program_prints_it_gets_the_command_that_writes_it(
     found, hint, _ = told(text)
 
     assert found.startswith(message)
-    assert json.loads(written_by(hint[hint.index(": ") + 2 :], text, tmp_path)) == VALUE
+    before = "places: " if "places: " in hint else ": "
+    assert json.loads(written_by(hint[hint.index(before) + len(before) :], text, tmp_path)) == VALUE
 
 
 def test_numbers_before_lines_are_no_second_table_for_an_ascend_950() -> None:
@@ -213,6 +232,24 @@ def test_a_comment_that_stands_for_entries_is_not_only_removed(comment: str) -> 
     assert message == f"a comment stands for entries that were left out: {comment}"
     assert hint.startswith("write these entries in its place")
     assert line == 13
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "and so on",
+        "etc.",
+        "(6 more devices)",
+        "the rest as above",
+        "\uff08\u5176\u4f59\u8bbe\u5907\u540c\u4e0a\uff09",
+    ],
+)
+def test_a_line_of_words_that_stands_for_entries_is_not_only_deleted(line: str) -> None:
+    message, hint, number = told(with_line(f"    {line}", 13))
+
+    assert message == f"line 13 stands for entries that were left out: {line}"
+    assert hint.startswith("write these entries in its place")
+    assert number == 13
 
 
 @pytest.mark.parametrize("comment", ["// the first device", "# made by hand", "/* v2 */"])
