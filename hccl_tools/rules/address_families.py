@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules import right_texts
 from hccl_tools.rules.address_columns import (
     addresses_read,
@@ -13,6 +14,7 @@ from hccl_tools.rules.address_columns import (
     packed_addresses,
     server_count,
 )
+from hccl_tools.rules.commands import how, of_each
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
 from hccl_tools.table.addresses import family, is_unset
 
@@ -35,28 +37,34 @@ def mixed_device_ip_families(subject: Subject) -> Iterator[Finding]:
     Base: 2x8
     Example: /server_list/1/device/0/device_ip = "fd00::1"
     Instead: /server_list/1/device/0/device_ip = "192.168.1.100"
-    Hint: use IPv4 or IPv6 for all devices of the job
+    Hint: write the IPv4 address of the device: `hccn_tool -i 0 -ip -g` on 10.0.0.2 shows the address of device 0
     """
     if server_count(subject) == 1 or (all_plain(subject) and len(subject.memo["families"]) == 1):
         return
-    packed = packed_addresses(subject)
-    first: int | None = None
-    size = 0
-    for row, addresses in enumerate(addresses_read(subject)):
+    packed, read = packed_addresses(subject), addresses_read(subject)
+    sizes: dict[int, list[int]] = {}
+    for row, addresses in enumerate(read):
         for address in addresses:
             found = packed[address]
-            if found is None or (len(addresses) == 1 and is_unset(address)):
-                continue
-            if first is None:
-                first, size = row, len(found)
-            elif len(found) != size:
-                related = (
-                    Related(subject.device_path(first, "device_ip"), "the first address of the other family"),
-                )
-                yield Finding(
-                    f'"{address}" is not of the same family as the first address', subject.device_path(row, "device_ip"),
-                    "use IPv4 or IPv6 for all devices of the job", related,
-                )  # fmt: skip
+            if found is not None and not (len(addresses) == 1 and is_unset(address)):
+                sizes.setdefault(len(found), []).append(row)
+    if len(sizes) < 2:
+        return
+    rare, usual = (
+        sorted(sizes.values(), key=len) if len({*map(len, sizes.values())}) > 1 else [*sizes.values()][::-1]
+    )
+    names = {4: "IPv4", 16: "IPv6"}
+    own, others = (names[next(size for size, rows in sizes.items() if rows is one)] for one in (rare, usual))
+    message = f"device_ips are {own}, and those of the other devices {others}"
+    related = (Related(subject.device_path(usual[0], "device_ip"), f"{others} here"),)
+    for row in dict.fromkeys(rare):
+        yield Finding(
+            f"{quoted(subject.table.device_ips[row])} is {own}, and the other device_ips are {others}",
+            subject.device_path(row, "device_ip"),
+            f"write the {others} address of the device: {how(subject, row)}",
+            related,
+            alike=(message, f"write the {others} address of each: {of_each(subject, rare[0])}"),
+        )
 
 
 @rule(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules import right_texts
 from hccl_tools.rules.address_columns import (
@@ -16,13 +15,16 @@ from hccl_tools.rules.address_columns import (
     servers_unread,
 )
 from hccl_tools.rules.commands import how, of_each
-from hccl_tools.rules.copies import copied_rows, named_server, server_copies, what_a_copy_needs
 from hccl_tools.rules.key_names import similar_key
-from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
+from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.addresses import is_unset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+#: The fewest devices with one address that show that devices have one.
+_LEAST_PLAIN = 4
 
 
 def _refused(subject: Subject) -> list[tuple[str | None, ...]]:
@@ -62,6 +64,7 @@ def device_ip_missing(subject: Subject) -> Iterator[Finding]:
     if all_plain(subject):
         return
     ips = subject.table.device_ips
+    alike = dict[int, tuple[str, str]]()
     misspelt = next((key for key in subject.table.columns if similar_key(key) == "device_ip" != key), None)
     for server, refused in zip(subject.table.servers, _refused(subject), strict=True):
         for row in server.rows if refused else ():
@@ -74,7 +77,7 @@ def device_ip_missing(subject: Subject) -> Iterator[Finding]:
                     f"{subject.rank_name(row)} has no device_ip",
                     subject.device_path(row, *key),
                     how(subject, row),
-                    alike=("these devices have no device_ip", of_each(subject, row)),
+                    alike=alike.setdefault(0, ("these devices have no device_ip", of_each(subject, row))),
                 )
 
 
@@ -126,7 +129,7 @@ def device_ip_dropped(subject: Subject) -> Iterator[Finding]:
 def _no_text(subject: Subject, *, refused: bool) -> Iterator[Finding]:
     if all_plain(subject):
         return
-    hosts, ips = hosts_set(subject), subject.table.device_ips
+    hosts, ips, alike = hosts_set(subject), subject.table.device_ips, dict[str, tuple[str, str]]()
     for index, server in enumerate(subject.table.servers):
         for row in server.rows:
             if ips[row] is not None and not isinstance(ips[row], str):
@@ -137,7 +140,9 @@ def _no_text(subject: Subject, *, refused: bool) -> Iterator[Finding]:
                     message,
                     subject.device_path(row, "device_ip"),
                     f"write the address as a string: {how(subject, row)}",
-                    alike=(message, f"write each address as a string: {of_each(subject, row)}"),
+                    alike=alike.setdefault(
+                        message, (message, f"write each address as a string: {of_each(subject, row)}")
+                    ),
                 )
 
 
@@ -173,6 +178,8 @@ def invalid_device_ip(subject: Subject) -> Iterator[Finding]:
     if all_plain(subject):
         return
     packed = packed_addresses(subject)
+    plain = sum(len(one) == 1 and packed[one[0]] is not None for one in addresses_read(subject))
+    single = plain >= _LEAST_PLAIN and 2 * plain >= len(subject.table)
     alike: dict[str, tuple[str, str]] = {}
     for row, addresses in enumerate(addresses_read(subject)):
         if not addresses:
@@ -181,19 +188,70 @@ def invalid_device_ip(subject: Subject) -> Iterator[Finding]:
             message = f"{quoted(subject.table.device_ips[row])} has an empty part"
             yield Finding(message, subject.device_path(row, "device_ip"), how(subject, row))
         if (dotted := _with_dots(subject.table.device_ips[row])) is not None:
-            message = f"{quoted(subject.table.device_ips[row])} has {dotted[0]}"
-            yield Finding(message, subject.device_path(row, "device_ip"), f'write "{dotted[1]}"')
+            yield _wrongly_separated(subject, row, *dotted, alike, single=single)
             continue
         for address in filter(None, addresses):
             if packed[address] is None or is_unset(address):
-                path, whole = subject.device_path(row, "device_ip"), subject.table.device_ips[row]
-                finding = Finding(f'"{address}" is not an IP address', path, how(subject, row))
-                found = right_texts.address(finding, address, whole)
-                if found.hint == finding.hint and found.message.startswith(f"{finding.message}: "):
-                    why = found.message.removeprefix(f"{finding.message}: ")
-                    message = f"device_ips are not IP addresses: {why}"
-                    found = found._replace(alike=alike.setdefault(why, (message, of_each(subject, row))))
-                yield found
+                yield _no_address(subject, row, address, alike)
+
+
+def _no_address(subject: Subject, row: int, address: str, alike: dict[str, tuple[str, str]]) -> Finding:
+    """Return the finding on a text that is not an address.
+
+    Args:
+        alike: Message and hint for several texts with one fault, which the first of them sets.
+    """
+    path, whole = subject.device_path(row, "device_ip"), subject.table.device_ips[row]
+    finding = Finding(f'"{address}" is not an IP address', path, how(subject, row))
+    found = right_texts.address(finding, address, whole)
+    said: tuple[str, str] | None = None
+    if found.hint == finding.hint and found.message.startswith(f"{finding.message}: "):
+        why = found.message.removeprefix(f"{finding.message}: ")
+        said = f"device_ips are not IP addresses: {_of_several(why)}", of_each(subject, row)
+    elif found.message.startswith(f"{quoted(address)} has ") and found.hint is not None:
+        why = found.message.removeprefix(f"{quoted(address)} has ")
+        said = (
+            f"device_ips have {why}",
+            f"{found.hint} in place of {quoted(whole)}, and the others in the same way",
+        )
+    return found if said is None else found._replace(alike=alike.setdefault(said[0], said))
+
+
+def _of_several(why: str) -> str:
+    return f"they have {why.removeprefix('it has ')}" if why.startswith("it has ") else why
+
+
+def _wrongly_separated(
+    subject: Subject, row: int, fault: str, right: str, alike: dict[str, tuple[str, str]], *, single: bool
+) -> Finding:
+    """Return the finding on a text whose parts are wrongly separated.
+
+    Args:
+        single: Whether most devices have one address, so that one of two is too many.
+    """
+    text, path = subject.table.device_ips[row], subject.device_path(row, "device_ip")
+    if "," not in right:
+        message, hint = f"{quoted(text)} has {fault}", f'write "{right}"'
+        said = (
+            f"device_ips have {fault}",
+            f"{hint} in place of {quoted(text)}, and the others in the same way",
+        )
+    elif single:
+        first, _, second = right.partition(",")
+        others = "one of the two is too many: most devices have one address"
+        message = f"{quoted(text)} has two addresses, and {others}"
+        hint = f'write "{first}" or "{second}": {how(subject, row)}'
+        said = (
+            f"device_ips have two addresses, and {others}",
+            f"write one of the two: {of_each(subject, row)}",
+        )
+    else:
+        message, hint = f"{quoted(text)} has {fault}", f'write "{right}"'
+        said = (
+            f"device_ips have {fault}",
+            f"{hint} in place of {quoted(text)}, and the others in the same way",
+        )
+    return Finding(message, path, hint, alike=alike.setdefault(said[0], said))
 
 
 def _with_dots(text: str) -> tuple[str, str] | None:
@@ -206,105 +264,3 @@ def _with_dots(text: str) -> tuple[str, str] | None:
         if parts and all(map(right_texts.is_address, parts)):
             return f'"{sign}" in place of a comma between two addresses', ",".join(parts)
     return None
-
-
-@rule(
-    "HCC404",
-    "duplicate-device-ip",
-    "refused",
-    code="EI0014",
-    needs=("device_ip",),
-    source="topoinfo_ranktableConcise.cc:505-570",
-)
-def duplicate_device_ip(subject: Subject) -> Iterator[Finding]:
-    """Two devices have the same device_ip.
-
-    HCCL compares the strings of the whole table, even if the table has a single server.
-
-    Example: /server_list/0/device/1/device_ip = "192.168.0.100"
-    Instead: /server_list/0/device/1/device_ip = "192.168.0.101"
-    Hint: give every device its own address; `hccn_tool -i 1 -ip -g` on 10.0.0.1 shows the address of device 1, and `hccn_tool -i 0 -ip -g` on 10.0.0.1 shows the address of device 0
-    """
-    if all_plain(subject):
-        return
-    packed, copied = packed_addresses(subject), set(copied_rows(subject))
-    yield from _copied_instances(subject)
-    for index, seen in _with_addresses_of(subject).items():
-        yield _copied_addresses(subject, index, seen)
-        copied |= set(subject.table.servers[index].rows)
-    first: dict[str, int] = {}
-    for row, addresses in enumerate(addresses_read(subject)):
-        for address in addresses if row not in copied else ():
-            if packed[address] is None:
-                continue  # not an address: HCC403 reports it
-            if address in first:
-                yield Finding(
-                    f'device_ip "{address}" is used twice',
-                    subject.device_path(row, "device_ip"),
-                    f"give every device its own address; {how(subject, row)}, and {how(subject, first[address])}",
-                    (Related(subject.device_path(first[address], "device_ip"), "first used here"),),
-                )
-            first.setdefault(address, row)
-
-
-def _with_addresses_of(subject: Subject) -> dict[int, int]:
-    """Return the servers with several devices that have the device_ips of an earlier server, with that server."""
-    first: dict[tuple[str, ...], int] = {}
-    found, copies, known = {}, server_copies(subject), packed_addresses(subject)
-    read = addresses_read(subject)
-    for index, server in enumerate(subject.table.servers):
-        ips = tuple(",".join(read[row]) for row in server.rows)
-        if len(ips) < 2 or index in copies or not all(known[one] for one in ips):
-            continue
-        if (seen := first.setdefault(ips, index)) != index:
-            found[index] = seen
-    return found
-
-
-def _copied_addresses(subject: Subject, index: int, seen: int) -> Finding:
-    server, first = subject.table.servers[index], subject.table.servers[seen]
-    path, other = (subject.device_path(rows[0], "device_ip") for rows in (server.rows, first.rows))
-    return Finding(
-        f"all device_ips of {named_server(subject, index)} are those of {named_server(subject, seen)}",
-        path,
-        f"write its own addresses; {of_each(subject, server.rows[0])}",
-        (Related(other, "first used here"),),
-    )
-
-
-def _copied_instances(subject: Subject) -> Iterator[Finding]:
-    """Yield the instances of a group_list that are copies; they have no rank ids and may share a server_id."""
-    for index, copy in server_copies(subject).items() if subject.table.format == "group_list" else ():
-        yield Finding(
-            f"instance {index + 1} is a copy of instance {copy.first + 1}: device_ids and device_ips repeat",
-            subject.server_path(index),
-            what_a_copy_needs(subject, index),
-            (Related(subject.server_path(copy.first), "the first of the two"),),
-        )
-
-
-@rule(
-    "HCC405",
-    "address-count",
-    "refused",
-    formats=SERVER_LIST,
-    needs=("device_ip",),
-    source="topoinfo_ranktableConcise.cc:349-363",
-)
-def address_count(subject: Subject) -> Iterator[Finding]:
-    """Devices have different numbers of addresses.
-
-    Example: /server_list/0/device/1/device_ip = "192.168.0.101,192.168.0.201"
-    Instead: /server_list/0/device/1/device_ip = "192.168.0.101"
-    Hint: list the same number of addresses for every device
-    """
-    if all_plain(subject):
-        return
-    counts = [max(1, len(addresses)) for addresses in addresses_read(subject)]
-    for row, count in enumerate(counts):
-        if count != counts[0]:
-            yield Finding(
-                f"{subject.rank_name(row)} has {count} {'address' if count == 1 else 'addresses'}, the first device has {counts[0]}",
-                subject.device_path(row, *(("device_ip",) if subject.table.device_ips[row] else ())),
-                "list the same number of addresses for every device",
-            )

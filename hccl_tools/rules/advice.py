@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation import placeholders
 from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_addresses
+from hccl_tools.rules.address_order import order_of_addresses, usual_name
 from hccl_tools.rules.commands import how
 from hccl_tools.rules.moved_entries import owners
-from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
-from hccl_tools.table.addresses import AF_INET, is_host, is_loopback, packed
+from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
+from hccl_tools.table.addresses import AF_INET, is_host, is_loopback, is_netmask, packed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 
 @rule("HCC605", "blanks-in-server-id", "advice", source="hccl_communicator_attrs_host.cc:286 (SalTrim)")
 def blanks_in_server_id(subject: Subject) -> Iterator[Finding]:
-    """A server_id begins or ends with blanks.
+    """A server_id or super_pod_id begins or ends with blanks.
 
     One part of HCCL strips the blanks before it compares ids; other parts do not. HCCL may then treat two
     servers as one server.
@@ -35,6 +37,18 @@ def blanks_in_server_id(subject: Subject) -> Iterator[Finding]:
                 f'server_id "{server.server_id}" has blanks at its ends',
                 subject.server_path(index, "server_id"),
                 "delete the blanks",
+            )
+    pods = {pod.super_pod_id for pod in subject.table.super_pods or ()}
+    for number, pod in enumerate(subject.table.super_pods or ()):
+        if pod.super_pod_id != (plain := pod.super_pod_id.strip()):
+            is_other = plain in pods
+            yield Finding(
+                f"super_pod_id {quoted(pod.super_pod_id)} has blanks at its ends"
+                + (f', and HCCL takes it for another super pod than "{plain}"' if is_other else ""),
+                ("super_pod_list", number, "super_pod_id"),
+                f'list its servers in the entry of super pod "{plain}", and remove this one'
+                if is_other
+                else "delete the blanks",
             )
 
 
@@ -63,6 +77,7 @@ def loopback_server_id(subject: Subject) -> Iterator[Finding]:
     "no-server-count",
     "advice",
     formats=SERVER_LIST,
+    needs=("server_count",),
     source="rank_table_config_910.md, `server_count` (required); topoinfo_ranktableConcise.cc:251 (optional)",
 )
 def no_server_count(subject: Subject) -> Iterator[Finding]:
@@ -157,7 +172,7 @@ def same_address_twice(subject: Subject) -> Iterator[Finding]:
     "HCC612",
     "some-devices-without-address",
     "advice",
-    needs=("device_ip",),
+    needs=("device_ip", "device_id"),
     source="topoinfo_ranktableConcise.cc:513-544 (needed between servers only)",
 )
 def some_devices_without_address(subject: Subject) -> Iterator[Finding]:
@@ -210,18 +225,106 @@ def impossible_device_ip(subject: Subject) -> Iterator[Finding]:
     ips = subject.table.device_ips
     if not all_plain(subject):
         ips = [text if type(text) is str else "" for text in ips]
-    elif servers.isdisjoint(ips) and not _A_LINE_OF_THEM.search(subject.memo["joined device_ips"]):
+    ends = _network_addresses(subject)
+    if (
+        all_plain(subject)
+        and not ends
+        and servers.isdisjoint(ips)
+        and not _A_LINE_OF_THEM.search(subject.memo["joined device_ips"])
+    ):
         return
+    of_host = _of_their_host(subject, ips)
     for row, text in enumerate(ips):
-        raw = packed(text) if text in servers or _NO_ADAPTER.match(text) else None
-        if raw is None or not (text in servers or is_loopback(text) or not is_host(raw)):
+        if row in ends and not is_netmask(text):
+            yield _impossible(subject, row, f"is the {ends[row]} address of a network")
             continue
-        what = "the server_id of a host" if text in servers else "a loopback, multicast or broadcast address"
-        yield Finding(
-            f'device_ip "{text}" is {what}',
-            subject.device_path(row, "device_ip"),
-            f"write the address of the device: {how(subject, row)}",
-        )
+        raw = packed(text) if text in servers or _NO_ADAPTER.match(text) else None
+        if raw is None or row in of_host:
+            continue
+        if text in servers:
+            yield _of_a_host(subject, row)
+        elif is_netmask(text):
+            yield _impossible(subject, row, "is a netmask")
+        elif is_loopback(text) or not is_host(raw):
+            yield _impossible(subject, row, "is a loopback, multicast or broadcast address")
+
+
+def _impossible(subject: Subject, row: int, what: str) -> Finding:
+    text = subject.table.device_ips[row]
+    return Finding(
+        f'device_ip "{text}" {what}',
+        subject.device_path(row, "device_ip"),
+        f"write the address of the device: {how(subject, row)}",
+    )
+
+
+def _of_a_host(subject: Subject, row: int) -> Finding:
+    """Return the finding on an address that is a server_id: that of the device, or the server_id, is wrong."""
+    table = subject.table
+    index, text = table.server_of_row[row], table.device_ips[row]
+    server = table.servers[index]
+    if text != server.server_id or _is_of_host(subject, index):
+        return _impossible(subject, row, "is the server_id of a host")
+    name = usual_name(subject, index)
+    known = f'; by the order of the others it is "{name}"' if name else ""
+    others = next((one.server_id for place, one in enumerate(table.servers[:2]) if place != index), None)
+    like = f", as in the other servers ({quoted(others)})" if others is not None else ""
+    return Finding(
+        f'server_id "{text}" is the address of its own device {table.device_ids[row]}: one of the two is wrong',
+        subject.server_path(index, "server_id"),
+        f"write the address of the host as server_id{like}{known}; only if the device has another address, correct its device_ip: "
+        f"on that host, `hccn_tool -i {table.device_ids[row]} -ip -g` shows it",
+        (Related(subject.device_path(row, "device_ip"), "the same address here"),),
+    )
+
+
+def _is_of_host(subject: Subject, index: int) -> bool:
+    """Whether a server_id is in the network of the other server_ids, and not in that of its devices."""
+    server, ips = subject.table.servers[index], subject.table.device_ips
+    own = _network(server.server_id)
+    rest = [row for row in server.rows if ips[row] != server.server_id]
+    order = order_of_addresses(subject)
+    if not rest or (
+        order is not None and index in order.first and not _single_rows(subject).intersection(server.rows)
+    ):
+        return not rest
+    return _networks(subject)[own] > 1 or not any(_network(str(ips[row])) == own for row in rest)
+
+
+def _network(address: str) -> str:
+    return address.rpartition(".")[0]
+
+
+@shared
+def _networks(subject: Subject) -> Counter[str]:
+    """Return how many server_ids begin with the same numbers."""
+    return Counter(_network(server.server_id) for server in subject.table.servers)
+
+
+@shared
+def _single_rows(subject: Subject) -> frozenset[int]:
+    """Return the rows whose addresses do not follow the order of the others."""
+    order = order_of_addresses(subject)
+    return frozenset(() if order is None else order.single)
+
+
+def _of_their_host(subject: Subject, ips: Sequence[str]) -> set[int]:
+    """Return the rows of servers whose devices all have one address, which HCC404 reports."""
+    servers = [one for one in subject.table.servers if len(one.rows) > 2]
+    return {row for one in servers if len({ips[row] for row in one.rows}) == 1 for row in one.rows}
+
+
+def _network_addresses(subject: Subject) -> dict[int, str]:
+    """Return the rows outside the order of the others whose addresses end in 0 or 255, with what those are."""
+    order = order_of_addresses(subject)
+    if order is None or subject.memo.get("families") != {AF_INET}:
+        return {}
+    ips = subject.table.device_ips
+    return {
+        row: "first" if ips[row].endswith(".0") else "broadcast"
+        for row in order.single
+        if ips[row].endswith((".0", ".255"))
+    }
 
 
 @rule(
@@ -278,8 +381,15 @@ def rank_order(subject: Subject) -> Iterator[Finding]:
     Hint: list the servers in the order of their ranks
     """
     ranks = subject.table.rank_numbers
-    if ranks == list(range(len(ranks))) or owners(subject):
-        return  # In order, or an entry is in the list of another server, which is another finding.
+    if ranks == list(range(len(ranks))) or owners(subject) or set(ranks) != set(range(len(ranks))):
+        return  # In order; or a rank or the list of an entry is wrong, which is another finding.
+    if any(
+        max(ranks[row] or 0 for row in server.rows) - min(ranks[row] or 0 for row in server.rows)
+        >= len(server.rows)
+        for server in subject.table.servers
+        if server.rows
+    ):
+        return  # HCC205 reports servers with mixed ranks.
     lowest = [min((ranks[row] or 0 for row in server.rows), default=0) for server in subject.table.servers]
     for index in range(1, len(lowest)):
         if lowest[index] < lowest[index - 1]:
@@ -291,7 +401,9 @@ def rank_order(subject: Subject) -> Iterator[Finding]:
 
 
 #: Signs that no address and no host name has.
-_NO_NAME = re.compile(r"[\s\[\]()<>={}\"',;|\\]")
+_NO_NAME = re.compile(r"[\s\[\]()<>={}\"',;|\\/]")
+#: Numbers with dots, which are an address or nothing.
+_NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)+", re.ASCII)
 
 
 @rule(
@@ -311,7 +423,6 @@ def server_id_no_name(subject: Subject) -> Iterator[Finding]:
     Hint: write the address or name of the host alone, wherever the table has this server_id
     """
     for index, server in enumerate(subject.table.servers):
-        found = _NO_NAME.search(server.server_id.strip())
         if placeholders.find(server.server_id) is not None:
             yield Finding(
                 f"server_id {quoted(server.server_id)} is a placeholder of a template that was not filled in",
@@ -319,10 +430,58 @@ def server_id_no_name(subject: Subject) -> Iterator[Finding]:
                 "write the address or name of the host in its place, or make the file again with the program that "
                 "fills in the template",
             )
-        elif found is not None:
+            continue
+        name = server.server_id.strip()
+        if _NUMBERS.fullmatch(name) and packed(name) is None:
+            yield Finding(
+                f"server_id {quoted(name)} is not an IP address, and no host has such a name",
+                subject.server_path(index, "server_id"),
+                "write the address or name of the host, wherever the table has this server_id",
+            )
+            continue
+        found = _NO_NAME.search(name)
+        if found is not None:
             sign = "a blank" if found[0].isspace() else f'"{found[0]}"'
             yield Finding(
                 f"server_id {quoted(server.server_id)} is not an address or the name of a host: it has {sign} in it",
                 subject.server_path(index, "server_id"),
                 "write the address or name of the host alone, wherever the table has this server_id",
             )
+
+
+#: The lists of the formats, with the key under which their entries list servers or ranks.
+_OTHER_LISTS = ("group_list", "rank_list", "server_list")
+
+
+@rule(
+    "HCC640",
+    "second-list-ignored",
+    "advice",
+    formats=(*SERVER_LIST, "2.0"),
+    source="topoinfo_ranktableConcise.cc:235-269; rank_table_info.cc:35-63 (other lists are not read)",
+)
+def second_list_ignored(subject: Subject) -> Iterator[Finding]:
+    """The table has the list of another format beside its own, and HCCL ignores that list.
+
+    Base: 2x8
+    Example: /group_list = [{"group_name": "", "device_count": "1", "instance_count": "1", "instance_list": [{"pod_name": "a", "server_id": "10.0.0.3", "devices": [{"device_id": "0", "device_ip": "192.168.2.100"}]}]}]
+    Instead: table
+    Hint: if its entries belong to the job, write them as entries of server_list, each device with its rank_id; else delete "group_list"
+    """
+    own = "rank_list" if subject.table.format == "2.0" else "server_list"
+    for key in _OTHER_LISTS if isinstance(subject.value, dict) else ():
+        entries = subject.value.get(key) if key != own else None
+        if not isinstance(entries, list) or not entries or _is_of_xllm(key, entries):
+            continue
+        what = ", each device with its rank_id" if own == "server_list" else ""
+        yield Finding(
+            f'HCCL reads "{own}" alone in this table, and ignores "{key}"',
+            (key,),
+            f'if its entries belong to the job, write them as entries of {own}{what}; else delete "{key}"',
+            at_key=True,
+        )
+
+
+def _is_of_xllm(key: str, entries: list[Any]) -> bool:
+    """Whether a list is the group_list of xLLM's mixture, which HCC661 reports."""
+    return key == "group_list" and any(isinstance(one, dict) and "server_list" in one for one in entries)

@@ -44,3 +44,8 @@ def how_super_device(subject: Subject, row: int) -> str:
     place = "N -c M" if number is None else f"{number // _CHIPS} -c {number % _CHIPS}"
     what = "a device" if number is None else f"device {number}"
     return f"`npu-smi info -t spod-info -i {place}`{on_host(subject, row)} shows the SDID of {what}"
+
+
+def how_device(subject: Subject, index: int, device: int) -> str:
+    """Return the command that shows the address of a device that a server does not list."""
+    return f"`hccn_tool -i {device} -ip -g` on {subject.table.servers[index].address.strip()[:64]}"

@@ -83,10 +83,83 @@ def _devices(subject: Subject, server: Server) -> tuple[Any, ...]:
 
 
 @shared
+def servers_again(subject: Subject) -> dict[int, int]:
+    """Return the servers with the server_id, the devices and the addresses or SDIDs of an earlier one, with that one.
+
+    Their ranks may be others: a list was joined with itself.
+    """
+    table = subject.table
+    if table.format not in ("1.0", "1.2") or not subject.damaged.isdisjoint(_COMPARED):
+        return {}
+    if len({server.server_id for server in table.servers}) == len(table.servers):
+        return {}
+    ids, ips, sdids = table.device_ids, table.device_ips, table.column("super_device_id")
+    first: dict[Any, int] = {}
+    found = {}
+    for index, server in enumerate(table.servers):
+        own = tuple((ids[row], _text(ips[row]), _text(sdids[row])) for row in server.rows)
+        if not own or not all(ip or sdid for _, ip, sdid in own):
+            continue
+        if (seen := first.setdefault((server.server_id, own), index)) != index:
+            found[index] = seen
+    return found
+
+
+def _text(value: Any) -> str | None:
+    """Return a value that is a string, None for others: a file may have an object in its place."""
+    return value if isinstance(value, str) else None
+
+
+@shared
+def instances_of_other_hosts(subject: Subject) -> dict[int, int]:
+    """Return the instances with the server_id and the devices of an earlier one, and other addresses, with that one."""
+    table = subject.table
+    if table.format != "group_list" or not subject.damaged.isdisjoint(_COMPARED):
+        return {}
+    first: dict[str, int] = {}
+    found, ids, ips = {}, table.device_numbers, table.device_ips
+    for index, server in enumerate(table.servers):
+        seen = first.setdefault(server.server_id, index)
+        if seen == index:
+            continue
+        if len(table.servers[seen].rows) != len(server.rows):
+            continue
+        own, others = ({ids[row] for row in table.servers[one].rows} for one in (index, seen))
+        known, texts = ({_text(ips[row]) for row in table.servers[one].rows} for one in (seen, index))
+        if own == others and texts.isdisjoint(known):
+            found[index] = seen
+    return found
+
+
+@shared
+def repeated_entries(subject: Subject) -> dict[int, int]:
+    """Return the rows with the device_id and addresses of an earlier row of their server, and another rank, with that row."""
+    table = subject.table
+    if table.format not in ("1.0", "1.2") or not subject.damaged.isdisjoint(_COMPARED):
+        return {}
+    ips, ids, known = table.device_ips, table.device_numbers, packed_addresses(subject)
+    texts = [text for text in ips if isinstance(text, str) and text]
+    if len(set(texts)) == len(texts):
+        return {}
+    left_out, found = copied_rows(subject), dict[int, int]()
+    for server in table.servers:
+        first: dict[Any, int] = {}
+        for row in server.rows:
+            text = ips[row]
+            if row in left_out or not isinstance(text, str) or not text or not known[text.partition(",")[0]]:
+                continue
+            if (seen := first.setdefault((ids[row], text), row)) != row:
+                found[row] = seen
+    return found
+
+
+@shared
 def copied_rows(subject: Subject) -> frozenset[int]:
     """Return the rows of servers that are copies, and of devices that are copies of one of their server."""
     servers = subject.table.servers
-    rows = {row for index in server_copies(subject) for row in servers[index].rows}
+    rows = {
+        row for index in (*server_copies(subject), *servers_again(subject)) for row in servers[index].rows
+    }
     return frozenset(rows | device_copies(subject).keys())
 
 
@@ -156,6 +229,56 @@ def _absent_devices(subject: Subject, rows: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(right - numbers)) if right.issuperset(known) else ()
 
 
+class LostDevices(NamedTuple):
+    """Devices that few servers do not list, and all others do.
+
+    Attributes:
+        rows: The index of the server and the device_id of each, in the order of the file.
+        of_server: The devices of each of these servers.
+        why: The beginning of a phrase that says why they are lost; it ends with a blank.
+    """
+
+    rows: list[tuple[int, int]]
+    of_server: dict[int, list[int]]
+    why: str
+
+
+@shared
+def lost_devices(subject: Subject) -> LostDevices | None:
+    """Return the devices that few servers do not list, and more than half of the servers do; None if there are none."""
+    table = subject.table
+    if not subject.damaged.isdisjoint(_COMPARED) or not table.servers:
+        return None
+    numbers = table.device_numbers
+    sets = [frozenset(numbers[row] for row in server.rows) for server in table.servers]
+    if any(
+        None in one or len(one) < len(server.rows) for one, server in zip(sets, table.servers, strict=True)
+    ):
+        return None
+    usual, times = Counter(sets).most_common(1)[0]
+    why = "unlike the other servers, "
+    if len(sets) == 1 or (len(sets) == 2 and times == 1):
+        usual = max(sets, key=len)
+        highest = max((number for number in usual if number is not None), default=0)
+        is_short = highest < subject.product.device_limit and len(usual) not in WHOLE_MACHINES
+        if is_short and (gap := frozenset(range(highest + 1))) - usual:
+            usual = gap
+        why = "" if len(sets) == 1 else why.replace("servers", "server")
+    elif 2 * times <= len(sets):
+        return None
+    lost = [
+        (index, device)
+        for index, own in enumerate(sets)
+        if own != usual and own < usual and len(usual - own) * 2 < len(usual)
+        for device in sorted(one for one in usual - own if one is not None)
+    ]
+    others = [own for own in sets if own != usual and not own < usual]
+    of_server: dict[int, list[int]] = {}
+    for index, device in lost:
+        of_server.setdefault(index, []).append(device)
+    return LostDevices(lost, of_server, why) if lost and not others else None
+
+
 @shared
 def _usual_devices(subject: Subject) -> dict[int, set[int]]:
     """Return the devices that most servers with a number of devices have, each once."""
@@ -169,6 +292,13 @@ def _usual_devices(subject: Subject) -> dict[int, set[int]]:
         size: {number for number in sets.most_common(1)[0][0] if number is not None}
         for size, sets in counts.items()
     }
+
+
+def other_copies(subject: Subject) -> dict[int, int]:
+    """Return the servers that are listed again, if they are several or have ranks of their own, with the first ones."""
+    again, copies = servers_again(subject), server_copies(subject)
+    is_single = len(again) == 1 and all(index in copies for index in again)
+    return {} if is_single else again
 
 
 def named_server(subject: Subject, index: int) -> str:

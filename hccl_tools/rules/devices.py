@@ -10,7 +10,13 @@ from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import NAME_THE_CHIP, and_more, devices
 from hccl_tools.rules import right_texts
 from hccl_tools.rules.commands import how
-from hccl_tools.rules.copies import WHOLE_MACHINES, absent_devices, copied_rows
+from hccl_tools.rules.copies import (
+    WHOLE_MACHINES,
+    absent_devices,
+    copied_rows,
+    instances_of_other_hosts,
+    repeated_entries,
+)
 from hccl_tools.rules.moved_entries import is_listed_twice, owners, right_devices
 from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule, shared
 from hccl_tools.rules.topology import device_sets, rows_by_server
@@ -167,11 +173,16 @@ def duplicate_device_id(subject: Subject) -> Iterator[Finding]:
     if (
         plain
         and not owners(subject)
+        and not instances_of_other_hosts(subject)
         and all(len(set(ids)) == len(ids) for ids in set(device_sets(subject).values()))
     ):
         return
     yield from _entries_of_others(subject)
-    copied = copied_rows(subject) | owners(subject).keys()
+    # HCC404 reports the entries that repeat the address, too.
+    copied = copied_rows(subject) | owners(subject).keys() | repeated_entries(subject).keys()
+    yield from _same_id_of_instances(subject)
+    of_others = {row for index in instances_of_other_hosts(subject) for row in table.servers[index].rows}
+    copied |= of_others
     again: dict[tuple[str, int], list[int]] = {}
     for server in table.servers:
         if server.server_id in first and table.format in SERVER_LIST:
@@ -183,6 +194,22 @@ def duplicate_device_id(subject: Subject) -> Iterator[Finding]:
                 again.setdefault((server.server_id, number), []).append(row)
     for (name, number), rows in again.items():
         yield _repeated(subject, name, number, [first[name][number], *rows])
+
+
+def _same_id_of_instances(subject: Subject) -> Iterator[Finding]:
+    """Yield the instances of a group_list that have the server_id of another host."""
+    servers = subject.table.servers
+    for index, seen in instances_of_other_hosts(subject).items():
+        names = [quoted(str(servers[one].fields.get("pod_name", one + 1))) for one in (seen, index)]
+        rows = servers[index].rows
+        yield Finding(
+            f"instances {names[0]} and {names[1]} both have server_id {quoted(servers[index].server_id)}, and the same devices "
+            "with different addresses: one of them runs on another host",
+            subject.server_path(index, "server_id"),
+            f"write the server_id of the host of each: `kubectl get pods -o wide` shows it; {how(subject, rows[0])}, if "
+            f"it is {quoted(subject.table.device_ips[rows[0]])}, {names[0]} has the wrong one",
+            (Related(subject.server_path(seen, "server_id"), "the other one"),),
+        )
 
 
 def _entries_of_others(subject: Subject) -> Iterator[Finding]:

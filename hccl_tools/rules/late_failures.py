@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.address_columns import hosts_set
-from hccl_tools.rules.commands import how
+from hccl_tools.rules.commands import how, how_super_device
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.rules.super_pod_list import pod_count
+from hccl_tools.rules.super_pod_list import listed_pods, pod_count, servers_in_two_pods
 from hccl_tools.table.addresses import family
 from hccl_tools.table.hccl_values import read_uint
 
@@ -90,10 +90,12 @@ def mixed_super_pods(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 4x8 pods 2
     Example: /super_pod_list = [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}, {"server_id": "10.0.0.3"}]}, {"super_pod_id": "1", "server_list": [{"server_id": "10.0.0.2"}, {"server_id": "10.0.0.4"}]}]
     Instead: table
-    Hint: list the servers of a super pod together
+    Hint: list the servers of a super pod together, and number the ranks in that order
     """
     if not pod_count(subject) or subject.table.super_pods is None:
         return
+    if servers_in_two_pods(subject):
+        return  # HCC530 or HCC528 reports the cause.
     pod_of = {name: pod.super_pod_id for pod in subject.table.super_pods for name in pod.server_ids}
     done: set[str | None] = set()
     current: str | None = None
@@ -103,12 +105,21 @@ def mixed_super_pods(subject: Subject) -> Iterator[Finding]:
             if pod in done:
                 message = f'server "{server.server_id}" of super pod {quoted(str(pod))} is listed after servers of another super pod'
                 yield Finding(
-                    message,
-                    subject.server_path(index, "server_id"),
-                    "list the servers of a super pod together",
+                    message, subject.server_path(index, "server_id"), _together(subject, index, pod_of)
                 )
             done.add(current)
             current = pod
+
+
+def _together(subject: Subject, index: int, pod_of: dict[str, str]) -> str:
+    """Return the hint on a server that is not beside the others of its super pod."""
+    servers = subject.table.servers
+    before = pod_of.get(servers[index - 1].server_id)
+    after = pod_of.get(servers[index + 1].server_id, before) if index + 1 < len(servers) else before
+    hint = "list the servers of a super pod together, and number the ranks in that order"
+    if before != after or before is None:
+        return hint
+    return f"if the server is in super pod {quoted(before)} as the servers beside it, list it there in super_pod_list; else {hint}"
 
 
 @rule(
@@ -124,26 +135,71 @@ def server_in_two_super_pods(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 2x8
     Example: /super_pod_list = [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}, {"server_id": "10.0.0.2"}]}, {"super_pod_id": "1", "server_list": [{"server_id": "10.0.0.2"}]}]
     Instead: table
-    Hint: list every server in one super pod
+    Hint: remove it from super pod "1": the servers beside it are in "0"; `npu-smi info -t spod-info -i 0 -c 0` on 10.0.0.2 shows the super pod and the SDID of device 0
     """
     if not pod_count(subject) or subject.table.super_pods is None:
         return
+    pods = subject.table.super_pods
     first: dict[str, tuple[int, int]] = {}
-    for number, pod in enumerate(subject.table.super_pods):
+    for number, pod in enumerate(pods):
         for place, name in enumerate(pod.server_ids):
             seen = first.setdefault(name, (number, place))
-            if seen != (number, place):
-                related = (
-                    Related(
-                        ("super_pod_list", seen[0], "server_list", seen[1], "server_id"), "first listed here"
-                    ),
-                )
+            if seen == (number, place):
+                continue
+            related = (
+                Related(
+                    ("super_pod_list", seen[0], "server_list", seen[1], "server_id"), "first listed here"
+                ),
+            )
+            path = ("super_pod_list", number, "server_list", place, "server_id")
+            same = pods[seen[0]].super_pod_id == pod.super_pod_id
+            message = f'server "{name}" is listed twice in super_pod_list'
+            if same:
+                pod_id = quoted(pod.super_pod_id)
                 yield Finding(
-                    f'server "{name}" is listed twice in super_pod_list',
-                    ("super_pod_list", number, "server_list", place, "server_id"),
-                    "list every server in one super pod",
+                    message, path, "remove the second entry", related,
+                    alike=(f"servers are listed twice in super pod {pod_id}", "remove the second entry of each"),
+                )  # fmt: skip
+            else:
+                ids = (pods[seen[0]].super_pod_id, pod.super_pod_id)
+                yield Finding(
+                    f"{message}, in super pods {' and '.join(map(quoted, ids))}",
+                    path,
+                    _right_of_two_pods(subject, name),
                     related,
                 )
+
+
+def _right_of_two_pods(subject: Subject, name: str) -> str:
+    """Return the hint on a server of two super pods: in which of them the servers beside it are."""
+    servers, twice = subject.table.servers, servers_in_two_pods(subject)
+    places: dict[str, int] = subject.memo.setdefault("places of servers", {})
+    pods: dict[str, str] = subject.memo.setdefault("pods of servers", {})
+    if not places:
+        places.update({server.server_id: index for index, server in enumerate(servers)})
+        pods.update(
+            {
+                one: pod.super_pod_id
+                for pod in listed_pods(subject)
+                for one in pod.server_ids
+                if one not in twice
+            }
+        )
+    index, ids = places.get(name, 0), twice.get(name, [])
+    beside = {
+        pods[one.server_id]
+        for one in (servers[max(0, index - 1)], *servers[index + 1 : index + 2])
+        if one.server_id in pods
+    }
+    how = (
+        how_super_device(subject, servers[index].rows[0]).replace("the SDID", "the super pod and the SDID")
+        if servers[index].rows
+        else ""
+    )
+    if len(beside) == 1 and (own := beside.pop()) in ids:
+        wrong = next(one for one in ids if one != own)
+        return f"remove it from super pod {quoted(wrong)}: the servers beside it are in {quoted(own)}; {how}"
+    return f"remove it from the wrong one of the two: {how}"
 
 
 @rule("HCC412", "host-ip-v6", "forbidden", needs=("host_ip",), source="rank_table_config_a3.md, `host_ip`")

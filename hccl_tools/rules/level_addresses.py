@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import deque
+from collections import Counter, deque
 from itertools import repeat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.notation import placeholders
 from hccl_tools.rules import address_texts
-from hccl_tools.rules.levels import LONGEST, Entry, all_pass, each_address, level_addresses
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.levels import LONGEST, Entry, all_levels, all_pass, each_address, level_addresses
+from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.table.addresses import AF_INET, V2_CHECKS, inet_pton
 from hccl_tools.table.hccl_values import byte_length, read_integer
 
@@ -67,12 +67,13 @@ def addr(subject: Subject) -> Iterator[Finding]:
     Instead: /rank_list/0/level_list/0/rank_addr_list/0/addr = "10.0.0.1"
     Hint: write "10.0.0.1"
     """
+    alike: dict[Any, tuple[str, str]] = {}
     if not _all_are_ipv4(level_addresses(subject)):
         for path, entry in each_address(subject):
-            yield from _addr_fault(path, entry)
+            yield from _addr_fault(subject, path, entry, alike)
     for row, plane in enumerate(subject.table.columns.get("control_plane", ())):
         if plane is not None:
-            yield from _addr_fault(("rank_list", row, "control_plane"), plane)
+            yield from _addr_fault(subject, ("rank_list", row, "control_plane"), plane, alike)
 
 
 def _all_are_ipv4(addresses: list[Entry]) -> bool:
@@ -91,10 +92,61 @@ def _is_addr(kind: str, text: str) -> bool:
     return kind not in V2_CHECKS or (0 < byte_length(text) <= LONGEST["addr"] and V2_CHECKS[kind](text))
 
 
-def _addr_fault(path: Path, entry: Entry) -> Iterator[Finding]:
+def _addr_fault(
+    subject: Subject, path: Path, entry: Entry, alike: dict[Any, tuple[str, str]]
+) -> Iterator[Finding]:
+    """Yield the finding on an addr that does not match its addr_type.
+
+    Args:
+        alike: Message and hint for several of one kind, which the first of them sets.
+    """
     kind, text = entry["addr_type"], entry["addr"]
     if not _is_addr(kind, text):
-        yield _of_text(kind, text, (*path, "addr"))
+        finding = _of_text(kind, text, (*path, "addr"))
+        other = next((one for one in V2_CHECKS if one != kind and text and V2_CHECKS[one](text)), None)
+        if other is not None and (same := _types_of_layers(subject)[_layer(subject, path), kind]) > 1:
+            which = f"the other {same} {kind} addresses of its layer are sound"
+            finding = finding._replace(
+                message=f"{finding.message}, and {which}",
+                hint=f"{_FORMS[kind]}: the ranks of a layer have addresses of the same types",
+            )
+        if finding.alike is None and (said := _said(finding, text)) is not None:
+            finding = finding._replace(alike=alike.setdefault(said[0], said))
+        yield finding
+
+
+def _said(finding: Finding, text: str) -> tuple[str, str] | None:
+    """Return message and hint for several addresses with the fault of one; None if its message is its own."""
+    begin = f'"{text}" has '
+    if finding.message.startswith(begin):
+        return (
+            f"addrs have {finding.message.removeprefix(begin)}",
+            f'{finding.hint} in place of "{text[:80]}", and the others in the same way',
+        )
+    begin = f'"{text}" is not '
+    if finding.message.startswith(begin) and ", but an " in finding.message:
+        said = re.sub(r"\ban (EID|IPV4|IPV6) address\b", r"\1 addresses", finding.message.removeprefix(begin))
+        return f"addrs are not {said}", str(finding.hint)
+    return None
+
+
+def _layer(subject: Subject, path: Path) -> int | None:
+    """Return the layer of an address; None for that of a control plane."""
+    if path[2] != "level_list":
+        return None
+    level: Entry = subject.table.column("level_list")[int(path[1])][int(path[3])]
+    return read_integer(level["net_layer"])
+
+
+@shared
+def _types_of_layers(subject: Subject) -> Counter[tuple[int | None, str]]:
+    """Return how many valid addresses of each type each layer has."""
+    return Counter(
+        (read_integer(level["net_layer"]), entry["addr_type"])
+        for level in all_levels(subject)
+        for entry in level["rank_addr_list"]
+        if _is_addr(entry["addr_type"], entry["addr"])
+    )
 
 
 def _of_text(kind: str, text: str, path: Path) -> Finding:

@@ -37,8 +37,8 @@ def unsorted_rank_list(subject: Subject) -> Iterator[Finding]:
     for row, number in enumerate(subject.table.rank_numbers):
         if number is not None and number != row:
             known = [one for one in subject.table.rank_numbers if one is not None]
-            if known == sorted(known):
-                return  # A rank is missing, which is another finding.
+            if known == sorted(known) or len(set(known)) < len(known):
+                return  # A rank is missing or occurs twice, which is another finding.
             yield Finding(
                 f"entry {row} of rank_list is rank {number}",
                 ("rank_list", row, "rank_id"),
@@ -166,19 +166,42 @@ def same_eid_twice(subject: Subject) -> Iterator[Finding]:
     Base: 2.0 1x2
     Example: /rank_list/0/level_list/0/rank_addr_list/0/addr_type = "EID"; /rank_list/1/level_list/0/rank_addr_list/0/addr_type = "EID"; /rank_list/0/level_list/0/rank_addr_list/0/addr = "000000000000002000100000dfdf0001"; /rank_list/1/level_list/0/rank_addr_list/0/addr = "000000000000002000100000DFDF0001"
     Instead: /rank_list/0/level_list/0/rank_addr_list/0/addr_type = "EID"; /rank_list/1/level_list/0/rank_addr_list/0/addr_type = "EID"; /rank_list/0/level_list/0/rank_addr_list/0/addr = "000000000000002000100000dfdf0001"; /rank_list/1/level_list/0/rank_addr_list/0/addr = "000000000000002000100000dfdf0002"
-    Hint: write the EIDs of the device itself: `hccl-tools gen` reads them from the root info
+    Hint: write the EIDs of the devices themselves in rank 1: `hccl-tools gen` on node0 reads them from the root info; if they are the same, the entries of the other ranks are wrong
     """
     if not any(entry["addr_type"] == "EID" for entry in level_addresses(subject)):
         return
     first: dict[str, Path] = {}
+    again: dict[tuple[int, int, int | None], dict[int, tuple[int, Path, Path]]] = {}
+    owner, levels = subject.table.server_of_row, subject.table.column("level_list")
+    ids = subject.table.column("local_id")
     for path, entry in each_address(subject):
         if entry["addr_type"] != "EID":
             continue
         where = first.setdefault(entry["addr"].lower(), path)
-        if where[1] != path[1]:
-            yield Finding(
-                f"the EID {quoted(entry['addr'])} belongs to another device of the table",
-                (*path, "addr"),
-                "write the EIDs of the device itself: `hccl-tools gen` reads them from the root info",
-                (Related((*where, "addr"), "first used here"),),
-            )
+        row, seen = int(path[1]), int(where[1])
+        if row == seen or (owner[row] == owner[seen] and ids[row] == ids[seen]):
+            continue  # HCC334 reports an entry that was copied.
+        layer = read_integer(levels[row][int(path[3])]["net_layer"])
+        again.setdefault((owner[row], owner[seen], layer), {}).setdefault(row, (seen, path, where))
+    for (index, _, layer), found in again.items():
+        yield _eids_of_others(subject, index, layer, found)
+
+
+def _eids_of_others(
+    subject: Subject, index: int, layer: int | None, found: dict[int, tuple[int, Path, Path]]
+) -> Finding:
+    """Return the finding on ranks of a node that have the EIDs of other ranks in a layer."""
+    numbers = subject.table.rank_numbers
+    own, others = (
+        rank_list(sorted({numbers[row] or 0 for row in rows}))
+        for rows in (found, [seen for seen, _, _ in found.values()])
+    )
+    _, path, where = next(iter(found.values()))
+    node = subject.table.servers[index].server_id[:64]
+    return Finding(
+        f"{own} {'has' if len(found) == 1 else 'have'} EIDs of {others} in layer {layer}",
+        (*path, "addr"),
+        f"write the EIDs of the devices themselves in {own}: `hccl-tools gen` on {node} reads them from the root info; if they are "
+        "the same, the entries of the other ranks are wrong",
+        (Related((*where, "addr"), "first used here"),),
+    )

@@ -5,10 +5,12 @@ A valid table of 65,536 ranks has about 130,000 levels, so each rule first check
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.table.hccl_values import byte_length, read_integer
 
@@ -24,6 +26,8 @@ _NET_TYPES = frozenset({"TOPO_FILE_DESC", "CLOS", "1DMESH", "2DMESH", "A3_SERVER
 _USUAL_LAYERS = ([0], [0, 1], [0, 1, 2], [0, 1, 2, 3])
 #: The maximum lengths of strings, in bytes.
 LONGEST = {"net_instance_id": 1024, "plane_id": 1024, "addr": 256, "port": 32}
+#: The most addresses of a level that are compared one by one.
+_MOST_COMPARED = 64
 Entry = dict[str, Any]
 
 
@@ -83,7 +87,17 @@ def local_id(subject: Subject) -> Iterator[Finding]:
             if other is None or not 0 <= other < SPARE:
                 key = ("replaced_local_id",) if replaced[row] is not None else ()
                 message = "a spare device (local_id 64) needs replaced_local_id from 0 to 63"
-                yield Finding(message, ("rank_list", row, *key), "add the local_id that the spare replaces")
+                yield Finding(message, ("rank_list", row, *key), _replaced(subject, row))
+
+
+def _replaced(subject: Subject, row: int) -> str:
+    """Return the hint on a spare without replaced_local_id: the only local_id that its node does not have."""
+    rows = subject.table.servers[subject.table.server_of_row[row]].rows
+    ids = {read_integer(subject.table.column("local_id")[one]) for one in rows}
+    absent = [number for number in range(len(rows)) if number not in ids]
+    if len(absent) != 1:
+        return "add the local_id that the spare replaces"
+    return f'add "replaced_local_id": {absent[0]}, the local_id that no rank of its node has'
 
 
 @rule("HCC332", "spare-device", "refused", code="EI0014", stage="check", source="rank_table_info.cc:90-144")
@@ -108,10 +122,21 @@ def spare_device(subject: Subject) -> Iterator[Finding]:
     if replaced is not None and replaced in numbers:
         path = ("rank_list", numbers.index(replaced), "local_id")
         related = (Related(("rank_list", spares[0], "replaced_local_id"), "replaced here"),)
+        owner = subject.table.server_of_row
+        row = path[1]
+        if owner[row] == owner[spares[0]]:
+            yield Finding(
+                f"local_id {replaced} is replaced by the spare device",
+                path,
+                "remove the replaced device",
+                related,
+            )
+            return
         yield Finding(
-            f"local_id {replaced} is replaced by the spare device",
+            f"local_id {replaced} is replaced by the spare device of another node, and HCCL compares it with the local_ids of all nodes",
             path,
-            "remove the replaced device",
+            "HCCL reads a spare device only in a table in which no node has the local_id that it replaces: leave the spare and its "
+            "node out, or the devices of this local_id of all nodes",
             related,
         )
 
@@ -189,7 +214,7 @@ def uneven_rank_addresses(subject: Subject) -> Iterator[Finding]:
 
     Example: /rank_list/0/level_list/0/rank_addr_list = []
     Instead: table
-    Hint: list the same number of addresses for each rank of an instance
+    Hint: write the addresses that the rank lacks: `hccl-tools gen` on node0 prints the entry of this rank; do not shorten the lists of the others
     """
     sizes = {
         (level["net_layer"], level["net_instance_id"], len(level["rank_addr_list"]))
@@ -197,19 +222,55 @@ def uneven_rank_addresses(subject: Subject) -> Iterator[Finding]:
     }
     if len({key[:2] for key in sizes}) == len(sizes):
         return
-    first: dict[tuple[int | None, str], tuple[int, Path]] = {}
+    times: dict[tuple[int | None, str], Counter[int]] = {}
+    whole: dict[tuple[int | None, str, int], Path] = {}
     for path, level in each_level(subject):
-        layer = level["net_layer"]
-        key = (layer if type(layer) is int else read_integer(layer), level["net_instance_id"])
-        size = len(level["rank_addr_list"])
-        known, where = first.setdefault(key, (size, path))
-        if known != size:
-            related = (Related((*where, "rank_addr_list"), f"{known} here"),)
-            addresses = "address" if size == 1 else "addresses"
-            message = f'{size} {addresses} in network instance "{key[1]}"; its first rank has {known}'
-            yield Finding(
-                message,
-                (*path, "rank_addr_list"),
-                "list the same number of addresses for each rank of an instance",
-                related,
-            )
+        key, size = _instance(level), len(level["rank_addr_list"])
+        times.setdefault(key, Counter())[size] += 1
+        whole.setdefault((*key, size), path)
+    usual = {key: max(sizes, key=lambda size: (sizes[size], size)) for key, sizes in times.items()}
+    for path, level in each_level(subject):
+        key, size = _instance(level), len(level["rank_addr_list"])
+        if size != usual[key]:
+            yield _other_number(subject, path, level, times[key], whole[(*key, usual[key])])
+
+
+def _instance(level: Entry) -> tuple[int | None, str]:
+    """Return the layer of a level and its network instance."""
+    layer = level["net_layer"]
+    return (layer if type(layer) is int else read_integer(layer), level["net_instance_id"])
+
+
+def _other_number(subject: Subject, path: Path, level: Entry, sizes: Counter[int], other: Path) -> Finding:
+    """Return the finding on a level with another number of addresses than those of most ranks of its instance.
+
+    Args:
+        sizes: How often each number occurs in the instance.
+        other: The level of a rank with the usual number.
+    """
+    row, entries = int(path[1]), level["rank_addr_list"]
+    whole = subject.table.column("level_list")[int(other[1])][int(other[3])]["rank_addr_list"]
+    usual, size = len(whole), len(entries)
+    addresses = f"{size} {'address' if size == 1 else 'addresses'}"
+    others = f"{sizes[usual]} other rank{'' if sizes[usual] == 1 else 's'} of network instance {quoted(level['net_instance_id'])}"
+    message = f"{subject.rank_name(row)} has {addresses} in layer {level['net_layer']}, and {others} {'has' if sizes[usual] == 1 else 'have'} {usual}"
+    node = subject.table.servers[subject.table.server_of_row[row]].server_id[:64]
+    gen = f"`hccl-tools gen` on {node} prints the entry of this rank"
+    hint = f"write the addresses that the rank lacks: {gen}; do not shorten the lists of the others"
+    if size > usual:
+        hint = f"leave the addresses that are too many out: {gen}"
+    lacking = (
+        Counter(map(_ports, whole)) - Counter(map(_ports, entries))
+        if usual <= _MOST_COMPARED
+        else Counter[str]()
+    )
+    if size < usual and 0 < len(lacking) <= usual - size:
+        message += (
+            f": it lacks the {'one' if len(lacking) == 1 else 'ones'} with ports {' and '.join(lacking)}"
+        )
+    related = (Related((*other, "rank_addr_list"), f"{usual} here"),)
+    return Finding(message, (*path, "rank_addr_list"), hint, related)
+
+
+def _ports(entry: Entry) -> str:
+    return ",".join(entry["ports"])

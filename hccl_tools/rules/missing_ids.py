@@ -6,6 +6,7 @@ An example value in a hint is the id of another device as a rule, and writing it
 from __future__ import annotations
 
 from functools import reduce
+from itertools import accumulate
 from operator import getitem
 from typing import TYPE_CHECKING, Any
 
@@ -52,9 +53,77 @@ def hint_on(subject: Subject, violation: Violation, table_format: str) -> str | 
     if not absent.numbers:
         return None
     if len(absent.numbers) > 1:
+        place = place_of(subject, holder, key, table_format)
+        if place is not None:
+            return f'write "{key}": {_shown(place, table_format)}, its number in the order of the file'
         return f'write "{key}" with one of the numbers that {among}: {absent.text}'
-    number = absent.numbers[0] if table_format == "2.0" else f'"{absent.numbers[0]}"'
-    return f'write "{key}": {number}, the number that {among}'
+    return f'write "{key}": {_shown(absent.numbers[0], table_format)}, the number that {among}'
+
+
+def _shown(number: int, table_format: str) -> str:
+    return str(number) if table_format == "2.0" else f'"{number}"'
+
+
+def hint_on_all(subject: Subject, violation: Violation, table_format: str) -> str | None:
+    """Return the hint on several entries without an id, if each id follows from the place of its entry."""
+    key = violation.key
+    if table_format not in MODULES or key not in ("device_id", "rank_id", "local_id") or not violation.path:
+        return None
+    if (
+        not isinstance(violation.path[-1], int)
+        or place_of(subject, violation.path, key, table_format) is None
+    ):
+        return None
+    if key == "rank_id":
+        number = _ranks_before(subject)[-1] if table_format != "2.0" else len(subject.value["rank_list"])
+        where = f"over all servers in the order of the file: 0 to {number - 1}"
+    else:
+        where = "on each server in the order of the file, from 0 on"
+    text = "" if table_format == "2.0" else ", as strings"
+    return f"number the entries {where}{text}"
+
+
+def place_of(subject: Subject, holder: Path, key: str, table_format: str) -> int | None:
+    """Return the id of an entry by its place in the file; None unless all ids that are there follow their places."""
+    known: dict[str, bool] = subject.memo.setdefault("ids in the order of the file", {})
+    if key not in known:
+        known[key] = _is_in_order(subject, key, table_format)
+    if not known[key]:
+        return None
+    if table_format == "2.0":
+        return int(holder[1]) if key == "rank_id" else None
+    if key == "device_id":
+        return int(holder[-1])
+    return _ranks_before(subject)[int(holder[1])] + int(holder[3])
+
+
+def _ranks_before(subject: Subject) -> list[int]:
+    """Return the number of devices before each server of server_list, and at last that of all devices."""
+    known: dict[str, list[int]] = subject.memo
+    if "ranks before" not in known:
+        sizes = [len(_listed(one)) if isinstance(one, dict) else 0 for one in subject.value["server_list"]]
+        known["ranks before"] = [*accumulate(sizes, initial=0)]
+    return known["ranks before"]
+
+
+def _is_in_order(subject: Subject, key: str, table_format: str) -> bool:
+    """Return whether each id that is there is the number of its entry in the file, and at least one is missing."""
+    value = subject.value
+    if table_format == "2.0":
+        entries = value["rank_list"] if key == "rank_id" else []
+        return bool(entries) and _follow([entries], key)
+    if "server_list" not in value:
+        return False
+    lists = [_listed(one) if isinstance(one, dict) else [] for one in value["server_list"]]
+    return _follow(lists if key == "device_id" else [[one for own in lists for one in own]], key)
+
+
+def _follow(lists: list[list[Any]], key: str) -> bool:
+    return all(
+        isinstance(one, dict) and (key not in one or _number(one[key]) == place)
+        for entries in lists
+        for place, one in enumerate(entries)
+    )
 
 
 class _Absent(NamedTuple):

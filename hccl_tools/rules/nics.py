@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.address_columns import (
     addresses_read,
     all_plain,
@@ -16,7 +17,7 @@ from hccl_tools.rules.address_columns import (
     servers_unread,
 )
 from hccl_tools.rules.address_families import rank_0_uses_host
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.rules.super_pod_list import pod_count
 from hccl_tools.rules.topology import blanks, devices_place, rows_by_server, trimmed
 
@@ -69,11 +70,35 @@ def uneven_addresses(subject: Subject) -> Iterator[Finding]:
             if fault := blanks(subject):
                 yield fault
                 return
-            yield Finding(
-                _message(server_id, nics),
-                devices_place(subject, server_id),
-                "give every device of every server its device_ip",
-            )
+            if _is_refused_before(subject, own):
+                continue  # HCC401 or HCC402 reports each of its devices.
+            yield _uneven(subject, server_id, nics, own)
+
+
+def _is_refused_before(subject: Subject, rows: Sequence[int]) -> bool:
+    """Whether HCCL refuses a device_ip of a server on a product on which each device needs one."""
+    ips = subject.table.device_ips
+    if subject.product.needs_device_ip != "always" or subject.table.format == "group_list":
+        return False
+    return any(ips[row] in (None, "") or not isinstance(ips[row], str) for row in rows)
+
+
+@shared
+def _rows_unread(subject: Subject) -> frozenset[int]:
+    """Return the rows of instances whose addresses HCCL does not read."""
+    return frozenset(row for index in servers_unread(subject) for row in subject.table.servers[index].rows)
+
+
+def _uneven(subject: Subject, server_id: str, nics: tuple[int, ...], rows: Sequence[int]) -> Finding:
+    """Return the finding on the addresses of a server, which are missing or in an instance that HCCL does not read."""
+    place, ips = devices_place(subject, server_id), subject.table.device_ips
+    if not nics and _rows_unread(subject).issuperset(rows) and all(ips[row] for row in rows):
+        return Finding(
+            f"HCCL does not read the addresses of server {quoted(server_id)}: its instance is the only one of its group",
+            place,
+            'list the instances of all servers in the instance_list of one group, and write "group_count": "1" with its counts',
+        )
+    return Finding(_message(server_id, nics), place, "give every device of every server its device_ip")
 
 
 def _with_address(subject: Subject, *, own: bool) -> dict[str, tuple[int, ...]]:

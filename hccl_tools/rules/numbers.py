@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _EXPONENT = re.compile(r"\s*[+-]?[0-9]{1,20}(?:[.,][0-9]{0,20})?[eE][+-]?[0-9]{1,3}\s*", re.ASCII)
 #: A number with signs between groups of three digits: 1,048,576.
 _GROUPED = re.compile(r"\s*([1-9][0-9]{0,2})((?:([.,' ])[0-9]{3})(?:\3[0-9]{3}){0,5})\s*", re.ASCII)
+_HEXADECIMAL = re.compile(r"\s*0[xX]([0-9a-fA-F]{1,8})\s*", re.ASCII)
 _PADDED = re.compile(r"\s*\+?0*([0-9]{1,20})\s*", re.ASCII)
 
 
@@ -56,3 +57,36 @@ def how_lost(subject: Subject, key: str, row: int) -> str:
     if key == "super_device_id":
         return f"its last digits are lost; {how_super_device(subject, row)}"
     return "its last digits are lost: take the number from the source of the table, in a column of texts"
+
+
+def hexadecimal(text: str) -> int | None:
+    """Return the number of a hexadecimal text, None for other texts."""
+    found = _HEXADECIMAL.fullmatch(text)
+    return None if found is None else int(found[1], 16)
+
+
+def kind_of(*texts: Any) -> str:
+    """Return how texts are written that HCCL reads as another number than is meant; "" if none of them is."""
+    for text in texts:
+        if is_exponent(text):
+            return "exponent"
+        if isinstance(text, str) and grouped(text) is not None:
+            return "grouped"
+        if isinstance(text, str) and hexadecimal(text) is not None:
+            return "hexadecimal"
+    return ""
+
+
+def all_read_wrong(subject: Subject, key: str, kind: str, row: int) -> tuple[str, str]:
+    """Return message and hint on several numbers that HCCL reads as others, of which the first is given."""
+    text = str(subject.table.columns[key][row])
+    if kind == "exponent":
+        return all_rounded(subject, key, row)
+    if kind == "grouped":
+        message = (
+            f"{key}s have signs between groups of digits, and HCCL reads only the digits before the first"
+        )
+        return message, f'write each without them: "{text}" as "{grouped(text) or text}"'
+    message = f"{key}s are hexadecimal, and HCCL reads each as 0"
+    meant = hexadecimal(text)
+    return message, f"write the decimal numbers{'' if meant is None else f': {text} is {meant}'}"

@@ -29,6 +29,8 @@ def misplaced_key(subject: Subject) -> Iterator[Finding]:
     if table_format is None:
         return
     for found in with_other_keys(subject, table_format, keys_read(table_format).__contains__):
+        if _is_another_kind(found, subject.value):
+            continue  # HCC111 reports that entries are in the wrong list.
         for key in found.value:
             kinds = kinds_with(key, table_format) if key not in found.kind.keys else []
             if kinds:
@@ -39,6 +41,15 @@ def misplaced_key(subject: Subject) -> Iterator[Finding]:
                     _right_place(found, key, kinds),
                     at_key=True,
                 )
+
+
+def _is_another_kind(found: Found, table: dict[str, Any]) -> bool:
+    """Return whether an object has the list of another kind in place of its own: it is an entry of that kind."""
+    if "device" in found.value and "device" not in found.kind.keys:
+        return "device_id" in found.kind.keys or "server_list" not in table
+    return (
+        "devices" in found.value and "instance_list" in found.kind.keys and "instance_list" not in found.value
+    )
 
 
 def _format(subject: Subject) -> str | None:
@@ -57,7 +68,10 @@ def _right_place(found: Found, key: str, kinds: list[Kind]) -> str:
                 if kind is found.around[0][0]
                 else f"{kind.name.replace('an ', 'the ', 1)} in which it is"
             )
-            return f"delete it: {where} has one of its own" if key in value else f"move it to {where}"
+            if key in value:
+                is_table = kind is found.around[0][0]
+                return f"delete it: {'the table' if is_table else where} has one of its own"
+            return f"move it to {where}"
     inner = next((kind for kind in kinds if kind in found.kind.lists.values()), kinds[0])
     return f"write it in {inner.name.replace('an ', 'each ', 1)} with the value of that entry, and delete it here"
 

@@ -6,10 +6,12 @@ limits of each product.
 
 from __future__ import annotations
 
+from itertools import accumulate, islice, pairwise
 from typing import TYPE_CHECKING
 
+from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
-from hccl_tools.notation.phrases import count
+from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.rules.commands import how
 from hccl_tools.rules.moved_entries import is_listed_twice, owners
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
@@ -18,6 +20,8 @@ from hccl_tools.rules.topology import device_sets, devices_place, other_chip, se
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+#: The most servers that a hint names.
+_MOST_NAMED = 8
 _GUIDE = "HCCL guide, constraints.md"
 
 
@@ -37,7 +41,7 @@ def ranks_across_servers(subject: Subject) -> Iterator[Finding]:
     Base: 2x8
     Example: /server_list/0/device/7/rank_id = "8"; /server_list/1/device/0/rank_id = "7"
     Instead: table
-    Hint: number the ranks server by server
+    Hint: write "rank_id": "7" here, and "rank_id": "8" in the other place
     """
     numbers = subject.table.rank_numbers
     if numbers == list(range(len(numbers))) or set(numbers) != set(range(len(numbers))):
@@ -46,11 +50,68 @@ def ranks_across_servers(subject: Subject) -> Iterator[Finding]:
         if not is_listed_twice(subject):  # Else HCC303 names the entries.
             yield from _entries_of_others(subject, moved)
         return
+    wrong = _mixed_servers(subject)
+    if not wrong:
+        return
+    if len(rows := _two_exchanged(subject)) == 2:
+        yield _exchanged_ranks(subject, *rows)
+        return
+    message, hint = _all_mixed(subject, wrong)
+    for index, (low, high) in wrong.items():
+        name = subject.table.servers[index].server_id
+        yield Finding(
+            f'server "{name}" has ranks {low} to {high}, but not all of them', subject.server_path(index, "device"),
+            hint, alike=(message, hint),
+        )  # fmt: skip
+
+
+def _mixed_servers(subject: Subject) -> dict[int, tuple[int, int]]:
+    """Return the servers whose ranks are not consecutive, with the lowest and the highest."""
+    numbers, found = subject.table.rank_numbers, {}
     for index, server in enumerate(subject.table.servers):
         own = {number for row in server.rows if (number := numbers[row]) is not None}
         if own and max(own) - min(own) + 1 > len(server.rows) and len(own) == len(server.rows):
-            message = f'server "{server.server_id}" has ranks {min(own)} to {max(own)}, but not all of them'
-            yield Finding(message, subject.server_path(index, "device"), "number the ranks server by server")
+            found[index] = min(own), max(own)
+    return found
+
+
+def _two_exchanged(subject: Subject) -> list[int]:
+    """Return the rows that do not have the rank of their place in the file, at most three."""
+    numbers = subject.table.rank_numbers
+    return list(islice((row for row, number in enumerate(numbers) if number != row), 3))
+
+
+def _exchanged_ranks(subject: Subject, row: int, other: int) -> Finding:
+    table = subject.table
+    here, there = (quoted(table.servers[table.server_of_row[one]].server_id) for one in (row, other))
+    own, others = (table.rank_ids[one] for one in (row, other))
+    return Finding(
+        f"ranks {others} and {own} are exchanged between servers {here} and {there}",
+        subject.device_path(row, "rank_id"),
+        f'write "rank_id": "{others}" here, and "rank_id": "{own}" in the other place',
+        (Related(subject.device_path(other, "rank_id"), "the other one"),),
+    )
+
+
+def _all_mixed(subject: Subject, wrong: dict[int, tuple[int, int]]) -> tuple[str, str]:
+    """Return message and hint for all servers whose ranks are not consecutive."""
+    servers, numbers = subject.table.servers, subject.table.rank_numbers
+    begins = [*accumulate((len(server.rows) for server in servers), initial=0)]
+    right = [
+        f"{begin}-{end - 1} in {quoted(server.server_id)}"
+        for server, (begin, end) in zip(servers, pairwise(begins), strict=True)
+        if end > begin and {numbers[row] for row in server.rows} != set(range(begin, end))
+    ]
+    hint = f"number the ranks server by server, in the order of the file: {and_more(right, _MOST_NAMED)}"
+    strides = {
+        (numbers[row] or 0) - place * len(servers) - index
+        for index, server in enumerate(servers)
+        for place, row in enumerate(server.rows)
+    }
+    if len({len(server.rows) for server in servers}) == 1 and strides == {0} and len(wrong) == len(servers):
+        return "the ranks go device by device over all servers, and not server by server", hint
+    names = and_more([quoted(servers[index].server_id) for index in wrong])
+    return f"the ranks of servers {names} are mixed: none of them has consecutive ranks", hint
 
 
 def _entries_of_others(subject: Subject, moved: dict[int, int]) -> Iterator[Finding]:
@@ -112,8 +173,12 @@ def devices_across_machines(subject: Subject) -> Iterator[Finding]:
     Hint: HCCL accepts this; to allow it: --ignore HCC308
     """
     wanted, sets = subject.product.cluster_count, device_sets(subject)
-    if wanted is None or len(sets) == 1:
-        return
+    if (
+        wanted is None
+        or len(sets) == 1
+        or (subject.product.even_servers and len(set(map(len, sets.values()))) > 1)
+    ):
+        return  # HCC306 reports uneven servers, which HCCL refuses.
     wrong = {name: devices for name, devices in sets.items() if len(devices) != wanted}
     for name, devices in wrong.items():
         has = count(len(devices), "device")

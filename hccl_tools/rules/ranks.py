@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
-from hccl_tools.notation.number_list import rank_list
+from hccl_tools.notation.number_list import fold, rank_list
 from hccl_tools.notation.phrases import and_more, count
+from hccl_tools.records import NamedTuple
 from hccl_tools.rules import doubts, right_texts
+from hccl_tools.rules.commands import how_device
 from hccl_tools.rules.copies import (
+    LostDevices,
     absent_devices,
     absent_ranks,
     copied_rows,
     device_copies,
+    lost_devices,
     named_server,
     server_copies,
     surplus_rows,
@@ -27,6 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _UINT32_MAX = 0xFFFFFFFF
+#: The most lost devices that a hint names.
+_MOST_LOST = 4
 #: rank_table_info.cc:35, MAX_RANKCOUNT.
 MOST_RANKS = 65536
 
@@ -45,22 +52,67 @@ def _absent(subject: Subject) -> str:
     return f"no device has rank{'' if len(absent) == 1 else 's'} {and_more(absent)}" if absent else ""
 
 
-@shared
-def _restarts(subject: Subject) -> dict[int, int]:
-    """Return the servers whose ranks start at 0 again, with the rank that each would continue with.
+class _Restart(NamedTuple):
+    """Servers whose ranks start at 0 again, as if two tables were joined.
 
-    The result is empty unless each other server continues after all devices before it: only then the
-    ranks of all devices are known.
+    Attributes:
+        server: The index of the first of them.
+        row: Its row with rank 0.
+        size: The number of their ranks.
+        rank: The rank that they would continue with.
     """
-    numbers, found, before = subject.table.rank_numbers, {}, 0
-    for index, server in enumerate(subject.table.servers):
-        own, size = {numbers[row] for row in server.rows}, len(server.rows)
-        if before and own == set(range(size)):
-            found[index] = before
-        elif own != set(range(before, before + size)):
-            return {}
+
+    server: int
+    row: int
+    size: int
+    rank: int
+
+
+@shared
+def _restarts(subject: Subject) -> list[_Restart]:
+    """Return where the ranks start at 0 again.
+
+    The result is empty unless the servers form blocks, each with the ranks from 0 on, or from where the block before
+    ends: only then the ranks of all devices are known.
+    """
+    numbers, servers = subject.table.rank_numbers, subject.table.servers
+    begins = [
+        index
+        for index, server in enumerate(servers)
+        if index == 0 or any(numbers[row] == 0 for row in server.rows)
+    ]
+    found, before = [], 0
+    for begin, end in zip(begins, [*begins[1:], len(servers)], strict=True):
+        rows = [row for server in servers[begin:end] for row in server.rows]
+        own, size = {numbers[row] for row in rows}, len(rows)
+        offset = 0 if own == _known(range(size)) else before
+        if own != _known(range(offset, offset + size)):
+            return []
+        if before and not offset:
+            found.append(_Restart(begin, next(row for row in rows if numbers[row] == 0), size, before))
         before += size
     return found
+
+
+def _known(ranks: range) -> set[int | None]:
+    return set(ranks)
+
+
+@shared
+def _stand_ins(subject: Subject) -> dict[int, int]:
+    """Return the servers with all ranks of an earlier server, and other addresses, with that server: spares of it."""
+    table = subject.table
+    if table.format == "2.0" or _restarts(subject):
+        return {}
+    first: dict[tuple[int | None, ...], int] = {}
+    found, copies = {}, server_copies(subject)
+    for index, server in enumerate(table.servers):
+        own = tuple(sorted(table.rank_numbers[row] or 0 for row in server.rows))
+        seen = first.setdefault(own, index)
+        is_other = table.servers[seen].server_id != server.server_id
+        if own and seen != index and index not in copies and is_other and len(set(own)) == len(own):
+            found[index] = seen
+    return found if len(found) < len(table.servers) // 2 else {}
 
 
 @rule(
@@ -147,8 +199,43 @@ def _start(numbers: list[int | None]) -> int:
 
 
 def _gap_hint(subject: Subject) -> str:
-    """Return the hint on a gap in the ranks."""
-    return _with_lost_server(subject, f"number the ranks 0 to {len(subject.table) - 1} without a gap")
+    """Return the hint on a gap in the ranks: what is lost is added, and only what is left out on purpose is numbered on."""
+    hint = f"number the ranks 0 to {len(subject.table) - 1} without a gap"
+    absent, lost = absent_ranks(subject), lost_devices(subject)
+    if doubts.joined(subject):
+        return _with_lost_server(subject, hint)
+    if lost is not None and len(lost.rows) == len(absent):
+        return f"{_lost(subject, lost, absent)}; only if it is left out on purpose, {hint}"
+    sizes = {len(server.rows) for server in subject.table.servers}
+    if sizes == {len(absent)} and absent[-1] - absent[0] < len(absent) and _is_between(subject, absent):
+        what = "node" if subject.table.format == "2.0" else "server"
+        hint += f"; or, if it was lost, add the {what} with {rank_list(absent)} again"
+    return _with_lost_server(subject, hint)
+
+
+def _lost(subject: Subject, lost: LostDevices, ranks: tuple[int, ...]) -> str:
+    """Return the hint to add lost devices with the ranks that no device has."""
+    servers = subject.table.servers
+    index, device = lost.rows[0]
+    if subject.table.format == "2.0":
+        shown = [
+            f"node {quoted(servers[index].server_id)} has no device {device}: add the entry of rank {rank}"
+            for rank, (index, device) in islice(zip(ranks, lost.rows, strict=True), _MOST_LOST)
+        ]
+        how = f"`hccl-tools gen` on {servers[index].server_id[:64]} prints it"
+    else:
+        shown = [
+            f"{named_server(subject, index)} has no device {device}: add it with rank {rank} and its address"
+            for rank, (index, device) in islice(zip(ranks, lost.rows, strict=True), _MOST_LOST)
+        ]
+        how = f"{how_device(subject, index, device)} shows it"
+    return f"{lost.why}{and_more(shown, _MOST_LOST, unlisted=len(ranks) - len(shown))} ({how})"
+
+
+def _is_between(subject: Subject, absent: tuple[int, ...]) -> bool:
+    """Whether the ranks after the absent ones follow each other, so that those alone are missing."""
+    numbers, size = subject.table.rank_numbers, len(subject.table)
+    return set(numbers) | set(absent) == set(range(size + len(absent)))
 
 
 def _with_lost_server(subject: Subject, right: str) -> str:
@@ -206,19 +293,57 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
         yield from _restarted_servers(subject)
         return
     yield from _copies(subject)
-    copied = copied_rows(subject)
+    copied, hints = set(copied_rows(subject)), dict[tuple[int, int], tuple[str, str]]()
+    for index, seen in _stand_ins(subject).items():
+        yield _stand_in(subject, index, seen)
+        copied |= set(subject.table.servers[index].rows)
     first: dict[int, int] = {}
+    owner = subject.table.server_of_row
     hint = f"give every device its own rank id, 0 to N-1: {_absent(subject)}"
     for row, number in enumerate(subject.table.rank_numbers):
         if row in copied:
             continue
         if number is not None and (seen := first.setdefault(number, row)) != row:
+            pair = owner[row], owner[seen]
             yield Finding(
                 f"rank id {_shown(subject, row)} is used by two devices",
                 subject.device_path(row, "rank_id"),
                 hint,
                 (Related(subject.device_path(seen, "rank_id"), "first used here"),),
+                alike=hints.setdefault(pair, (_ranks_of(subject, *pair), hint)),
             )
+
+
+def _ranks_of(subject: Subject, index: int, seen: int) -> str:
+    own, other = (quoted(subject.table.servers[one].server_id) for one in (index, seen))
+    if own == other:
+        return f"rank ids of server {own} are used by two devices"
+    return f"rank ids of server {own} are used by devices of server {other}, too"
+
+
+def _stand_in(subject: Subject, index: int, seen: int) -> Finding:
+    """Return the finding on a server that has the ranks of another one: it stands in for it, or has no own ranks yet."""
+    servers, absent = subject.table.servers, absent_ranks(subject)
+    rows = servers[index].rows
+    ranks = rank_list(sorted(subject.table.rank_numbers[row] or 0 for row in rows))
+    replaces = f"if it replaces {named_server(subject, seen)}, remove that server"
+    own = "give it ranks of its own" + (f": {fold(absent)}" if len(absent) == len(rows) else "")
+    if _count_is_of_the_others(subject):
+        hint = f"{replaces}, and write this entry in its place; else {own}"
+    else:
+        hint = f"{own}; or, {replaces}"
+    return Finding(
+        f"{named_server(subject, index)} has the {ranks} of {named_server(subject, seen)}",
+        subject.device_path(rows[0], "rank_id"),
+        hint,
+        (Related(subject.device_path(servers[seen].rows[0], "rank_id"), "first used here"),),
+    )
+
+
+def _count_is_of_the_others(subject: Subject) -> bool:
+    """Whether server_count is the number of servers without those that have the ranks of others."""
+    number = len(subject.table.servers) - len(_stand_ins(subject))
+    return bool(subject.table.declared.get("server_count") == str(number))
 
 
 def _exchanged_ids(subject: Subject) -> Iterator[Finding]:
@@ -290,13 +415,17 @@ def _last_ranks(subject: Subject) -> range:
 
 def _restarted_servers(subject: Subject) -> Iterator[Finding]:
     servers, first = subject.table.servers, subject.table.rank_numbers.index(0)
-    for index, rank in _restarts(subject).items():
-        rows = servers[index].rows
-        again = next(row for row in rows if subject.table.rank_numbers[row] == 0)
+    for again in _restarts(subject):
+        ranks = count(again.size, "rank")
+        what = f'server "{servers[again.server].server_id}" starts at rank 0 again ({ranks})'
+        if subject.table.format == "2.0":
+            what = f"entry {again.row} of rank_list is rank 0 again ({ranks} from there on), as if two tables were joined"
+        elif again.size > len(servers[again.server].rows):
+            what += ", as if two tables were joined"
         yield Finding(
-            f'server "{servers[index].server_id}" starts at rank 0 again ({count(len(rows), "rank")})',
-            subject.device_path(again, "rank_id"),
-            f"number on with {rank}, or join the tables of the servers with `hccl-tools merge`, which numbers on",
+            what,
+            subject.device_path(again.row, "rank_id"),
+            f"number on with {again.rank}, or join the tables of the servers with `hccl-tools merge`, which numbers on",
             (Related(subject.device_path(first, "rank_id"), "first used here"),),
         )
 

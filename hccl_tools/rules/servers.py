@@ -6,8 +6,12 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.notation.number_list import fold
 from hccl_tools.rules import doubts
-from hccl_tools.rules.copies import named_server, server_copies, what_a_copy_needs
+from hccl_tools.rules.address_order import usual_name
+from hccl_tools.rules.commands import how
+from hccl_tools.rules.copies import named_server, other_copies, server_copies, what_a_copy_needs
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.table.hccl_values import byte_length, read_uint
 
@@ -113,16 +117,18 @@ def duplicate_server_id(subject: Subject) -> Iterator[Finding]:
     Base: 2x8
     Example: /server_list/1/server_id = "10.0.0.1"
     Instead: /server_list/1/server_id = "10.0.0.2"
-    Hint: give every server its own server_id
+    Hint: `hccn_tool -i 0 -ip -g` on 10.0.0.1 shows the address of device 0: if it is "192.168.0.100", write another server_id in server 2, if it is "192.168.1.100", in server 1
     """
     servers = subject.table.servers
     if len({server.server_id for server in servers}) == len(servers):
         return
     first: dict[str, int] = {}
-    copies, parted = server_copies(subject), _parted(subject)
+    copies, parted, again = server_copies(subject), _parted(subject), other_copies(subject)
+    if again:
+        yield _listed_again(subject, again)
     times = Counter(server.server_id for server in servers)
     for index, server in enumerate(servers):
-        if (seen := first.setdefault(server.server_id, index)) != index:
+        if (seen := first.setdefault(server.server_id, index)) != index and index not in again:
             if index in copies and copies[index].same_id:
                 yield _copy(subject, index)
                 continue
@@ -133,9 +139,57 @@ def duplicate_server_id(subject: Subject) -> Iterator[Finding]:
                 subject.server_path(index, "server_id"),
                 "list all devices of this server in one entry"
                 if is_parted
-                else "give every server its own server_id",
+                else _right_of_two(subject, index, seen),
                 (Related(subject.server_path(seen, "server_id"), "first used here"),),
             )
+
+
+def _right_of_two(subject: Subject, index: int, seen: int) -> str:
+    """Return the hint on a server_id of two servers: how to find out which of them it belongs to."""
+    hint, rows = (
+        "give every server its own server_id",
+        [subject.table.servers[one].rows for one in (seen, index)],
+    )
+    ips = [subject.table.device_ips[own[0]] if own else None for own in rows]
+    if (
+        not all(isinstance(text, str) and text for text in ips)
+        or ips[0] == ips[1]
+        or "device_ip" in subject.damaged
+    ):
+        return hint
+    first, second = (quoted(str(text)) for text in ips)
+    hint = (
+        f"{how(subject, rows[0][0])}: if it is {first}, write another server_id in server {index + 1}, "
+        f"if it is {second}, in server {seen + 1}"
+    )
+    likely = [(one, name) for one in (index, seen) if (name := usual_name(subject, one)) is not None]
+    if len(likely) == 1:
+        hint += f'; by the order of the others, server {likely[0][0] + 1} is "{likely[0][1]}"'
+    return hint
+
+
+def _listed_again(subject: Subject, again: dict[int, int]) -> Finding:
+    """Return the finding on servers that are in server_list twice with all their values."""
+    servers = subject.table.servers
+    which, firsts = (
+        f"server{'' if len(one) == 1 else 's'} {fold(number + 1 for number in one)}"
+        for one in (list(again), list(again.values()))
+    )
+    hint = "remove them" if len(again) > 1 else "remove it"
+    rest = [row for index, server in enumerate(servers) if index not in again for row in server.rows]
+    if {subject.table.rank_numbers[row] for row in rest} != set(range(len(rest))):
+        hint += ", and number the ranks on"
+    declared, number = subject.table.declared.get("server_count"), str(len(servers) - len(again))
+    if declared is not None and declared != number:
+        hint += f', and write "server_count": "{number}"'
+    index, seen = next(iter(again.items()))
+    return Finding(
+        f"{which} {'is' if len(again) == 1 else 'are'} {firsts} again: server_ids, device_ids and addresses repeat, as if a list was "
+        "joined with itself",
+        subject.server_path(index, "server_id"),
+        hint,
+        (Related(subject.server_path(seen, "server_id"), "the first of the two"),),
+    )
 
 
 def _parted(subject: Subject) -> set[str]:

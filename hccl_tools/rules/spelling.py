@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.rules import numbers
@@ -54,26 +53,29 @@ def sloppy_number(subject: Subject) -> Iterator[Finding]:
         column = subject.table.columns.get(key, ())
         if not column or _are_plain(column):
             continue
-        alike = None
+        alike = dict[str, tuple[str, str]]()
         for row, value in enumerate(column):
             if not isinstance(value, str) or (number := read_uint(value)) is None or value == str(number):
                 continue
             path = subject.device_path(row, key)
-            if numbers.is_exponent(value):
-                alike = alike or numbers.all_rounded(subject, key, row)
+            kind = numbers.kind_of(value)
+            if kind and kind not in alike:
+                alike[kind] = numbers.all_read_wrong(subject, key, kind, row)
+            if kind == "exponent":
                 hint = numbers.how_lost(subject, key, row)
-                yield Finding(numbers.rounded(key, value, number), path, hint, alike=alike)
+                yield Finding(numbers.rounded(key, value, number), path, hint, alike=alike[kind])
             else:
                 yield Finding(
                     f'{key} "{value}" is read as {number}', path, _right_number(subject, key, row, number),
                     right=_certain(subject, key, value, number),
+                    alike=alike.get(kind),
                 )  # fmt: skip
 
 
 def _right_number(subject: Subject, key: str, row: int, number: int) -> str:
     """Return the hint on a number with other signs: a value only if it is certain that it is meant."""
     text = subject.table.columns[key][row]
-    if (meant := _hexadecimal(text)) is not None:
+    if (meant := numbers.hexadecimal(text)) is not None:
         return f'write "{meant}", the decimal number; HCCL does not read hexadecimal ones'
     if (whole := numbers.grouped(text)) is not None:
         return f'write "{whole}", without signs between the digits'
@@ -85,7 +87,7 @@ def _right_number(subject: Subject, key: str, row: int, number: int) -> str:
 
 def _certain(subject: Subject, key: str, text: str, number: int) -> str | None:
     """Return the value that the hint states; None if it states none."""
-    if (meant := _hexadecimal(text)) is not None:
+    if (meant := numbers.hexadecimal(text)) is not None:
         return str(meant)
     if (whole := numbers.grouped(text)) is not None:
         return whole
@@ -99,11 +101,6 @@ def _expected(subject: Subject) -> frozenset[str]:
     ranks = set(table.rank_numbers) == set(range(len(table)))
     devices = all(not absent_devices(subject, server.rows) for server in table.servers)
     return frozenset(key for key, are_right in (("rank_id", ranks), ("device_id", devices)) if are_right)
-
-
-def _hexadecimal(text: str) -> int | None:
-    found = re.fullmatch(r"\s*0[xX]([0-9a-fA-F]{1,8})\s*", text)
-    return None if found is None else int(found[1], 16)
 
 
 def _are_plain(column: Column) -> bool:

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.formats import MODULES
 from hccl_tools.notation import look_alikes
 from hccl_tools.notation.likeness import likeness
+from hccl_tools.notation.phrases import and_more
 from hccl_tools.rules import missing_ids, right_texts
 from hccl_tools.rules.key_names import translated
+from hccl_tools.rules.other_shapes import other_shapes
 from hccl_tools.rules.registry import COUNTED, Finding, Subject, rule
 
 if TYPE_CHECKING:
@@ -122,31 +124,74 @@ def list_size(subject: Subject) -> Iterator[Finding]:
 def violated(subject: Subject, rule_id: str) -> Iterator[Finding]:
     """Yield the violations of the schema that belong to a rule."""
     violations: Violations | None = subject.memo.get("violations")
-    if violations is None:
+    if violations is None or not violations.counts[rule_id]:
         return
+    kept = [one for one in violations.kept if one.rule_id == rule_id]
+    shapes = other_shapes(subject) if rule_id == "HCC111" else []
+    yield from (shape.finding for shape in shapes)
+    others = [one for one in kept if not any(shape.covers(one) for shape in shapes)]
+    alike: dict[tuple[Any, ...], tuple[str, str]] = {}
+    for violation in others:
+        yield _finding_on(subject, violation, alike)
+    if len(others) == len(kept):
+        yield from repeat(COUNTED, violations.counts[rule_id] - len(kept))
+
+
+def _finding_on(
+    subject: Subject, violation: Violation, alike: dict[tuple[Any, ...], tuple[str, str]]
+) -> Finding:
+    """Return the finding on a violation.
+
+    Args:
+        alike: Message and hint for several violations of one kind, which the first of them sets.
+    """
     from hccl_tools.formats.schema import keys_of  # noqa: PLC0415  (only for damaged tables)
 
-    kept = [one for one in violations.kept if one.rule_id == rule_id]
-    known = keys_of(violations.table_format)
-    for violation in kept:
-        hint = _after_the_table(subject, violation) or _other_version(
-            subject.value, violation, violations.table_format
-        )
-        near = None if hint else near_key(subject.value, violation, known)
-        if near is not None:
-            yield _misspelt(violation, near)
-            continue
-        hint = hint or _with_own_value(subject.value, violation, _own_id(subject, violation))
-        finding = Finding(
-            message_of(subject.value, violation), violation.path, hint,
-            right=_right(subject.value, violation, violations.table_format),
-            alike=_alike(subject.value, violation),
-        )  # fmt: skip
-        if violation.keyword == "const":
-            value, versions = reduce(getitem, violation.path, subject.value), list(MODULES)
-            finding = right_texts.named(finding, value, versions.__contains__)
-        yield finding
-    yield from repeat(COUNTED, violations.counts[rule_id] - len(kept))
+    table_format = subject.memo["violations"].table_format
+    hint = _after_the_table(subject, violation) or _other_version(subject.value, violation, table_format)
+    near = None if hint else near_key(subject.value, violation, keys_of(table_format))
+    if near is not None:
+        return _misspelt(subject, violation, near, alike)
+    hint = hint or _with_own_value(subject.value, violation, _own_id(subject, violation))
+    finding = Finding(
+        message_of(subject.value, violation), violation.path, hint,
+        right=_right(subject.value, violation, table_format),
+        alike=_alike(subject.value, violation, alike, _shown_right(subject.value, violation, table_format)),
+    )  # fmt: skip
+    if violation.keyword == "const":
+        value, versions = reduce(getitem, violation.path, subject.value), list(MODULES)
+        finding = right_texts.named(finding, value, versions.__contains__)
+    elif violation.key is not None and (all_ids := _all_ids(subject, violation)) is not None:
+        finding = finding._replace(alike=all_ids)
+    elif (shown := _shown_right(subject.value, violation, table_format)) is not None:
+        finding = finding._replace(hint=f"write {shown}")
+    return finding
+
+
+def _all_ids(subject: Subject, violation: Violation) -> tuple[str, str] | None:
+    """Return message and hint on several entries without an id, if their ids follow from their places."""
+    hint = missing_ids.hint_on_all(subject, violation, subject.memo["violations"].table_format)
+    return None if hint is None else (f'"{violation.key}" is missing', hint)
+
+
+def _shown_right(value: Any, violation: Violation, table_format: str) -> str | None:
+    """Return the right form of a number with a decimal point, or of a number in a text; None for other values."""
+    if violation.keyword != "type" or not violation.path:
+        return None
+    found, key = reduce(getitem, violation.path, value), violation.path[-1]
+    if key not in (_NUMBERS_OF_2_0 if table_format == "2.0" else _NUMBERS_IN_TEXTS):
+        return None
+    number = found if type(found) is float and 0 <= found < 1e9 and found.is_integer() else None
+    if table_format != "2.0":
+        return None if number is None else f'"{int(number)}"'
+    if (
+        number is None
+        and type(found) is str
+        and not _DIGITS.fullmatch(found)
+        and (digits := _ONE_NUMBER.fullmatch(found)) is not None
+    ):
+        number = int(digits[1])
+    return None if number is None else str(int(number))
 
 
 def right_number(key: str | int, value: Any, table_format: str) -> str | int | None:
@@ -177,18 +222,72 @@ def _right(value: Any, violation: Violation, table_format: str) -> str | int | N
     return right if _KINDS.get(type(right)) in violation.wanted else None
 
 
-def _alike(value: Any, violation: Violation) -> tuple[str, str] | None:
-    """Return message and hint for several values of one key that all have the same wrong type."""
+def _alike(
+    value: Any, violation: Violation, known: dict[tuple[Any, ...], tuple[str, str]], shown: str | None
+) -> tuple[str, str] | None:
+    """Return message and hint for several values of one key that all have the same wrong type.
+
+    Args:
+        known: What the first value of each kind has set.
+        shown: The right form of the value, if it follows from it.
+    """
     found = reduce(getitem, violation.path, value)
-    kind = _KINDS.get(type(found))
-    if violation.keyword != "type" or kind is None or not violation.path:
+    if violation.keyword != "type" or not violation.path:
         return None
+    kind, key = _KINDS.get(type(found)), violation.path[-1]
+    said: tuple[str, str] | None = None
     if violation.wanted == ("array",):
-        is_text = kind == "string" and violation.path[-1] in _LISTS_OF_TEXTS
-        return (f'"{violation.path[-1]}" is a string', "write each as a list of strings") if is_text else None
-    if kind == "string":
-        return f'"{violation.path[-1]}" is a string', "write each as a number, without quotes"
-    return f'"{violation.path[-1]}" is a {kind}', "write each as a string, in double quotes"
+        if kind == "string" and key in _LISTS_OF_TEXTS:
+            said = f'"{key}" is a string', f"write each as a list of strings: {_as_list(found)}"
+        elif _is_keyed(found):
+            said = f'"{key}" is an object with entries under keys, not a list', _as_entries(key, found)
+    elif shown is not None and kind is None:
+        form = (
+            "as a string without the decimal point" if shown.startswith('"') else "without the decimal point"
+        )
+        said = (
+            f'"{key}" is a decimal number, as spreadsheets write it',
+            f"write each {form}: {found} as {shown}",
+        )
+    elif kind == "string":
+        example = "" if shown is None else f': "{found[:40]}" as {shown}'
+        said = f'"{key}" is a string', f"write each as a number, without quotes{example}"
+    elif kind is not None:
+        said = f'"{key}" is a {kind}', "write each as a string, in double quotes"
+    return None if said is None else known.setdefault((key, said[0]), said)
+
+
+def _parts(text: str) -> list[str]:
+    return [part for part in re.split(r"[,;|\s\[\]'\"]+", text[:1000]) if part]
+
+
+def _as_list(text: str) -> str:
+    """Return a text with several values as a JSON list of them."""
+    parts = _parts(text)
+    several = f', and "{parts[0][:40]},..." as ["{parts[0][:40]}", ...]' if len(parts) == 1 else ""
+    return f'"{text[:40]}" as {json.dumps(parts[:8], ensure_ascii=False)}{several}'
+
+
+#: What the keys of an object stand for that is in the place of a list, by the key of the list.
+_ID_OF_ENTRY = {
+    "server_list": "server_id", "device": "device_id", "devices": "device_id", "rank_list": "rank_id",
+    "instance_list": "pod_name", "group_list": "group_name", "super_pod_list": "super_pod_id", "level_list": "net_layer",
+}  # fmt: skip
+
+
+def _as_entries(key: str | int, found: dict[str, Any]) -> str:
+    """Return the hint on an object with entries under keys: the keys are the ids of entries without one."""
+    first, entry = next(iter(found.items()))
+    own = _ID_OF_ENTRY.get(str(key))
+    is_number = own in _NUMBERS_OF_2_0
+    is_id = own is not None and own not in entry and (not is_number or first.isdecimal())
+    if not is_id:
+        return f'write [ ] in place of its {{ }}, and remove the key and colon before each entry ("{first[:40]}": and so on)'
+    quote = "" if key in ("rank_list", "level_list") else '"'
+    return (
+        f'write [ ] in place of its {{ }}, and make the key of each entry its {own}: in place of "{first[:40]}": {{ write '
+        f'{{ "{own}": {quote}{first[:40]}{quote},'
+    )
 
 
 def _other_version(value: Any, violation: Violation, table_format: str) -> str | None:
@@ -216,15 +315,50 @@ def _after_the_table(subject: Subject, violation: Violation) -> str | None:
     return None if edit is None else f'{edit.hint}: it closes the table before "{violation.key}"'
 
 
-def _misspelt(violation: Violation, key: str) -> Finding:
+def _misspelt(
+    subject: Subject, violation: Violation, key: str, alike: dict[tuple[Any, ...], tuple[str, str]]
+) -> Finding:
     """Return the finding on a required key that is missing, because it is misspelt."""
+    message, hint = f'"{violation.key}" is missing, and "{key}" looks like it', rename(key, violation.key)
+    entries = reduce(getitem, violation.path, subject.value)[key]
+    if not violation.path and (others := _other_keys(subject, key)):
+        hint += (
+            f", and the other keys with such names, too ({others}); `validate --fix` shows all of them, and "
+            "`validate --fix --write` renames them"
+        )
+    elif violation.key == "device" and _lack_ranks(entries):
+        hint += ', and give its entries the "rank_id" that they lack: 0, 1, 2 and so on in the order of the file, over all servers'
+    said = alike.setdefault((violation.key, key), (message, hint))
     return Finding(
-        f'"{violation.key}" is missing, and "{key}" looks like it',
-        (*violation.path, key),
-        rename(key, violation.key),
-        at_key=True,
-        right_key=violation.key,
-    )
+        message, (*violation.path, key), hint, at_key=True, right_key=violation.key,
+        alike=said if violation.path else None,
+    )  # fmt: skip
+
+
+def _lack_ranks(entries: Any) -> bool:
+    """Return whether a list has entries, and none of them has a key that stands for its rank."""
+    if not isinstance(entries, list) or not entries:
+        return False
+    keys = {_folded(key) for one in entries if isinstance(one, dict) for key in one}
+    return all(isinstance(one, dict) for one in entries) and not any("rank" in key for key in keys)
+
+
+def _other_keys(subject: Subject, misspelt: str) -> str:
+    """Return other keys of the table that are known ones in another spelling, as a phrase; "" if there are few."""
+    from hccl_tools.formats.schema import keys_of  # noqa: PLC0415  (only for damaged tables)
+
+    known = keys_of(subject.memo["violations"].table_format)
+    plain = {key.replace("_", "") for key in known}
+    found, values = dict[str, None](), [subject.value]
+    while values:
+        value = values.pop()
+        if isinstance(value, dict):
+            found.update(dict.fromkeys(key for key in value if key not in known))
+        inner = value.values() if isinstance(value, dict) else value
+        values += [one for one in inner if isinstance(one, (dict, list))]
+    found.pop(misspelt, None)
+    others = [key for key in sorted(found) if _folded(key).replace("_", "") in plain]
+    return and_more(others, 4) if others else ""
 
 
 def rename(key: str, right: str | None) -> str:
@@ -238,6 +372,9 @@ def near_key(value: Any, violation: Violation, known: frozenset[str]) -> str | N
         return None
     keys = reduce(getitem, violation.path, value)
     similar = [key for key in keys if key not in known and likeness(_folded(key), violation.key, _ALIKE)]
+    if len(similar) > 1:  # deviceId is more like device_id than deviceIp.
+        plain = violation.key.replace("_", "")
+        similar = [key for key in similar if _folded(key).replace("_", "") == plain]
     return similar[0] if len(similar) == 1 else None
 
 
@@ -273,11 +410,10 @@ def _in_place(violation: Violation, found: Any) -> str | None:
     if hint is None or violation.keyword != "type":
         return hint
     if violation.wanted == ("array",) and type(found) is str and violation.path[-1] in _LISTS_OF_TEXTS:
-        parts = [part.strip() for part in found.split(",") if part.strip()]
+        parts = _parts(found)
         return f"write a list of strings: {json.dumps(parts[:8], ensure_ascii=False)}" if parts else hint
     if violation.wanted == ("array",) and _is_keyed(found):
-        first = next(iter(found))
-        return f'write [ ] in place of its {{ }}, and remove the key and colon before each entry ("{first[:40]}": and so on)'
+        return _as_entries(violation.path[-1], found)
     if violation.wanted == ("array",) and type(found) is dict:
         return f"write [ before its {{ and ] after its }}: {hint}"
     return f"write {hint.removeprefix('add ')}" if hint.startswith("add ") else hint

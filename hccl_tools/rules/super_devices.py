@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.notation import phrases
+from hccl_tools.notation.phrases import and_more
 from hccl_tools.rules import numbers, right_texts, spelling
 from hccl_tools.rules.commands import how_super_device
+from hccl_tools.rules.copies import copied_rows
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
-from hccl_tools.rules.super_pod_list import is_used, listed_pods
+from hccl_tools.rules.super_pod_list import (
+    is_used,
+    listed_pods,
+    same_named_pods,
+    servers_in_two_pods,
+    servers_of_another_kind,
+)
+from hccl_tools.rules.value_order import other_devices
 from hccl_tools.table.hccl_values import read_column, read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+#: The most servers that a hint names.
+_MOST_NAMED = 8
+_NOT_KNOWN = "4294967295, which stands for none: the query of it failed, or the device is in no super pod"
 #: The value that stands for a missing super_device_id (INVALID_UINT).
 NO_SUPER_DEVICE = 0xFFFFFFFF
 
@@ -73,25 +88,26 @@ def super_device_id_missing(subject: Subject) -> Iterator[Finding]:
     column, sdids = subject.table.column("super_device_id"), _numbers(subject)
     if None not in sdids and NO_SUPER_DEVICE not in sdids:
         return
-    misspelt, alike = spelling.misspelt(subject, "super_device_id"), None
+    misspelt, alike = spelling.misspelt(subject, "super_device_id"), dict[bool, tuple[str, str]]()
+    others = {row for index in servers_of_another_kind(subject) for row in subject.table.servers[index].rows}
     for row, number in enumerate(sdids):
-        if column[row] is not None and number != NO_SUPER_DEVICE:
+        if (column[row] is not None and number != NO_SUPER_DEVICE) or row in others:
             continue
         if row in misspelt:
             yield spelling.renamed(subject, row, misspelt[row], "super_device_id")
             continue
-        how = how_super_device(subject, row)
-        alike = alike or (
-            "devices have no super_device_id",
-            f"{how}, and so on for each device on its own host",
-        )
-        key = () if column[row] is None else ("super_device_id",)
+        how, is_absent = how_super_device(subject, row), column[row] is None
+        said = alike.get(is_absent)
+        if said is None:
+            which = "devices have no super_device_id" if is_absent else f"super_device_ids are {_NOT_KNOWN}"
+            said = alike[is_absent] = which, f"{how}, and so on for each device on its own host"
         yield Finding(
-            f"{subject.rank_name(row)} has no super_device_id",
-            subject.device_path(row, *key),
+            f"{subject.rank_name(row)} has no super_device_id" if is_absent
+            else f"super_device_id {quoted(str(column[row]))} of {subject.rank_name(row)} is {_NOT_KNOWN}",
+            subject.device_path(row, *(() if is_absent else ("super_device_id",))),
             how,
-            alike=alike,
-        )
+            alike=said,
+        )  # fmt: skip
 
 
 @rule(
@@ -114,47 +130,137 @@ def duplicate_super_device_id(subject: Subject) -> Iterator[Finding]:
     """
     if not is_used(subject):
         return
-    pod_of = {name: pod.super_pod_id for pod in listed_pods(subject) for name in pod.server_ids}
     sdids = _numbers(subject)
     if None not in sdids and len(set(sdids)) == len(sdids):
         return
+    if same_named_pods(subject):
+        return  # HCC523 reports the cause.
+    again = _repeated(subject)
+    texts, alike = subject.table.column("super_device_id"), dict[Any, tuple[str, str]]()
+    owner, special_causes = subject.table.server_of_row, set[Any]()
+    pairs = Counter((owner[row], owner[seen]) for row, (seen, _) in again.items())
+    names = list(
+        dict.fromkeys(
+            quoted(subject.table.servers[index].server_id) for index, _ in islice(pairs, _MOST_NAMED)
+        )
+    )
+    own_pods = f"{and_more(names, _MOST_NAMED)} a super pod of {'its' if len(pairs) == 1 else 'their'} own"
+    for row, (seen, pod) in again.items():
+        kind, pair = numbers.kind_of(texts[row], texts[seen]), (owner[row], owner[seen])
+        cause = kind or pair
+        if cause not in alike:
+            special = None if kind else _special_cause(subject, row, seen, pod)
+            special_causes |= set() if special is None else {cause}
+            alike[cause] = (
+                numbers.all_read_wrong(subject, "super_device_id", kind, row) if kind
+                else special or _all_repeated(subject, row, again[row], own_pods, pairs[pair])
+            )  # fmt: skip
+        found = _one_repeated(subject, row, again[row], kind, alike[cause])
+        yield (
+            found._replace(message=alike[cause][0], hint=alike[cause][1])
+            if cause in special_causes
+            else found
+        )
+
+
+def _repeated(subject: Subject) -> dict[int, tuple[int, str]]:
+    """Return the rows with the super_device_id of an earlier row of their super pod, with that row and the pod."""
+    pod_of = {name: pod.super_pod_id for pod in listed_pods(subject) for name in pod.server_ids}
+    sdids, left_out = _numbers(subject), copied_rows(subject)
     first: dict[tuple[str, int], int] = {}
-    texts, alike = subject.table.column("super_device_id"), dict[tuple[Any, ...], tuple[str, str]]()
-    for index, server in enumerate(subject.table.servers):
+    found = {}
+    for server in subject.table.servers:
         pod = pod_of.get(server.server_id)
         for row in server.rows:
             sdid = sdids[row]
-            if pod is None or sdid is None or sdid == NO_SUPER_DEVICE:
+            if pod is None or sdid is None or sdid == NO_SUPER_DEVICE or row in left_out:
                 continue
-            if (seen := first.setdefault((pod, sdid), row)) == row:
-                continue
-            lost = numbers.is_exponent(texts[row])
-            other = subject.table.server_of_row[seen]
-            cause = ("exponent",) if lost else (index, other)
-            if cause not in alike:
-                alike[cause] = _all_repeated(subject, row, seen, pod, lost=lost)
-            read = f'"{sdid}"' if texts[row] == str(sdid) else f'{quoted(texts[row])}, read as "{sdid}",'
-            yield Finding(
-                numbers.rounded("super_device_id", texts[row], sdid) if lost
-                else f"super_device_id {read} is used twice in super pod {quoted(pod)}",
-                subject.device_path(row, "super_device_id"),
-                numbers.how_lost(subject, "super_device_id", row) if lost
-                else f"give every device its own SDID; {how_super_device(subject, row)}",
-                (Related(subject.device_path(seen, "super_device_id"), "first used here"),),
-                alike=alike[cause],
-            )  # fmt: skip
+            if (seen := first.setdefault((pod, sdid), row)) != row:
+                found[row] = seen, pod
+    return found
 
 
-def _all_repeated(subject: Subject, row: int, seen: int, pod: str, *, lost: bool) -> tuple[str, str]:
-    """Return message and hint for all repeated super_device_ids of one cause, of which the first is given."""
-    if lost:
-        return numbers.all_rounded(subject, "super_device_id", row)
+def _one_repeated(
+    subject: Subject, row: int, first: tuple[int, str], kind: str, alike: tuple[str, str]
+) -> Finding:
+    """Return the finding on a super_device_id that occurs again; ``kind`` is how it is wrongly written."""
+    seen, pod = first
+    text, sdid = subject.table.column("super_device_id")[row], _numbers(subject)[row]
+    read = f'"{sdid}"' if text == str(sdid) else f'{quoted(text)}, read as "{sdid}",'
+    is_lost = numbers.is_exponent(text)
+    return Finding(
+        numbers.rounded("super_device_id", text, sdid or 0) if is_lost
+        else f"super_device_id {read} is used twice in super pod {quoted(pod)}",
+        subject.device_path(row, "super_device_id"),
+        numbers.how_lost(subject, "super_device_id", row) if is_lost
+        else alike[1] if kind
+        else f"give every device its own SDID; {how_super_device(subject, row)}",
+        (Related(subject.device_path(seen, "super_device_id"), "first used here"),),
+        alike=alike,
+    )  # fmt: skip
+
+
+def _special_cause(subject: Subject, row: int, seen: int, pod: str) -> tuple[str, str] | None:
+    """Return message and hint on repeated super_device_ids that follow from another fault; None if from none."""
     table = subject.table
-    own, other = (table.servers[table.server_of_row[one]].server_id for one in (row, seen))
-    message = f"super_device_ids of server {quoted(own)} are those of server {quoted(other)}"
-    if own == other:
-        message = f"super_device_ids of server {quoted(own)} are used twice in super pod {quoted(pod)}"
+    indexes = [table.server_of_row[one] for one in (row, seen)]
+    names = [table.servers[one].server_id for one in indexes]
+    twice = servers_in_two_pods(subject)
+    name = next((one for one in names if one in twice), None)
+    if name is not None:
+        other = names[1] if name == names[0] else names[0]
+        return (
+            (
+                f"server {quoted(name)} is in super pods {' and '.join(map(quoted, twice[name]))}, and in {quoted(pod)} its super_device_ids "
+                f"are those of server {quoted(other)}"
+            ),
+            f"remove it from super pod {quoted(pod)}: a super pod has each super_device_id once, so it is in another one",
+        )
+    return _of_other_devices(subject, indexes[0]) if indexes[0] == indexes[1] else None
+
+
+def _all_repeated(
+    subject: Subject, row: int, first: tuple[int, str], own_pods: str, number: int
+) -> tuple[str, str]:
+    """Return message and hint for all repeated super_device_ids of two servers.
+
+    Args:
+        first: The row that has the super_device_id first, and the super pod.
+        own_pods: The servers whose super_device_ids repeat, and their own super pods, as the end of a phrase.
+        number: How many repeat on this one.
+    """
+    (seen, pod), table = first, subject.table
+    index, other = (table.server_of_row[one] for one in (row, seen))
+    own, others = (quoted(table.servers[one].server_id) for one in (index, other))
+    size = len(table.servers[index].rows)
+    which = "super_device_ids" if number == size else f"{number} of the {size} super_device_ids"
+    hint = f"give every device its own SDID; {how_super_device(subject, row)}, and so on for each device"
+    if own == others:
+        return f"super_device_ids of server {own} are used twice in super pod {quoted(pod)}", hint
+    if number == size:
+        hint += (
+            f"; or, if it shows these SDIDs, the servers are in different super pods: give {own_pods} in super_pod_list, with a "
+            "new super_pod_id"
+        )
+    return f"{which} of server {own} are those of server {others}", hint
+
+
+@shared
+def _of_wrong_devices(subject: Subject) -> dict[int, None]:
+    return other_devices(subject, _numbers(subject))
+
+
+def _of_other_devices(subject: Subject, index: int) -> tuple[str, str] | None:
+    """Return message and hint on a server whose super_device_ids belong to other devices than theirs by the low bits."""
+    wrong, table = _of_wrong_devices(subject), subject.table
+    rows = [row for row in table.servers[index].rows if row in wrong]
+    if not rows or len(rows) < len(wrong):
+        return None
+    shown = phrases.devices(sorted(table.device_numbers[row] or 0 for row in rows))
     return (
-        message,
-        f"give every device its own SDID; {how_super_device(subject, row)}, and so on for each device",
+        (
+            f"the super_device_ids of {shown} of server {quoted(table.servers[index].server_id)} are those of other devices: on all others "
+            "the low 16 bits are the device_id"
+        ),
+        f"write those of all these devices as the host shows them: {how_super_device(subject, rows[0])}, and so on for each of them",
     )

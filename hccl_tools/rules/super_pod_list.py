@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
     from hccl_tools.table.model import SuperPod
 
+#: The most super pods of one server that are remembered.
+_MOST_PODS = 4
 _ABSENT: Any = object()
 
 
@@ -58,3 +60,44 @@ def listed_pods(subject: Subject) -> list[ListedPod]:
             names = [server.get("server_id") for server in servers if isinstance(server, dict)]
             found.append(ListedPod(index, name, [name for name in names if isinstance(name, str)]))
     return found
+
+
+@shared
+def same_named_pods(subject: Subject) -> dict[int, int]:
+    """Return the entries of super_pod_list with the id of an earlier one, by their numbers, with that one."""
+    first: dict[str, int] = {}
+    return {
+        pod.number: seen
+        for pod in listed_pods(subject)
+        if (seen := first.setdefault(pod.super_pod_id, pod.number)) != pod.number
+    }
+
+
+@shared
+def servers_in_two_pods(subject: Subject) -> dict[str, list[str]]:
+    """Return the servers that are listed in super pods with different ids, with these ids in their order."""
+    first: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
+    for pod in listed_pods(subject):
+        for name in pod.server_ids:
+            if (seen := first.setdefault(name, pod.super_pod_id)) != pod.super_pod_id:
+                known = found.setdefault(name, [seen])
+                known += (
+                    [] if known[-1] == pod.super_pod_id or len(known) > _MOST_PODS else [pod.super_pod_id]
+                )
+    return found
+
+
+@shared
+def servers_of_another_kind(subject: Subject) -> tuple[int, ...]:
+    """Return the servers without super_device_ids that are in no super pod, if more than half of the others have both."""
+    if not is_used(subject):
+        return ()
+    sdids, servers = subject.table.column("super_device_id"), subject.table.servers
+    placed = {name for pod in listed_pods(subject) for name in pod.server_ids}
+    found = tuple(
+        index
+        for index, server in enumerate(servers)
+        if server.server_id not in placed and all(sdids[row] is None for row in server.rows)
+    )
+    return found if 2 * len(found) < len(servers) else ()

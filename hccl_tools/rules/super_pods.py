@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.notation.phrases import and_more
+from hccl_tools.rules.commands import how_super_device
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
-from hccl_tools.rules.super_pod_list import is_used, listed_entries, listed_pods
+from hccl_tools.rules.super_pod_list import (
+    ListedPod,
+    is_used,
+    listed_entries,
+    listed_pods,
+    servers_of_another_kind,
+)
 from hccl_tools.table.hccl_values import byte_length
 
 if TYPE_CHECKING:
@@ -118,6 +127,19 @@ def _as_strings(subject: Subject) -> frozenset[str]:
     return frozenset(one for servers in lists for one in servers if isinstance(one, str))
 
 
+@shared
+def _in_pods_without_id(subject: Subject) -> frozenset[str]:
+    """Return the servers of super pods whose id is missing or not a string, which HCC521 reports."""
+    entries = listed_entries(subject)
+    return frozenset(
+        server["server_id"]
+        for entry in (entries if isinstance(entries, list) else ())
+        if isinstance(entry, dict) and not isinstance(entry.get("super_pod_id"), str)
+        for server in (entry["server_list"] if isinstance(entry.get("server_list"), list) else ())
+        if isinstance(server, dict) and isinstance(server.get("server_id"), str)
+    )
+
+
 @rule("HCC522", "empty-super-pod-id", "refused", code="EI0014", source="topoinfo_ranktableConcise.cc:903-911")
 def empty_super_pod_id(subject: Subject) -> Iterator[Finding]:
     """A super_pod_id is empty, so HCCL skips the super pod and its servers.
@@ -162,11 +184,57 @@ def super_pod_id(subject: Subject) -> Iterator[Finding]:
         if (seen := first.setdefault(pod.super_pod_id, pod.number)) != pod.number:
             related = (Related(("super_pod_list", seen, "super_pod_id"), "first used here"),)
             yield Finding(
-                f'super_pod_id "{pod.super_pod_id}" is used twice',
+                f'super_pod_id "{pod.super_pod_id}" is used twice{_of_two_pods(subject, pod, seen)}',
                 path,
-                "list the servers of one super pod in one entry",
+                _right_pod(subject, pod, seen),
                 related,
             )
+
+
+def _servers_of(subject: Subject, number: int) -> set[str]:
+    """Return the servers of an entry of super_pod_list."""
+    known: dict[int, set[str]] = subject.memo.setdefault("servers of entries", {})
+    if not known:
+        known.update({pod.number: set(pod.server_ids) for pod in listed_pods(subject)})
+    return known[number]
+
+
+def _repeat_sdids(subject: Subject, pod: ListedPod, seen: int) -> bool:
+    """Whether the servers of two entries have the same super_device_ids, which one super pod has each once."""
+    sdids, table = subject.table.column("super_device_id"), subject.table
+    of_server: dict[str, set[Any]] = subject.memo.setdefault("sdids of servers", {})
+    if not of_server:
+        for server in table.servers:
+            of_server.setdefault(server.server_id, set()).update(sdids[row] for row in server.rows)
+    others = _servers_of(subject, seen)
+    known: dict[int, set[Any]] = subject.memo.setdefault("sdids of pods", {})
+    if seen not in known:
+        known[seen] = set().union(*(of_server.get(name, set()) for name in others)) - {None}
+    own = set(pod.server_ids) - others
+    return any(not known[seen].isdisjoint(of_server.get(name, ())) for name in own)
+
+
+@shared
+def _free_pod_id(subject: Subject) -> str:
+    taken = {one.super_pod_id for one in listed_pods(subject)}
+    return next(str(number) for number in range(len(taken) + 1) if str(number) not in taken)
+
+
+def _of_two_pods(subject: Subject, pod: ListedPod, seen: int) -> str:
+    if set(pod.server_ids) <= _servers_of(subject, seen):
+        return ", and the second entry lists the same servers"
+    if _repeat_sdids(subject, pod, seen):
+        return ", and the servers of both entries have the same super_device_ids: they are two super pods"
+    return ""
+
+
+def _right_pod(subject: Subject, pod: ListedPod, seen: int) -> str:
+    if set(pod.server_ids) <= _servers_of(subject, seen):
+        return "remove this entry"
+    if not _repeat_sdids(subject, pod, seen):
+        return "list the servers of one super pod in one entry"
+    free = _free_pod_id(subject)
+    return f'give this super pod an id of its own, such as "super_pod_id": "{free}"'
 
 
 @rule(
@@ -183,41 +251,79 @@ def unknown_super_pod_server(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 1x2
     Example: /super_pod_list/0/server_list = [{"server_id": "10.0.0.1"}, {"server_id": "10.0.0.9"}]
     Instead: /super_pod_list/0/server_list = [{"server_id": "10.0.0.1"}]
-    Hint: write the server_id as in server_list, or add the server there if it is missing
+    Hint: remove it here if it has left the job, or add it to server_list with its devices if it belongs to the job
     """
-    servers = subject.table.servers
-    known = {server.server_id for server in servers}
-    meant = _meant_servers(subject, known)
+    known = {server.server_id for server in subject.table.servers}
+    meant, rest = _meant_servers(subject), _unplaced(subject)
+    hint = "write the server_id as in server_list, or add the server there if it is missing"
+    if not rest:
+        hint = "remove it here if it has left the job, or add it to server_list with its devices if it belongs to the job"
+    alike = None
     for pod in listed_pods(subject):
         for number, name in enumerate(pod.server_ids):
             if name not in known:
                 path = ("super_pod_list", pod.number, "server_list", number, "server_id")
+                alike = alike or _all_unknown(subject, hint)
+                is_by_host = meant.get(name, "").endswith("with this host_ip")
                 yield Finding(
                     f'super pod {quoted(pod.super_pod_id)} has server "{name}", which is not in server_list',
                     path,
-                    meant.get(
-                        name,
-                        "write the server_id as in server_list, or add the server there if it is missing",
-                    ),
+                    meant.get(name, hint),
+                    alike=None if is_by_host else alike,
                 )
 
 
-def _meant_servers(subject: Subject, known: set[str]) -> dict[str, str]:
+@shared
+def _unplaced(subject: Subject) -> list[str]:
+    """Return the server_ids of server_list that are in no super pod."""
+    placed = {name for pod in listed_pods(subject) for name in pod.server_ids}
+    return [server.server_id for server in subject.table.servers if server.server_id not in placed]
+
+
+@shared
+def _unknown(subject: Subject) -> list[str]:
+    """Return the servers of super pods that are not in server_list, each once."""
+    known = {server.server_id for server in subject.table.servers}
+    return list(
+        dict.fromkeys(name for pod in listed_pods(subject) for name in pod.server_ids if name not in known)
+    )
+
+
+def _meant_servers(subject: Subject) -> dict[str, str]:
     """Return the hints on unknown servers of super pods of which it is certain which server is meant."""
-    listed = [name for pod in listed_pods(subject) for name in pod.server_ids]
-    unknown = [name for name in dict.fromkeys(listed) if name not in known]
-    placed = set(listed)
-    rest = [server for server in subject.table.servers if server.server_id not in placed]
+    unknown, placed = _unknown(subject), set(_unplaced(subject))
+    rest = [server for server in subject.table.servers if server.server_id in placed]
+    folded = {server.server_id.casefold().strip(): server.server_id for server in rest}
     found = {
         server.host_ip: f'write "{server.server_id}", the server_id of the server with this host_ip'
         for server in rest
         if isinstance(server.host_ip, str)
     }
+    for name in unknown:
+        if (right := folded.get(name.casefold().strip())) is not None:
+            found[name] = f'write "{right}", as in server_list'
     if len(unknown) == len(rest) == 1:
         found[unknown[0]] = (
             f'write "{rest[0].server_id}", the only server of server_list that is in no super pod'
         )
     return found
+
+
+def _all_unknown(subject: Subject, hint: str) -> tuple[str, str]:
+    """Return message and hint on several unknown servers of super pods."""
+    unknown, rest = _unknown(subject), _unplaced(subject)
+    message = "servers of super pods are not in server_list"
+    folded = {name.casefold().strip(): name for name in rest}
+    if unknown and all(name.casefold().strip() in folded for name in unknown):
+        first = unknown[0]
+        return (
+            f"{message} in this spelling",
+            f'write each as in server_list: "{first}" as "{folded[first.casefold().strip()]}"',
+        )
+    if len(unknown) == len(rest) > 1:
+        shown = and_more([f'"{name}"' for name in rest], 8)
+        return message, f"write the server_ids of these servers as in server_list: {shown}"
+    return message, hint.replace(" it ", " each ", 1)
 
 
 @rule(
@@ -239,20 +345,100 @@ def server_without_super_pod(subject: Subject) -> Iterator[Finding]:
     if not is_used(subject):
         return
     placed = {name for pod in listed_pods(subject) for name in pod.server_ids} | _as_strings(subject)
+    placed |= _in_pods_without_id(subject)
     entries = listed_entries(subject)
     if not isinstance(entries, list) or not entries:
         return  # HCC521 reports it, and the list has no place for a server.
-    known = {server.server_id for server in subject.table.servers}
-    for pod in listed_pods(subject):
-        if any(name not in known for name in pod.server_ids):
-            hint = "write its server_id in place of the unknown one in super_pod_list, or add it to its super pod"
-            break
-    else:
-        hint = "add the server to a super pod's server_list"
+    if len(_unknown(subject)) >= len(_unplaced(subject)) > 0:
+        return  # HCC524 names the servers that are meant.
+    others = servers_of_another_kind(subject)
+    yield from _of_another_kind(subject, others)
+    hint = "add the server to a super pod's server_list"
+    if _unknown(subject):
+        hint = "write its server_id in place of the unknown one in super_pod_list, or add it to its super pod"
     for index, server in enumerate(subject.table.servers):
-        if server.server_id not in placed:
+        if server.server_id not in placed and index not in others:
             message = f'server "{server.server_id}" is not in any super pod'
             yield Finding(
                 message, subject.server_path(index, "server_id"), hint,
                 alike=("servers are not in any super pod", hint.replace("the server ", "each server ")),
             )  # fmt: skip
+
+
+def _of_another_kind(subject: Subject, others: tuple[int, ...]) -> Iterator[Finding]:
+    """Yield the servers that are probably machines of another generation."""
+    servers = subject.table.servers
+    usual = Counter(len(server.rows) for index, server in enumerate(servers) if index not in others)
+    for index in others:
+        size, most = len(servers[index].rows), usual.most_common(1)[0][0]
+        message = f"server {quoted(servers[index].server_id)} has no super_device_ids and is in no super pod, unlike all others"
+        if size != most:
+            message += f", and {size} devices where they have {most}"
+        yield Finding(
+            f"{message}: it is probably a machine of another generation",
+            subject.server_path(index, "server_id"),
+            "remove it if it is not an A3, correct server_count and number the ranks on; if it is an A3, list it in its super pod, with "
+            f"the SDIDs of its devices: {how_super_device(subject, servers[index].rows[0])}",
+        )
+
+
+@rule(
+    "HCC638",
+    "no-super-pods",
+    "advice",
+    needs=("super_device_id", "server_id"),
+    source="rank_table_config_a3.md, `super_pod_list`; topoinfo_ranktableConcise.cc:866-876 (without it, no super pods)",
+)
+def no_super_pods(subject: Subject) -> Iterator[Finding]:
+    """The devices have super_device_ids, and the table has no super_pod_list, so that HCCL uses no super pod.
+
+    Servers of one super pod then communicate by RoCE as separate machines.
+
+    Base: 1.2 2x8
+    Example: remove /super_pod_list
+    Instead: table
+    Hint: add "super_pod_list": [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}, ...]}], with an entry for each super pod
+    """
+    sdids = subject.table.columns.get("super_device_id")
+    has_list = isinstance(subject.value, dict) and "super_pod_list" in subject.value
+    if (
+        is_used(subject)
+        or has_list
+        or not subject.product.super_pods
+        or sdids is None
+        or len(subject.table.servers) == 1
+    ):
+        return
+    known = [sdid for sdid in sdids if sdid not in (None, "")]
+    if len(known) < len(sdids) or any("super_pod_list" in server.fields for server in subject.table.servers):
+        return  # Not all devices are in a super pod; or HCC617 reports a list in another place.
+    like = _like_super_pods(subject.value)
+    if like is not None:
+        yield Finding(
+            f"HCCL does not read the key {quoted(like)}, whose value is a list of super pods",
+            (like,),
+            'rename it to "super_pod_list"',
+            at_key=True,
+        )
+        return
+    message = "the devices have super_device_ids, but the table has no super_pod_list: HCCL uses no super pod"
+    first = subject.table.servers[0].server_id
+    hint = f'add "super_pod_list": [{{"super_pod_id": "0", "server_list": [{{"server_id": "{first[:64]}"}}, ...]}}], with an entry for each super pod'
+    if (number := len(known) - len(set(known))) > 0:
+        message += f", and {number} of them occur twice, so the servers are in several super pods"
+        hint += "; `npu-smi info -t spod-info -i 0 -c 0` on each host shows its super pod"
+    yield Finding(message, (), hint)
+
+
+def _like_super_pods(value: Any) -> str | None:
+    """Return the key of a table whose value has the form of a super_pod_list."""
+    for key, one in value.items() if isinstance(value, dict) else ():
+        if (
+            key != "super_pod_list"
+            and isinstance(one, list)
+            and one
+            and isinstance(one[0], dict)
+            and "super_pod_id" in one[0]
+        ):
+            return str(key)
+    return None

@@ -6,7 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from hccl_tools.notation import phrases
-from hccl_tools.rules.copies import surplus_rows
+from hccl_tools.rules.commands import how_device
+from hccl_tools.rules.copies import absent_ranks, instances_of_other_hosts, lost_devices, surplus_rows
 from hccl_tools.rules.moved_entries import is_listed_twice, owners, right_devices
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
 
@@ -38,7 +39,8 @@ def rows_by_server(subject: Subject) -> dict[str, Sequence[int]]:
     """
     servers = subject.table.servers
     found = {server.server_id: server.rows for server in servers}
-    surplus = surplus_rows(subject)
+    others = {row for index in instances_of_other_hosts(subject) for row in servers[index].rows}
+    surplus = surplus_rows(subject) | others
     moved = owners(subject) if is_listed_twice(subject) else {}
     if len(found) == len(servers) and not surplus and not moved:
         return found
@@ -216,7 +218,7 @@ def uneven_servers(subject: Subject) -> Iterator[Finding]:
     Base: 2x8
     Example: remove /server_list/1/device/7
     Instead: table
-    Hint: use the same number of devices on every server
+    Hint: add device 7 with rank 15, with the address that `hccn_tool -i 7 -ip -g` on 10.0.0.2 shows; or use the same number of devices on every server, 1, 2, 4 or 8
     """
     if not subject.product.even_servers:
         return
@@ -231,8 +233,33 @@ def uneven_servers(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 f"{count}{_not_listed(subject, server_id, rows, usual)}",
                 devices_place(subject, server_id),
-                "use the same number of devices on every server",
+                _even(subject, server_id),
             )
+
+
+def _even(subject: Subject, server_id: str) -> str:
+    """Return the hint on a server with another number of devices: the devices that it lost, with their ranks."""
+    index, even = _first_entries(subject)[server_id], "use the same number of devices on every server"
+    if subject.product.checks_hccs_count:
+        even += f", {' or '.join([', '.join(map(str, _COUNTS[:-1])), str(_COUNTS[-1])])}"
+    lost = lost_devices(subject)
+    own = lost.of_server.get(index) if lost is not None else None
+    if not own:
+        return even
+    return f"add {phrases.devices(own)}{_with_ranks(subject, index, own)}, with the address that {how_device(subject, index, own[0])} shows; or {even}"
+
+
+def _with_ranks(subject: Subject, index: int, devices: Sequence[int]) -> str:
+    """Return the ranks of lost devices, if the ranks of their server follow its devices, as the rest of a phrase."""
+    table = subject.table
+    if table.format == "group_list" or len(devices) != 1 or not subject.damaged.isdisjoint({"rank_id"}):
+        return ""
+    absent, rows = absent_ranks(subject), table.servers[index].rows
+    if len(absent) == 1:
+        return f" with rank {absent[0]}"
+    before = [table.rank_numbers[row] for row in rows if (table.device_numbers[row] or 0) < devices[0]]
+    rank = (before[-1] or 0) + 1 if before else table.rank_numbers[rows[0]]
+    return f" with rank {rank}, and number the ranks after it on"
 
 
 def _not_listed(subject: Subject, server_id: str, rows: dict[str, Sequence[int]], usual: int) -> str:

@@ -5,69 +5,36 @@ HCCL accepts such a table, and its ranks connect to other devices than those mea
 
 from __future__ import annotations
 
-import struct
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.phrases import and_more, count
-from hccl_tools.rules.address_columns import all_plain, packed_addresses
-from hccl_tools.rules.commands import how, how_super_device, of_each
-from hccl_tools.rules.copies import named_server
-from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule, shared
-from hccl_tools.rules.value_order import Names, Order, names_of, order_of, other_names
-from hccl_tools.table.addresses import AF_INET, inet_pton
+from hccl_tools.rules.address_columns import packed_addresses
+from hccl_tools.rules.address_order import (
+    READ,
+    address_numbers,
+    are_in_place,
+    names_by_addresses,
+    order_of_addresses,
+)
+from hccl_tools.rules.commands import how, how_device, how_super_device, of_each
+from hccl_tools.rules.copies import lost_devices, named_server
+from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule
+from hccl_tools.rules.value_order import DEVICE_BITS, Order, order_of, other_devices, other_names
+from hccl_tools.table.addresses import AF_INET
 from hccl_tools.table.hccl_values import read_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-_READ = frozenset({"device_id", "device_ip", "server_id", "super_device_id"})
 #: The bytes of an address that all addresses of a cluster share, and the fewest others for a finding on one.
 _NETWORK, _LEAST_OTHERS = 2, 7
 #: The most values outside the order that are named one by one, and the most places of a finding.
 _MOST_SINGLE, _MOST_PLACES = 2, 16
-#: The bits of a super_device_id that are the device_id in a usual cluster.
-_DEVICE_BITS = 0xFFFF
-
-
-@shared
-def address_numbers(subject: Subject) -> Sequence[int] | None:
-    """Return the device_ips as numbers; None unless each device has one address of one family, and no two the same."""
-    if not subject.damaged.isdisjoint(_READ) or not all_plain(subject):
-        return None
-    ips, families = subject.table.device_ips, subject.memo["families"]
-    if families == {AF_INET}:
-        return struct.unpack(f">{len(ips)}I", b"".join(inet_pton(AF_INET, text) for text in ips))
-    known = packed_addresses(subject)
-    return [int.from_bytes(known[text] or b"", "big") for text in ips] if len(families) == 1 else None
-
-
-@shared
-def order_of_addresses(subject: Subject) -> Order | None:
-    """Return the order of the device_ips; None if they follow none."""
-    numbers = address_numbers(subject)
-    return None if numbers is None else order_of(subject, numbers)
-
-
-@shared
-def names_by_addresses(subject: Subject) -> Names | None:
-    """Return how the server_ids follow the device_ips; None if they do not."""
-    order = order_of_addresses(subject)
-    return None if order is None else names_of(subject, order.first)
-
-
-def usual_name(subject: Subject, index: int) -> str | None:
-    """Return the server_id that the device_ips of a server stand for on all others; None if that is not certain."""
-    order, names = order_of_addresses(subject), names_by_addresses(subject)
-    if order is None or names is None or index not in order.first:
-        return None
-    if len(other_names(names, order.first)) > 1:
-        return None
-    found = names.name_of(order.first[index])
-    taken = {server.server_id for server in subject.table.servers}
-    return None if found is None or found in taken else found
+#: The fewest servers of a table in which one can lack a device that the others have.
+_LEAST_SERVERS = 3
 
 
 def _text(subject: Subject, number: int) -> str:
@@ -120,20 +87,19 @@ def device_ip_outside_order(subject: Subject) -> Iterator[Finding]:
         yield from _moved_rows(subject, order)
         for rows in order.groups:
             yield _changed_places(subject, order, rows, _ADDRESS)
-    single = order.single if order is not None else []
+    ips = subject.table.device_ips
     near = (
-        [
-            row
-            for row in single
-            if _is_near(subject.table.device_ips[row], _text(subject, order.expected[row]))
-        ]
+        [row for row in order.single if _is_near(ips[row], _text(subject, order.expected[row]))]
         if order
         else []
     )
-    others = _outside_network(subject)
+    others = dict.fromkeys(_outside_network(subject))
     for row in dict.fromkeys([*near, *others]) if len(near) <= _MOST_SINGLE else ():
-        expected = order.expected.get(row) if order is not None else None
-        yield _mistyped(subject, row, expected, is_outside=row in others)
+        if not ips[row].endswith((".0", ".255")) and not ips[row].startswith(
+            ("127.", "255.")
+        ):  # HCC614 reports them.
+            expected = order.expected.get(row) if order is not None else None
+            yield _mistyped(subject, row, expected, is_outside=row in others)
 
 
 def _outside_network(subject: Subject) -> list[int]:
@@ -273,7 +239,7 @@ def super_device_id_outside_order(subject: Subject) -> Iterator[Finding]:
     """
     texts = subject.table.columns.get("super_device_id")
     numbers = read_column(texts) if texts is not None and None not in texts else [None]
-    if None in numbers or not subject.damaged.isdisjoint(_READ):
+    if None in numbers or not subject.damaged.isdisjoint(READ) or not are_in_place(subject):
         return
     known = [number or 0 for number in numbers]
     order = order_of(subject, known)
@@ -287,21 +253,10 @@ def super_device_id_outside_order(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             f'super_device_id "{known[row]}" of device {subject.table.device_ids[row]} on '
             f"{named_server(subject, subject.table.server_of_row[row])} does not follow the order of the others: "
-            f"its low 16 bits are {known[row] & _DEVICE_BITS}, and on all others they are the device_id",
+            f"its low 16 bits are {known[row] & DEVICE_BITS}, and on all others they are the device_id",
             subject.device_path(row, "super_device_id"),
             f'{how_super_device(subject, row)}: by the order of the others it is "{order.expected[row]}"',
         )
-
-
-def other_devices(subject: Subject, numbers: Sequence[int | None]) -> dict[int, None]:
-    """Return the rows whose super_device_ids have other low bits than their device_id; empty if many have."""
-    devices = subject.table.device_numbers
-    wrong = dict.fromkeys(
-        row
-        for row, (number, device) in enumerate(zip(numbers, devices, strict=True))
-        if number is not None and number & _DEVICE_BITS != device
-    )
-    return wrong if len(wrong) * 2 <= len(devices) else {}
 
 
 @rule(
@@ -343,3 +298,36 @@ def server_id_outside_order(subject: Subject) -> Iterator[Finding]:
             Related(subject.server_path(index, "server_id"), "and here") for index in wrong[1:_MOST_PLACES]
         ),
     )
+
+
+@rule(
+    "HCC639",
+    "device-of-the-others-missing",
+    "advice",
+    formats=LEGACY,
+    needs=("device_ip", "device_id", "rank_id", "server_id"),
+    source="the other servers of the table; HCCL accepts servers with different numbers of devices on some products (config.cc:483-530)",
+)
+def device_missing(subject: Subject) -> Iterator[Finding]:
+    """A server does not list a device that all other servers list, and the product accepts uneven servers.
+
+    At least two other servers must have the same devices. HCCL accepts such a table, and a device is not used.
+
+    Base: 4x8 a2
+    Example: remove /server_list/3/device/7
+    Instead: table
+    Hint: add device 7 with its address (`hccn_tool -i 7 -ip -g` on 10.0.0.4 shows it), and number the ranks on, if it was lost; if it is left out on purpose, nothing is to be done
+    """
+    if subject.product.even_servers or len(subject.table.servers) < _LEAST_SERVERS:
+        return
+    lost, numbers = lost_devices(subject), subject.table.rank_numbers
+    if lost is None or len(lost.rows) > _MOST_SINGLE or set(numbers) != set(range(len(numbers))):
+        return
+    for index, device in lost.rows:
+        place = "devices" if subject.table.format == "group_list" else "device"
+        yield Finding(
+            f"{named_server(subject, index)} has no device {device}, unlike all other servers",
+            subject.server_path(index, place),
+            f"add device {device} with its address ({how_device(subject, index, device)} shows it), and number the ranks on, if it was "
+            "lost; if it is left out on purpose, nothing is to be done",
+        )

@@ -31,6 +31,8 @@ _TRIED = 2
 _LEAST_DEVICES, _LEAST_VALUES = 3, 6
 #: A server in whose devices the values of no more than a half are others follows the scheme.
 _HALF = 2
+#: The bits of a super_device_id that are the device_id in a usual cluster.
+DEVICE_BITS = 0xFFFF
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,9})", re.ASCII | re.DOTALL)
 
 
@@ -123,6 +125,16 @@ def _schemes(subject: Subject, values: Sequence[int]) -> list[dict[int | None, i
     )
     different = set(numbers)
     usual: list[dict[int | None, int]] = [{one: scheme(one or 0) for one in different} for scheme in _USUAL]
+    steps = Counter(
+        (values[row] - values[before]) // (device - last)
+        for server in subject.table.servers
+        for before, row in pairwise(server.rows)
+        if (device := numbers[row] or 0) != (last := numbers[before] or 0)
+        and (values[row] - values[before]) % (device - last) == 0
+    )
+    step = steps.most_common(1)[0][0] if steps else 1
+    if step not in (0, 1):
+        usual.append({one: step * (one or 0) for one in different})
     return [*usual, *(dict(shape) for shape, _ in shapes.most_common(_TRIED))]
 
 
@@ -255,3 +267,14 @@ def other_names(names: Names, first: dict[int, int]) -> list[int]:
         for index, value in first.items()
         if (number := names.numbers[index]) is None or value != names.base + names.step * number
     ]
+
+
+def other_devices(subject: Subject, numbers: Sequence[int | None]) -> dict[int, None]:
+    """Return the rows whose super_device_ids have other low bits than their device_id; empty if many have."""
+    devices = subject.table.device_numbers
+    wrong = dict.fromkeys(
+        row
+        for row, (number, device) in enumerate(zip(numbers, devices, strict=True))
+        if number is not None and number & DEVICE_BITS != device
+    )
+    return wrong if len(wrong) * 2 <= len(devices) else {}

@@ -52,6 +52,10 @@ def heterogeneous_table(subject: Subject) -> Iterator[Finding]:
         if "server_list" in subject.value
         else "correct the value, or make a 1.0 table for a training job"
     )
+    if "server_list" in subject.value and "node_list" not in subject.value:
+        message = "version 1.1 is the heterogeneous format, with node_list, and this table has server_list"
+        yield Finding(message, ("version",), hint)
+        return
     for path, message in _faults(subject.value):
         yield Finding(f"version 1.1: {message}", path, hint)
 

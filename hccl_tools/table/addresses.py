@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AF_INET", "AF_INET6", "UNSET", "V2_CHECKS", "are_ipv4", "family", "inet_pton", "is_eid", "is_host",
-    "is_link_local", "is_loopback", "is_set", "is_unset", "is_v2_ipv4", "is_v2_ipv6", "packed",
+    "is_link_local", "is_loopback", "is_netmask", "is_set", "is_unset", "is_v2_ipv4", "is_v2_ipv6", "packed",
 ]  # fmt: skip
 
 _OCTET = r"(?:0|[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])"
@@ -72,6 +72,15 @@ def is_set(text: str) -> bool:
 def is_loopback(text: str) -> bool:
     """Whether an address or name refers to the machine itself: 127.0.0.0/8, ``::1`` or localhost."""
     return text == "localhost" or text.startswith("127.") or packed(text) == _LOOPBACK_IPV6
+
+
+def is_netmask(text: str) -> bool:
+    """Whether a text is the netmask of a network: ones before zeros, 255.0.0.0 to 255.255.255.252."""
+    raw = packed(text)
+    if raw is None or len(raw) != 4 or raw[0] != 0xFF:
+        return False
+    hosts = ~int.from_bytes(raw, "big") & 0xFFFFFFFF
+    return hosts > 1 and hosts & (hosts + 1) == 0
 
 
 def is_link_local(raw: bytes) -> bool:

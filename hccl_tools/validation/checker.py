@@ -223,11 +223,14 @@ def _judge_table(subject: Subject, findings: Findings) -> None:
 
 def _judge_damaged(subject: Subject, table_format: Format, findings: Findings) -> None:
     from hccl_tools.formats import schema  # noqa: PLC0415  (only after the reader has refused)
+    from hccl_tools.rules.other_shapes import other_shapes  # noqa: PLC0415  (only after the reader has refused)
     from hccl_tools.validation import repair  # noqa: PLC0415  (only after the reader has refused)
 
     violations = schema.Violations(subject.value, table_format, findings.limit)
     subject.memo["violations"] = violations
     findings.run((rule for rule in rules_for(table_format) if rule.stage == "structure"), subject)
+    if other_shapes(subject):
+        return  # Entries that are in the wrong list say nothing about the others.
     repaired = repair.without_damage(subject.value, violations, table_format)
     if repaired is not None:
         try:

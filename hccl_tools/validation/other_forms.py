@@ -44,7 +44,8 @@ def _judge_heterogeneous(subject: Subject, findings: Findings) -> None:
     if findings.run(rules_for("1.1"), subject):
         return
     seen_as = Subject(subject.product, table=version_1_1.as_table(subject.value))
-    seen_as.memo = {"rank_0_uses_host": False}  # version 1.1 never uses the host network
+    # Version 1.1 never uses the host network, and the rules that report copied entries do not apply to it.
+    seen_as.memo = {"rank_0_uses_host": False, "repeated_entries": {}, "servers_again": {}}
     before = len(findings.kept)
     findings.run((rule for rule in rules_for("1.0") if rule.facts.id in version_1_1.LATER), seen_as)
     findings.kept[before:] = version_1_1.in_own_keys(findings.kept[before:])

@@ -554,7 +554,7 @@ def test_addresses_without_dots_are_one_block() -> None:
 
     (block,) = blocks(value)
 
-    assert "device_ips are not IP addresses: it has 1 number" in block
+    assert "device_ips are not IP addresses: they have 1 number" in block
     assert "in 8 places" in block
 
 

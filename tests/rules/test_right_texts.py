@@ -337,7 +337,8 @@ def changed(change: Any, *size: Any) -> Any:
         (lambda value: value["server_list"][1].update(device={"device_id": "0"}),
          'write [ before its { and ] after its }: list the devices under "device"'),
         (lambda value: value["server_list"][1].update(server_id="10.0.0.1"),
-         "give every server its own server_id"),
+         ('`hccn_tool -i 0 -ip -g` on 10.0.0.1 shows the address of device 0: if it is "192.168.0.100", '
+          'write another server_id in server 2, if it is "192.168.1.100", in server 1')),
         (lambda value: value["server_list"][1].update(devices=value["server_list"][1].pop("device")),
          'rename "devices" to "device"'),
     ],

@@ -11,10 +11,7 @@ from tests.support.growth import steps
 from tests.support.tables import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from hccl_tools.diagnostics.diagnostic import Diagnostic
 

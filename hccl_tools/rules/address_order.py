@@ -1,0 +1,102 @@
+"""The order in which the device_ips of a table follow its servers and devices. This module declares no rules."""
+
+from __future__ import annotations
+
+import struct
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_addresses
+from hccl_tools.rules.moved_entries import exchanged, owners
+from hccl_tools.rules.registry import shared
+from hccl_tools.rules.value_order import Names, Order, names_of, order_of, other_names
+from hccl_tools.table.addresses import AF_INET, inet_pton
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hccl_tools.rules.registry import Subject
+
+#: The keys that such an order depends on.
+READ = frozenset({"device_id", "device_ip", "server_id", "super_device_id"})
+
+
+@shared
+def address_numbers(subject: Subject) -> Sequence[int] | None:
+    """Return the device_ips as numbers; None unless each device has one address of one family, and no two the same."""
+    if not subject.damaged.isdisjoint(READ) or not all_plain(subject):
+        return None
+    ips, families = subject.table.device_ips, subject.memo["families"]
+    if families == {AF_INET}:
+        return struct.unpack(f">{len(ips)}I", b"".join(inet_pton(AF_INET, text) for text in ips))
+    known = packed_addresses(subject)
+    return [int.from_bytes(known[text] or b"", "big") for text in ips] if len(families) == 1 else None
+
+
+def are_in_place(subject: Subject) -> bool:
+    """Whether no entry is in the list of another server, and no entry has exchanged ids, which other rules report."""
+    return not owners(subject) and not exchanged(subject)
+
+
+@shared
+def order_of_addresses(subject: Subject) -> Order | None:
+    """Return the order of the device_ips; None if they follow none."""
+    numbers = address_numbers(subject)
+    return None if numbers is None or not are_in_place(subject) else order_of(subject, numbers)
+
+
+@shared
+def names_by_addresses(subject: Subject) -> Names | None:
+    """Return how the server_ids follow the device_ips; None if they do not."""
+    order = order_of_addresses(subject)
+    return None if order is None else names_of(subject, order.first)
+
+
+def usual_name(subject: Subject, index: int) -> str | None:
+    """Return the server_id that the device_ips of a server stand for on all others; None if that is not certain."""
+    return _usual_names(subject).get(index)
+
+
+@shared
+def _usual_names(subject: Subject) -> dict[int, str]:
+    """Return the server_id that a server has by the order of all others, if it is the only one with another."""
+    order, names = order_of_addresses(subject), names_by_addresses(subject)
+    if order is None or names is None or len(wrong := other_names(names, order.first)) != 1:
+        return {}
+    found = names.name_of(order.first[wrong[0]])
+    taken = {server.server_id for server in subject.table.servers}
+    return {} if found is None or found in taken else {wrong[0]: found}
+
+
+@shared
+def _with_repeated_addresses(subject: Subject) -> tuple[Order, Names] | None:
+    """Return the order and the names of a table in which some addresses occur twice; None if they follow none."""
+    read, known = addresses_read(subject), packed_addresses(subject)
+    raw = [known[addresses[0]] if len(addresses) == 1 else None for addresses in read]
+    if not subject.damaged.isdisjoint(READ) or len({None if one is None else len(one) for one in raw}) != 1:
+        return None
+    order = order_of(subject, [int.from_bytes(one or b"", "big") for one in raw])
+    names = None if order is None else names_of(subject, order.first)
+    return None if order is None or names is None else (order, names)
+
+
+def is_moved_by_a_server(subject: Subject, index: int) -> bool:
+    """Return whether each server from one on has the addresses that the server before it should have."""
+    return _first_moved(subject) == index
+
+
+@shared
+def _first_moved(subject: Subject) -> int | None:
+    """Return the first server from which on each has the addresses that the server before it should have.
+
+    The numbers of the server_ids tell which addresses a server should have. At least two servers must follow.
+    """
+    known, servers = _with_repeated_addresses(subject), subject.table.servers
+    if known is None or len(known[0].first) < len(servers) or None in known[1].numbers:
+        return None
+    order, names = known
+    rest = [order.first[place] - names.step * (number or 0) for place, number in enumerate(names.numbers)]
+    changes = [place for place, (one, other) in enumerate(pairwise(rest), 1) if one != other]
+    if len(changes) != 1 or rest[changes[0]] != rest[0] - names.step or changes[0] + 2 >= len(servers):
+        return None
+    return changes[0]

@@ -1,0 +1,241 @@
+"""Advice on ranks of a 2.0 table whose levels differ from those of the other ranks. HCCL accepts such a table."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.notation.number_list import rank_list
+from hccl_tools.notation.phrases import count
+from hccl_tools.rules.levels import all_levels, each_address, level_addresses
+from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.value_order import order_of
+from hccl_tools.table.addresses import V2_CHECKS, packed
+from hccl_tools.table.hccl_values import read_integer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_SOURCE = "the levels of the other ranks of the table (rank_table_config_a5.md, `level_list`)"
+#: The fewest ranks that agree for a finding on one that does not, and the most such ranks.
+_LEAST_OTHERS, _MOST_ODD = 3, 4
+#: Signs between ports that are written in one text.
+_BETWEEN_PORTS = re.compile(r"[0-9]\s*[,; |]\s*[0-9]")
+
+
+def _ranks(subject: Subject, rows: Iterable[int]) -> str:
+    return rank_list(sorted({subject.table.rank_numbers[row] or 0 for row in rows}))
+
+
+def _gen(subject: Subject, row: int) -> str:
+    node = subject.table.servers[subject.table.server_of_row[row]].server_id[:64]
+    return f"`hccl-tools gen` on {node}"
+
+
+@rule("HCC634", "odd-network-instance", "advice", source=_SOURCE)
+def odd_network_instance(subject: Subject) -> Iterator[Finding]:
+    """A rank is in another network instance of a layer than all other ranks of its node.
+
+    Ranks of different network instances are not connected in this layer, so that HCCL takes a slower way or fails.
+
+    Base: 2.0 2x4
+    Example: /rank_list/0/level_list = [{"net_layer": 0, "net_instance_id": "node0", "net_type": "TOPO_FILE_DESC", "net_attr": "", "rank_addr_list": []}, {"net_layer": 1, "net_instance_id": "0", "net_type": "CLOS", "net_attr": "", "rank_addr_list": []}]; /rank_list/1/level_list = [{"net_layer": 0, "net_instance_id": "node0", "net_type": "TOPO_FILE_DESC", "net_attr": "", "rank_addr_list": []}, {"net_layer": 1, "net_instance_id": "0", "net_type": "CLOS", "net_attr": "", "rank_addr_list": []}]; /rank_list/2/level_list = [{"net_layer": 0, "net_instance_id": "node0", "net_type": "TOPO_FILE_DESC", "net_attr": "", "rank_addr_list": []}, {"net_layer": 1, "net_instance_id": "0", "net_type": "CLOS", "net_attr": "", "rank_addr_list": []}]; /rank_list/3/level_list = [{"net_layer": 0, "net_instance_id": "node0", "net_type": "TOPO_FILE_DESC", "net_attr": "", "rank_addr_list": []}, {"net_layer": 1, "net_instance_id": "1", "net_type": "CLOS", "net_attr": "", "rank_addr_list": []}]
+    Instead: table
+    Hint: write "net_instance_id": "0" in layer 1 of rank 3: `hccl-tools gen` on node0 shows it
+    """
+    if len({level["net_instance_id"] for level in all_levels(subject)}) <= len(subject.table.servers):
+        return  # The nodes alone, or nodes and few networks: a rank of another network adds one.
+    owner, odd = subject.table.server_of_row, list[tuple[int, int, str]]()
+    instances: dict[tuple[int, int | None], Counter[str]] = {}
+    for row, levels in enumerate(subject.table.column("level_list")):
+        for level in levels:
+            key = (owner[row], read_integer(level["net_layer"]))
+            instances.setdefault(key, Counter())[level["net_instance_id"]] += 1
+    usual = {
+        key: names.most_common(1)[0][0]
+        for key, names in instances.items()
+        if names.total() - (most := names.most_common(1)[0][1]) <= most // _LEAST_OTHERS and len(names) > 1
+    }
+    for row, levels in enumerate(subject.table.column("level_list") if usual else ()):
+        for place, level in enumerate(levels):
+            layer = read_integer(level["net_layer"])
+            right = usual.get((owner[row], layer)) if layer else None  # Layer 0 makes the node itself.
+            if right is not None and level["net_instance_id"] != right:
+                odd.append((row, place, right))
+    for row, place, right in odd if len(odd) <= _MOST_ODD else ():
+        level = subject.table.column("level_list")[row][place]
+        layer, found = level["net_layer"], quoted(level["net_instance_id"])
+        yield Finding(
+            f"{subject.rank_name(row)} is in network instance {found} of layer {layer}, and all other ranks of its node are in {quoted(right)}",
+            ("rank_list", row, "level_list", place, "net_instance_id"),
+            f'write "net_instance_id": {quoted(right)} in layer {layer} of {subject.rank_name(row)}: {_gen(subject, row)} shows it',
+        )
+
+
+@rule("HCC635", "layer-of-the-others-missing", "advice", source=_SOURCE)
+def layer_missing(subject: Subject) -> Iterator[Finding]:
+    """Ranks lack a layer that most ranks have, so that no network connects them with the other nodes there.
+
+    Such an entry is that of a table of one node alone.
+
+    Base: 2.0 2x2
+    Example: /rank_list/0/level_list = [{"net_layer": 0, "net_instance_id": "node0", "net_type": "TOPO_FILE_DESC", "net_attr": "", "rank_addr_list": []}, {"net_layer": 1, "net_instance_id": "0", "net_type": "CLOS", "net_attr": "", "rank_addr_list": []}]; /rank_list/1/level_list = [{"net_layer": 0, "net_instance_id": "node0", "net_type": "TOPO_FILE_DESC", "net_attr": "", "rank_addr_list": []}, {"net_layer": 1, "net_instance_id": "0", "net_type": "CLOS", "net_attr": "", "rank_addr_list": []}]; /rank_list/2/level_list = [{"net_layer": 0, "net_instance_id": "node1", "net_type": "TOPO_FILE_DESC", "net_attr": "", "rank_addr_list": []}, {"net_layer": 1, "net_instance_id": "0", "net_type": "CLOS", "net_attr": "", "rank_addr_list": []}]; /rank_list/3/level_list = [{"net_layer": 0, "net_instance_id": "node1", "net_type": "TOPO_FILE_DESC", "net_attr": "", "rank_addr_list": []}]
+    Instead: table
+    Hint: add layer 1 to rank 3: `hccl-tools gen` on node1, as for a job of several nodes, prints it
+    """
+    if len(subject.table.servers) <= 1:
+        return
+    levels = subject.table.column("level_list")
+    layers = [tuple(level["net_layer"] for level in own) for own in levels]
+    times = Counter(layers)
+    usual, most = times.most_common(1)[0]
+    if len(times) == 1 or 2 * most <= len(levels):
+        return
+    lacking: dict[tuple[Any, ...], list[int]] = {}
+    for row, own in enumerate(layers):
+        missing = tuple(layer for layer in usual if layer not in own)
+        if missing and len(set(own)) == len(own):  # Else HCC451 reports the layers.
+            lacking.setdefault(missing, []).append(row)
+    for missing, rows in lacking.items():
+        if 0 in missing:
+            continue  # HCC463 reports ranks without layer 0.
+        shown = " and ".join(f"layer {layer}" for layer in missing)
+        who = _ranks(subject, rows)
+        yield Finding(
+            f"{who} {'has' if len(rows) == 1 else 'have'} no {shown}, which {count(most, 'other rank')} have",
+            ("rank_list", rows[0], "level_list"),
+            f"add {shown} to {who}: {_gen(subject, rows[0])}, as for a job of several nodes, prints it",
+        )
+
+
+@rule("HCC636", "mixed-addr-types", "advice", source=_SOURCE)
+def mixed_addr_types(subject: Subject) -> Iterator[Finding]:
+    """Ranks have addresses of other types in a network instance than most ranks of it, such as IPV4 beside EID.
+
+    Base: 2.0 1x4
+    Example: /rank_list/0/level_list/0/rank_addr_list/0/addr_type = "EID"; /rank_list/0/level_list/0/rank_addr_list/0/addr = "000000000000002000100000dfdf0001"
+    Instead: table
+    Hint: write addresses of the type IPV4 for rank 0: `hccl-tools gen` on node0 prints them
+    """
+    if len({entry["addr_type"] for entry in level_addresses(subject)}) < 2:
+        return
+    if not {entry["addr_type"] for entry in level_addresses(subject)} <= V2_CHECKS.keys():
+        return  # HCC455 reports a type that is unknown.
+    types: dict[tuple[int | None, str], Counter[tuple[str, ...]]] = {}
+    places: dict[tuple[int | None, str, tuple[str, ...]], list[tuple[int, int]]] = {}
+    for row, levels in enumerate(subject.table.column("level_list")):
+        for place, level in enumerate(levels):
+            entries = level["rank_addr_list"]
+            own = tuple(
+                sorted({one["addr_type"] for one in entries if V2_CHECKS[one["addr_type"]](one["addr"])})
+            )
+            key = (read_integer(level["net_layer"]), level["net_instance_id"])
+            types.setdefault(key, Counter())[own] += 1
+            places.setdefault((*key, own), []).append((row, place))
+    for key, times in types.items():
+        usual = max(times, key=lambda own: (times[own], own))
+        for own in times:
+            if own == usual or not own or not usual or times[usual] < 2 * times[own]:
+                continue
+            found = places[(*key, own)]
+            row, place = found[0]
+            who = _ranks(subject, [row for row, _ in found])
+            other = places[(*key, usual)][0]
+            yield Finding(
+                f"{who} {'has' if len(found) == 1 else 'have'} addresses of the type {' and '.join(own)} in network instance "
+                f"{quoted(key[1])} of layer {key[0]}, and {count(times[usual], 'other rank')} of the type {' and '.join(usual)}",
+                ("rank_list", row, "level_list", place, "rank_addr_list"),
+                f"write addresses of the type {' and '.join(usual)} for {who}: {_gen(subject, row)} prints them",
+                (
+                    Related(
+                        ("rank_list", other[0], "level_list", other[1], "rank_addr_list"),
+                        "those of the others",
+                    ),
+                ),
+            )
+
+
+@rule(
+    "HCC637",
+    "several-ports-in-one",
+    "advice",
+    source="a port is the die and the port of it, as in 0/4; HCCL takes each text for one port (address_info.cc:77-92)",
+)
+def several_ports_in_one(subject: Subject) -> Iterator[Finding]:
+    """A port is a text with several ports, which HCCL takes for one port.
+
+    Example: /rank_list/0/level_list/0/rank_addr_list/0/ports = ["0/4,0/5"]
+    Instead: /rank_list/0/level_list/0/rank_addr_list/0/ports = ["0/4", "0/5"]
+    Hint: write a text for each port: "0/4", "0/5"
+    """
+    ports = {port for entry in level_addresses(subject) for port in entry["ports"]}
+    several = {port for port in ports if _BETWEEN_PORTS.search(port)}
+    alike: tuple[str, str] | None = None
+    for path, entry in each_address(subject) if several else ():
+        for index, port in enumerate(entry["ports"]):
+            if port in several:
+                parts = ", ".join(f'"{part}"' for part in re.split(r"[,; |]+", port) if part)
+                hint = f"write a text for each port: {parts}"
+                alike = alike or ("ports are several ports in one text", hint)
+                yield Finding(
+                    f"port {quoted(port)} is several ports in one text",
+                    (*path, "ports", index),
+                    hint,
+                    alike=alike,
+                )
+
+
+#: The most ranks of a table whose addresses are compared with the order of the others, one address after the other.
+_MOST_RANKS = 4096
+
+
+@rule("HCC644", "level-addresses-outside-order", "advice", needs=("device_id",), source=_SOURCE)
+def level_addresses_outside_order(subject: Subject) -> Iterator[Finding]:
+    """The addresses of a few ranks do not follow the order of all others: those of two ranks are probably exchanged.
+
+    Tables with more than 4,096 ranks are not examined.
+
+    Base: 2.0 3x4
+    Example: /rank_list/5/level_list/0/rank_addr_list/0/addr = "10.0.1.7"; /rank_list/6/level_list/0/rank_addr_list/0/addr = "10.0.1.6"
+    Instead: table
+    Hint: `hccl-tools gen` on node1 prints the addresses of ranks 5-6: if they are others than here, exchange those of these ranks in layer 0
+    """
+    groups: dict[tuple[int, ...], dict[Any, tuple[Any, ...]]] = {}
+    for layer, place, entries in _columns(subject):
+        numbers = [_number(entry) for entry in entries]
+        order = None if None in numbers else order_of(subject, [number or 0 for number in numbers])
+        for rows in order.groups if order is not None else ():
+            groups.setdefault(tuple(rows), {}).setdefault(layer, place)
+    for rows, layers in groups.items():
+        who, where = _ranks(subject, rows), " and ".join(f"layer {layer}" for layer in layers)
+        path = next(iter(layers.values()))
+        others = tuple(Related(("rank_list", row, *path), "and here") for row in rows[1:_MOST_ODD])
+        yield Finding(
+            f"the addresses of {who} in {where} do not follow the order of all others: they are probably exchanged",
+            ("rank_list", rows[0], *path),
+            f"{_gen(subject, rows[0])} prints the addresses of {who}: if they are others than here, exchange those of these ranks in {where}",
+            others,
+        )
+
+
+def _columns(subject: Subject) -> Iterator[tuple[Any, tuple[Any, ...], list[dict[str, Any]]]]:
+    """Yield the addresses of all ranks at the same place of their levels, with the layer and the place."""
+    levels = subject.table.column("level_list")
+    shapes = {tuple((level["net_layer"], len(level["rank_addr_list"])) for level in own) for own in levels}
+    if len(levels) > _MOST_RANKS or len(shapes) != 1:
+        return
+    for index, (layer, size) in enumerate(shapes.pop()):
+        for place in range(size):
+            path = ("level_list", index, "rank_addr_list", place, "addr")
+            yield layer, path, [own[index]["rank_addr_list"][place] for own in levels]
+
+
+def _number(entry: dict[str, Any]) -> int | None:
+    """Return an address as a number; None if it is not an address of its type."""
+    kind, text = entry["addr_type"], entry["addr"]
+    if kind not in V2_CHECKS or not V2_CHECKS[kind](text):
+        return None
+    return int(text, 16) if kind == "EID" else int.from_bytes(packed(text) or b"", "big")

@@ -1,0 +1,238 @@
+"""Rules on addresses that several devices have, and on the number of addresses of a device."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_addresses
+from hccl_tools.rules.address_order import is_moved_by_a_server
+from hccl_tools.rules.commands import how, of_each
+from hccl_tools.rules.copies import (
+    WHOLE_MACHINES,
+    absent_devices,
+    copied_rows,
+    named_server,
+    repeated_entries,
+    server_copies,
+    servers_again,
+    what_a_copy_needs,
+)
+from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
+from hccl_tools.table.addresses import is_netmask
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: With more than two equal addresses a server has one address for all devices.
+_TWO = 2
+
+
+@rule(
+    "HCC404",
+    "duplicate-device-ip",
+    "refused",
+    code="EI0014",
+    needs=("device_ip",),
+    source="topoinfo_ranktableConcise.cc:505-570",
+)
+def duplicate_device_ip(subject: Subject) -> Iterator[Finding]:
+    """Two devices have the same device_ip.
+
+    HCCL compares the strings of the whole table, even if the table has a single server.
+
+    Example: /server_list/0/device/1/device_ip = "192.168.0.100"
+    Instead: /server_list/0/device/1/device_ip = "192.168.0.101"
+    Hint: give every device its own address; `hccn_tool -i 1 -ip -g` on 10.0.0.1 shows the address of device 1, and `hccn_tool -i 0 -ip -g` on 10.0.0.1 shows the address of device 0
+    """
+    if all_plain(subject):
+        return
+    packed, copied = packed_addresses(subject), set(copied_rows(subject))
+    yield from _copied_instances(subject)
+    for index, seen in _with_addresses_of(subject).items():
+        yield _copied_addresses(subject, index, seen)
+        copied |= set(subject.table.servers[index].rows)
+    for row, seen in repeated_entries(subject).items():
+        yield _repeated_entry(subject, row, seen)
+        copied.add(row)
+    for index in _of_one_address(subject, copied):
+        yield _one_address(subject, index)
+        copied |= set(subject.table.servers[index].rows)
+    first: dict[str, int] = {}
+    again = list[tuple[int, str, int]]()
+    for row, addresses in enumerate(addresses_read(subject)):
+        for address in addresses if row not in copied else ():
+            if packed[address] is None:
+                continue  # not an address: HCC403 reports it
+            if address in first:
+                again.append((row, address, first[address]))
+            first.setdefault(address, row)
+    yield from _each_repeated(subject, again)
+
+
+def _each_repeated(subject: Subject, again: list[tuple[int, str, int]]) -> Iterator[Finding]:
+    """Yield the addresses that occur again, those of two servers in one block."""
+    owner = subject.table.server_of_row
+    pairs = Counter((owner[row], owner[seen]) for row, _, seen in again)
+    alike: dict[tuple[int, int], tuple[str, str]] = {}
+    for row, address, seen in again:
+        pair = owner[row], owner[seen]
+        said = alike.get(pair)
+        if said is None and pairs[pair] > 1 and pair[0] != pair[1]:
+            named = [named_server(subject, index) for index in pair]
+            message = f"{pairs[pair]} device_ips of {named[0]} are those of {named[1]}"
+            hint = f"one of the two servers has addresses of the other: {of_each(subject, row)}, and {of_each(subject, seen)}"
+            said = alike[pair] = message, hint
+        other = f", and {how(subject, seen)}" if how(subject, seen) != how(subject, row) else ""
+        yield Finding(
+            f'device_ip "{address}" is used twice',
+            subject.device_path(row, "device_ip"),
+            f"give every device its own address; {how(subject, row)}{other}",
+            (Related(subject.device_path(seen, "device_ip"), "first used here"),),
+            alike=said,
+        )
+
+
+def _of_one_address(subject: Subject, left_out: set[int]) -> list[int]:
+    """Return the servers of three or more devices that all have the same single address."""
+    known, ips = packed_addresses(subject), subject.table.device_ips
+    return [
+        index
+        for index, server in enumerate(subject.table.servers)
+        if len(server.rows) > _TWO
+        and server.rows[0] not in left_out
+        and isinstance(text := ips[server.rows[0]], str)
+        and all(ips[row] == text for row in server.rows)
+        and addresses_read(subject)[server.rows[0]]
+        and known[text]
+    ]
+
+
+def _one_address(subject: Subject, index: int) -> Finding:
+    """Return the finding on a server whose devices all have one address."""
+    server = subject.table.servers[index]
+    text = subject.table.device_ips[server.rows[0]]
+    places = tuple(Related(subject.device_path(row, "device_ip"), "and here") for row in server.rows[1:16])
+    which, check = "", f"write the address of each device: {of_each(subject, server.rows[0])}"
+    if is_netmask(text):
+        which = ", which is a netmask"
+        check += ", as its ipaddr, above the netmask"
+    elif text in (server.server_id.strip(), server.host_ip):
+        which = ", which is the address of the host"
+    return Finding(
+        f"all device_ips of {named_server(subject, index)} are {quoted(text)}{which}",
+        subject.device_path(server.rows[0], "device_ip"),
+        check,
+        places,
+    )
+
+
+def _repeated_entry(subject: Subject, row: int, seen: int) -> Finding:
+    """Return the finding on an entry with the device_id and address of another one of its server."""
+    table = subject.table
+    server = table.servers[table.server_of_row[row]]
+    absent = absent_devices(subject, server.rows)
+    message = f"this entry repeats device {table.device_ids[seen]} of its server, with its device_ip"
+    hint = "write the device_id and address of another device of the server"
+    if len(absent) == 1:
+        number, name = absent[0], server.address
+        message += f", and device {number} is missing"
+        hint = (
+            f'write "device_id": "{number}" in the right one of the two entries, and the address that '
+            f"`hccn_tool -i {number} -ip -g` on {name} shows"
+        )
+    elif not absent and len(server.rows) - 1 in WHOLE_MACHINES:
+        hint = "remove it, and number the ranks without a gap"
+    related = (Related(subject.device_path(seen), "the first of the two"),)
+    return Finding(message, subject.device_path(row), hint, related)
+
+
+def _with_addresses_of(subject: Subject) -> dict[int, int]:
+    """Return the servers with several devices that have the device_ips of an earlier server, with that server."""
+    first: dict[tuple[str, ...], int] = {}
+    found, known = {}, packed_addresses(subject)
+    copies = server_copies(subject).keys() | servers_again(subject).keys()
+    read = addresses_read(subject)
+    for index, server in enumerate(subject.table.servers):
+        ips = tuple(",".join(read[row]) for row in server.rows)
+        if len(ips) < 2 or index in copies or not all(known[one] for one in ips):
+            continue
+        if (seen := first.setdefault(ips, index)) != index:
+            found[index] = seen
+    return found
+
+
+def _copied_addresses(subject: Subject, index: int, seen: int) -> Finding:
+    server, first = subject.table.servers[index], subject.table.servers[seen]
+    path, other = (subject.device_path(rows[0], "device_ip") for rows in (server.rows, first.rows))
+    each = of_each(subject, server.rows[0])
+    if is_moved_by_a_server(subject, index):
+        number = len(subject.table.servers) - 1
+        hint = (
+            f"check the addresses of all servers from here to {named_server(subject, number)}: each has those that the server "
+            f"before it should have, as if the addresses were moved down by one server; {each}"
+        )
+    elif subject.table.format == "group_list":
+        hint = f"write its own addresses; {each}"
+    else:
+        hint = (
+            f"write its own addresses: {each}; or, if it shows the addresses that are here, {quoted(server.server_id)} and "
+            f"{quoted(first.server_id)} are one host: put the server that is missing in its place, or remove it and number the ranks on"
+        )
+    return Finding(
+        f"all device_ips of {named_server(subject, index)} are those of {named_server(subject, seen)}",
+        path,
+        hint,
+        (Related(other, "first used here"),),
+    )
+
+
+def _copied_instances(subject: Subject) -> Iterator[Finding]:
+    """Yield the instances of a group_list that are copies; they have no rank ids and may share a server_id."""
+    for index, copy in server_copies(subject).items() if subject.table.format == "group_list" else ():
+        yield Finding(
+            f"instance {index + 1} is a copy of instance {copy.first + 1}: device_ids and device_ips repeat",
+            subject.server_path(index),
+            what_a_copy_needs(subject, index),
+            (Related(subject.server_path(copy.first), "the first of the two"),),
+        )
+
+
+@rule(
+    "HCC405",
+    "address-count",
+    "refused",
+    formats=SERVER_LIST,
+    needs=("device_ip",),
+    source="topoinfo_ranktableConcise.cc:349-363",
+)
+def address_count(subject: Subject) -> Iterator[Finding]:
+    """Devices have different numbers of addresses.
+
+    Example: /server_list/0/device/1/device_ip = "192.168.0.101,192.168.0.201"
+    Instead: /server_list/0/device/1/device_ip = "192.168.0.101"
+    Hint: list as many addresses as for the other devices: `hccn_tool -i 1 -ip -g` on 10.0.0.1 shows the address of device 1
+    """
+    if all_plain(subject):
+        return
+    counts = [max(1, len(addresses)) for addresses in addresses_read(subject)]
+    usual = Counter(counts).most_common(1)[0][0]
+    which = "most devices have" if counts.count(usual) * 2 > len(counts) else "others have"
+    for row, count in enumerate(counts):
+        if count != usual:
+            yield _other_count(subject, row, count, f"{which} {usual}")
+
+
+def _other_count(subject: Subject, row: int, count: int, usual: str) -> Finding:
+    addresses = f"{count} {'address' if count == 1 else 'addresses'}"
+    return Finding(
+        f"{subject.rank_name(row)} has {addresses}, {usual}",
+        subject.device_path(row, *(("device_ip",) if subject.table.device_ips[row] else ())),
+        f"list as many addresses as for the other devices: {how(subject, row)}",
+        alike=(
+            f"devices have {addresses}, {usual}",
+            "list as many addresses for each as for the other devices",
+        ),
+    )
