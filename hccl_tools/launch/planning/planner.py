@@ -123,20 +123,15 @@ def prepare(
         host_timeout=request.watch.host_timeout,
         join_timeout=request.watch.join_timeout,
     )
-    return _prepared(plan, {**kept, **commands.exported}, around.nodes, job, facts)
+    return _prepared(plan, {**kept, **commands.exported}, around, job, facts)
 
 
 def _prepared(
-    plan: Plan, kept: dict[str, str], nodes: tuple[int, ...], job: Job, facts: environment.JobFacts
+    plan: Plan, variables: dict[str, str], around: Surroundings, job: Job, facts: environment.JobFacts
 ) -> PreparedLaunch:
-    return PreparedLaunch(
-        plan,
-        kept,
-        nodes,
-        table_data=job.table.data if job.table else None,
-        table=job.table.table if job.table else None,
-        backup_variables=environment.backup_variables(facts),
-    )
+    data, table = (job.table.data, job.table.table) if job.table else (None, None)
+    backup = environment.backup_variables(facts)
+    return PreparedLaunch(plan, variables, around.nodes, data, table, backup)
 
 
 def _rendezvous(request: LaunchRequest, job: Job, facts: environment.JobFacts) -> tuple[str, int] | None:
