@@ -120,10 +120,12 @@ def choose(
     *,
     engine_starts_mpi: bool,
     has_table: bool,
+    is_part: bool = False,
 ) -> tuple[Interpreter, Start, str]:
     """Return the ranks' Python, how the framework finds its peers, and the reason for this start.
 
-    ``engine_starts_mpi`` tells whether the engine starts MPI processes for a job without a table.
+    ``engine_starts_mpi`` tells whether the engine starts MPI processes for a job without a table. With
+    ``is_part``, the launcher of the whole job has chosen the start and the port.
 
     Raises:
         ProgramMissingError: The Python does not exist.
@@ -134,7 +136,8 @@ def choose(
     settled = start.method or ("mpi" if mpi_ranks else "table" if plain else None)
     # With an MPI start on the CPU, an installed MindSpore needs its scheduler. What the user has chosen may
     # not suit the frameworks, and an installed Paddle needs a rendezvous port under each start.
-    ask = settled is None or (settled == "mpi" and start.cpu) or (bool(start.method) and not plain)
+    typed = bool(start.method) and not plain and not is_part
+    ask = settled is None or (settled == "mpi" and start.cpu) or typed
     python = find(program, environ, ask=ask)
     if settled is None:
         return (python, *choose_start(python.frameworks, cpu=start.cpu))

@@ -160,6 +160,7 @@ def _job(
         around.environ,
         engine_starts_mpi=engine.starts_mpi_ranks,
         has_table=table is not None,
+        is_part=request.part is not None,
     )
     if request.start.cpu and reason == interpreter.NO_FRAMEWORK:
         notes.append(f"{reason} ({python.path}); --python selects another")

@@ -56,7 +56,8 @@ def spawn(
         func: A function at the top level of a module (it is pickled). ``hccl_tools.current_rank()`` returns
             its rank.
         args: The arguments of the function.
-        nprocs: The number of processes; -1 for all visible devices.
+        nprocs: The number of processes; -1 for all visible devices, in a rehearsal for those that a variable
+            names, else 2.
         join: Wait for the end; otherwise the context is returned at once and its ``join`` waits.
         daemon: With ``join=False``: end the processes when the caller exits, instead of waiting for them. An
             exception that ends the caller always ends the processes.
