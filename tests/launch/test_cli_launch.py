@@ -250,6 +250,17 @@ def test_rehearsals_of_one_table_run_at_the_same_time() -> None:
     assert [job.returncode for job in jobs] == [0, 0], said
 
 
+@pytest.mark.parametrize(("listed", "count"), [(None, 2), ("4,5,6", 3)])
+def test_rehearsal_without_a_number_of_ranks(listed: str | None, count: int) -> None:
+    environ = {} if listed is None else {"CUDA_VISIBLE_DEVICES": listed}
+
+    done = launch("--cpu", "--start", "table", "--dry-run", "hello.py", env=environ)
+
+    assert done.returncode == 0, done.stderr
+    assert f"plan: {count} ranks on localhost" in done.stdout
+    assert f"--cpu without a number of ranks: {count}" in done.stdout
+
+
 def test_lock_is_not_inherited_by_ranks() -> None:
     table = write_table(1, 0)
     program = "setsid sleep 60 >/dev/null 2>&1 & exit 0"

@@ -155,6 +155,14 @@ def test_all_visible_devices() -> None:
     assert [result[0][:2] for result in results] == [["0", "0"], ["1", "1"], ["2", "2"], ["3", "3"]]
 
 
+def test_a_rehearsal_without_a_number_takes_what_a_variable_names_else_two() -> None:
+    for environ, count in (({}, 2), ({"CUDA_VISIBLE_DEVICES": "0,1,2"}, 3)):
+        done = caller(f"print(len(hccl_tools.spawn(work.who, {OPTIONS}).results))", **environ)
+
+        assert done.stdout.splitlines()[-1] == str(count), done.stderr
+        assert f"cpu=True without a number of ranks: {count}" in done.stderr
+
+
 def test_devices_by_their_own_numbers() -> None:
     results = answer(f'print(json.dumps(hccl_tools.spawn(work.who, gpus="4,5", {OPTIONS}).results))')
 
