@@ -42,6 +42,10 @@ _OPTIONS = {
 }
 #: A process that has one of these is a rank, or was started by one.
 _OF_RANKS = ("PADDLE_CURRENT_ENDPOINT", "PADDLE_RANK_IN_NODE", "PADDLE_GLOBAL_RANK", "HCCL_TOOLS_RUN_DIR")
+#: The index of a machine, which says something only beside a variable about the machines: without one it was
+#: left by a launcher.
+_PLACES = frozenset({"PADDLE_RANK", "PADDLE_TRAINER_ID"})
+_OF_MACHINES = ("PADDLE_NNODES", "PADDLE_MASTER", "PADDLE_IPS", "PADDLE_TRAINERS")
 #: Values by which a variable says nothing.
 _UNSET = {"PADDLE_RANK": "-1", "PADDLE_SERVER_NUM": "0", "PADDLE_TRAINER_NUM": "0"}
 
@@ -67,8 +71,9 @@ def read(environ: Mapping[str, str], typed: Collection[str], is_here: Callable[[
     if any(name in environ for name in _OF_RANKS):
         return Taken()
     found: dict[str, tuple[str, str]] = {}
+    has_machines = any(environ.get(name) for name in _OF_MACHINES)
     for variable, option in _OPTIONS.items():
-        value = environ.get(variable, "").strip()
+        value = environ.get(variable, "").strip() if has_machines or variable not in _PLACES else ""
         if value and value != _UNSET.get(variable) and option not in found:
             found[option] = variable, value
     beside = [f"{found[option][0]} does not count beside {option}" for option in found if option in typed]

@@ -50,6 +50,7 @@ def test_a_typed_option_counts_and_the_note_says_so() -> None:
         ({"PADDLE_RUN_MODE": "collective", "PADDLE_ELASTIC_LEVEL": "-1"}, ()),
         ({"PADDLE_MAX_RESTART": "3"}, ("--max-restarts=3",)),
         ({"PADDLE_START_PORT": "17000"}, ("--start-port=17000",)),
+        ({"PADDLE_TRAINER_ID": "1", "PADDLE_TRAINERS_NUM": "2"}, ()),  # Left in the shell by a launcher.
         ({"PADDLE_RANK": "-1", "PADDLE_SERVER_NUM": "0", "PADDLE_PG_TIMEOUT": "60000"}, ()),
         ({"PADDLE_JOB_ID": "job", "PADDLE_LOG_LEVEL": "INFO"}, ()),
     ],
