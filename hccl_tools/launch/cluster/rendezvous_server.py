@@ -171,7 +171,7 @@ class RendezvousServer:
     def poll_once(self) -> None:
         """Wait once and handle new, readable and closed connections."""
         if not self.refusal:
-            self.rivals.look(sorted(self.missing))
+            self.rivals.look(self.missing)
         ready = [descriptor for descriptor, _ in self.poller.poll(TIMING.poll)]
         for descriptor in ready:
             if descriptor in self.rivals:

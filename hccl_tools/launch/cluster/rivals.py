@@ -21,6 +21,7 @@ from hccl_tools.launch.model.rank_messages import Join
 from hccl_tools.launch.protocol.connection import Connection, endpoint
 from hccl_tools.launch.protocol.messages import LARGEST_FROM_CONTROLLER, Ready, Refused
 from hccl_tools.launch.protocol.session import Session
+from hccl_tools.table.addresses import packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,6 +58,9 @@ class Rivals:
         self._opening: dict[int, socket.socket] = {}
         self._open: dict[int, Connection] = {}
         self._greeted: set[int] = set()
+        #: By server, the address of its name; and the addresses at which other hosts reach rank 0's.
+        self._resolved: dict[int, str] = {}
+        self._aliases: list[str] | None = None
 
     def __contains__(self, descriptor: int) -> bool:
         return descriptor in self._opening or descriptor in self._open
@@ -72,10 +76,23 @@ class Rivals:
             self._asked.clear()
         chosen = list(islice((server for server in waiting if server not in self._asked), _MOST_ASKED))
         self._asked.update(chosen)
-        address, port = self._hosts.address
-        for name in [self._hosts.names[server] for server in chosen] + sorted(rendezvous_aliases(address)):
-            for found in sorted(resolved([name]))[:1]:
-                self._connect(found, port)
+        if self._aliases is None:
+            self._aliases = sorted(rendezvous_aliases(self._hosts.address[0]))
+        for address in (*filter(None, map(self._address, chosen)), *self._aliases):
+            self._connect(address, self._hosts.address[1])
+
+    def _address(self, server: int) -> str:
+        """Return the address of a host, "" if it is unknown; a name is resolved once.
+
+        Without a table, only addresses are looked at: a name may be a placeholder (``--nnodes 2``), and a
+        name server that does not answer would delay the hosts that join.
+        """
+        name = self._hosts.names[server]
+        if packed(name) is not None or self._hosts.addresses is None:
+            return name if packed(name) is not None else ""
+        if server not in self._resolved:
+            self._resolved[server] = next(iter(sorted(resolved([name]))), "")
+        return self._resolved[server]
 
     def _connect(self, address: str, port: int) -> None:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
