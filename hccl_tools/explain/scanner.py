@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain import screens, sieve, tracebacks
+from hccl_tools.explain.alike import MOST_ALIKE, Kept, Settled
 from hccl_tools.explain.events import (
     Event,
     LastTime,
@@ -19,18 +21,17 @@ from hccl_tools.explain.events import (
 from hccl_tools.explain.guard import Guard
 from hccl_tools.explain.handled import HANDLED, is_handled, says_handled
 from hccl_tools.explain.reader import Block, LogReader
+from hccl_tools.knowledge import patterns
 from hccl_tools.knowledge.registry import codes, messages
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from hccl_tools.explain.reader import Part
+    from hccl_tools.explain.screens import Prefix
     from hccl_tools.explain.sieve import Hit
     from hccl_tools.knowledge.message import Message
-
-    #: A message, the word that its lines have, and its pattern.
-    _Candidate = tuple[Message, bytes, re.Pattern[bytes] | None]
 
 #: Words that a number such as 507046 or 11 may follow.
 _BEFORE_CODES = (
@@ -50,9 +51,6 @@ _SHOWN = 300
 _TIME_WITHIN = 8192
 #: Bytes of a log in which its process is looked for.
 _HEAD = 1 << 16
-#: Events of one message that are kept per process; all others say the same.
-MOST_ALIKE = 20
-_MOST_EVENTS = 20_000
 #: Lines of one log that are compared with the messages, at 30 microseconds each.
 _MOST_LINES = 2_000_000
 #: Tracebacks of one log whose last lines are looked for.
@@ -73,6 +71,10 @@ _CODE = re.compile(
     rb"|[Rr]esult)(?: is| was)?[ =:\[(>-]{1,5}([1-9]\d{5})(?!\d)"
     rb"|(?:error code(?: is|:|=)? ?|hccl interface return err.{0,200}?retcode: )(\d{1,2})(?!\d)"
     rb"|hcclRet -> (\d{1,2})(?!\d)|errNo\[0x0000000005([0-9a-f]{6})\]"
+)
+#: The same in a line of which every digit is 0, wherever one may begin.
+_CODE_SHAPE = re.compile(
+    b"(?=" + _CODE.pattern.replace(rb"[1-9]\d{5}", rb"0{6}").replace(b"0x0000000005", b"0x0000000000") + b")"
 )
 #: The level of a line that reports a failure, and the part of the line in which it stands.
 _LEVELS = (b"ERROR", b"FATAL", b"CRITICAL")
@@ -106,37 +108,69 @@ class Scan(NamedTuple):
     unknown: tuple[int, str] | None = None
 
 
+class _Candidate:
+    """A message that a line with its anchor can have; its pattern is compiled when it is needed."""
+
+    def __init__(self, message: Message) -> None:
+        self.message, self.anchor = message, message.anchor
+
+    @cached_property
+    def pattern(self) -> re.Pattern[bytes] | None:
+        return re.compile(self.message.pattern) if self.message.pattern else None
+
+    @cached_property
+    def needed(self) -> Sequence[Collection[bytes]]:
+        return patterns.needed(self.message.pattern) if self.message.pattern else ()
+
+    @cached_property
+    def is_blind_to_digits(self) -> bool:
+        """Whether the digits of a line change nothing, if those of a code that is the anchor are equal."""
+        pattern = self.message.pattern
+        if _CODE.fullmatch(self.anchor):
+            pattern = pattern.replace(self.anchor, b"E")
+        return patterns.is_blind_to_digits(pattern)
+
+
 class Scanner:
     """Finds messages; ``extra`` are the user's records, which come first; at most ``most_alike`` are kept."""
 
     def __init__(self, extra: Iterable[Message] = (), most_alike: int = MOST_ALIKE) -> None:
         own = tuple(extra)
         self._guard = Guard({message.id for message in own})
-        self._messages = [
-            (message, message.anchor, re.compile(message.pattern) if message.pattern else None)
-            for message in (*own, *messages().values())
-            if message.anchor
-        ]
-        anchors = [anchor for _, anchor, _ in self._messages]
-        self._sieve = sieve.Sieve([*anchors, tracebacks.TRACEBACK, *_LEVELS], _BEFORE_CODES)
+        self._messages = [_Candidate(one) for one in (*own, *messages().values()) if one.anchor]
+        anchors = [one.anchor for one in self._messages]
+        self._sieve = sieve.Sieve(
+            [*anchors, tracebacks.TRACEBACK, *_LEVELS],
+            _BEFORE_CODES,
+            lambda index: self._messages[index].needed if index < len(self._messages) else (),
+        )
         self._codes, self._most_alike = codes(), most_alike
+        self._kept = Kept(most_alike)
+        self._settled = Settled(_CODE_SHAPE, filter(self._is_numbered, anchors))
         self._tracebacks = 0
         self._unknown: tuple[int, str] | None = None
 
+    def _is_numbered(self, anchor: bytes) -> bool:
+        """Whether a line with other digits lacks an anchor; the digits of a known code count in any case."""
+        return bool(re.search(rb"\d", anchor)) and not (
+            _CODE.fullmatch(anchor) and anchor.decode() in self._codes
+        )
+
     def scan(self, path: str, file: int, part: Part | None = None) -> Scan:
         """Return what a log, or a part of it, contains; ``file`` is its index."""
-        reader, events, last_block = LogReader(path, part), Kept(self._most_alike), Block(b"", 1)
+        reader, last_block = LogReader(path, part), Block(b"", 1)
         first: float | None = None
         pid = ""
-        self._tracebacks, self._unknown = 0, None
+        self._kept, self._tracebacks, self._unknown = Kept(self._most_alike), 0, None
+        self._settled.begin_log()
         is_first, left, note = True, _MOST_LINES, ""
         for block in reader.blocks():
             data = screens.plain(block.data)
             if is_first:
                 first, is_first = time_in(data[:4096]), False
                 pid = process_in(data[:_HEAD])[0]
-            hits = self._sieve.hits(data)
-            events.add(self._events(Block(data, block.line), hits[:left], file))
+            hits = self._sieve.hits(data, self._settled)
+            self._kept.add(self._events(Block(data, block.line), hits[:left], file))
             last_block, left = block, left - len(hits)
             if left < 0:
                 note = (
@@ -144,7 +178,7 @@ class Scanner:
                 )
                 break
         return Scan(
-            events.kept,
+            self._kept.kept,
             reader.size,
             reader.note or note or self._guard.note(),
             first,
@@ -161,28 +195,41 @@ class Scanner:
         for hit in hits:
             begin = hit.start if hit.at < hit.start + _NEAR else hit.at - _BEFORE
             line = data[begin : sieve.end_of_line(data, begin, _MATCHED)]
-            if not hit.anchors and not self._codes_in(line, max(0, hit.at - begin - _BEFORE_WORD)):
-                continue  # Only a word that a code may follow.
-            found = begin, self._event(line, self._candidates(hit))
-            if found[1] is None and len(self._messages) in hit.anchors:
-                found = self._raised(data, begin)
-            if (event := found[1]) is None:
-                if self._unknown is None and _LEVEL.search(line, 0, _LEVEL_WITHIN):
-                    shown = line[:_SHOWN].decode(errors="replace").strip()
-                    self._unknown = block.line + data.count(b"\n", 0, begin), shown
-                continue
-            is_program_s = event.message.id in _OF_PROGRAMS and is_handled(data, found[0])
-            if is_program_s or (event.message.kind == "code" and says_handled(line)):
-                event = event._replace(message=messages()[HANDLED])
-            elif event.message.id in _WITH_REASON:
-                end = sieve.end_of_line(data, found[0], _MATCHED)
-                reason = tracebacks.with_reason(event.fields.get("reason", ""), data, end)
-                event = self._with_reason(event, reason)
-            number, at = number + data.count(b"\n", at, begin), begin
-            event = event._replace(file=file, line=number + data.count(b"\n", begin, found[0]))
-            yield _timed(event, line) or event._replace(
-                after=earlier.before(begin), before=later.after(begin + len(line))
-            )
+            place, event, is_of_line = self._judged(data, begin, line, hit)
+            if event is not None:
+                number, at = number + data.count(b"\n", at, begin), begin
+                event = event._replace(file=file, line=number + data.count(b"\n", begin, place))
+                yield _timed(event, line) or event._replace(
+                    after=earlier.before(begin), before=later.after(begin + len(line))
+                )
+            is_level = event is None and _LEVEL.search(line, 0, _LEVEL_WITHIN) is not None
+            if is_level and self._unknown is None:
+                shown = line[:_SHOWN].decode(errors="replace").strip()
+                self._unknown = block.line + data.count(b"\n", 0, begin), shown
+            if is_of_line and (event is None or self._kept.is_full(event)):
+                self._settled.add(line, event, is_of_log=event is not None or is_level)
+
+    def _judged(self, data: bytes, begin: int, line: bytes, hit: Hit) -> tuple[int, Event | None, bool]:
+        """Return the place and the event of a line, and whether only its text without most digits decides."""
+        if not hit.anchors and not self._codes_in(line, max(0, hit.at - begin - _BEFORE_WORD)):
+            return begin, None, True  # Only a word that a code may follow.
+        candidates = self._candidates(hit)
+        place, event = begin, self._event(line, candidates)
+        is_of_line = all(one.is_blind_to_digits for one in candidates)
+        if event is None and len(self._messages) in hit.anchors and self._tracebacks < _MOST_TRACEBACKS:
+            (place, event), is_of_line = self._raised(data, begin), False
+        if event is None:
+            return place, None, is_of_line
+        is_program_s = event.message.id in _OF_PROGRAMS
+        if is_program_s and is_handled(data, place):
+            return place, event._replace(message=messages()[HANDLED]), False
+        if event.message.kind == "code" and says_handled(line):
+            event = event._replace(message=messages()[HANDLED])
+        elif event.message.id in _WITH_REASON:
+            end = sieve.end_of_line(data, place, _MATCHED)
+            reason = tracebacks.with_reason(event.fields.get("reason", ""), data, end)
+            event, is_of_line = self._with_reason(event, reason), False
+        return place, event, is_of_line and not is_program_s
 
     def _with_reason(self, event: Event, reason: str) -> Event:
         """Return an exception with its reason; one whose reason has a code only passes that failure on."""
@@ -198,43 +245,30 @@ class Scanner:
     def _raised(self, data: bytes, begin: int) -> tuple[int, Event | None]:
         """Return the place and the event of an exception, by its traceback, if no message has its line."""
         self._tracebacks += 1
-        found = tracebacks.raised(data, begin) if self._tracebacks <= _MOST_TRACEBACKS else None
+        found = tracebacks.raised(data, begin)
         if found is None or self.event(found[1]) is not None:
             return begin, None
         place, text = found
         line = data[place : sieve.end_of_line(data, place, _MATCHED)]
-        message = messages()[_EXCEPTION]
-        return place, self._written(
-            line, Event(message, {"reason": text.decode(errors="replace").strip()}, (), 0, 0)
-        )
+        event = Event(messages()[_EXCEPTION], {"reason": text.decode(errors="replace").strip()}, (), 0, 0)
+        return place, _written(line, screens.prefix(line), event)
 
     def event(self, line: bytes) -> Event | None:
         """Return the event of a line, without its place; None if no message matches."""
-        return self._event(line, [one for one in self._messages if one[1] in line])
+        return self._event(line, [one for one in self._messages if one.anchor in line])
 
     def _event(self, whole: bytes, candidates: Sequence[_Candidate]) -> Event | None:
         if not candidates and not self._codes_in(whole):
             return None
-        event = self._matched(whole[screens.prefix(whole).length :], candidates)
-        return self._written(whole, event) if event is not None else None
-
-    @staticmethod
-    def _written(whole: bytes, event: Event) -> Event:
-        """Return an event with the process, the rank and the host that wrote its line."""
         prefix = screens.prefix(whole)
-        line = whole[prefix.length :]
-        named, program = process_in(line)
-        pid, fields = prefix.pid or named, event.fields
-        if prefix.host:
-            pid, fields = f"{prefix.host}:{pid}", {"server": prefix.host, **fields}
-        rank = prefix.rank if prefix.rank is not None else rank_in(line)
-        text = whole[:_SHOWN].decode(errors="replace").strip()
-        return event._replace(fields=fields, pid=pid, rank=rank, text=text, program=program)
+        event = self._matched(whole[prefix.length :], candidates)
+        return _written(whole, prefix, event) if event is not None else None
 
     def _matched(self, line: bytes, candidates: Sequence[_Candidate]) -> Event | None:
         codes_in_line = self._codes_in(line)
         by_code = self._of_code(codes_in_line)
-        for message, _, pattern in candidates:
+        for one in candidates:
+            message, pattern = one.message, one.pattern
             found = self._guard.search(message, pattern, line) if pattern is not None else None
             if found is not None and not _is_plausible(found):
                 continue
@@ -259,6 +293,18 @@ class Scanner:
         return tuple(code for code in dict.fromkeys(found) if code in self._codes and code != _SUCCESS)
 
 
+def _written(whole: bytes, prefix: Prefix, event: Event) -> Event:
+    """Return an event with the process, the rank and the host that wrote its line."""
+    line = whole[prefix.length :]
+    named, program = process_in(line)
+    pid, fields = prefix.pid or named, event.fields
+    if prefix.host:
+        pid, fields = f"{prefix.host}:{pid}", {"server": prefix.host, **fields}
+    rank = prefix.rank if prefix.rank is not None else rank_in(line)
+    text = whole[:_SHOWN].decode(errors="replace").strip()
+    return event._replace(fields=fields, pid=pid, rank=rank, text=text, program=program)
+
+
 def _made(message: Message, found: re.Match[bytes] | None, codes_in_line: tuple[str, ...]) -> Event:
     fields = {
         name: value.decode(errors="replace").strip()
@@ -279,20 +325,3 @@ def _timed(event: Event, line: bytes) -> Event | None:
 def _is_plausible(found: re.Match[bytes]) -> bool:
     """Whether the numbers of a line can be ranks, devices, ports or seconds: damaged logs have others."""
     return all(len(found[name] or b"") <= LONGEST_NUMBER for name in NUMBERS & found.re.groupindex.keys())
-
-
-class Kept:
-    """The events of one log; of many alike only the first are kept."""
-
-    def __init__(self, most_alike: int = MOST_ALIKE) -> None:
-        self._most_alike = most_alike
-        self.kept: list[Event] = []
-        self._alike: dict[tuple[str, str, int | None, str], int] = {}
-
-    def add(self, events: Iterable[Event]) -> None:
-        """Add events in the order of their lines."""
-        for event in events:
-            key = (event.message.id, event.pid, event.rank, event.fields.get("peer", ""))
-            self._alike[key] = self._alike.get(key, 0) + 1
-            if self._alike[key] <= self._most_alike and len(self.kept) < _MOST_EVENTS:
-                self.kept.append(event)

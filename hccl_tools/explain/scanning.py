@@ -6,8 +6,9 @@ import os
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from hccl_tools.explain.alike import Kept
 from hccl_tools.explain.reader import STDIN, Part, is_packed
-from hccl_tools.explain.scanner import Kept, Scan, Scanner
+from hccl_tools.explain.scanner import Scan, Scanner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -25,8 +25,8 @@ _PREFIXES = tuple(
         _NAME + rb"\.\d{1,6}\.\w{1,40}@(?P<host>" + _NAME + rb") {1,100}\| ?",
         rb"(?P<host>[A-Za-z0-9][A-Za-z0-9_.-]{0,200}[_-]\d{1,6}) {1,100}\| ?",
         # Times that kubectl, docker and mpirun write before each line.
-        rb"20\d\d-\d\d-\d\dT[0-9:.,]{8,18}(?:Z|[+-]\d\d:?\d\d)? ",
-        rb"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d 20\d\d(?=\[| )",
+        rb"\d{4}-\d\d-\d\dT[0-9:.,]{8,18}(?:Z|[+-]\d\d:?\d\d)? ",
+        rb"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}(?=\[| )",
         # mpirun --tag-output, in Open MPI 4 and 5; mpiexec -prepend-rank or -l of MPICH.
         rb"\[\d{1,9},(?P<rank>\d{1,7})\](?:<std\w{2,6}>)?:? ?",
         rb"\[prterun-[^\]\s@]{1,255}@\d{1,9},(?P<rank>\d{1,7})\](?:<std\w{2,6}>)?:? ?",

@@ -1,41 +1,48 @@
 """Find the lines of a block that can have a message: one pass over its text for all messages.
 
-Most lines of a log differ in their numbers only. Without its digits a line is a *shape*; a shape without the
-anchor of any message is remembered, and lines of this shape are not looked at again. The words of a new shape
-say which anchors it can have, so that the time hardly depends on the number of messages.
+Most lines of a log differ in their numbers only. Without the digits and some letters of its numbers a line
+is a *shape*. A shape is judged once: it has the anchors of some messages, or of none, and most lines of a log
+are of shapes that are known to have none. The words of new shapes say which anchors they can have, so that
+the time hardly depends on the number of messages.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import compress, count
 from typing import TYPE_CHECKING
 
+from hccl_tools.knowledge.patterns import letters
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    from hccl_tools.explain.alike import Settled
+
+    #: Sets of texts: a line has one text of each.
+    _Needed = Sequence[Collection[bytes]]
 
 _DIGITS = b"0123456789"
+#: What a shape lacks: with two letters of hexadecimal numbers, addresses have few shapes, and words differ.
+_LEFT_OUT = _DIGITS + b"abdf"
 #: A progress bar ends its lines with a carriage return: what follows is a line of its own.
 _LINES = bytes.maketrans(b"\r", b"\n")
 #: All but letters become blanks.
 _LETTERS = bytes(byte if chr(byte).isascii() and chr(byte).isalpha() else 0x20 for byte in range(256))
-#: An anchor with digits that is shorter without them, or has no letters, is searched in the text itself.
-_SHORTEST_SHAPE = 3
+#: An anchor whose shape is shorter, or has no letters, is known by the other texts of its lines with so many.
+_SHORTEST_SHAPE, _FEWEST_LETTERS = 3, 2
 #: Bytes of remembered shapes; then they are forgotten, as in a log in which no two lines are alike.
 _MOST_SHAPES = 4 << 20
 #: Words that are remembered, with the parts that they have.
 _MOST_WORDS = 1 << 16
-#: New shapes of a block, times the anchors that it has, up to which its shapes are remembered: with more the
-#: lines of the log are not alike.
-_MOST_TESTS = 4_000
 #: If more than half of the shapes of a block are new, so many blocks are searched as they are.
 _WHOLE_BLOCKS = 15
 #: A block with fewer lines says nothing about the log.
 _FEW_LINES = 100
-#: The letters of codes such as EI0006, E19999: their numbers are not part of a shape.
+#: The letters of codes such as EI0006, E19999, and the codes: their numbers are not part of a shape.
+_CODE_LETTERS = re.compile(rb"E(?<![A-Za-z]E)[A-Z]?(?![A-Za-z])")
 _CODE = re.compile(rb"E(?:[A-Z][0-9]{4}|[0-9]{5})(?![A-Za-z0-9])")
-_CODE_LETTERS = frozenset(b"E%c" % letter for letter in b"ABCDEFGHIJKLMNOPQRSTUVWXYZ") | {b"E"}
 
 
 class Hit(NamedTuple):
@@ -53,6 +60,8 @@ class Hit(NamedTuple):
 
 
 class _Anchor(NamedTuple):
+    """An anchor; ``word`` is the one that its lines have, as a whole or as a part of a longer one."""
+
     number: int
     text: bytes
     shape: bytes
@@ -60,121 +69,190 @@ class _Anchor(NamedTuple):
     is_whole: bool
 
 
-class Sieve:
-    """Finds lines with anchors; ``before_codes`` are words that a numeric code may follow."""
+#: A code that is the anchor of any message, or of none.
+_ANY_CODE = _Anchor(-1, b"", b"", b"", is_whole=False)
 
-    def __init__(self, anchors: Sequence[bytes], before_codes: Iterable[bytes] = ()) -> None:
+
+class Sieve:
+    """Finds lines with anchors."""
+
+    def __init__(
+        self,
+        anchors: Sequence[bytes],
+        before_codes: Iterable[bytes] = (),
+        needed: Callable[[int], _Needed] = lambda _: (),
+    ) -> None:
+        """Prepare the search.
+
+        Args:
+            anchors: Texts, of which a message has one.
+            before_codes: Words that a numeric code may follow.
+            needed: Returns what the lines of an anchor have besides, by its index.
+        """
         self._count = len(anchors)
+        self._needed_of = needed
+        self._needed: dict[int, tuple[_Needed, _Needed]] = {}
         self._codes: dict[bytes, list[int]] = {}
-        for index, text in enumerate(anchors):
-            if _CODE.fullmatch(text):
-                self._codes.setdefault(text, []).append(index)
-        every = [_anchor(index, text) for index, text in enumerate((*anchors, *before_codes))]
-        every = [one for one in every if one.text not in self._codes]
-        bare = [one for one in every if _is_number(one)]
-        self._bare: dict[bytes, list[int]] = {}
-        for one in bare:
-            self._bare.setdefault(one.text, []).append(one.number)
         self._by_word: dict[bytes, list[_Anchor]] = {}
         self._by_part: dict[bytes, list[_Anchor]] = {}
-        for one in every:
-            if one.text not in self._bare:
-                known = self._by_word if one.is_whole else self._by_part
-                known.setdefault(one.word, []).append(one)
+        self._wordless: list[_Anchor] = []
+        self._in_text: list[_Anchor] = []
+        for index, text in enumerate((*anchors, *before_codes)):
+            if _CODE.fullmatch(text):
+                self._codes.setdefault(text, []).append(index)
+            else:
+                self._add_anchor(_anchor(index, text))
         self._words = frozenset(self._by_word)
-        self._known: set[bytes] = set()
+        self._known_words: set[bytes] = set()
         self._with_parts: dict[bytes, list[bytes]] = {}
         self._silent: set[bytes] = set()
-        self._silent_size = self._whole_blocks = 0
+        self._loud: dict[bytes, list[_Anchor]] = {}
+        self._size = self._whole_blocks = 0
 
-    def hits(self, data: bytes) -> list[Hit]:
-        """Return the lines of a block that have an anchor, in their order."""
-        found: dict[int, Hit] = {}
-        for one in self._present(data):
-            for at in _places(data, one.text):
-                self._add(found, data, at, one.number)
-        for text, numbers in self._bare.items():
-            for at in _places(data, text):
-                for number in numbers:
-                    self._add(found, data, at, number)
-        return [found[start] for start in sorted(found)]
+    def hits(self, data: bytes, settled: Settled | None = None) -> list[Hit]:
+        """Return the lines of a block that have an anchor, in their order.
 
-    def _add(self, found: dict[int, Hit], data: bytes, at: int, number: int) -> None:
-        start = begin_of_line(data, at)
-        hit = found.get(start)
-        if hit is None or at < hit.at:
-            hit = found[start] = Hit(start, at, hit.anchors if hit else set())
-        if number < self._count:
-            hit.anchors.add(number)
+        Args:
+            settled: The lines that are left out; lines that turn out to have no anchor are added.
+        """
+        found: dict[int, list[_Anchor]] = {}
+        for one in self._in_text:
+            self._search(data, one, settled, found)
+        plain = data.translate(_LINES, _LEFT_OUT)
+        shapes = plain.split(b"\n") if self._whole_blocks <= 0 else []
+        other = set(shapes).difference(self._silent)
+        new = other.difference(self._loud)
+        if self._whole_blocks > 0 or (len(shapes) > _FEW_LINES and len(new) * 2 > len(shapes)):
+            self._whole_blocks = (self._whole_blocks or _WHOLE_BLOCKS + 1) - 1
+            for one in self._present(plain):
+                self._search(data, one, settled, found)
+        elif other:
+            known = {shape: self._loud[shape] for shape in other - new}
+            self._take(data, shapes, {**known, **self._judged(new)}, settled, found)
+        made = (self._hit(data, start, found[start], settled) for start in sorted(found))
+        return [hit for hit in made if hit is not None]
 
-    def _present(self, data: bytes) -> list[_Anchor]:
-        """Return the anchors that lines of a block may have; remember the shapes that have none."""
-        text, shapes = self._new_text(data)
-        if not text:
-            return []
+    @staticmethod
+    def _search(data: bytes, one: _Anchor, settled: Settled | None, found: dict[int, list[_Anchor]]) -> None:
+        """Add the lines of a block that have an anchor, by their beginnings."""
+        places = (
+            (code.start() for code in _CODE.finditer(data)) if one is _ANY_CODE else _places(data, one.text)
+        )
+        for at in places:
+            start = begin_of_line(data, at)
+            if settled is None or not settled.has(_line(data, start)):
+                found.setdefault(start, []).append(one)
+
+    @staticmethod
+    def _take(
+        data: bytes,
+        shapes: Sequence[bytes],
+        loud: Mapping[bytes, Sequence[_Anchor]],
+        settled: Settled | None,
+        found: dict[int, list[_Anchor]],
+    ) -> None:
+        """Add the lines of a block whose shapes have anchors, unless they are settled."""
+        lines = data.translate(_LINES).split(b"\n") if b"\r" in data else data.split(b"\n")
+        start, last = 0, 0
+        for index in compress(count(), map(loud.__contains__, shapes)):
+            if settled is None or not settled.has(lines[index]):
+                start += sum(map(len, lines[last:index])) + index - last
+                last = index
+                found.setdefault(start, []).extend(loud[shapes[index]])
+
+    def _hit(
+        self, data: bytes, start: int, possible: Sequence[_Anchor], settled: Settled | None
+    ) -> Hit | None:
+        """Return a line with those of the possible anchors that it has; None if it has none."""
+        line = _line(data, start)
+        anchors, places = set[int](), list[int]()
+        for one in possible:
+            if one is _ANY_CODE:
+                for code in _CODE.finditer(line):
+                    places.append(code.start())
+                    anchors.update(self._codes.get(code[0], ()))
+            elif (at := line.find(one.text)) >= 0 and _has(line, self._needs(one.number)[0]):
+                places.append(at)
+                if one.number < self._count:
+                    anchors.add(one.number)
+        if not places and settled is not None:
+            settled.add(line, is_of_log=False)
+        return Hit(start, start + min(places), anchors) if places else None
+
+    def _judged(self, shapes: Collection[bytes]) -> dict[bytes, list[_Anchor]]:
+        """Return the new shapes that can have anchors; remember these, and those that have none."""
+        loud: dict[bytes, list[_Anchor]] = {}
+        if not shapes:
+            return loud
+        text = b"\n".join(shapes)
+        for one in self._present(text):
+            if one is _ANY_CODE:
+                places = [code.start() for code in _CODE_LETTERS.finditer(text)]
+            else:
+                places = list(_places(text, one.shape))
+            for at in places:
+                shape = text[begin_of_line(text, at) : end_of_line(text, at, len(text))]
+                if _has(shape, self._needs(one.number)[1]):
+                    loud.setdefault(shape, []).append(one)
+        self._size += len(text)
+        if self._size > _MOST_SHAPES:
+            self._silent.clear()
+            self._loud.clear()
+            self._size = len(text)
+        self._silent.update(shapes)
+        self._silent.difference_update(loud)
+        self._loud.update(loud)
+        return loud
+
+    def _present(self, text: bytes) -> list[_Anchor]:
+        """Return the anchors that a text of shapes can have."""
         words = set(text.translate(_LETTERS).split())
-        possible = [one for word in self._words & words for one in self._by_word[word]]
+        possible = [*self._wordless, *(one for word in self._words & words for one in self._by_word[word])]
         possible += [one for part in self._parts_of(words) for one in self._by_part[part]]
-        present = [one for one in possible if one.shape in text]
-        has_code = not words.isdisjoint(_CODE_LETTERS)
-        self._remember(shapes, [one.shape for one in present], has_code=has_code)
-        if has_code:
-            present += self._codes_in(data)
-        return present
+        present = {one.number: one for one in possible if one.shape in text}
+        codes = [_ANY_CODE] if _CODE_LETTERS.search(text) else []
+        return [*present.values(), *codes]
 
     def _parts_of(self, words: set[bytes]) -> set[bytes]:
         """Return the parts of words that anchors have; each word is searched for them once."""
-        if len(self._known) > _MOST_WORDS:
-            self._known.clear()
+        if len(self._known_words) > _MOST_WORDS:
+            self._known_words.clear()
             self._with_parts.clear()
-        new = words - self._known
+        new = words - self._known_words
         joined = b" ".join(new)
         for part in self._by_part:
             if part in joined:
                 for word in new:
                     if part in word:
                         self._with_parts.setdefault(word, []).append(part)
-        self._known |= new
+        self._known_words |= new
         return {part for word in self._with_parts.keys() & words for part in self._with_parts[word]}
 
-    def _new_text(self, data: bytes) -> tuple[bytes, set[bytes]]:
-        """Return the shapes of a block that are not remembered, as a text and one by one.
+    def _needs(self, number: int) -> tuple[_Needed, _Needed]:
+        """Return what the lines of an anchor have besides, and what their shapes have."""
+        found = self._needed.get(number)
+        if found is None:
+            of_line = self._needed_of(number) if 0 <= number < self._count else ()
+            shapes = [[text.translate(None, _LEFT_OUT) for text in texts] for texts in of_line]
+            found = self._needed[number] = of_line, [texts for texts in shapes if all(texts)]
+        return found
 
-        After a block in which few lines are alike, the next ones are not taken apart: the text is all of it.
-        """
-        plain = data.translate(_LINES, _DIGITS)
-        if self._whole_blocks > 0:
-            self._whole_blocks -= 1
-            return plain, set()
-        lines = plain.split(b"\n")
-        shapes = set(lines) - self._silent
-        if len(lines) > _FEW_LINES and len(shapes) * 2 > len(lines):
-            self._whole_blocks = _WHOLE_BLOCKS
-            return plain, set()
-        return b"\n".join(shapes), shapes
-
-    def _codes_in(self, data: bytes) -> list[_Anchor]:
-        """Return the codes of a text as anchors: those of messages, and all others."""
-        return [
-            _Anchor(index, code, b"", b"", is_whole=False)
-            for code in set(_CODE.findall(data))
-            for index in self._codes.get(code, (self._count,))
-        ]
-
-    def _remember(self, shapes: set[bytes], present: Sequence[bytes], *, has_code: bool) -> None:
-        if has_code:
-            shapes = {
-                shape for shape in shapes if _CODE_LETTERS.isdisjoint(shape.translate(_LETTERS).split())
-            }
-        if present:
-            if len(shapes) * len(present) > _MOST_TESTS:
-                return
-            shapes = {shape for shape in shapes if not any(one in shape for one in present)}
-        self._silent_size += sum(map(len, shapes))
-        if self._silent_size > _MOST_SHAPES:
-            self._silent.clear()
-            self._silent_size = sum(map(len, shapes))
-        self._silent |= shapes
+    def _add_anchor(self, one: _Anchor) -> None:
+        """Add an anchor by its word; if it has little but digits, by those of other texts of its lines."""
+        if one.word and (one.shape == one.text or len(one.shape) >= _SHORTEST_SHAPE):
+            known = self._by_word if one.is_whole else self._by_part
+            known.setdefault(one.word, []).append(one)
+            return
+        if one.shape == one.text:
+            self._wordless.append(one)
+            return
+        texts = max(self._needs(one.number)[1], key=letters, default=[b""])
+        if letters(texts) < _FEWEST_LETTERS:
+            self._in_text.append(one)
+            return
+        for text in texts:
+            word = max(text.translate(_LETTERS).split(), key=len)
+            self._by_part.setdefault(word, []).append(one)
 
 
 def begin_of_line(data: bytes, at: int) -> int:
@@ -192,19 +270,22 @@ def end_of_line(data: bytes, start: int, longest: int) -> int:
     return end if shorter < 0 else shorter
 
 
+def _line(data: bytes, start: int) -> bytes:
+    return data[start : end_of_line(data, start, len(data))]
+
+
+def _has(line: bytes, needed: _Needed) -> bool:
+    return all(any(text in line for text in texts) for texts in needed)
+
+
 def _anchor(index: int, text: bytes) -> _Anchor:
     """Return an anchor with its longest word, if possible one that no line has as a part of a longer word."""
-    shape = text.translate(None, _DIGITS)
+    shape = text.translate(None, _LEFT_OUT)
     inner = [found[0] for found in re.finditer(rb"(?<=[^A-Za-z])[A-Za-z]+(?=[^A-Za-z])", shape)]
     if inner:
         return _Anchor(index, text, shape, max(inner, key=len), is_whole=True)
     parts = shape.translate(_LETTERS).split()
     return _Anchor(index, text, shape, max(parts, key=len, default=b""), is_whole=False)
-
-
-def _is_number(anchor: _Anchor) -> bool:
-    """Whether little but digits is in an anchor: many lines have the rest."""
-    return anchor.shape != anchor.text and (not anchor.word or len(anchor.shape) < _SHORTEST_SHAPE)
 
 
 def _places(data: bytes, word: bytes) -> Iterator[int]:

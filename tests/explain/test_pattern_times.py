@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.explain import events, reader, scanner, screens, sieve
+from hccl_tools.explain import alike, events, reader, scanner, screens, sieve
 from hccl_tools.explain.events import LastTime
 from hccl_tools.explain.reader import LogReader
 from hccl_tools.explain.scanner import Scanner
@@ -29,7 +29,7 @@ PATTERNS = {
     **{message.id: message.pattern for message in messages().values() if message.pattern},
     **{
         f"{module.__name__}.{name}": value.pattern
-        for module in (scanner, events, screens, sieve)
+        for module in (alike, scanner, events, screens, sieve)
         for name, value in vars(module).items()
         if isinstance(value, re.Pattern)
     },
@@ -104,11 +104,12 @@ def test_lines_are_compared_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(scanner, "_MOST_LINES", 1000)
     log = tmp_path / "rank_0.log"
     fault = b"[ERROR] host nic listen start failed, port[60000]\n"
-    log.write_bytes(b"a job on this side: Terminated\n" * 999 + fault)
+    other = [b"a job on side %s: Terminated\n" % (b"x" * number) for number in range(1000)]
+    log.write_bytes(b"".join(other[1:]) + fault)
     scan = Scanner().scan(str(log), 0)
     assert ([event.line for event in scan.events], scan.note) == ([1000], "")
 
-    log.write_bytes(b"a job on this side: Terminated\n" * 1000 + fault)
+    log.write_bytes(b"".join(other) + fault)
     scan = Scanner().scan(str(log), 0)
     assert scan.events == []
     assert scan.note == (f"{log} has more than 1,000 lines that may name a fault: only these were read")
