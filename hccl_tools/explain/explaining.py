@@ -71,6 +71,7 @@ def explain(
     events, ends, unknown = [], {}, {}
     for index, scan in enumerate(scans(logs, extra, progress)):
         events += scan.events
+        logs[index] = logs[index]._replace(extent=scan.extent)
         all_notes += [scan.note] if scan.note else []
         if scan.last_time is not None:
             ends[index] = scan.last_time

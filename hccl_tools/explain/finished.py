@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain.reader import STDIN, LogReader
+from hccl_tools.explain.reader import STDIN, LogReader, from_end
 
 if TYPE_CHECKING:
     from hccl_tools.explain.cluster import Cluster
     from hccl_tools.explain.events import Seen
+    from hccl_tools.explain.sources import Source
 
 _EXIT_CODES = {"HCM732", "HCM733"}
 #: What a launcher reports of a rank that failed, and what ranks report that wait for one.
@@ -43,6 +44,8 @@ _COMPLETE = re.compile(
 )
 #: Lines that may follow the exit code, and lines in which the launcher is named.
 _LAST_LINES, _FIRST_LINES = 10, 40
+#: Bytes at the end of a screen in which a job says that it is complete.
+_MOST_BYTES = 1 << 20
 
 
 def lines(cluster: Cluster) -> list[Seen]:
@@ -56,7 +59,7 @@ def lines(cluster: Cluster) -> list[Seen]:
     end = max((cluster.ends.get(file, 0.0) for file in last), default=0.0)
     if any(_shows_a_failure(one, last, end) for one in cluster.seen):
         return []
-    found = [_end_of_job(cluster.sources[file].path, one.event.line) for file, one in last.items()]
+    found = [_end_of_job(cluster.sources[file], one.event.line) for file, one in last.items()]
     is_all = all(is_end for is_end, _ in found) and any(is_complete for _, is_complete in found)
     return [one for _, one in sorted(last.items())] if is_all else []
 
@@ -72,17 +75,13 @@ def _shows_a_failure(one: Seen, last: dict[int, Seen], end: float) -> bool:
     return message.kind in {"cause", "error"} and is_later
 
 
-def _end_of_job(path: str, number: int) -> tuple[bool, bool]:
+def _end_of_job(source: Source, number: int) -> tuple[bool, bool]:
     """Return whether a line ends the screen of a launcher, and whether its job says it is complete."""
-    if not path or path == STDIN:
+    if not source.path or source.path == STDIN:
         return False, False
-    is_launched = is_complete = False
-    count = 0
-    for block in LogReader(path).blocks():
-        if block.line == 1:
-            is_launched = bool(
-                _LAUNCHER.search(b"\n".join(block.data.split(b"\n", _FIRST_LINES)[:_FIRST_LINES]))
-            )
-        is_complete = is_complete or bool(_COMPLETE.search(block.data))
-        count = block.line + block.data.rstrip(b"\n").count(b"\n")
-    return is_launched and number > count - _LAST_LINES, is_complete
+    first = next(LogReader(source.path).blocks(), None)
+    head = first.data.split(b"\n", _FIRST_LINES)[:_FIRST_LINES] if first is not None else []
+    last = [one for one in from_end(source.path, source.extent, _MOST_BYTES) if one[1].strip()]
+    is_end = bool(last) and number > last[0][0] - _LAST_LINES
+    is_complete = any(_COMPLETE.search(text) for _, text in last)
+    return is_end and _LAUNCHER.search(b"\n".join(head)) is not None, is_complete

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import deque
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain import screens
 from hccl_tools.explain.events import Event, Seen, clock, process_in, syslog_time_in, time_in
 from hccl_tools.explain.places import Place
-from hccl_tools.explain.reader import STDIN, LogReader
+from hccl_tools.explain.reader import STDIN, from_end
 from hccl_tools.knowledge.registry import messages
 from hccl_tools.records import NamedTuple
 
@@ -27,6 +27,10 @@ SILENT, BUSY = "HCM824", "HCM834"
 _MOST_RANKS, _MOST_LOGS = 64, 256
 #: The last lines of a rank that are looked at.
 _MOST_LINES = 60
+#: Bytes at the end of a log of one rank, and of a screen of several, in which they are looked for.
+_MOST_BYTES, _MOST_OF_SCREEN = 1 << 20, 1 << 25
+#: Lines without a time that are remembered until a line above them has one.
+_MOST_UNTIMED = 1000
 _SHOWN = 300
 #: Seconds by which a line may be later than the moment at which the first rank gave up.
 _ABOUT = 5.0
@@ -128,13 +132,13 @@ def of_screens(cluster: Cluster, waiting: Collection[Seen], before: float | None
         source = cluster.sources[file]
         if source.is_of_process or not source.path or source.path == STDIN:
             continue
-        last: dict[tuple[int | None, str, str], deque[Line]] = {}
-        for line in lines_of(source.path, file, is_whole=True):
+        last: dict[tuple[int | None, str, str], list[Line]] = {}
+        for line in _from_end(source, file, _MOST_OF_SCREEN):
             writer = _writer(line.text)
             if writer is not None and writer not in waited:
-                last.setdefault(writer, deque(maxlen=_MOST_LINES)).append(line)
-        for (rank, host, _), lines in last.items():
-            chosen = _chosen(lines, before)
+                _add(last.setdefault(writer, []), line)
+        for (rank, host, _), lines in sorted(last.items(), key=lambda item: item[1][-1].number):
+            chosen = _chosen(lines[::-1], before)
             if chosen is not None and _is_work(chosen.text):
                 found.append(_seen(cluster, rank, chosen, host))
     return found[:_MOST_RANKS]
@@ -152,13 +156,12 @@ def of_launcher(cluster: Cluster, rank: int, before: float | None) -> Seen | Non
             continue
         own = (one for one in cluster.seen if one.event.file == file and one.event.message.kind != "fact")
         first = min(one.event.line for one in own)
-        lines: deque[Line] = deque(maxlen=_MOST_LINES)
-        for line in lines_of(source.path, file, is_whole=True):
-            if line.number >= first:
-                break
-            if screens.prefix(line.text).rank is None:
-                lines.append(line)
-        chosen = _chosen(lines, before)
+        lines = (
+            line
+            for line in _from_end(source, file, _MOST_OF_SCREEN)
+            if line.number < first and screens.prefix(line.text).rank is None
+        )
+        chosen = _chosen([*islice(lines, _MOST_LINES)][::-1], before)
         if chosen is not None and _is_work(chosen.text):
             return _seen(cluster, rank, chosen)
     return None
@@ -211,38 +214,69 @@ def _lines(
     is_shared: bool,
 ) -> Mapping[int, Sequence[Line]]:
     """Return the last lines of ranks in logs."""
-    found: dict[int, deque[Line]] = {}
-    for file, rank in logs:
-        if not is_shared and (rank not in ranks or rank in found):
+    found: dict[int, list[Line]] = {}
+    for file, rank in reversed(logs) if is_shared else logs:
+        source = sources[file]
+        if not source.path or source.path == STDIN:
             continue
-        path = sources[file].path
-        if not path or path == STDIN:
+        if is_shared:
+            _add_from_screen(found, source, file, ranks)
+        elif rank is not None and rank in ranks and rank not in found:
+            lines = [*islice(_from_end(source, file, _MOST_BYTES), _MOST_LINES)]
+            if lines:
+                found[rank] = lines
+    return {rank: lines[::-1] for rank, lines in found.items()}
+
+
+def _add_from_screen(found: dict[int, list[Line]], source: Source, file: int, ranks: Collection[int]) -> None:
+    """Add the last lines of ranks on a screen, the last one first, until each rank has enough."""
+    wanted = {rank for rank in ranks if len(found.get(rank, ())) < _MOST_LINES}
+    for line in _from_end(source, file, _MOST_OF_SCREEN) if wanted else ():
+        writer = screens.prefix(line.text).rank
+        if writer in wanted:
+            _add(found.setdefault(writer, []), line)
+            if len(found[writer]) == _MOST_LINES:
+                wanted.remove(writer)
+                if not wanted:
+                    return
+
+
+def _add(lines: list[Line], line: Line) -> None:
+    if len(lines) < _MOST_LINES:
+        lines.append(line)
+
+
+def _from_end(source: Source, file: int, most: int) -> Iterator[Line]:
+    """Yield the lines of a log from the last one on, with their times, in about its last ``most`` bytes."""
+    untimed: list[Line] = []
+    for number, text in texts_from_end(source, most):
+        line = line_of(file, number, text)
+        if not line.is_own and len(untimed) < _MOST_UNTIMED:
+            untimed.append(line)
             continue
-        for line in lines_of(path, file, is_whole=is_shared):
-            writer = screens.prefix(line.text).rank if is_shared else rank
-            if writer is not None and writer in ranks:
-                found.setdefault(writer, deque(maxlen=_MOST_LINES)).append(line)
-    return found
+        yield from (one._replace(time=line.time, is_yearless=line.is_yearless) for one in untimed)
+        untimed.clear()
+        yield line
+    yield from untimed
 
 
-def lines_of(path: str, file: int, *, is_whole: bool) -> Iterator[Line]:
-    """Yield the lines of a log, or those of its last two blocks, with their times."""
-    blocks = LogReader(path).blocks()
-    for block in blocks if is_whole else deque(blocks, maxlen=2):
-        time, is_yearless = None, False
-        for offset, line in enumerate(screens.plain(block.data).split(b"\n")):
-            for text in line.split(b"\r"):
-                if not text.strip():
-                    continue
-                own, without_year = time_in(text), False
-                if own is None:
-                    own, without_year = syslog_time_in(text[screens.prefix(text).length :])
-                if own is not None:
-                    time, is_yearless = own, without_year
-                yield Line(file, block.line + offset, text, time, is_yearless, own is not None)
+def texts_from_end(source: Source, most: int) -> Iterator[tuple[int, bytes]]:
+    """Yield the numbers and texts of the lines of a log from the last one on, without empty ones."""
+    for number, line in from_end(source.path, source.extent, most):
+        for text in reversed(screens.plain(line).split(b"\r")):
+            if text.strip():
+                yield number, text
 
 
-def _chosen(lines: Iterable[Line], before: float | None) -> Line | None:
+def line_of(file: int, number: int, text: bytes) -> Line:
+    """Return a line with its own time."""
+    time, is_yearless = time_in(text), False
+    if time is None:
+        time, is_yearless = syslog_time_in(text[screens.prefix(text).length :])
+    return Line(file, number, text, time, is_yearless, time is not None)
+
+
+def _chosen(lines: Sequence[Line], before: float | None) -> Line | None:
     """Return the most telling line: the last that is neither an end nor a warning, if possible in time."""
     told = [one for one in lines if not _END.search(one.text)]
     plain = [

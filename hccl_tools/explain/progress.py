@@ -9,10 +9,11 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain import screens
+from hccl_tools.explain.alike import shape_of
 from hccl_tools.explain.case import Cause
 from hccl_tools.explain.disagreement import unusual
 from hccl_tools.explain.events import Event, Seen
-from hccl_tools.explain.last_lines import lines_of
+from hccl_tools.explain.last_lines import line_of, texts_from_end
 from hccl_tools.explain.places import Place
 from hccl_tools.explain.reader import STDIN
 from hccl_tools.explain.waiting import ranks_text
@@ -60,8 +61,10 @@ _COMPUTED = re.compile(rb"forward-compute|backward-compute|forward-backward|batc
 _TIMES_MORE, _SECONDS_MORE = 2.0, 0.2
 #: The last values of a rank that are compared, and ranks at most.
 _MOST_VALUES, _MOST_RANKS = 5, 4096
-#: Logs whose ends are read for it: those of the first ranks.
-_MOST_LOGS = 64
+#: Logs whose ends are read for it, those of the first ranks, and the bytes of an end.
+_MOST_LOGS, _MOST_BYTES = 64, 1 << 18
+#: Shapes of lines without steps and times that are remembered.
+_MOST_SHAPES = 1 << 14
 _SHOWN = 300
 
 
@@ -209,7 +212,7 @@ def _read(case: Case) -> _Ends:
     told: dict[int, _Told] = {}
     values: _Values = {}
     in_tables: _Values = {}
-    ranks, tables = set[int](), 0
+    ranks, tables, silent = set[int](), 0, set[bytes]()
     for file, source in enumerate(case.cluster.sources):
         if source.pid or source.path in ("", STDIN):
             continue
@@ -219,7 +222,11 @@ def _read(case: Case) -> _Ends:
             continue
         ranks |= set() if rank is None else {rank}
         name = ""
-        for line in lines_of(source.path, file, is_whole=False):
+        for number, text in reversed([*texts_from_end(source, _MOST_BYTES)]):
+            goes_on = rank is not None and rank in told and told[rank].left is None
+            if not _says(text, silent) and not (goes_on and _LEFT.search(text)):
+                continue
+            line = line_of(file, number, text)
             if rank is not None:
                 _add_step(told, rank, line)
                 for kind, time, unit in _TIMES.findall(line.text):
@@ -232,6 +239,18 @@ def _read(case: Case) -> _Ends:
             for seconds in found:
                 _add(values, name, rank, seconds, line)
     return _Ends(told, values)
+
+
+def _says(text: bytes, silent: set[bytes]) -> bool:
+    """Whether a line may have a step or a time; remember those that, whatever their digits are, have none."""
+    shape = shape_of(text)
+    if shape in silent:
+        return False
+    if any(one.search(text) for one in (_STEP, _TIMES, _HEAD, _OF_RANK)):
+        return True
+    if len(silent) < _MOST_SHAPES:
+        silent.add(shape)
+    return False
 
 
 def _add_row(values: _Values, name: str, line: Line) -> str:

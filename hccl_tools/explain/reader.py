@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import zlib
+from collections import deque
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch import run_files
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Bytes that are searched at once: they fit into the processor's cache.
 _BLOCK = 1 << 19
+#: Bytes that are read at once from the end of a log.
+_END = 1 << 16
 #: Bytes of a line that are read; what follows up to its end is left out.
 LONGEST_LINE = 1 << 16
 _GZIP = b"\x1f\x8b"
@@ -42,6 +45,13 @@ class Part(NamedTuple):
 
     begin: int
     end: int
+
+
+class Extent(NamedTuple):
+    """What was read of a log: its bytes, and the number of its line breaks."""
+
+    size: int
+    breaks: int
 
 
 class LogReader:
@@ -151,6 +161,37 @@ class LogReader:
             rest = piece[end:]
         if rest:
             yield Block(rest, number)
+
+
+def from_end(path: str, extent: Extent | None, most: int) -> Iterator[tuple[int, bytes]]:
+    """Yield the number and the text of each line from the last one on, of about the last ``most`` bytes.
+
+    A log that cannot be read has none. Without its extent, and if it is compressed, all of it is read.
+    """
+    if extent is None or is_packed(path):
+        for block in reversed(deque(LogReader(path).blocks(), maxlen=-(-most // _BLOCK))):
+            lines = block.data.split(b"\n")
+            yield from zip(range(block.line + len(lines) - 1, 0, -1), reversed(lines), strict=False)
+        return
+    try:
+        with open(run_files.open_read(path), "rb", buffering=0) as file:
+            yield from _lines_from_end(file, extent, most)
+    except OSError:
+        return
+
+
+def _lines_from_end(file: IO[bytes], extent: Extent, most: int) -> Iterator[tuple[int, bytes]]:
+    number, left, rest = extent.breaks + 1, extent.size, b""
+    while left > max(0, extent.size - most):
+        begin = max(0, left - _END)
+        file.seek(begin)
+        *lines, rest = reversed((file.read(left - begin) + rest).split(b"\n"))
+        for line in lines:
+            yield number, line
+            number -= 1
+        left, rest = begin, rest[:LONGEST_LINE]  # The line may begin before this piece.
+    if left == 0:
+        yield number, rest
 
 
 def is_packed(path: str) -> bool:

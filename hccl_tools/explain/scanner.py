@@ -20,7 +20,7 @@ from hccl_tools.explain.events import (
 )
 from hccl_tools.explain.guard import Guard
 from hccl_tools.explain.handled import HANDLED, is_handled, says_handled
-from hccl_tools.explain.reader import Block, LogReader
+from hccl_tools.explain.reader import Block, Extent, LogReader
 from hccl_tools.knowledge import patterns
 from hccl_tools.knowledge.registry import codes, messages
 from hccl_tools.records import NamedTuple
@@ -96,6 +96,7 @@ class Scan(NamedTuple):
         lines: The number of its line breaks.
         pid: The process that its first line with one names, "" if none near its beginning does.
         unknown: The number and the text of its first line of level ERROR that no message explains.
+        is_whole: Whether all of it was read.
     """
 
     events: list[Event]
@@ -106,6 +107,12 @@ class Scan(NamedTuple):
     lines: int = 0
     pid: str = ""
     unknown: tuple[int, str] | None = None
+    is_whole: bool = True
+
+    @property
+    def extent(self) -> Extent | None:
+        """What was read of it, None if that is not all."""
+        return Extent(self.size, self.lines) if self.is_whole else None
 
 
 class _Candidate:
@@ -186,6 +193,7 @@ class Scanner:
             last_block.line - 1 + last_block.data.count(b"\n"),
             pid,
             self._unknown,
+            left >= 0,
         )
 
     def _events(self, block: Block, hits: Sequence[Hit], file: int) -> Iterator[Event]:

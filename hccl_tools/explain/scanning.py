@@ -86,6 +86,7 @@ def joined(parts: Sequence[Scan]) -> Scan:
         lines,
         parts[0].pid,
         unknown,
+        all(part.is_whole for part in parts),
     )
 
 

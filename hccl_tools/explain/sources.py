@@ -14,6 +14,8 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
+    from hccl_tools.explain.reader import Extent
+
 #: Files in a folder that are no logs.
 _NO_LOGS = (
     *(".json", ".py", ".pyc", ".so", ".pt", ".pth", ".ckpt", ".safetensors", ".npy", ".npz", ".bin", ".om"),
@@ -47,6 +49,7 @@ class Source(NamedTuple):
         host: The host, if it is known.
         ranks: The ranks that can have written it; None if that is unknown.
         is_run: Whether it is a log of the run that is explained.
+        extent: What was read of it, None before it is read.
     """
 
     path: str
@@ -57,6 +60,7 @@ class Source(NamedTuple):
     host: str = ""
     ranks: Collection[int] | None = None
     is_run: bool = False
+    extent: Extent | None = None
 
     @property
     def is_of_process(self) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hccl_tools.explain import reader
 from hccl_tools.explain.scanner import Scan, Scanner
 
 if TYPE_CHECKING:
@@ -147,3 +148,42 @@ def test_line_numbers_are_those_of_an_editor(tmp_path: Path) -> None:
     result = scan(tmp_path / "rank_0.log", filler + FAULT + filler + FAULT)
 
     assert found(result) == [("HCM205", 30_002), ("HCM205", 60_004)]
+
+
+@pytest.mark.parametrize("most", [1, 40, 1000, 1 << 20])
+@pytest.mark.parametrize("end", [b"", b"\n", b"\n\n"])
+def test_the_end_of_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, end: bytes) -> None:
+    monkeypatch.setattr(reader, "_END", 16)
+    log = tmp_path / "rank_0.log"
+    log.write_bytes(b"\n".join(b"line %d" % number * (number % 5) for number in range(1, 100)) + end)
+    lines = [*enumerate(log.read_bytes().split(b"\n"), 1)][::-1]
+    size = log.stat().st_size
+    with log.open("ab") as file:
+        file.write(b"after it was read\n")
+
+    found = list(reader.from_end(str(log), reader.Extent(size, len(lines) - 1), most))
+
+    assert found == lines[: len(found)]
+    assert len(found) == len(lines) or sum(len(line) + 1 for _, line in found) >= most - 16
+
+
+def test_the_end_of_a_compressed_log_and_of_none(tmp_path: Path) -> None:
+    log = tmp_path / "rank_0.log.gz"
+    log.write_bytes(gzip.compress(b"one\ntwo\n"))
+
+    assert list(reader.from_end(str(log), reader.Extent(30, 2), 1 << 20)) == [
+        (3, b""),
+        (2, b"two"),
+        (1, b"one"),
+    ]
+    assert list(reader.from_end(str(tmp_path / "none"), reader.Extent(30, 2), 1 << 20)) == []
+    assert list(reader.from_end(str(tmp_path / "none"), None, 1 << 20)) == []
+
+
+def test_a_long_line_at_the_end_of_a_log(tmp_path: Path) -> None:
+    log = tmp_path / "rank_0.log"
+    log.write_bytes(b"one\n" + b"x" * (3 << 16))
+
+    (last, first) = reader.from_end(str(log), reader.Extent(log.stat().st_size, 1), 1 << 20)
+
+    assert (last[0], set(last[1]), first) == (2, {ord("x")}, (1, b"one"))
