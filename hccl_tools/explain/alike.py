@@ -1,9 +1,9 @@
 """Lines that are alike: which need not be judged again, and how many events of one kind are kept.
 
-The lines of a storm of messages differ in their numbers only, and hundreds of thousands of them say the same.
-With every digit as 0 they have one *shape*. A pattern that takes one digit for another matches all lines of a
-shape or none. So a line is *settled* if a line of its shape was judged, and the numbers are equal that decide
-which event it is: those of codes, of the rank, of the process and of the peer.
+The lines of a storm of messages differ in their numbers only, and thousands of them say the same. With every
+digit as 0, as well as those of long addresses in hexadecimal, they have one *shape*. A pattern that takes one
+digit for another matches all lines of a shape or none. So a line is *settled* if one of its shape was judged,
+and the numbers are equal that decide which event it is: of codes, the rank, the process and the peer.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ MOST_ALIKE = 20
 _MOST_EVENTS = 20_000
 _ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 _NUMBER = re.compile(rb"[0-9]+")
+#: An address; a shorter number may be one of an event or of an error.
+_ADDRESS = re.compile(rb"0x[0-9a-f]{9,16}(?![0-9A-Za-z])")
 #: A longer line is never settled.
 LONGEST = 2048
 #: Bytes of remembered shapes; then they are forgotten.
@@ -30,8 +32,14 @@ _MOST_SHAPES = 4 << 20
 
 
 def shape_of(line: bytes) -> bytes:
-    """Return a line with every digit as 0."""
+    """Return a line with every digit as 0, of the same length."""
+    if b"0x" in line:
+        line = _ADDRESS.sub(_zeros, line)
     return line.translate(_ZEROS)
+
+
+def _zeros(address: re.Match[bytes]) -> bytes:
+    return b"0x" + b"0" * (len(address[0]) - 2)
 
 
 class Kept:
@@ -77,7 +85,7 @@ class Settled:
 
     def __init__(self, codes: re.Pattern[bytes], numbered: Iterable[bytes]) -> None:
         self._codes = codes
-        self._numbered = [shape_of(text) for text in numbered]
+        self._numbered = [text.translate(_ZEROS) for text in numbered]
         self._in_all_logs: dict[bytes, _Judged] = {}
         self._in_log: dict[bytes, _Judged] = {}
         self._size = 0
@@ -90,7 +98,7 @@ class Settled:
         """Return whether a line like this one was judged."""
         if len(line) > LONGEST:
             return False
-        shape = line.translate(_ZEROS)
+        shape = shape_of(line)
         for known in (self._in_all_logs, self._in_log):
             found = known.get(shape)
             if found is not None and tuple([line[begin:end] for begin, end in found.places]) in found.numbers:
@@ -103,9 +111,10 @@ class Settled:
         Args:
             is_of_log: Whether this is true of the log only that is read.
         """
-        shape = shape_of(line)
-        if len(line) > LONGEST or any(text in shape for text in self._numbered):
+        digits = line.translate(_ZEROS)
+        if len(line) > LONGEST or any(text in digits for text in self._numbered):
             return
+        shape = shape_of(line)
         values = _NUMBER.findall(" ".join(_key(event)[1:]).encode()) if event is not None else []
         wanted = {value.lstrip(b"0") or b"0" for value in values}
         places = {

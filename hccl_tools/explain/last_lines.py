@@ -28,7 +28,7 @@ _MOST_RANKS, _MOST_LOGS = 64, 256
 #: The last lines of a rank that are looked at.
 _MOST_LINES = 60
 #: Bytes at the end of a log of one rank, and of a screen of several, in which they are looked for.
-_MOST_BYTES, _MOST_OF_SCREEN = 1 << 20, 1 << 25
+_MOST_BYTES, _MOST_OF_SCREEN = 1 << 20, 1 << 23
 #: Lines without a time that are remembered until a line above them has one.
 _MOST_UNTIMED = 1000
 _SHOWN = 300

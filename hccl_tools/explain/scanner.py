@@ -53,7 +53,7 @@ _TIME_WITHIN = 8192
 _HEAD = 1 << 16
 #: Lines of one log that are compared with the messages, at 30 microseconds each.
 _MOST_LINES = 2_000_000
-#: Tracebacks of one log whose last lines are looked for.
+#: Tracebacks of one log whose last lines are looked for, and exceptions whose surroundings are read.
 _MOST_TRACEBACKS = 2_000
 #: The fields that are numbers, and the digits that they may have: a job of ten million ranks is none.
 NUMBERS = {"rank", "size", "device", "logical", "port", "peer", "peer_device", "timeout", "pid"}
@@ -135,7 +135,7 @@ class _Candidate:
         pattern = self.message.pattern
         if _CODE.fullmatch(self.anchor):
             pattern = pattern.replace(self.anchor, b"E")
-        return patterns.is_blind_to_digits(pattern)
+        return b"0x" not in pattern and patterns.is_blind_to_digits(pattern)
 
 
 class Scanner:
@@ -154,7 +154,7 @@ class Scanner:
         self._codes, self._most_alike = codes(), most_alike
         self._kept = Kept(most_alike)
         self._settled = Settled(_CODE_SHAPE, filter(self._is_numbered, anchors))
-        self._tracebacks = 0
+        self._tracebacks = self._exceptions = 0
         self._unknown: tuple[int, str] | None = None
 
     def _is_numbered(self, anchor: bytes) -> bool:
@@ -168,7 +168,8 @@ class Scanner:
         reader, last_block = LogReader(path, part), Block(b"", 1)
         first: float | None = None
         pid = ""
-        self._kept, self._tracebacks, self._unknown = Kept(self._most_alike), 0, None
+        self._kept, self._unknown = Kept(self._most_alike), None
+        self._tracebacks = self._exceptions = 0
         self._settled.begin_log()
         is_first, left, note = True, _MOST_LINES, ""
         for block in reader.blocks():
@@ -229,6 +230,10 @@ class Scanner:
         if event is None:
             return place, None, is_of_line
         is_program_s = event.message.id in _OF_PROGRAMS
+        if is_program_s or event.message.id in _WITH_REASON:
+            self._exceptions += 1
+            if self._exceptions > _MOST_TRACEBACKS and self._kept.is_full(event):
+                return place, event, is_of_line
         if is_program_s and is_handled(data, place):
             return place, event._replace(message=messages()[HANDLED]), False
         if event.message.kind == "code" and says_handled(line):

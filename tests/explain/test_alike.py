@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hccl_tools.explain import scanner
 from hccl_tools.explain.scanner import Scanner
 from hccl_tools.knowledge import patterns
 from hccl_tools.knowledge.registry import messages
@@ -32,6 +33,7 @@ def found(folder: Path, lines: list[str]) -> list[tuple[str, int, int | None]]:
         ("[INFO] HCCL: error code 0, step 12", "error code 9, step 12", ""),
         ("[ERROR] HCCL: ret=507041, retry 5", "ret=507046, retry 5", ""),
         ("[ERROR] DEVDRV: event id 0x81078602, error code 0", "event id 0x81078603, error code 0", "HCM313"),
+        ("[ERROR] DEVDRV: event id 0x8abcdef1, error code 0", "event id 0x81078603, error code 0", "HCM313"),
         ("/dev/nvme0n1p1 3.5T 3.5T 9 099% /data", "/dev/nvme0n1p1 3.5T 3.5T 9 100% /data", "HCM870"),
         ("HCCL_CONNECT_TIMEOUT is 120, the recommended value is 200", "value is 300", "HCM654"),
     ],
@@ -54,13 +56,32 @@ def test_a_rank_among_many_lines_of_another(tmp_path: Path) -> None:
     assert [line for _, line, rank in events if rank == 31] == [501]
 
 
+def test_a_storm_of_exceptions_is_not_searched_for_what_follows_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scanner, "_MOST_TRACEBACKS", 30)
+    lines = [f"ValueError: sample {number} is broken" for number in range(100)]
+    searched: list[int] = []
+
+    def is_handled(_: bytes, start: int) -> bool:
+        searched.append(start)
+        return False
+
+    monkeypatch.setattr(scanner, "is_handled", is_handled)
+
+    events = found(tmp_path, [*lines, "KeyError: 'x'", "ModuleNotFoundError: No module named 'acl'"])
+
+    assert [line for _, line, _ in events] == [*range(1, 21), 102]
+    assert len(searched) == 30
+
+
 def test_a_level_without_a_message_in_each_log(tmp_path: Path) -> None:
-    scanner = Scanner()
+    own = Scanner()
     for name in ("rank_0.log", "rank_1.log"):
         log = tmp_path / name
         log.write_text("step 1\n" + "2026-03-18 10:02:05 ERROR the frobnicator stalls, 12 left\n" * 50)
 
-        unknown = scanner.scan(str(log), 0).unknown
+        unknown = own.scan(str(log), 0).unknown
 
         assert unknown is not None
         assert unknown[0] == 2
