@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hccl_tools.pictures.subject import Subject
 
 #: The modules of the script, in the order in which they need each other.
-SCRIPTS = ("data", "search", "symbols", "boxes", "details", "links", "zoom", "keys", "main")
+SCRIPTS = ("data", "search", "symbols", "boxes", "overview", "details", "links", "zoom", "keys", "main")
 STYLES = ("colors", "style")
 
 

@@ -82,7 +82,9 @@ def _pod(pod: PodBox, drawn: Mapping[int, ServerPlace], columns: int) -> PodPlac
     own = [drawn[item.number].rect.height for item in pod.items if isinstance(item, ServerBox)]
     tall = max(own, default=_FOLD_HEIGHT)
     boxes = [
-        FoldPlace(item, Rect(0, 0, _FOLD_WIDTH, tall)) if isinstance(item, Fold) else drawn[item.number]
+        FoldPlace(item, Rect(0, 0, _FOLD_WIDTH, min(tall, _FOLD_HEIGHT)))
+        if isinstance(item, Fold)
+        else drawn[item.number]
         for item in pod.items
     ]
     spots, rail, width, height = _grid([box.rect for box in boxes], columns, pod.link)

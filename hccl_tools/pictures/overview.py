@@ -26,6 +26,8 @@ _MOST_CELLS = 1024
 _LEAST_HEIGHT, _MOST_HEIGHT = 6.0, 30.0
 #: The smallest cell that has a text.
 _TEXT_HEIGHT = 13.0
+#: The width of the symbol of a note, and the scale below which its number cannot be read.
+_SYMBOL, _LEGIBLE = 16.0, 0.6
 
 
 def height(servers: int, width: float) -> float:
@@ -68,14 +70,21 @@ def _cell(group: ET.Element, table: RankTable, own: Sequence[int], badges: Badge
     notes = _notes(own, rows, badges)
     mark = notes[0].kind if notes else "silent" if badges.silent.issuperset(rows) else ""
     box(group, rect, f"npu {mark}".rstrip(), f"{name}\nranks {ranks}")
-    if rect.height >= _TEXT_HEIGHT and rect.width > 3 * LETTER:
-        text(group, rect.x + 4, rect.y + rect.height / 2 + 3.5, ranks, "soft", room=rect.width - 6)
-    if notes:
-        symbol(group, rect.x + rect.width - 8, rect.y + rect.height / 2, mark, str(notes[0].number),
-               scale=min(1, rect.height / 18))  # fmt: skip
+    scale = min(1, rect.height / 18)
+    shown = notes[: max(1, int(rect.width / (_SYMBOL * scale)) - 1)]
+    used = _SYMBOL * scale * len(shown)
+    if rect.height >= _TEXT_HEIGHT and rect.width - used > 3 * LETTER:
+        text(group, rect.x + 4, rect.y + rect.height / 2 + 3.5, ranks, "soft", room=rect.width - 6 - used)
+    for place, note in enumerate(reversed(shown)):
+        x = rect.x + rect.width - _SYMBOL * scale * (place + 0.5)
+        words = str(note.number) if scale >= _LEGIBLE else ""
+        symbol(group, x, rect.y + rect.height / 2, note.kind, words, scale=scale)
 
 
 def _notes(own: Sequence[int], rows: Sequence[int], badges: Badges) -> list[Note]:
+    """Return the notes on servers, their devices and their links, each once, the most important first."""
     found = [note for index in own for note in badges.of_server.get(index, ())]
-    found += [note for row in rows for note in badges.of_row.get(row, ())]
-    return sorted(found, key=lambda note: KINDS.index(note.kind))[:1]
+    for row in rows:
+        found += (*badges.of_row.get(row, ()), *badges.of_peer.get(row, ()))
+    unique = {note.number: note for note in found}
+    return sorted(unique.values(), key=lambda note: (KINDS.index(note.kind), note.number))

@@ -1,4 +1,4 @@
-"""Write the picture of a table as SVG: one page in the proportions of A4, landscape."""
+"""Write the picture of a table as SVG: one page of at most A4, landscape, and as high as it needs."""
 
 from __future__ import annotations
 
@@ -50,9 +50,11 @@ def picture(subject: Subject) -> str:
     width, top = WIDTH - 2 * _MARGIN, _MARGIN + _HEAD
     strip = overview_height(len(subject.servers), width) if content.is_folded else 0.0
     room = Rect(_MARGIN, top, width, HEIGHT - top - _MARGIN - foot.height - strip)
-    root = _page(subject)
     layout = arranged(content, room.width, room.height)
     scale = min(room.width / layout.width, room.height / layout.height, _LARGEST)
+    room = room._replace(height=layout.height * scale)
+    height = top + room.height + strip + foot.height + _MARGIN
+    root = _page(subject, height)
     left = room.x + (room.width - layout.width * scale) / 2
     group = add(root, "g", transform=f"translate({number(left)} {number(top)}) scale({scale:.3f})")
     boxes = Boxes(table, badges)
@@ -63,20 +65,20 @@ def picture(subject: Subject) -> str:
     if content.is_folded:
         area = Rect(_MARGIN, room.y + room.height + 8, room.width, strip - 8)
         overview(root, table, content, badges, area)
-    foot.write(root, _MARGIN, HEIGHT - _MARGIN - foot.height, width)
+    foot.write(root, _MARGIN, height - _MARGIN - foot.height, width)
     ET.indent(root, " ")
     return ET.tostring(root, encoding="unicode") + "\n"
 
 
-def _page(subject: Subject) -> ET.Element:
+def _page(subject: Subject, height: float) -> ET.Element:
     """Return an empty page with its heading."""
-    view = f"0 0 {WIDTH:.0f} {HEIGHT:.0f}"
+    view = f"0 0 {WIDTH:.0f} {height:.0f}"
     root = ET.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "viewBox": view, "role": "img"})
     file, facts = subject.report.file, subject.facts()
     add(root, "title").text = escaped(f"The rank table {file}")
     add(root, "desc").text = escaped(facts)
     add(root, "style").text = STYLE
-    add(root, "rect", width=WIDTH, height=HEIGHT, class_="paper")
+    add(root, "rect", width=WIDTH, height=number(height), class_="paper")
     text(root, _MARGIN, _MARGIN + 14, clipped(file, 90), "head")
     text(root, _MARGIN, _MARGIN + 33, facts, "line soft")
     return root

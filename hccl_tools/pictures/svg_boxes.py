@@ -30,10 +30,15 @@ class Badges:
     def __init__(self, notes: Sequence[Note], silent: Sequence[int]) -> None:
         self.of_row: dict[int, list[Note]] = {}
         self.of_server: dict[int, list[Note]] = {}
+        #: Devices at the ends of links that a note is about; they are not marked themselves.
+        self.of_peer: dict[int, list[Note]] = {}
         self.silent = set(silent)
         for note in notes:
             for row in dict.fromkeys(row for mark in note.marks for row in mark.rows):
                 self.of_row.setdefault(row, []).append(note)
+            peers = (row for mark in note.marks for pair in mark.peers for row in pair)
+            for row in dict.fromkeys(peers):
+                self.of_peer.setdefault(row, []).append(note)
             for index in dict.fromkeys(index for mark in note.marks for index in mark.servers):
                 self.of_server.setdefault(index, []).append(note)
 
@@ -116,7 +121,8 @@ class Boxes:
         listed = f"ranks {fold(sorted(ranks))}"
         text(group, PAD, 14, server.server_id, "name",
              room=(wide - 2 * PAD - min(len(listed), 16) * LETTER - 18 * len(own)) * _BOLD)  # fmt: skip
-        text(group, wide - PAD - 18 * len(own), 14, listed, "end soft", room=min(16 * LETTER, wide / 2))
+        left = wide - 2 * PAD - 18 * len(own) - (len(server.server_id) + 1) * LETTER / _BOLD
+        text(group, wide - PAD - 18 * len(own), 14, listed, "end soft", room=max(left, 16 * LETTER))
         if place.prefix:
             text(group, PAD, 27, f"addresses {place.prefix}*", "soft", room=wide - 2 * PAD)
         for name, rect in place.groups:

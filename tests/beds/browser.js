@@ -1,6 +1,6 @@
 // Runs steps in pages with Debian's Chromium: a line of JSON on stdin has the steps, one on stdout the results.
 // Each step is [verb, argument]: open URL, type TEXT (into what has the focus), press KEY, click SELECTOR,
-// theme light|dark, evaluate EXPRESSION (its value is a result), audit "" (axe's serious violations).
+// viewport WIDTH HEIGHT, theme light|dark, evaluate EXPRESSION (its value is a result), audit "" (axe's serious violations).
 "use strict";
 const puppeteer = require("puppeteer-core");
 const axe = require.resolve("axe-core/axe.min.js");
@@ -10,6 +10,7 @@ const verbs = {
   type: (page, text) => page.keyboard.type(text),
   press: (page, key) => page.keyboard.press(key),
   click: (page, selector) => page.click(selector),
+  viewport: (page, size) => page.setViewport({ width: +size.split(" ")[0], height: +size.split(" ")[1] }),
   theme: (page, value) => page.emulateMediaFeatures([{ name: "prefers-color-scheme", value }]),
   evaluate: (page, expression) => page.evaluate(expression),
   audit: async (page) => {

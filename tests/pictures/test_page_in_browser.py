@@ -86,16 +86,88 @@ def test_search_says_how_many_it_found(browser: Browser, pods: Path) -> None:
     assert none == "0 found"
 
 
-def test_a_large_table_opens_folded_and_unfolds_step_by_step(browser: Browser, pods: Path) -> None:
-    first, opened, more, folded = browser(
-        pods, VISIBLE, ("click", "[data-box='pod 1']"), VISIBLE, ("click", "#unfold"), VISIBLE,
-        ("click", "#fold"), VISIBLE,
+def test_a_large_table_opens_as_far_as_its_servers_and_folds(browser: Browser, pods: Path) -> None:
+    first, folded, opened = browser(
+        pods, VISIBLE, ("click", "#fold"), VISIBLE, ("click", "[data-box='pod 1']"), VISIBLE,
     )  # fmt: skip
 
-    assert first == 2
-    assert opened == 4  # two parts of at most 64 servers
-    assert more > 70
+    assert first == 2 + 4 + 140  # each super pod has two parts of at most 64 servers
     assert folded == 2
+    assert opened > 2
+
+
+@pytest.mark.parametrize("servers", [48, 128])
+def test_a_page_opens_with_something_to_see_in_the_whole_window(
+    browser: Browser, tmp_path: Path, servers: int
+) -> None:
+    file = written(tmp_path, subject(table("1.0", servers, 8)))
+    cells, heads, low, height = browser(
+        file,
+        ("evaluate", "document.querySelectorAll('#overview [data-server]').length"),
+        ("evaluate", "document.querySelectorAll('[data-box^=server]').length"),
+        ("evaluate", "document.getElementById('boxes').getBoundingClientRect().bottom"),
+        ("evaluate", "innerHeight"),
+    )
+
+    assert cells == heads == servers
+    assert height - 40 < low <= height
+
+
+def test_every_marked_server_has_its_mark_in_the_overview(browser: Browser, failed: Path) -> None:
+    cells = "[...document.querySelectorAll('#overview .cell:not(:empty)')].map((one) => one.title)"
+    found, signs = browser(
+        failed, ("evaluate", cells),
+        ("evaluate", "[...document.querySelectorAll('#signs li')].map((one) => one.textContent)"),
+    )  # fmt: skip
+
+    assert found == [
+        "10.0.0.1, ranks 0-7: consequence",  # rank 5
+        "10.0.0.2, ranks 8-15: error",  # rank 10
+        "10.0.0.6, ranks 40-47: cause",  # rank 42
+    ]
+    assert [sign[0] for sign in signs] == ["5", "⬢", "■", "○", "∅", "▸"]
+    assert "⬢ cause, with its number in the list" in signs
+
+
+def test_the_arrow_keys_work_from_the_first_press(browser: Browser, tmp_path: Path) -> None:
+    file = written(tmp_path, subject(table("1.0", 2, 8)))
+    first, second = browser(file, ("press", "ArrowRight"), FOCUS, ("press", "ArrowRight"), FOCUS)
+
+    assert first == "rank 0, NPU0, 192.168.0.100"
+    assert second == "rank 1, NPU1, 192.168.0.101"
+
+
+@pytest.mark.parametrize("servers", [1, 2, 48])
+def test_a_narrow_screen_shows_every_device(browser: Browser, tmp_path: Path, servers: int) -> None:
+    value = table("1.0", servers, 8)
+    for server in value["server_list"]:
+        for place, device in enumerate(server["device"]):
+            device["device_ip"] = f"192.168.{100 + place}.{server['server_id'].rpartition('.')[2]}"
+    file = written(tmp_path, subject(value))
+    heads = "[...document.querySelectorAll('[data-box]')]"
+    right = f"Math.max(...{heads}.map((one) => one.getBoundingClientRect().right))"
+    wide, over, selected = browser(
+        file, ("viewport", "390 844"), ("open", file.as_uri()),
+        ("evaluate", "document.documentElement.scrollWidth"),
+        ("evaluate", right),
+        ("evaluate", "document.getElementById('selected').getBoundingClientRect().bottom <= innerHeight"),
+    )  # fmt: skip
+
+    assert wide <= 390
+    assert 0 < over <= 390
+    assert selected is True
+
+
+def test_screen_readers_have_headings_for_super_pods_and_servers(browser: Browser, pods: Path) -> None:
+    headings = "[...document.querySelectorAll('#picture :is(h3, h4, h5)')].map((one) => one.tagName)"
+    levels, label = browser(
+        pods,
+        ("evaluate", f"[...new Set({headings})]"),
+        ("evaluate", "document.querySelector('#picture h5 button').getAttribute('aria-expanded')"),
+    )  # fmt: skip
+
+    assert levels == ["H3", "H4", "H5"]
+    assert label == "false"
 
 
 def test_a_small_table_opens_unfolded(browser: Browser, tmp_path: Path) -> None:
@@ -111,6 +183,7 @@ def test_the_selected_device_is_mirrored_in_a_list(browser: Browser, tmp_path: P
     assert details == [
         "rank: 5 of 8", "device: NPU1", "address: 192.168.1.101", "super device id: 65537",
         "server: 10.0.0.2", "super pod: 0", "line: job.json:45", "SIO: with rank 4", "HCCS: with ranks 6-7",
+        "HCCS: with 4 ranks of 1 other server",
     ]  # fmt: skip
 
 
@@ -137,8 +210,8 @@ def test_a_finding_and_a_cause_are_shown(browser: Browser, failed: Path) -> None
 def test_everything_can_be_done_by_keyboard(browser: Browser, pods: Path) -> None:
     first, down, around, rank, zoomed, links = browser(
         pods,
-        *[("press", "Tab")] * 10, FOCUS,
-        ("press", "Enter"), ("press", "ArrowDown"), ("press", "Enter"), ("press", "ArrowRight"),
+        *[("press", "Tab")] * 11, FOCUS,
+        ("press", "ArrowDown"), ("press", "ArrowRight"),
         ("press", "Enter"), ("press", "ArrowRight"), ("press", "ArrowRight"), FOCUS,
         ("press", "Escape"), FOCUS,
         ("press", "/"), ("type", "rank 1119"), ("press", "Enter"), FOCUS,

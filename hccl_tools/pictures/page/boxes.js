@@ -1,7 +1,10 @@
 /* The nested boxes. A box makes what is in it when it is unfolded for the first time. */
 
 const PER_CHUNK = 64;
-const UNFOLDED_SERVERS = 16;
+/* Devices of a row, the most first; as many as the pane has room for. */
+const PER_ROW = [8, 4, 2, 1];
+/* The level of the heading of a box, for screen readers. */
+const HEADINGS = { pod: "h3", chunk: "h4", server: "h5" };
 const MOST_DEVICES = 256;
 /* Of a longer address, such as an EID, the end is shown. */
 const MOST_LETTERS = 15;
@@ -18,7 +21,9 @@ function foldable(kind, key, name, sub, servers, fill) {
   head.setAttribute("aria-expanded", "false");
   const body = make("div", "body");
   body.hidden = true;
-  element.append(head, body);
+  const heading = make(HEADINGS[kind], "");
+  heading.append(head);
+  element.append(heading, body);
   const box = { kind, key, element, head, body, servers, fill, isFilled: false, around: null };
   head.dataset.box = key;
   head.tabIndex = -1;
@@ -41,6 +46,14 @@ function addServerMarks(box) {
   }
 }
 
+/* The boxes that unfolding makes. */
+function childCount({ kind, servers }) {
+  if (kind === "server") {
+    return Math.min(table.devicesOf(servers[0]).length, MOST_DEVICES);
+  }
+  return servers.length <= PER_CHUNK ? servers.length : Math.ceil(servers.length / PER_CHUNK);
+}
+
 function isOpen(box) {
   return !box.body.hidden;
 }
@@ -50,13 +63,17 @@ function unfold(box) {
     box.fill(box);
     box.isFilled = true;
   }
-  box.body.hidden = false;
-  box.head.setAttribute("aria-expanded", "true");
+  show(box, true);
 }
 
 function fold(box) {
-  box.body.hidden = true;
-  box.head.setAttribute("aria-expanded", "false");
+  show(box, false);
+}
+
+function show(box, isShown) {
+  box.body.hidden = !isShown;
+  box.element.classList.toggle("open", isShown);
+  box.head.setAttribute("aria-expanded", `${isShown}`);
 }
 
 function addBoxes(parent, around, made) {
@@ -113,6 +130,8 @@ function fillDevices(box, server) {
   const devices = table.devicesOf(server);
   const shown = devices.slice(0, MOST_DEVICES);
   const groups = make("div", "groups");
+  groups.setAttribute("role", "group");
+  groups.setAttribute("aria-label", `devices of ${table.servers[server]}`);
   const groupOf = (device) => Math.floor((table.id(device) ?? -1) / raw.groupSize);
   for (let start = 0; start < shown.length; ) {
     let end = raw.groupSize === null ? shown.length : start + 1;
@@ -134,7 +153,7 @@ function groupBox(box, server, devices) {
     const low = Math.floor((table.id(devices[0]) ?? -1) / raw.groupSize) * raw.groupSize;
     group.append(make("div", "title", low < 0 ? "in no group" : `group ${low}-${low + raw.groupSize - 1}`));
   }
-  const perRow = Math.min(devices.length, 8);
+  const perRow = Math.min(devices.length, devicesPerRow());
   for (let start = 0; start < devices.length; start += perRow) {
     const row = devices.slice(start, start + perRow);
     const grid = make("div", "devices");
@@ -144,6 +163,13 @@ function groupBox(box, server, devices) {
     group.append(grid);
   }
   return group;
+}
+
+/* The devices that fit side by side in the pane, where the letters have their normal size. */
+function devicesPerRow() {
+  const letter = parseFloat(getComputedStyle(document.body).fontSize);
+  const room = document.getElementById("boxes").clientWidth / letter - 5;
+  return PER_ROW.find((number) => number * (deviceWidth + 0.3) <= room) ?? 1;
 }
 
 /* Below the devices: a bar for each set that a link joins, over the part of it in this row. */
@@ -209,20 +235,27 @@ function revealDevice(device) {
   return boxes.get(`device ${device}`) ?? box;
 }
 
-/* All devices are as wide as the longest first address needs, up to a limit. */
-function setDeviceWidth() {
+/* Of a device, in letters of the picture. */
+let deviceWidth = 0;
+
+/* All devices are as wide as the longest first address needs, up to a limit; all heads of servers are equal. */
+function setWidths() {
   let most = 0;
   for (const text of raw.addresses) {
     const end = text.indexOf(" ");
     most = Math.max(most, end === -1 ? text.length : end);
   }
   const letters = Math.min(most, MOST_LETTERS);
-  picture.style.setProperty("--npu-width", `${Math.max(letters * 0.45 + 0.9, 3.6)}em`);
+  deviceWidth = Math.max(letters * 0.45 + 0.9, 3.6);
+  picture.style.setProperty("--npu-width", `${deviceWidth}em`);
+  const longest = table.servers.reduce((size, name) => Math.max(size, name.length), 0);
+  const ranks = `ranks ${table.size - 1}-${table.size - 1}`.length;
+  picture.style.setProperty("--head-width", `${Math.min(longest * 0.6 + ranks * 0.46 + 3.1, 36)}em`);
 }
 
 function fillPicture() {
   const everything = table.servers.map((_, index) => index);
-  setDeviceWidth();
+  setWidths();
   if (raw.pods.length) {
     addBetween(picture, everything, "super pods", table.podOf);
     addBoxes(picture, null, table.pods.map(podBox));

@@ -33,6 +33,7 @@ function deviceDetails(device) {
     addDetail("line", `${raw.file}:${table.lines[device]}`);
   }
   linkDetails(device, server);
+  outerDetails(device, server);
   markDetails([...(marks.ofDevice.get(device) ?? []), ...(marks.ofServer.get(server) ?? [])]);
 }
 
@@ -51,11 +52,31 @@ function linkDetails(device, server) {
   }
 }
 
+/* The other servers: how many ranks and servers a device reaches by each link. */
+function outerDetails(device, server) {
+  const found = new Map();
+  for (let other = 0; raw.links.across !== null && other < table.servers.length; other += 1) {
+    for (let end = table.starts[other]; other !== server && end < table.starts[other + 1]; end += 1) {
+      const word = table.link(device, end);
+      const known = found.get(word) ?? { ranks: 0, servers: new Set() };
+      known.ranks += 1;
+      known.servers.add(other);
+      found.set(word, known);
+    }
+  }
+  for (const [word, known] of found) {
+    const where = counted(known.servers.size, "other server");
+    addDetail(raw.links.words[word][0], `with ${counted(known.ranks, "rank")} of ${where}`);
+  }
+}
+
+const BOX_NAMES = { pod: "super pod", chunk: "servers", server: "server" };
+
 function serverDetails(box) {
   const { servers } = box;
-  addDetail(box.kind === "pod" ? "super pod" : "server", box.head.querySelector(".name").textContent);
+  addDetail(BOX_NAMES[box.kind], box.head.querySelector(".name").textContent.replace(/^super pod /, ""));
   if (servers.length > 1) {
-    addDetail("servers", servers.length.toLocaleString("en"));
+    addDetail("number of servers", servers.length.toLocaleString("en"));
   } else {
     const start = table.starts[servers[0]];
     const ids = table.devicesOf(servers[0]).map(table.id).filter((id) => id !== null);
@@ -76,6 +97,26 @@ function markDetails(entries) {
   for (const { note, mark } of entries ?? []) {
     const item = make("li", "", `${symbolText(note)} ${markWords([{ note, mark }])[0]}`);
     details.append(item);
+  }
+}
+
+function addSign(sign, className, meaning) {
+  const item = make("li");
+  item.append(make("span", `sign-of ${className}`, sign), ` ${meaning}`);
+  document.getElementById("signs").append(item);
+}
+
+/* A line for each sign that is on this page. */
+function fillSigns() {
+  const used = new Set(raw.notes.map(({ kind }) => kind));
+  addSign("5", "large", "the rank of a device; below it its id on the server and its address");
+  for (const kind of KINDS.filter((one) => used.has(one))) {
+    const isNumbered = raw.notes.some((note) => note.kind === kind && note.number);
+    addSign(SYMBOLS[kind], `badge ${kind}`, raw.kinds[kind] + (isNumbered ? ", with its number in the list" : ""));
+  }
+  addSign("▸", "", "folded, ▾ unfolded");
+  if (raw.addresses.some((text) => text.split(" ")[0].length > MOST_LETTERS)) {
+    addSign("…", "", "the end of a longer address");
   }
 }
 

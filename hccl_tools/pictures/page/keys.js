@@ -100,9 +100,17 @@ picture.addEventListener("mouseover", (event) => {
 
 picture.addEventListener("mouseleave", () => showDetails(current));
 
+/* The arrow keys move from the selected box, wherever the focus is, but in a field and in the links. */
 document.addEventListener("keydown", (event) => {
-  if (event.key === "/" && !event.target.closest("input")) {
+  if (event.ctrlKey || event.altKey || event.metaKey || event.target.closest("input, #links, #picture [data-box]")) {
+    return;
+  }
+  if (event.key === "/") {
     event.preventDefault();
     document.getElementById("query").focus();
+  } else if (event.key.startsWith("Arrow") && !document.getElementById("boxes").hidden) {
+    event.preventDefault();
+    const head = neighbour(event.key) ?? current.head;
+    go(boxes.get(head.dataset.box));
   }
 });

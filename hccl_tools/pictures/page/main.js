@@ -5,6 +5,10 @@ const results = document.getElementById("results");
 const found = document.getElementById("found");
 /* Unfold makes at most so many devices at once. */
 const MOST_UNFOLDED = 2048;
+/* The servers of a table that opens unfolded even if one has to scroll. */
+const SMALL = 8;
+/* So many super pods or ranges of servers, too. */
+const FEW = 4;
 /* Further notes are found by search, and on their devices. */
 const MOST_NOTES = 200;
 
@@ -96,10 +100,47 @@ function foldAll() {
   go(boxes.values().next().value);
 }
 
-/* Unfold all boxes of a small table, and what has a cause or an error. */
+/* Whether the picture is within its pane, which is as high as the window has room for. */
+function fitsPane() {
+  const top = part.getBoundingClientRect().top + part.scrollTop;
+  const room = Math.max(innerHeight - top, innerHeight / 2);
+  return picture.getBoundingClientRect().bottom - part.getBoundingClientRect().top + part.scrollTop <= room;
+}
+
+function foldedAtTop() {
+  const isFolded = (box) => box.kind !== "device" && !isOpen(box) && (!box.around || isOpen(box.around));
+  return [...boxes.values()].filter(isFolded);
+}
+
+/* Unfold level by level as far as the pane has room, at least down to the servers of a small table. */
+function unfoldToFit() {
+  for (let level = foldedAtTop(); level.length; level = foldedAtTop()) {
+    const children = level.reduce((sum, box) => sum + childCount(box), 0);
+    const isSmall = table.servers.length <= SMALL || (level.length <= FEW && level[0].kind !== "server");
+    if (children > MOST_UNFOLDED) {
+      return;
+    }
+    level.forEach(unfold);
+    if (!isSmall && !fitsPane()) {
+      level.forEach(fold);
+      return;
+    }
+  }
+}
+
+/* Letters as large as the whole of a small table has room for, at most twice their size. */
+function zoomToFit() {
+  zoomTo(STEPS.indexOf(2));
+  while (step > STEPS.indexOf(1) && !(fitsPane() && part.scrollWidth <= part.clientWidth)) {
+    zoomOut();
+  }
+}
+
+/* Unfold what fits, and what has a cause or an error. */
 function unfoldFirst() {
-  if (table.servers.length <= UNFOLDED_SERVERS) {
-    table.servers.forEach((_, server) => unfold(reveal(server)));
+  unfoldToFit();
+  zoomToFit();
+  if (table.servers.length <= SMALL) {
     return;
   }
   for (const note of raw.notes.filter(({ kind }) => kind === "cause" || kind === "error").slice(0, 4)) {
@@ -125,8 +166,10 @@ document.getElementById("theme").addEventListener("click", () =>
 );
 setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 linksPart.tabIndex = 0;
+fillOverview();
 fillPicture();
 fillNotes();
+fillSigns();
 fillLegend();
 unfoldFirst();
 select(boxes.values().next().value);

@@ -32,9 +32,9 @@ function addTo(map, key, value) {
 
 /* Remember the most important kind in each server, and how many of its devices are marked. */
 function noteServer(server, kind, devices) {
-  const before = marks.inServer.get(server) ?? { kind, devices: 0 };
-  const worse = KINDS.indexOf(kind) < KINDS.indexOf(before.kind) ? kind : before.kind;
-  marks.inServer.set(server, { kind: worse, devices: before.devices + devices });
+  const before = marks.inServer.get(server) ?? { kind, devices: 0, kinds: [] };
+  const kinds = KINDS.filter((one) => one === kind || before.kinds.includes(one));
+  marks.inServer.set(server, { kind: kinds[0], devices: before.devices + devices, kinds });
 }
 
 for (const note of raw.notes) {
