@@ -395,9 +395,10 @@ def _own_values(subject: Subject, row: int) -> str:
     server = subject.table.servers[subject.table.server_of_row[row]]
     ranks, devices = absent_ranks(subject), absent_devices(subject, server.rows)
     if row in surplus_rows(subject):
-        return (
-            "remove it" if set(ranks) == set(_last_ranks(subject)) else "remove it, and number the ranks on"
-        )
+        # The last ranks are absent; the ranks are in order, and a table may have as many copies as devices.
+        copies = len(device_copies(subject))
+        is_last = len(ranks) == copies and ranks[0] == len(subject.table) - copies
+        return "remove it" if is_last else "remove it, and number the ranks on"
     if len(ranks) != 1 or len(devices) != 1:
         return "remove it, or give it its own device_id, device_ip and rank_id"
     device, rank = devices[0], ranks[0]
@@ -405,12 +406,6 @@ def _own_values(subject: Subject, row: int) -> str:
         f"remove it if it is one too many, and number the ranks without a gap; or write device {device}, rank {rank} "
         f"and the address of that device (`hccn_tool -i {device} -ip -g` on {server.address} shows it)"
     )
-
-
-def _last_ranks(subject: Subject) -> range:
-    """Return the ranks that a table without its copied devices does not have."""
-    size = len(subject.table)
-    return range(size - len(device_copies(subject)), size)
 
 
 def _restarted_servers(subject: Subject) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hccl_tools.validation.checker import validate
-from tests.support.growth import steps
+from tests.support.growth import least, steps
 from tests.support.tables import table
 
 
@@ -198,3 +198,14 @@ def test_copies_are_found_in_linear_time() -> None:
         return steps(lambda: validate(value))
 
     assert taken(400) < 8 * taken(100)  # the square would be 16
+
+
+@pytest.mark.slow
+def test_copies_of_one_device_are_found_in_linear_time() -> None:
+    def taken(copies: int) -> float:
+        value = table("1.0", 1, 1)
+        value["server_list"][0]["device"] *= copies
+        data = json.dumps(value).encode()
+        return least(lambda: validate(data))
+
+    assert taken(12_000) < 8 * taken(3_000)  # the square would be 16
