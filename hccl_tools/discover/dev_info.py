@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.discover import hccn_tool
 from hccl_tools.discover.site import ToolHangsError
+from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.addresses import packed
 
@@ -70,9 +71,9 @@ def parse(text: str) -> DeviceInfo:
     eids: list[str] = []
     for row in _rows(text):
         if "UDie ID" in row:
-            if row["UDie ID"].isdecimal() and row.get("Port ID", "").isdecimal():
-                kind, link = row.get("Port Type", ""), row.get("Link Status", "")
-                ports.append(Port(int(row["UDie ID"]), int(row["Port ID"]), kind, link))
+            die, port = whole_number(row["UDie ID"]), whole_number(row.get("Port ID", ""))
+            if die is not None and port is not None:
+                ports.append(Port(die, port, row.get("Port Type", ""), row.get("Link Status", "")))
         elif "IP Address" in row:
             if packed(row["IP Address"]) is not None:
                 ips.append(row["IP Address"])

@@ -8,6 +8,7 @@ from hccl_tools.explain import clocks, identities, jobs
 from hccl_tools.explain.events import Seen
 from hccl_tools.explain.places import Place, Places
 from hccl_tools.explain.sources import host_folders
+from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ def build(
     }
     folders = host_folders(sources)
     shifts, notes = clocks.shifts(events, sources, known, folders, limits["connect"])
-    sizes = [int(event.fields["size"]) for event in events if event.fields.get("size", "").isdigit()]
+    known_sizes = (_number(event.fields, "size") for event in events)
+    sizes = [number for number in known_sizes if number is not None]
     reader = _Reader(
         sources,
         folders,
@@ -261,7 +263,7 @@ class _Reader:
 
 
 def _number(fields: Mapping[str, str], name: str) -> int | None:
-    return int(fields[name]) if fields.get(name, "").isdigit() else None
+    return whole_number(fields.get(name, ""))
 
 
 def _times(event: Event) -> tuple[float | None, float | None, float | None]:
@@ -276,9 +278,9 @@ def _times(event: Event) -> tuple[float | None, float | None, float | None]:
 
 def _limit(events: Iterable[Event], message: str, default: float) -> float:
     named = [
-        float(event.fields["timeout"])
+        float(seconds)
         for event in events
         if event.message.id == message or (message == _CONNECT and event.message.id in _CONNECT_WAITS)
-        if event.fields.get("timeout", "").isdigit()
+        if (seconds := _number(event.fields, "timeout")) is not None
     ]
     return max(named, default=default)

@@ -10,6 +10,7 @@ from hccl_tools.explain.places import Place
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.knowledge.registry import messages
 from hccl_tools.notation.phrases import and_more, count
+from hccl_tools.notation.whole_number import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -61,8 +62,10 @@ def listed(one: Seen, places: Places) -> Cause | None:
         return None
     (state, few), (opposite, many) = sorted(lists.items(), key=lambda item: len(item[1]))
     at = [host_and_device.rpartition("/") for host_and_device in few]
-    found = (Place(None, host, int(device)) for host, _, device in at if device.isdigit())
-    known = tuple(dict.fromkeys(there for place in found if (there := places.at_device(place)) is not None))
+    found = (Place(None, host, whole_number(device)) for host, _, device in at)
+    listed_places = (place for place in found if place.device is not None)
+    there = (places.at_device(place) for place in listed_places)
+    known = tuple(dict.fromkeys(place for place in there if place is not None))
     reason = (
         f"it is {state} for {and_more(few, _MOST_LISTED)}, and {opposite} for {count(len(many), 'other')}"
     )

@@ -14,6 +14,7 @@ from hccl_tools.explain.events import Event
 from hccl_tools.explain.identities import IDENTITIES
 from hccl_tools.explain.scanner import LONGEST_NUMBER, NUMBERS, Scanner
 from hccl_tools.explain.sources import Source, collect
+from hccl_tools.knowledge.pattern_fields import is_number, pattern_fields
 from hccl_tools.knowledge.registry import messages
 from hccl_tools.launch import run_files
 from hccl_tools.launch.logs import answers, remote
@@ -80,13 +81,26 @@ class FoundEvent(NamedTuple):
             named = NUMBERS & re.compile(messages()[self.message].pattern).groupindex.keys()
             if missing := sorted(named - self.fields.keys()):
                 return f"fields: {missing[0]} is missing"
-        for name in sorted(NUMBERS & self.fields.keys()):
-            text = self.fields[name]
-            if len(text) > LONGEST_NUMBER or not (text.isascii() and text.isdigit()):
-                return f"fields[{name}]: {codec.shown(text)} is not a number of up to {LONGEST_NUMBER} digits"
+        if problem := self._why_fields_are_wrong():
+            return problem
         times = ("time", self.time), ("after", self.after), ("before", self.before)
         late = [name for name, time in times if (time or 0.0) > _LATEST]
         return f"{late[0]}: it is after the year 2099" if late else ""
+
+    def _why_fields_are_wrong(self) -> str:
+        """Return why no line with this message has these fields, "" if one can have them."""
+        message = messages()[self.message]
+        known = pattern_fields(message.pattern)
+        # The code alone may tell the message of a line: its pattern has not matched then.
+        is_by_code = bool(self.codes and message.codes)
+        if not is_by_code and (missing := sorted(known.required - self.fields.keys())):
+            return f"fields: {missing[0]} is missing"
+        limits = {**known.numbers, **dict.fromkeys(NUMBERS, LONGEST_NUMBER)}
+        for name in sorted(limits.keys() & self.fields.keys()):
+            text = self.fields[name]
+            if not is_number(text, limits[name]) or (name in NUMBERS and text.startswith("-")):
+                return f"fields[{name}]: {codec.shown(text)} is not a number of up to {limits[name]} digits"
+        return ""
 
     def event(self) -> Event:
         """Return the event of a log on another host."""

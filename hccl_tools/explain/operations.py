@@ -9,6 +9,7 @@ from hccl_tools.explain.case import Case, Cause
 from hccl_tools.explain.disagreement import unusual
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.knowledge.registry import messages
+from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def _by_group(case: Case) -> Mapping[str, Mapping[str, _Waiting]]:
 
 
 def _integer(fields: Mapping[str, str], name: str) -> int | None:
-    return int(fields[name]) if fields.get(name, "").isdigit() else None
+    return whole_number(fields.get(name, ""))
 
 
 def _names(waits: Mapping[str, _Waiting]) -> Cause | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.notation.phrases import and_more
+from hccl_tools.notation.whole_number import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,9 +50,10 @@ def _started_on(start: Seen | None, ranks: Iterable[int]) -> list[str]:
     wanted, first = set(ranks), 0
     for item in (start.event.fields.get("value", "") if start is not None else "").split(","):
         name, _, slots = item.partition(":")
-        if not name or not slots.isdigit() or len(slots) > _MOST_NAMED:
+        number = whole_number(slots)
+        if not name or number is None or len(slots) > _MOST_NAMED:
             return []
-        own = set(range(first, first + min(int(slots), 1 << 17)))
+        own = set(range(first, first + min(number, 1 << 17)))
         first += len(own)
         if own & wanted:
             hosts.append(name)

@@ -15,6 +15,7 @@ from hccl_tools.gathering import stdout_framing
 from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
 from hccl_tools.gathering.table_copy import CopyRequest, handle
 from hccl_tools.inspection.observation import ObservationRequest
+from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.table.addresses import is_loopback
 
 if TYPE_CHECKING:
@@ -99,5 +100,5 @@ def _own_address_of(host: str) -> str | None:
 def _numbered(request: SurveyRequest, place: int) -> SurveyRequest:
     """Return the request with a different simulated machine for each host: ``910a``, ``910a:2``, ..."""
     product, _, first = (request.simulate or "").partition(":")
-    number = int(first or 1) if (first or "1").isdecimal() else 1
-    return request._replace(simulate=f"{product}:{number + place}")
+    number = whole_number(first or "1")
+    return request._replace(simulate=f"{product}:{(1 if number is None else number) + place}")

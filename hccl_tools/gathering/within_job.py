@@ -13,6 +13,7 @@ from hccl_tools.gathering.host_survey import answer, end_with_tools
 from hccl_tools.gathering.messages import SurveyAnswer, versions_differ
 from hccl_tools.notation.host_list import why_not_a_host
 from hccl_tools.notation.printable import one_line_each
+from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.programs.slurm import in_step
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ def _world(environ: Mapping[str, str], host: str) -> Any:
         comm = mpi_transport.world()
     except DiscoveryError as error:
         raise DiscoveryError(f"{host}: {error.message}", hint=error.hint) from None
-    started = next(int(environ[name]) for name in _COUNTS if environ.get(name, "").isdecimal())
+    counts = (whole_number(environ.get(name, "")) for name in _COUNTS)
+    started = next((number for number in counts if number is not None), comm.size)
     if comm.size != started:
         raise DiscoveryError(
             f"{host}: {started} processes were started, but mpi4py finds {comm.size}",

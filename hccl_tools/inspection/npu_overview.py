@@ -9,6 +9,7 @@ from hccl_tools.discover import npu_smi
 from hccl_tools.discover.site import ToolHangsError, run_tool
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.inspection.observation import DeviceProcess, NpuObservation, Unknown
+from hccl_tools.notation.whole_number import whole_number
 
 if TYPE_CHECKING:
     from hccl_tools.discover.site import Site
@@ -55,15 +56,17 @@ def parse_overview(text: str) -> tuple[list[NpuObservation], list[DeviceProcess]
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         words = cells[0].split()
         in_processes |= len(cells) > 2 and cells[1].lower().startswith("process id")
-        if len(cells) < 3 or not words or not words[0].isdecimal():
+        numbers = [whole_number(word) for word in words]
+        if len(cells) < 3 or not numbers or (first := numbers[0]) is None:
             continue
         if in_processes:
-            if cells[1].isdecimal() and len(words) == 2 and words[1].isdecimal():
-                processes.append(_process(int(words[0]), int(words[1]), cells, chips))
+            pid = whole_number(cells[1])
+            if pid is not None and len(numbers) == 2 and (chip := numbers[1]) is not None:
+                processes.append(_process(pid, first, chip, cells, chips))
         elif not _BUS.fullmatch(cells[1]):
-            upper = int(words[0]), cells[1], " ".join(words[1:])
+            upper = first, cells[1], " ".join(words[1:])
         elif upper is not None:
-            chips.append(_chip(upper, [int(word) for word in words if word.isdecimal()]))
+            chips.append(_chip(upper, [number for number in numbers if number is not None]))
             upper = None
     return chips, processes
 
@@ -75,10 +78,10 @@ def _chip(upper: tuple[int, str, str], lower: list[int]) -> NpuObservation:
     return NpuObservation(npu, lower[0], device, health, name=name)
 
 
-def _process(npu: int, chip: int, cells: list[str], chips: list[NpuObservation]) -> DeviceProcess:
+def _process(pid: int, npu: int, chip: int, cells: list[str], chips: list[NpuObservation]) -> DeviceProcess:
     known = next((one.device for one in chips if (one.npu, one.chip) == (npu, chip)), None)
-    memory = int(cells[3]) if len(cells) > 3 and cells[3].isdecimal() else None
-    return DeviceProcess(int(cells[1]), npu if known is None else known, cells[2], memory=memory)
+    memory = whole_number(cells[3]) if len(cells) > 3 else None
+    return DeviceProcess(pid, npu if known is None else known, cells[2], memory=memory)
 
 
 def _board(tool: str, npu: int, site: Site) -> dict[str, str]:

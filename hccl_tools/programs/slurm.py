@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import LaunchError
 from hccl_tools.notation import host_list
 from hccl_tools.notation.phrases import count
+from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.programs.lookup import on_path
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ def in_allocation(environ: Mapping[str, str]) -> bool:
 
 def in_step(environ: Mapping[str, str]) -> bool:
     """Return whether the user's srun has started this process."""
-    step = environ.get("SLURM_STEP_ID", "")
-    return step.isdecimal() and int(step) < _FIRST_OWN_STEP
+    step = whole_number(environ.get("SLURM_STEP_ID", ""))
+    return step is not None and step < _FIRST_OWN_STEP
 
 
 def allocated_nodes(environ: Mapping[str, str]) -> tuple[str, ...]:

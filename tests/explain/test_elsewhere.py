@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 from contextlib import suppress
@@ -13,6 +14,9 @@ import pytest
 from hccl_tools.codec import DecodeError
 from hccl_tools.explain import elsewhere, explaining
 from hccl_tools.explain.events import clock
+from hccl_tools.explain.scanner import NUMBERS, Scanner
+from hccl_tools.knowledge.pattern_fields import pattern_fields
+from hccl_tools.knowledge.registry import messages
 from tests.support.bulk import for_each
 from tests.support.tables import table
 
@@ -199,6 +203,53 @@ def test_a_line_about_a_process_without_its_numbers_costs_a_note(
 
     assert done.code == 0
     assert f"  the answer of hostb cannot be read: events[0]: fields: {missing} is missing" in done.out
+
+
+@pytest.mark.parametrize(
+    ("message", "fields", "problem"),
+    [
+        ("HCM721", {}, "fields: pid is missing"),
+        ("HCM817", {}, "fields: reason is missing"),
+        ("HCM733", {"status": "x"}, 'fields[status]: "x" is not a number of up to 3 digits'),
+        ("HCM306", {"index": "\u00b2"}, 'fields[index]: "\\u00b2" is not a number of up to 12 digits'),
+        ("HCM888", {"pid": "7", "device": "1", "program": "p", "value": "1" * 10}, "fields[value]: "),
+    ],
+)  # fmt: skip
+def test_fields_that_no_line_can_have_cost_a_note(
+    command_line: CommandLine, run_dir: Path, message: str, fields: dict[str, str], problem: str
+) -> None:
+    answer = json.dumps({**ANSWER, "events": [{**EVENT, "message": message, "fields": fields, "codes": []}]})
+    program = ssh(command_line.folder, f"echo {shlex.quote(answer)}")
+    done = command_line("explain", "run1", "--ssh", program)
+
+    assert done.code == 0, done.err
+    assert f"  the answer of hostb cannot be read: events[0]: {problem}" in done.out
+
+
+def test_each_line_that_a_host_finds_can_be_sent() -> None:
+    scanner = Scanner()
+    for message in messages().values():
+        event = scanner.event(message.example.encode())
+        if event is not None:
+            assert elsewhere.FoundEvent(event.message.id, *event[1:]).check() == "", message.id
+
+
+def test_any_text_of_a_host_in_a_field_is_explained(command_line: CommandLine, run_dir: Path) -> None:
+    """All messages in one answer, each with fields that are not numbers, where a line can have these."""
+    events = []
+    for line, message in enumerate(messages().values(), 1):
+        known = pattern_fields(message.pattern)
+        names = re.compile(message.pattern).groupindex
+        fields = {name: "5" if name in known.numbers or name in NUMBERS else "\u00b2" for name in names}
+        events.append({**EVENT, "message": message.id, "fields": fields, "line": line, "codes": []})
+    answer = json.dumps({**ANSWER, "events": events})
+    (command_line.folder / "answer").write_text(answer)
+    program = ssh(command_line.folder, f"cat {shlex.quote(str(command_line.folder / 'answer'))}")
+    done = command_line("explain", "run1", "--ssh", program)
+
+    assert done.code in {0, 1}, done.err
+    assert "cannot be read" not in done.out
+    assert not done.err
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hccl_tools.launch.processes import procfs
+from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple
 
 
@@ -42,6 +43,6 @@ def _in_cgroup() -> int | None:
 def _count(text: str, name: str) -> int | None:
     for line in text.splitlines():
         key, _, value = line.partition(" ")
-        if key == name and value.isdigit():
-            return int(value)
+        if key == name and (number := whole_number(value)) is not None:
+            return number
     return None

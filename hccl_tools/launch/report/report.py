@@ -17,6 +17,7 @@ from hccl_tools.launch.processes.signals import ENDING, spawn
 from hccl_tools.launch.runs import names
 from hccl_tools.notation.number_list import rank_ranges
 from hccl_tools.notation.phrases import time_span
+from hccl_tools.notation.whole_number import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -128,7 +129,7 @@ def _stuck(process: procfs.Status) -> dict[str, Any]:
     rank = procfs.environment(process.pid).get("RANK_ID")
     return {
         "pid": process.pid,
-        "rank": int(rank) if rank and rank.isdigit() else None,
+        "rank": whole_number(rank) if rank else None,
         "command": procfs.command(process.pid),
         "state": process.state,
         "waits_in": procfs.waits_in(process.pid),
