@@ -105,7 +105,7 @@ def observed(
         seen |= {host: seen[host].with_pings(one) for host, one in found.items()}
         lost = {one.host: Unknown("the way over HCCS", one.message) for one in silent}
         seen |= {host: seen[host]._replace(unknown=(*seen[host].unknown, one)) for host, one in lost.items()}
-    return seen, [Silent(one.host, one.message, one.hint) for one in failures]
+    return seen, [Silent(one.host, one.reason, one.hint) for one in failures]
 
 
 def pings_of(

@@ -193,5 +193,5 @@ def _queried(
             lines=error.lines,
             hint=None if "--allow-missing" in str(error.hint) else error.hint,
         ) from error
-    left_out = tuple(f"spare {one.host} is left out: {one.message}" for one in found.left_out)
+    left_out = tuple(f"spare {one.host} is left out: {one.reason}" for one in found.left_out)
     return of_facts([one.facts for one in found.answers if one.facts is not None]), left_out

@@ -166,7 +166,7 @@ def _table(
         raise LaunchError(
             error.message, hint=None if "--allow-missing" in str(error.hint) else error.hint
         ) from error
-    warnings = [f"{one.host} is left out: it did not answer: {one.message}" for one in found.left_out]
+    warnings = [f"{one.host} is left out: it did not answer: {one.reason}" for one in found.left_out]
     warnings += [f"{one.host}: {text}" for one in found.answers if one.facts for text in one.facts.warnings]
     data = outputs.table_text(table).encode()
     product = f"{facts[0].product}: {facts[0].product_source}"

@@ -60,7 +60,7 @@ def mpirun(start: SshStart, members: Sequence[tuple[str, Sequence[str]]]) -> lis
     if start.mpirun.prefix is not None:
         command += ["--prefix", start.mpirun.prefix]
     command += ["--mca", start.mpirun.ssh_parameter, " ".join(start.ssh)]
-    command += ["--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"]
+    command += ["--map-by", ":OVERSUBSCRIBE", "--bind-to", "none", *start.mpirun.label_options]
     for number, (host, argv) in enumerate(members):
         command += [":"] if number else []
         # The working directory may not exist on the other host.

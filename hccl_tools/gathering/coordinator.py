@@ -11,7 +11,6 @@ from hccl_tools.discover.survey import SurveyRequest
 from hccl_tools.errors import UsageError
 from hccl_tools.gathering import choice, failures, progress
 from hccl_tools.gathering.failures import Failure, Gathered, GatheringError
-from hccl_tools.notation.printable import one_line_each
 from hccl_tools.remote.interruption import exit_on_signals
 from hccl_tools.table.products import PRODUCT_VARIABLE
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from hccl_tools.gathering.table_copy import CopyRequest
     from hccl_tools.inspection.observation import ObservationRequest
 
-_NO_REASON = "its answer has neither a result nor a reason"
 #: Name of an engine -> the module that surveys hosts with it.
 _ENGINES = {"mpirun": "over_mpirun", "slurm": "over_srun", "ssh": "over_ssh"}
 
@@ -88,11 +86,7 @@ def _asked(
         fitting = {host: _fitting(answer, request) for host, answer in outcome.answers.items()}
         answers |= {host: answer for host, answer in fitting.items() if not answer.has_failed}
         causes |= {cause.host: cause for cause in outcome.causes}
-        causes |= {
-            host: one_line_each(Failure(host, answer.message or _NO_REASON, answer.hint))
-            for host, answer in fitting.items()
-            if answer.has_failed
-        }
+        causes |= {host: Failure.of_answer(answer) for host, answer in fitting.items() if answer.has_failed}
         if not outcome.answers and not outcome.causes:
             undone = "no table is written" if isinstance(request, SurveyRequest) else "no host was asked"
             raise GatheringError(f"{engine} failed", lines=outcome.output, undone=undone)

@@ -12,12 +12,13 @@ from typing import IO, TYPE_CHECKING
 
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.gathering.failures import Failure
-from hccl_tools.gathering.stdout_framing import LONGEST_LINE, EngineOutput
+from hccl_tools.gathering.stdout_framing import LONGEST_LINE, TOO_MUCH, EngineOutput
+from hccl_tools.notation.printable import escaped
 from hccl_tools.programs.without_key import without_key
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from hccl_tools.gathering.messages import SurveyAnswer
 
@@ -55,15 +56,11 @@ def run(
     command: Sequence[str],
     seconds: float,
     environ: Mapping[str, str],
-    hosts: Sequence[str] = (),
-    *,
-    labelled: bool = False,
-    answered: Callable[[str], None] | None = None,
-    by_start: bool = False,
+    output: EngineOutput | None = None,
 ) -> EngineRun:
     """Run an engine until it exits; kill it and its processes after the time limit.
 
-    The keyword arguments and ``hosts`` are those of :class:`EngineOutput`.
+    ``output`` gets what it prints.
 
     Raises:
         DiscoveryError: The engine cannot be started.
@@ -77,7 +74,7 @@ def run(
     except OSError as error:
         hint = "specify --engine ssh, which has no such limit" if error.errno == errno.E2BIG else None
         raise DiscoveryError(f"cannot start {command[0]}: {error.strerror}", hint=hint) from error
-    output = EngineOutput(hosts, labelled=labelled, answered=answered, by_start=by_start)
+    output = output or EngineOutput()
     reader = threading.Thread(target=_read, args=(child.stdout, output), daemon=True)
     reader.start()
     try:
@@ -117,6 +114,16 @@ def _end(child: subprocess.Popen[bytes]) -> None:
             os.killpg(child.pid, number)
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(_GRACE_S)
+
+
+def misbehaving(hosts: Sequence[str], ended: EngineRun) -> list[Failure]:
+    """Return the failure of each host that sent too much, or wrote the name of another host."""
+    output = ended.output
+    return [Failure(host, TOO_MUCH) for host in hosts if host in output.flooded] + [
+        Failure(host, f'it answered in the name of "{escaped(output.impostors[host])}"')
+        for host in hosts
+        if host in output.impostors and host not in output.flooded
+    ]
 
 
 def hanging(

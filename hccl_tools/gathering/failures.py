@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError
+from hccl_tools.gathering.messages import SAME_VERSION_HINT
 from hccl_tools.notation.host_list import fold
 from hccl_tools.notation.phrases import count
+from hccl_tools.notation.printable import one_line_each
 from hccl_tools.programs.install_hints import HCCL_TOOLS, MPI
 from hccl_tools.records import NamedTuple
 
@@ -18,20 +20,48 @@ if TYPE_CHECKING:
 #: Hints for hosts without mpi4py or hccl-tools.
 MPI4PY_MISSING_HINT = f"install it: {MPI}"
 HCCL_TOOLS_MISSING_HINT = f"install it there: {HCCL_TOOLS}"
+#: What a host may advise in the name of this program: it is the text of this program.
+_KNOWN_HINTS = frozenset({MPI4PY_MISSING_HINT, HCCL_TOOLS_MISSING_HINT, SAME_VERSION_HINT})
 #: The number of hosts that are listed individually.
 _SHOWN = 20
 
 
 class Failure(NamedTuple):
-    """A host that did not answer, the problem on it, and a hint."""
+    """A host that did not answer.
+
+    Attributes:
+        host: The host.
+        message: The problem, which may be a text of the host.
+        hint: What this program advises.
+        advice: What the host advises, which is shown as its words.
+    """
 
     host: str
     message: str
     hint: str | None = None
+    advice: str | None = None
+
+    @classmethod
+    def of_answer(cls, answer: SurveyAnswer) -> Failure:
+        """Return the failure that a host reports, or that its answer is."""
+        message = answer.message or "its answer has neither a result nor a reason"
+        if answer.refusal_hint is not None or answer.hint in _KNOWN_HINTS:
+            return one_line_each(cls(answer.host, message, answer.refusal_hint or answer.hint))
+        return one_line_each(cls(answer.host, message, advice=answer.hint))
+
+    @property
+    def reason(self) -> str:
+        """The problem and what the host advises, on one line."""
+        return f"{self.message}; {self.host} says: {self.advice}" if self.advice else self.message
 
     def lines(self) -> list[str]:
         """Return the failure as lines of a message."""
-        return [f"  {self.host}: {self.message}", *([f"    help: {self.hint}"] if self.hint else [])]
+        lines = [f"  {self.host}: {self.message}"]
+        if self.advice:
+            lines.append(f"    {self.host} says: {self.advice}")
+        if self.hint:
+            lines.append(f"    help: {self.hint}")
+        return lines
 
 
 class Gathered(NamedTuple):

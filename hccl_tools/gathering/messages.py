@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 #: The length of a request from which it is compressed, in characters.
 _LONG = 1 << 14
 _FACTS = "hccl_tools.discover.facts"
+#: What to do about a host with another version.
+SAME_VERSION_HINT = f"install the same version on all hosts: {HCCL_TOOLS}"
+_UNREADABLE_HINT = "install the same hccl-tools everywhere; no other program may write to its output"
 #: The version of the messages.
 FORM = 1
 
@@ -85,6 +88,8 @@ class SurveyAnswer(NamedTuple):
         seen: What was observed on the host for ``doctor``, or None.
         file: What is at a path, or None. After a failure, all three are None.
         message: The reason for the failure.
+        hint: What the host advises: its own text.
+        refusal_hint: What this host advises about an answer that it refuses; it is never sent.
         machine: An id that no two hosts share; empty for a simulated host.
         version: The version of hccl-tools that answers.
     """
@@ -97,6 +102,7 @@ class SurveyAnswer(NamedTuple):
     hint: OsText | None = None
     machine: str = ""
     version: str = hccl_tools.__version__
+    refusal_hint: str | None = None
 
     @property
     def has_failed(self) -> bool:
@@ -106,6 +112,7 @@ class SurveyAnswer(NamedTuple):
     def to_json(self) -> str:
         """Return the answer as one line of ASCII."""
         fields = {"form": FORM, **self._asdict()}
+        del fields["refusal_hint"]
         if self.seen is not None:
             fields["seen"] = self.seen.as_json()
         if self.file is not None:
@@ -122,14 +129,15 @@ class SurveyAnswer(NamedTuple):
             fields = parse(text)
             if not isinstance(fields, dict) or fields.pop("form", None) != FORM:
                 raise DecodeError(f"it is not of form {FORM}")  # noqa: TRY301  (handled below)
-            answer: Self = decode(cls, {**_with_texts(fields), "host": ""})._replace(host=host)
+            own: dict[str, Any] = {"host": "", "refusal_hint": None}
+            answer: Self = decode(cls, {**_with_texts(fields), **own})._replace(host=host)
             if answer.facts is not None:
                 answer = answer._replace(facts=_with_levels(answer.facts, fields["facts"]))
         except DecodeError as error:
             return cls(
                 host,
                 message=f"the answer of {host} cannot be read: {error.message}",
-                hint="install the same hccl-tools everywhere; no other program may write to its output",
+                refusal_hint=_UNREADABLE_HINT,
             )
         return answer
 
@@ -183,4 +191,4 @@ def _restored(request: Any) -> Any:
 def versions_differ(there: str | None, here: str) -> tuple[str, str]:
     """Return message and hint for a host with another version of hccl-tools."""
     has = f"has hccl-tools {there}" if there else "has another version of hccl-tools"
-    return f"it {has}, this host has {here}", f"install the same version on all hosts: {HCCL_TOOLS}"
+    return f"it {has}, this host has {here}", SAME_VERSION_HINT

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import DiscoveryError, LaunchError
 from hccl_tools.gathering import commands, engine_run, host_diagnosis
 from hccl_tools.gathering.commands import PROGRAM, SshStart
-from hccl_tools.gathering.engine_run import EngineOutcome, hanging, indented
+from hccl_tools.gathering.engine_run import EngineOutcome, hanging, indented, misbehaving
 from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
+from hccl_tools.gathering.stdout_framing import MPIRUN_LABEL, EngineOutput
 from hccl_tools.programs import ssh
 from hccl_tools.programs.install_hints import MPIRUN
 from hccl_tools.programs.lookup import ProgramMissingError
@@ -53,15 +54,14 @@ def survey(
         tasks = [("localhost", first)]
         tasks += [(host, SurveyTask(host, places[host], request, limit - 1)) for host in hosts]
         members = [(host, [sys.executable, "-c", PROGRAM, host, task.to_json()]) for host, task in tasks]
-        command = commands.mpirun(start, members)
-        # The answers come over MPI, all at once: the processes that have started are counted.
-        ended = engine_run.run(
-            command, limit, options.environ, hosts, answered=options.answered, by_start=True
-        )
+        # The answers come over MPI, all at once: the processes that have started are counted. The additional
+        # process has number 0.
+        output = EngineOutput(hosts, label=MPIRUN_LABEL, first=1, answered=options.answered, by_start=True)
+        ended = engine_run.run(commands.mpirun(start, members), limit, options.environ, output)
         collected: dict[str, str] = {}
         with suppress(OSError, ValueError):
             collected = json.loads(file.read_text(encoding="utf-8"))
-    # Standard output has failures only, and a process may write any name there: its rank names its host.
+    # Standard output has failures only. A process may write any name there: the label of its line decides.
     printed = [SurveyAnswer.from_json(text, host) for host, text in ended.output.texts().items()]
     answers = {one.host: one for one in printed if one.has_failed}
     answers |= {
@@ -69,11 +69,13 @@ def survey(
         for rank, host in enumerate(hosts, 1)
         if str(rank) in collected
     }
-    silent = [host for host in hosts if host not in answers]
-    if not silent:
+    causes = misbehaving([host for host in hosts if host not in answers], ended)
+    known = {cause.host for cause in causes}
+    silent = [host for host in hosts if host not in answers and host not in known]
+    if not silent and not causes:
         return EngineOutcome(answers, [])
     unreached = [host for host in silent if host not in ended.output.began]  # mpirun's ssh reached the others
-    causes = host_diagnosis.diagnose(unreached, start, max(2.0, seconds * _DIAGNOSIS_SHARE - 1))
+    causes += host_diagnosis.diagnose(unreached, start, max(2.0, seconds * _DIAGNOSIS_SHARE - 1))
     if ended.status is None or collected:
         causes += hanging(silent, causes, ended, options.seconds)
     return EngineOutcome(answers, causes, indented(ended))

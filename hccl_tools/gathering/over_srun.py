@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import DiscoveryError, UsageError
 from hccl_tools.gathering import commands, engine_run
 from hccl_tools.gathering.commands import PROGRAM
-from hccl_tools.gathering.engine_run import EngineOutcome, hanging, indented
+from hccl_tools.gathering.engine_run import EngineOutcome, hanging, indented, misbehaving
 from hccl_tools.gathering.failures import Failure
 from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
-from hccl_tools.gathering.stdout_framing import TOO_MUCH
-from hccl_tools.notation.printable import escaped
+from hccl_tools.gathering.stdout_framing import SRUN_LABEL, EngineOutput
 from hccl_tools.programs.slurm import allocated_nodes, find_srun
 
 if TYPE_CHECKING:
@@ -58,23 +57,27 @@ def survey(
     argv = [sys.executable, "-c", PROGRAM, "", task.to_json()]
     in_order = sorted(hosts, key=there.index)
     command = commands.srun(program, in_order, argv)
-    ended = engine_run.run(
-        command, seconds, options.environ, in_order, labelled=True, answered=options.answered
-    )
+    output = EngineOutput(in_order, label=SRUN_LABEL, answered=options.answered)
+    ended = engine_run.run(command, seconds, options.environ, output)
     texts = ended.output.texts()
     answers = {host: SurveyAnswer.from_json(text, host) for host, text in texts.items()}
     silent = [host for host in hosts if host not in answers]
-    causes = [Failure(host, lines) for host in silent if (lines := _messages_about(host, ended))]
+    causes = misbehaving(silent, ended)
+    known = {cause.host for cause in causes}
+    causes += [
+        Failure(host, lines)
+        for host in silent
+        if host not in known and (lines := _messages_about(host, ended))
+    ]
     if ended.status is None or answers:
         causes += hanging(silent, causes, ended, options.seconds)
+    elif causes:
+        named = {cause.host for cause in causes}
+        causes += [Failure(host, "it ended without an answer") for host in silent if host not in named]
     return EngineOutcome(answers, causes, indented(ended))
 
 
 def _messages_about(host: str, ended: EngineRun) -> str:
-    if host in ended.output.flooded:
-        return TOO_MUCH
-    if host in ended.output.impostors:
-        return f'it answered in the name of "{escaped(ended.output.impostors[host])}"'
     lines = ended.last_lines(40, about=host)
     about = [line for line in lines if host in line.replace(":", " ").replace(",", " ").split()]
     return "; ".join(dict.fromkeys(about[:3]))

@@ -2,11 +2,13 @@
 
 Slurm keeps lines of up to 1024 bytes whole and may mix longer lines with other hosts' output, so a text is
 sent in pieces: ``hccl-tools-gather HOST 1/3 TEXT``. A process can write any host there. Where the engine
-labels the lines of each process (``srun --label``: ``3: TEXT``), the label decides.
+labels the lines of each process (``srun --label``: ``3: TEXT``; Open MPI: ``[1,3]<stdout>:TEXT``), the label
+decides.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import deque
 
@@ -25,6 +27,9 @@ TOO_MUCH = f"it sent more than {MOST_OF_HOST >> 20} MiB instead of an answer"
 LONGEST_LINE = 1 << 13
 #: Digits of the number of a piece.
 _MOST_DIGITS = 6
+#: The labels of engines: the number of the process, from 0.
+SRUN_LABEL = re.compile(r" *([0-9]{1,6}): ")
+MPIRUN_LABEL = re.compile(r"\[[^],\s]*,([0-9]{1,6})\]<std(?:out|err)>: ?")
 
 
 def began(host: str) -> None:
@@ -50,7 +55,8 @@ class EngineOutput:
 
     Args:
         hosts: The hosts that may answer.
-        labelled: Whether the engine labels the lines of each process with its number, the index of its host.
+        label: The form of the engine's label of each line; None if it has none.
+        first: The number of the process on the first host; the other hosts follow in their order.
         answered: Called with each host whose text is complete, or whose process has started if ``by_start``.
 
     Attributes:
@@ -65,7 +71,8 @@ class EngineOutput:
         self,
         hosts: Sequence[str] = (),
         *,
-        labelled: bool = False,
+        label: re.Pattern[str] | None = None,
+        first: int = 0,
         answered: Callable[[str], None] | None = None,
         by_start: bool = False,
     ) -> None:
@@ -73,7 +80,7 @@ class EngineOutput:
         self.other: deque[tuple[str | None, str]] = deque(maxlen=_MOST_OTHER)
         self.flooded: set[str] = set()
         self.impostors: dict[str, str] = {}
-        self._hosts, self._labelled = hosts, labelled
+        self._hosts, self._label, self._first = hosts, label, first
         self._answered, self._by_start = answered, by_start
         self._pieces: dict[str, dict[int, str]] = {host: {} for host in hosts}
         self._counts: dict[str, int] = {}
@@ -86,16 +93,16 @@ class EngineOutput:
         if self._is_cut:  # the rest of the line has no label: what looks like one is the text of the host
             self.other.append((self._sender, line))
         else:
-            self._sender, text = self._split_label(line) if self._labelled else (None, line)
+            self._sender, text = self._split_label(line, self._label) if self._label else (None, line)
             self._add_text(self._sender, text)
-        self._is_cut = self._labelled and not line.endswith("\n")
+        self._is_cut = self._label is not None and not line.endswith("\n")
 
     def _add_text(self, sender: str | None, text: str) -> None:
         mark, _, rest = text.rstrip("\r\n").partition(" ")
         host, _, rest = rest.partition(" ")
         place, _, piece = rest.partition(" ")
         number, slash, count = place.partition("/")
-        if mark != _MARK or host not in self._pieces or (self._labelled and sender is None):
+        if mark != _MARK or host not in self._pieces or (self._label and sender is None):
             self.other.append((sender, text))
         elif sender not in {None, host}:
             self.impostors[str(sender)] = host
@@ -106,12 +113,12 @@ class EngineOutput:
             self._counts[host] = int(count)
             self._add_piece(host, int(number), piece)
 
-    def _split_label(self, line: str) -> tuple[str | None, str]:
+    def _split_label(self, line: str, label: re.Pattern[str]) -> tuple[str | None, str]:
         """Return the host that sent a line and the line without label; None for a line of the engine."""
-        number, colon, text = line.partition(": ")
-        number = number.strip()
-        if colon and _is_number(number) and int(number) < len(self._hosts):
-            return self._hosts[int(number)], text
+        found = label.match(line)
+        index = int(found[1]) - self._first if found else -1
+        if found and 0 <= index < len(self._hosts):
+            return self._hosts[index], line[found.end() :]
         return None, line
 
     def _add_piece(self, host: str, number: int, piece: str) -> None:

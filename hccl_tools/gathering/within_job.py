@@ -12,7 +12,6 @@ from hccl_tools.gathering.failures import Failure, Gathered
 from hccl_tools.gathering.host_survey import answer, end_with_tools
 from hccl_tools.gathering.messages import SurveyAnswer, versions_differ
 from hccl_tools.notation.host_list import why_not_a_host
-from hccl_tools.notation.printable import one_line_each
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.programs.slurm import in_step
 
@@ -75,7 +74,7 @@ def gather_within_job(
         mpi_transport.finish()
     silent = {rank: names.get(rank, f"rank {rank}") for rank in range(count) if rank not in answers}
     failed = [one for _, one in sorted(answers.items()) if one.facts is None]
-    causes = [one_line_each(Failure(one.host, one.message, one.hint)) for one in failed]
+    causes = [Failure.of_answer(one) for one in failed]
     causes += [Failure(name, f"it did not answer within {seconds:g} s") for name in silent.values()]
     found = [one for _, one in sorted(answers.items()) if one.facts is not None]
     if causes and (not allow_missing or not found):
@@ -88,7 +87,7 @@ def _same_version(one: SurveyAnswer) -> SurveyAnswer:
     if one.version == SurveyAnswer("").version:
         return one
     message, hint = versions_differ(one.version, SurveyAnswer("").version)
-    return one._replace(facts=None, message=message, hint=hint)
+    return one._replace(facts=None, message=message, refusal_hint=hint)
 
 
 def _world(environ: Mapping[str, str], host: str) -> Any:

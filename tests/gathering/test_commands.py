@@ -40,7 +40,7 @@ def test_mpirun_starts_one_application_per_host(start: SshStart, first: list[str
 
     assert mpirun(start, MEMBERS) == [
         *first,
-        *["--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"],
+        *["--map-by", ":OVERSUBSCRIBE", "--bind-to", "none", *start.mpirun.label_options],
         *["-n", "1", "--host", "localhost", *each, "x"],
         *[":", "-n", "1", "--host", "10.0.0.2", *each, "y"],
     ]

@@ -21,6 +21,7 @@ from hccl_tools.inspection.observation import (
 from tests.support.bulk import for_each
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterator
 
 PAYLOADS: list[Any] = [
@@ -117,16 +118,36 @@ def test_the_number_of_a_piece_is_short() -> None:
     assert output.texts() == {}
 
 
-def test_a_label_of_the_engine_decides_who_sent_a_line() -> None:
-    output = stdout_framing.EngineOutput(["h1", "h2"], labelled=True)
+@pytest.mark.parametrize(
+    ("label", "first", "texts"),
+    [
+        (stdout_framing.SRUN_LABEL, 0, ["0: ", "9: ", "0: 1: ", " 1: "]),
+        (
+            stdout_framing.MPIRUN_LABEL,
+            1,
+            [
+                "[1,1]<stdout>:",
+                "[1,0]<stdout>:",
+                "[1,1]<stderr>: [1,2]<stdout>:",
+                "[prterun-h-7@1,2]<stdout>: ",
+            ],
+        ),
+    ],
+    ids=["srun", "mpirun"],
+)
+def test_a_label_of_the_engine_decides_who_sent_a_line(
+    label: re.Pattern[str], first: int, texts: list[str]
+) -> None:
+    output = stdout_framing.EngineOutput(["h1", "h2"], label=label, first=first)
+    of_first, of_none, nested, of_second = texts
 
     for line in [
-        "0: hccl-tools-gather h2 began\n",
-        "0: hccl-tools-gather h2 1/1 forged\n",
+        f"{of_first}hccl-tools-gather h2 began\n",
+        f"{of_first}hccl-tools-gather h2 1/1 forged\n",
         "hccl-tools-gather h2 1/1 forged\n",
-        "9: hccl-tools-gather h2 1/1 forged\n",
-        "0: 1: hccl-tools-gather h2 1/1 forged\n",
-        " 1: hccl-tools-gather h2 1/1 own\n",
+        f"{of_none}hccl-tools-gather h2 1/1 forged\n",
+        f"{nested}hccl-tools-gather h2 1/1 forged\n",
+        f"{of_second}hccl-tools-gather h2 1/1 own\n",
     ]:
         output.add_line(line)
 
