@@ -28,10 +28,17 @@ _WITHOUT_KEY = frozenset({"keyless there", "key", "proof"})
 _MOST_NAMED = 4
 
 
-def of_guest(address: str, kind: str, own: str) -> str:
-    """Return the line about a peer that has connected to ``own``, rank 0's host, without the job's key."""
+def of_guest(address: str, kind: str, own: str, hosts: frozenset[str] | None) -> str:
+    """Return the line about a peer that has connected to ``own``, rank 0's host, without the job's key.
+
+    ``hosts`` are the addresses of the job's hosts, ``None`` if they are unknown. A stranger can say the same
+    as a host: the command to copy the key is for an address of the job, or under this condition.
+    """
+    if hosts is not None and address not in hosts:
+        return f"{address}, which is not an address of the job's hosts, {_SAYS[kind]} (not proved)"
+    condition = "" if hosts is not None else "if it is a host of this job, "
     return (
-        f"{address} {_SAYS[kind]} (not proved): run `{_copy(address, kind)}` on {own}, "
+        f"{address} {_SAYS[kind]} (not proved): {condition}run `{_copy(address, kind)}` on {own}, "
         f"then start the job on {address} again"
     )
 

@@ -24,9 +24,9 @@ from hccl_tools.launch.cluster.membership import (
 )
 from hccl_tools.launch.model.rank_messages import Join
 from hccl_tools.launch.planning import ports
-from hccl_tools.launch.protocol.connection import broadcast
-from hccl_tools.launch.protocol.listener import Listener
-from hccl_tools.launch.protocol.messages import Leave, Ready, Refused, Start, Waiting
+from hccl_tools.launch.protocol.connection import Unproved, broadcast
+from hccl_tools.launch.protocol.listener import LARGEST_SHARE, Listener
+from hccl_tools.launch.protocol.messages import LARGEST, Leave, Ready, Refused, Start, Waiting
 from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ class RendezvousServer:
         #: By descriptor, the servers of members, and the connections that have not joined.
         self.server_of: dict[int, int] = {}
         self.joining: dict[int, Guest] = {}
+        #: The same connections: without a key, any program can have proved itself.
+        self.unjoined = Unproved(len(hosts.names))
         self.credentials = credentials
         self.listener = Listener(
             credentials.secret,
@@ -70,6 +72,7 @@ class RendezvousServer:
             allows=credentials.allows,
             expected=hosts.addresses or frozenset(),
             aliases=rendezvous_aliases(hosts.address[0]),
+            largest=LARGEST_SHARE,  # A host may send more once it has joined.
         )
         #: Of the listener and all connections: a turn must not take time for each host that has joined.
         self.poller = select.epoll()
@@ -154,7 +157,9 @@ class RendezvousServer:
         if not found or not self.credentials.secret:
             return
         for address, kind in found:
-            self.notes[address, kind] = claims.of_guest(address, kind, self.hosts.address[0])
+            self.notes[address, kind] = claims.of_guest(
+                address, kind, self.hosts.address[0], self.hosts.addresses
+            )
             notify(self.notes[address, kind])
         broadcast(self.members.values(), self.waiting([self.notes[claim] for claim in found]))
 
@@ -179,9 +184,14 @@ class RendezvousServer:
                     self.refuse_all(refused._replace(number=-1))
             elif (server := self.server_of.get(descriptor)) is not None:
                 self.read_member(server)
+        for descriptor in self.unjoined.expired(time.monotonic()):
+            self.give_up(descriptor)
         for guest in self.listener.guests():
+            if self.unjoined.is_full:
+                self.give_up(self.unjoined.surplus())
             descriptor = guest.connection.fileno()
             self.joining[descriptor] = guest
+            self.unjoined.add(guest.connection, guest.port)
             self.poller.register(descriptor, select.EPOLLIN)
             ready.append(descriptor)  # Its first messages may have arrived with its proof.
         if conflict := self.credentials.conflict(self.listener):
@@ -208,9 +218,18 @@ class RendezvousServer:
         connection, messages, port = self.joining[descriptor]
         messages.extend(connection.messages())
         if len(messages) >= _JOINING or connection.closed:
+            if len(messages) < _JOINING:
+                self.give_up(descriptor)
+                return
             del self.joining[descriptor]
-            if len(messages) < _JOINING or not self.admit(connection, messages, port):
+            self.unjoined.remove(descriptor)
+            if not self.admit(connection, messages, port):
                 self.disconnect(connection)
+
+    def give_up(self, descriptor: int) -> None:
+        """Close a connection that has not joined."""
+        del self.joining[descriptor]
+        self.disconnect(self.unjoined.remove(descriptor))
 
     def disconnect(self, connection: Connection) -> None:
         """Close a connection of the poller."""
@@ -254,6 +273,7 @@ class RendezvousServer:
         if self.refusal:
             newcomer.send(self.refusal)
             return False
+        newcomer.accept_up_to(LARGEST)
         newcomer.send(self.waiting(self.notes.values()))
         self.members[other.server], self.joins[other.server] = newcomer, join
         self.server_of[newcomer.fileno()] = other.server

@@ -150,6 +150,10 @@ class Connection:
             self.closed = self.closed or not part or self._session.problem is not None
         return found
 
+    def accept_up_to(self, largest: int) -> None:
+        """Change the limit on a message from the peer, in bytes."""
+        self._session.accept_up_to(largest)
+
     def refuse(self, kind: str) -> None:
         """Tell a peer that has not proved itself why it is refused, and close the connection."""
         self._session.refuse(kind)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.launch.processes.file_limit import FileLimit
 from hccl_tools.launch.protocol.connection import Connection, Unproved, endpoint
+from hccl_tools.launch.protocol.messages import LARGEST
 from hccl_tools.launch.protocol.session import Problem, Session
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.records import NamedTuple
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.protocol.messages import Message
 
 #: Limits for connections that have not proved themselves: bytes of one, events in a turn.
-_LARGEST_SHARE = 1 << 16
+LARGEST_SHARE = 1 << 16
 _MOST_EVENTS = 64
 #: accept() fails with these until other files are closed: the listening sockets stay readable, and are not
 #: polled for so many seconds.
@@ -37,10 +38,10 @@ _PAUSE_SECONDS = 0.2
 #: Addresses whose problem is kept, and addresses in the line of the report.
 _MOST_KEPT = 1024
 _MOST_NAMED = 3
-#: The kinds of problem that name a host without the key of the job; and the most claims that are kept, of the
-#: addresses of the job's hosts and of all others.
+#: The kinds of problem that name a host without the key of the job; and the most claims that are kept: of the
+#: addresses of the job's hosts, of all others, and of one network of the others.
 CLAIMS = frozenset({"keyless there", "key"})
-_MOST_EXPECTED, _MOST_CLAIMS = 64, 16
+_MOST_EXPECTED, _MOST_CLAIMS, _MOST_OF_NETWORK = 64, 64, 16
 #: Connections that wait for accept(); the kernel's limit is lower (net.core.somaxconn, 4096 by default). A
 #: host that finds no place learns it only after seconds.
 _BACKLOG = 1 << 14
@@ -76,14 +77,16 @@ class Listener:
         allows: Callable[[str], bool] = lambda _address: True,
         expected: frozenset[str] = frozenset(),
         aliases: frozenset[str] | None = None,
+        largest: int = LARGEST,
     ) -> None:
         """Listen nowhere yet.
 
         ``hosts`` is the number of hosts that may connect at once; ``allows`` tells whether an address may.
         ``expected`` are the addresses of the job's hosts, if they are known: their claims are kept first.
         Peers must have connected to the address at which they arrive, or to one of ``aliases``; ``None``: to
-        any address.
+        any address. ``largest`` is the limit on a message from a peer, in bytes.
         """
+        self._largest = largest
         self._expected, self._aliases = expected, aliases
         self._key, self._silence, self._allows = key, silence, allows
         self._sockets: dict[int, tuple[socket.socket, int]] = {}
@@ -192,7 +195,8 @@ class Listener:
                 accepted.close()
                 self._note("", Problem("user"))
                 continue
-            session = Session(self._key, listens=True, is_here=self._arrives_at(accepted))
+            is_here = self._arrives_at(accepted)
+            session = Session(self._key, listens=True, largest=self._largest, is_here=is_here)
             connection = Connection(accepted, session, self._silence, peer)
             if not self._allows(connection.address):
                 connection.refuse("address")
@@ -218,7 +222,7 @@ class Listener:
 
     def _serve(self, descriptor: int) -> list[Guest]:
         connection, _, port = self._unproved[descriptor]
-        messages = connection.messages(_LARGEST_SHARE)
+        messages = connection.messages(LARGEST_SHARE)
         if connection.is_proved and connection.problem is None:
             self._unproved.remove(descriptor)
             self._ready.unregister(descriptor)
@@ -243,12 +247,18 @@ class Listener:
     def _note(self, address: str, problem: Problem | None) -> None:
         self.refused += 1
         if problem is not None and problem.kind in CLAIMS:
-            is_expected = address in self._expected
-            known = sum((one in self._expected) is is_expected for one, _ in self.claims)
-            if known < (_MOST_EXPECTED if is_expected else _MOST_CLAIMS):
-                self.claims.setdefault((address, problem.kind))
+            self._note_claim(address, problem.kind)
         if len(self.problems) < _MOST_KEPT:
             self.problems.setdefault(address, problem)
+
+    def _note_claim(self, address: str, kind: str) -> None:
+        is_expected = address in self._expected
+        alike = [one for one, _ in self.claims if (one in self._expected) is is_expected]
+        if len(alike) >= (_MOST_EXPECTED if is_expected else _MOST_CLAIMS):
+            return
+        # A stranger may have all addresses of its network: those must not take the places of the job's hosts.
+        if is_expected or sum(_network(one) == _network(address) for one in alike) < _MOST_OF_NETWORK:
+            self.claims.setdefault((address, kind))
 
 
 #: Why connections were refused, by the kind of the problem; None: the peer left or did not answer in time.
@@ -263,6 +273,13 @@ _REASONS = {
     "user": "a process of another user",
     "version": "the host has another version of hccl-tools",
 }
+
+
+def _network(address: str) -> str:
+    """Return the part of an address that the hosts of a network share: /24, of IPv6 /64."""
+    if ":" in address:
+        return ":".join(address.split(":")[:4])
+    return address.rpartition(".")[0]
 
 
 def _bound(address: str, port: int) -> socket.socket:

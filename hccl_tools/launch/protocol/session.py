@@ -196,6 +196,10 @@ class Session:
                 self._end("protocol")
         return found
 
+    def accept_up_to(self, largest: int) -> None:
+        """Change the limit on a message from the peer, in bytes."""
+        self._largest = largest
+
     def refuse(self, kind: str) -> None:
         """Tell the other side why it is refused, and end the session (listener, before the proof)."""
         self._send_frame(_json({"refused": kind}))

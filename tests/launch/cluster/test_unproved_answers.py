@@ -15,6 +15,7 @@ from hccl_tools.launch.cluster.job_hosts import JobHosts
 from hccl_tools.launch.cluster.rendezvous_server import RendezvousServer
 from hccl_tools.launch.model.rank_messages import Join
 from hccl_tools.launch.planning import ports
+from hccl_tools.launch.protocol import connection
 from hccl_tools.launch.protocol.connection import Connection, connect
 from hccl_tools.launch.protocol.messages import Ready, Refused, Waiting
 from hccl_tools.launch.protocol.session import Problem, Session
@@ -128,6 +129,97 @@ def test_each_host_names_the_host_without_the_key(without: Credentials, says: st
         1,
     ]  # The last learns it with its admission.
     assert set(other.refused) == {third.host}
+
+
+def claim(server: RendezvousServer, at_port: tuple[str, int], address: str, secret: bytes) -> None:
+    """Connect from an address with another key, or with none, and wait until the connection is refused."""
+    before = server.listener.refused
+    with socket.create_connection(at_port, source_address=(address, 0)) as made:
+        there = Connection(made.dup(), Session(secret, listens=False, dialled=at_port), 12.0)
+
+        def served() -> bool:
+            server.poll_once()
+            there.messages()
+            return server.listener.refused > before
+
+        assert eventually(served)
+        there.close()
+
+
+@pytest.mark.parametrize("is_listed", [True, False], ids=["with a table", "without a table"])
+def test_no_stranger_is_advised_to_get_the_key(at_port: tuple[str, int], is_listed: bool) -> None:
+    """Strangers have all addresses of a network; the host without a key is named all the same."""
+    known = frozenset({MASTER}) if is_listed else None
+    strangers = [f"127.9.9.{number}" for number in range(1, 10)]
+    told: list[str] = []
+    with closing(RendezvousServer(everybody()[0], JobHosts(0, 0, HOSTS, at_port, known), KEY)) as server:
+        server.listen(ports.free_port())
+        for address in strangers:
+            for secret in (b"", b"o" * 32):
+                claim(server, at_port, address, secret)
+        claim(server, at_port, MASTER, b"")
+        server.name_hosts_without_key(told.append)
+
+    condition = "" if is_listed else "if it is a host of this job, "
+    command = f"run `hccl-tools key copy {MASTER}` on {MASTER}, then start the job on {MASTER} again"
+    assert told[-1] == f"{MASTER} says that it has no job key (not proved): {condition}{command}"
+    for line in told[:-1]:
+        if is_listed:
+            assert "which is not an address of the job's hosts" in line
+            assert "key copy" not in line
+        else:
+            assert ": if it is a host of this job, run `" in line
+
+
+def without_joining(
+    stack: ExitStack, server: RendezvousServer, at_port: tuple[str, int], data: bytes
+) -> list[Connection]:
+    """Prove the empty key over as many connections as may be open, and send data that is not a frame."""
+    guests = []
+    for _ in range(4):
+        made = connect(at_port, b"", silence=12, seconds=LONG, largest=1 << 20)
+        assert made is not None
+        stack.callback(made.close)
+
+        def served(guest: Connection = made) -> bool:
+            server.poll_once()
+            guest.messages()
+            return guest.is_proved
+
+        assert eventually(served)
+        sent = made._socket.send(data)
+        assert sent
+        guests.append(made)
+    return guests
+
+
+def test_without_a_key_a_connection_that_does_not_join_has_little_time_and_memory(
+    at_port: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = RendezvousServer(everybody()[0], JobHosts(0, 0, HOSTS, at_port, None), NO_KEY)
+    with closing(server), ExitStack() as stack:
+        server.listen(ports.free_port())
+        for guest in without_joining(stack, server, at_port, (1 << 17).to_bytes(4, "big")):
+            assert eventually(lambda one=guest: (server.poll_once(), one.messages(), one.closed)[-1])
+        slow = without_joining(stack, server, at_port, (1 << 10).to_bytes(4, "big"))
+        server.poll_once()
+        assert len(server.joining) == len(slow)
+        monkeypatch.setattr(connection, "TIMING", connection.Timing(identify=0.0))
+        server.poll_once()
+
+        assert not server.joining
+
+
+def test_without_a_key_the_number_of_connections_that_do_not_join_is_limited(
+    at_port: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "_MOST_UNPROVED", -1)  # beside the three hosts of the job
+    server = RendezvousServer(everybody()[0], JobHosts(0, 0, HOSTS, at_port, None), NO_KEY)
+    with closing(server), ExitStack() as stack:
+        server.listen(ports.free_port())
+        without_joining(stack, server, at_port, b"\0")
+
+        assert len(server.joining) == 2
 
 
 def test_a_host_without_a_key_ends_at_once_and_says_what_to_type() -> None:
