@@ -12,6 +12,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from hccl_tools import own_python
 from hccl_tools.discover.local_addresses import is_this_host
 from hccl_tools.gathering.failures import HCCL_TOOLS_MISSING_HINT, MPI4PY_MISSING_HINT, Failure
 from hccl_tools.programs import bounded_run, ssh
@@ -50,7 +51,7 @@ def diagnose(hosts: Sequence[str], start: SshStart, seconds: float) -> list[Fail
 
 def _cause(host: str, start: SshStart, seconds: float) -> Failure | None:
     daemon = start.mpirun.daemon
-    remote = shlex.join([sys.executable, "-c", _CHECK, daemon])
+    remote = shlex.join([*own_python.script(_CHECK), daemon])
     try:
         done = bounded_run.run([*start.ssh, "--", host, remote], seconds, os.environ)
     except subprocess.TimeoutExpired:

@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from hccl_tools import own_python
 from hccl_tools.errors import DiscoveryError, LaunchError
 from hccl_tools.gathering import commands, engine_run, host_diagnosis
 from hccl_tools.gathering.commands import PROGRAM, SshStart
@@ -53,7 +54,7 @@ def survey(
         first = SurveyTask(request=request, seconds=limit - 1, collect=str(file))
         tasks = [("localhost", first)]
         tasks += [(host, SurveyTask(host, places[host], request, limit - 1)) for host in hosts]
-        members = [(host, [sys.executable, "-c", PROGRAM, host, task.to_json()]) for host, task in tasks]
+        members = [(host, [*own_python.script(PROGRAM), host, task.to_json()]) for host, task in tasks]
         # The answers come over MPI, all at once: the processes that have started are counted. The additional
         # process has number 0.
         output = EngineOutput(hosts, label=MPIRUN_LABEL, first=1, answered=options.answered, by_start=True)

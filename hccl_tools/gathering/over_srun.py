@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
+from hccl_tools import own_python
 from hccl_tools.errors import DiscoveryError, UsageError
 from hccl_tools.gathering import commands, engine_run
 from hccl_tools.gathering.commands import PROGRAM
@@ -54,7 +54,7 @@ def survey(
     )
     if len(task.to_json()) > engine_run.LONGEST_ARGUMENT:
         raise UsageError("the table is too large for srun's command line", hint="specify --engine ssh")
-    argv = [sys.executable, "-c", PROGRAM, "", task.to_json()]
+    argv = [*own_python.script(PROGRAM), "", task.to_json()]
     in_order = sorted(hosts, key=there.index)
     command = commands.srun(program, in_order, argv)
     output = EngineOutput(in_order, label=SRUN_LABEL, answered=options.answered)

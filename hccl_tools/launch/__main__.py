@@ -5,10 +5,18 @@ from __future__ import annotations
 import sys
 
 from hccl_tools.__main__ import prepare
+from hccl_tools.own_python import leave_current_folder
+
+
+def main() -> int:
+    """Run the command and return its exit code."""
+    prepare()
+    from hccl_tools.cli import run  # noqa: PLC0415  (see prepare)
+    from hccl_tools.cli.launch import MODULE_NAME, command  # noqa: PLC0415
+
+    return run(command, sys.argv[1:], MODULE_NAME)
+
 
 if __name__ == "__main__":
-    prepare()
-    from hccl_tools.cli import run
-    from hccl_tools.cli.launch import MODULE_NAME, command
-
-    sys.exit(run(command, sys.argv[1:], MODULE_NAME))
+    leave_current_folder()
+    sys.exit(main())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -105,4 +104,6 @@ def as_root(command: str) -> str:
     """
     if IMPORT_ROOT.endswith(".pyz"):
         return "log in there as root, for example with --ssh 'ssh -l root'"
-    return f"sudo {quote(sys.executable)} -m hccl_tools {command}"
+    from hccl_tools import own_python  # noqa: PLC0415  (only for a command that needs root)
+
+    return f"sudo {own_python.typed()} {command}"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _PACKAGE = "hccl_tools"
 #: The modules in the archive, by folder of the package.
 _PARTS = {
-    "": "__init__ codec errors records version",
+    "": "__init__ codec errors own_python records version",
     "discover": "__init__ dev_info device_addresses eid facts hccn_conf hccn_tool host levels "
     "host_state local_addresses npu_smi pci selection simulated site super_pod survey visible",
     "document": "__init__ writing",

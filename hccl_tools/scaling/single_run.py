@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools import own_python
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import run_files
 from hccl_tools.launch.processes import linux
@@ -33,7 +33,7 @@ _LARGEST_OUTPUT = 1 << 28
 
 def launch_command(arguments: Sequence[str]) -> list[str]:
     """Return the command line of a launch by this interpreter."""
-    return [sys.executable, "-m", "hccl_tools", "launch", *arguments]
+    return own_python.command("hccl_tools", "launch", *arguments)
 
 
 def run(

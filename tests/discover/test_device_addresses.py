@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from hccl_tools import own_python
 from hccl_tools.discover import device_addresses
 from hccl_tools.discover.site import Site
 from hccl_tools.errors import DiscoveryError
@@ -100,7 +100,7 @@ def test_permission_denied(tmp_path: Path) -> None:
     message, hint = refusal(make_host(tmp_path / "host", denied=True), 0)
 
     assert "permission denied" in message
-    assert f"sudo {sys.executable} -m hccl_tools gen" in hint
+    assert f"sudo {own_python.typed()} gen" in hint
 
 
 def test_a_hanging_tool_is_not_asked_again(tmp_path: Path) -> None:

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import sys
-
 import pytest
 
-from hccl_tools.notation.phrases import and_more, as_root, count, devices, did_you_mean
+from hccl_tools.notation.phrases import and_more, count, devices, did_you_mean
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 devices"), (1, "1 device"), (65_536, "65,536 devices")])
@@ -36,7 +34,3 @@ def test_long_lists_end_in_the_number_of_the_others(names: list[str], text: str)
 )
 def test_the_closest_name_is_proposed(name: str, question: str) -> None:
     assert did_you_mean(name, ("HCC203", "duplicate-rank-id", "HCC601")) == question
-
-
-def test_a_command_for_root_does_not_need_its_path() -> None:
-    assert as_root("gen ...") == f"sudo {sys.executable} -m hccl_tools gen ..."

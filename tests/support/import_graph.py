@@ -14,6 +14,7 @@ PACKAGE = Path(hccl_tools.__file__).parent
 #: beside the folders counts as one. A module imports from its own folder and from lower layers only.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "records", "version"),
+    ("own_python",),
     ("codec",),
     ("notation",),
     ("document", "programs"),

@@ -17,6 +17,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from hccl_tools import own_python
 from hccl_tools.discover.local_addresses import is_this_host
 from hccl_tools.remote.connection import READY, Connection, serve
 
@@ -61,7 +62,7 @@ class _Shown(Connection):
 
 def _argv(host: str, ssh: str) -> list[str]:
     """Return the command line that starts the bootstrap on a host."""
-    command = [sys.executable, "-c", _BOOTSTRAP]
+    command = [sys.executable, "-c", own_python.without_current_folder(_BOOTSTRAP)]
     return command if is_this_host(host) else [*ssh.split(), "--", host, "exec " + shlex.join(command)]
 
 
@@ -98,7 +99,7 @@ def _stopped(connections: list[Connection]) -> Callable[[int, object], None]:
     return stop
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Start the command on the hosts and return its exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("--ssh", "--hosts", "--dir", "--export"):
@@ -111,4 +112,4 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

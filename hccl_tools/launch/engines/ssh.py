@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
+from hccl_tools import own_python
 from hccl_tools.launch.engines.engine import CONNECT_SECONDS, Engine, EngineProcess, Located
 from hccl_tools.programs import ssh
 
@@ -49,8 +49,8 @@ class Ssh(Engine):
         """Return the command line of the program that starts the supervisors of a plan."""
         options = ["--ssh", plan.engine_program, "--hosts", ",".join(plan.hosts), "--dir", plan.working_dir]
         exported = ["--export", ",".join(plan.exported)]
-        program = [sys.executable, "-m", "hccl_tools.launch.engines.remote_shell"]
-        return [*program, *options, *exported, "--", *plan.supervisor]
+        program = own_python.command("hccl_tools.launch.engines.remote_shell", *options, *exported)
+        return [*program, "--", *plan.supervisor]
 
     def keeps_stderr_apart(self, plan: Plan) -> bool:  # noqa: ARG002
         """Return true: ssh's messages would mix with rank 0's output."""

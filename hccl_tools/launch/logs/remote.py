@@ -6,10 +6,10 @@ import contextlib
 import os
 import shlex
 import subprocess
-import sys
 import time
 from typing import IO, TYPE_CHECKING, cast
 
+from hccl_tools import own_python
 from hccl_tools.errors import InputError, UsageError
 from hccl_tools.launch.runs import directory, files, hosts, index, names, node_names
 from hccl_tools.notation import host_list
@@ -206,7 +206,7 @@ def run_there(
     if why := host_list.why_not_a_host(host, ipv6=True):
         raise UsageError(f'{run.name}: "{host}" {why}', hint=f"see {os.path.join(run.path, names.PLAN)}")
     path = hosts.path_on(run, host)
-    there = [sys.executable, "-m", "hccl_tools", *command, "--", path]
+    there = own_python.command("hccl_tools", *command, "--", path)
     job, srun = files.plan(run.path).slurm_job or "", slurm.find_srun(os.environ)
     node = node_names.node_names(run.path).get(host, "")
     if job.isdecimal() and srun and run.state == "running" and not host_list.why_not_a_host(node):

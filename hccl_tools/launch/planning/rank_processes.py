@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hccl_tools import own_python
 from hccl_tools.launch.model.plan import RankProcess
 from hccl_tools.launch.planning import composition, interpreter, log_paths
 from hccl_tools.launch.runs import names
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.planning.job import Job
 
 #: ``set_device`` came with MindSpore 2.5; 2.4 has only the older function.
-SCHEDULER_PROGRAM = (
+SCHEDULER_PROGRAM = own_python.without_current_folder(
     "import mindspore as ms; "
     "getattr(ms, 'set_device', lambda target: ms.set_context(device_target=target))('CPU'); "
     "from mindspore.communication import init; init()"

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from hccl_tools import own_python
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.model.plan import FACTS_FILE
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE, TABLE_FROM_LAUNCHER
@@ -108,7 +108,7 @@ def _supervisor(request: LaunchRequest, facts: JobFacts, python: str) -> tuple[s
     typed += ["--module"] if request.program.kind == "module" else []  # also for `python -m`
     typed += [f"--product={request.table.product}"] if request.table.product else []  # the last value counts
     options = (*(part for part in typed if part != "--"), *_OVERRIDES, *settled, f"--run-dir={facts.run_dir}")
-    return (sys.executable, "-m", "hccl_tools.launch", *options, "--", *request.program.argv)
+    return tuple(own_python.command("hccl_tools.launch", *options, "--", *request.program.argv))
 
 
 def _shim(request: LaunchRequest, facts: str) -> tuple[str, ...]:
@@ -116,4 +116,4 @@ def _shim(request: LaunchRequest, facts: str) -> tuple[str, ...]:
     options += [f"--product={request.table.product}"] if request.table.product else []
     options += [f"--ignore={rule}" for rule in request.table.ignore]
     options += ["--keep-mpi"] if request.variables.keep_mpi else []
-    return (sys.executable, "-m", "hccl_tools.launch.rank", *options)
+    return tuple(own_python.command("hccl_tools.launch.rank", *options))

@@ -7,11 +7,11 @@ import errno
 import os
 import shlex
 import signal
-import sys
 import time
 from functools import partial
 from typing import TYPE_CHECKING
 
+from hccl_tools import own_python
 from hccl_tools.errors import UsageError
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.runs import directory, files, index, members, names
@@ -84,8 +84,7 @@ def _what_to_type(run: Run, *, now: bool) -> str:
 
     if host_list.why_not_a_host(run.host):
         return f'"{run.host}" is not a host name: see {os.path.join(run.path, names.PLAN)}'
-    stop = [sys.executable, "-m", "hccl_tools", "stop", run.path]
-    command = shlex.join([*stop, "--now"] if now else stop)
+    command = own_python.typed("stop", run.path, *(["--now"] if now else []))
     job, node = files.plan(run.path).slurm_job or "", run.host.partition(".")[0]
     if not job.isdecimal():
         return f"ssh -- {run.host} {shlex.quote(command)}"

@@ -11,6 +11,7 @@ import shlex
 import time
 from typing import TYPE_CHECKING
 
+from hccl_tools import own_python
 from hccl_tools.discover.local_addresses import is_this_host
 from hccl_tools.launch.cluster.host_probe import HostProbe
 from hccl_tools.version import __version__
@@ -102,7 +103,7 @@ def _own_version(plan: Plan) -> list[str]:
     exported = (
         f"{name}={os.environ[name]}" for name in _FOR_PYTHON if name in {*plan.exported} & {*os.environ}
     )
-    shown = ["env", *exported, plan.supervisor[0], "-c", _VERSION]
+    shown = ["env", *exported, plan.supervisor[0], *own_python.script(_VERSION)[1:]]
     return ["sh", "-c", f"echo {_RUNS_COMMANDS}; exec {shlex.join(shown)}"]
 
 

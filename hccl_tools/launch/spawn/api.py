@@ -11,6 +11,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools import own_python
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch import run_files
 from hccl_tools.launch.model.request import Hosts, LaunchRequest, Program
@@ -25,7 +26,6 @@ from hccl_tools.launch.spawn import options as spawn_options
 from hccl_tools.launch.spawn.context import SpawnContext
 from hccl_tools.launch.spawn.errors import SpawnOptionError
 from hccl_tools.notation.phrases import count
-from hccl_tools.version import IMPORT_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -36,10 +36,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.spawn.keywords import SpawnKeywords
     from hccl_tools.launch.spawn.options import SpawnOptions
 
-#: Replaces the first entry of sys.path, the working directory: its files might hide Python's own modules.
-_CHILD = (
-    "import sys; sys.path[:1] = [{root!r}]; from hccl_tools.launch.spawn.child import main; main({folder!r})"
-)
+_CHILD = "from hccl_tools.launch.spawn.child import main; main({folder!r})"
 
 
 def spawn(
@@ -120,7 +117,7 @@ def _prepare(wanted: SpawnOptions, folder: str) -> PreparedLaunch:
         start = start._replace(method=interpreter.choose_start(frameworks, cpu=start.cpu)[0])
     # The ranks get the options of this interpreter (-W, -X, -O ...), too.
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
-    argv = (sys.executable, *flags, "-c", _CHILD.format(root=IMPORT_ROOT, folder=folder))
+    argv = (sys.executable, *flags, *own_python.script(_CHILD.format(folder=folder))[1:])
     request = LaunchRequest(
         Program(argv, "program", sys.executable),
         wanted.table,

@@ -209,7 +209,7 @@ def test_logs_of_another_host_run_what_the_caller_has(sound: Path, host: str) ->
     if host == "elsewhere":
         asked = Path("asked").read_text().splitlines()
         assert asked[asked.index("--") + 1] == host
-        assert asked[-1].startswith(f"{sys.executable} -m hccl_tools logs ")
+        assert " hccl_tools logs " in asked[-1]
         assert "evil" not in "".join(asked)
     else:
         assert done.returncode == 2

@@ -1,0 +1,71 @@
+"""Start modules of this package in further processes, without modules of the current folder.
+
+``python -m`` and ``python -c`` look for modules in the current folder first. Other users may be able to write
+to it: their ``json.py`` would then run as this user. ``-P`` needs Python 3.11, and ``-I`` ignores PYTHONPATH.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+
+from hccl_tools.version import IMPORT_ROOT
+
+_START = "from hccl_tools.own_python import run; run()"
+
+
+def command(module: str, *arguments: str) -> list[str]:
+    """Return the command line that runs a module of this package with this Python.
+
+    Args:
+        module: Its name as for ``python -m``; its function ``main`` is called. Command lines show it.
+        arguments: The arguments of the module.
+    """
+    return [sys.executable, "-c", _with_package(_START), module, *arguments]
+
+
+def script(program: str) -> list[str]:
+    """Return the command line that runs the text of a program that imports this package."""
+    return [sys.executable, "-c", _with_package(program)]
+
+
+def without_current_folder(program: str) -> str:
+    """Return the text of a program for ``python -c`` that imports nothing from the current folder."""
+    return f"import sys; sys.path[:] = filter(None, sys.path); {program}"
+
+
+def _with_package(program: str) -> str:
+    """Return the same for a program that imports this package, as it is in this process."""
+    # The folder comes first only if it does so here, as in a checkout: site-packages is the last one.
+    first = f"{IMPORT_ROOT!r}, " if sys.path[:1] == [IMPORT_ROOT] else ""
+    return f"import sys; sys.path[:] = [{first}*filter(None, sys.path), {IMPORT_ROOT!r}]; {program}"
+
+
+def run() -> None:
+    """Run the module that the first argument names, and exit: the other end of ``command``."""
+    from importlib import import_module  # noqa: PLC0415  (the other functions do not need it)
+
+    module = import_module(sys.argv.pop(1))
+    if hasattr(module, "__path__"):
+        module = import_module(f"{module.__name__}.__main__")
+    sys.exit(module.main())
+
+
+def leave_current_folder() -> None:
+    """Import nothing more from the current folder, for a module that ``python -m`` runs.
+
+    The folder of this package stays, for a checkout in the current folder.
+    """
+    if sys.path[:1] != [IMPORT_ROOT] and not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
+        del sys.path[:1]
+
+
+def typed(*arguments: str) -> str:
+    """Return the command line of ``hccl-tools`` for a user to type: with the full path of the script.
+
+    sudo and other hosts may have another PATH.
+    """
+    path = f"{sys.executable.rpartition('/')[0]}/hccl-tools"
+    words = [path, *arguments] if os.access(path, os.X_OK) else command("hccl_tools", *arguments)
+    return shlex.join(words)
