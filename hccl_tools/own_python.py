@@ -7,7 +7,6 @@ to it: their ``json.py`` would then run as this user. ``-P`` needs Python 3.11, 
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 
 from hccl_tools.version import IMPORT_ROOT
@@ -66,6 +65,8 @@ def typed(*arguments: str) -> str:
 
     sudo and other hosts may have another PATH.
     """
+    import shlex  # noqa: PLC0415  (2 ms; few commands print one)
+
     path = f"{sys.executable.rpartition('/')[0]}/hccl-tools"
     words = [path, *arguments] if os.access(path, os.X_OK) else command("hccl_tools", *arguments)
     return shlex.join(words)

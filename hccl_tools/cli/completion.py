@@ -44,13 +44,20 @@ class _Value(click.ParamType):  # type: ignore[type-arg]  # not generic before c
         param: click.Parameter,  # noqa: ARG002  (click's signature)
         incomplete: str,
     ) -> list[CompletionItem]:
-        return [CompletionItem(value) for value in self._values(ctx) if value.startswith(incomplete)]
+        from shlex import quote  # noqa: PLC0415  (only at TAB)
+
+        # The shell's script does not quote a value: what is in it could run at Enter.
+        return [
+            CompletionItem(value)
+            for value in self._values(ctx)
+            if value.startswith(incomplete) and quote(value) == value
+        ]
 
 
 def _runs(ctx: click.Context) -> Iterable[str]:
     from hccl_tools.launch.runs import index  # noqa: PLC0415  (only to complete runs)
 
-    return ["latest", *(run.name for run in index.find(ctx.params.get("log_dir") or "log", quiet=True))]
+    return ["latest", *index.completed(ctx.params.get("log_dir") or "log")]
 
 
 def _rules(_ctx: click.Context) -> Iterable[str]:

@@ -8,6 +8,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
+from hccl_tools.document import links
 from hccl_tools.errors import WriteError
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ def write_atomically(
 
     A temporary file in the same folder is written, synced and renamed. A new file gets 0666 minus the umask;
     an existing file keeps its mode, and its owner if possible. ``mode`` overrides both. If ``path`` is a
-    symbolic link, its target is replaced and the link stays; without ``follow_link`` that is an error. With
-    ``create``, a file that exists by then is an error.
+    symbolic link, its target is replaced and the link stays; without ``follow_link`` that is an error, and so
+    is a link of another user. With ``create``, a file that exists by then is an error.
 
     Returns:
         The file that was written: ``path``, or its target.
@@ -57,10 +58,9 @@ def write_atomically(
     """
     target = os.fspath(path)
     try:
-        if os.path.islink(target):
-            if not follow_link:
-                raise WriteError(f"{target} cannot be written: it is a symbolic link", hint="remove the link")
-            target = os.path.realpath(target)
+        if os.path.islink(target) and not follow_link:
+            raise WriteError(f"{target} cannot be written: it is a symbolic link", hint="remove the link")
+        target = _followed(target)
         old = _status(target)
         _replace(target, chunks, old, mode, create=create)
     except UnicodeEncodeError:
@@ -86,7 +86,7 @@ def write_together(files: Mapping[str, str]) -> None:
     current = ""
     try:
         for current, text in files.items():
-            target = os.path.realpath(current)
+            target = _followed(current)
             old = _status(target)
             staged.append((_stage(target, [text], old, None), target))
             if old is not None:
@@ -110,6 +110,19 @@ def write_together(files: Mapping[str, str]) -> None:
                 os.unlink(left)
     for folder in {os.path.dirname(target) or os.curdir for target in done}:
         _sync_folder(folder)
+
+
+def _followed(path: str) -> str:
+    """Return the file that a path leads to, which is replaced.
+
+    Raises:
+        WriteError: The path leads through a link of another user: the file may be any file of this user.
+    """
+    if found := links.foreign(path):
+        raise WriteError(
+            f"{path} cannot be written: {found}", hint="write to a folder of your own, or remove the link"
+        )
+    return os.path.realpath(path) if os.path.islink(path) else path
 
 
 def _restore(done: Iterable[str], saved: Mapping[str, str]) -> None:
@@ -170,7 +183,7 @@ def _stage(target: str, chunks: Iterable[str | bytes], old: os.stat_result | Non
         with os.fdopen(handle, "wb") as file:
             file.writelines(chunk if isinstance(chunk, bytes) else chunk.encode() for chunk in chunks)
             file.flush()
-            if old is not None:
+            if old is not None and not _is_of_a_stranger(folder, old):
                 _keep_owner(handle, old)
             if mode is not None:
                 os.fchmod(handle, mode)
@@ -192,6 +205,12 @@ def _create(temporary: str, target: str) -> None:
         os.replace(temporary, target)
     else:
         os.unlink(temporary)
+
+
+def _is_of_a_stranger(folder: str, old: os.stat_result) -> bool:
+    """Return whether another user may have put a file into a folder that is open to all users."""
+    about = os.stat(folder)
+    return old.st_uid not in {0, os.geteuid(), about.st_uid} and bool(about.st_mode & stat.S_IWOTH)
 
 
 def _keep_owner(handle: int, old: os.stat_result) -> None:

@@ -8,7 +8,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
 import pytest
+
+from hccl_tools.cli import completion
 
 if TYPE_CHECKING:
     from tests.support.commands import CommandLine
@@ -85,6 +88,35 @@ def test_runs(command_line: CommandLine, command: str) -> None:
     assert completed(f"hccl-tools {command} 20010102") == ["plain,20010102-093012-77e0"]
     assert "plain,latest" in completed(f"hccl-tools {command} ")
     assert completed(f"hccl-tools {command} --log-dir elsewhere 0e77") == ["plain,0e77-210390-20101002"]
+
+
+#: Names that another user may give to a run: the shell's script puts them on the command line without quotes.
+HOSTILE = (
+    "20010103-101530-$(touch${IFS}made)",
+    "20010103-101530-`id`",
+    "20010103-101530-a;id",
+    "20010103-101530-a b",
+    "20010103-101530-*",
+    "-20010103",
+    "20010103-101530-a\nplain,id",
+)
+
+
+@pytest.mark.parametrize("command", ["logs", "stacks", "stop", "explain"])
+def test_only_names_of_the_form_of_a_run_are_offered(command_line: CommandLine, command: str) -> None:
+    for name in (*HOSTILE, "20010103-101530-a1b2-77"):
+        command_line.write(f"log/{name}/plan.json", {"processes": []})
+
+    assert completed(f"hccl-tools {command} 2001") == ["plain,20010103-101530-a1b2-77"]
+    assert not [line for line in completed(f"hccl-tools {command} ") if "id" in line or "touch" in line]
+
+
+def test_a_value_that_is_more_than_a_word_is_not_offered() -> None:
+    kind = completion._Value(lambda _context: ["plain-1.0", "a b", "$(id)", "*", "~x", ""])
+
+    found = kind.shell_complete(click.Context(click.Command("x")), click.Option(["--x"]), "")
+
+    assert [one.value for one in found] == ["plain-1.0"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

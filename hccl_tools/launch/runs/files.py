@@ -27,10 +27,14 @@ if TYPE_CHECKING:
 
 #: Bytes of a file in the run of another user: a list of runs, which every user can extend, reads all plans.
 _LARGEST_OF_OTHERS = 1 << 24
+#: Bytes of all of these files that a list of runs reads.
+_MOST_OF_OTHERS = 1 << 25
 #: Values in it; each takes about 60 bytes of memory.
 _MOST_VALUES_OF_OTHERS = 1_000_000
 _SEPARATORS = (b"[", b"{", b",", b":")
 _KINDS = ("launch", "spawn")
+#: What is left of ``_MOST_OF_OTHERS`` in ``limited_in_all``.
+_left: int | None = None
 #: Bytes of a plan that a list of runs reads.
 _HEAD = 1 << 18
 
@@ -125,6 +129,17 @@ def elsewhere(path: str) -> dict[str, str]:
     return found
 
 
+@contextmanager
+def limited_in_all() -> Iterator[None]:
+    """Read at most ``_MOST_OF_OTHERS`` bytes of other users' runs in a block, and refuse the rest."""
+    global _left  # noqa: PLW0603  (of this process)
+    _left = _MOST_OF_OTHERS
+    try:
+        yield
+    finally:
+        _left = None
+
+
 def holder(path: str) -> Holder:
     """Return the record that the launcher of a run has written about itself.
 
@@ -185,10 +200,23 @@ def _named(path: str, name: str) -> Iterator[None]:
         raise MalformedRunError(f"{os.path.join(path, name)} cannot be read: {error.message}") from None
 
 
+def _count(size: int) -> None:
+    global _left  # noqa: PLW0603  (of this process)
+    if _left is None:
+        return
+    _left -= size
+    if _left < 0:
+        raise MalformedRunError(
+            f"the newer runs of other users have more than {_MOST_OF_OTHERS >> 20} MiB of plans and reports"
+        )
+
+
 def _contents(path: str, name: str) -> bytes:
     is_own = directory.is_own(path)
     largest = directory.LARGEST_PLAN if is_own else _LARGEST_OF_OTHERS
     data = _read(path, name, largest + 1)
+    if not is_own:
+        _count(len(data))
     if len(data) > largest:
         whose = "" if is_own else ", the limit for the run of another user"
         raise MalformedRunError(f"{os.path.join(path, name)} is larger than {largest >> 20} MiB{whose}")

@@ -10,9 +10,10 @@ import sys
 import time
 from collections import Counter
 
+from hccl_tools.document import links
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import run_files
-from hccl_tools.launch.runs import files, names, parents
+from hccl_tools.launch.runs import files, names
 from hccl_tools.launch.runs import members as run_members
 from hccl_tools.launch.runs.saved import SavedReport
 from hccl_tools.notation.phrases import and_more
@@ -81,8 +82,9 @@ def find(log_dir: str, *, quiet: bool = False) -> list[Run]:
     elsewhere = sorted(path for path in members.keys() - set(paths) if files.is_run(path))
     skipped = [(path, "it belongs to another user") for path in paths if _is_closed(path)]
     found: list[Run] = []
-    for path in (*filter(files.is_run, paths), *elsewhere):
-        run, why = _tried(path)
+    with files.limited_in_all():
+        tried = [(path, _tried(path)) for path in (*elsewhere, *filter(files.is_run, reversed(paths)))]
+    for path, (run, why) in tried:
         found += [run] if run else []
         skipped += [(path, why)] if why else []
     if skipped and not quiet:
@@ -90,6 +92,19 @@ def find(log_dir: str, *, quiet: bool = False) -> list[Run]:
     # Sort by time: names begin with the time, but only in whole seconds.
     found.sort(key=lambda run: (os.path.dirname(run.path) != here, run.started, run.path))
     return [run._replace(left=members[run.path]) if run.state == "killed" else run for run in found]
+
+
+def completed(log_dir: str) -> list[str]:
+    """Return the names of the runs that a shell completes; they have the form of ``directory.path_for``.
+
+    No file of a run is read.
+    """
+    here = os.path.abspath(log_dir)
+    found = sorted(os.listdir(here)) if os.path.isdir(here) else []
+    inside = [name for name in found if names.is_of_a_run(name) and files.is_run(os.path.join(here, name))]
+    others = sorted({path for _pid, path in run_members.members() if os.path.dirname(path) != here})
+    elsewhere = [os.path.basename(path) for path in others if files.is_run(path)]
+    return [*inside, *filter(names.is_of_a_run, elsewhere)]
 
 
 def _tried(path: str) -> tuple[Run | None, str]:
@@ -153,26 +168,18 @@ def _check_links(path: str, run_dir: str) -> None:
     if os.path.abspath(path) == run_dir:
         return
     trusted = {0, os.geteuid(), os.stat(run_dir).st_uid}
-    for link, about in parents.passed(os.path.abspath(path)):
+    for link, about in links.passed(os.path.abspath(path)):
         if stat.S_ISLNK(about.st_mode) and about.st_uid not in trusted:
             raise UsageError(
-                f"{escaped(link)}, a link of {_name_of(about.st_uid)}, leads to a run of {user_of(run_dir)}",
+                f"{escaped(link)}, a link of {links.user_name(about.st_uid)}, leads to a run of"
+                f" {user_of(run_dir)}",
                 hint=f"if that run is meant, type its path: {shlex.quote(run_dir)}",
             )
 
 
 def user_of(path: str) -> str:
     """Return the name of a file's owner, or its number."""
-    return _name_of(os.stat(path).st_uid)
-
-
-def _name_of(uid: int) -> str:
-    import pwd  # noqa: PLC0415  (for messages)
-
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f"user {uid}"
+    return links.user_name(os.stat(path).st_uid)
 
 
 def read(path: str) -> Run:

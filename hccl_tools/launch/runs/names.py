@@ -33,6 +33,13 @@ ENGINE_ERRORS = "engine_errors.log"
 SCHEDULER_LOG = "scheduler.log"
 #: The port that rank 0 chose, for MPI ranks that were started without ``launch``.
 PORT = "port"
+#: The characters of the names of run directories; see ``directory.path_for``.
+_OF_NAMES = frozenset("0123456789abcdef-")
+
+
+def is_of_a_run(name: str) -> bool:
+    """Return whether a name has the form of a run's; other users may have chosen it."""
+    return name[:1] not in {"", "-"} and _OF_NAMES.issuperset(name)
 
 #: The characters of a short name: those of the time, and four of the random digits, ``20261121-101530-a1b2``.
 _SHORT = 20

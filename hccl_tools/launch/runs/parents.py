@@ -6,10 +6,10 @@ launcher has opened are safe from that (see ``run_files``); a later command that
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 
+from hccl_tools.document import links
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch import run_files
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 #: Folders, separated by colons, that the user trusts although others can write to them: a mounted folder.
 TRUSTED_VARIABLE = "HCCL_TOOLS_TRUSTED_FOLDERS"
-_MOST_LINKS = 40
 #: The mode of the directories that this package makes for run directories, independent of the umask.
 _MODE = 0o755
 
@@ -59,7 +58,7 @@ def check(folder: str) -> None:
     """
     for path, about in _checked(folder):
         if not _is_trusted_owner(path, about.st_uid):
-            user = _user(about.st_uid)
+            user = links.user_name(about.st_uid)
             raise _refusal(path, f"belongs to {user}, who could replace them", f"trust the owner, {user}")
         if _is_writable(about, stat.S_IWOTH):
             raise _refusal(
@@ -82,7 +81,10 @@ def warnings(folder: str) -> tuple[str, ...]:
             except KeyError:
                 name, members = str(about.st_gid), set[str]()
             # Debian and Red Hat give each user a group of the same name without other members.
-            if members <= {name, "root"} and name in {_user(about.st_uid), _user(os.geteuid())}:
+            if members <= {name, "root"} and name in {
+                links.user_name(about.st_uid),
+                links.user_name(os.geteuid()),
+            }:
                 continue
             return (f"warning: the group {name} can replace the logs, because it may write to {path}",)
     return ()
@@ -91,38 +93,9 @@ def warnings(folder: str) -> tuple[str, ...]:
 def _checked(folder: str) -> Iterator[tuple[str, os.stat_result]]:
     """Yield what a path passes, the last first, but for what is in folders that the user trusts."""
     trusted = [os.path.realpath(one) for one in os.environ.get(TRUSTED_VARIABLE, "").split(":") if one]
-    for path, about in reversed(list(passed(os.path.abspath(folder)))):
+    for path, about in reversed(list(links.passed(os.path.abspath(folder)))):
         if not any(path == one or path.startswith(one.rstrip("/") + "/") for one in trusted):
             yield path, about
-
-
-def passed(path: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the directories and the symbolic links through which an absolute path leads, from the root on.
-
-    Each is named by its path without links.
-
-    Raises:
-        OSError: A part of the path does not exist, or the links have no end.
-    """
-    parts, here, links = path.split("/")[::-1], "/", 0
-    yield here, os.lstat(here)
-    while parts:
-        part = parts.pop()
-        there = os.path.dirname(here) if part == ".." else os.path.join(here, part)
-        if part in {"", ".", ".."}:
-            here = there if part == ".." else here
-            continue
-        about = os.lstat(there)
-        yield there, about
-        if not stat.S_ISLNK(about.st_mode):
-            here = there
-            continue
-        links += 1
-        if links > _MOST_LINKS:
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-        target = os.readlink(there)
-        here = "/" if target.startswith("/") else here
-        parts += target.split("/")[::-1]
 
 
 def _is_writable(about: os.stat_result, whose: int) -> bool:
@@ -148,12 +121,3 @@ def _refusal(path: str, why: str, trust: str, first: str = "") -> LaunchError:
         hint=f"{first.format(quoted)}choose a directory of your own (--log-dir, --log-file); if you {trust}:"
         f" export {TRUSTED_VARIABLE}={quoted}",
     )
-
-
-def _user(number: int) -> str:
-    import pwd  # noqa: PLC0415  (for messages)
-
-    try:
-        return pwd.getpwuid(number).pw_name
-    except KeyError:
-        return f"user {number}"

@@ -120,3 +120,28 @@ def test_the_name_of_a_run_is_printed_as_text(stranger: Stranger) -> None:
 
         assert {"\x1b", "\x07"}.isdisjoint(done.stdout + done.stderr), words
         assert words[0] not in {"jobs", "stop"} or "\n\\u001b" not in done.stdout + done.stderr
+
+
+@pytest.mark.bed
+def test_a_list_of_runs_reads_a_bounded_part_of_those_of_others(stranger: Stranger) -> None:
+    """Each plan is as large as one may be; the newest runs are listed, and all of this user."""
+    names = [f"2001010{number}-101530-ab" for number in range(1, 7)]
+    stranger.python("import os; os.mkdir('log', 0o777)")
+    for name in names:
+        run = stranger.folder / "log" / name
+        stranger.python(RUN, str(run), "rank_0.log", "0")
+        if name == names[2]:
+            for path in (run, *run.iterdir()):
+                os.chown(path, OTHER, OTHER)
+        with (run / "plan.json").open("a") as file:
+            file.write(" " * (12 << 20))
+
+    done = tools(stranger, OTHER, "jobs")
+
+    listed = [name for name in names if f"{name} " in done.stdout]
+    assert listed == [names[2], *names[4:]], done.stdout + done.stderr
+    for name in (names[0], names[1], names[3]):
+        assert (
+            f"{name} is skipped: the newer runs of other users have more than 32 MiB of plans and reports"
+            in done.stderr
+        )

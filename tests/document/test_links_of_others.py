@@ -1,0 +1,126 @@
+"""Outputs do not follow the links of other users: those choose the file that is replaced."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hccl_tools.document import links
+from hccl_tools.document.writing import write_atomically, write_together
+from hccl_tools.errors import WriteError
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
+
+    from tests.support.strangers import Stranger
+
+#: The user who writes.
+VICTIM = 65533
+TABLE = """{"status": "completed", "version": "1.0", "server_count": "1", "server_list": [{
+ "server_id": "10.0.0.1", "device": [{"device_id": "0", "device_ip": "10.1.0.1", "rank_id": "0"}],
+ "host_nic_ip": "reserve"}]}"""
+
+
+def as_victim(stranger: Stranger, *args: str) -> subprocess.CompletedProcess[str]:
+    return stranger.as_user(VICTIM).tools(*args)
+
+
+@pytest.fixture
+def home(stranger: Stranger) -> Path:
+    """A folder of the victim with a file and a table, in a shared folder like /tmp."""
+    home = stranger.folder / "home"
+    home.mkdir()
+    (home / "precious").write_text("precious")
+    (home / "hccl.json").write_text(TABLE)
+    for path in (home, *home.iterdir()):
+        os.chown(path, VICTIM, VICTIM)
+    stranger.folder.chmod(0o1777)
+    return home
+
+
+WRITERS = [
+    ("show", "{home}/hccl.json", "-o", "out.svg"),
+    ("show", "{home}/hccl.json", "-o", "out.html"),
+    ("convert", "{home}/hccl.json", "--to", "1.2", "-o", "out.json", "--force"),
+    ("convert", "{home}/hccl.json", "--to-configmap", "x", "-o", "out.yaml", "--force"),
+    ("gen", "--simulate", "910a", "--device_num", "[0,1)", "-o", "out.json", "--force"),
+    ("subset", "{home}/hccl.json", "--devices", "0", "-o", "out.json", "--force"),
+    ("scaling", "run", "--nproc-per-node", "1,2", "-o", "out.json", "--",
+     "--no-table", "--start", "table", "--log-dir", "{home}/log", "--no-python", "true"),
+    ("explain", "{home}/hccl.json", "--bundle", "out.tgz"),
+]  # fmt: skip
+
+
+@pytest.mark.bed
+@pytest.mark.parametrize("words", WRITERS, ids=lambda words: f"{words[0]} {words[-1]}"[:24])
+@pytest.mark.parametrize("target", ["precious", "new"])
+def test_no_command_writes_through_a_link_of_another_user(
+    stranger: Stranger, home: Path, words: tuple[str, ...], target: str
+) -> None:
+    name = next(word for word in words if word.startswith("out."))
+    stranger.python(f"import os; os.symlink({str(home / target)!r}, {name!r})")
+
+    done = as_victim(stranger, *(word.format(home=home) for word in words))
+
+    assert done.returncode != 0, done.stdout
+    assert (home / "precious").read_text() == "precious"
+    assert not (home / "new").exists()
+    assert (stranger.folder / name).readlink() == home / target
+    assert name in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.bed
+def test_a_folder_behind_a_link_of_another_user_is_not_written_to(stranger: Stranger, home: Path) -> None:
+    stranger.python(f"import os; os.symlink({str(home)!r}, 'folder')")
+
+    done = as_victim(stranger, "show", f"{home}/hccl.json", "-o", "folder/precious.svg")
+
+    assert done.returncode != 0
+    assert "folder is a symbolic link of nobody" in done.stderr
+    assert not (home / "precious.svg").exists()
+
+
+@pytest.mark.bed
+def test_root_does_not_give_its_output_to_another_user(stranger: Stranger) -> None:
+    stranger.folder.chmod(0o1777)
+    stranger.python("open('hccl.json', 'w').close()")
+
+    write_atomically(stranger.folder / "hccl.json", ["new"])
+
+    assert (stranger.folder / "hccl.json").stat().st_uid == 0
+
+
+@pytest.mark.bed
+def test_files_that_are_written_together(stranger: Stranger, home: Path) -> None:
+    stranger.python(f"import os; os.symlink({str(home / 'precious')!r}, 'b')")
+
+    with pytest.raises(WriteError, match="b is a symbolic link of nobody"):
+        write_together({str(stranger.folder / "a"): "new", str(stranger.folder / "b"): "new"})
+
+    assert (home / "precious").read_text() == "precious"
+    assert not (stranger.folder / "a").exists()
+
+
+def test_links_of_ones_own_are_followed(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("folder")
+    (tmp_path / "folder" / "out").symlink_to("new")
+
+    assert write_atomically(tmp_path / "link" / "out", ["text"]).endswith("folder/new")
+
+    assert (tmp_path / "folder" / "new").read_text() == "text"
+    assert links.foreign(str(tmp_path / "link" / "out")) == ""
+
+
+@pytest.mark.bed
+@pytest.mark.parametrize(
+    ("mode", "is_followed"), [(0o755, True), (0o775, False), (0o777, False), (0o1777, False)]
+)
+def test_the_owner_of_a_folder_may_link_in_it(stranger: Stranger, mode: int, is_followed: bool) -> None:
+    stranger.python(f"import os; os.mkdir('own'); os.symlink('target', 'own/link'); os.chmod('own', {mode})")
+
+    assert (links.foreign(f"{stranger.folder}/own/link") == "") is is_followed
