@@ -108,6 +108,9 @@ def command(
     if _are_words(words, log_dir) and _print_found(words, output):
         return
     answer = _answer(words, log_dir, rank_table, knowledge, typed_ssh)
+    from hccl_tools.launch import run_files  # noqa: PLC0415  (`--help` does not need it)
+
+    ctx.call_on_close(run_files.release_logs)
     if output == "json":
         from hccl_tools.explain.as_json import as_json  # noqa: PLC0415
 

@@ -10,11 +10,12 @@ import tarfile
 import time
 from typing import TYPE_CHECKING
 
+from hccl_tools.document import links
 from hccl_tools.errors import UsageError, WriteError
 from hccl_tools.explain import answer as words
 from hccl_tools.explain.anonymous import Anonymiser
 from hccl_tools.explain.as_json import as_json
-from hccl_tools.explain.reader import STDIN, LogReader
+from hccl_tools.explain.reader import STDIN, LogReader, begin_unpacking
 from hccl_tools.launch import run_files
 from hccl_tools.launch.runs import names
 from hccl_tools.notation import masking
@@ -74,6 +75,8 @@ def write(
         UsageError: The file exists already.
         WriteError: It cannot be written.
     """
+    if found := links.foreign(path):
+        raise WriteError(f"{path} cannot be written: {found}", hint="write to a folder of your own")
     hide = Anonymiser(_hosts(answer)).text if anonymise else str
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _MODE)
@@ -82,6 +85,7 @@ def write(
     except OSError as error:
         raise WriteError(f"{path} cannot be written: {error.strerror}") from error
     packed = Packed([], [])
+    begin_unpacking()
     used: dict[str, int] = {}
     try:
         with open(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
@@ -191,7 +195,7 @@ def _joined(head: list[bytes], tail: list[bytes], cut: int) -> tuple[str, str]:
 
 
 def _opened(path: str, folder: str) -> int:
-    if not folder:
+    if not folder or run_files.find(path):
         return run_files.open_read(path)
     # The user may have named the folder by a link; links below it are not followed.
     with run_files.opened(os.path.realpath(folder)) as inside:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hccl_tools.explain.events import Seen
 
 #: A level of a line, in its first characters, that a healthy job writes too, for example at each connect.
-_WARNING = re.compile(r"\bWARN(?:ING)?\b|\[W\d{0,4} ?[\w.]*:?\d*\]|^\S{0,20}W\d{4} \d\d:")
+_WARNING = re.compile(r"\bWARN(?:ING)?\b|\[W\d{0,4} ?[\w.]{0,80}:?\d{0,6}\]|^\S{0,20}W\d{4} \d\d:")
 #: Programs write such lines about what they have handled; CANN's own lines of this level are about the job.
 _QUIET = re.compile(r"\b(?:INFO|DEBUG)\b")
 _LEVEL_WITHIN = 60

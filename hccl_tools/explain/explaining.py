@@ -63,7 +63,7 @@ def explain(
     if of_run is not None:
         logs += of_run.sources[:-1]
         all_notes += of_run.notes
-        table = table or of_run.table
+        table = table or of_run.table or None
     places, size = _places(of_run, table, run, all_notes)
     if of_run is not None and of_run.has_finished and not sources:
         empty = cluster.build([], logs, places, size)

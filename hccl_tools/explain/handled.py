@@ -20,7 +20,7 @@ _SAYS = re.compile(
 #: Words of a program that has given up all the same.
 _GAVE_UP = re.compile(
     rb"giv(?:e|ing) up|exceed|exhaust|abort|exit(?:ing|s)?\b"
-    rb"|fatal(?<!not fatal)(?<!non-fatal)|no more retr|(\d+)/\1\b",
+    rb"|fatal(?<!not fatal)(?<!non-fatal)|no more retr|(?<!\d)(\d{1,9})/\1\b",
     re.IGNORECASE,
 )
 #: A line of a job that goes on: a step, a progress bar, values of the training, or another INFO line.

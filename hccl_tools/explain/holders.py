@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _FULL, _HELD = "HCM657", "HCM659"
 _SIZES = re.compile(
-    r"(?P<total>[\d.]{1,12}) (?P<of_total>[KMG]iB) total capacity.*?"
+    r"(?P<total>[\d.]{1,12}) (?P<of_total>[KMG]iB) total capacity.{0,200}?"
     r"(?P<free>[\d.]{1,12}) (?P<of_free>[KMG]iB) free;"
     r" (?P<reserved>[\d.]{1,12}) (?P<of_reserved>[KMG]iB) reserved"
 )

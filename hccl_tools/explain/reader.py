@@ -6,7 +6,7 @@ import os
 import sys
 import zlib
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch import run_files
 from hccl_tools.records import NamedTuple
@@ -24,6 +24,9 @@ LONGEST_LINE = 1 << 16
 _GZIP = b"\x1f\x8b"
 #: Bytes to which a compressed log is unpacked.
 MOST_UNPACKED = 256 << 20
+#: Bytes to which all compressed logs are unpacked, and further ones for each of their bytes: logs of text
+#: unpack to 10 to 30 times their size.
+_MOST_IN_ALL, MOST_PER_BYTE = 1 << 30, 30
 #: Bytes of a compressed log that are unpacked at once; zlib copies what follows a member.
 _PACKED = 1 << 16
 #: Members of a compressed log that are read: bgzip makes one for each 64 KiB.
@@ -88,8 +91,10 @@ class LogReader:
             self.size = left = os.fstat(descriptor).st_size
             packed = file.read(2) == _GZIP
             file.seek(0)
-            pieces = _pieces(file, left, _PACKED if packed else _BLOCK)
-            yield from self._unpacked(pieces) if packed else pieces
+            if packed:
+                yield from self._unpacked(_pieces(file, left, _PACKED), MOST_PER_BYTE * _on_disk(descriptor))
+            else:
+                yield from self._data(file, 0, left)
             if os.fstat(descriptor).st_size > self.size:
                 self._say(f"is still growing: its first {self.size:,} bytes were read")
 
@@ -98,8 +103,8 @@ class LogReader:
         self.size = part.end - part.begin
         with open(run_files.open_read(self.path), "rb", buffering=0) as file:
             file.seek(max(0, part.begin - 1))
-            is_inside, left = part.begin == 0, part.end - max(0, part.begin - 1)
-            for piece in _pieces(file, left, _BLOCK):
+            is_inside = part.begin == 0
+            for piece in self._data(file, max(0, part.begin - 1), part.end):
                 if is_inside:
                     yield piece
                 elif (end := piece.find(b"\n") + 1) > 0:
@@ -112,9 +117,21 @@ class LogReader:
             if not rest.startswith(b"\n"):
                 yield rest[1 : rest.find(b"\n") + 1 or None]
 
-    def _unpacked(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        """Unpack one or more archives: a small file may hold gigabytes."""
-        left, members = MOST_UNPACKED, 1
+    def _data(self, file: IO[bytes], begin: int, end: int) -> Iterator[bytes]:
+        """Yield a part of a file without its holes."""
+        for at, hole in run_files.extents(file.fileno(), begin, end):
+            if (at, hole) != (begin, end):
+                self._say("is a sparse file: its holes were left out")
+            file.seek(at)
+            yield from _pieces(file, hole - at, _BLOCK)
+
+    def _unpacked(self, pieces: Iterable[bytes], plausible: int) -> Iterator[bytes]:
+        """Unpack one or more archives: a small file may hold gigabytes.
+
+        ``plausible`` bytes do not count for the limit of all logs.
+        """
+        members, left = 1, MOST_UNPACKED
+        _all.value += plausible
         unpack = zlib.decompressobj(_GZIP_WINDOW)
         for packed in pieces:
             rest = packed
@@ -129,6 +146,11 @@ class LogReader:
                 rest = unpack.unused_data if unpack.eof else unpack.unconsumed_tail
                 yield piece[:left]
                 left -= len(piece)
+                _all.value -= len(piece)
+                if _all.value <= 0:
+                    self._say("was not unpacked to its end: the compressed logs unpack to more than"
+                              f" {_MOST_IN_ALL >> 20} MiB and {MOST_PER_BYTE} times their size")  # fmt: skip
+                    return
                 if left <= 0:
                     self._say(f"unpacks to more than {MOST_UNPACKED >> 20} MiB: only these were read")
                     return
@@ -192,6 +214,26 @@ def _lines_from_end(file: IO[bytes], extent: Extent, most: int) -> Iterator[tupl
         left, rest = begin, rest[:LONGEST_LINE]  # The line may begin before this piece.
     if left == 0:
         yield number, rest
+
+
+def _on_disk(descriptor: int) -> int:
+    about = os.fstat(descriptor)
+    return min(about.st_size, about.st_blocks * 512)
+
+
+class _Counter:
+    value = _MOST_IN_ALL
+
+
+#: The bytes that may still be unpacked. The processes that read logs share a number in its place.
+_all: Any = _Counter()
+
+
+def begin_unpacking(shared: Any = None) -> None:
+    """Count the bytes of all compressed logs from 0 on, in the ``value`` of ``shared`` if given."""
+    global _all  # noqa: PLW0603  (of this process and those that it forks)
+    _all = shared or _Counter()
+    _all.value = _MOST_IN_ALL
 
 
 def is_packed(path: str) -> bool:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain.alike import Kept
-from hccl_tools.explain.reader import STDIN, Part, is_packed
+from hccl_tools.explain.reader import STDIN, Part, begin_unpacking, is_packed
 from hccl_tools.explain.scanner import Scan, Scanner
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def scans(
     if workers > 1 and sum(sizes) > _MANY_BYTES and not any(log.path == STDIN for log in logs):
         import multiprocessing  # noqa: PLC0415  (only for much data)
 
+        begin_unpacking(multiprocessing.get_context("fork").Value("q", 0, lock=False))
         with multiprocessing.get_context("fork").Pool(workers, _start, (extra,)) as pool:
             found = pool.imap(_scan, [task for of_log in tasks for task in of_log], chunksize=1)
             for done, of_log in enumerate(tasks, 1):
@@ -49,6 +50,7 @@ def scans(
                     progress(done, len(logs))
                 yield scan
         return
+    begin_unpacking()
     scanner = Scanner(extra)
     for index, log in enumerate(logs):
         if progress is not None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from hccl_tools.document import links
 from hccl_tools.errors import InputError
 from hccl_tools.explain.reader import STDIN
+from hccl_tools.launch import run_files
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -94,16 +97,37 @@ def collect(paths: Iterable[str]) -> tuple[list[Source], list[str]]:
     for path in paths:
         if path == STDIN:
             found.append(Source(STDIN, "standard input"))
+        elif left_out := links.foreign(path):
+            notes.append(f"{path} was not read: {left_out}")
         elif os.path.isdir(path):
+            _hold(path.rstrip("/") or "/", below=True)
             inside = list(_walk(path, notes))
             if not inside:
                 notes.append(f"{path} has no logs")
             found += inside
         elif os.path.lexists(path):
-            found.append(source(path))
+            found.append(_typed(path))
         else:
             raise InputError(f"there is no file or run {path}", hint="`hccl-tools jobs` lists the runs")
     return list({one.path: one for one in found}.values()), notes
+
+
+def _typed(path: str) -> Source:
+    """Return a file that the user named; its path means an entry of its folder from now on."""
+    one, real = source(path), path
+    if not os.path.isfile(path):
+        return one
+    if os.path.islink(path):
+        real = os.path.realpath(path)
+        if not os.path.isfile(real):  # It is open in this process only.
+            return one
+    _hold(os.path.dirname(real), below=False)
+    return one._replace(path=real)
+
+
+def _hold(folder: str, *, below: bool) -> None:
+    with suppress(OSError):  # Its files say why they cannot be read.
+        run_files.hold_logs(folder, below=below)
 
 
 def source(path: str, *, root: str = "") -> Source:

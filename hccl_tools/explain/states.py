@@ -58,7 +58,7 @@ _EXCEPTIONS = {"HCM810"}
 _STORAGE_ERROR = re.compile(
     r"Errno (?:5|11|107|110|116|121)\b|Input/output error|[Ss]tale file handle"
     r"|Transport endpoint|Remote I/O error"
-    r"|Timeout\w*: .{0,80}(?:read|writ|open|file|disk|checkpoint|ckpt|stor|/mnt|/data)"
+    r"|Timeout\w{0,20}: .{0,80}(?:read|writ|open|file|disk|checkpoint|ckpt|stor|/mnt|/data)"
 )
 #: Seconds before a failure in which storage can be its reason, and for which ranks wait after it responds.
 _STORAGE_WITHIN, _LATEST_LIMIT = 7_200.0, 1_900.0

@@ -6,9 +6,10 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from hccl_tools.document import links
 from hccl_tools.errors import InputError
 from hccl_tools.launch import run_files
-from hccl_tools.notation import bounded_file, number_list
+from hccl_tools.notation import number_list
 from hccl_tools.notation.phrases import operand
 
 if TYPE_CHECKING:
@@ -57,12 +58,21 @@ def _beside(sources: Sequence[Source]) -> str | None:
         except OSError:
             continue
         for name in names[:_MOST_FILES]:
-            path = os.path.relpath(os.path.join(folder, name))
-            with suppress(OSError, InputError):
-                data = bounded_file.read(path, _LARGEST)
+            path = os.path.join(folder, name)
+            path = path if run_files.find(path) else os.path.relpath(path)
+            # A link in a folder of another user may lead to any table of this user.
+            with suppress(OSError):
+                data = b"" if links.foreign(path) else _content(path)
                 if b'"server_list"' in data or b'"group_list"' in data:
                     found.setdefault(data, path)
     return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _content(path: str) -> bytes:
+    """Return the content of a small file, b"" of a larger one."""
+    with open(run_files.open_read(path), "rb") as file:
+        data = file.read(_LARGEST + 1)
+    return data if len(data) <= _LARGEST else b""
 
 
 def opened(table: str) -> str:

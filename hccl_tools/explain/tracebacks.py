@@ -23,8 +23,8 @@ _HEAD = re.compile(r":$|\b\d{1,6} validation errors? for \S{1,200}$")
 #: Lines after a head in which its reason is looked for: some are empty.
 _REASON_WITHIN = 3
 #: The title of a block that MindSpore writes between lines of dashes.
-_TITLE = re.compile(rb"- ?(?P<title>[A-Z][\w+' -]{2,80}?):? *(?:\([^)\n]{1,60}\))?\s*$")
-_DASHES = re.compile(rb"-{8,}\s*$")
+_TITLE = re.compile(rb"- ?(?P<title>[A-Z][\w+' -]{2,80}?):? ?(?:\([^)\n]{1,60}\))?")
+_DASHES = re.compile(rb"-{8,}")
 #: Lines of blocks below an exception, and of one block, that are read.
 _BLOCKS_WITHIN, _MOST_OF_BLOCK = 160, 60
 #: Lines that may stand between an exception and its first block.
@@ -33,8 +33,8 @@ _BEFORE_BLOCKS = 4
 _BELOW_TRACEBACK = 120
 #: The text of an exception that only names the block with the reason, or a step that failed.
 _REFERS = re.compile(
-    r"[Rr]efer to|Exception thrown from|details|error!|[Uu]nexpected|[Ee]xec(?:ute)? graph|[Cc]ompil\w+ graph"
-    r"|Launch kernel failed|[Cc]all \S+ failed|[Ii]nit\w* .{0,40}failed|^\w+: .{0,60}\bfailed\b[^:]{0,40}$"
+    r"[Rr]efer to|Exception thrown from|details|error!|[Uu]nexpected|[Ee]xec(?:ute)? graph|[Cc]ompil\w{1,10} graph"
+    r"|Launch kernel failed|[Cc]all \S{1,200} failed|[Ii]nit\w{0,20} .{0,40}failed|^\w+: .{0,60}\bfailed\b[^:]{0,40}$"
 )
 _ONLY_REFERS = re.compile(r"[Rr]efer to|Exception thrown from")
 #: Words that only lead to another block, or that stand in every block.
@@ -94,7 +94,7 @@ def _lines_after(data: bytes, end: int, most: int) -> Iterator[bytes]:
 def _next_line(data: bytes, end: int) -> str:
     for line in _lines_after(data, end, _REASON_WITHIN):
         if reason := line.strip():
-            return "" if _DASHES.match(reason) else reason.decode(errors="replace")
+            return "" if _DASHES.fullmatch(reason.rstrip()) else reason.decode(errors="replace")
     return ""
 
 

@@ -20,12 +20,14 @@ import stat
 
 TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 #: O_NONBLOCK: opening a named pipe does not wait for its other end.
 _SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+#: The unit of ``st_blocks``.
+_BLOCK = 512
 _TEMPORARY = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 #: The error numbers of refusals; the keeper sends only a number.
 _REFUSALS = {
@@ -52,12 +54,15 @@ class Folder:
         owner: The owner that its files must have. An NFS server may map this user to another one.
         file_mode: The mode of new files, independent of the umask.
         is_run: Whether it is a run directory: subdirectories count as well.
+        takes_all: Whether the files of all users count that have no second name: another user can give a
+            file of this user a name in a directory.
     """
 
     def __init__(self, path: str, descriptor: int) -> None:
         about = os.fstat(descriptor)
         self.path, self.descriptor = path, descriptor
         self.owner, self.file_mode, self.is_run = about.st_uid, about.st_mode & 0o666, True
+        self.takes_all = False
         self._inode = about.st_dev, about.st_ino
 
     @property
@@ -239,7 +244,7 @@ class Folder:
     def _check(self, about: os.stat_result, name: str) -> None:
         if not stat.S_ISREG(about.st_mode):
             raise _refusal(errno.ENXIO, self.path, name)
-        if about.st_uid != self.owner:
+        if about.st_uid != self.owner and not (self.takes_all and about.st_nlink == 1):
             raise _refusal(errno.EUSERS, self.path, name)
 
 
@@ -308,6 +313,30 @@ def hold_outside(path: str, *, file_mode: int) -> Folder:
         folder.file_mode, folder.is_run = file_mode, False
         _held[path] = folder
     return _held[path]
+
+
+def hold_logs(path: str, *, below: bool) -> None:
+    """Hold a directory of logs that a user names, also by a link, to read from it.
+
+    ``below`` says whether subdirectories count. Links in it are not followed.
+
+    Raises:
+        OSError: It does not exist, or cannot be read.
+    """
+    held = _held.get(path)
+    if held is not None and not held.takes_all:  # the directory of a run
+        return
+    release(path)
+    # O_PATH: a directory whose names are known need not be readable.
+    folder = Folder(path, os.open(path or ".", _DIRECTORY | (0 if below else os.O_PATH)))
+    folder.is_run, folder.takes_all = below or (held is not None and held.is_run), True
+    _held[path] = folder
+
+
+def release_logs() -> None:
+    """Close the directories of ``hold_logs``."""
+    for path in [path for path, folder in _held.items() if folder.takes_all]:
+        release(path)
 
 
 def identity_of(path: str) -> tuple[Any, ...]:
@@ -418,6 +447,28 @@ def open_read(path: str, owner: int | None = None) -> int:
         return descriptor
     os.close(descriptor)
     raise _refusal(errno.EUSERS if stat.S_ISREG(about.st_mode) else errno.ENXIO, path, "")
+
+
+def extents(descriptor: int, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the parts of a file from ``begin`` to ``end`` that have data; of a sparse file not its holes.
+
+    A hole of terabytes takes no room on the disk, and hours to read.
+    """
+    about = os.fstat(descriptor)
+    is_sparse = stat.S_ISREG(about.st_mode) and about.st_blocks * _BLOCK < about.st_size
+    while is_sparse and begin < end:
+        try:
+            begin = os.lseek(descriptor, begin, os.SEEK_DATA)
+            hole = os.lseek(descriptor, begin, os.SEEK_HOLE)
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # The rest is a hole.
+                return
+            break
+        if begin < end:
+            yield begin, min(hole, end)
+        begin = hole
+    if begin < end:
+        yield begin, end
 
 
 def open_append(path: str, *, create: bool = True) -> int:

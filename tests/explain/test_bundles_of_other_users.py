@@ -236,3 +236,93 @@ def test_a_folder_exchanged_between_look_and_read_is_refused(tmp_path: Path) -> 
     assert [name for name, _ in packed.files if "logs/" in name] == []
     assert f"{top}/rank_1.log: it is a symbolic link" in packed.left_out
     assert [line for line in packed.left_out if line.startswith(f"{top}/sub/rank_0.log: ")]
+
+
+@pytest.mark.parametrize("typed", ["logs", "logs/", "./logs", "logs/rank_0.log"])
+def test_a_log_that_becomes_a_link_after_the_look_is_not_read(tmp_path: Path, typed: str) -> None:
+    Path("precious").write_text("RuntimeError: precious\n")
+    Path("logs").mkdir()
+    Path("logs/rank_0.log").write_text("RuntimeError: shown\n")
+    logs, notes = sources.collect([typed])
+    Path("logs/rank_0.log").unlink()
+    Path("logs/rank_0.log").symlink_to(Path("precious").resolve())
+
+    answer = explaining.explain(logs, notes=notes)
+    packed = bundle.write("bug.tar.gz", answer)
+
+    assert [note for note in answer.notes if note.endswith("cannot be read: it is a symbolic link")]
+    assert "precious" not in "".join(members(Path("bug.tar.gz")).values())
+    assert [line for line in packed.left_out if line.endswith("it is a symbolic link")]
+
+
+def test_a_folder_that_is_exchanged_after_the_look_is_the_one_that_was_seen(tmp_path: Path) -> None:
+    for name in ("logs", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "rank_0.log").write_text(f"RuntimeError: {name}\n")
+    logs, _ = sources.collect(["logs"])
+    Path("logs").rename("moved")
+    Path("logs").symlink_to("other")
+
+    assert [one.event.text for one in explaining.explain(logs).cluster.seen] == ["RuntimeError: logs"]
+
+
+def test_links_of_ones_own_are_read() -> None:
+    Path("a.log").write_text("RuntimeError: of a\n")
+    Path("folder").mkdir()
+    Path("folder/b.log").write_text("RuntimeError: of b\n")
+    Path("rank_0.log").symlink_to("a.log")
+    Path("link").symlink_to("folder")
+
+    logs, notes = sources.collect(["rank_0.log", "link"])
+    answer = explaining.explain(logs)
+
+    assert notes == []
+    assert [(log.shown, log.rank) for log in logs] == [("rank_0.log", 0), ("link/b.log", None)]
+    assert sorted(one.event.text for one in answer.cluster.seen) == [
+        "RuntimeError: of a",
+        "RuntimeError: of b",
+    ]
+
+
+@pytest.mark.bed
+@pytest.mark.parametrize("typed", ["g/rank_0.log", "g/folder"])
+def test_typed_files_that_are_links_of_another_user_are_left_out(stranger: Stranger, typed: str) -> None:
+    private = stranger.folder / "private"
+    private.mkdir()
+    (private / "notes.log").write_text("RuntimeError: precious\n")
+    os.chown(private / "notes.log", VICTIM, VICTIM)
+    os.chown(private, VICTIM, VICTIM)
+    private.chmod(0o700)
+    stranger.python(
+        "import os\n"
+        "os.mkdir('g')\n"
+        "os.chmod('g', 0o777)\n"
+        f"os.symlink({str(private / 'notes.log')!r}, 'g/rank_0.log')\n"
+        f"os.symlink({str(private)!r}, 'g/folder')\n"
+        "open('g/rank_1.log', 'w').write('RuntimeError: shown\\n')\n"
+    )
+
+    done = as_user(stranger, VICTIM, "explain", typed, "g/rank_1.log", "--bundle", "bug.tar.gz")
+
+    assert f"{typed} was not read: " in done.stdout
+    assert "is a symbolic link of nobody" in done.stdout
+    assert "shown" in done.stdout
+    text = "".join(members(stranger.folder / "bug.tar.gz").values())
+    assert "precious" not in done.stdout + done.stderr + text
+
+
+def test_a_run_without_its_table_is_explained(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    process = {"rank": 0, "host": "localhost", "here": True, "log": "rank_0.log", "argv": ["true"]}
+    plan = {"world_size": 1, "hosts": ["localhost"], "processes": [process]}
+    (run / "plan.json").write_text(json.dumps(plan))
+    (run / "rank_0.log").write_text(
+        "EI0014: The value of config [server_list] in the rank table is invalid, Reason: it is empty\n"
+    )
+
+    done = explained(str(run))
+
+    assert done.returncode == 0, done.stderr
+    assert "EI0014" in done.stdout
+    assert done.stderr == ""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import gzip
+import os
+import pkgutil
 import re
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.explain import alike, events, reader, scanner, screens, sieve
+import hccl_tools.explain
+from hccl_tools.explain import events, reader, scanner, scanning, screens, sources
 from hccl_tools.explain.events import LastTime
 from hccl_tools.explain.reader import LogReader
 from hccl_tools.explain.scanner import Scanner
@@ -25,25 +29,36 @@ MOST_SECONDS = 0.05
 #: Lines of this size are tried; the slowest are repeated with the largest size that is matched.
 TRIED, LARGEST = 512, 4096
 
+
+def of_modules() -> dict[str, re.Pattern[Any]]:
+    """Return the patterns that the modules of explain have as values, or in a collection."""
+    found: dict[str, re.Pattern[Any]] = {}
+    for one in pkgutil.iter_modules(hccl_tools.explain.__path__):
+        module = import_module(f"hccl_tools.explain.{one.name}")
+        for name, value in vars(module).items():
+            inside = value.values() if isinstance(value, dict) else value
+            many = inside if isinstance(value, (dict, list, tuple, set, frozenset)) else [value]
+            for number, pattern in enumerate(many):
+                if isinstance(pattern, re.Pattern):
+                    found[f"{one.name}.{name} {number}"] = pattern
+    return found
+
+
 PATTERNS = {
     **{message.id: message.pattern for message in messages().values() if message.pattern},
-    **{
-        f"{module.__name__}.{name}": value.pattern
-        for module in (alike, scanner, events, screens, sieve)
-        for name, value in vars(module).items()
-        if isinstance(value, re.Pattern)
-    },
     **{f"prefix {number}": prefix.pattern for number, prefix in enumerate(screens._PREFIXES)},
 }
 
 
-def seconds(pattern: re.Pattern[bytes], line: bytes, tries: int = 1) -> float:
-    return least(lambda: pattern.search(line), tries)
+def seconds(pattern: re.Pattern[Any], line: bytes, tries: int = 1) -> float:
+    text: Any = line if isinstance(pattern.pattern, bytes) else line.decode(errors="replace")
+    return least(lambda: pattern.search(text), tries)
 
 
-def slowest(pattern: bytes, size: int = LARGEST) -> float:
+def slowest(given: bytes | re.Pattern[Any], size: int = LARGEST) -> float:
     """Return the CPU time of the slowest line of a size that is found."""
-    compiled = re.compile(pattern)
+    compiled = re.compile(given) if isinstance(given, bytes) else given
+    pattern = os.fsencode(compiled.pattern)
     tried = enumerate(adversarial_lines.lines(pattern, TRIED))
     places = {
         number for _, number in sorted((-seconds(compiled, line), number) for number, line in tried)[:4]
@@ -55,7 +70,7 @@ def slowest(pattern: bytes, size: int = LARGEST) -> float:
 
 @pytest.mark.slow
 def test_no_pattern_takes_long_on_any_line() -> None:
-    taken = {name: slowest(pattern) for name, pattern in PATTERNS.items()}
+    taken = {name: slowest(pattern) for name, pattern in {**PATTERNS, **of_modules()}.items()}
 
     assert {name: spent for name, spent in taken.items() if spent > MOST_SECONDS} == {}
 
@@ -63,6 +78,12 @@ def test_no_pattern_takes_long_on_any_line() -> None:
 @pytest.mark.slow
 def test_a_slow_pattern_is_found() -> None:
     assert slowest(rb"(?:\S{1,64}@(?:\S{1,255}): )?denied", 2048) > MOST_SECONDS
+
+
+def test_the_patterns_of_all_modules_are_tried() -> None:
+    found = of_modules()
+
+    assert {"tracebacks._TITLE 0", "sources._RANK 0", "finished._COMPLETE 0"} <= found.keys()
 
 
 def test_the_last_time_is_found_in_parts_as_in_the_whole() -> None:
@@ -98,6 +119,23 @@ def test_a_small_file_is_not_unpacked_to_gigabytes(tmp_path: Path, monkeypatch: 
 
     assert sum(len(block.data) for block in found.blocks()) == 3 << 20
     assert found.note == f"{log} unpacks to more than 3 MiB: only these were read"
+
+
+def test_compressed_logs_have_a_limit_in_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "_MOST_IN_ALL", 5 << 20)
+    for number in range(9):
+        (tmp_path / f"rank_{number}.log.gz").write_bytes(gzip.compress(b"a line\n" * (1 << 18)))
+    logs, _ = sources.collect([str(tmp_path)])
+
+    found = list(scanning.scans(logs, (), None))
+
+    read = sum(one.lines for one in found)
+    packed = sum(path.stat().st_size for path in tmp_path.iterdir())
+    assert 5 << 20 <= read * len("a line\n") <= (5 << 20) + reader.MOST_PER_BYTE * 2 * packed + (1 << 20)
+    assert [one.note.rpartition(" was ")[2] for one in found if one.note][-1] == (
+        "not unpacked to its end: the compressed logs unpack to more than 5 MiB and 30 times their size"
+    )
+    assert next(scanning.scans(logs[:1], (), None)).note == ""  # each command counts from 0 on
 
 
 def test_lines_are_compared_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,7 +76,7 @@ class Follower:
 
     def show(self, stream: Stream) -> int:
         """Show new data, and copy large amounts without reading them; return the number of bytes."""
-        size = os.fstat(self._descriptor).st_size - self._offset
+        size = self._skip_hole() - self._offset
         if self.prefix or self.hidden or size < _CHUNK or not stream.takes_files:
             before = self._offset
             stream.send(self.read(last=self.finished))
@@ -98,8 +98,17 @@ class Follower:
         """Close the log."""
         os.close(self._descriptor)
 
+    def _skip_hole(self) -> int:
+        """Go on after the hole of a sparse file, which can be huge; return where the data ends."""
+        end = os.fstat(self._descriptor).st_size
+        self._offset, end = next(run_files.extents(self._descriptor, self._offset, end), (end, end))
+        return end
+
     def _peek(self, size: int) -> bytes:
         data = os.pread(self._descriptor, size, self._offset)
+        if data.startswith(b"\0") and not data.strip(b"\0"):
+            self._skip_hole()
+            data = os.pread(self._descriptor, size, self._offset)
         if not data and os.fstat(self._descriptor).st_size < self._offset:
             self._offset = 0  # The file was emptied (`> rank_0.log`) to make room.
         return data

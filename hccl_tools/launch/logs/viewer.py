@@ -14,7 +14,7 @@ from hccl_tools.launch.runs import directory, files, hosts, names
 from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from hccl_tools.launch.runs.index import Run
     from hccl_tools.launch.runs.saved import SavedProcess
@@ -199,23 +199,31 @@ def _write(data: bytes, *, escape: bool) -> int:
 
 def _offset_of_last(path: str, lines: int) -> int:
     with open(run_files.open_read(path), "rb") as file:
-        position = size = file.seek(0, os.SEEK_END)
+        size = file.seek(0, os.SEEK_END)
+        if not lines:
+            return size
         left = lines + 1  # The newline at the end, if there is one, ends the last line.
         if size and not _ends_line(file, size):
             left -= 1
-        while position and lines:
-            step = min(_BLOCK, position)
-            position -= step
-            file.seek(position)
-            block = file.read(step)
+        for begin, position in _blocks_before(file, size):
+            file.seek(begin)
+            block = file.read(position - begin)
             if (found := block.count(b"\n")) < left:
                 left -= found
                 continue
             end = len(block)
             for _ in range(left):
                 end = block.rfind(b"\n", 0, end)
-            return position + end + 1
-    return 0 if lines else size
+            return begin + end + 1
+    return 0
+
+
+def _blocks_before(file: IO[bytes], size: int) -> Iterator[tuple[int, int]]:
+    """Yield the beginning and the end of the blocks of a file, the last first, without its holes."""
+    for begin, end in reversed(list(run_files.extents(file.fileno(), 0, size))):
+        while end > begin:
+            yield max(begin, end - _BLOCK), end
+            end -= _BLOCK  # noqa: PLW2901  (the block is done)
 
 
 def _ends_line(file: IO[bytes], size: int) -> bool:

@@ -41,6 +41,7 @@ def is_of_a_run(name: str) -> bool:
     """Return whether a name has the form of a run's; other users may have chosen it."""
     return name[:1] not in {"", "-"} and _OF_NAMES.issuperset(name)
 
+
 #: The characters of a short name: those of the time, and four of the random digits, ``20261121-101530-a1b2``.
 _SHORT = 20
 
