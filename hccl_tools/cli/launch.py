@@ -12,7 +12,7 @@ from hccl_tools.cli.launch_options import BARE, EPILOG, GROUPS, HELP, SPELLINGS
 from hccl_tools.cli.option_groups import TYPED_OPTIONS, GroupedCommand
 from hccl_tools.cli.site_options import is_from_site
 from hccl_tools.discover import site_defaults
-from hccl_tools.notation.printable import tell
+from hccl_tools.notation.printable import on_stdout, tell
 
 if TYPE_CHECKING:
     from hccl_tools.cli.other_launchers import Foreign
@@ -37,15 +37,15 @@ def _launch(**options: Any) -> int:
         from hccl_tools.cli import launch_spares  # noqa: PLC0415  (few jobs have spares)
 
         if options["emit"] == launch_spares.EMIT_TARGET:
-            click.echo(os.fsencode(launch_spares.batch_script(request, options)), nl=False)
+            click.echo(os.fsencode(on_stdout(launch_spares.batch_script(request, options))), nl=False)
             return 0
         if not options["emit"]:  # The other targets refuse the option.
             request = launch_spares.with_spares(request, options)
     if options["emit"]:
-        text, note = _emitted(request, options)
+        emitted, note = _emitted(request, options)
         if note is not None:
             tell(f"note: {note}")
-        click.echo(os.fsencode(text), nl=False)
+        click.echo(os.fsencode(on_stdout(emitted)), nl=False)
         return 0
     if options["dry_run"]:
         from hccl_tools.launch import preview  # noqa: PLC0415  (a real launch does not need it)

@@ -12,6 +12,7 @@ import click
 from hccl_tools.cli import product_option
 from hccl_tools.cli.values import EITHER_SPELLING, Choice
 from hccl_tools.errors import InputError
+from hccl_tools.notation.printable import on_stdout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -120,5 +121,5 @@ def write(pieces: Iterable[str]) -> None:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     for piece in pieces:
-        sys.stdout.write(piece)
+        sys.stdout.write(on_stdout(piece))
     sys.stdout.flush()

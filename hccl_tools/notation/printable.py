@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 #: What a terminal may interpret and JSON leaves as it is: control characters above those of ASCII, characters
 #: that change the direction of text or have no width, halves of surrogate pairs.
-_TERMINAL_CONTROL = "[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+_TERMINAL_CONTROL = "[\x7f-\x9f\u200b-\u200f\u061c\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
 
 
 def escaped(text: str, *, keep: str = "", ascii_only: bool = False) -> str:
@@ -86,6 +86,11 @@ def json_escaped(text: str) -> str:
     import re  # noqa: PLC0415  (0.6 ms for the pattern; most JSON is ASCII)
 
     return re.sub(_TERMINAL_CONTROL, lambda match: _escape(match[0]), text)
+
+
+def on_stdout(text: str) -> str:
+    """Return a text for standard output: as ``json_escaped`` on a terminal, else as it is."""
+    return json_escaped(text) if sys.stdout is not None and sys.stdout.isatty() else text
 
 
 def stdout_is_ascii() -> bool:

@@ -24,7 +24,8 @@ SCHEMA_VERSION = 1
 _NONE = "-"
 _MARKUP = re.compile(r"[|\\`*_<>&\[\]]")
 _ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
-_FORMULA = ("=", "+", "-", "@")
+#: Where a spreadsheet begins a formula; it may take another character than the comma as its separator.
+_FORMULA = re.compile(r"(^|[,;|])(\s*)(?=[=+@\-\uff1d\uff0b\uff0d\uff20])")
 
 
 def render(
@@ -68,11 +69,10 @@ def _markdown_text(text: str) -> str:
 
 
 def _cell(value: Any) -> Any:
-    """Return the value of a CSV cell; a text that a spreadsheet would execute begins with an apostrophe."""
+    """Return the value of a CSV cell; a formula in it begins with an apostrophe and is text."""
     if not isinstance(value, str):
         return value
-    text = escaped(value)
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return _FORMULA.sub(r"\1\2'", escaped(value))
 
 
 def _csv(series: Sequence[Series], _figures: Figures, _better: Better | None) -> Iterator[str]:

@@ -10,6 +10,7 @@ from hccl_tools import formats
 from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import TableError, UsageError, WriteError
 from hccl_tools.notation.phrases import count
+from hccl_tools.notation.printable import on_stdout
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.products import assumed_for
 from hccl_tools.tablefiles import next_command
@@ -113,7 +114,7 @@ def print_text(whole: str) -> None:
     if sys.__stdout__ is None and getattr(sys.stdout, "name", os.devnull) == os.devnull:
         raise WriteError("standard output is closed: the table cannot be printed", hint="use -o FILE")
     try:
-        sys.stdout.write(whole)
+        sys.stdout.write(on_stdout(whole))
         sys.stdout.flush()
     except BrokenPipeError:
         raise

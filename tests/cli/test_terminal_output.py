@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import ast
+import json
+import os
+import pty
+import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,3 +96,45 @@ def test_the_reason_of_a_host_begins_no_line(
 
     assert not any(line.startswith(("error: forged", "  help: run `evil`")) for line in found)
     assert sum("forged" in line for line in found) > 1
+
+
+HOSTILE_ID = "10.0.0.1\x9b2J\u202e\u061c\u2066"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("convert", "t.json", "--to", "1.0", "-o", "-"),
+        ("convert", "t.json", "--to-configmap", "x", "-o", "-"),
+        ("merge", "t.json", "u.json", "-o", "-"),
+        ("show", "t.json", "-f", "json"),
+        ("validate", "t.json", "-f", "json"),
+    ],
+)
+def test_a_terminal_gets_no_control_character_and_a_pipe_the_text(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    for name, rank, server in (("t.json", "0", HOSTILE_ID), ("u.json", "1", "10.0.0.2")):
+        device = {"device_id": "0", "device_ip": f"10.1.0.{rank}1", "rank_id": rank}
+        servers = [{"server_id": server, "device": [device], "host_nic_ip": "reserve"}]
+        value = {"status": "completed", "version": "1.0", "server_count": "1", "server_list": servers}
+        (tmp_path / name).write_text(json.dumps(value, ensure_ascii=False))
+    command = [sys.executable, "-m", "hccl_tools", *words]
+    ours, theirs = pty.openpty()
+
+    with subprocess.Popen(command, cwd=tmp_path, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        with suppress(OSError):  # the end of a terminal
+            while piece := os.read(ours, 1 << 16):
+                shown += piece
+    os.close(ours)
+    piped = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).stdout.decode()
+
+    text = shown.decode().replace("\r\n", "\n")
+    assert process.wait() >= 0
+    assert [char for char in text if not char.isprintable() and char != "\n"] == []
+    assert "\\u009b" in text
+    if "-o" in words:
+        assert HOSTILE_ID in piped

@@ -349,6 +349,9 @@ HOSTILE = [
     "<script>x</script>",
     "`x` [y](z)",
     "\u202ex",
+    "a;=HYPERLINK(1)",
+    "b, -1|@x",
+    "\uff1dcmd",
 ]
 
 
@@ -366,6 +369,7 @@ def test_names_are_text_in_every_form(command_line: CommandLine, form: str) -> N
         cells = [cell for row in csv.reader(done.out.splitlines()) for cell in row]
         assert "'=1+1" in cells
         assert "'-1" in cells
+        assert {"a;'=HYPERLINK(1)", "b, '-1|'@x", "'\uff1dcmd"} <= set(cells)
         assert not any(cell.startswith(("=", "@", "+")) for cell in cells)
     elif form == "markdown":
         assert "<script>" not in done.out
