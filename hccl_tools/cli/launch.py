@@ -27,8 +27,8 @@ def _launch(**options: Any) -> int:
     request = launch_request.read(options, own_python=context.find_root().info_name == MODULE_NAME)
     request = request._replace(remarks=_remarks(request.program.argv, context))
     if request.start.engine == "ssh" and (agent := os.environ.get(site_defaults.SSH)):
-        note = f"ssh: {agent} ({site_defaults.origin(site_defaults.SSH, os.environ)})"
-        request = request._replace(remarks=(*request.remarks, note))
+        source = f"ssh: {agent} ({site_defaults.origin(site_defaults.SSH, os.environ)})"
+        request = request._replace(remarks=(*request.remarks, source))
     if options["hostfile"] or options["hosts"] or os.environ.get("SLURM_JOB_NODELIST"):
         from hccl_tools.cli import launch_table  # noqa: PLC0415  (other jobs have a table or one host)
 
@@ -42,10 +42,10 @@ def _launch(**options: Any) -> int:
         if not options["emit"]:  # The other targets refuse the option.
             request = launch_spares.with_spares(request, options)
     if options["emit"]:
-        emitted, note = _emitted(request, options)
+        text, note = _emitted(request, options)
         if note is not None:
             tell(f"note: {note}")
-        click.echo(os.fsencode(on_stdout(emitted)), nl=False)
+        click.echo(os.fsencode(on_stdout(text)), nl=False)
         return 0
     if options["dry_run"]:
         from hccl_tools.launch import preview  # noqa: PLC0415  (a real launch does not need it)

@@ -33,8 +33,9 @@ _BEFORE_BLOCKS = 4
 _BELOW_TRACEBACK = 120
 #: The text of an exception that only names the block with the reason, or a step that failed.
 _REFERS = re.compile(
-    r"[Rr]efer to|Exception thrown from|details|error!|[Uu]nexpected|[Ee]xec(?:ute)? graph|[Cc]ompil\w{1,10} graph"
-    r"|Launch kernel failed|[Cc]all \S{1,200} failed|[Ii]nit\w{0,20} .{0,40}failed|^\w+: .{0,60}\bfailed\b[^:]{0,40}$"
+    r"[Rr]efer to|Exception thrown from|details|error!|[Uu]nexpected|[Ee]xec(?:ute)? graph"
+    r"|[Cc]ompil\w{1,10} graph|Launch kernel failed|[Cc]all \S{1,200} failed|[Ii]nit\w{0,20} .{0,40}failed"
+    r"|^\w+: .{0,60}\bfailed\b[^:]{0,40}$"
 )
 _ONLY_REFERS = re.compile(r"[Rr]efer to|Exception thrown from")
 #: Words that only lead to another block, or that stand in every block.

@@ -45,9 +45,12 @@ class Failure(NamedTuple):
     def of_answer(cls, answer: SurveyAnswer) -> Failure:
         """Return the failure that a host reports, or that its answer is."""
         message = answer.message or "its answer has neither a result nor a reason"
-        if answer.refusal_hint is not None or answer.hint in _KNOWN_HINTS:
-            return one_line_each(cls(answer.host, message, answer.refusal_hint or answer.hint))
-        return one_line_each(cls(answer.host, message, advice=answer.hint))
+        is_ours = answer.refusal_hint is not None or answer.hint in _KNOWN_HINTS
+        hint = answer.refusal_hint or answer.hint
+        found: Failure = one_line_each(
+            cls(answer.host, message, hint) if is_ours else cls(answer.host, message, advice=answer.hint)
+        )
+        return found
 
     @property
     def reason(self) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from hccl_tools.diagnostics.diagnostic import RuleFacts
-    from hccl_tools.rules.registry import Finding, Rule, Subject
+    from hccl_tools.rules.registry import Finding, Found, Rule, Subject
 
 #: The maximum length of a message or hint, in characters: a value in the table may have megabytes.
 LONGEST_TEXT = 1000
@@ -53,7 +53,7 @@ class Findings:
             wanted = self.limit if is_chosen else 0
             if is_chosen:
                 self.asked[rule.facts] = None
-            first = [_diagnostic(rule.facts, one) for one in islice(found, wanted)]
+            first = [_diagnostic(rule.facts, made(one)) for one in islice(found, wanted)]
             self.kept += first
             if number := len(first) + sum(1 for _ in found):
                 self.counts[rule.facts] += number
@@ -69,6 +69,11 @@ class Findings:
             for rule, number in self.counts.items()
             if number > kept[rule] and self.chosen(rule)
         }
+
+
+def made(found: Found) -> Finding:
+    """Return a finding that a rule has made, or makes now."""
+    return found() if callable(found) else found
 
 
 def _diagnostic(rule: RuleFacts, found: Finding) -> Diagnostic:

@@ -209,7 +209,8 @@ def level_addresses_outside_order(subject: Subject) -> Iterator[Finding]:
         order = None if None in numbers else order_of(subject, [number or 0 for number in numbers])
         for rows in order.groups if order is not None else ():
             groups.setdefault(tuple(rows), {}).setdefault(layer, place)
-    for rows, layers in groups.items():
+    for ranks, layers in groups.items():
+        rows = list(ranks)
         who, where = _ranks(subject, rows), " and ".join(f"layer {layer}" for layer in layers)
         path = next(iter(layers.values()))
         others = tuple(Related(("rank_list", row, *path), "and here") for row in rows[1:_MOST_ODD])

@@ -110,6 +110,9 @@ class Finding(NamedTuple):
     right_key: str | None = None
 
 
+if TYPE_CHECKING:
+    #: A finding, or what makes it: a table may have a fault in every entry, and only the first are kept.
+    Found = Finding | Callable[[], Finding]
 #: A placeholder for each further fault that a rule only counts.
 COUNTED = Finding("")
 
@@ -199,7 +202,7 @@ class Rule(NamedTuple):
     """
 
     facts: RuleFacts
-    check: Callable[[Subject], Iterable[Finding]]
+    check: Callable[[Subject], Iterable[Found]]
     formats: tuple[str, ...]
     stage: Stage
     needs: tuple[str, ...]
@@ -219,7 +222,7 @@ def rule(
     stage: Stage | None = None,
     needs: tuple[str, ...] = (),
     words: str = "",
-) -> Callable[[Callable[[Subject], Iterable[Finding]]], Callable[[Subject], Iterable[Finding]]]:
+) -> Callable[[Callable[[Subject], Iterable[Found]]], Callable[[Subject], Iterable[Found]]]:
     """Declare a rule.
 
     Args:
@@ -234,7 +237,7 @@ def rule(
             that forbids it, if it is not the product's.
     """
 
-    def declare(check: Callable[[Subject], Iterable[Finding]]) -> Callable[[Subject], Iterable[Finding]]:
+    def declare(check: Callable[[Subject], Iterable[Found]]) -> Callable[[Subject], Iterable[Found]]:
         if rule_id in _RULES:
             raise ValueError(f"{rule_id} is both {_RULES[rule_id].facts.name} and {name}")
         own = FAMILIES.get(check.__module__.rpartition(".")[2], ()) if formats is None else formats

@@ -5,7 +5,8 @@ from __future__ import annotations
 import socket
 import threading
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -193,6 +194,12 @@ def without_joining(
     return guests
 
 
+def closed_after_poll(server: RendezvousServer, guest: Any) -> bool:
+    server.poll_once()
+    guest.messages()
+    return bool(guest.closed)
+
+
 def test_without_a_key_a_connection_that_does_not_join_has_little_time_and_memory(
     at_port: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,7 +207,7 @@ def test_without_a_key_a_connection_that_does_not_join_has_little_time_and_memor
     with closing(server), ExitStack() as stack:
         server.listen(ports.free_port())
         for guest in without_joining(stack, server, at_port, (1 << 17).to_bytes(4, "big")):
-            assert eventually(lambda one=guest: (server.poll_once(), one.messages(), one.closed)[-1])
+            assert eventually(partial(closed_after_poll, server, guest))
         slow = without_joining(stack, server, at_port, (1 << 10).to_bytes(4, "big"))
         server.poll_once()
         assert len(server.joining) == len(slow)
