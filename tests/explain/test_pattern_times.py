@@ -143,7 +143,7 @@ def test_lines_are_compared_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(scanner, "_MOST_LINES", 1000)
     log = tmp_path / "rank_0.log"
     fault = b"[ERROR] host nic listen start failed, port[60000]\n"
-    other = [b"a job on side %s: Terminated\n" % (b"x" * number) for number in range(1000)]
+    other = [b"ERROR of kind %s\n" % (b"x" * number) for number in range(1000)]
     log.write_bytes(b"".join(other[1:]) + fault)
     scan = Scanner().scan(str(log), 0)
     assert ([event.line for event in scan.events], scan.note) == ([1000], "")
