@@ -102,13 +102,13 @@ picture.addEventListener("mouseleave", () => showDetails(current));
 
 /* The arrow keys move from the selected box, wherever the focus is, but in a field and in the links. */
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.altKey || event.metaKey || event.target.closest("input, #links, #picture [data-box]")) {
+  if (event.ctrlKey || event.altKey || event.metaKey || event.target.closest("input")) {
     return;
   }
   if (event.key === "/") {
     event.preventDefault();
     document.getElementById("query").focus();
-  } else if (event.key.startsWith("Arrow") && !document.getElementById("boxes").hidden) {
+  } else if (event.key.startsWith("Arrow") && !part.hidden && !event.target.closest("#side, [data-box]")) {
     event.preventDefault();
     const head = neighbour(event.key) ?? current.head;
     go(boxes.get(head.dataset.box));

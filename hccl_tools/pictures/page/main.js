@@ -166,6 +166,7 @@ document.getElementById("theme").addEventListener("click", () =>
 );
 setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 linksPart.tabIndex = 0;
+document.getElementById("side").tabIndex = 0; // it may scroll
 fillOverview();
 fillPicture();
 fillNotes();

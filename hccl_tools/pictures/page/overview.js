@@ -14,13 +14,19 @@ function overviewCell(server) {
   const cell = make("span", "cell");
   cell.dataset.server = server;
   const found = marks.inServer.get(server);
-  cell.title = `${table.servers[server]}, ${ranksOf([server])}`;
   if (found) {
     cell.classList.add(found.kind);
     cell.textContent = SYMBOLS[found.kind];
-    cell.title += `: ${found.kinds.map((kind) => raw.kinds[kind]).join(", ")}`;
+    nameCell(cell);
   }
   return cell;
+}
+
+/* Of thousands of cells, few are pointed at. */
+function nameCell(cell) {
+  const server = Number(cell.dataset.server);
+  const kinds = (marks.inServer.get(server)?.kinds ?? []).map((kind) => raw.kinds[kind]);
+  cell.title = `${table.servers[server]}, ${ranksOf([server])}${kinds.length ? `: ${kinds.join(", ")}` : ""}`;
 }
 
 /* Screen readers have the boxes, which say the same. */
@@ -52,6 +58,12 @@ function fillOverview() {
   );
   overview.setAttribute("aria-hidden", "true");
   overview.hidden = false;
+  overview.addEventListener("mouseover", (event) => {
+    const cell = event.target.closest("[data-server]");
+    if (cell) {
+      nameCell(cell);
+    }
+  });
   overview.addEventListener("click", (event) => {
     const cell = event.target.closest("[data-server]");
     if (cell) {
