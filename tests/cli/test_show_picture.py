@@ -194,3 +194,14 @@ def test_a_file_that_is_no_table_has_no_picture(run: CommandLine) -> None:
     done = run("show", "--from-log", "logs.txt", "-f", "svg")
 
     assert done.sentence == "--from-log has no picture"
+
+
+def test_a_file_that_exists_is_replaced_only_with_force(run: CommandLine) -> None:
+    (run.folder / "topo.svg").write_text("mine")
+    refused = run("show", "job.json", "-o", "topo.svg")
+    kept = (run.folder / "topo.svg").read_text()
+    replaced = run("show", "job.json", "-o", "topo.svg", "--force")
+
+    assert (refused.code, refused.sentence, kept) == (1, "topo.svg exists", "mine")
+    assert "--force replaces it, -o writes elsewhere" in refused.err
+    assert (replaced.code, replaced.err) == (0, "wrote topo.svg\n")

@@ -103,7 +103,7 @@ def test_a_page_opens_with_something_to_see_in_the_whole_window(
     file = written(tmp_path, subject(table("1.0", servers, 8)))
     cells, heads, low, height = browser(
         file,
-        ("evaluate", "document.querySelectorAll('#overview [data-server]').length"),
+        ("evaluate", "document.querySelectorAll('#overview .cell').length"),
         ("evaluate", "document.querySelectorAll('[data-box^=server]').length"),
         ("evaluate", "document.getElementById('boxes').getBoundingClientRect().bottom"),
         ("evaluate", "innerHeight"),
