@@ -19,7 +19,7 @@ from tests.support.torch_python import TORCH_PYTHON, TORCHRUN, needs_torch
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "coming_from.md").read_text(encoding="utf-8")
-#: Writes the place of a rank and its arguments into a file, by whatever it was started.
+#: Writes the place of a rank and its arguments into a file, under each launcher.
 PROGRAM = """
 import json, os, sys
 import hccl_tools
