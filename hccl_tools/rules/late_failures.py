@@ -90,7 +90,7 @@ def mixed_super_pods(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 4x8 pods 2
     Example: /super_pod_list = [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}, {"server_id": "10.0.0.3"}]}, {"super_pod_id": "1", "server_list": [{"server_id": "10.0.0.2"}, {"server_id": "10.0.0.4"}]}]
     Instead: table
-    Hint: list the servers of a super pod together, and number the ranks in that order
+    Hint: if the server is in super pod "1" as the servers beside it, list it there in super_pod_list; else list the servers of a super pod together, and number the ranks in that order
     """
     if not pod_count(subject) or subject.table.super_pods is None:
         return

@@ -9,7 +9,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_addresses
 from hccl_tools.rules.address_order import is_moved_by_a_server
-from hccl_tools.rules.commands import how, of_each
+from hccl_tools.rules.commands import how, how_device, of_each
 from hccl_tools.rules.copies import (
     WHOLE_MACHINES,
     absent_devices,
@@ -137,11 +137,11 @@ def _repeated_entry(subject: Subject, row: int, seen: int) -> Finding:
     message = f"this entry repeats device {table.device_ids[seen]} of its server, with its device_ip"
     hint = "write the device_id and address of another device of the server"
     if len(absent) == 1:
-        number, name = absent[0], server.address
+        number, index = absent[0], table.server_of_row[row]
         message += f", and device {number} is missing"
         hint = (
             f'write "device_id": "{number}" in the right one of the two entries, and the address that '
-            f"`hccn_tool -i {number} -ip -g` on {name} shows"
+            f"{how_device(subject, index, number)} shows"
         )
     elif not absent and len(server.rows) - 1 in WHOLE_MACHINES:
         hint = "remove it, and number the ranks without a gap"

@@ -218,7 +218,7 @@ def uneven_servers(subject: Subject) -> Iterator[Finding]:
     Base: 2x8
     Example: remove /server_list/1/device/7
     Instead: table
-    Hint: add device 7 with rank 15, with the address that `hccn_tool -i 7 -ip -g` on 10.0.0.2 shows; or use the same number of devices on every server, 1, 2, 4 or 8
+    Hint: add device 7 with rank 15 and the address that `hccn_tool -i 7 -ip -g` on 10.0.0.2 shows; or use the same number of devices on every server, 1, 2, 4 or 8
     """
     if not subject.product.even_servers:
         return
@@ -246,20 +246,22 @@ def _even(subject: Subject, server_id: str) -> str:
     own = lost.of_server.get(index) if lost is not None else None
     if not own:
         return even
-    return f"add {phrases.devices(own)}{_with_ranks(subject, index, own)}, with the address that {how_device(subject, index, own[0])} shows; or {even}"
+    rank, then = _rank_of_lost(subject, index, own)
+    shown = f" with rank {rank}" if rank is not None else ""
+    return f"add {phrases.devices(own)}{shown} and the address that {how_device(subject, index, own[0])} shows{then}; or {even}"
 
 
-def _with_ranks(subject: Subject, index: int, devices: Sequence[int]) -> str:
-    """Return the ranks of lost devices, if the ranks of their server follow its devices, as the rest of a phrase."""
+def _rank_of_lost(subject: Subject, index: int, devices: Sequence[int]) -> tuple[int | None, str]:
+    """Return the rank of a lost device, if the ranks of its server follow its devices, and what else is to be done."""
     table = subject.table
-    if table.format == "group_list" or len(devices) != 1 or not subject.damaged.isdisjoint({"rank_id"}):
-        return ""
+    if table.format == "group_list" or len(devices) != 1 or "rank_id" in subject.damaged:
+        return None, ""
     absent, rows = absent_ranks(subject), table.servers[index].rows
     if len(absent) == 1:
-        return f" with rank {absent[0]}"
+        return absent[0], ""
     before = [table.rank_numbers[row] for row in rows if (table.device_numbers[row] or 0) < devices[0]]
     rank = (before[-1] or 0) + 1 if before else table.rank_numbers[rows[0]]
-    return f" with rank {rank}, and number the ranks after it on"
+    return rank, "" if rank == len(table) else ", and number the ranks after it on"
 
 
 def _not_listed(subject: Subject, server_id: str, rows: dict[str, Sequence[int]], usual: int) -> str:

@@ -277,4 +277,4 @@ def other_devices(subject: Subject, numbers: Sequence[int | None]) -> dict[int, 
         for row, (number, device) in enumerate(zip(numbers, devices, strict=True))
         if number is not None and number & DEVICE_BITS != device
     )
-    return wrong if len(wrong) * 2 <= len(devices) else {}
+    return wrong if len(wrong) * 2 <= len(devices) >= _LEAST_VALUES else {}

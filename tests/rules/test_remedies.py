@@ -571,7 +571,10 @@ def test_a_lost_device_of_a_910a_gets_its_rank_too() -> None:
 
     _, hint = one(numbered(value), "HCC306", "910a")
 
-    assert hint.startswith("add device 6 with rank 14, and number the ranks after it on")
+    assert hint.startswith(
+        "add device 6 with rank 14 and the address that `hccn_tool -i 6 -ip -g` on 10.0.0.2"
+    )
+    assert "shows, and number the ranks after it on; or" in hint
     assert hint.endswith("or use the same number of devices on every server, 1, 2, 4 or 8")
 
 
