@@ -109,7 +109,7 @@ def device_count(subject: Subject) -> Iterator[Finding]:
     Base: 1x4
     Example: remove /server_list/0/device/3
     Instead: table
-    Hint: use 1, 2, 4 or 8 devices
+    Hint: add device 3 with rank 3 and the address that `hccn_tool -i 3 -ip -g` on 10.0.0.1 shows, if it is missing, or use 1, 2, 4 or 8 devices
     """
     if not subject.product.checks_hccs_count:
         return
@@ -127,9 +127,24 @@ def device_count(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             f'server "{server_id}" has {count} devices; {rest}',
             devices_place(subject, server_id),
-            hint,
+            f"{_completed(subject, server_id)}{hint}",
             alike=(f"servers have {count} devices; {rest}", hint),
         )
+
+
+def _completed(subject: Subject, server_id: str) -> str:
+    """Return the hint on the only device without which a server has no valid number; "" if there is none."""
+    own = device_sets(subject)[server_id]
+    if len(own) + 1 not in _COUNTS or len(set(own)) != len(own):
+        return ""
+    lost = sorted(set(range(len(own) + 1)) - set(own))
+    if len(lost) != 1 or subject.table.format == "group_list":
+        return "" if len(lost) != 1 else f"add device {lost[0]} if it is missing, or "
+    index = _first_entries(subject)[server_id]
+    rank, then = _rank_of_lost(subject, index, lost)
+    shown = f" with rank {rank}" if rank is not None else ""
+    address = f" and the address that {how_device(subject, index, lost[0])} shows"
+    return f"add device {lost[0]}{shown}{address if any(subject.table.device_ips) else ''}{then}, if it is missing, or "
 
 
 def blanks(subject: Subject) -> Finding | None:

@@ -578,6 +578,22 @@ def test_a_lost_device_of_a_910a_gets_its_rank_too() -> None:
     assert hint.endswith("or use the same number of devices on every server, 1, 2, 4 or 8")
 
 
+@pytest.mark.parametrize("lost", [2, 7])
+def test_a_lost_device_of_a_single_910a_is_added(lost: int) -> None:
+    right = table("1.0", 1, 8)
+    value = deepcopy(right)
+    del servers(value)[0]["device"][lost]
+    value = numbered(value)
+
+    (found,) = [each for each in report(value, "910a") if each.rule.id == "HCC304"]
+
+    assert found.hint is not None
+    assert found.hint.startswith(
+        f"add device {lost} with rank {lost} and the address that `hccn_tool -i {lost} -ip -g`"
+    )
+    assert found.hint.endswith("if it is missing, or use 1, 2, 4 or 8 devices")
+
+
 def test_a_lost_device_with_new_ranks_is_advice_where_hccl_accepts_it() -> None:
     value = table("1.0", 4, 8)
     del servers(value)[2]["device"][5]
