@@ -53,6 +53,7 @@ REVIEWED = {
     ("hccl_tools.discover.npu_smi", "npu_id"): "a number",
     ("hccl_tools.discover.npu_smi", "chip_id"): "a number",
     ("hccl_tools.rules.ranks", "device"): "a number",
+    ("hccl_tools.rules.advice", "number"): "a number",
     ("hccl_tools.rules.commands", "device"): "a number",
     ("hccl_tools.rules.commands", "number"): "a number",
     ("hccl_tools.rules.commands", "place"): "two numbers",

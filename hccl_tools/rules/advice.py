@@ -269,11 +269,12 @@ def _of_a_host(subject: Subject, row: int) -> Finding:
     known = f'; by the order of the others it is "{name}"' if name else ""
     others = next((one.server_id for place, one in enumerate(table.servers[:2]) if place != index), None)
     like = f", as in the other servers ({quoted(others)})" if others is not None else ""
+    number = table.device_numbers[row]
     return Finding(
-        f'server_id "{text}" is the address of its own device {table.device_ids[row]}: one of the two is wrong',
+        f'server_id "{text}" is the address of its own device {number}: one of the two is wrong',
         subject.server_path(index, "server_id"),
         f"write the address of the host as server_id{like}{known}; only if the device has another address, correct its device_ip: "
-        f"on that host, `hccn_tool -i {table.device_ids[row]} -ip -g` shows it",
+        f"on that host, `hccn_tool -i {number} -ip -g` shows it",
         (Related(subject.device_path(row, "device_ip"), "the same address here"),),
     )
 

@@ -416,6 +416,19 @@ def test_a_second_address_is_one_too_many_if_the_others_have_one() -> None:
     assert hint.startswith("write one of the two: `hccn_tool -i 0 -ip -g` on 10.0.0.2")
 
 
+@pytest.mark.parametrize("sign", [";", "|", " "])
+def test_two_addresses_of_each_device_are_separated_by_a_comma(sign: str) -> None:
+    value = table("1.0", 2, 8)
+    for server, entry in enumerate(servers(value)):
+        for number, device in enumerate(entry["device"]):
+            device["device_ip"] += f"{sign}10.9.{server}.{number + 1}"
+
+    message, hint = one(value, "HCC403")
+
+    assert message == f'device_ips have "{sign}" in place of a comma between two addresses'
+    assert hint.startswith('write "192.168.0.100,10.9.0.1" in place of')
+
+
 def test_a_server_with_the_other_family_is_one_block() -> None:
     value = table("1.0", 4, 8)
     for number, device in enumerate(servers(value)[0]["device"]):

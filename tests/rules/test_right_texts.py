@@ -216,7 +216,6 @@ def test_a_key_behind_a_bracket_that_closes_the_table_early_is_not_to_be_written
         ("ipaddr:10.9.0.1", 'the name "ipaddr:"', "10.9.0.1"),
         ("10.9.0.1 netmask:255.0.0.0", 'the netmask "netmask:255.0.0.0"', "10.9.0.1"),
         ("10.9.0.1.", 'the end "."', "10.9.0.1"),
-        ("10.9.0.1;10.9.0.2", '";" in place of a comma between two addresses', "10.9.0.1,10.9.0.2"),
     ],
 )
 def test_what_is_superfluous_in_an_address_is_named_with_the_right_text(
