@@ -270,7 +270,7 @@ def test_a_key_that_begins_as_a_placeholder_is_none(call: CommandLine) -> None:
 
 
 def test_the_exit_code_is_that_of_the_corrected_file(call: CommandLine) -> None:
-    both = GOOD.replace('"server_count": "1"', '"server_count": "0"').replace(
+    both = GOOD.replace('"server_count": "1"', '"server_count": "one"').replace(
         '"rank_id": "3"', '"rank_id": "4"'
     )
     call.write("t.json", both)
