@@ -126,13 +126,13 @@ def test_a_file_that_was_cut_is_not_mended_with_brackets_alone() -> None:
         ('"rank_id": "7"', '"host_nic_ip" in the last entry of server_list, "status"'),
         (
             '"device_id": "3"',
-            '"device_ip" in the last entry of device, "rank_id" in the last entry of device',
+            '"host_nic_ip" in the last entry of server_list, "device_ip" in the last entry of device, '
+            '"rank_id" in the last entry of device, "status"',
         ),
         ('"host_nic_ip": "reserve"', '1 entry of server_list, "status"'),
     ],
 )
 def test_brackets_are_not_offered_if_more_is_missing(end: str, lacking: str) -> None:
-
     at = PRETTY.index(end) if "host" in end else PRETTY.rindex(end)
 
     message, hint, _ = told(PRETTY[: at + len(end)])
