@@ -126,8 +126,10 @@ def test_a_file_that_was_cut_is_not_mended_with_brackets_alone() -> None:
         ('"rank_id": "7"', '"host_nic_ip" in the last entry of server_list, "status"'),
         (
             '"device_id": "3"',
-            '"host_nic_ip" in the last entry of server_list, "device_ip" in the last entry of device, '
-            '"rank_id" in the last entry of device, "status"',
+            (
+                '"host_nic_ip" in the last entry of server_list, "device_ip" in the last entry of device, '
+                '"rank_id" in the last entry of device, "status"'
+            ),
         ),
         ('"host_nic_ip": "reserve"', '1 entry of server_list, "status"'),
     ],
