@@ -28,6 +28,8 @@ HOST_VARIABLES = ("MA_CURRENT_HOST_IP", "HOST_IP")
 ADDRESS_VARIABLES = (*HOST_VARIABLES, "POD_IP")
 #: Seconds that a tool may take for one answer.
 TOOL_TIMEOUT = 20.0
+#: Bytes of each stream of a tool that are kept; the longest answers have some 10,000.
+_MOST_KEPT = 1 << 20
 #: Characters of a tool's output that are shown.
 _SHOWN = 300
 _SIGKILL = 9
@@ -57,7 +59,10 @@ class Site(NamedTuple):
 
 
 class ToolOutput(NamedTuple):
-    """What a tool printed, and its exit status; a negative status is the signal that killed it."""
+    """What a tool printed, up to 1 MiB of each stream, and its exit status.
+
+    A negative status is the signal that killed it.
+    """
 
     command: tuple[str, ...]
     stdout: str
@@ -93,7 +98,7 @@ def run_tool(command: Sequence[str], site: Site) -> ToolOutput:
     try:
         pid = _start(command, site, out[1], err[1])
         try:
-            printed = _read({out[0]: [], err[0]: []}, deadline)
+            printed = _read((out[0], err[0]), deadline)
             status = _wait(pid, deadline) if printed is not None else None
         except BaseException:
             _end(pid)
@@ -108,7 +113,7 @@ def run_tool(command: Sequence[str], site: Site) -> ToolOutput:
             f'"{shown}" did not exit within {site.tool_timeout:g} s and was killed',
             hint="check that the driver responds: `npu-smi info`; a longer limit: --tool-timeout SECONDS",
         )
-    stdout, stderr = (b"".join(printed[side[0]]).decode("utf-8", "backslashreplace") for side in (out, err))
+    stdout, stderr = (printed[side[0]].decode("utf-8", "backslashreplace") for side in (out, err))
     # os.waitstatus_to_exitcode needs Python 3.9.
     code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
     return ToolOutput(tuple(command), stdout, stderr, code)
@@ -133,15 +138,18 @@ def _start(command: Sequence[str], site: Site, stdout: int, stderr: int) -> int:
         os.close(stderr)
 
 
-def _read(printed: dict[int, list[bytes]], deadline: float) -> dict[int, list[bytes]] | None:
-    unfinished = set(printed)
+def _read(pipes: Sequence[int], deadline: float) -> dict[int, bytearray] | None:
+    """Return the beginning of what a tool prints, by pipe; None at the deadline."""
+    printed = {pipe: bytearray() for pipe in pipes}
+    unfinished = set(pipes)
     while unfinished:
-        ready = select.select(unfinished, (), (), max(0.0, deadline - time.monotonic()))[0]
+        left = deadline - time.monotonic()
+        ready = select.select(unfinished, (), (), left)[0] if left > 0 else []
         if not ready:
             return None
         for pipe in ready:
             if part := os.read(pipe, 1 << 16):
-                printed[pipe].append(part)
+                printed[pipe] += part[: _MOST_KEPT - len(printed[pipe])]
             else:
                 unfinished.remove(pipe)
     return printed

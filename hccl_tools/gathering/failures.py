@@ -45,12 +45,10 @@ class Failure(NamedTuple):
     def of_answer(cls, answer: SurveyAnswer) -> Failure:
         """Return the failure that a host reports, or that its answer is."""
         message = answer.message or "its answer has neither a result nor a reason"
-        is_ours = answer.refusal_hint is not None or answer.hint in _KNOWN_HINTS
-        hint = answer.refusal_hint or answer.hint
-        found: Failure = one_line_each(
-            cls(answer.host, message, hint) if is_ours else cls(answer.host, message, advice=answer.hint)
-        )
-        return found
+        is_own = answer.refusal_hint is not None or answer.hint in _KNOWN_HINTS
+        hint = answer.refusal_hint or answer.hint if is_own else None
+        failure: Failure = one_line_each(cls(answer.host, message, hint, None if is_own else answer.hint))
+        return failure
 
     @property
     def reason(self) -> str:

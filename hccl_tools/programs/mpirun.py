@@ -12,15 +12,16 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.programs import bounded_run
 from hccl_tools.programs.install_hints import MPIRUN
 from hccl_tools.programs.lookup import ProgramMissingError, on_path
-from hccl_tools.programs.without_key import without_key
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _NAMES = ("mpirun", "mpiexec")
+_ANSWER_SECONDS, _MOST_SHOWN = 60, 300
 _OPENMPI_NAMES = (*_NAMES, "orterun", "prterun")
 #: What ``--version`` prints, by flavour.
 _OPENMPI = re.compile(r"\((?:Open MPI|OpenRTE)\) ([0-9]+)\.")
@@ -86,23 +87,16 @@ def find_mpirun(environ: Mapping[str, str], wanted: str | None = None) -> Mpirun
             else f"install one: {MPIRUN}; or use --engine loop",
         )
     try:
-        done = subprocess.run(
-            [path, "--version"],
-            env=without_key(environ),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        done = bounded_run.run([path, "--version"], _ANSWER_SECONDS, environ)
     except (OSError, subprocess.TimeoutExpired) as error:
-        reason = getattr(error, "strerror", None) or "no answer within 60 s"
+        reason = getattr(error, "strerror", None) or f"no answer within {_ANSWER_SECONDS} s"
         raise LaunchError(
             f"{path} --version: {reason}", hint="specify another mpirun with --mpirun"
         ) from error
     for name, pattern in (("openmpi", _OPENMPI), ("mpich", _MPICH)):
-        if match := pattern.search(done.stdout):
+        if match := pattern.search(done.output):
             return Mpirun(path, f"{name}-{match[1]}")
-    printed = (done.stdout.strip() or done.stderr.strip() or "nothing").splitlines()[0]
+    printed = (done.output.strip() or done.errors.strip() or "nothing").splitlines()[0][:_MOST_SHOWN]
     raise LaunchError(
         f"{path} is neither Open MPI nor MPICH; only these are supported (--version prints: {printed})",
         hint="specify another mpirun with --mpirun, or start the ranks yourself: "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.discover import hccn_tool
-from hccl_tools.discover.site import Site
+from hccl_tools.discover.site import Site, ToolHangsError, run_tool
 from hccl_tools.errors import InputError
 from tests.support.hosts import IPS_910A, StandInHost, make_host
 from tests.support.jobs import MARK, eventually, living
@@ -136,6 +136,18 @@ def test_a_tool_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
     assert reading.problem == '"hccn_tool -i 0 -ip -g" did not exit within 0.5 s and was killed'
     assert not reading.worth_asking
     assert eventually(lambda: not living(str(tmp_path)))
+
+
+@pytest.mark.parametrize("stream", ["", " >&2"])
+def test_a_tool_that_prints_without_end_is_ended(stream: str) -> None:
+    with pytest.raises(ToolHangsError, match="and was killed"):
+        run_tool(["/bin/sh", "-c", f"exec yes{stream}"], Site(tool_timeout=0.3))
+
+
+def test_of_a_long_output_the_beginning_is_kept() -> None:
+    printed = run_tool(["/bin/sh", "-c", "echo first; head -c 3000000 /dev/zero; exit 3"], Site())
+
+    assert (printed.stdout[:6], len(printed.stdout), printed.status) == ("first\n", 1 << 20, 3)
 
 
 def replace_path(host: StandInHost) -> StandInHost:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hccl_tools.errors import LaunchError
 from hccl_tools.programs.mpirun import Mpirun, find_mpirun
 
 if TYPE_CHECKING:
@@ -26,6 +27,18 @@ def test_flavours_of_mpirun(text: str, flavour: str, tmp_path: Path) -> None:
     program.chmod(0o755)
 
     assert find_mpirun({"PATH": f"{program.parent}:/usr/bin:/bin"}) == (str(program), flavour)
+
+
+def test_an_mpirun_that_prints_bytes_without_end_is_refused(tmp_path: Path) -> None:
+    program = tmp_path / "mpirun"
+    program.write_text("#!/bin/sh\nprintf '\\377\\n'; head -c 3000000 /dev/zero\n")
+    program.chmod(0o755)
+
+    with pytest.raises(LaunchError) as refused:
+        find_mpirun({"PATH": f"{tmp_path}:/usr/bin:/bin"})
+
+    assert "is neither Open MPI nor MPICH" in refused.value.message
+    assert len(refused.value.message) < 1000
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.processes.process_limit import why_not_started
 from hccl_tools.programs.lookup import ProgramMissingError, ProgramRefusedError, on_path
-from hccl_tools.programs.without_key import without_key
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -41,6 +40,7 @@ _PLUG_INS_VARIABLE = "CUSTOM_DEVICE_ROOT"
 #: The interpreters that a user may type before the program: ``python``, ``python3``, ``python3.11``.
 _PYTHON_NAME = re.compile(r"python([23](\.[0-9]+)?)?", re.ASCII)
 _ASK = "import sys; print(sys.executable); print('\\n'.join(sys.path))"
+_ANSWER_SECONDS, _MOST_SHOWN = 30, 300
 
 
 #: The reason for the start ``table`` if no framework is installed.
@@ -200,27 +200,30 @@ def _asked(path: str, environ: Mapping[str, str]) -> tuple[str, list[str]]:
     """Run an interpreter to get its own path and its ``sys.path``."""
     import subprocess  # noqa: PLC0415  (only for an interpreter that is not ours)
 
+    from hccl_tools.programs import bounded_run  # noqa: PLC0415
+
     try:
-        done = subprocess.run(
-            [path, "-c", _ASK],
-            env=without_key(environ),
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=True,
-        )
+        done = bounded_run.run([path, "-c", _ASK], _ANSWER_SECONDS, environ)
     except BlockingIOError as error:
         why = why_not_started(error.errno or 0)
         raise LaunchError(f"the ranks' Python {path} does not report its packages: {why}") from error
-    except (OSError, subprocess.SubprocessError) as error:
-        lines = (getattr(error, "stderr", None) or str(error)).strip().splitlines() or [str(error)]
+    except OSError as error:
+        raise _not_running(path, str(error)) from error
+    except subprocess.TimeoutExpired as error:
+        raise _not_running(path, f"no answer within {_ANSWER_SECONDS} s") from error
+    answer = done.output.splitlines()
+    if done.code or not answer:
+        lines = done.errors.strip().splitlines() or [f"exit code {done.code}, without a message"]
         # A traceback ends with the reason; other errors (pyenv's) begin with the reason, and advice follows.
-        reason = lines[-1] if lines[0].startswith("Traceback") else lines[0]
-        raise ProgramRefusedError(
-            f"the ranks' Python {path} does not run: {reason}", hint="use another interpreter with --python"
-        ) from error
-    answer = done.stdout.splitlines()
+        raise _not_running(path, lines[-1] if lines[0].startswith("Traceback") else lines[0])
     return answer[0], answer[1:]
+
+
+def _not_running(path: str, reason: str) -> ProgramRefusedError:
+    return ProgramRefusedError(
+        f"the ranks' Python {path} does not run: {reason[:_MOST_SHOWN]}",
+        hint="use another interpreter with --python",
+    )
 
 
 def split_typed_python(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from hccl_tools.launch.planning import script_kind
 from hccl_tools.notation.phrases import operand
 from hccl_tools.programs.lookup import ProgramMissingError, ProgramRefusedError, on_path
-from hccl_tools.programs.without_key import without_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,14 +104,13 @@ def module_problem(name: str, python: str, environ: Mapping[str, str]) -> str | 
         return None
     import subprocess  # noqa: PLC0415  (not for a module that is a local file)
 
+    from hccl_tools.programs import bounded_run  # noqa: PLC0415
+
     try:
-        asked = subprocess.run(
-            [python, "-c", _ASK, name],
-            env=without_key(environ), capture_output=True, text=True, timeout=_ANSWER_SECONDS, check=True,
-        )  # fmt: skip
+        asked = bounded_run.run([python, "-c", _ASK, name], _ANSWER_SECONDS, environ)
     except (OSError, subprocess.SubprocessError):
         return None
-    answer = asked.stdout.strip()
+    answer = asked.output.strip() if asked.code == 0 else ""
     if answer == "package":
         return f"{name} is a package without __main__"
     return answer if answer.startswith("no module") else None

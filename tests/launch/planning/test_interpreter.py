@@ -205,3 +205,32 @@ def test_modules_that_python_does_not_find(
     (package / "__init__.py").write_text("__path__ = []\n")
     if name == "pack.nope":
         program_check.check(Program((name,), "module"), environ, python=sys.executable)
+
+
+@pytest.mark.parametrize(
+    ("prints", "reason"),
+    [
+        ("printf '\\377 broken\\n' >&2; exit 3", "\ufffd broken"),
+        ("head -c 3000000 /dev/zero | tr '\\0' x >&2; exit 3", "x" * 300),
+        ("exit 3", "exit code 3, without a message"),
+        ("exit 0", "exit code 0, without a message"),
+    ],
+    ids=["other bytes", "a long line", "nothing", "nothing, successfully"],
+)
+def test_a_python_that_does_not_answer_is_refused(tmp_path: Path, prints: str, reason: str) -> None:
+    python = tmp_path / "python9"
+    python.write_text(f"#!/bin/sh\n{prints}\n")
+    python.chmod(0o755)
+
+    with pytest.raises(ProgramRefusedError) as refused:
+        interpreter._asked(str(python), {"PATH": "/usr/bin:/bin"})
+
+    assert refused.value.message == f"the ranks' Python {python} does not run: {reason}"
+
+
+def test_a_python_that_prints_other_bytes_names_no_problem_of_a_module(tmp_path: Path) -> None:
+    python = tmp_path / "python9"
+    python.write_text("#!/bin/sh\nprintf '\\377\\n'\n")
+    python.chmod(0o755)
+
+    assert program_check.module_problem("no_such_module", str(python), {"PATH": "/usr/bin:/bin"}) is None
