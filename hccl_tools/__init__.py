@@ -4,8 +4,6 @@ The names below are the public library; each loads its module on first use, so t
 costs nothing.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 
 from hccl_tools.version import __version__

@@ -4,8 +4,6 @@ Users of ``hccl_tools.py`` type ``python -m hccl_tools --device_num "[0,8)"``: o
 ``gen``.
 """
 
-from __future__ import annotations
-
 import atexit
 import gc
 import sys
@@ -30,7 +28,7 @@ def prepare() -> None:
     atexit.register(gc.freeze)
 
 
-def _report_unraisable(unraisable: sys.UnraisableHookArgs) -> None:
+def _report_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
     """Interrupt this process again if Python has dropped Ctrl-C, as in a callback at the end of an import.
 
     Other exceptions are reported as usual.

@@ -4,8 +4,6 @@
 to it: their ``json.py`` would then run as this user. ``-P`` needs Python 3.11, and ``-I`` ignores PYTHONPATH.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """The version of this package, and the folder from which it is imported."""
 
-from __future__ import annotations
-
 import os
 
 _RELEASE = "0.1.0"

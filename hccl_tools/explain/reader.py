@@ -6,6 +6,7 @@ import os
 import sys
 import zlib
 from collections import deque
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch import run_files
@@ -13,6 +14,7 @@ from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from contextlib import AbstractContextManager
     from typing import IO
 
 #: Bytes that are searched at once: they fit into the processor's cache.
@@ -131,7 +133,7 @@ class LogReader:
         ``plausible`` bytes do not count for the limit of all logs.
         """
         members, left = 1, MOST_UNPACKED
-        _all.value += plausible
+        _spend(-plausible)
         unpack = zlib.decompressobj(_GZIP_WINDOW)
         for packed in pieces:
             rest = packed
@@ -146,8 +148,7 @@ class LogReader:
                 rest = unpack.unused_data if unpack.eof else unpack.unconsumed_tail
                 yield piece[:left]
                 left -= len(piece)
-                _all.value -= len(piece)
-                if _all.value <= 0:
+                if not _spend(len(piece)):
                     self._say("was not unpacked to its end: the compressed logs unpack to more than"
                               f" {_MOST_IN_ALL >> 20} MiB and {MOST_PER_BYTE} times their size")  # fmt: skip
                     return
@@ -222,7 +223,12 @@ def _on_disk(descriptor: int) -> int:
 
 
 class _Counter:
+    """The counter of a process that reads all logs itself; it has what a shared one has."""
+
     value = _MOST_IN_ALL
+
+    def get_lock(self) -> AbstractContextManager[object]:
+        return nullcontext()
 
 
 #: The bytes that may still be unpacked. The processes that read logs share a number in its place.
@@ -234,6 +240,13 @@ def begin_unpacking(shared: Any = None) -> None:
     global _all  # noqa: PLW0603  (of this process and those that it forks)
     _all = shared or _Counter()
     _all.value = _MOST_IN_ALL
+
+
+def _spend(count: int) -> bool:
+    """Count unpacked bytes, and return whether there are any left."""
+    with _all.get_lock():
+        _all.value -= count
+        return bool(_all.value > 0)
 
 
 def is_packed(path: str) -> bool:

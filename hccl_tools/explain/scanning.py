@@ -41,7 +41,7 @@ def scans(
     if workers > 1 and sum(sizes) > _MANY_BYTES and not any(log.path == STDIN for log in logs):
         import multiprocessing  # noqa: PLC0415  (only for much data)
 
-        begin_unpacking(multiprocessing.get_context("fork").Value("q", 0, lock=False))
+        begin_unpacking(multiprocessing.get_context("fork").Value("q", 0))
         with multiprocessing.get_context("fork").Pool(workers, _start, (extra,)) as pool:
             found = pool.imap(_scan, [task for of_log in tasks for task in of_log], chunksize=1)
             for done, of_log in enumerate(tasks, 1):

@@ -2,11 +2,9 @@
 
 Other users may be able to write to a parent of the run directory, and to put another directory or a link in
 its place. A process therefore opens the directory once (``hold``), and from then on its path means that
-directory. A process that receives the path from another one also receives the device and the inode.
-
-In the directory, a file counts only if it is a regular file of the directory's owner. Symbolic links are not
-followed, a named pipe or a device does not block the process, and a file that is written must not have a
-second name.
+directory; a process that receives the path from another one also receives the device and the inode. There, a
+file counts only if it is a regular file of the directory's owner. Symbolic links are not followed, a named
+pipe or a device does not block, and a file that is written must not have a second name.
 
 The functions that take a path look it up among the held directories. A log outside of run directories
 (``--log-file``, ``--flat-logs``) is in a held directory of its own, in which only direct entries count.
@@ -441,12 +439,11 @@ def open_read(path: str, owner: int | None = None) -> int:
         return found[0].open_read(found[1])
     descriptor = os.open(path, os.O_RDONLY | (_SAFE if owner is not None else _SAFE & ~os.O_NOFOLLOW))
     about = os.fstat(descriptor)
-    if stat.S_ISREG(about.st_mode) and owner in {None, about.st_uid}:
-        return descriptor
-    if path == os.devnull:
+    is_regular = stat.S_ISREG(about.st_mode)
+    if path == os.devnull or (is_regular and owner in {None, about.st_uid}):
         return descriptor
     os.close(descriptor)
-    raise _refusal(errno.EUSERS if stat.S_ISREG(about.st_mode) else errno.ENXIO, path, "")
+    raise _refusal(errno.EUSERS if is_regular else errno.ENXIO, path, "")
 
 
 def extents(descriptor: int, begin: int, end: int) -> Iterator[tuple[int, int]]:

@@ -71,7 +71,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "product_guide": LEGACY,
     "late_failures": SERVER_LIST,
     "clusters": ("1.0",),
-    "advice": LEGACY,
+    "advice": _ALL,
     "unusual_values": LEGACY,
     "spelling": _ALL,
     "endpoint_files": ("endpoints",),

@@ -91,9 +91,9 @@ def test_the_log_directory_names_its_source(
 
     stated = f"note: --log-dir '{command_line.folder}/site logs' (HCCL_TOOLS_LOG_DIR in {file})"
     assert of_site.err.splitlines() == [stated]
-    assert f"run directory: {command_line.folder}/site logs/" in of_site.out
+    assert "run directory: site logs/" in of_site.out
     assert typed.err == ""
-    assert f"run directory: {command_line.folder}/own/" in typed.out
+    assert "run directory: own/" in typed.out
     assert jobs.err.splitlines() == [stated]
 
 

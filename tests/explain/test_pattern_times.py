@@ -137,6 +137,8 @@ def test_compressed_logs_have_a_limit_in_all(tmp_path: Path, monkeypatch: pytest
         "not unpacked to its end: the compressed logs unpack to more than 5 MiB and 30 times their size"
     )
     assert next(scanning.scans(logs[:1], (), None)).note == ""  # each command counts from 0 on
+    monkeypatch.undo()
+    reader.begin_unpacking()
 
 
 def test_lines_are_compared_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,7 +83,7 @@ def test_scripts_make_no_markup_of_text() -> None:
     assert "eval(" not in text
     assert "http:" not in text
     assert "https:" not in text
-    assert len(SCRIPTS) == 9
+    assert len(SCRIPTS) == 10
 
 
 def test_the_columns_of_a_regular_table_are_short() -> None:
