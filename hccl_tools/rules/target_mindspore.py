@@ -37,7 +37,7 @@ def server_order(subject: Subject) -> Iterator[Finding]:
     Base: 1.0 2x8
     Example: swap /server_list/0/server_id /server_list/1/server_id
     Instead: table
-    Hint: number the servers in that order: `hccl-tools merge --order server-id`
+    Hint: MindSpore orders servers by their ids as text: `hccl-tools merge --order server-id` numbers them so
     """
     table = subject.table
     if table.format not in SERVER_LIST:
@@ -51,7 +51,7 @@ def server_order(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 f"server {quoted(name)} has rank {rank}, after server {quoted(before)}",
                 ("server_list",),
-                "number the servers in that order: `hccl-tools merge --order server-id`",
+                "MindSpore orders servers by their ids as text: `hccl-tools merge --order server-id` numbers them so",
             )
             return
 

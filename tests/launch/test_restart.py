@@ -98,7 +98,7 @@ def test_an_interrupt_ends_the_delay_and_the_job() -> None:
         said = job.stderr.read()
 
     assert job.returncode == 130
-    assert "exit code 130 is the launcher's own: it received SIGINT" in said
+    assert "exit code 130: the launcher received SIGINT" in said
 
 
 def test_all_ranks_of_this_host_start_again() -> None:

@@ -80,7 +80,7 @@ REASONS: dict[str, ReasonText] = {
         128,
         message="the launcher on {host} received {signal}",
         head="{signal} ended the job",
-        verdict=" is the launcher's own: it received {signal}",
+        verdict=": the launcher received {signal}",
         state="stopped",
     ),
     "log-error": ReasonText(

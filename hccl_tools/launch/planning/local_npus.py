@@ -9,6 +9,7 @@ from hccl_tools.discover.recognition import listed_addresses, same
 from hccl_tools.discover.site import Site
 from hccl_tools.errors import DiscoveryError, LaunchError
 from hccl_tools.launch.model.request import JobTable
+from hccl_tools.notation import number_list
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ def make_table(
     if not report.ok:
         first = report.errors[0]
         raise LaunchError(f"no table can be made for these devices: {first.message}", hint=first.hint)
-    notes = ("the rank table was made at launch", *facts.warnings)
+    listed = f"device{'' if len(devices) == 1 else 's'} {number_list.fold(devices)}"
+    notes = (f"no table given: one was made from {listed} of this host", *facts.warnings)
     return JobTable(
         path, table, outputs.table_text(table).encode(), f"{facts.product}: {facts.product_source}", notes
     )

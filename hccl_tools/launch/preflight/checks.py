@@ -20,7 +20,7 @@ _SWITCH_OFF = re.compile(
     r"\s*(distribute|run_distribute|use_parallel)\s*:\s*(false|no|off|0)\s*(#.*)?", re.IGNORECASE
 )
 _LARGEST_YAML = 1 << 20
-_SKIP_HINT = "--preflight none starts without these checks; --cpu rehearses without NPUs"
+_SKIP_HINT = "to rehearse without NPUs add --cpu; --preflight none starts without these checks"
 
 
 class Findings(NamedTuple):

@@ -215,8 +215,9 @@ class JobState:
         """Handle a signal that requests the end of the job; a repeated signal kills the processes."""
         if self.phase is Phase.RUNNING:
             self.signal, self._interrupted = number, now
-            again = f"{'Ctrl-C or SIGTERM' if self.second_sigterm_kills else 'Ctrl-C'} then kills at once"
-            text = f"{signal_name(number)}: ending the job (at most {self.grace:g} s; {again})"
+            again = "another Ctrl-C or SIGTERM" if self.second_sigterm_kills else "another Ctrl-C"
+            cause = "Ctrl-C" if number == signal.SIGINT else signal_name(number)
+            text = f"{cause}: ending the job within {self.grace:g} s; {again} kills it at once"
             return [Say(text), *self.end("signal", now=now, number=number)]
         if self.phase is Phase.OVER or not self._is_repeated(number, now):
             return []

@@ -317,7 +317,7 @@ def test_an_engine_may_send_sigterm_more_than_once() -> None:
     job.play("1 SIGTERM; 3 SIGTERM; 4 SIGINT; 4.05 empty")
 
     assert job.decided == ["1 begin", "1 TERM", "4 elsewhere", "4 KILL"]
-    assert job.said == ["SIGTERM: ending the job (at most 4 s; Ctrl-C then kills at once)"]
+    assert job.said == ["SIGTERM: ending the job within 4 s; another Ctrl-C kills it at once"]
 
 
 def test_a_keeper_that_has_failed_is_reported_with_its_traceback() -> None:
