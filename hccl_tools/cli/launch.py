@@ -12,6 +12,7 @@ from hccl_tools.cli.launch_options import BARE, EPILOG, GROUPS, HELP, SPELLINGS
 from hccl_tools.cli.option_groups import TYPED_OPTIONS, GroupedCommand
 from hccl_tools.cli.site_options import is_from_site
 from hccl_tools.discover import site_defaults
+from hccl_tools.launch import engines
 from hccl_tools.notation.printable import on_stdout, tell
 
 if TYPE_CHECKING:
@@ -26,13 +27,13 @@ def _launch(**options: Any) -> int:
     context = click.get_current_context()
     request = launch_request.read(options, own_python=context.find_root().info_name == MODULE_NAME)
     request = request._replace(remarks=_remarks(request.program.argv, context))
-    if request.start.engine == "ssh" and (agent := os.environ.get(site_defaults.SSH)):
-        source = f"ssh: {agent} ({site_defaults.origin(site_defaults.SSH, os.environ)})"
-        request = request._replace(remarks=(*request.remarks, source))
     if options["hostfile"] or options["hosts"] or os.environ.get("SLURM_JOB_NODELIST"):
         from hccl_tools.cli import launch_table  # noqa: PLC0415  (other jobs have a table or one host)
 
         request = launch_table.with_table(request, options)
+    if engines.get(request.start.engine).uses_ssh and (agent := os.environ.get(site_defaults.SSH)):
+        remark = f"ssh: {agent} ({site_defaults.origin(site_defaults.SSH, os.environ)})"
+        request = request._replace(remarks=(*request.remarks, remark))
     if options["spares"] or options["spare_hosts"]:
         from hccl_tools.cli import launch_spares  # noqa: PLC0415  (few jobs have spares)
 

@@ -73,6 +73,8 @@ class Engine:
     takes_colons = False
     #: Whether the engine waits forever for an unreachable host, so that its children must be watched.
     waits_for_lost_hosts = False
+    #: Whether it connects with the ssh of the site.
+    uses_ssh = False
     #: Lines of the engine's output that begin with one of these texts are not shown.
     hidden_output: tuple[bytes, ...] = ()
     settings: Mapping[str, str] = MappingProxyType({})

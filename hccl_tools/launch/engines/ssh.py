@@ -34,6 +34,7 @@ class Ssh(Engine):
     name = "ssh"
     takes_colons = True
     waits_for_lost_hosts = True
+    uses_ssh = True
     queries_with = "ssh"
     process = SshProcess
 
