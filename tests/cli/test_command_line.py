@@ -180,9 +180,9 @@ def test_a_reader_that_goes(tmp_path: Path, call: str) -> None:
 @pytest.mark.parametrize(
     ("call", "named"),
     [
-        ("gen --simulate a2 --device_num 0-2", " --product a2"),
-        ("gen --simulate a3", ""),
-        ("gen --simulate 910a", ""),
+        ("gen --simulate a2 --device_num 0-2", " --product a2 --cpu"),
+        ("gen --simulate a3", " --cpu"),
+        ("gen --simulate 910a", " --cpu"),
         ("convert a3.json --to 1.0", " --product a3"),
         ("merge --product a2 t.json", " --product a2"),
         ("merge t.json", ""),

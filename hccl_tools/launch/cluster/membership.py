@@ -144,8 +144,11 @@ def _words(text: str) -> list[str]:
 def _shown(words: Sequence[str]) -> str:
     if not words:
         return "none"
-    text = shlex.join(words)
-    return f"`{text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 4] + ' ...'}`"
+    return f"`{_cut(shlex.join(words))}`"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 4]} ..."
 
 
 def _excerpts(here: str, there: str) -> tuple[str, str]:
