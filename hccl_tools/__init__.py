@@ -4,9 +4,16 @@ The names below are the public library; each loads its module on first use, so t
 costs nothing.
 """
 
+import sys
 from importlib import import_module
 
+from hccl_tools.own_python import leave_current_folder
 from hccl_tools.version import __version__
+
+if sys.argv[:1] == [
+    "-m"
+]:  # Python imports this package to run one of its modules, and has looked nowhere else.
+    leave_current_folder()
 
 TYPE_CHECKING = False  # not imported from typing, which the shim does not load; see records
 if TYPE_CHECKING:

@@ -8,8 +8,6 @@ import atexit
 import gc
 import sys
 
-from hccl_tools.own_python import leave_current_folder
-
 _GROUP_OPTIONS = {"-h", "--help", "-V", "--version"}
 #: Objects between two runs of the garbage collector. With Python's 700 it runs sixty times while a command is
 #: loaded, a twentieth of the time until the ranks of a job start.
@@ -79,6 +77,5 @@ def _plain_option(argument: str) -> str | None:
 
 
 if __name__ == "__main__":
-    leave_current_folder()
     sys.argv[1:] = _original_arguments(sys.argv[1:])
     main()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 
 from hccl_tools.__main__ import prepare
-from hccl_tools.own_python import leave_current_folder
 
 
 def main() -> int:
@@ -18,5 +17,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    leave_current_folder()
     sys.exit(main())

@@ -10,11 +10,6 @@ from __future__ import annotations
 import os
 import sys
 
-if __name__ == "__main__":
-    from hccl_tools.own_python import leave_current_folder
-
-    leave_current_folder()
-
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.launch.mpi import launcher_link, shim
 from hccl_tools.launch.mpi import world as mpi_world
