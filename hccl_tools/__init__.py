@@ -7,13 +7,12 @@ costs nothing.
 import sys
 from importlib import import_module
 
-from hccl_tools.own_python import leave_current_folder
-from hccl_tools.version import __version__
+from hccl_tools.version import IMPORT_ROOT, __version__
 
-if sys.argv[:1] == [
-    "-m"
-]:  # Python imports this package to run one of its modules, and has looked nowhere else.
-    leave_current_folder()
+# `python -m` looks in the current folder first, where other users may have put modules, and imports this
+# package before anything else. The folder stays if this package is in it, as in a checkout.
+if sys.argv[:1] == ["-m"] and not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
+    sys.path[:1] = [entry for entry in sys.path[:1] if entry == IMPORT_ROOT]
 
 TYPE_CHECKING = False  # not imported from typing, which the shim does not load; see records
 if TYPE_CHECKING:
@@ -55,5 +54,5 @@ if not TYPE_CHECKING:  # with __getattr__, a type checker accepts every name
         return value
 
 
-def __dir__() -> list[str]:
+def __dir__() -> "list[str]":
     return sorted(__all__)

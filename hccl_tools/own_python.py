@@ -4,6 +4,8 @@
 to it: their ``json.py`` would then run as this user. ``-P`` needs Python 3.11, and ``-I`` ignores PYTHONPATH.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 
@@ -47,15 +49,6 @@ def run() -> None:
     if hasattr(module, "__path__"):
         module = import_module(f"{module.__name__}.__main__")
     sys.exit(module.main())
-
-
-def leave_current_folder() -> None:
-    """Import nothing more from the current folder, for a module that ``python -m`` runs.
-
-    The folder of this package stays, for a checkout in the current folder.
-    """
-    if sys.path[:1] != [IMPORT_ROOT] and not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
-        del sys.path[:1]
 
 
 def typed(*arguments: str) -> str:

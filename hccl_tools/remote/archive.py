@@ -35,7 +35,8 @@ _PARTS = {
     "launch": "__init__",
     "launch/processes": "__init__ procfs",
     "launch/runs": "__init__ names",
-    "notation": "__init__ bounded_file device_range look_alikes number_list phrases screen whole_number",
+    "notation": "__init__ assignments bounded_file device_range look_alikes number_list phrases screen "
+    "whole_number",
     "programs": "__init__ install_hints lookup without_key",
     "table": "__init__ addresses format_names product_names products",
     "variables": "__init__ lists numbers rows texts",

@@ -49,7 +49,8 @@ def server_copies(subject: Subject) -> dict[int, ServerCopy]:
     if not subject.damaged.isdisjoint(_COMPARED) or len(table.servers) < 2 or table.format == "2.0":
         return {}
     if table.format == "group_list":
-        repeats = len(set(table.device_ips)) < len(table)
+        texts = [ip for ip in table.device_ips if isinstance(ip, str)]
+        repeats = len(set(texts)) < len(texts)
     else:
         repeats = not table.is_in_rank_order and len(set(table.rank_ids)) < len(table)
     if not repeats:

@@ -165,7 +165,7 @@ def test_one_address_for_every_device(tmp_path: Path) -> None:
     done = host.gen("--device_num", "[0,8)")
 
     assert "no table is written" in told(host, done)
-    assert 'device_ip "10.0.0.1" is used twice' in done.stderr
+    assert 'all device_ips of server 1 ("10.0.0.5") are "10.0.0.1"' in done.stderr
 
 
 def test_no_address_set_and_no_file(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ ANSWERS = {
     "02": ["The process at the other end is gone", "192.168.10.12", "the network is not to blame"],
     "04": ["beyond those in ASCEND_RT_VISIBLE_DEVICES"],
     "07": ["not in the rank table", "ranks 0-1, on devices 6-7"],
-    "08": ["HCC404", '"10.20.1.11" is used twice'],
+    "08": ["HCC404", "repeats device 1 of its server"],
     "14": ["no address (device_ip)", "/etc/hccn.conf"],
     "16": [
         "Rank 7 (device 7 of 192.168.10.11)",

@@ -27,10 +27,6 @@ def fixed(value: Any) -> Any:
     return json.loads(correct(json.dumps(value).encode(), lambda data: validate(data, limit=None)).data)
 
 
-def nested_in_a_device_list(value: dict[str, Any]) -> None:
-    value["server_list"][1]["device"].append(value["server_list"].pop())
-
-
 def nested_in_a_server(value: dict[str, Any]) -> None:
     value["server_list"][1]["next"] = value["server_list"].pop()
 
@@ -66,7 +62,6 @@ def cut_off(value: dict[str, Any]) -> None:
 
 
 _LOST: dict[Callable[[dict[str, Any]], None], str] = {
-    nested_in_a_device_list: 'server "10.0.0.3" is inside server "10.0.0.2"',
     nested_in_a_server: 'server "10.0.0.3" is inside server "10.0.0.2"',
     in_a_list_of_a_server: 'server "10.0.0.3" is inside server "10.0.0.2"',
     in_a_list_of_its_own: 'server "10.0.0.3" is in "server_list2"',

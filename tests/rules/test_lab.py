@@ -27,7 +27,7 @@ def test_status_is_needed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("devices", "found"), [((0, 1, 2, 4), "HCC305"), ((0, 0, 1, 2), "HCC303"), ((0, 1, 2, 3), None)]
+    ("devices", "found"), [((0, 1, 2, 4), "HCC305"), ((0, 0, 1, 2), "HCC304 HCC303"), ((0, 1, 2, 3), None)]
 )
 def test_topology_is_checked(devices: tuple[int, ...], found: str | None) -> None:
     value = table("lab", 1, 4)
@@ -35,7 +35,7 @@ def test_topology_is_checked(devices: tuple[int, ...], found: str | None) -> Non
     for instance, device in zip(instances, devices, strict=True):
         instance["devices"][0]["device_id"] = str(device)
 
-    assert ids(value) == ([found] if found else [])
+    assert ids(value) == (found.split() if found else [])
 
 
 def test_addresses_of_one_instance_are_read() -> None:
