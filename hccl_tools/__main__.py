@@ -4,9 +4,15 @@ Users of ``hccl_tools.py`` type ``python -m hccl_tools --device_num "[0,8)"``: o
 ``gen``.
 """
 
+from __future__ import annotations
+
 import atexit
 import gc
 import sys
+
+TYPE_CHECKING = False  # The shim does not import typing; see hccl_tools.records.
+if TYPE_CHECKING:
+    from types import FrameType
 
 _GROUP_OPTIONS = {"-h", "--help", "-V", "--version"}
 #: Objects between two runs of the garbage collector. With Python's 700 it runs sixty times while a command is
@@ -26,7 +32,7 @@ def prepare() -> None:
     atexit.register(gc.freeze)
 
 
-def _report_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
+def _report_unraisable(unraisable: sys.UnraisableHookArgs) -> None:
     """Interrupt this process again if Python has dropped Ctrl-C, as in a callback at the end of an import.
 
     Other exceptions are reported as usual.
@@ -43,10 +49,23 @@ def _report_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
 def _interrupt() -> None:
     import os  # noqa: PLC0415
     import signal  # noqa: PLC0415
+    import threading  # noqa: PLC0415
+    import time  # noqa: PLC0415
 
+    # Within the hook, too: on a busy machine the main thread may still be there.
+    while _is_in_hook(sys._current_frames().get(threading.main_thread().ident or 0)):  # noqa: SLF001  (as faulthandler)
+        time.sleep(_AFTER_CALLBACK)
     # The main thread may wait for blocked signals: the kernel must not deliver this one to this thread.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     os.kill(os.getpid(), signal.SIGINT)
+
+
+def _is_in_hook(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code is _report_unraisable.__code__:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def main() -> None:
