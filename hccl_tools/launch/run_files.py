@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 #: O_NONBLOCK: opening a named pipe does not wait for its other end.
 _SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-#: The unit of ``st_blocks``.
-_BLOCK = 512
 _TEMPORARY = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 #: The error numbers of refusals; the keeper sends only a number.
 _REFUSALS = {
@@ -452,7 +450,7 @@ def extents(descriptor: int, begin: int, end: int) -> Iterator[tuple[int, int]]:
     A hole of terabytes takes no room on the disk, and hours to read.
     """
     about = os.fstat(descriptor)
-    is_sparse = stat.S_ISREG(about.st_mode) and about.st_blocks * _BLOCK < about.st_size
+    is_sparse = stat.S_ISREG(about.st_mode) and about.st_blocks * 512 < about.st_size  # 512 bytes
     while is_sparse and begin < end:
         try:
             begin = os.lseek(descriptor, begin, os.SEEK_DATA)

@@ -107,7 +107,7 @@ HOSTILE_ID = "10.0.0.1\x9b2J\u202e\u061c\u2066"
     [
         ("convert", "t.json", "--to", "1.0", "-o", "-"),
         ("convert", "t.json", "--to-configmap", "x", "-o", "-"),
-        ("merge", "t.json", "u.json", "-o", "-"),
+        ("merge", "t.json", "u.json", "--ignore", "HCC308", "-o", "-"),
         ("show", "t.json", "-f", "json"),
         ("validate", "t.json", "-f", "json"),
     ],
@@ -116,7 +116,7 @@ def test_a_terminal_gets_no_control_character_and_a_pipe_the_text(
     tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     for name, rank, server in (("t.json", "0", HOSTILE_ID), ("u.json", "1", "10.0.0.2")):
-        device = {"device_id": "0", "device_ip": f"10.1.0.{rank}1", "rank_id": rank}
+        device = {"device_id": "0", "device_ip": f"10.1.0.1{rank}", "rank_id": rank}
         servers = [{"server_id": server, "device": [device], "host_nic_ip": "reserve"}]
         value = {"status": "completed", "version": "1.0", "server_count": "1", "server_list": servers}
         (tmp_path / name).write_text(json.dumps(value, ensure_ascii=False))

@@ -44,10 +44,10 @@ def home(stranger: Stranger) -> Path:
 WRITERS = [
     ("show", "{home}/hccl.json", "-o", "out.svg"),
     ("show", "{home}/hccl.json", "-o", "out.html"),
-    ("convert", "{home}/hccl.json", "--to", "1.2", "-o", "out.json", "--force"),
+    ("convert", "{home}/hccl.json", "--to", "1.0", "-o", "out.json", "--force"),
     ("convert", "{home}/hccl.json", "--to-configmap", "x", "-o", "out.yaml", "--force"),
     ("gen", "--simulate", "910a", "--device_num", "[0,1)", "-o", "out.json", "--force"),
-    ("subset", "{home}/hccl.json", "--devices", "0", "-o", "out.json", "--force"),
+    ("subset", "{home}/hccl.json", "--devices", "0", "-o", "out.json"),
     ("scaling", "run", "--nproc-per-node", "1,2", "-o", "out.json", "--",
      "--no-table", "--start", "table", "--log-dir", "{home}/log", "--no-python", "true"),
     ("explain", "{home}/hccl.json", "--bundle", "out.tgz"),

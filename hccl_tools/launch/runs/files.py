@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 #: Bytes of a file in the run of another user: a list of runs, which every user can extend, reads all plans.
 _LARGEST_OF_OTHERS = 1 << 24
-#: Bytes of all of these files that a list of runs reads.
-_MOST_OF_OTHERS = 1 << 25
+#: Bytes of all of these files of one user that a list of runs reads; one that is refused counts as a part.
+_MOST_OF_OTHERS, _CHEAP = 1 << 25, 16
 #: Values in it; each takes about 60 bytes of memory.
 _MOST_VALUES_OF_OTHERS = 1_000_000
 _SEPARATORS = (b"[", b"{", b",", b":")
 _KINDS = ("launch", "spawn")
-#: What is left of ``_MOST_OF_OTHERS`` in ``limited_in_all``.
-_left: int | None = None
+#: What is left of ``_MOST_OF_OTHERS`` for each user in ``limited_in_all``.
+_left: dict[int, int] | None = None
 #: Bytes of a plan that a list of runs reads.
 _HEAD = 1 << 18
 
@@ -131,9 +131,9 @@ def elsewhere(path: str) -> dict[str, str]:
 
 @contextmanager
 def limited_in_all() -> Iterator[None]:
-    """Read at most ``_MOST_OF_OTHERS`` bytes of other users' runs in a block, and refuse the rest."""
+    """Read at most ``_MOST_OF_OTHERS`` bytes of each other user's runs in a block, and refuse the rest."""
     global _left  # noqa: PLW0603  (of this process)
-    _left = _MOST_OF_OTHERS
+    _left = {}
     try:
         yield
     finally:
@@ -200,14 +200,15 @@ def _named(path: str, name: str) -> Iterator[None]:
         raise MalformedRunError(f"{os.path.join(path, name)} cannot be read: {error.message}") from None
 
 
-def _count(size: int) -> None:
-    global _left  # noqa: PLW0603  (of this process)
+def _count(path: str, size: int) -> None:
+    """Count bytes of the run of another user, whose own runs alone they cost."""
     if _left is None:
         return
-    _left -= size
-    if _left < 0:
+    owner = os.stat(path).st_uid
+    _left[owner] = _left.get(owner, _MOST_OF_OTHERS) - size
+    if _left[owner] < 0:
         raise MalformedRunError(
-            f"the newer runs of other users have more than {_MOST_OF_OTHERS >> 20} MiB of plans and reports"
+            f"the newer runs of this user have more than {_MOST_OF_OTHERS >> 20} MiB of plans and reports"
         )
 
 
@@ -216,7 +217,7 @@ def _contents(path: str, name: str) -> bytes:
     largest = directory.LARGEST_PLAN if is_own else _LARGEST_OF_OTHERS
     data = _read(path, name, largest + 1)
     if not is_own:
-        _count(len(data))
+        _count(path, len(data) // _CHEAP)
     if len(data) > largest:
         whose = "" if is_own else ", the limit for the run of another user"
         raise MalformedRunError(f"{os.path.join(path, name)} is larger than {largest >> 20} MiB{whose}")
@@ -225,4 +226,6 @@ def _contents(path: str, name: str) -> bytes:
             f"{os.path.join(path, name)} has more than {_MOST_VALUES_OF_OTHERS:,} values,"
             " the limit for the run of another user"
         )
+    if not is_own:
+        _count(path, len(data))
     return data

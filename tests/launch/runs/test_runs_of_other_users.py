@@ -142,6 +142,6 @@ def test_a_list_of_runs_reads_a_bounded_part_of_those_of_others(stranger: Strang
     assert listed == [names[2], *names[4:]], done.stdout + done.stderr
     for name in (names[0], names[1], names[3]):
         assert (
-            f"{name} is skipped: the newer runs of other users have more than 32 MiB of plans and reports"
+            f"{name} is skipped: the newer runs of this user have more than 32 MiB of plans and reports"
             in done.stderr
         )
