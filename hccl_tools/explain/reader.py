@@ -29,6 +29,10 @@ MOST_UNPACKED = 256 << 20
 #: Bytes to which all compressed logs are unpacked, and further ones for each of their bytes: logs of text
 #: unpack to 10 to 30 times their size.
 _MOST_IN_ALL, MOST_PER_BYTE = 1 << 30, 30
+_TOO_MUCH = (
+    "was not unpacked to its end: the compressed logs unpack to more than {} MiB"
+    f" and {MOST_PER_BYTE} times their size"
+)
 #: Bytes of a compressed log that are unpacked at once; zlib copies what follows a member.
 _PACKED = 1 << 16
 #: Members of a compressed log that are read: bgzip makes one for each 64 KiB.
@@ -133,7 +137,9 @@ class LogReader:
         ``plausible`` bytes do not count for the limit of all logs.
         """
         members, left = 1, MOST_UNPACKED
-        _spend(-plausible)
+        if not _spend(-plausible):
+            self._say(_TOO_MUCH.format(_MOST_IN_ALL >> 20))
+            return
         unpack = zlib.decompressobj(_GZIP_WINDOW)
         for packed in pieces:
             rest = packed
@@ -149,8 +155,7 @@ class LogReader:
                 yield piece[:left]
                 left -= len(piece)
                 if not _spend(len(piece)):
-                    self._say("was not unpacked to its end: the compressed logs unpack to more than"
-                              f" {_MOST_IN_ALL >> 20} MiB and {MOST_PER_BYTE} times their size")  # fmt: skip
+                    self._say(_TOO_MUCH.format(_MOST_IN_ALL >> 20))
                     return
                 if left <= 0:
                     self._say(f"unpacks to more than {MOST_UNPACKED >> 20} MiB: only these were read")
