@@ -48,8 +48,12 @@ class SshStart(NamedTuple):
     as_root: bool = False
 
 
-def mpirun(start: SshStart, members: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+def mpirun(
+    start: SshStart, members: Sequence[tuple[str, Sequence[str]]], *, labelled: bool = False
+) -> list[str]:
     """Return the command that starts processes over ssh, each on its host; MPI ranks follow their order.
+
+    ``labelled`` lets Open MPI name the process before each of its lines.
 
     Each process is a separate application context: only this fixes the host of each rank, independent of
     the order in which Open MPI sorts the hosts.
@@ -60,7 +64,8 @@ def mpirun(start: SshStart, members: Sequence[tuple[str, Sequence[str]]]) -> lis
     if start.mpirun.prefix is not None:
         command += ["--prefix", start.mpirun.prefix]
     command += ["--mca", start.mpirun.ssh_parameter, " ".join(start.ssh)]
-    command += ["--map-by", ":OVERSUBSCRIBE", "--bind-to", "none", *start.mpirun.label_options]
+    command += ["--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"]
+    command += start.mpirun.label_options if labelled else ()
     for number, (host, argv) in enumerate(members):
         command += [":"] if number else []
         # The working directory may not exist on the other host.

@@ -58,7 +58,7 @@ def survey(
         # The answers come over MPI, all at once: the processes that have started are counted. The additional
         # process has number 0.
         output = EngineOutput(hosts, label=MPIRUN_LABEL, first=1, answered=options.answered, by_start=True)
-        ended = engine_run.run(commands.mpirun(start, members), limit, options.environ, output)
+        ended = engine_run.run(commands.mpirun(start, members, labelled=True), limit, options.environ, output)
         collected: dict[str, str] = {}
         with suppress(OSError, ValueError):
             collected = json.loads(file.read_text(encoding="utf-8"))
