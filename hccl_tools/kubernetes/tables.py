@@ -236,7 +236,7 @@ def explain(value: Any, *, is_yaml: bool = False) -> Explanation:
 
 def _as_text(entry: Entry, *, is_yaml: bool) -> str:
     """Return how to make the text of a table from a table that is an object in a ConfigMap."""
-    parts = "".join(f'["{part}"]' if isinstance(part, str) else f"[{part}]" for part in entry.path)
+    parts = "".join(f"[{part!r}]" for part in entry.path)  # A key may hold what ends a text in quotes.
     module = "yaml" if is_yaml else "json"
     read = "yaml.load(sys.stdin, yaml.BaseLoader)" if is_yaml else "json.load(sys.stdin)"
     imports = "import json, sys, yaml" if module == "yaml" else "import json, sys"

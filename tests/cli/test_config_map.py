@@ -7,6 +7,7 @@ import contextlib
 import io
 import json
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -536,3 +537,16 @@ def test_a_plain_table_pays_nothing(tmp_path: Path) -> None:
     )
 
     assert done.stdout.splitlines()[-1] == ""
+
+
+def test_the_command_that_takes_a_table_out_runs_no_key(command_line: CommandLine) -> None:
+    key = '"]) or __import__("os").system("touch ran") or ([""]["'
+    there = {"apiVersion": "v1", "kind": "ConfigMap", "data": {key: table()}}
+    command_line.write("map.json", json.dumps(there))
+
+    done = command_line("validate", "map.json")
+
+    (program,) = re.findall(r"python3 -c ('.*') < FILE", done.out)
+    with Path("map.json").open() as file:
+        subprocess.run([sys.executable, "-c", *shlex.split(program)], stdin=file, check=True)
+    assert "ran" not in command_line.names
