@@ -198,8 +198,7 @@ def test_what_to_type_next_is_not_refused(command_line: CommandLine, call: str, 
 
     assert done.code == 0, done.err
     (following,) = [line for line in done.err.splitlines() if line.startswith("next: ")]
-    rehearsal = " --cpu" if "--simulate" in call else ""
-    assert following.endswith(f".json{named}{rehearsal} train.py")
+    assert following.endswith(f".json{named} train.py")
     _, _, typed = following.partition("hccl-tools launch ")
     plan = command_line(
         "launch",

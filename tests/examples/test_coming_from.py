@@ -62,6 +62,7 @@ def ranks(folder: Path, line: str, python: str) -> list[object]:
     out.mkdir()
     environ = {
         **os.environ, "OUT": str(out), "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "0,1",
+        "PATH": f"{Path(python).parent}:{os.environ['PATH']}",  # msrun starts `python`
     }  # fmt: skip
     done = subprocess.run(
         command(line, python, cpu=True), cwd=folder, env=environ, capture_output=True, text=True,

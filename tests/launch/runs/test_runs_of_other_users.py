@@ -103,8 +103,8 @@ def test_a_plan_of_millions_of_values_is_not_read(stranger: Stranger, uid: int) 
 
     assert done.returncode == 0
     # Other jobs of this host are listed as well.
-    listed = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("log/")]
-    assert listed == ["log/run-good"]
+    listed = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("run-")]
+    assert listed == ["run-good"]
     assert "run-large/plan.json is larger than 16 MiB, the limit for the run of another user" in done.stderr
     assert "run-many/plan.json has more than 1,000,000 values" in done.stderr
 

@@ -183,7 +183,7 @@ def test_a_signal_to_the_launcher_is_passed_on_and_ends_the_job(
     assert job.end() == code
     heard = [f"got {name}" for name in dict.fromkeys([number.name, "SIGTERM"])]
     assert [job.log(rank).splitlines()[1:] for rank in range(3)] == [heard] * 3
-    assert f"it received {number.name}" in job.err.splitlines()[-1]
+    assert f"the launcher received {number.name}" in job.err.splitlines()[-1]
     assert not job.living()
 
 

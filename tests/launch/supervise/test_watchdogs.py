@@ -174,7 +174,7 @@ def test_the_disk_is_named_as_the_cause(
     last = done.stderr.splitlines()[-1]
     assert ("the disk of" in last) if options else ("hint: the disk of the log is full" in done.stderr)
     name = (small_disk / "latest").resolve().name  # other tests have runs on this host as well
-    (listed,) = [line for line in run("jobs").stdout.splitlines() if name in line]
+    (listed,) = [line for line in run("jobs").stdout.splitlines() if line.startswith(name[:20])]
     assert f"  {state}  " in listed
     assert f"  {code}  " in listed
     assert f"has already ended: exit code {code}" in run("stop", "latest").stderr
