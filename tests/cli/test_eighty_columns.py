@@ -96,7 +96,7 @@ def test_names_that_begin_alike_get_as_many_digits_as_they_need() -> None:
     twin.mkdir()
     for file in path.iterdir():
         (twin / file.name).write_bytes(file.read_bytes())
-    rows = [line.split()[0] for line in on_terminal("jobs").lines if line.startswith(path.name[:15])]
+    rows = [line.split()[0] for line in on_terminal("jobs").lines if line.startswith(path.name[:20])]
 
     assert sorted(rows) == sorted([path.name[:23], twin.name[:23]])
     assert all("exit code 0" in on_terminal("stop", row).joined for row in rows)

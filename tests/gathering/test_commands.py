@@ -40,10 +40,17 @@ def test_mpirun_starts_one_application_per_host(start: SshStart, first: list[str
 
     assert mpirun(start, MEMBERS) == [
         *first,
-        *["--map-by", ":OVERSUBSCRIBE", "--bind-to", "none", *start.mpirun.label_options],
+        *["--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"],
         *["-n", "1", "--host", "localhost", *each, "x"],
         *[":", "-n", "1", "--host", "10.0.0.2", *each, "y"],
     ]
+
+
+def test_mpirun_labels_lines_if_it_is_asked_to() -> None:
+    start = SshStart(Mpirun("/usr/bin/mpirun", "openmpi-4"), ["ssh"])
+
+    assert "--tag-output" in mpirun(start, MEMBERS, labelled=True)
+    assert "--tag-output" not in mpirun(start, MEMBERS)
 
 
 def test_srun_starts_one_task_on_each_node_and_lets_no_failure_end_the_others() -> None:

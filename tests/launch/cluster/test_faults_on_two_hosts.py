@@ -147,7 +147,7 @@ def test_killed_mpirun(job: Running) -> None:
         "hccl_tools.launch.engines.remote_shell",
     }
     (engine,) = [
-        pid for pid in job.bed.first.pids() if programs & {Path(word).name for word in command_of(pid)[:3]}
+        pid for pid in job.bed.first.pids() if programs & {Path(word).name for word in command_of(pid)[:4]}
     ]
     os.kill(engine, signal.SIGKILL)
 
