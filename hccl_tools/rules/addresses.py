@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.wording import quoted
@@ -16,11 +17,13 @@ from hccl_tools.rules.address_columns import (
 )
 from hccl_tools.rules.commands import how, of_each
 from hccl_tools.rules.key_names import similar_key
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.table.addresses import is_unset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from hccl_tools.rules.registry import Found
 
 
 #: The fewest devices with one address that show that devices have one.
@@ -165,7 +168,7 @@ def _refuses_no_text(subject: Subject, index: int, hosts: list[bool]) -> bool:
     needs=("device_ip",),
     source="hccl_ip_address.cc:43",
 )
-def invalid_device_ip(subject: Subject) -> Iterator[Finding]:
+def invalid_device_ip(subject: Subject) -> Iterator[Found]:
     """A device_ip is not an IP address.
 
     Write the addresses of several ports as "ip1,ip2", without blanks. HCCL refuses 0.0.0.0, host names,
@@ -178,8 +181,6 @@ def invalid_device_ip(subject: Subject) -> Iterator[Finding]:
     if all_plain(subject):
         return
     packed = packed_addresses(subject)
-    plain = sum(len(one) == 1 and packed[one[0]] is not None for one in addresses_read(subject))
-    single = plain >= _LEAST_PLAIN and 2 * plain >= len(subject.table)
     alike: dict[str, tuple[str, str]] = {}
     for row, addresses in enumerate(addresses_read(subject)):
         if not addresses:
@@ -188,11 +189,11 @@ def invalid_device_ip(subject: Subject) -> Iterator[Finding]:
             message = f"{quoted(subject.table.device_ips[row])} has an empty part"
             yield Finding(message, subject.device_path(row, "device_ip"), how(subject, row))
         if (dotted := _with_dots(subject.table.device_ips[row])) is not None:
-            yield _wrongly_separated(subject, row, *dotted, alike, single=single)
+            yield _wrongly_separated(subject, row, *dotted, alike)
             continue
         for address in filter(None, addresses):
             if packed[address] is None or is_unset(address):
-                yield _no_address(subject, row, address, alike)
+                yield partial(_no_address, subject, row, address, alike)
 
 
 def _no_address(subject: Subject, row: int, address: str, alike: dict[str, tuple[str, str]]) -> Finding:
@@ -222,13 +223,9 @@ def _of_several(why: str) -> str:
 
 
 def _wrongly_separated(
-    subject: Subject, row: int, fault: str, right: str, alike: dict[str, tuple[str, str]], *, single: bool
+    subject: Subject, row: int, fault: str, right: str, alike: dict[str, tuple[str, str]]
 ) -> Finding:
-    """Return the finding on a text whose parts are wrongly separated.
-
-    Args:
-        single: Whether most devices have one address, so that one of two is too many.
-    """
+    """Return the finding on a text whose parts are wrongly separated."""
     text, path = subject.table.device_ips[row], subject.device_path(row, "device_ip")
     if "," not in right:
         message, hint = f"{quoted(text)} has {fault}", f'write "{right}"'
@@ -236,7 +233,7 @@ def _wrongly_separated(
             f"device_ips have {fault}",
             f"{hint} in place of {quoted(text)}, and the others in the same way",
         )
-    elif single:
+    elif _have_one_address(subject):
         first, _, second = right.partition(",")
         others = "one of the two is too many: most devices have one address"
         message = f"{quoted(text)} has two addresses, and {others}"
@@ -252,6 +249,14 @@ def _wrongly_separated(
             f"{hint} in place of {quoted(text)}, and the others in the same way",
         )
     return Finding(message, path, hint, alike=alike.setdefault(said[0], said))
+
+
+@shared
+def _have_one_address(subject: Subject) -> bool:
+    """Whether most devices have one address, so that one of two is too many."""
+    known = packed_addresses(subject)
+    plain = sum(len(one) == 1 and known[one[0]] is not None for one in addresses_read(subject))
+    return plain >= _LEAST_PLAIN and 2 * plain >= len(subject.table)
 
 
 def _with_dots(text: str) -> tuple[str, str] | None:
