@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
-from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.rules import job_variables
 from hccl_tools.rules.registry import shared
-from hccl_tools.table.addresses import AF_INET, UNSET, family, inet_pton, is_unset, packed
+from hccl_tools.table.addresses import AF_INET, FAMILIES, UNSET, is_unset, joined_ipv4, packed
 
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
@@ -99,17 +97,15 @@ def all_plain(subject: Subject) -> bool:
         return False
     if "%" in text or (UNSET in text and UNSET in ips) or len(set(ips)) != len(ips):
         return False
-    families = subject.memo["families"] = _families(ips)
-    return None not in families
-
-
-def _families(ips: list[str]) -> set[int | None]:
-    """Return the address families of the texts, with ``None`` for a text that is not an address."""
-    try:
-        deque(map(inet_pton, repeat(AF_INET), ips), maxlen=0)  # the usual case, all IPv4, runs in C
-    except (OSError, UnicodeEncodeError, ValueError):
-        return set(map(family, ips))
-    return {AF_INET}
+    raw = subject.memo["joined ipv4"] = joined_ipv4(ips)
+    known = packed_addresses(subject)
+    families = {AF_INET} if raw is not None else set()
+    for one in ips if raw is None else ():
+        if (value := known[one]) is None:
+            return False
+        families.add(FAMILIES[len(value)])
+    subject.memo["families"] = families
+    return True
 
 
 def has_address(addresses: list[str]) -> bool:

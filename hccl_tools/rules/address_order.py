@@ -10,7 +10,6 @@ from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_a
 from hccl_tools.rules.moved_entries import exchanged, owners
 from hccl_tools.rules.registry import shared
 from hccl_tools.rules.value_order import Names, Order, names_of, order_of, other_names
-from hccl_tools.table.addresses import AF_INET, inet_pton
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,11 +25,13 @@ def address_numbers(subject: Subject) -> Sequence[int] | None:
     """Return the device_ips as numbers; None unless each device has one address of one family, and no two the same."""
     if not subject.damaged.isdisjoint(READ) or not all_plain(subject):
         return None
-    ips, families = subject.table.device_ips, subject.memo["families"]
-    if families == {AF_INET}:
-        return struct.unpack(f">{len(ips)}I", b"".join(inet_pton(AF_INET, text) for text in ips))
+    ips, raw = subject.table.device_ips, subject.memo["joined ipv4"]
+    if raw is not None:
+        return struct.unpack(f">{len(ips)}I", raw)
+    if len(subject.memo["families"]) > 1:
+        return None
     known = packed_addresses(subject)
-    return [int.from_bytes(known[text] or b"", "big") for text in ips] if len(families) == 1 else None
+    return [int.from_bytes(known[text] or b"", "big") for text in ips]
 
 
 def are_in_place(subject: Subject) -> bool:

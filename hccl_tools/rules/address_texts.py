@@ -11,6 +11,7 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+# The patterns are texts, which `re` compiles at their first use: most tables need none.
 LEADING_ZEROS = "leading zeros"
 _BLANKS, _QUOTES, _BRACKETS = "blanks", "quotes", "square brackets"
 _MASK, _SCHEME_NAME, _END = "the netmask", "the scheme", "the end"
@@ -18,25 +19,25 @@ _MASK, _SCHEME_NAME, _END = "the netmask", "the scheme", "the end"
 _CERTAIN = (LEADING_ZEROS, _BLANKS, _QUOTES, _BRACKETS, _MASK, _SCHEME_NAME, _END)
 #: The longest text that is examined; the longest address with all that can be around it is shorter.
 _LONGEST = 120
-_QUOTED = re.compile(r"([\"'\u2018\u2019\u201c\u201d])(.*)[\"'\u2018\u2019\u201c\u201d]", re.DOTALL)
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)(.*)", re.DOTALL)
-_NAMED = re.compile(r"([A-Za-z_]{2,}\s*[=:]\s*)([0-9\[].*)", re.DOTALL)
-_WITH_MASK = re.compile(r"([0-9.]+)(\s+(?:net)?mask\W.*|/[0-9]{1,2}\s+brd\s.*)", re.DOTALL | re.IGNORECASE)
-_IN_BRACKETS = re.compile(r"\[([^\[\]]*)\](:[0-9]{1,5})?", re.ASCII)
-_ZONE = re.compile(r"([^%]+)(%.+)", re.DOTALL)
-_PATH = re.compile(r"([^/]+)(/)", re.DOTALL)
-_NETMASK = re.compile(r"(.*)(/[0-9]{1,3})", re.ASCII | re.DOTALL)
-_PORT = re.compile(r"([0-9.]+)(:[0-9]{1,5})", re.ASCII)
-_ENDING = re.compile(r"(.*[0-9a-fA-F])([.,;:]+)", re.DOTALL)
-_ZEROS = re.compile(r"\b0+(?=[0-9])", re.ASCII)
-_DOTTED = re.compile(r"[0-9]+(?:\.[0-9]+){3}", re.ASCII)
-_NUMBERS = re.compile(r"[0-9]+(?:\.+[0-9]+)*\.?", re.ASCII)
-_DASHED = re.compile(r"[0-9]{1,3}(?:[-_ ,][0-9]{1,3}){3}", re.ASCII)
+_QUOTED = r"(?s)([\"'\u2018\u2019\u201c\u201d])(.*)[\"'\u2018\u2019\u201c\u201d]"
+_SCHEME = r"(?s)([A-Za-z][A-Za-z0-9+.-]*://)(.*)"
+_NAMED = r"(?s)([A-Za-z_]{2,}\s*[=:]\s*)([0-9\[].*)"
+_WITH_MASK = r"(?si)([0-9.]+)(\s+(?:net)?mask\W.*|/[0-9]{1,2}\s+brd\s.*)"
+_IN_BRACKETS = r"(?a)\[([^\[\]]*)\](:[0-9]{1,5})?"
+_ZONE = r"(?s)([^%]+)(%.+)"
+_PATH = r"(?s)([^/]+)(/)"
+_NETMASK = r"(?as)(.*)(/[0-9]{1,3})"
+_PORT = r"(?a)([0-9.]+)(:[0-9]{1,5})"
+_ENDING = r"(?s)(.*[0-9a-fA-F])([.,;:]+)"
+_ZEROS = r"(?a)\b0+(?=[0-9])"
+_DOTTED = r"(?a)[0-9]+(?:\.[0-9]+){3}"
+_NUMBERS = r"(?a)[0-9]+(?:\.+[0-9]+)*\.?"
+_DASHED = r"(?a)[0-9]{1,3}(?:[-_ ,][0-9]{1,3}){3}"
 _LETTERS = str.maketrans("OolI", "0011")
-_SEPARATORS = re.compile(r"[:\-\s_.]")
-_HEX = re.compile(r"[0-9A-Fa-f]*")
+_SEPARATORS = r"[:\-\s_.]"
+_HEX = r"[0-9A-Fa-f]*"
 #: A hexadecimal number as programs write it, with at least eight and fewer digits than an EID.
-_HEX_NUMBER = re.compile(r"0[xX]([1-9a-fA-F][0-9a-fA-F]{7,30})", re.ASCII)
+_HEX_NUMBER = r"(?a)0[xX]([1-9a-fA-F][0-9a-fA-F]{7,30})"
 _EID_LENGTH, _HIGHEST_OCTET, _OCTETS = 32, 255, 4
 
 
@@ -70,13 +71,11 @@ def _blanks(text: str) -> tuple[str, str]:
     return ("blanks at its ends" if text != text.strip() else ""), text.strip()
 
 
-def _without(
-    pattern: re.Pattern[str], what: str, keep: int, name: int | None
-) -> Callable[[str], tuple[str, str]]:
+def _without(pattern: str, what: str, keep: int, name: int | None) -> Callable[[str], tuple[str, str]]:
     """Return a step that keeps a group of a pattern and names another one."""
 
     def step(text: str) -> tuple[str, str]:
-        found = pattern.fullmatch(text)
+        found = re.fullmatch(pattern, text)
         if found is None:
             return "", text
         return (what if name is None else f'{what} "{found[name].strip()}"'), found[keep]
@@ -85,7 +84,7 @@ def _without(
 
 
 def _brackets(text: str) -> tuple[str, str]:
-    found = _IN_BRACKETS.fullmatch(text)
+    found = re.fullmatch(_IN_BRACKETS, text)
     if found is None:
         return "", text
     return (f'{_BRACKETS} and the port "{found[2]}"' if found[2] else _BRACKETS), found[1]
@@ -97,20 +96,20 @@ def _inner_blanks(text: str) -> tuple[str, str]:
 
 
 def _zeros(text: str) -> tuple[str, str]:
-    if _DOTTED.fullmatch(text) and _ZEROS.search(text):
-        return LEADING_ZEROS, _ZEROS.sub("", text)
+    if re.fullmatch(_DOTTED, text) and re.search(_ZEROS, text):
+        return LEADING_ZEROS, re.sub(_ZEROS, "", text)
     return "", text
 
 
 def _dashes(text: str) -> tuple[str, str]:
-    if not _DASHED.fullmatch(text):
+    if not re.fullmatch(_DASHED, text):
         return "", text
     return "other signs in place of dots", re.sub(r"[-_ ,]", ".", text)
 
 
 def _letters(text: str) -> tuple[str, str]:
     right = text.translate(_LETTERS)
-    if right == text or not (_DOTTED.fullmatch(right) or _HEX.fullmatch(right)):
+    if right == text or not (re.fullmatch(_DOTTED, right) or re.fullmatch(_HEX, right)):
         return "", text
     letter = next(one for one, other in zip(text, right, strict=True) if one != other)
     return f'the letter "{letter}" in place of a digit', right
@@ -118,7 +117,7 @@ def _letters(text: str) -> tuple[str, str]:
 
 def _surroundings(text: str) -> tuple[str, str]:
     """Keep the only IPv4 address of a text with words around it."""
-    found = set(_DOTTED.findall(text))
+    found = set(re.findall(_DOTTED, text))
     return ("other text beside the address", found.pop()) if len(found) == 1 else ("", text)
 
 
@@ -137,7 +136,7 @@ def why_no_address(text: str) -> str:
         return ""
     if text.count(":") > 1:
         return _why_no_ipv6(text)
-    if not _NUMBERS.fullmatch(text):
+    if not re.fullmatch(_NUMBERS, text):
         return "" if any(one.isdigit() for one in text) and "." in text else "it is a name or word"
     if ".." in text or text.endswith("."):
         return "a number is missing between its dots"
@@ -164,7 +163,7 @@ def corrected_eid(text: str, accepts: Callable[[str], bool]) -> Corrected | None
     """Return what is superfluous in an EID, if it is one without it."""
     inner = text.strip().strip("[]\"'")
     plain = inner[2:] if inner[:2] in ("0x", "0X") else inner
-    right = _SEPARATORS.sub("", plain)
+    right = re.sub(_SEPARATORS, "", plain)
     faults = [
         what
         for what, is_there in (
@@ -183,14 +182,14 @@ def corrected_eid(text: str, accepts: Callable[[str], bool]) -> Corrected | None
 
 def padded_eid(text: str) -> str | None:
     """Return the EID that a program wrote as a hexadecimal number, without its leading zeros; None for others."""
-    found = _HEX_NUMBER.fullmatch(text)
+    found = re.fullmatch(_HEX_NUMBER, text)
     return None if found is None else found[1].lower().zfill(_EID_LENGTH)
 
 
 def why_no_eid(text: str) -> str:
     """Return why a text is not an EID, as a phrase."""
-    digits = _SEPARATORS.sub("", text)
-    wrong = next((one for one in digits if not _HEX.fullmatch(one)), None)
+    digits = re.sub(_SEPARATORS, "", text)
+    wrong = next((one for one in digits if not re.fullmatch(_HEX, one)), None)
     if wrong is not None:
         return f'an EID has 32 hexadecimal digits, and "{wrong}" is not one'
     short = _EID_LENGTH - len(digits)

@@ -14,7 +14,7 @@ from hccl_tools.rules.address_order import order_of_addresses, usual_name
 from hccl_tools.rules.commands import how
 from hccl_tools.rules.moved_entries import owners
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
-from hccl_tools.table.addresses import AF_INET, is_host, is_loopback, is_netmask, packed
+from hccl_tools.table.addresses import AF_INET, is_host, is_loopback, is_netmask, joined_ipv4, packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -200,6 +200,8 @@ def some_devices_without_address(subject: Subject) -> Iterator[Finding]:
 
 #: How a text begins that can be an address of no network adapter: loopback, multicast, broadcast.
 _NO_ADAPTER = re.compile(r"(?:127\.|22|23|255\.|::1|ff|FF)")
+#: The first numbers of such IPv4 addresses.
+_FIRST_OCTETS = frozenset({127, *range(224, 256)})
 _A_LINE_OF_THEM = re.compile(rf"\n{_NO_ADAPTER.pattern}")
 
 
@@ -226,12 +228,7 @@ def impossible_device_ip(subject: Subject) -> Iterator[Finding]:
     if not all_plain(subject):
         ips = [text if type(text) is str else "" for text in ips]
     ends = _network_addresses(subject)
-    if (
-        all_plain(subject)
-        and not ends
-        and servers.isdisjoint(ips)
-        and not _A_LINE_OF_THEM.search(subject.memo["joined device_ips"])
-    ):
+    if all_plain(subject) and not ends and servers.isdisjoint(ips) and not _may_be_of_no_adapter(subject):
         return
     of_host = _of_their_host(subject, ips)
     for row, text in enumerate(ips):
@@ -247,6 +244,14 @@ def impossible_device_ip(subject: Subject) -> Iterator[Finding]:
             yield _impossible(subject, row, "is a netmask")
         elif is_loopback(text) or not is_host(raw):
             yield _impossible(subject, row, "is a loopback, multicast or broadcast address")
+
+
+def _may_be_of_no_adapter(subject: Subject) -> bool:
+    """Whether an address may be that of no adapter, where each device has one address."""
+    raw: bytes | None = subject.memo["joined ipv4"]
+    if raw is None:
+        return _A_LINE_OF_THEM.search(subject.memo["joined device_ips"]) is not None
+    return not _FIRST_OCTETS.isdisjoint(raw[::4])
 
 
 def _impossible(subject: Subject, row: int, what: str) -> Finding:
@@ -423,6 +428,8 @@ def server_id_no_name(subject: Subject) -> Iterator[Finding]:
     Instead: /server_list/0/server_id = "10.0.0.1"
     Hint: write the address or name of the host alone, wherever the table has this server_id
     """
+    if joined_ipv4(server.server_id for server in subject.table.servers) is not None:
+        return
     for index, server in enumerate(subject.table.servers):
         if placeholders.find(server.server_id) is not None:
             yield Finding(

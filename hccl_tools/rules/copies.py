@@ -250,6 +250,8 @@ def lost_devices(subject: Subject) -> LostDevices | None:
     table = subject.table
     if not subject.damaged.isdisjoint(_COMPARED) or not table.servers:
         return None
+    if len(table.servers) > 2 and table.devices_of_each is not None:
+        return None
     numbers = table.device_numbers
     sets = [frozenset(numbers[row] for row in server.rows) for server in table.servers]
     if any(

@@ -89,6 +89,8 @@ def layer_missing(subject: Subject) -> Iterator[Finding]:
     if len(subject.table.servers) <= 1:
         return
     levels = subject.table.column("level_list")
+    if set(map(len, levels)) == {len({level["net_layer"] for level in all_levels(subject)})}:
+        return  # Each rank has each layer; HCC451 reports a rank that has one twice.
     layers = [tuple(level["net_layer"] for level in own) for own in levels]
     times = Counter(layers)
     usual, most = times.most_common(1)[0]
@@ -225,8 +227,10 @@ def level_addresses_outside_order(subject: Subject) -> Iterator[Finding]:
 def _columns(subject: Subject) -> Iterator[tuple[Any, tuple[Any, ...], list[dict[str, Any]]]]:
     """Yield the addresses of all ranks at the same place of their levels, with the layer and the place."""
     levels = subject.table.column("level_list")
+    if len(levels) > _MOST_RANKS:
+        return
     shapes = {tuple((level["net_layer"], len(level["rank_addr_list"])) for level in own) for own in levels}
-    if len(levels) > _MOST_RANKS or len(shapes) != 1:
+    if len(shapes) != 1:
         return
     for index, (layer, size) in enumerate(shapes.pop()):
         for place in range(size):

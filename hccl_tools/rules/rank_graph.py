@@ -40,7 +40,11 @@ def first_layer_types(subject: Subject) -> dict[str, dict[str, int]]:
     column = subject.table.column("level_list")
     found: dict[str, dict[str, int]] = {}
     if all_begin_with_layer_0(subject):
-        for server in subject.table.servers:  # Its ranks have this first network instance.
+        servers = subject.table.servers  # Their ranks have these first network instances.
+        different = {levels[0].get("net_type", DEFAULT_TYPE) for levels in column}
+        if len(different) == 1:
+            return {server.server_id: dict.fromkeys(different, server.rows[0]) for server in servers}
+        for server in servers:
             kinds = [column[row][0].get("net_type", DEFAULT_TYPE) for row in server.rows]
             found[server.server_id] = {kind: server.rows[kinds.index(kind)] for kind in dict.fromkeys(kinds)}
         return found

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.rules import right_texts
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.service_structure import service_table
-from hccl_tools.table.addresses import are_ipv4, packed
+from hccl_tools.table.addresses import joined_ipv4, packed
 from hccl_tools.table.hccl_values import read_int
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def address(subject: Subject) -> Iterator[Finding]:
 
 def _are_plain(texts: list[str | None]) -> bool:
     """Return whether all texts are IPv4 addresses, as in nearly all tables."""
-    return None not in texts and _UNSET.isdisjoint(texts) and are_ipv4(texts)  # type: ignore[arg-type]
+    return None not in texts and _UNSET.isdisjoint(texts) and joined_ipv4(texts) is not None  # type: ignore[arg-type]
 
 
 def _is_address(text: str) -> bool:

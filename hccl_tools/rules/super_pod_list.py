@@ -24,6 +24,7 @@ class ListedPod(NamedTuple):
     server_ids: list[str]
 
 
+@shared
 def listed_entries(subject: Subject) -> Any:
     """Return super_pod_list as in the file; ``_ABSENT`` if it is absent or the product does not read it."""
     table = subject.table

@@ -23,14 +23,13 @@ from hccl_tools.rules.commands import how, how_device, how_super_device, of_each
 from hccl_tools.rules.copies import lost_devices, named_server
 from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.value_order import DEVICE_BITS, Order, order_of, other_devices, other_names
-from hccl_tools.table.addresses import AF_INET
 from hccl_tools.table.hccl_values import read_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-#: The bytes of an address that all addresses of a cluster share, and the fewest others for a finding on one.
-_NETWORK, _LEAST_OTHERS = 2, 7
+#: The fewest other addresses for a finding on one that is outside their network.
+_LEAST_OTHERS = 7
 #: The most values outside the order that are named one by one, and the most places of a finding.
 _MOST_SINGLE, _MOST_PLACES = 2, 16
 #: The fewest servers of a table in which one can lack a device that the others have.
@@ -104,20 +103,21 @@ def device_ip_outside_order(subject: Subject) -> Iterator[Finding]:
 
 def _outside_network(subject: Subject) -> list[int]:
     """Return the rows of the only device, or of a server with exchanged digits, outside the network of all others."""
-    ips = subject.table.device_ips
-    if subject.memo["families"] != {AF_INET} or len(ips) <= _LEAST_OTHERS:
+    ips, raw = subject.table.device_ips, subject.memo["joined ipv4"]
+    if raw is None or len(ips) <= _LEAST_OTHERS:
         return []
+    if len(set(zip(raw[::4], raw[1::4], strict=True))) != 2:
+        return []  # All are in one network, or no network is that of all others.
     heads = [text[: text.find(".", text.find(".") + 1)] for text in ips]
-    times = Counter(heads).most_common()
-    if len(times) != _NETWORK:
-        return []
-    (usual, _), (rare, number) = times
+    (usual, _), (rare, number) = Counter(heads).most_common()
     rows = [heads.index(rare)]
     if number == 1:
         return rows
     server = subject.table.servers[subject.table.server_of_row[rows[0]]]
     are_digits = (
-        sorted(usual) == sorted(rare) and number == len(server.rows) and len(subject.table.servers) > _NETWORK
+        sorted(usual) == sorted(rare)
+        and number == len(server.rows)
+        and len(subject.table.servers) >= _LEAST_SERVERS
     )
     return [*server.rows] if are_digits and all(heads[row] == rare for row in server.rows) else []
 
@@ -247,9 +247,9 @@ def super_device_id_outside_order(subject: Subject) -> Iterator[Finding]:
         return
     for rows in order.groups:
         yield _changed_places(subject, order, rows, _SDID)
-    wrong = other_devices(subject, known)
+    wrong = other_devices(subject, known) if order.single else {}
     single = [row for row in order.single if row in wrong]
-    for row in single if 0 < len(single) <= _MOST_SINGLE and len(wrong) <= _MOST_SINGLE else ():
+    for row in single if len(single) <= _MOST_SINGLE and len(wrong) <= _MOST_SINGLE else ():
         yield Finding(
             f'super_device_id "{known[row]}" of device {subject.table.device_ids[row]} on '
             f"{named_server(subject, subject.table.server_of_row[row])} does not follow the order of the others: "

@@ -69,15 +69,10 @@ def order_of(subject: Subject, values: Sequence[int]) -> Order | None:
 
 def _of_a_regular_table(subject: Subject, values: Sequence[int]) -> dict[int, int] | None:
     """Return the numbers of the servers of a table without exceptions, checked without a call per device."""
-    table = subject.table
-    size = len(table) // len(table.servers)
-    if size < _LEAST_DEVICES or len(table.servers) < 3 or len(table) != size * len(table.servers):
+    devices = subject.table.devices_of_each
+    if devices is None or len(devices) < _LEAST_DEVICES or len(subject.table.servers) < 3:
         return None
-    devices, columns = table.device_numbers, [values[index::size] for index in range(size)]
-    if any(len(server.rows) != size for server in table.servers) or devices != devices[:size] * len(
-        table.servers
-    ):
-        return None
+    columns = [values[index :: len(devices)] for index in range(len(devices))]
     if any(len(set(map(sub, column, columns[0]))) > 1 for column in columns):
         return None
     return dict(enumerate(columns[0]))

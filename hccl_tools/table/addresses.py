@@ -10,7 +10,6 @@ import re
 
 # Not ``socket``, which imports selectors and creates enums, and so adds 2 ms to each job start.
 from _socket import AF_INET, AF_INET6, inet_pton
-from collections import deque
 from functools import lru_cache
 from itertools import repeat
 from typing import TYPE_CHECKING
@@ -19,8 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
-    "AF_INET", "AF_INET6", "UNSET", "V2_CHECKS", "are_ipv4", "family", "inet_pton", "is_eid", "is_host",
-    "is_link_local", "is_loopback", "is_netmask", "is_set", "is_unset", "is_v2_ipv4", "is_v2_ipv6", "packed",
+    "AF_INET", "AF_INET6", "FAMILIES", "UNSET", "V2_CHECKS", "family", "inet_pton", "is_eid", "is_host",
+    "is_link_local", "is_loopback", "is_netmask", "is_set", "is_unset", "is_v2_ipv4", "is_v2_ipv6",
+    "joined_ipv4", "packed",
 ]  # fmt: skip
 
 _OCTET = r"(?:0|[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])"
@@ -28,7 +28,8 @@ _EID = re.compile(r"[0-9A-Fa-f]{32}")
 _IPV6_COLONS = 2
 #: The address that HCCL treats as missing.
 UNSET = "0.0.0.0"  # noqa: S104  (compared, never bound)  # nosec B104
-_FAMILIES = {4: AF_INET, 16: AF_INET6}
+#: The families of addresses by their number of bytes.
+FAMILIES = {4: AF_INET, 16: AF_INET6}
 _LOOPBACK_IPV6 = b"\0" * 15 + b"\1"
 
 
@@ -44,19 +45,21 @@ def packed(text: str) -> bytes | None:
         return None
 
 
-def are_ipv4(texts: Iterable[str]) -> bool:
-    """Whether all texts are IPv4 addresses without an interface; faster than ``packed`` for each."""
+def joined_ipv4(texts: Iterable[str]) -> bytes | None:
+    """Return the four bytes of each text, joined; ``None`` if one is not an IPv4 address.
+
+    It takes a fraction of the time of ``packed`` for each.
+    """
     try:
-        deque(map(inet_pton, repeat(AF_INET), texts), maxlen=0)
+        return b"".join(map(inet_pton, repeat(AF_INET), texts))
     except (OSError, ValueError):  # ValueError: a NUL or a lone surrogate
-        return False
-    return True
+        return None
 
 
 def family(text: str) -> int | None:
     """Return AF_INET or AF_INET6, or ``None`` if HCCL does not accept the text as an address."""
     address = packed(text)
-    return None if address is None else _FAMILIES[len(address)]
+    return None if address is None else FAMILIES[len(address)]
 
 
 def is_unset(text: str) -> bool:

@@ -142,6 +142,14 @@ class RankTable:
         return list(map(dict(zip(different, read_column(different), strict=True)).__getitem__, ids))
 
     @cached_property
+    def devices_of_each(self) -> list[int | None] | None:
+        """The device numbers of each server; ``None`` unless all list the same ones in the same order."""
+        numbers, count = self.device_numbers, len(self.servers)
+        size = len(numbers) // count if count else 0
+        is_equal = size * count == len(numbers) and all(len(server.rows) == size for server in self.servers)
+        return numbers[:size] if is_equal and numbers == numbers[:size] * count else None
+
+    @cached_property
     def server_of_row(self) -> list[int]:
         """The index of each row's server."""
         owner = [0] * len(self)
