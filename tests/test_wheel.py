@@ -1,4 +1,4 @@
-"""What users install works without the checkout: the wheel is tried in an empty environment."""
+"""The wheel, the source distribution and the archives work without the checkout, in an empty environment."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def pings_of(
 
 
 def pings(selection: registry.Selection, *, every: bool) -> Literal["none", "next", "all"]:
-    """Return who pings whom: nobody if the results are not reported."""
+    """Return which host pings which; empty if the results are not reported."""
     checks = (one for one in registry.all_checks().values() if one.id.startswith(ways.FAMILY))
     if not any(selection.keeps(one.id, one.name) for one in checks if one.id not in CHECKS):
         return "none"

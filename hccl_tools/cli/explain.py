@@ -116,7 +116,7 @@ def command(
 
         options.write([json.dumps(as_json(answer), indent=2), "\n"])
     else:
-        from hccl_tools.explain.as_text import as_text  # noqa: PLC0415
+        from hccl_tools.explain.answer import as_text  # noqa: PLC0415
 
         options.write(as_text(answer, color=color))
     if bundle is not None:

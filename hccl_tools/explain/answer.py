@@ -12,6 +12,8 @@ from hccl_tools.explain.places import Place
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.knowledge.message import fault_of
 from hccl_tools.notation import host_list
+from hccl_tools.notation.printable import escaped
+from hccl_tools.notation.screen import Pen, width, wrapped
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -176,6 +178,16 @@ def text(answer: Answer) -> Iterator[str]:
         yield from (f"  {note}" for note in notes[:_MOST_NOTES])
         if len(notes) > _MOST_NOTES:
             yield f"  and {len(notes) - _MOST_NOTES:,} more"
+
+
+def as_text(answer: Answer, *, color: bool = False) -> Iterator[str]:
+    """Yield the lines of the answer; on a terminal, long ones are broken, except those of a log."""
+    pen, columns = Pen(color), width()
+    style = "good" if answer.has_finished or answer.finished else "message" if answer.causes else "warning"
+    for number, line in enumerate(text(answer)):
+        shown = "\n".join(wrapped(escaped(line), columns))
+        is_title = line.endswith(":") and not line.startswith(" ")
+        yield pen("message" if is_title else style, shown) + "\n" if is_title or not number else f"{shown}\n"
 
 
 def _finished(answer: Answer) -> Iterator[str]:

@@ -32,7 +32,8 @@ def launch(
     elif simulated or _is_simulated(table):
         words += [*_rehearsal(table), "train.py"]
     else:
-        several = len(table.servers) > 1 and table.format != "2.0"  # whose servers are no hosts
+        # The servers of a 2.0 table are network instances and not hosts.
+        several = len(table.servers) > 1 and table.format != "2.0"
         words += ["--engine ssh train.py" if several else "train.py"]
     return " ".join(words)
 

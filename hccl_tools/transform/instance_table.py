@@ -79,8 +79,8 @@ def rank_table(table: ServiceTable, instance: Instance, *, renumber: bool = Fals
     the processes of the instance are started with them.
 
     Args:
-        renumber: Number ranks other than 0 to N-1 anew, in the order of the old ranks; in the order of the
-            file if two devices have the same rank.
+        renumber: Give ranks other than 0 to N-1 new numbers, in the order of the old ranks; in file order
+            if two devices have the same rank.
 
     Raises:
         TableError: The ranks are not 0 to N-1, and ``renumber`` is not set.
@@ -131,7 +131,7 @@ def _ranks(
     if not renumber:
         raise TableError(
             f"{instance.name} has {problem}; HCCL requires the ranks 0-{len(rows) - 1}",
-            hint="--renumber numbers them anew; its processes must then be started with the new ranks",
+            hint="--renumber gives them new numbers; its processes must then be started with the new ranks",
         )
     order = sorted(range(len(rows)), key=numbers.__getitem__) if is_dense else list(range(len(rows)))
     new = [""] * len(rows)

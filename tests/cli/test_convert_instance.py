@@ -131,7 +131,7 @@ def test_ranks_with_a_gap_are_refused_or_renumbered(command_line: CommandLine) -
 
     assert refused.code == 1
     assert refused.sentence == "group 2 has ranks 1-3,9; HCCL requires the ranks 0-3"
-    assert "--renumber numbers them anew" in refused.err
+    assert "--renumber gives them new numbers" in refused.err
     assert "changed: ranks 1-3,9 became 0-3, in the order of the old ranks\n" in done.err
     (server,) = json.loads(done.out)["server_list"]
     assert [device["rank_id"] for device in server["device"]] == ["3", "0", "1", "2"]

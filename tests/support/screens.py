@@ -1,4 +1,4 @@
-"""The command line on a terminal of a stated size: what a user sees there, line by line."""
+"""Run the command line on a terminal of a stated size, and return what a user sees, line by line."""
 
 from __future__ import annotations
 

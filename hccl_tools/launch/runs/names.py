@@ -49,8 +49,7 @@ _SHORT = 20
 def short(name: str, others: Iterable[str] = ()) -> str:
     """Return the beginning of a run's name that commands take for it: at least time and four digits.
 
-    The random digits keep other users from taking the name of a directory before it is made; nobody types
-    them.
+    The random digits prevent that another user creates the directory first. Commands do not need all of them.
 
     Args:
         others: The names of the runs from which it must differ.

@@ -26,7 +26,7 @@ def the_run(name: str | None, log_dir: str, command: str) -> Run:
         command: The command that was typed, for the hint.
 
     Raises:
-        NoSuchRunError: There is no run, or no run of that name.
+        NoSuchRunError: No run was found.
         UsageError: Several runs are running.
     """
     if name is not None:
