@@ -48,7 +48,7 @@ def test_the_chinese_page_has_the_commands_of_the_english_one(pair: tuple[str, s
 
 
 def test_links_of_the_pages_lead_to_files() -> None:
-    for name in (*PAGES, *PAGES.values()):
+    for name in ("README.zh-CN.md", *PAGES, *PAGES.values()):
         page = ROOT / name
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
             assert "://" in target or (page.parent / target).exists(), f"{name}: {target}"
