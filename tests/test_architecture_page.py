@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pytest
 
 from tests.support.folder_picture import picture
-
-if TYPE_CHECKING:
-    import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_picture_shows_the_imports(request: pytest.FixtureRequest) -> None:
     file = ROOT / "docs" / "architecture.svg"
     if request.config.getoption("--update-golden"):

@@ -91,6 +91,7 @@ def _errors(command_line: CommandLine, *options: str) -> tuple[JSON, list[str]]:
     return report, sorted(one["rule"] for one in report["findings"] if one["severity"] == "error")
 
 
+@pytest.mark.slow
 def test_all_commands_agree(command_line: CommandLine, host: str) -> None:
     wrong: list[Any] = []
     for name, make in TABLES.items():

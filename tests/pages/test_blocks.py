@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = {"docs/en/tutorial.md": "docs/zh/tutorial.md"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_the_blocks_of_a_page_work_one_after_the_other(name: str, tmp_path: Path) -> None:
     folder = tmp_path / "tutorial"

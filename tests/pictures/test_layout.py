@@ -34,6 +34,7 @@ def inside(inner: Rect, outer: Rect) -> bool:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(
     st.sampled_from(["1.0", "1.2", "2.0", "group_list"]),

@@ -54,6 +54,7 @@ def test_logs_shows_what_is_there(run: Path, options: list[str]) -> None:
     assert shown == (["last line"] if options == ["-n", "1"] else ["first line", "last line"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["run", "folder"])
 def test_explain_says_that_holes_are_left_out(run: Path, what: str) -> None:
     sparse(run / "rank_0.log", end=b"\nRuntimeError: the last line\n")

@@ -137,6 +137,7 @@ def test_a_run_that_has_ended_is_refused() -> None:
     assert "has ended: only a running job has stacks\n  help: `hccl-tools logs`" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_host_that_hangs_or_floods_does_not_delay_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
