@@ -281,7 +281,7 @@ class RendezvousServer:
         return True
 
     def answer_rival(self, rival: Connection, join: Join, message: Ready) -> None:
-        """Refuse the job if another host takes itself for rank 0's; that host may belong to another job."""
+        """Refuse the job if another host claims rank 0; that host may belong to another job."""
         other = HostManifest(join.number, join.node, dict(message.values), join.run_dir)
         is_this = join.run_dir == self.own.run_dir  # An address may lead back to this host.
         why = "" if is_this else rivals.conflict(self.own, other)

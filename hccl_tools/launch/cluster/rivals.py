@@ -1,4 +1,4 @@
-"""Other hosts of a job that take themselves for rank 0's: each would wait for the others without end.
+"""Other hosts of a job that also claim rank 0: each would wait for the others without end.
 
 This happens if the hosts have a different order: ``--ips`` in another order, tables with rank 0 on different
 servers, ``--node-rank 0`` on two hosts. While rank 0's host waits, it connects to the hosts that are missing.
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from hccl_tools.launch.cluster.credentials import Credentials
     from hccl_tools.launch.cluster.job_hosts import JobHosts
 
-#: ``Join.number`` of a host that takes itself for rank 0's.
+#: ``Join.number`` of a host that also claims rank 0.
 RIVAL = -1
 #: The most hosts that are asked in one round.
 _MOST_ASKED = 16
 
 
 def conflict(own: HostManifest, other: HostManifest) -> str:
-    """Return why two hosts that both take themselves for rank 0's cannot start; "" if the jobs differ."""
+    """Return why two hosts that both claim rank 0 cannot start; "" if the jobs differ."""
     subjects = (MACHINES, PROGRAM, PORT)
     if any(own.values.get(subject) != other.values.get(subject) for subject in subjects):
         return ""
     of_job = HostManifest(other.server, other.host, other.values)
     found = difference(own, of_job._replace(server=-1))
-    both = f"{own.host} and {other.host} both take themselves for the machine of rank 0"
+    both = f"{own.host} and {other.host} both claim rank 0"
     return f"{both}: {found}" if found else f"{both}: give them different --node-rank"
 
 
@@ -103,7 +103,7 @@ class Rivals:
             self._opening[opening.fileno()] = opening
 
     def read(self, descriptor: int) -> Refused | None:
-        """Go on with a connection; return the refusal of a host that takes itself for rank 0's."""
+        """Go on with a connection; return the refusal of a host that also claims rank 0."""
         if (opened := self._opening.pop(descriptor, None)) is not None:
             self._begin(descriptor, opened)
             return None

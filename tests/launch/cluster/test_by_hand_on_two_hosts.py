@@ -230,7 +230,7 @@ def test_another_order_of_the_machines_on_one_host_is_told_on_both(two_hosts: Tw
 
     assert codes == [125, 125], said
     for index in (0, 1):
-        assert "both take themselves for the machine of rank 0: --ips: " in said[index]
+        assert "both claim rank 0: --ips: " in said[index]
         assert here in said[index]
         assert there in said[index]
 

@@ -391,7 +391,7 @@ LOCAL = ("127.0.0.2", "127.0.0.3")
 
 
 def both_wait(first: HostManifest, second: HostManifest) -> list[str]:
-    """Let two hosts wait that both take themselves for rank 0's; return the refusal of each."""
+    """Let two hosts wait that both claim rank 0; return the refusal of each."""
     port, refused = ports.free_port(), dict[str, str]()
 
     def wait(own: HostManifest) -> None:
@@ -425,13 +425,13 @@ def test_two_hosts_with_another_order_of_the_machines_are_both_told(absent_host:
     orders = ",".join(LOCAL), ",".join(reversed(LOCAL))
 
     for said in both_wait(*rivals(**{"--ips": orders})):
-        assert "both take themselves for the machine of rank 0: --ips: " in said
+        assert "both claim rank 0: --ips: " in said
         assert all(order in said for order in orders)
 
 
 def test_two_hosts_of_rank_0_without_another_difference_are_both_told(absent_host: None) -> None:
     for said in both_wait(*rivals()):
-        assert "both take themselves for the machine of rank 0: give them different --node-rank" in said
+        assert "both claim rank 0: give them different --node-rank" in said
 
 
 def test_hosts_of_rank_0_of_two_jobs_leave_each_other_alone(
