@@ -6,6 +6,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.registry import CONSEQUENCES, NOT_EXAMINED, all_checks, quick_checks
+from hccl_tools.notation.phrases import shortened
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def host_finding(check: Check, found: Finding, *hosts: str) -> HostFinding:
         remedy = remedy.replace("{device}", shlex.quote(str(found.devices[0])))
     consequence = found.consequence or check.consequence
     return HostFinding(
-        check.id, check.name, consequence, found.message, hosts, found.devices,
+        check.id, check.name, consequence, shortened(found.message), hosts, found.devices,
         remedy.replace("{device}", "N"), check.source, commands=_commands(check, found),
     )  # fmt: skip
 

@@ -11,6 +11,8 @@ from hccl_tools.version import IMPORT_ROOT
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
+#: The most characters of a message: a value of a file or of another host may have megabytes.
+LONGEST_TEXT = 1000
 #: A chip for examples; the guide does not restrict its device sets.
 EXAMPLE_CHIP = "910B4"
 #: A hint for a device id that the assumed product does not have.
@@ -61,6 +63,14 @@ def and_more(names: Sequence[str], most: int = 4, *, unlisted: int = 0) -> str:
     """
     others = max(0, len(names) - most) + unlisted
     return ", ".join(names[:most]) + (f" and {others:,} more" if others > 0 else "")
+
+
+def shortened(text: str) -> str:
+    """Return a text without its middle if it has more characters than a message may have."""
+    if len(text) <= LONGEST_TEXT:
+        return text
+    half = LONGEST_TEXT // 2
+    return f"{text[:half]} ... {text[-half:]}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

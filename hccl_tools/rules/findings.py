@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Diagnostic
+from hccl_tools.notation.phrases import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import RuleFacts
     from hccl_tools.rules.registry import Finding, Found, Rule, Subject
 
-#: The maximum length of a message or hint, in characters: a value in the table may have megabytes.
-LONGEST_TEXT = 1000
 #: The maximum number of path levels; a deeper path is cut to this depth. Rank tables have at most 8 levels.
 DEEPEST_PATH = 100
 
@@ -77,13 +76,6 @@ def made(found: Found) -> Finding:
 
 
 def _diagnostic(rule: RuleFacts, found: Finding) -> Diagnostic:
-    hint = None if found.hint is None else _shortened(found.hint)
-    kept = found._replace(message=_shortened(found.message), path=found.path[:DEEPEST_PATH], hint=hint)
+    hint = None if found.hint is None else shortened(found.hint)
+    kept = found._replace(message=shortened(found.message), path=found.path[:DEEPEST_PATH], hint=hint)
     return Diagnostic(rule, *kept)
-
-
-def _shortened(text: str) -> str:
-    if len(text) <= LONGEST_TEXT:
-        return text
-    half = LONGEST_TEXT // 2
-    return f"{text[:half]} ... {text[-half:]}"

@@ -346,6 +346,15 @@ def test_the_time_zone_is_a_note() -> None:
     assert notes("HCD514") == []
 
 
+def test_a_host_that_answers_with_a_long_value_does_not_make_a_long_finding() -> None:
+    names = tuple(f"name_{number}_proxy" for number in range(20_000))
+
+    (found,) = notes("HCD522", h2=sound(SECOND, proxies=names))
+
+    assert "name_0_proxy" in found.message
+    assert len(found.message) < 1_100
+
+
 def test_names_and_proxies_that_differ_are_notes() -> None:
     twins = {"h1": sound(FIRST, names=("node",)), "h2": sound(SECOND, names=("node",))}
 
