@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hccl_tools.document.document import Document
+    from hccl_tools.document.strict_parser import DuplicateKey
     from hccl_tools.formats.detection import Detection
     from hccl_tools.table.products import Product
 
@@ -150,8 +152,8 @@ def duplicate_key(subject: Subject) -> Iterator[Finding]:
         return
     of_object = Counter(duplicate.path[:-1] for duplicate in subject.document.duplicates)
     for duplicate in subject.document.duplicates:
-        key, hint = duplicate.path[-1], "delete one of the two keys"
-        if of_object[duplicate.path[:-1]] > 1:
+        key, hint = duplicate.path[-1], _which_to_delete(subject.document, duplicate)
+        if of_object[duplicate.path[:-1]] > 1 and len(duplicate.path) > 1:
             hint = (
                 "several keys of this object appear twice: two entries were joined, and }, { is missing between "
                 "them; write it, or delete the keys of one of the two"
@@ -163,6 +165,39 @@ def duplicate_key(subject: Subject) -> Iterator[Finding]:
             at_key=True,
         )
     yield from repeat(COUNTED, subject.document.duplicate_count - len(subject.document.duplicates))
+
+
+#: A key and its value, or the bracket with which its value begins, in the bytes that are examined of it.
+_MEMBER = re.compile(rb'"(?:[^"\\]|\\.)*"\s*:\s*("(?:[^"\\]|\\.)*"|[\[{]|[^\s,}\]"]+)', re.DOTALL)
+_LONGEST_MEMBER = 256
+
+
+def _which_to_delete(document: Document, duplicate: DuplicateKey) -> str:
+    """Return the hint on a key that an object has twice: both values are shown if they differ."""
+    line = document.position(duplicate.first).line
+    first, last = (
+        None if (found := _MEMBER.match(document.data, at, at + _LONGEST_MEMBER)) is None else found[1]
+        for at in (duplicate.first, duplicate.last)
+    )
+    if first is None or last is None:
+        return "delete one of the two keys"
+    if first == last == b"[":
+        return (
+            f"if the job uses the entries of both lists, move those of the first (line {line}) into the second one; else delete "
+            "the list that is not to be used"
+        )
+    if first == last:
+        return "delete one of the two keys" + (
+            ", after a comparison of the two objects" if first == b"{" else ""
+        )
+    shown = [
+        one.decode(errors="replace") if one not in (b"[", b"{") else "the other" for one in (first, last)
+    ]
+    if last == b'"completed"':
+        return f"delete the first one, {shown[0]} (line {line})"
+    return (
+        f"delete the first one (line {line}) if {shown[1]} is right, or the second one if {shown[0]} is right"
+    )
 
 
 #: Lists that only tables have, and the number of bytes of the ignored text in which they are searched.

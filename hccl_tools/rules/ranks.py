@@ -25,6 +25,7 @@ from hccl_tools.rules.copies import (
     what_a_copy_needs,
 )
 from hccl_tools.rules.moved_entries import exchanged
+from hccl_tools.rules.rank_order import ranks_by_order, right_ranks
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.table.hccl_values import read_integer, read_uint
 
@@ -146,6 +147,8 @@ def _right_rank(subject: Subject) -> str:
     absent = absent_ranks(subject)
     if len(absent) == 1:
         return f'write "{absent[0]}", the rank that no device has'
+    if by_order := right_ranks(subject):
+        return by_order
     return f"number the ranks 0 to {len(subject.table) - 1}"
 
 
@@ -210,6 +213,8 @@ def _gap_hint(subject: Subject) -> str:
     if sizes == {len(absent)} and absent[-1] - absent[0] < len(absent) and _is_between(subject, absent):
         what = "node" if subject.table.format == "2.0" else "server"
         hint += f"; or, if it was lost, add the {what} with {rank_list(absent)} again"
+    elif by_order := right_ranks(subject):
+        hint = by_order
     return _with_lost_server(subject, hint)
 
 
@@ -299,17 +304,24 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
         copied |= set(subject.table.servers[index].rows)
     first: dict[int, int] = {}
     owner = subject.table.server_of_row
-    hint = f"give every device its own rank id, 0 to N-1: {_absent(subject)}"
+    odd, by_order = ranks_by_order(subject), right_ranks(subject)
+    hint = f"give every device its own rank id, 0 to N-1: {by_order or _absent(subject)}"
     for row, number in enumerate(subject.table.rank_numbers):
         if row in copied:
             continue
         if number is not None and (seen := first.setdefault(number, row)) != row:
             pair = owner[row], owner[seen]
+            wrong, other = (seen, row) if seen in odd and row not in odd else (row, seen)
             yield Finding(
                 f"rank id {_shown(subject, row)} is used by two devices",
-                subject.device_path(row, "rank_id"),
+                subject.device_path(wrong, "rank_id"),
                 hint,
-                (Related(subject.device_path(seen, "rank_id"), "first used here"),),
+                (
+                    Related(
+                        subject.device_path(other, "rank_id"),
+                        "first used here" if other == seen else "and used here",
+                    ),
+                ),
                 alike=hints.setdefault(pair, (_ranks_of(subject, *pair), hint)),
             )
 

@@ -170,7 +170,7 @@ def super_pod_id(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 2x8
     Example: /super_pod_list = [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}]}, {"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.2"}]}]
     Instead: /super_pod_list = [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}, {"server_id": "10.0.0.2"}]}]
-    Hint: list the servers of one super pod in one entry
+    Hint: `npu-smi info -t spod-info -i 0 -c 0` on 10.0.0.2 shows its super pod: if it is that of the first entry, list the servers of both in one entry; if it is another one, give this entry an id of its own, such as "super_pod_id": "1"
     """
     first: dict[str, int] = {}
     for pod in listed_pods(subject):
@@ -231,10 +231,14 @@ def _of_two_pods(subject: Subject, pod: ListedPod, seen: int) -> str:
 def _right_pod(subject: Subject, pod: ListedPod, seen: int) -> str:
     if set(pod.server_ids) <= _servers_of(subject, seen):
         return "remove this entry"
-    if not _repeat_sdids(subject, pod, seen):
-        return "list the servers of one super pod in one entry"
-    free = _free_pod_id(subject)
-    return f'give this super pod an id of its own, such as "super_pod_id": "{free}"'
+    own = f'an id of its own, such as "super_pod_id": "{_free_pod_id(subject)}"'
+    if _repeat_sdids(subject, pod, seen):
+        return f"give this super pod {own}"
+    host = f" on {pod.server_ids[0][:64]}" if pod.server_ids else ""
+    return (
+        f"`npu-smi info -t spod-info -i 0 -c 0`{host} shows its super pod: if it is that of the first entry, list the servers of "
+        f"both in one entry; if it is another one, give this entry {own}"
+    )
 
 
 @rule(

@@ -201,7 +201,7 @@ def four_device_set(subject: Subject) -> Iterator[Finding]:
     Base: 1x4
     Example: /server_list/0/device/3/device_id = "4"
     Instead: /server_list/0/device/3/device_id = "3"
-    Hint: use devices 0-3 or 4-7
+    Hint: use devices 0-3 or 4-7, and write the address of each new device beside its id: `hccn_tool -i 3 -ip -g` on 10.0.0.1 shows that of device 3
     """
     legal = subject.product.four_device_sets
     if legal is None:
@@ -214,8 +214,19 @@ def four_device_set(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 f'devices {",".join(map(str, devices))} of server "{server_id}" are not a set of four devices that HCCL accepts',
                 devices_place(subject, server_id),
-                "use devices 0-3 or 4-7",
+                _other_four(subject, server_id, devices),
             )
+
+
+def _other_four(subject: Subject, server_id: str, devices: Sequence[int]) -> str:
+    """Return the hint on four devices: each device that is written in place of another has an address of its own."""
+    group = max((range(4), range(4, 8)), key=lambda one: len({*one}.intersection(devices)))
+    new = next(device for device in group if device not in devices)
+    index = _first_entries(subject)[server_id]
+    return (
+        "use devices 0-3 or 4-7, and write the address of each new device beside its id: "
+        f"{how_device(subject, index, new)} shows that of device {new}"
+    )
 
 
 @rule(

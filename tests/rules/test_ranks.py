@@ -46,7 +46,53 @@ def test_a_server_with_one_wrong_rank_does_not_start_again() -> None:
     found = renumbered([*range(8), *range(7), 15])
 
     assert [message for _, message, _ in found] == [f'rank id "{n}" is used by two devices' for n in range(7)]
-    assert found[0][2].endswith("no device has ranks 8, 9, 10, 11 and 3 more")
+    assert found[0][2].endswith(
+        'by the order of the others, devices 0-6 of server 2 ("10.0.0.2") have ranks 8-14'
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "place", "hint"),
+    [
+        ({1: 2}, 1, "device 1 of {1} has rank 1"),
+        ({11: 20}, 11, "device 3 of {2} has rank 11"),
+        ({11: 41}, 11, "device 3 of {2} has rank 11"),
+        ({11: 41, 19: 9}, 11, "device 3 of {2} has rank 11, device 3 of {3} has rank 19"),
+        ({row: row + 1 for row in range(8, 16)}, 15, "devices 0-7 of {2} have ranks 8-15"),
+        ({row: row + 1 for row in range(16, 24)}, 23, "devices 0-7 of {3} have ranks 16-23"),
+        (dict.fromkeys(range(8, 16), 8), 9, "devices 1-7 of {2} have ranks 9-15"),
+    ],
+)
+def test_the_wrong_one_of_two_ranks_is_named_by_the_order_of_the_others(
+    wrong: dict[int, int], place: int, hint: str
+) -> None:
+    value = table("1.0", 3, 8)
+    devices = [device for server in value["server_list"] for device in server["device"]]
+    for row, rank in wrong.items():
+        devices[row]["rank_id"] = str(rank)
+
+    first = validate(value).findings[0]
+
+    names = [f'server {number} ("10.0.0.{number}")' for number in range(4)]
+    assert first.path == ("server_list", place // 8, "device", place % 8, "rank_id")
+    assert (first.hint or "").endswith(f"by the order of the others, {hint.format(*names)}")
+
+
+def test_ranks_that_are_too_high_from_a_server_on_are_moved_together() -> None:
+    found = renumbered([*range(8), *range(9, 25)], servers=3)
+
+    assert [hint for _, _, hint in found] == [
+        'the ranks from device 0 of server 2 ("10.0.0.2") on are each too high by 1: '
+        "by the order of the others they are 8-23"
+    ]
+
+
+def test_ranks_without_an_order_are_not_named() -> None:
+    found = renumbered([3, 0, 2, 1, 7, 5, 4, 6, 11, 8, 9, 15, 13, 12, 10, 10])
+
+    assert [hint for _, _, hint in found] == [
+        "give every device its own rank id, 0 to N-1: no device has rank 14"
+    ]
 
 
 def test_ranks_that_start_at_1_are_one_finding() -> None:

@@ -374,7 +374,24 @@ def test_two_entries_that_were_joined_are_told_from_one_key_twice() -> None:
     joined = re.sub(r'"rank_id": "0"\n *\},\n *\{\n', '"rank_id": "0",\n', text)
 
     found = [one.hint or "" for one in validate(joined.encode()).findings if one.rule.id == "HCC601"]
-    (single,) = validate(text.replace('"version"', '"status": "x", "version"').encode()).findings
+    (single,) = validate(text.replace('"version"', '"server_count": "1", "version"').encode()).findings
 
     assert all("two entries were joined" in one for one in found)
     assert single.hint == "delete one of the two keys"
+
+
+@pytest.mark.parametrize(
+    ("added", "hint"),
+    [
+        ('"status": "initializing"', 'delete the first one, "initializing" (line 1)'),
+        ('"version": "1.2"', 'delete the first one (line 1) if "1.0" is right, or the second one if '),
+        ('"server_list": []', "if the job uses the entries of both lists, move those of the first (line 1) "),
+    ],
+)
+def test_a_key_that_appears_twice_with_two_values_shows_them(added: str, hint: str) -> None:
+    text = json.dumps(table("1.0", 1, 8))
+
+    (found,) = validate(f"{{{added}, {text[1:]}".encode()).findings
+
+    assert found.rule.id == "HCC601"
+    assert (found.hint or "").startswith(hint)

@@ -1,0 +1,103 @@
+"""The ranks that devices have by the order of the others. This module declares no rules.
+
+A rank that occurs twice belongs to one of two devices, and a rank that no device has is not always that of the device
+on which a rule finds the fault. In most tables the ranks follow the order of the devices, which tells the two apart.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.notation.number_list import fold, rank_list
+from hccl_tools.notation.phrases import and_more
+from hccl_tools.rules.copies import named_server
+from hccl_tools.rules.registry import shared
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hccl_tools.rules.registry import Subject
+
+#: The least number of ranks that show an order, and the most servers of which a hint names the ranks.
+_LEAST, _MOST_NAMED = 4, 3
+
+
+@shared
+def ranks_by_order(subject: Subject) -> dict[int, int]:
+    """Return the rows whose ranks are not those that they have by the order of the others, with these ranks.
+
+    The result is empty if the other ranks show no order.
+    """
+    numbers = subject.table.rank_numbers
+    if len(numbers) < _LEAST or "device_id" in subject.damaged:
+        return {}
+    own = _by_their_servers(subject)
+    expected: Sequence[int] = own if own is not None else range(len(numbers))
+    odd = {
+        row: right
+        for row, (number, right) in enumerate(zip(numbers, expected, strict=True))
+        if number != right
+    }
+    return odd if len(odd) * 2 <= len(numbers) or _shift(subject, odd) else {}
+
+
+def _by_their_servers(subject: Subject) -> list[int] | None:
+    """Return the ranks of all rows by most ranks of their servers; None if these do not make up all ranks."""
+    numbers, expected = subject.table.rank_numbers, list[int]()
+    for server in subject.table.servers:
+        bases = Counter(
+            number - place for place, row in enumerate(server.rows) if (number := numbers[row]) is not None
+        )
+        base, times = bases.most_common(1)[0] if bases else (0, 0)
+        if times * 2 <= len(server.rows) or [*server.rows] != [
+            *range(len(expected), len(expected) + len(server.rows))
+        ]:
+            return None
+        expected += range(base, base + len(server.rows))
+    return expected if sorted(expected) == [*range(len(numbers))] else None
+
+
+def _shift(subject: Subject, odd: dict[int, int]) -> int:
+    """Return by how much all these ranks are too high, if they are those of the last rows; else 0."""
+    numbers, rows = subject.table.rank_numbers, [*odd]
+    if not rows or rows != [*range(rows[0], len(numbers))]:
+        return 0
+    shifts = {number - right if (number := numbers[row]) is not None else None for row, right in odd.items()}
+    return shifts.pop() or 0 if len(shifts) == 1 else 0
+
+
+@shared
+def right_ranks(subject: Subject) -> str:
+    """Return the hint that names the right ranks, "" if the order of the ranks does not show them."""
+    odd, table = ranks_by_order(subject), subject.table
+    of_server: dict[int, list[int]] = {}
+    for row in odd:
+        of_server.setdefault(table.server_of_row[row], []).append(row)
+    first = next(iter(odd), 0)
+    if len(of_server) > 1 and (shift := _shift(subject, odd)):
+        which = "too high" if shift > 0 else "too low"
+        return (
+            f"the ranks from {_named(subject, [first])} on are each {which} by {abs(shift)}: by the order of the others they are "
+            f"{odd[first]}-{odd[[*odd][-1]]}"
+        )
+    shown = [
+        f"{_named(subject, rows)} {'has' if len(rows) == 1 else 'have'} {rank_list(odd[row] for row in rows)}"
+        for rows in of_server.values()
+    ]
+    return f"by the order of the others, {and_more(shown, _MOST_NAMED)}" if shown else ""
+
+
+def _named(subject: Subject, rows: list[int]) -> str:
+    """Return devices of one server with it: ``devices 0-7 of server 2 ("10.0.0.2")``."""
+    table = subject.table
+    index = table.server_of_row[rows[0]]
+    ids = [number for row in rows if (number := table.device_numbers[row]) is not None]
+    where = (
+        f"node {quoted(table.servers[index].server_id)}"
+        if table.format == "2.0"
+        else named_server(subject, index)
+    )
+    noun = "device" if len(ids) == 1 else "devices"
+    return f"{noun} {fold(ids, ', ') if ids == sorted(ids) else ', '.join(map(str, ids))} of {where}"
