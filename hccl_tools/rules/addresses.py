@@ -17,6 +17,7 @@ from hccl_tools.rules.address_columns import (
 )
 from hccl_tools.rules.commands import how, of_each
 from hccl_tools.rules.key_names import similar_key
+from hccl_tools.rules.key_shapes import column_of_addresses
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.table.addresses import is_unset
 
@@ -69,6 +70,7 @@ def device_ip_missing(subject: Subject) -> Iterator[Finding]:
     ips = subject.table.device_ips
     alike = dict[int, tuple[str, str]]()
     misspelt = next((key for key in subject.table.columns if similar_key(key) == "device_ip" != key), None)
+    misspelt = misspelt or column_of_addresses(subject)
     for server, refused in zip(subject.table.servers, _refused(subject), strict=True):
         for row in server.rows if refused else ():
             if ips[row] in refused:
@@ -85,12 +87,13 @@ def device_ip_missing(subject: Subject) -> Iterator[Finding]:
 
 
 def _under_another_key(subject: Subject, row: int, key: str) -> Finding:
+    is_alike = similar_key(key) == "device_ip"
     return Finding(
-        f'device_ip is missing, and "{key}" looks like it',
+        f'device_ip is missing, and "{key}" {"looks like it" if is_alike else "has an address"}',
         subject.device_path(row, key),
         f'rename "{key}" to "device_ip"',
         at_key=True,
-        right_key="device_ip",
+        right_key="device_ip" if is_alike else None,
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats.detection import detect
 from hccl_tools.notation.number_list import fold
+from hccl_tools.rules import bare_entries
 from hccl_tools.rules.registry import COUNTED, Finding, Subject, rule
 from hccl_tools.table.products import assumed_for
 
@@ -93,6 +94,10 @@ def _other_document(subject: Subject, found: Detection) -> Finding:
     if isinstance(value, dict) and value and not any(key.isascii() for key in value):
         hint = "HCCL reads English keys: copy the table from a page that the browser has not translated"
         return Finding(f"not a rank table: its keys are translated; {found.reason}", hint=hint)
+    if (bare := bare_entries.of_entries(value, document)) is not None:
+        return Finding(f"not a rank table: {bare.message}", hint=bare.hint)
+    if (wrapped := bare_entries.of_wrapped(value)) is not None:
+        return Finding(f"not a rank table: {wrapped[1].message}", (wrapped[0],), wrapped[1].hint)
     if isinstance(value, dict) or document is None:
         return Finding(f"not a rank table: {found.reason}", hint=found.hint)
     if isinstance(value, str) and explanation.is_headless(document):
@@ -214,7 +219,10 @@ def ignored_text(subject: Subject) -> Iterator[Finding]:
     """
     if subject.product.loader == "legacy" and subject.document is not None and type(subject.value) is dict:
         offset = subject.document.trailing
-        if offset is not None:
+        is_entry = (
+            bare_entries.of_entries(subject.value, subject.document) is not None
+        )  # HCC110 reports all of them.
+        if offset is not None and not is_entry:
             yield text_after(
                 subject.document,
                 subject.product,

@@ -57,7 +57,7 @@ def other_shapes(subject: Subject) -> list[OtherShape]:
     elif table_format == "group_list":
         found = [_instances_as_groups(value)]
     else:
-        found = [_devices_in_pods(value), _servers_as_devices(value)]
+        found = [_devices_in_pods(value), _servers_as_devices(value), _devices_as_servers(value)]
     return [one for one in found if one is not None]
 
 
@@ -166,3 +166,23 @@ def _servers_as_devices(value: dict[str, Any]) -> OtherShape | None:
         f"move {'it' if len(names) == 1 else 'them'} to server_list, behind that server; server_count counts it there",
     )
     return OtherShape(finding, 4, frozenset(within), frozenset({"device_id", "rank_id"}))
+
+
+def _devices_as_servers(value: dict[str, Any]) -> OtherShape | None:
+    """Devices with the server_id of their server that are the entries of server_list, as rows of a spreadsheet."""
+    servers = _entries(value, "server_list")
+    if not servers or not all(
+        isinstance(one, dict) and "device_id" in one and "server_id" in one and "device" not in one
+        for one in servers
+    ):
+        return None
+    number = len({str(one["server_id"]) for one in servers})
+    keys = ", ".join(f'"{key}": ...' for key in ("device_id", "device_ip", "rank_id") if key in servers[0])
+    entry = f'{{"server_id": "{str(servers[0]["server_id"])[:64]}", "device": [{{{keys}}}, ...]}}'
+    finding = Finding(
+        "the entries of server_list are devices with their server_ids, not servers",
+        ("server_list", 0),
+        f"write one entry for each server_id, {number} in all, with its "
+        f'devices: {entry}, and write "server_count": "{number}"',
+    )
+    return OtherShape(finding, 2, frozenset(), frozenset({"device"}))

@@ -45,6 +45,8 @@ def misplaced_key(subject: Subject) -> Iterator[Finding]:
 
 def _is_another_kind(found: Found, table: dict[str, Any]) -> bool:
     """Return whether an object has the list of another kind in place of its own: it is an entry of that kind."""
+    if "device_id" in found.value and "device" in found.kind.keys and "device" not in found.value:
+        return True
     if "device" in found.value and "device" not in found.kind.keys:
         return "device_id" in found.kind.keys or "server_list" not in table
     return (

@@ -17,7 +17,7 @@ from hccl_tools.formats import MODULES
 from hccl_tools.notation import look_alikes
 from hccl_tools.notation.likeness import likeness
 from hccl_tools.notation.phrases import and_more
-from hccl_tools.rules import missing_ids, right_texts
+from hccl_tools.rules import entry_forms, key_shapes, missing_ids, right_texts
 from hccl_tools.rules.key_names import translated
 from hccl_tools.rules.other_shapes import other_shapes
 from hccl_tools.rules.registry import COUNTED, Finding, Subject, rule
@@ -46,6 +46,8 @@ _DIGITS = re.compile(r"0*[0-9]{1,9}", re.ASCII)
 #: A text with one number in it, such as L0.
 _ONE_NUMBER = re.compile(r"[^0-9]{0,20}([0-9]{1,9})(?:\.0*)?[^0-9]{0,20}", re.ASCII)
 _KINDS = {int: "number", str: "string"}
+#: The characters of a string that a message shows.
+_LONGEST_SHOWN = 120
 _rule = partial(rule, consequence="refused", stage="structure")
 
 
@@ -152,6 +154,10 @@ def _finding_on(
     near = None if hint else near_key(subject.value, violation, keys_of(table_format))
     if near is not None:
         return _misspelt(subject, violation, near, alike)
+    if hint is None and violation.keyword == "required" and (found := _by_shape(subject, violation, alike)):
+        return found
+    if hint is None and (form := entry_forms.form_of(subject.value, violation, alike)) is not None:
+        return Finding(message_of(subject.value, violation), violation.path, form[1], alike=form)
     hint = hint or _with_own_value(subject.value, violation, _own_id(subject, violation))
     finding = Finding(
         message_of(subject.value, violation), violation.path, hint,
@@ -235,6 +241,8 @@ def _alike(
     if violation.keyword != "type" or not violation.path:
         return None
     kind, key = _KINDS.get(type(found)), violation.path[-1]
+    if type(key) is int and "object" in violation.wanted:
+        return None  # An entry is not a number or a string itself, and has no name.
     said: tuple[str, str] | None = None
     if violation.wanted == ("array",):
         if kind == "string" and key in _LISTS_OF_TEXTS:
@@ -294,6 +302,12 @@ def _other_version(value: Any, violation: Violation, table_format: str) -> str |
     """Return the hint to correct the version of a table that has the list of another version."""
     if violation.key is None or violation.path or violation.key in value:
         return None
+    if (
+        violation.key == "server_list"
+        and isinstance(value.get("group_list"), list)
+        and "rank_list" not in value
+    ):
+        return 'this is a table without a version (it has group_list): delete "version"'
     wanted = "rank_list" if table_format == "2.0" else "server_list"
     own = "server_list" if table_format == "2.0" else "rank_list"
     if wanted in value or not isinstance(value.get(own), list) or violation.key not in (wanted, "rank_count"):
@@ -321,7 +335,9 @@ def _misspelt(
     """Return the finding on a required key that is missing, because it is misspelt."""
     message, hint = f'"{violation.key}" is missing, and "{key}" looks like it', rename(key, violation.key)
     entries = reduce(getitem, violation.path, subject.value)[key]
-    if not violation.path and (others := _other_keys(subject, key)):
+    if violation.key == "status" and entries not in ("completed", "initializing") and type(entries) is str:
+        hint = f'write "status": "completed" in place of "{key}": "{entries[:40]}"'
+    elif not violation.path and (others := _other_keys(subject, key)):
         hint += (
             f", and the other keys with such names, too ({others}); `validate --fix` shows all of them, and "
             "`validate --fix --write` renames them"
@@ -333,6 +349,22 @@ def _misspelt(
         message, (*violation.path, key), hint, at_key=True, right_key=violation.key,
         alike=said if violation.path else None,
     )  # fmt: skip
+
+
+def _by_shape(
+    subject: Subject, violation: Violation, known: dict[tuple[Any, ...], tuple[str, str]]
+) -> Finding | None:
+    """Return the finding on a required key that is missing, if the value under another key is what it stands for."""
+    names, right = key_shapes.other_names(subject), violation.key or ""
+    key = names.get(right)
+    if key is None or key not in reduce(getitem, violation.path, subject.value):
+        return None
+    message = f'"{right}" is missing, and "{key}" has what belongs there'
+    hint = ", ".join(f'"{own}" to "{one}"' for one, own in names.items())
+    said = known.setdefault((right, key), (message, f"rename {hint}"))
+    return Finding(
+        message, (*violation.path, key), said[1], at_key=True, alike=said if violation.path else None
+    )
 
 
 def _lack_ranks(entries: Any) -> bool:
@@ -448,7 +480,7 @@ def _described(found: Any) -> str:
     if isinstance(found, (int, float)):
         return f"the number {found}"
     if isinstance(found, str):
-        return f'the string "{found}"'
+        return f'the string "{found if len(found) <= _LONGEST_SHOWN else found[:_LONGEST_SHOWN] + "..."}"'
     if _is_keyed(found):
         return f"an object with {'entry' if len(found) == 1 else 'entries'} under keys, not a list"
     return "a list" if isinstance(found, list) else "an object"

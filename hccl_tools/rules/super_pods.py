@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.phrases import and_more
+from hccl_tools.rules import entry_forms
 from hccl_tools.rules.commands import how_super_device
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.rules.super_pod_list import (
@@ -53,6 +54,8 @@ def super_pod_structure(subject: Subject) -> Iterator[Finding]:
 
 def _whole_list(subject: Subject, entries: Any) -> str:
     """Return the hint on a super_pod_list that is not a list: its form, with the names that the table has."""
+    if (said := entry_forms.of_text(entries)) is not None:
+        return f"it is {said[0]}: {said[1]}"
     names = [server.server_id for server in subject.table.servers]
     pod, in_pod = "0", names
     if isinstance(entries, dict) and entries and all(type(one) is list for one in entries.values()):

@@ -1,0 +1,201 @@
+"""Entries in another form, lists in strings, keys of other programs: what the remedy says of their values."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from hccl_tools.validation.checker import validate
+from tests.rules.test_remedies import is_sound, one, servers
+from tests.support.growth import steps
+from tests.support.tables import table
+
+
+def after_the_command(hint: str, text: str) -> Any:
+    """Return what the command of a remedy makes of a file."""
+    program = hint.partition("python3 -c '")[2].partition("' < OLD")[0]
+    done = subprocess.run(
+        [sys.executable, "-c", program], input=text, capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def nested(value: Any) -> None:
+    value["server_list"] = [value["server_list"][:2], value["server_list"][2:]]
+
+
+def rows(value: Any) -> None:
+    for server in servers(value):
+        server["device"] = [list(device.values()) for device in server["device"]]
+
+
+def addresses(value: Any) -> None:
+    for server in servers(value):
+        server["device"] = [device["device_ip"] for device in server["device"]]
+
+
+def ids(value: Any) -> None:
+    for server in servers(value):
+        server["device"] = [int(device["device_id"]) for device in server["device"]]
+
+
+def names(value: Any) -> None:
+    value["server_list"] = [server["server_id"] for server in servers(value)]
+
+
+def with_null(value: Any) -> None:
+    servers(value)[1]["device"].append(None)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message", "hint"),
+    [
+        (nested, "entries of server_list are lists of servers", "remove the inner [ and ]"),
+        (rows, "entries of device are rows of values", '"0"} in place of ["0", "192.168.0.100", "0"]'),
+        (addresses, "entries of device are addresses", '"192.168.0.100", "rank_id": "0"} in place of'),
+        (ids, "entries of device are device_ids", "`hccn_tool -i 0 -ip -g` on the host shows the address"),
+        (names, "entries of server_list are the names", "`hccl-tools gen --hosts 10.0.0.1,10.0.0.2,10.0.0.3`"),
+        (with_null, "entry 8 of device is null", "delete each null with the comma before it"),
+    ],
+)  # fmt: skip
+def test_an_entry_in_another_form_says_what_becomes_of_it(damage: Any, message: str, hint: str) -> None:
+    value = table("1.0", 3, 8)
+    damage(value)
+
+    said = one(value, "HCC112")
+
+    assert said[0].startswith(message)
+    assert hint in said[1]
+
+
+@pytest.mark.parametrize("part", ["list", "lists", "entries"])
+def test_json_in_a_string_is_taken_out_by_the_command_of_the_remedy(part: str) -> None:
+    value = table("1.0", 2, 8)
+    if part == "list":
+        value["server_list"] = json.dumps(value["server_list"])
+    elif part == "entries":
+        value["server_list"] = [json.dumps(server) for server in servers(value)]
+    else:
+        for server in servers(value):
+            server["device"] = json.dumps(server["device"])
+
+    _, hint = one(value, "HCC112")
+
+    assert after_the_command(hint, json.dumps(value)) == table("1.0", 2, 8)
+
+
+@pytest.mark.parametrize("form", ["lines", "list", "printed", "rows", "rows in lines", "one"])
+def test_entries_without_their_table_get_one_by_the_command_of_the_remedy(form: str) -> None:
+    value = table("1.0", 1 if form == "one" else 3, 8)
+    entries = [{key: one for key, one in server.items() if key != "host_nic_ip"} for server in servers(value)]
+    if form.startswith("rows"):
+        entries = [{"server_id": one["server_id"], **device} for one in entries for device in one["device"]]
+    text = json.dumps(entries)
+    if form in ("lines", "rows in lines", "one"):
+        text = "".join(f"{json.dumps(one)}\n" for one in entries)
+    elif form == "printed":
+        text = "".join(f"{json.dumps(one, indent=2)}\n" for one in entries)
+
+    (found,) = validate(text.encode()).findings
+
+    assert found.rule.id == "HCC110"
+    assert is_sound(after_the_command(found.hint or "", text))
+
+
+def test_a_table_beside_other_keys_is_saved_alone() -> None:
+    text = json.dumps({"code": 0, "data": table("1.0", 1, 8)})
+
+    (found,) = validate(text.encode()).findings
+
+    assert found.message == 'not a rank table: the table is the value of "data"'
+    assert is_sound(after_the_command(found.hint or "", text))
+
+
+def test_text_after_a_table_stays_advice() -> None:
+    text = json.dumps(table("1.0", 1, 8)) + "{}"
+
+    assert [found.rule.id for found in validate(text.encode()).findings] == ["HCC602"]
+
+
+def test_lists_with_the_words_of_another_program_are_renamed_together() -> None:
+    value = table("1.0", 2, 8)
+    for server in servers(value):
+        server["npus"] = server.pop("device")
+    value["hosts"] = value.pop("server_list")
+
+    message, hint = one(value, "HCC111")
+
+    assert message == '"server_list" is missing, and "hosts" has what belongs there'
+    assert hint == 'rename "hosts" to "server_list", "npus" to "device"'
+
+
+def test_values_of_a_device_with_other_names_are_renamed() -> None:
+    value = table("1.0", 2, 8)
+    for server in servers(value):
+        server["device"] = [
+            {"ip": one["device_ip"], "npu": one["device_id"], "rank": one["rank_id"]}
+            for one in server["device"]
+        ]
+
+    found = validate(value).findings
+
+    assert {one.hint for one in found if one.rule.id == "HCC111"} == {
+        'rename "rank" to "rank_id", "npu" to "device_id", "ip" to "device_ip"'
+    }
+    assert {one.hint for one in found if one.rule.id == "HCC401"} == {'rename "ip" to "device_ip"'}
+
+
+def test_a_list_of_another_format_is_not_renamed() -> None:
+    value = {**table("group_list", 2, 8), "version": "1.0"}
+
+    _, hint = one(value, "HCC111")
+
+    assert hint == 'this is a table without a version (it has group_list): delete "version"'
+    del value["version"]
+    assert is_sound(value)
+
+
+def test_two_lists_of_objects_are_not_renamed() -> None:
+    value = table("1.0", 2, 8)
+    value["one"] = value.pop("server_list")
+    value["other"] = value["one"]
+
+    assert one(value, "HCC111")[1] == "list one entry per server"
+
+
+def test_a_translated_status_is_written_whole() -> None:
+    value = table("1.0", 1, 8)
+    value["statut"] = value.pop("status") and "termin\u00e9"
+
+    assert one(value, "HCC105")[1] == 'write "status": "completed" in place of "statut": "termin\u00e9"'
+
+
+def test_rows_in_server_list_are_entries_of_their_servers() -> None:
+    value = table("1.0", 2, 8)
+    value["server_list"] = [
+        {"server_id": server["server_id"], **device}
+        for server in servers(value)
+        for device in server["device"]
+    ]
+    value["server_count"] = "16"
+
+    _, hint = one(value, "HCC111")
+
+    assert (
+        'write one entry for each server_id, 2 in all, with its devices: {"server_id": "10.0.0.1", ' in hint
+    )
+    assert hint.endswith('write "server_count": "2"')
+
+
+@pytest.mark.parametrize("damage", [rows, addresses, ids, names, nested])
+def test_the_work_on_other_forms_is_linear(damage: Any) -> None:
+    small, large = table("1.0", 60, 8), table("1.0", 120, 8)
+    damage(small)
+    damage(large)
+    less = steps(lambda: validate(small))
+
+    assert steps(lambda: validate(large)) < 2.4 * less
