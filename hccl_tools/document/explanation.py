@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.document import foreign_text, one_edit, other_content, rewriting
+from hccl_tools.document import foreign_text, one_edit, other_content, printed_value, rewriting
 from hccl_tools.document.bracket_scan import last_line
 from hccl_tools.document.encoding_problem import NOT_A_TABLE
 from hccl_tools.notation.phrases import and_more, count
@@ -44,6 +44,8 @@ _QUOTE_KEYS = (
     "on each line: "
     r"""sed -E 's/(^|[{,])([ \t]*)([A-Za-z_][A-Za-z0-9_]*)([ \t]*:)/\1\2"\3"\4/g' OLD > NEW"""
 )
+#: The characters at the beginning of a table by which its second beginning is found.
+_LEAST_HEAD = 24
 #: The characters at the end of an incomplete file that a message quotes.
 _TAIL = 40
 #: The first characters of text after a value that can belong to it: a bracket closed it too early.
@@ -63,6 +65,10 @@ def explained(document: Document) -> JsonProblem | None:
         return problem._replace(
             message=message, hint=f"write the signs themselves: {_UNESCAPE} < OLD > NEW", offset=0
         )
+    if (again := _begun_again(document, problem, text)) is not None:
+        return again
+    if (printed := printed_value.recognise(text)) is not None:
+        return problem._replace(kind="other file", message=printed.message, hint=printed.hint, offset=0)
     if (around := other_content.around_table(text)) is not None:
         return _around(problem, text, around)
     if (other := other_content.recognise(text)) is not None:
@@ -109,6 +115,24 @@ def _around(problem: JsonProblem, text: str, around: other_content.Around) -> Js
         message = f"{message}; in the table, on line {line}: {inner.message}"
         hint = f"{hint}; then {inner.hint}" if inner.hint else hint
     return problem._replace(kind="other file", message=message, hint=hint)
+
+
+def _begun_again(document: Document, problem: JsonProblem, text: str) -> JsonProblem | None:
+    """Return the problem of a file in which a part of a table stands before the whole table."""
+    head = text[: len(text) - len(text.lstrip()) + _LEAST_HEAD].lstrip()
+    start = text.find(head, text.find(head) + 1) if len(head) >= _LEAST_HEAD // 2 else -1
+    if start < 0 or not one_edit.is_valid(text[start:]):
+        return None
+    offset = document.byte_at(start)
+    line = document.position(offset).line
+    return problem._replace(
+        message=(
+            f"the table breaks off on line {line}, and begins again there: a part of it stands before the "
+            "whole table"
+        ),
+        hint=f"delete what stands before the whole table: tail -c +{offset + 1} OLD > NEW",
+        offset=offset,
+    )
 
 
 def _parsed(text: str) -> Document:

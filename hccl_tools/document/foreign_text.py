@@ -53,6 +53,14 @@ _STANDS_FOR = re.compile(
     r"\u4ee5\u4e0b|\u66f4\u591a|\u91cd\u590d|\u4f9d\u6b21",
     re.IGNORECASE,
 )
+#: Statements and comments of Jinja, Go and ERB, those of a line from first to last, the beginning of a loop.
+_ONE_STATEMENT = (
+    r"\{%[^%\n]*%\}|\{#[^#\n]*#\}|<%[^%\n]*%>|"
+    r"\{\{-?\s*(?:range|if|else|end|with|define|template|include|block|/\*)\b[^{}\n]*\}\}"
+)
+_STATEMENT = re.compile(_ONE_STATEMENT)
+_LINE_OF_STATEMENTS = re.compile(rf"(?:{_ONE_STATEMENT})(?:[^\n{{}}<>\"]*(?:{_ONE_STATEMENT}))*")
+_LOOP = re.compile(r"\{%-?\s*for\b|\{\{-?\s*range\b|<%[^%\n]*\b(?:each|for|times)\b")
 #: A line of a diff: its first sign, and text as a table has it, or nothing.
 _DIFF_LINE = re.compile(r"[+-](?=[ \t]*(?:[\"{}\[\],]|$))|@@ -\d", re.MULTILINE)
 _HUNK = re.compile(r"^@@ -\d", re.MULTILINE)
@@ -98,8 +106,8 @@ def find(text: str, at: int) -> Foreign | None:
     """Return what is not part of a table where the parser stops, None for faults of the table itself."""
     stop = Stop(text, at)
     if text.startswith(_COMMENT_SIGNS, at):
-        return _left_out(stop)
-    kinds = (_html, _diff, _placeholder, _tag, _lines)
+        return _statement(stop) or _left_out(stop)
+    kinds = (_html, _diff, _statement, _placeholder, _tag, _lines)
     return next((found for kind in kinds if (found := kind(stop)) is not None), None)
 
 
@@ -149,6 +157,30 @@ def of_diff(text: str, at: int) -> Foreign:
 def _new_side(text: str) -> str:
     kept = (line for line in text.splitlines(keepends=True) if not _DIFF_REMOVED.match(line))
     return "".join(line[1:] if line[:1] in ("+", " ") else line for line in kept)
+
+
+def _statement(stop: Stop) -> Foreign | None:
+    """Recognise a statement of a template, such as the beginning or end of a loop, or a comment of it."""
+    text, at = stop.text, stop.at
+    found = next(
+        (one for start in (at - 1, at) if start >= 0 and (one := _STATEMENT.match(text, start))), None
+    )
+    if found is None:
+        return None
+    end = _line_at(text, found.start())[1]
+    last = [one.end() for one in _STATEMENT.finditer(text, found.start(), end)][-1]
+    shown, again = (
+        text[found.start() : last],
+        "make the file again with the program that fills in the template",
+    )
+    others = len(_LINE_OF_STATEMENTS.findall(text)) - 1
+    hint = again
+    if not _LOOP.search(text) and is_valid(_LINE_OF_STATEMENTS.sub("", text)):
+        which = f"delete {_shown(shown)}" + (f", and the {count(others, 'other')}" if others > 0 else "")
+        hint = f"{which}; or {again}"
+    elif _LOOP.search(text):
+        hint = f"{again}: its loop stands for several entries"
+    return Foreign(f"a statement of a template was left in the file: {_shown(shown)}", hint, found.start())
 
 
 def _placeholder(stop: Stop) -> Foreign | None:

@@ -286,7 +286,9 @@ def _missing(state: ParserState) -> JsonError | None:
     char = state.rest[0]
     if state.expected == "colon":
         hint = "write a colon between the key and its value"
-        if char == "=":
+        if state.rest.startswith("=>"):
+            hint = "write : instead of =>, here and in all other places: sed 's/ *=> */: /g' OLD > NEW"
+        elif char == "=":
             others = len(_EQUALS.findall(state.text)) - 1
             hint = "write : instead of ="
             if others > 0:

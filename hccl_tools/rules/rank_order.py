@@ -35,6 +35,12 @@ def ranks_by_order(subject: Subject) -> dict[int, int]:
         return {}
     own = _by_their_servers(subject)
     expected: Sequence[int] = own if own is not None else range(len(numbers))
+    if any(
+        len({*subject.table.device_ids[one.rows[0] : one.rows[-1] + 1]}) < len(one.rows)
+        for one in subject.table.servers
+        if one.rows
+    ):
+        return {}  # An entry occurs twice, and the others after it are moved.
     odd = {
         row: right
         for row, (number, right) in enumerate(zip(numbers, expected, strict=True))

@@ -202,7 +202,6 @@ def test_a_line_of_a_table_is_not_taken_for_one_of_another_program(line: str) ->
         "%(rank)s",
         "@RANK@",
         "{rank}",
-        "{% for x in y %}",
     ],
 )
 def test_a_placeholder_that_was_not_filled_in_is_the_cause(text: str) -> None:

@@ -58,7 +58,7 @@ def with_null(value: Any) -> None:
         (rows, "entries of device are rows of values", '"0"} in place of ["0", "192.168.0.100", "0"]'),
         (addresses, "entries of device are addresses", '"192.168.0.100", "rank_id": "0"} in place of'),
         (ids, "entries of device are device_ids", "`hccn_tool -i 0 -ip -g` on the host shows the address"),
-        (names, "entries of server_list are the names", "`hccl-tools gen --hosts 10.0.0.1,10.0.0.2,10.0.0.3`"),
+        (names, "entries of server_list are the names", "`hccl-tools gen --hosts 10.0.0.1,10.0.0.2,10.0"),
         (with_null, "entry 8 of device is null", "delete each null with the comma before it"),
     ],
 )  # fmt: skip
