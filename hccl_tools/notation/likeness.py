@@ -41,3 +41,13 @@ def _bit_masks(word: str) -> tuple[frozenset[str], dict[str, int]]:
     """Return the letters of a word, and the positions of each letter as the bits of an integer."""
     places = {letter: sum(1 << at for at, one in enumerate(word) if one == letter) for letter in word}
     return frozenset(word), places
+
+
+def is_near(text: str, right: str) -> bool:
+    """Return whether a text is another one with a sign changed, added, left out, or in another place."""
+    if sorted(text) == sorted(right):
+        return True
+    if len(text) == len(right):
+        return sum(one != other for one, other in zip(text, right, strict=True)) == 1
+    short, long = sorted((text, right), key=len)
+    return len(long) - len(short) == 1 and any(long[:at] + long[at + 1 :] == short for at in range(len(long)))

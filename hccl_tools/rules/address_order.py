@@ -39,6 +39,30 @@ def are_in_place(subject: Subject) -> bool:
     return not owners(subject) and not exchanged(subject)
 
 
+#: The fewest devices whose addresses show the order of text.
+_LEAST_DEVICES = 4
+
+
+@shared
+def first_in_text_order(subject: Subject) -> int | None:
+    """Return the first row of the servers whose addresses are in the order of text and not of numbers, if all are.
+
+    The result is None if a server has them in no order, or the devices in another one than that of their numbers.
+    """
+    numbers, found, many = address_numbers(subject), None, 0
+    ips, devices = subject.table.device_ips, subject.table.device_numbers
+    for server in subject.table.servers if numbers is not None else ():
+        rows = slice(server.rows[0], server.rows[-1] + 1) if server.rows else slice(0)
+        own = [*numbers[rows]] if numbers is not None else []
+        if own == sorted(own):
+            continue
+        texts, ids = ips[rows], [one or 0 for one in devices[rows]]
+        if texts != sorted(texts) or ids != sorted(ids):
+            return None
+        found, many = server.rows[0] if found is None else found, many + len(own)
+    return found if many >= _LEAST_DEVICES and are_in_place(subject) else None
+
+
 @shared
 def order_of_addresses(subject: Subject) -> Order | None:
     """Return the order of the device_ips; None if they follow none."""

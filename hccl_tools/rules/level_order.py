@@ -10,6 +10,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import count
+from hccl_tools.rules.level_exchanges import Outside, within_ranks
 from hccl_tools.rules.levels import all_levels, each_address, level_addresses
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.value_order import order_of
@@ -198,7 +199,8 @@ _MOST_RANKS = 4096
 def level_addresses_outside_order(subject: Subject) -> Iterator[Finding]:
     """The addresses of a few ranks do not follow the order of all others: those of two ranks are probably exchanged.
 
-    Tables with more than 4,096 ranks are not examined.
+    The addresses of one rank may also be exchanged among themselves, or have a mistyped digit. Tables with more than
+    4,096 ranks are not examined.
 
     Base: 2.0 3x4
     Example: /rank_list/5/level_list/0/rank_addr_list/0/addr = "10.0.1.7"; /rank_list/6/level_list/0/rank_addr_list/0/addr = "10.0.1.6"
@@ -206,13 +208,23 @@ def level_addresses_outside_order(subject: Subject) -> Iterator[Finding]:
     Hint: `hccl-tools gen` on node1 prints the addresses of ranks 5-6: if they are others than here, exchange those of these ranks in layer 0
     """
     groups: dict[tuple[int, ...], dict[Any, tuple[Any, ...]]] = {}
+    single: dict[tuple[int, int], list[Outside]] = {}
     for layer, place, entries in _columns(subject):
         numbers = [_number(entry) for entry in entries]
         order = None if None in numbers else order_of(subject, [number or 0 for number in numbers])
-        for rows in order.groups if order is not None else ():
+        if order is None:
+            continue
+        for rows in order.groups:
             groups.setdefault(tuple(rows), {}).setdefault(layer, place)
+        for row in order.single:
+            outside = Outside(place, numbers[row] or 0, order.expected[row])
+            single.setdefault((row, place[1]), []).append(outside)
+    yield from within_ranks(subject, single)
+    ids = subject.table.column("local_id"), subject.table.column("device_id")
     for ranks, layers in groups.items():
         rows = list(ranks)
+        if all(ids[0][row] != ids[1][row] for row in rows):
+            continue  # HCC648 reports the ids.
         who, where = _ranks(subject, rows), " and ".join(f"layer {layer}" for layer in layers)
         path = next(iter(layers.values()))
         others = tuple(Related(("rank_list", row, *path), "and here") for row in rows[1:_MOST_ODD])

@@ -10,19 +10,29 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.notation.likeness import is_near
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.rules.address_columns import packed_addresses
 from hccl_tools.rules.address_order import (
     READ,
     address_numbers,
     are_in_place,
+    first_in_text_order,
     names_by_addresses,
     order_of_addresses,
+    usual_name,
 )
 from hccl_tools.rules.commands import how, how_device, how_super_device, of_each
 from hccl_tools.rules.copies import lost_devices, named_server
 from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule
-from hccl_tools.rules.value_order import DEVICE_BITS, Order, order_of, other_devices, other_names
+from hccl_tools.rules.value_order import (
+    DEVICE_BITS,
+    Order,
+    order_of,
+    other_devices,
+    other_names,
+    rows_of_other_bits,
+)
 from hccl_tools.table.hccl_values import read_column
 
 if TYPE_CHECKING:
@@ -82,13 +92,16 @@ def device_ip_outside_order(subject: Subject) -> Iterator[Finding]:
     numbers, order = address_numbers(subject), order_of_addresses(subject)
     if numbers is None:
         return
+    is_regular = order is None or not (order.expected or order.moved_up or order.moved_down)
+    if not is_regular and first_in_text_order(subject) is not None:
+        return  # HCC645 reports it.
     if order is not None:
         yield from _moved_rows(subject, order)
         for rows in order.groups:
             yield _changed_places(subject, order, rows, _ADDRESS)
     ips = subject.table.device_ips
     near = (
-        [row for row in order.single if _is_near(ips[row], _text(subject, order.expected[row]))]
+        [row for row in order.single if is_near(ips[row], _text(subject, order.expected[row]))]
         if order
         else []
     )
@@ -120,16 +133,6 @@ def _outside_network(subject: Subject) -> list[int]:
         and len(subject.table.servers) >= _LEAST_SERVERS
     )
     return [*server.rows] if are_digits and all(heads[row] == rare for row in server.rows) else []
-
-
-def _is_near(text: str, right: str) -> bool:
-    """Return whether a text is another one with a digit changed, added, left out, or exchanged with another."""
-    if sorted(text) == sorted(right):
-        return True
-    if len(text) == len(right):
-        return sum(one != other for one, other in zip(text, right, strict=True)) == 1
-    short, long = sorted((text, right), key=len)
-    return len(long) - len(short) == 1 and any(long[:at] + long[at + 1 :] == short for at in range(len(long)))
 
 
 def _mistyped(subject: Subject, row: int, expected: int | None, *, is_outside: bool) -> Finding:
@@ -230,7 +233,8 @@ def _moved_rows(subject: Subject, order: Order) -> Iterator[Finding]:
 def super_device_id_outside_order(subject: Subject) -> Iterator[Finding]:
     """The super_device_ids of a few devices do not follow the order of all others: they are exchanged or stale.
 
-    On a usual cluster the low 16 bits of a super_device_id are the device_id.
+    On a usual cluster the low 16 bits of a super_device_id are the device_id. If each server has the bits of all its
+    devices in another order, a column was probably sorted alone.
 
     Base: 1.2 2x8
     Example: /server_list/0/device/2/super_device_id = "6"; /server_list/0/device/6/super_device_id = "2"
@@ -243,6 +247,9 @@ def super_device_id_outside_order(subject: Subject) -> Iterator[Finding]:
         return
     known = [number or 0 for number in numbers]
     order = order_of(subject, known)
+    if (mixed := rows_of_other_bits(subject, known)) and (order is None or not order.groups):
+        yield _mixed_sdids(subject, known, mixed)
+        return
     if order is None:
         return
     for rows in order.groups:
@@ -259,6 +266,24 @@ def super_device_id_outside_order(subject: Subject) -> Iterator[Finding]:
         )
 
 
+def _mixed_sdids(subject: Subject, known: Sequence[int], rows: list[int]) -> Finding:
+    """Return the finding on servers whose super_device_ids are all there, and in another order than the device_ids."""
+    table, row = subject.table, rows[0]
+    index = table.server_of_row[row]
+    number = len({table.server_of_row[one] for one in rows})
+    more = f" and {count(number - 1, 'other server')}" if number > 1 else ""
+    of_bits = {known[one] & DEVICE_BITS: known[one] for one in table.servers[index].rows}
+    right = of_bits.get(table.device_numbers[row] or 0, sorted(known)[row])
+    return Finding(
+        f"the super_device_ids of {named_server(subject, index)}{more} are in another order than the device_ids: device "
+        f'{table.device_ids[row]} has "{known[row]}", the low 16 bits of which are {known[row] & DEVICE_BITS}; a column was probably '
+        "sorted alone",
+        subject.device_path(row, "super_device_id"),
+        f'{how_super_device(subject, row)}: if it is "{right}", give each device the super_device_id whose low 16 bits are its '
+        "device_id; else correct the device_ids in the same way",
+    )
+
+
 @rule(
     "HCC633",
     "server-id-outside-order",
@@ -270,8 +295,8 @@ def super_device_id_outside_order(subject: Subject) -> Iterator[Finding]:
 def server_id_outside_order(subject: Subject) -> Iterator[Finding]:
     """The server_ids of a few servers do not follow the device_ips of their devices, as all others do.
 
-    Two server_ids, or the lists of devices of two servers, are probably exchanged. Each rank then looks for its
-    devices on another host.
+    Two server_ids, or the lists of devices of two servers, are probably exchanged, or one server_id has a mistyped
+    digit. Each rank then looks for its devices on another host.
 
     Base: 5x8
     Example: /server_list/1/server_id = "10.0.0.4"; /server_list/3/server_id = "10.0.0.2"
@@ -284,6 +309,12 @@ def server_id_outside_order(subject: Subject) -> Iterator[Finding]:
     wrong, servers = other_names(names, order.first), subject.table.servers
     right = [names.name_of(order.first[index]) for index in wrong]
     own = [servers[index].server_id for index in wrong]
+    is_double = (
+        len(wrong) == 1 and sum(server.server_id == own[0] for server in servers) > 1
+    )  # HCC503 reports it.
+    meant = usual_name(subject, wrong[0]) if len(wrong) == 1 and not is_double else None
+    if meant is not None and is_near(own[0], meant):
+        yield _mistyped_name(subject, wrong[0], meant)
     if len(wrong) < 2 or None in right or sorted(own) != sorted(filter(None, right)):
         return
     row = servers[wrong[0]].rows[0]
@@ -297,6 +328,20 @@ def server_id_outside_order(subject: Subject) -> Iterator[Finding]:
         tuple(
             Related(subject.server_path(index, "server_id"), "and here") for index in wrong[1:_MOST_PLACES]
         ),
+    )
+
+
+def _mistyped_name(subject: Subject, index: int, meant: str) -> Finding:
+    """Return the finding on the only server_id that does not follow the addresses, and is near the one that does."""
+    server = subject.table.servers[index]
+    row = server.rows[0]
+    shown = f"{quoted(server.server_id)} of server {index + 1}"
+    command = how(subject, row).replace(f" on {server.server_id[:64]}", f" on {meant}")
+    return Finding(
+        f"server_id {shown} does not follow the addresses of its devices, as those of the "
+        f"{count(len(subject.table.servers) - 1, 'other server')} do: it was probably mistyped",
+        subject.server_path(index, "server_id"),
+        f'{command}: if it is {quoted(subject.table.device_ips[row])}, write "{meant}"',
     )
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from itertools import pairwise
-from operator import sub
+from itertools import pairwise, repeat
+from operator import and_, sub
 from typing import TYPE_CHECKING
 
 from hccl_tools.records import NamedTuple
@@ -203,6 +203,12 @@ def _runs(indexes: list[int]) -> list[tuple[int, int]]:
     return found
 
 
+def number_at_end(name: str) -> tuple[str, int] | None:
+    """Return the number at the end of a name, and what stands before it; None for a name without one."""
+    found = _NUMBERED.fullmatch(name)
+    return None if found is None else (found[1], int(found[2]))
+
+
 class Names(NamedTuple):
     """How the server_ids of a table are numbered beside the values of their devices.
 
@@ -273,3 +279,23 @@ def other_devices(subject: Subject, numbers: Sequence[int | None]) -> dict[int, 
         if number is not None and number & DEVICE_BITS != device
     )
     return wrong if len(wrong) * 2 <= len(devices) >= _LEAST_VALUES else {}
+
+
+def rows_of_other_bits(subject: Subject, numbers: Sequence[int]) -> list[int]:
+    """Return the rows whose super_device_ids have the low bits of other devices, if all are there in another order.
+
+    The result is empty if most super_device_ids have the low bits of their own device, and are not in the order of text.
+    """
+    devices = subject.table.device_numbers
+    bits = [*map(and_, numbers, repeat(DEVICE_BITS))]
+    if bits == [*devices]:
+        return []
+    texts = subject.table.column("super_device_id")
+    rows = [row for row, (one, device) in enumerate(zip(bits, devices, strict=True)) if one != device]
+    if [*texts] == sorted(texts) and [*numbers] != sorted(numbers):
+        return rows if len(rows) >= _LEAST_DEVICES else []  # The column was sorted as text.
+    each = subject.table.servers
+    are_all = all(
+        {bits[row] for row in server.rows} == {devices[row] for row in server.rows} for server in each
+    )
+    return rows if are_all and len(rows) * _HALF > len(devices) >= _LEAST_VALUES else []

@@ -1,0 +1,93 @@
+"""Advice on values in the order of text, as a spreadsheet or a program for texts sorts numbers: 10 before 8."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.rules.address_order import address_numbers, first_in_text_order
+from hccl_tools.rules.commands import how
+from hccl_tools.rules.copies import named_server
+from hccl_tools.rules.registry import LEGACY, Finding, Subject, rule
+from hccl_tools.rules.value_order import number_at_end
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+#: The fewest servers whose names show an order.
+_LEAST_SERVERS = 4
+
+
+@rule(
+    "HCC645",
+    "values-in-text-order",
+    "advice",
+    formats=LEGACY,
+    needs=("device_ip", "device_id", "server_id"),
+    source="device_ip is the address of the device itself (rank_table_config_910.md); device_ids in the order of numbers",
+)
+def values_in_text_order(subject: Subject) -> Iterator[Finding]:
+    """The device_ips of all servers, or the server_ids, are in the order of text, and the devices in that of numbers.
+
+    A column that was sorted alone gives each device the address of another one.
+
+    Base: 3x8
+    Example: /server_list/0/device/0/device_ip = "192.168.0.10"; /server_list/0/device/1/device_ip = "192.168.0.11"; /server_list/0/device/2/device_ip = "192.168.0.12"; /server_list/0/device/3/device_ip = "192.168.0.13"; /server_list/0/device/4/device_ip = "192.168.0.14"; /server_list/0/device/5/device_ip = "192.168.0.15"; /server_list/0/device/6/device_ip = "192.168.0.8"; /server_list/0/device/7/device_ip = "192.168.0.9"
+    Instead: table
+    Hint: `hccn_tool -i 0 -ip -g` on 10.0.0.1 shows the address of device 0: if it is "192.168.0.8", sort the device_ips of each server by their numbers
+    """
+    numbers = address_numbers(subject)
+    if numbers is None:
+        return
+    if [*numbers] == sorted(numbers):
+        yield from _names_in_text_order(subject)
+    elif (row := first_in_text_order(subject)) is not None:
+        yield _unsorted(subject, numbers, row)
+
+
+def _unsorted(subject: Subject, numbers: Sequence[int], row: int) -> Finding:
+    table, ips = subject.table, subject.table.device_ips
+    index = table.server_of_row[row]
+    own = table.servers[index].rows
+    is_whole = [*ips] == sorted(ips) and _are_mixed(subject, numbers)
+    rows = range(row, len(ips)) if is_whole else own
+    at = next(one for one in rows[1:] if numbers[one] < numbers[one - 1])
+    right = sorted(range(len(ips)) if is_whole else own, key=numbers.__getitem__)
+    first = ips[right[row if is_whole else 0]]
+    what = "all servers together" if is_whole else "each server"
+    return Finding(
+        f"the device_ips of {named_server(subject, index)} are in the order of text: {quoted(ips[at - 1])} is before {quoted(ips[at])}; "
+        "the column was probably sorted alone",
+        subject.device_path(row, "device_ip"),
+        f"{how(subject, row)}: if it is {quoted(first)}, sort the device_ips of {what} by their numbers",
+    )
+
+
+def _are_mixed(subject: Subject, numbers: Sequence[int]) -> bool:
+    """Return whether a server has addresses below those of the server before it."""
+    of_each = [[numbers[row] for row in server.rows] for server in subject.table.servers if server.rows]
+    return any(min(own) < max(before) for before, own in pairwise(of_each))
+
+
+def _names_in_text_order(subject: Subject) -> Iterator[Finding]:
+    """Yield the finding on server_ids in the order of text, with addresses in the order of numbers."""
+    names = [*map(attrgetter("server_id"), subject.table.servers)]
+    if len(names) < _LEAST_SERVERS or len({*map(len, names)}) == 1 or names != sorted(names):
+        return
+    ends = [number_at_end(name) for name in names]
+    begins = {None if end is None else end[0] for end in ends}
+    order = sorted(range(len(names)), key=lambda index: end[1] if (end := ends[index]) is not None else 0)
+    own = [end[1] for end in ends if end is not None]
+    is_row = len(begins) == 1 and len(own) == len(names) and max(own) - min(own) == len(names) - 1
+    if not is_row or order == [*range(len(names))]:
+        return
+    at = next(index for index in range(1, len(names)) if order.index(index) < order.index(index - 1))
+    row = subject.table.servers[1].rows[0]
+    yield Finding(
+        f"the server_ids are in the order of text, {quoted(names[at - 1])} before {quoted(names[at])}, and the device_ips in that of "
+        "numbers: the column was probably sorted alone",
+        subject.server_path(1, "server_id"),
+        f"{how(subject, row)}: if it is not {quoted(subject.table.device_ips[row])}, sort the server_ids by their numbers",
+    )

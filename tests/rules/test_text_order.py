@@ -1,0 +1,185 @@
+"""Columns that were sorted as text, mistyped server_ids, and super_device_ids of other devices."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hccl_tools.validation.checker import validate
+from tests.support.tables import table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hccl_tools.diagnostics.diagnostic import Diagnostic
+
+
+def found(value: Any) -> list[Diagnostic]:
+    return list(validate(value).findings)
+
+
+def column(value: Any, key: str) -> list[str]:
+    return [device[key] for server in value["server_list"] for device in server["device"]]
+
+
+def write(value: Any, key: str, texts: list[str]) -> None:
+    rest = iter(texts)
+    for server in value["server_list"]:
+        for device in server["device"]:
+            device[key] = next(rest)
+
+
+def sorted_in_each(value: Any, key: str) -> None:
+    for server in value["server_list"]:
+        for device, text in zip(server["device"], sorted(one[key] for one in server["device"]), strict=True):
+            device[key] = text
+
+
+def from_8_on(servers: int = 3) -> Any:
+    """Return a table whose addresses end in 8 to 15 on each server."""
+    value = table("1.0", servers, 8)
+    write(value, "device_ip", [f"192.168.{row // 8}.{8 + row % 8}" for row in range(8 * servers)])
+    return value
+
+
+def of_one_network(servers: int = 3) -> Any:
+    """Return a table whose addresses end in 1 to N."""
+    value = table("1.0", servers, 8)
+    write(value, "device_ip", [f"192.168.0.{row + 1}" for row in range(8 * servers)])
+    return value
+
+
+@pytest.mark.parametrize("servers", [1, 3])
+def test_addresses_sorted_as_text_on_each_server_are_reported(servers: int) -> None:
+    value = from_8_on(servers)
+    sorted_in_each(value, "device_ip")
+
+    (one,) = found(value)
+
+    assert one.rule.id == "HCC645"
+    assert '"192.168.0.15" is before "192.168.0.8"' in one.message
+    assert 'if it is "192.168.0.8", sort the device_ips of each server by their numbers' in (one.hint or "")
+
+
+def test_addresses_sorted_as_text_over_all_servers_are_reported() -> None:
+    value = of_one_network()
+    write(value, "device_ip", sorted(column(value, "device_ip")))
+
+    (one,) = found(value)
+
+    assert one.rule.id == "HCC645"
+    assert (one.hint or "").endswith("sort the device_ips of all servers together by their numbers")
+
+
+def whole_rows_sorted() -> Any:
+    value = from_8_on()
+    for server in value["server_list"]:
+        server["device"].sort(key=lambda device: device["device_ip"])
+    write(value, "rank_id", [str(rank) for rank in range(24)])
+    return value
+
+
+def downwards() -> Any:
+    value = from_8_on()
+    write(value, "device_ip", [f"192.168.{row // 8}.{15 - row % 8}" for row in range(24)])
+    return value
+
+
+def three_devices() -> Any:
+    value = table("1.0", 1, 2)
+    write(value, "device_ip", ["192.168.0.10", "192.168.0.9"])
+    return value
+
+
+def named(names: list[str]) -> Any:
+    value = from_8_on(len(names))
+    for server, name in zip(value["server_list"], names, strict=True):
+        server["server_id"] = name
+    return value
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        from_8_on,
+        of_one_network,
+        downwards,
+        three_devices,
+        lambda: named(["node1", "node2", "node9", "node10"]),
+        lambda: named(["node01", "node02", "node10", "node11"]),
+        lambda: named(["10.0.0.1", "10.0.0.2", "10.0.0.33", "10.0.0.4"]),  # mistyped
+        lambda: named(["alpha", "beta", "gamma", "k10"]),
+    ],
+)
+def test_other_orders_are_not_those_of_text(make: Callable[[], Any]) -> None:
+    assert not [one for one in found(make()) if one.rule.id == "HCC645"]
+
+
+def test_whole_rows_sorted_as_text_are_sound() -> None:
+    assert not [one for one in found(whole_rows_sorted()) if one.rule.id in ("HCC631", "HCC645")]
+
+
+def test_server_ids_sorted_as_text_alone_are_reported() -> None:
+    names = [f"10.0.0.{number}" for number in range(1, 13)]
+
+    (one,) = found(named(sorted(names)))
+
+    assert one.rule.id == "HCC645"
+    assert one.message.startswith('the server_ids are in the order of text, "10.0.0.12" before "10.0.0.2"')
+    assert found(named(names)) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "is_reported"), [("10.0.1.4", True), ("10.0.0.44", True), ("172.16.9.9", False)]
+)
+def test_a_mistyped_server_id_is_reported_and_another_one_is_not(wrong: str, *, is_reported: bool) -> None:
+    value = table("1.0", 6, 8)
+    value["server_list"][3]["server_id"] = wrong
+
+    report = found(value)
+
+    assert bool(report) == is_reported
+    if is_reported:
+        assert report[0].rule.id == "HCC633"
+        assert report[0].pointer == "/server_list/3/server_id"
+        assert (report[0].hint or "").endswith('if it is "192.168.3.100", write "10.0.0.4"')
+
+
+def of_pods() -> Any:
+    """Return a table of 16 devices a server, as of an A3, whose super_device_ids have 1 to 6 digits."""
+    value = table("1.2", 4, 16, pods=2)
+    for server in value["server_list"]:
+        for device in server["device"]:
+            device["super_device_id"] = str(
+                int(device["super_device_id"]) + int(device["device_id"]) * 262144
+            )
+    return value
+
+
+@pytest.mark.parametrize("key", ["super_device_id", "device_id"])
+def test_ids_sorted_as_text_on_each_server_are_reported(key: str) -> None:
+    value = of_pods()
+    assert found(value) == []
+    sorted_in_each(value, key)
+
+    report = [one for one in found(value) if one.rule.id == "HCC632"]
+
+    assert len(report) == 1
+    assert "are in another order than the device_ids" in report[0].message
+    assert "whose low 16 bits are its device_id" in (report[0].hint or "")
+
+
+def test_super_device_ids_sorted_as_text_over_all_servers_are_reported() -> None:
+    value = of_pods()
+    write(value, "super_device_id", sorted(column(value, "super_device_id")))
+
+    assert [one.rule.id for one in found(value)] == ["HCC632"]
+
+
+def test_super_device_ids_without_device_ids_in_them_are_sound() -> None:
+    value = of_pods()
+    write(value, "super_device_id", [str(100 + row) for row in range(64)])
+
+    assert not [one for one in found(json.loads(json.dumps(value))) if one.rule.id == "HCC632"]
