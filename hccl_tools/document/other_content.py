@@ -327,11 +327,30 @@ def _base64(head: _Head) -> OtherContent | None:
     return _other("text in base64", "decode it: base64 -d OLD > NEW.json")
 
 
+#: The columns of a table of devices from which a rank table follows.
+_ROW_KEYS = frozenset({"server_id", "device_id", "device_ip", "rank_id"})
+
+
+def _from_rows(mark: str) -> str:
+    """Return the command that makes a rank table of rows with these columns."""
+    split = {",": "", "\t": ", delimiter=chr(9)", ";": ', delimiter=";"'}[mark]
+    return (
+        "python3 -c 'import csv, json, sys; "
+        f"r = list(csv.DictReader(sys.stdin{split}, skipinitialspace=True)); "
+        'n = {x["server_id"]: [] for x in r}; [n[x.pop("server_id")].append(x) for x in r]; '
+        'r = [{"server_id": k, "device": v} for k, v in n.items()]; json.dump({"version": '
+        '"1.2" if "super_device_id" in r[0]["device"][0] else "1.0", "server_count": str(len(r)), '
+        '"server_list": r, "status": "completed"}, sys.stdout, indent=4)\' < OLD > NEW'
+    )
+
+
 def _columns(head: _Head) -> OtherContent | None:
     told = head.told[:-1] or head.told
     for mark, name in ((",", "commas"), ("\t", "tabs"), (";", "semicolons")):
         if len(told) > 1 and told[0].count(mark) and len({line.count(mark) for line in told}) == 1:
-            return _other(f"a file of columns with {name} between them")
+            columns = {one.strip().strip('"') for one in told[0].split(mark)}
+            hint = f"make the table of its rows: {_from_rows(mark)}" if columns >= _ROW_KEYS else _NAME_IT
+            return _other(f"a file of columns with {name} between them", hint)
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
@@ -38,6 +38,9 @@ _SEPARATORS = r"[:\-\s_.]"
 _HEX = r"[0-9A-Fa-f]*"
 #: A hexadecimal number as programs write it, with at least eight and fewer digits than an EID.
 _HEX_NUMBER = r"(?a)0[xX]([1-9a-fA-F][0-9a-fA-F]{7,30})"
+#: The number of an address, and the output of hccn_tool.
+_AS_NUMBER = r"(?a)[1-9]\d{7,9}|0[xX][0-9a-fA-F]{7,8}"
+_PRINTED = r"(?a)ipaddr:\s*([\d.]+)\s+netmask:"
 _EID_LENGTH, _HIGHEST_OCTET, _OCTETS = 32, 255, 4
 
 
@@ -121,12 +124,36 @@ def _surroundings(text: str) -> tuple[str, str]:
     return ("other text beside the address", found.pop()) if len(found) == 1 else ("", text)
 
 
+def of_number(value: Any) -> str | None:
+    """Return the private IPv4 address whose number a value is, decimal or hexadecimal; None for other values."""
+    if type(value) is str:
+        if not re.fullmatch(_AS_NUMBER, value):
+            return None
+        value = int(value, 16 if value[:2] in ("0x", "0X") else 10)
+    if type(value) is not int or not 0 <= value < 1 << 32:
+        return None
+    parts = value.to_bytes(_OCTETS, "big")
+    is_private = parts[0] == 10 or parts[:2] == b"\xc0\xa8" or (parts[0] == 172 and 16 <= parts[1] < 32)
+    return ".".join(map(str, parts)) if is_private else None
+
+
+def _number(text: str) -> tuple[str, str]:
+    right = of_number(text)
+    return ("", text) if right is None else ("the address as one number", right)
+
+
+def _of_hccn_tool(text: str) -> tuple[str, str]:
+    """Keep the address of what ``hccn_tool -ip -g`` prints, a line with the address and one with the netmask."""
+    found = re.match(_PRINTED, text)
+    return ("", text) if found is None else ("all that hccn_tool prints", found[1])
+
+
 _STEPS: tuple[Callable[[str], tuple[str, str]], ...] = (
-    _blanks, _without(_QUOTED, _QUOTES, 2, None), _without(_SCHEME, _SCHEME_NAME, 2, 1),
+    _blanks, _of_hccn_tool, _without(_QUOTED, _QUOTES, 2, None), _without(_SCHEME, _SCHEME_NAME, 2, 1),
     _without(_WITH_MASK, _MASK, 1, 2), _without(_NAMED, "the name", 2, 1),
     _without(_PATH, _END, 1, 2), _without(_ZONE, "the interface", 1, 2), _brackets, _without(_NETMASK, _MASK, 1, 2),
     _without(_PORT, "the port", 1, 2), _without(_ENDING, _END, 1, 2), _dashes, _inner_blanks, _letters, _zeros,
-    _surroundings,
+    _surroundings, _number,
 )  # fmt: skip
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules import right_texts
@@ -15,11 +16,12 @@ from hccl_tools.rules.address_columns import (
     packed_addresses,
     servers_unread,
 )
+from hccl_tools.rules.address_texts import of_number
 from hccl_tools.rules.commands import how, of_each
 from hccl_tools.rules.key_names import similar_key
 from hccl_tools.rules.key_shapes import column_of_addresses
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
-from hccl_tools.table.addresses import is_unset
+from hccl_tools.table.addresses import is_unset, packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -132,6 +134,13 @@ def device_ip_dropped(subject: Subject) -> Iterator[Finding]:
     return _no_text(subject, refused=False)
 
 
+def _address_of(value: Any) -> str | None:
+    """Return the address that a list has as its only entry, or whose number a value is; None for others."""
+    if type(value) is list and len(value) == 1 and type(value[0]) is str and packed(value[0]) is not None:
+        return value[0]
+    return of_number(value)
+
+
 def _no_text(subject: Subject, *, refused: bool) -> Iterator[Finding]:
     if all_plain(subject):
         return
@@ -142,6 +151,15 @@ def _no_text(subject: Subject, *, refused: bool) -> Iterator[Finding]:
                 if _refuses_no_text(subject, index, hosts) != refused:
                     continue
                 message = "device_ip is not a string" + ("" if refused else ", so HCCL ignores it")
+                if (own := _address_of(ips[row])) is not None:
+                    hint = f'write "{own}" in place of {json.dumps(ips[row])}, and the others in the same way'
+                    yield Finding(
+                        f"{message}: it is {'a list with' if type(ips[row]) is list else 'the number of'} the address",
+                        subject.device_path(row, "device_ip"),
+                        f'write "{own}"',
+                        alike=alike.setdefault(f"{message}{type(ips[row])}", (message, hint)),
+                    )
+                    continue
                 yield Finding(
                     message,
                     subject.device_path(row, "device_ip"),
@@ -222,6 +240,8 @@ def _no_address(subject: Subject, row: int, address: str, alike: dict[str, tuple
 
 
 def _of_several(why: str) -> str:
+    if why == "it is a name or word":
+        return "they are names or words"
     return f"they have {why.removeprefix('it has ')}" if why.startswith("it has ") else why
 
 

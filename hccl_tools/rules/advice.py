@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
-from hccl_tools.notation import placeholders
+from hccl_tools.notation import invisible, placeholders
 from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_addresses
 from hccl_tools.rules.address_order import order_of_addresses, usual_name
 from hccl_tools.rules.commands import how
@@ -32,7 +32,9 @@ def blanks_in_server_id(subject: Subject) -> Iterator[Finding]:
     Hint: delete the blanks
     """
     for index, server in enumerate(subject.table.servers):
-        if server.server_id != server.server_id.strip():
+        if server.server_id != server.server_id.strip() and not invisible.first(
+            server.server_id
+        ):  # Else HCC618 reports it.
             yield Finding(
                 f'server_id "{server.server_id}" has blanks at its ends',
                 subject.server_path(index, "server_id"),

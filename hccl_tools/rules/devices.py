@@ -9,7 +9,7 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import NAME_THE_CHIP, and_more, devices
 from hccl_tools.rules import right_texts
-from hccl_tools.rules.commands import how
+from hccl_tools.rules.commands import how, how_device
 from hccl_tools.rules.copies import (
     WHOLE_MACHINES,
     absent_devices,
@@ -55,6 +55,7 @@ def device_id_no_number(subject: Subject) -> Iterator[Finding]:
     """
     if _all_in_range(subject):
         return
+    alike = dict[str, tuple[str, str]]()
     for row, number in enumerate(subject.table.device_numbers):
         if number is None or number < 0:
             value = subject.table.device_ids[row]
@@ -63,7 +64,22 @@ def device_id_no_number(subject: Subject) -> Iterator[Finding]:
                 subject.device_path(row, "device_id"),
                 _right_device(subject, row),
             )
+            if _are_in_names(subject):
+                yield right_texts.without_name(finding, value, "device_id", alike)
+                continue
             yield right_texts.named(finding, value, right_texts.is_number)
+
+
+@shared
+def _are_in_names(subject: Subject) -> bool:
+    """Whether the device_ids without the names beside their numbers are devices, each once on its server."""
+    table = subject.table
+    read = zip(table.device_ids, table.device_numbers, strict=True)
+    numbers = [right_texts.number_in(text) if number is None else number for text, number in read]
+    pairs = set(zip(table.server_of_row, numbers, strict=True))
+    return len(pairs) == len(numbers) and all(
+        one is not None and 0 <= one < _limit(subject) for one in numbers
+    )
 
 
 def _right_device(subject: Subject, row: int) -> str:
@@ -235,12 +251,28 @@ def _repeated(subject: Subject, server_id: str, number: int, rows: list[int]) ->
     message = f"device {number} occurs {times} on server {quoted(server_id)}"
     if absent:
         message += f", {devices(absent)} not at all"
+    wrong = _by_order(subject, listed, absent[0], rows) if len(absent) == len(rows) - 1 == 1 else None
+    first = wrong if wrong == rows[0] else rows[1]
     return Finding(
         message,
-        subject.device_path(rows[1], "device_id"),
+        subject.device_path(first, "device_id"),
         _right_repeated(subject, listed, absent, number, rows),
-        (Related(subject.device_path(rows[0], "device_id"), "first used here"),),
+        (
+            Related(subject.device_path(rows[0], "device_id"), "first used here")
+            if first == rows[1]
+            else Related(subject.device_path(rows[1], "device_id"), "and used here"),
+        ),
     )
+
+
+def _by_order(subject: Subject, listed: Sequence[int], absent: int, rows: list[int]) -> int | None:
+    """Return the one of two rows with which the devices of a server are in order after a correction; None if not one is."""
+    numbers = subject.table.device_numbers
+    fitting = []
+    for row in rows:
+        ids = [absent if one == row else numbers[one] or 0 for one in listed]
+        fitting += [row] if ids == sorted(ids) else []
+    return fitting[0] if len(fitting) == 1 and len(listed) > len(rows) else None
 
 
 def _right_repeated(
@@ -249,6 +281,15 @@ def _right_repeated(
     """Return the hint on a device that a server lists several times."""
     shown = "" if subject.table.device_ips[rows[0]] is None else f"; {how(subject, rows[0])}"
     if len(absent) == len(rows) - 1 == 1:
+        if (wrong := _by_order(subject, listed, absent[0], rows)) is not None:
+            which = "first" if wrong == rows[0] else "second"
+            index = subject.table.server_of_row[wrong]
+            check = (
+                ""
+                if not shown
+                else f"; {how_device(subject, index, absent[0])} shows the address of device {absent[0]}"
+            )
+            return f'write "{absent[0]}" as the device_id of the {which} of the two, by the order of the entries{check}'
         return f'write "{absent[0]}" as the device_id of the right one of the two{shown}'
     if absent:
         return f"number the devices of the server: each of 0 to {max(*absent, number)} once{shown}"

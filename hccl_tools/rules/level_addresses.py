@@ -120,7 +120,7 @@ def _said(finding: Finding, text: str) -> tuple[str, str] | None:
     begin = f'"{text}" has '
     if finding.message.startswith(begin):
         return (
-            f"addrs have {finding.message.removeprefix(begin)}",
+            f"addrs have {finding.message.removeprefix(begin).replace(' its ', ' their ')}",
             f'{finding.hint} in place of "{text[:80]}", and the others in the same way',
         )
     begin = f'"{text}" is not '

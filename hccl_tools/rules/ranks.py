@@ -133,6 +133,7 @@ def rank_id_no_number(subject: Subject) -> Iterator[Finding]:
     """
     if _are_0_to_n(subject):
         return
+    alike = dict[str, tuple[str, str]]()
     for row, number in enumerate(subject.table.rank_numbers):
         if number is None or not 0 <= number <= _UINT32_MAX:
             finding = Finding(
@@ -140,7 +141,21 @@ def rank_id_no_number(subject: Subject) -> Iterator[Finding]:
                 subject.device_path(row, "rank_id"),
                 _right_rank(subject),
             )
+            if _are_in_names(subject):
+                yield right_texts.without_name(finding, subject.table.rank_ids[row], "rank_id", alike)
+                continue
             yield right_texts.named(finding, subject.table.rank_ids[row], right_texts.is_number)
+
+
+@shared
+def _are_in_names(subject: Subject) -> bool:
+    """Whether the rank ids without the names beside their numbers are those from 0 on, each once."""
+    table = subject.table
+    read = zip(table.rank_ids, table.rank_numbers, strict=True)
+    numbers = [right_texts.number_in(text) if number is None else number for text, number in read]
+    return None not in numbers and len(set(numbers)) == len(numbers) == len(
+        _known(range(len(numbers))) & set(numbers)
+    )
 
 
 def _right_rank(subject: Subject) -> str:
@@ -212,7 +227,7 @@ def _gap_hint(subject: Subject) -> str:
     sizes = {len(server.rows) for server in subject.table.servers}
     if sizes == {len(absent)} and absent[-1] - absent[0] < len(absent) and _is_between(subject, absent):
         what = "node" if subject.table.format == "2.0" else "server"
-        hint += f"; or, if it was lost, add the {what} with {rank_list(absent)} again"
+        hint = f"if the {what} with {rank_list(absent)} was lost, add it again; if it was removed on purpose, {hint}"
     elif by_order := right_ranks(subject):
         hint = by_order
     return _with_lost_server(subject, hint)

@@ -6,6 +6,7 @@ zeros. A finding on such a text says so, instead of what such a value must be in
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.wording import quoted
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hccl_tools.rules.registry import Finding
+
+#: An id with a name before or after its number, and the longest one.
+_NAMED_NUMBER = re.compile(
+    r"[A-Za-z/][A-Za-z/_ :#-]*([0-9]{1,6})|(?!0[xX])([0-9]{1,6})[ _-]?[A-Za-z]{2,}", re.ASCII
+)
+_LONGEST_ID = 40
 
 
 def named(finding: Finding, text: Any, fits: Callable[[str], bool]) -> Finding:
@@ -60,6 +67,33 @@ def _without_hidden(
 def is_number(text: str) -> bool:
     """Return whether HCCL reads a text as a number."""
     return read_uint(text) is not None
+
+
+def number_in(value: Any) -> int | None:
+    """Return the only number of an id that a program wrote with a name, such as ``rank3``; None for others."""
+    if type(value) is not str or len(value) > _LONGEST_ID or placeholders.find(value) is not None:
+        return None
+    found = _NAMED_NUMBER.fullmatch(value)
+    return None if found is None else int(found[1] or found[2])
+
+
+def without_name(finding: Finding, value: Any, key: str, alike: dict[str, tuple[str, str]]) -> Finding:
+    """Return a finding on an id that has a name beside its number, and the id without it.
+
+    Args:
+        alike: Message and hint for several such ids, which the first of them sets.
+    """
+    number = number_in(value)
+    if number is None:
+        return finding
+    hint = f'write "{number}" in place of {quoted(value)}, and the others in the same way'
+    said = alike.setdefault(key, (f"{key}s have names beside their numbers", hint))
+    own = f'write "{number}"'
+    if finding.hint is not None and finding.hint.startswith(own):
+        own = finding.hint  # It says the same with its reason.
+    return finding._replace(
+        message=f"{key} {quoted(value)} has a name beside its number", hint=own, alike=said
+    )
 
 
 def is_address(text: str) -> bool:

@@ -347,7 +347,7 @@ def server_without_super_pod(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 2x8
     Example: /super_pod_list/0/server_list = [{"server_id": "10.0.0.1"}]
     Instead: /super_pod_list/0/server_list = [{"server_id": "10.0.0.1"}, {"server_id": "10.0.0.2"}]
-    Hint: add the server to a super pod's server_list
+    Hint: add {"server_id": "10.0.0.2"} to the server_list of its super pod: `npu-smi info -t spod-info -i 0 -c 0` on 10.0.0.2 shows it
     """
     if not is_used(subject):
         return
@@ -360,16 +360,27 @@ def server_without_super_pod(subject: Subject) -> Iterator[Finding]:
         return  # HCC524 names the servers that are meant.
     others = servers_of_another_kind(subject)
     yield from _of_another_kind(subject, others)
-    hint = "add the server to a super pod's server_list"
+    hint = ""
     if _unknown(subject):
         hint = "write its server_id in place of the unknown one in super_pod_list, or add it to its super pod"
     for index, server in enumerate(subject.table.servers):
         if server.server_id not in placed and index not in others:
             message = f'server "{server.server_id}" is not in any super pod'
+            hint = hint or _its_pod(subject, index)
             yield Finding(
                 message, subject.server_path(index, "server_id"), hint,
-                alike=("servers are not in any super pod", hint.replace("the server ", "each server ")),
+                alike=("servers are not in any super pod", hint.replace("its super pod", "the super pod of each")),
             )  # fmt: skip
+
+
+def _its_pod(subject: Subject, index: int) -> str:
+    """Return the hint on a server that is in no super pod, with the command that shows its own."""
+    server = subject.table.servers[index]
+    entry = json.dumps({"server_id": server.server_id[:64]}, ensure_ascii=False)
+    return (
+        f"add {entry} to the server_list of its super pod: `npu-smi info -t spod-info -i 0 -c 0` on "
+        f"{server.address.strip()[:64]} shows it"
+    )
 
 
 def _of_another_kind(subject: Subject, others: tuple[int, ...]) -> Iterator[Finding]:

@@ -106,12 +106,57 @@ def device_ip_outside_order(subject: Subject) -> Iterator[Finding]:
         else []
     )
     others = dict.fromkeys(_outside_network(subject))
-    for row in dict.fromkeys([*near, *others]) if len(near) <= _MOST_SINGLE else ():
+    single = dict.fromkeys([*near, *others]) if len(near) <= _MOST_SINGLE else {}
+    names = {server.server_id for server in subject.table.servers} if single else set()
+    for row in single:
+        if (
+            len(single) <= _MOST_SINGLE
+            and (right := _device_of_the_address(subject, numbers, row)) is not None
+        ):
+            yield _mistyped_device(subject, row, right)
+            continue
+        if ips[row] in names:
+            continue  # HCC614 reports it.
         if not ips[row].endswith((".0", ".255")) and not ips[row].startswith(
             ("127.", "255.")
         ):  # HCC614 reports them.
             expected = order.expected.get(row) if order is not None else None
             yield _mistyped(subject, row, expected, is_outside=row in others)
+
+
+def _device_of_the_address(subject: Subject, numbers: Sequence[int], row: int) -> int | None:
+    """Return the device that all other servers list, if a row has its address and the number of no other server's device."""
+    table = subject.table
+    index, devices = table.server_of_row[row], table.device_numbers
+    others = [server for server in table.servers if server is not table.servers[index]]
+    own = table.servers[index].rows
+    lists = [{devices[one] for one in server.rows} for server in others]
+    absent = (
+        set.intersection(*lists) - {devices[one] for one in own}
+        if len(lists) >= _LEAST_SERVERS - 1
+        else set()
+    )
+    if len(absent) != 1 or any(devices[row] in one for one in lists):
+        return None
+    (right,) = absent
+    scheme = {devices[one]: numbers[one] for one in others[0].rows}
+    known = next((one for one in own if one != row and devices[one] in scheme), None)
+    if right is None or known is None:
+        return None
+    return right if numbers[row] - numbers[known] == scheme[right] - scheme[devices[known]] else None
+
+
+def _mistyped_device(subject: Subject, row: int, right: int) -> Finding:
+    """Return the finding on a device_id that no other server has, with the address of the device that is missing."""
+    table = subject.table
+    index = table.server_of_row[row]
+    return Finding(
+        f"device_ip {quoted(table.device_ips[row])} of device {table.device_ids[row]} of {named_server(subject, index)} is that of device "
+        f"{right} by the order of all others: the device_id was probably mistyped",
+        subject.device_path(row, "device_id"),
+        f"{how_device(subject, index, right)} shows the address of device {right}: if it is {quoted(table.device_ips[row])}, write "
+        f'"device_id": "{right}"',
+    )
 
 
 def _outside_network(subject: Subject) -> list[int]:
@@ -312,7 +357,10 @@ def server_id_outside_order(subject: Subject) -> Iterator[Finding]:
     is_double = (
         len(wrong) == 1 and sum(server.server_id == own[0] for server in servers) > 1
     )  # HCC503 reports it.
-    meant = usual_name(subject, wrong[0]) if len(wrong) == 1 and not is_double else None
+    is_plain = (
+        bool(own) and own[0].isascii() and own[0] == own[0].strip()
+    )  # HCC605 and HCC618 report other signs.
+    meant = usual_name(subject, wrong[0]) if len(wrong) == 1 and is_plain and not is_double else None
     if meant is not None and is_near(own[0], meant):
         yield _mistyped_name(subject, wrong[0], meant)
     if len(wrong) < 2 or None in right or sorted(own) != sorted(filter(None, right)):
@@ -336,12 +384,13 @@ def _mistyped_name(subject: Subject, index: int, meant: str) -> Finding:
     server = subject.table.servers[index]
     row = server.rows[0]
     shown = f"{quoted(server.server_id)} of server {index + 1}"
-    command = how(subject, row).replace(f" on {server.server_id[:64]}", f" on {meant}")
+    device = subject.table.device_numbers[row]
     return Finding(
         f"server_id {shown} does not follow the addresses of its devices, as those of the "
         f"{count(len(subject.table.servers) - 1, 'other server')} do: it was probably mistyped",
         subject.server_path(index, "server_id"),
-        f'{command}: if it is {quoted(subject.table.device_ips[row])}, write "{meant}"',
+        f"`hccn_tool -i {device} -ip -g` on {meant} shows the address of device {device}: if it is "
+        f'{quoted(subject.table.device_ips[row])}, write "{meant}"',
     )
 
 

@@ -149,8 +149,8 @@ def test_of_a_device_that_occurs_twice_the_missing_one_is_named() -> None:
             "HCC303",
             'device 3 occurs twice on server "10.0.0.2", device 4 not at all',
             (
-                'write "4" as the device_id of the right one of the two; '
-                "`hccn_tool -i 3 -ip -g` on 10.0.0.2 shows the address of device 3"
+                'write "4" as the device_id of the second of the two, by the order of the entries; '
+                "`hccn_tool -i 4 -ip -g` on 10.0.0.2 shows the address of device 4"
             ),
         )
     ]

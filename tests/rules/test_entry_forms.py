@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from ipaddress import ip_address
 from typing import Any
 
 import pytest
@@ -199,3 +200,82 @@ def test_the_work_on_other_forms_is_linear(damage: Any) -> None:
     less = steps(lambda: validate(small))
 
     assert steps(lambda: validate(large)) < 2.4 * less
+
+
+@pytest.mark.parametrize(
+    ("key", "rule", "name"),
+    [
+        ("rank_id", "HCC201", "rank{}"),
+        ("device_id", "HCC301", "npu-{}"),
+        ("device_id", "HCC301", "/dev/davinci{}"),
+    ],
+)
+def test_ids_with_names_are_written_without_them(key: str, rule: str, name: str) -> None:
+    value = table("1.0", 2, 8)
+    for server in servers(value):
+        for device in server["device"]:
+            device[key] = name.format(device[key])
+
+    message, hint = one(value, rule, "a2")
+
+    assert message == f"{key}s have names beside their numbers"
+    assert hint == f'write "0" in place of "{name.format(0)}", and the others in the same way'
+
+
+@pytest.mark.parametrize("text", ["one", "-1", "rank1a2", "x1.5"])
+def test_other_texts_have_no_number_to_keep(text: str) -> None:
+    value = table("1.0", 1, 8)
+    servers(value)[0]["device"][1]["rank_id"] = text
+
+    assert one(value, "HCC201")[1] == 'write "1", the rank that no device has'
+
+
+def test_names_with_equal_numbers_are_not_read() -> None:
+    value = table("1.0", 1, 8)
+    servers(value)[0]["device"][1]["rank_id"] = "rank2"
+
+    assert one(value, "HCC201")[1] == 'write "1", the rank that no device has'
+
+
+@pytest.mark.parametrize(
+    "form", [lambda text: int(ip_address(text)), lambda text: str(int(ip_address(text))), lambda text: [text],
+             lambda text: hex(int(ip_address(text))), lambda text: f"ipaddr:{text}\nnetmask:255.255.255.0"]
+)  # fmt: skip
+def test_an_address_in_another_form_is_written_as_one(form: Any) -> None:
+    value = table("1.0", 2, 8)
+    device = servers(value)[1]["device"][3]
+    device["device_ip"] = form(device["device_ip"])
+
+    (found,) = validate(value, product="a2").findings
+
+    assert found.rule.id in ("HCC402", "HCC403")
+    assert found.hint == 'write "192.168.1.103"'
+
+
+def test_a_number_without_dots_is_not_that_of_an_address() -> None:
+    value = table("1.0", 2, 8)
+    servers(value)[1]["device"][3]["device_ip"] = 1921681103
+
+    (found,) = validate(value, product="a2").findings
+
+    assert "`hccn_tool -i 3 -ip -g`" in (found.hint or "")
+
+
+@pytest.mark.parametrize("mark", [",", "\t", ";"])
+def test_the_rows_of_a_spreadsheet_become_a_table_by_the_command_of_the_remedy(mark: str) -> None:
+    value = table("1.0", 2, 8)
+    keys = ("server_id", "rank_id", "device_id", "device_ip")
+    rows = [{**device, **server} for server in servers(value) for device in server["device"]]
+    text = "".join(
+        f"{mark.join(row[key] for key in keys)}\n" for row in [dict(zip(keys, keys, strict=True)), *rows]
+    )
+
+    (found,) = validate(text.encode()).findings
+
+    assert is_sound(after_the_command(found.hint or "", text))
+
+
+def test_other_columns_are_not_a_table() -> None:
+    (found,) = validate(b"host,slots\nnode1,8\nnode2,8\n").findings
+
+    assert (found.hint or "").startswith("specify the rank table")

@@ -631,7 +631,8 @@ def test_a_lost_server_can_be_added_again() -> None:
     del servers(value)[2]
 
     assert one({**value, "server_count": "4"}, "HCC202")[1] == (
-        "number the ranks 0 to 31 without a gap; or, if it was lost, add the server with ranks 16-23 again"
+        "if the server with ranks 16-23 was lost, add it again; "
+        "if it was removed on purpose, number the ranks 0 to 31 without a gap"
     )
 
 

@@ -183,3 +183,45 @@ def test_super_device_ids_without_device_ids_in_them_are_sound() -> None:
     write(value, "super_device_id", [str(100 + row) for row in range(64)])
 
     assert not [one for one in found(json.loads(json.dumps(value))) if one.rule.id == "HCC632"]
+
+
+@pytest.mark.parametrize(("wrong", "place"), [(2, 2), (3, 3)])
+def test_the_wrong_one_of_two_equal_device_ids_is_named_by_the_order_of_the_entries(
+    wrong: int, place: int
+) -> None:
+    value = table("1.0", 2, 8)
+    value["server_list"][1]["device"][wrong]["device_id"] = "3" if wrong == 2 else "2"
+
+    (one,) = found(value)
+
+    assert one.rule.id == "HCC303"
+    assert one.pointer == f"/server_list/1/device/{place}/device_id"
+    assert f'write "{wrong}" as the device_id of the {"first" if wrong == 2 else "second"} of the two' in (
+        one.hint or ""
+    )
+
+
+def test_a_mistyped_device_id_is_told_from_a_mistyped_address() -> None:
+    value = table("1.0", 4, 8)
+    device = value["server_list"][1]["device"][2]
+    device["device_id"] = "12"
+
+    (by_id,) = validate(value, product="a2").findings
+    device.update(device_id="2", device_ip="192.168.1.112")
+    (by_address,) = validate(value, product="a2").findings
+
+    assert by_id.pointer == "/server_list/1/device/2/device_id"
+    assert (by_id.hint or "").endswith('if it is "192.168.1.102", write "device_id": "2"')
+    assert by_address.pointer == "/server_list/1/device/2/device_ip"
+    assert (by_address.hint or "").endswith('by the order of the others it is "192.168.1.102"')
+
+
+@pytest.mark.parametrize("end", [" ", "\u00a0"])
+def test_blanks_in_a_server_id_are_not_a_mistyped_server_id(end: str) -> None:
+    value = table("1.0", 6, 8)
+    value["server_list"][3]["server_id"] += end
+
+    report = found(value)
+
+    assert "HCC633" not in {one.rule.id for one in report}
+    assert ("HCC605" in {one.rule.id for one in report}) == (end == " ")
