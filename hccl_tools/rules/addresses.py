@@ -20,6 +20,7 @@ from hccl_tools.rules.address_texts import of_number
 from hccl_tools.rules.commands import how, of_each
 from hccl_tools.rules.key_names import similar_key
 from hccl_tools.rules.key_shapes import column_of_addresses
+from hccl_tools.rules.moved_entries import exchange, with_address_as_id
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.table.addresses import is_unset, packed
 
@@ -225,6 +226,8 @@ def _no_address(subject: Subject, row: int, address: str, alike: dict[str, tuple
     """
     path, whole = subject.device_path(row, "device_ip"), subject.table.device_ips[row]
     finding = Finding(f'"{address}" is not an IP address', path, how(subject, row))
+    if (key := with_address_as_id(subject).get(row)) is not None:
+        return exchange(finding, key)
     found = right_texts.address(finding, address, whole)
     said: tuple[str, str] | None = None
     if found.hint == finding.hint and found.message.startswith(f"{finding.message}: "):

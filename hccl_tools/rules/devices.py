@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
-from hccl_tools.notation.number_list import rank_list
+from hccl_tools.notation.number_list import fold, rank_list
 from hccl_tools.notation.phrases import NAME_THE_CHIP, and_more, devices
 from hccl_tools.rules import right_texts
 from hccl_tools.rules.commands import how, how_device
@@ -17,7 +17,13 @@ from hccl_tools.rules.copies import (
     instances_of_other_hosts,
     repeated_entries,
 )
-from hccl_tools.rules.moved_entries import is_listed_twice, owners, right_devices
+from hccl_tools.rules.moved_entries import (
+    exchange,
+    is_listed_twice,
+    owners,
+    right_devices,
+    with_address_as_id,
+)
 from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule, shared
 from hccl_tools.rules.topology import device_sets, rows_by_server
 
@@ -117,12 +123,14 @@ def device_id_too_high(subject: Subject) -> Iterator[Finding]:
         wrong = [row for row in server.rows if (number := ids[row]) is not None and number >= limit]
         hint = _right_id(subject, server.rows, limit) if wrong else ""
         for row in wrong:
-            yield Finding(
+            finding = Finding(
                 f'device id "{subject.table.device_ids[row]}" is too high: {rest}',
                 subject.device_path(row, "device_id"),
                 hint,
                 alike=(f"device ids are too high: {rest}", hint),
             )
+            is_address = with_address_as_id(subject).get(row) == "device_id"
+            yield exchange(finding, "device_id") if is_address else finding
 
 
 def _right_id(subject: Subject, rows: Sequence[int], limit: int) -> str:
@@ -133,8 +141,20 @@ def _right_id(subject: Subject, rows: Sequence[int], limit: int) -> str:
         return NAME_THE_CHIP  # All devices of a machine with more of them.
     if len(absent) == 1 and len(rows) == limit:
         return f'write "{absent[0]}", the device that the server does not list'
+    if rows[0] and _are_ranks(subject):
+        return (
+            "the device_ids are the ranks, and each server numbers its devices itself: write 0 to "
+            f"{len(rows) - 1} on each server, if it has these devices"
+        )
     other = f"or {NAME_THE_CHIP}" if subject.product_is_assumed else f"0 to {limit - 1}"
     return f"write the physical device id, {other}"
+
+
+@shared
+def _are_ranks(subject: Subject) -> bool:
+    """Whether the device_ids are the ranks, from 0 on over all servers."""
+    ranks = subject.table.columns.get("rank_id")
+    return ranks is not None and ranks == subject.table.device_ids and subject.table.is_in_rank_order
 
 
 def _counted_from_one(subject: Subject, limit: int) -> Finding | None:
@@ -193,6 +213,8 @@ def duplicate_device_id(subject: Subject) -> Iterator[Finding]:
         and all(len(set(ids)) == len(ids) for ids in set(device_sets(subject).values()))
     ):
         return
+    if "device_id" in with_address_as_id(subject).values():
+        return  # HCC302 reports it.
     yield from _entries_of_others(subject)
     # HCC404 reports the entries that repeat the address, too.
     copied = copied_rows(subject) | owners(subject).keys() | repeated_entries(subject).keys()
@@ -204,12 +226,53 @@ def duplicate_device_id(subject: Subject) -> Iterator[Finding]:
         if server.server_id in first and table.format in SERVER_LIST:
             continue  # Two servers with one server_id: HCC503 reports the cause.
         seen = first.setdefault(server.server_id, {})
+        if (size := _size_of_first(subject, server.rows)) and copied.isdisjoint(server.rows):
+            yield _joined_servers(subject, server.rows, size)
+            continue
         for row in server.rows:
             number = numbers[row]
             if number is not None and row not in copied and seen.setdefault(number, row) != row:
                 again.setdefault((server.server_id, number), []).append(row)
     for (name, number), rows in again.items():
         yield _repeated(subject, name, number, [first[name][number], *rows])
+
+
+#: The fewest devices that a list has of each of several servers.
+_LEAST_OF_SERVER = 2
+
+
+def _size_of_first(subject: Subject, rows: Sequence[int]) -> int:
+    """Return the number of devices after which a list begins with the same devices again; 0 for other lists."""
+    if subject.table.format not in SERVER_LIST or not rows:
+        return 0
+    ids = [subject.table.device_numbers[row] for row in rows]
+    size = next((place for place in range(1, len(ids)) if ids[place] == ids[0]), 0)
+    is_whole = size >= _LEAST_OF_SERVER and len(ids) % size == 0 and len(set(ids[:size])) == size
+    ips = [subject.table.device_ips[row] for row in rows]
+    return size if is_whole and ids == ids[:size] * (len(ids) // size) and len(set(ips)) == len(ips) else 0
+
+
+def _joined_servers(subject: Subject, rows: Sequence[int], size: int) -> Finding:
+    """Return the finding on a list of devices that has those of several servers."""
+    table = subject.table
+    number = len(rows) // size
+    server = table.servers[table.server_of_row[rows[0]]].server_id
+    times = "twice" if number == 2 else f"{number} times"
+    listed = fold(sorted(one or 0 for one in {table.device_numbers[row] for row in rows[:size]}))
+    where = (
+        f"entry {size}"
+        if number == 2
+        else f"entries {', '.join(str(size * one) for one in range(1, min(number, 4)))}"
+    )
+    is_counted = table.declared.get("server_count") == str(len(table.servers) + number - 1)
+    then = "; server_count is then right" if is_counted else ", and count it in server_count"
+    return Finding(
+        f"server {quoted(server)} lists devices {listed} {times} with different addresses: the list has the devices of "
+        f"{'another server' if number == 2 else 'other servers'}, too",
+        subject.device_path(rows[size]),
+        f'write ] }}, {{ "server_id": "...", "device": [ before {where} of the list, with the address of the host{then}',
+        (Related(subject.device_path(rows[0], "device_id"), "first used here"),),
+    )
 
 
 def _same_id_of_instances(subject: Subject) -> Iterator[Finding]:

@@ -26,6 +26,8 @@ _FORMS = {
     "IPV6": "write an IPv6 address, such as fd00::1",
 }
 _MOST_PORTS = 16
+#: An EID without its leading zeros, and the digits of a whole one.
+_SHORT_EID, _EID_DIGITS = re.compile(r"(?a)[1-9a-fA-F][0-9a-fA-F]{11,30}"), 32
 _HIGHEST_LISTEN_PORT = 65536
 
 
@@ -124,6 +126,12 @@ def _said(finding: Finding, text: str) -> tuple[str, str] | None:
             f'{finding.hint} in place of "{text[:80]}", and the others in the same way',
         )
     begin = f'"{text}" is not '
+    if re.fullmatch(_SHORT_EID, text) and finding.message.startswith(f"{begin}an EID address: it has "):
+        hint = f'write "{text.zfill(_EID_DIGITS)}" in place of "{text}", and the others in the same way'
+        return (
+            "addrs have less than 32 digits: a program probably wrote them as numbers, without their leading zeros",
+            f"{hint}: `hccl-tools gen` on the host prints them",
+        )
     if finding.message.startswith(begin) and ", but an " in finding.message:
         said = re.sub(r"\ban (EID|IPV4|IPV6) address\b", r"\1 addresses", finding.message.removeprefix(begin))
         return f"addrs are not {said}", str(finding.hint)

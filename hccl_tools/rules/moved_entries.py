@@ -6,10 +6,12 @@ meant to be: its ids do not repeat, and the number of devices is right.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from hccl_tools.rules.registry import SERVER_LIST, shared
+from hccl_tools.rules.registry import SERVER_LIST, Finding, shared
+from hccl_tools.table.addresses import packed
 
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
@@ -99,6 +101,33 @@ def exchanged(subject: Subject) -> frozenset[int]:
         if len(right) != len(server.rows) or not (is_whole or rows.isdisjoint(server.rows)):
             return frozenset()
     return frozenset(rows)
+
+
+#: The ids of a device beside which its address may stand in the wrong place.
+_IDS = ("device_id", "rank_id", "super_device_id")
+_NUMBER = re.compile(r"\d{1,9}", re.ASCII)
+
+
+@shared
+def with_address_as_id(subject: Subject) -> dict[int, str]:
+    """Return the rows whose device_ip is a number and one of whose ids is an address, with the key of that id."""
+    columns, ips = subject.table.columns, subject.table.columns.get("device_ip", ())
+    rows = [row for row, text in enumerate(ips) if type(text) is str and _NUMBER.fullmatch(text)]
+    found = dict[int, str]()
+    for key in _IDS if rows else ():
+        column = columns.get(key)
+        if column is None:
+            continue
+        for row in rows:
+            if type(column[row]) is str and "." in column[row] and packed(column[row]) is not None:
+                found.setdefault(row, key)
+    return found
+
+
+def exchange(finding: Finding, key: str) -> Finding:
+    """Return a finding on a value that is exchanged with that of another key."""
+    said = f"device_ip and {key} are exchanged", "exchange the two values in each of these entries"
+    return finding._replace(message=said[0], hint="exchange the two values", alike=said)
 
 
 @shared

@@ -24,7 +24,7 @@ from hccl_tools.rules.copies import (
     surplus_rows,
     what_a_copy_needs,
 )
-from hccl_tools.rules.moved_entries import exchanged
+from hccl_tools.rules.moved_entries import exchange, exchanged, with_address_as_id
 from hccl_tools.rules.rank_order import ranks_by_order, right_ranks
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.table.hccl_values import read_integer, read_uint
@@ -198,15 +198,16 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
             _with_lost_server(subject, hint),
         )
         return
-    absent, hint = _absent(subject), _gap_hint(subject)
+    absent, hint, swapped = _absent(subject), _gap_hint(subject), with_address_as_id(subject)
     for row, number in enumerate(numbers):
         if number is not None and size <= number <= _UINT32_MAX:
-            yield Finding(
+            finding = Finding(
                 f"rank id {_shown(subject, row)} is too high for {count(size, 'rank')}: {absent}",
                 subject.device_path(row, "rank_id"),
                 hint,
                 alike=(f"these rank ids are too high for {count(size, 'rank')}: {absent}", hint),
             )
+            yield exchange(finding, "rank_id") if swapped.get(row) == "rank_id" else finding
 
 
 def _start(numbers: list[int | None]) -> int:
@@ -312,6 +313,8 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
     if _restarts(subject) and not server_copies(subject):
         yield from _restarted_servers(subject)
         return
+    if "rank_id" in with_address_as_id(subject).values():
+        return  # HCC202 reports it.
     yield from _copies(subject)
     copied, hints = set(copied_rows(subject)), dict[tuple[int, int], tuple[str, str]]()
     for index, seen in _stand_ins(subject).items():

@@ -9,6 +9,7 @@ from hccl_tools.rules.commands import how_super_device
 from hccl_tools.rules.copies import absent_devices
 from hccl_tools.rules.key_names import READ_KEYS, is_same_name, same_name, similar_key
 from hccl_tools.rules.key_places import keys_read, with_other_keys
+from hccl_tools.rules.moved_entries import with_address_as_id
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
 from hccl_tools.rules.super_pod_list import is_used
 from hccl_tools.table.hccl_values import are_digits, read_uint
@@ -57,6 +58,8 @@ def sloppy_number(subject: Subject) -> Iterator[Finding]:
         for row, value in enumerate(column):
             if not isinstance(value, str) or (number := read_uint(value)) is None or value == str(number):
                 continue
+            if with_address_as_id(subject).get(row) == key:
+                continue  # HCC403 reports it.
             path = subject.device_path(row, key)
             kind = numbers.kind_of(value)
             if kind and kind not in alike:

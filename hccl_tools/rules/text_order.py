@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.address_order import address_numbers, first_in_text_order
-from hccl_tools.rules.commands import how
+from hccl_tools.rules.commands import how, how_super_device
 from hccl_tools.rules.copies import named_server
-from hccl_tools.rules.registry import LEGACY, Finding, Subject, rule
+from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.value_order import number_at_end
 
 if TYPE_CHECKING:
@@ -90,4 +90,51 @@ def _names_in_text_order(subject: Subject) -> Iterator[Finding]:
         "numbers: the column was probably sorted alone",
         subject.server_path(1, "server_id"),
         f"{how(subject, row)}: if it is not {quoted(subject.table.device_ips[row])}, sort the server_ids by their numbers",
+    )
+
+
+@rule(
+    "HCC649",
+    "device-ids-are-ranks",
+    "advice",
+    formats=SERVER_LIST,
+    needs=("device_id", "rank_id", "server_id"),
+    source="device_id is the number of the device on its server (rank_table_config_910.md); HCCL does not compare it with the rank",
+)
+def device_ids_are_ranks(subject: Subject) -> Iterator[Finding]:
+    """The device_ids, or the super_device_ids, of all servers are their ranks, and run on over the servers.
+
+    Each server numbers its devices itself. HCCL accepts such ids if the product has devices with these numbers.
+
+    Base: 2x8 a2
+    Example: /server_list/1/device/0/device_id = "8"; /server_list/1/device/1/device_id = "9"; /server_list/1/device/2/device_id = "10"; /server_list/1/device/3/device_id = "11"; /server_list/1/device/4/device_id = "12"; /server_list/1/device/5/device_id = "13"; /server_list/1/device/6/device_id = "14"; /server_list/1/device/7/device_id = "15"
+    Instead: table
+    Hint: if server 2 ("10.0.0.2") has devices of its own from 0 on, write 0 to 7 in it, and so on for each server: `hccn_tool -i 0 -ip -g` on 10.0.0.2 then shows "192.168.1.100"
+    """
+    table, ranks = subject.table, subject.table.rank_ids
+    if len(table.servers) < 2:
+        return
+    row, sdids = (
+        table.servers[1].rows[0] if table.servers[1].rows else 0,
+        table.columns.get("super_device_id"),
+    )
+    if sdids is not None and [*sdids] == [*ranks] and row:
+        yield Finding(
+            "the super_device_ids are the ranks",
+            subject.device_path(row, "super_device_id"),
+            f"write the SDID of each device: {how_super_device(subject, row)}, and so on for each device",
+        )
+    limit, numbers = subject.product.device_limit, table.device_numbers
+    if table.device_ids != ranks or not row or (numbers[-1] or 0) >= limit or numbers[0] != 0:
+        return
+    if len({len(server.rows) for server in table.servers}) > 1 or len(table.servers[0].rows) < 2:
+        return
+    size, own, address = len(table.servers[1].rows), table.servers[1], table.device_ips[row]
+    shown = f" then shows {quoted(address)}" if isinstance(address, str) else " then shows its address"
+    yield Finding(
+        f"the device_ids run on over the {len(table.servers)} servers, as the ranks do: {named_server(subject, 1)} begins with device "
+        f"{table.device_ids[row]}",
+        subject.device_path(row, "device_id"),
+        f"if {named_server(subject, 1)} has devices of its own from 0 on, write 0 to {size - 1} in it, and so on for each server: "
+        f"`hccn_tool -i 0 -ip -g` on {own.address.strip()[:64]}{shown}",
     )
