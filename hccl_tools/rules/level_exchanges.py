@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 #: The most ranks with such addresses, beside which the others show an order, and the most values that a hint names.
 _MOST_RANKS, _MOST_NAMED = 2, 16
-_IPV4_BYTES, _IPV6_BYTES = 4, 16
+#: The bytes of an address by its type.
+_BYTES = {"EID": 16, "IPV4": 4, "IPV6": 16}
 
 
 class Outside(NamedTuple):
@@ -50,6 +51,9 @@ def within_ranks(subject: Subject, single: dict[tuple[int, int], list[Outside]])
             continue
         layer = subject.table.column("level_list")[row][index]["net_layer"]
         texts = [_text(entries[one.path[3]], one.expected) for one in found]
+        known = [text for text in texts if text is not None]
+        if len(known) < len(found):
+            continue
         node = subject.table.servers[subject.table.server_of_row[row]].server_id[:64]
         gen = f"`hccl-tools gen` on {node} prints the addresses of {subject.rank_name(row)}"
         if len(found) > 1 and sorted(one.number for one in found) == sorted(one.expected for one in found):
@@ -58,19 +62,19 @@ def within_ranks(subject: Subject, single: dict[tuple[int, int], list[Outside]])
                 f"the addresses of {subject.rank_name(row)} in layer {layer} do not follow the order of all others: "
                 f"{len(found)} of them are probably {what}",
                 ("rank_list", row, *found[0].path),
-                f"{gen}: by the order of the others these are {and_more([quoted(text) for text in texts], _MOST_NAMED)}",
+                f"{gen}: by the order of the others these are {and_more([quoted(text) for text in known], _MOST_NAMED)}",
                 tuple(Related(("rank_list", row, *one.path), "and here") for one in found[1:]),
             )
         elif (
             len(found) == 1
             and len(single) <= _MOST_RANKS
-            and is_near(entries[found[0].path[3]]["addr"], texts[0])
+            and is_near(entries[found[0].path[3]]["addr"], known[0])
         ):
             yield Finding(
                 f"address {quoted(entries[found[0].path[3]]['addr'])} of {subject.rank_name(row)} in layer {layer} does not follow the "
                 "order of all others: it was probably mistyped",
                 ("rank_list", row, *found[0].path),
-                f"{gen}: by the order of the others it is {quoted(texts[0])}",
+                f"{gen}: by the order of the others it is {quoted(known[0])}",
             )
 
 
@@ -82,10 +86,12 @@ def _has_usual_ports(subject: Subject, row: int, index: int) -> bool:
     return [entry["ports"] for entry in own] == [entry["ports"] for entry in other]
 
 
-def _text(entry: dict[str, Any], number: int) -> str:
-    """Return a number as an address of the type of an entry."""
+def _text(entry: dict[str, Any], number: int) -> str | None:
+    """Return a number as an address of the type of an entry; None if it is too high or low for one."""
+    size = _BYTES.get(entry["addr_type"], 0)
+    if not 0 <= number < 1 << 8 * size:
+        return None
     if entry["addr_type"] == "EID":
         return f"{number:032x}"
-    if entry["addr_type"] == "IPV6":
-        return inet_ntop(AF_INET6, number.to_bytes(_IPV6_BYTES, "big"))
-    return ".".join(map(str, number.to_bytes(_IPV4_BYTES, "big")))
+    raw = number.to_bytes(size, "big")
+    return inet_ntop(AF_INET6, raw) if entry["addr_type"] == "IPV6" else ".".join(map(str, raw))

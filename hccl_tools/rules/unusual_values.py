@@ -49,7 +49,7 @@ _LEAST_SERVERS = 3
 def _text(subject: Subject, number: int) -> str:
     """Return a number as an address of the family of the table."""
     size = len(packed_addresses(subject)[subject.table.device_ips[0]] or b"")
-    raw = number.to_bytes(size, "big")
+    raw = (number % (1 << 8 * size)).to_bytes(size, "big")  # An order may lead below or above all addresses.
     if size == 4:
         return ".".join(map(str, raw))
     from socket import AF_INET6, inet_ntop  # noqa: PLC0415  (few tables have IPv6)

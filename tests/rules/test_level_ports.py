@@ -164,3 +164,10 @@ def test_a_mistyped_address_is_reported_and_another_one_is_not(digit: str, *, is
 
     assert [one.rule.id for one in report] == ["HCC644"] * is_reported
     assert all((one.hint or "").endswith(f'by the order of the others it is "{right}"') for one in report)
+
+
+def test_an_address_of_another_type_outside_the_order_is_not_written() -> None:
+    value = sound(3)
+    addresses(value, 5)[1].update(addr_type="IPV4", addr="10.0.0.1")
+
+    assert not [one for one in found(value) if one.rule.id == "HCC644"]
