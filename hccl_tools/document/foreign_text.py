@@ -60,6 +60,7 @@ _ONE_STATEMENT = (
 )
 _STATEMENT = re.compile(_ONE_STATEMENT)
 _LINE_OF_STATEMENTS = re.compile(rf"(?:{_ONE_STATEMENT})(?:[^\n{{}}<>\"]*(?:{_ONE_STATEMENT}))*")
+_LAST_COMMA = re.compile(r",(?=\s*[\]}])")
 _LOOP = re.compile(r"\{%-?\s*for\b|\{\{-?\s*range\b|<%[^%\n]*\b(?:each|for|times)\b")
 #: A line of a diff: its first sign, and text as a table has it, or nothing.
 _DIFF_LINE = re.compile(r"[+-](?=[ \t]*(?:[\"{}\[\],]|$))|@@ -\d", re.MULTILINE)
@@ -175,9 +176,11 @@ def _statement(stop: Stop) -> Foreign | None:
     )
     others = len(_LINE_OF_STATEMENTS.findall(text)) - 1
     hint = again
-    if not _LOOP.search(text) and is_valid(_LINE_OF_STATEMENTS.sub("", text)):
-        which = f"delete {_shown(shown)}" + (f", and the {count(others, 'other')}" if others > 0 else "")
-        hint = f"{which}; or {again}"
+    without = _LINE_OF_STATEMENTS.sub("", text)
+    if not _LOOP.search(text) and (is_valid(without) or is_valid(_LAST_COMMA.sub("", without))):
+        comma = "" if is_valid(without) else ", and the comma before it"
+        rest = f", and the {count(others, 'other')} in the same way" if others > 0 else ""
+        hint = f"delete {_shown(shown)}{comma}{rest}; or {again}"
     elif _LOOP.search(text):
         hint = f"{again}: its loop stands for several entries"
     return Foreign(f"a statement of a template was left in the file: {_shown(shown)}", hint, found.start())

@@ -157,7 +157,9 @@ def _finding_on(
     if hint is None and violation.keyword == "required" and (found := _by_shape(subject, violation, alike)):
         return found
     if hint is None and (form := entry_forms.form_of(subject.value, violation, alike)) is not None:
-        return Finding(message_of(subject.value, violation), violation.path, form[1], alike=form)
+        is_entry = type(violation.path[-1]) is int
+        message = message_of(subject.value, violation) if is_entry else form[0]
+        return Finding(message, violation.path, form[1], alike=form)
     hint = hint or _with_own_value(subject.value, violation, _own_id(subject, violation))
     finding = Finding(
         message_of(subject.value, violation), violation.path, hint,

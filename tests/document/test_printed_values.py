@@ -154,6 +154,13 @@ def test_a_loop_of_a_template_stands_for_several_entries(loop: str) -> None:
     assert hint.endswith("its loop stands for several entries")
 
 
+def test_the_comma_before_a_statement_is_deleted_if_its_entry_is_the_last() -> None:
+    rest = "{% if more %},{% endif %}"
+    text = TEXT.replace('"rank_id": "7"\n        }', f'"rank_id": "7"\n        }},\n        {rest}', 1)
+
+    assert said(text)[1].startswith(f"delete {rest}, and the comma before it; or make the file again")
+
+
 def test_a_value_of_a_template_stays_a_placeholder() -> None:
     assert (
         said(TEXT.replace('"10.0.0.1"', "{{ host }}"))[0]
