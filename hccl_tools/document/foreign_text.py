@@ -74,8 +74,10 @@ _KEY = re.compile(r'[\s{}\[\],]*"[^"\n]*"?\s*:')
 #: Two words in a row, a prompt, a time, or a rule of signs.
 _PROSE = re.compile(
     r"[A-Za-z]{2,40}[:,.;]?[ \t]+[A-Za-z(\"']|[$#>]\s|\d\d:\d\d|\d{4}-\d\d-\d\d|([-=*#_~])\1{2}|"
-    r"^\s*\[?[A-Za-z]+[:\].]*\s*$|[\u4e00-\u9fff]{2}"
+    r"^\s*\[?[A-Za-z]+[:\].]*\s*$|^\s*--[A-Za-z]|[\u4e00-\u9fff]{2}"
 )
+#: What a pager shows in its last line.
+_PAGER = re.compile(r"--More--|\(END\)", re.IGNORECASE)
 _OF_SSH = re.compile(
     r"^ssh: |refused|no route|timed out|permission denied|could not resolve|unreachable|closed by|not found|"
     r"no such file",
@@ -235,7 +237,7 @@ def _lines(stop: Stop) -> Foreign | None:
         start, end = _line_at(rest, at)
         if not _is_foreign(rest[start:end]):
             return None
-        if _LINE_FOR.search(rest[start:end]):
+        if _LINE_FOR.search(rest[start:end]) and not _PAGER.match(rest[start:end].strip()):
             return _standing_for(stop.text, rest[start:end], _number(rest, start) + len(found))
         found.append(_number(rest, start) + len(found))
         rest = rest[:start] + rest[end + 1 :]

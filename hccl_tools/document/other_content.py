@@ -289,6 +289,12 @@ def _addresses(head: _Head) -> OtherContent | None:
     return _other("an hccn.conf, the addresses of a host's devices", hint)
 
 
+def _lfs(head: _Head) -> OtherContent | None:
+    if not head.lines[0].startswith("version https://git-lfs"):
+        return None
+    return _other("a pointer of Git LFS", "fetch the file itself: git lfs pull")
+
+
 def _host_list(head: _Head) -> OtherContent | None:
     listed = [line for one in head.told if not _SECTION.match(line := one.partition("#")[0].strip())]
     if not listed or not all(map(_HOST.fullmatch, listed)):
@@ -361,6 +367,6 @@ def _text(head: _Head) -> OtherContent:
 
 #: The order matters: the first function that recognises the text decides.
 _KINDS = (
-    _page, _described, _diff_file, _in_percents, _script, _log, _addresses, _base64, _host_list, _etc_hosts,
-    _settings, _yaml, _columns, _text,
+    _page, _lfs, _described, _diff_file, _in_percents, _script, _log, _addresses, _base64, _host_list,
+    _etc_hosts, _settings, _yaml, _columns, _text,
 )  # fmt: skip

@@ -200,8 +200,11 @@ def _which_to_delete(document: Document, duplicate: DuplicateKey) -> str:
     ]
     if last == b'"completed"':
         return f"delete the first one, {shown[0]} (line {line})"
+    is_entry = len(duplicate.path) > 1
+    joined = "; if an entry is missing, two entries are joined here: write both whole" if is_entry else ""
     return (
         f"delete the first one (line {line}) if {shown[1]} is right, or the second one if {shown[0]} is right"
+        f"{joined}"
     )
 
 

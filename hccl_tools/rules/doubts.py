@@ -147,6 +147,12 @@ def joined(subject: Subject) -> str:
         if duplicate.path[-1] in _OF_ENTRIES:
             lasts.setdefault(duplicate.path[:-1], []).append(duplicate.last)
     found = next((places for places in lasts.values() if len(places) > 1), None)
+    if found is None and lasts:
+        line = document.position(next(iter(lasts.values()))[0]).line
+        return (
+            f"two entries are joined, and what was between them is lost: from line {line} on they are the values of the second; "
+            "write both entries whole"
+        )
     if found is None:
         return ""
     line = document.position(min(found)).line

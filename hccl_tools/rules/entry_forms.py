@@ -10,6 +10,7 @@ import json
 import re
 from functools import reduce
 from operator import getitem
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.table.addresses import packed
@@ -113,10 +114,10 @@ def _all_alike(value: Any, violation: Violation) -> tuple[str, str] | None:
         return _devices(value, violation, entries)
     if name == "server_list" and type(found) is str:
         names = [one for one in entries if type(one) is str and "," not in one]
-        hosts = ",".join(names)[: 4 * _SHOWN] if len(names) == len(entries) else ""
+        hosts = quote(",".join(names)[: 4 * _SHOWN]) if names and len(names) == len(entries) else "LIST"
         hint = (
             f'write each as {{"server_id": "{found[:_SHOWN]}", "device": [...]}} with the devices of the host; '
-            f"`hccl-tools gen --hosts {hosts or 'LIST'}` asks the hosts and makes the whole table"
+            f"`hccl-tools gen --hosts {hosts}` asks the hosts and makes the whole table"
         )
         return "entries of server_list are the names of servers, without their devices", hint
     return None

@@ -166,3 +166,19 @@ def test_a_value_of_a_template_stays_a_placeholder() -> None:
         said(TEXT.replace('"10.0.0.1"', "{{ host }}"))[0]
         == "a placeholder of a template was not filled in: {{ host }}"
     )
+
+
+def test_the_line_of_a_pager_is_deleted() -> None:
+    lines = TEXT.split("\n")
+
+    assert said("\n".join([*lines[:20], "--More--", *lines[20:]])) == (
+        "line 21 is not part of the table: --More--",
+        "delete it",
+    )
+
+
+def test_a_pointer_of_git_lfs_is_named() -> None:
+    message, hint = said("version https://git-lfs.github.com/spec/v1\noid sha256:0a1b\nsize 2918\n")
+
+    assert message == "this is a pointer of Git LFS, not a rank table"
+    assert hint == "fetch the file itself: git lfs pull"

@@ -395,3 +395,14 @@ def test_a_key_that_appears_twice_with_two_values_shows_them(added: str, hint: s
 
     assert found.rule.id == "HCC601"
     assert (found.hint or "").startswith(hint)
+
+
+def test_two_entries_that_were_joined_with_a_loss_are_told_from_a_lost_entry() -> None:
+    lines = json.dumps(table("1.0", 2, 8), indent=1).split("\n")
+    at = next(number for number, line in enumerate(lines) if "192.168.0.102" in line)
+    text = "\n".join([*lines[: at + 1], *lines[at + 5 :]])
+
+    found = {one.rule.id: one.hint or "" for one in validate(text.encode(), product="a2").findings}
+
+    assert found["HCC202"].startswith("two entries are joined, and what was between them is lost: from line")
+    assert found["HCC601"].endswith("if an entry is missing, two entries are joined here: write both whole")
