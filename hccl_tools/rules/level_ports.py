@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.phrases import and_more
+from hccl_tools.rules.copies import WHOLE_MACHINES
 from hccl_tools.rules.levels import level_addresses
 from hccl_tools.rules.moved_entries import exchanged
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
@@ -199,6 +200,8 @@ def ids_outside_node(subject: Subject) -> Iterator[Finding]:
         return  # HCC203 reports it.
     local, devices = ([read_integer(one) for one in table.column(key)] for key in ("local_id", "device_id"))
     on = [key for key, ids in (("local_id", local), ("device_id", devices)) if _run_on(subject, ids)]
+    if len(on) == 2 and len(table.servers[0].rows) < WHOLE_MACHINES[0]:
+        return  # A job may use the first devices of a node and the next ones of another.
     if on:
         size = len(table.servers[0].rows)
         row = table.servers[1].rows[0]

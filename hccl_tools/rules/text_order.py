@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.address_order import address_numbers, first_in_text_order
 from hccl_tools.rules.commands import how, how_super_device
-from hccl_tools.rules.copies import named_server
+from hccl_tools.rules.copies import WHOLE_MACHINES, named_server
 from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.value_order import number_at_end
 
@@ -127,8 +127,8 @@ def device_ids_are_ranks(subject: Subject) -> Iterator[Finding]:
     limit, numbers = subject.product.device_limit, table.device_numbers
     if table.device_ids != ranks or not row or (numbers[-1] or 0) >= limit or numbers[0] != 0:
         return
-    if len({len(server.rows) for server in table.servers}) > 1 or len(table.servers[0].rows) < 2:
-        return
+    if {len(server.rows) for server in table.servers} != {WHOLE_MACHINES[0]} or table.format != "1.0":
+        return  # A job may use the first devices of a machine and the next ones of another.
     size, own, address = len(table.servers[1].rows), table.servers[1], table.device_ips[row]
     shown = f" then shows {quoted(address)}" if isinstance(address, str) else " then shows its address"
     yield Finding(

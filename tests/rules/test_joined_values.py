@@ -121,3 +121,12 @@ def test_eids_without_their_leading_zeros_are_one_finding() -> None:
 
     assert message.startswith("addrs have less than 32 digits")
     assert hint.startswith('write "000000000000002000100000dfdf0000" in place of "2000100000dfdf0000"')
+
+
+def test_the_first_and_the_next_devices_of_two_machines_are_sound() -> None:
+    value = table("1.0", 2, 4)
+    for server in servers(value):
+        for device in server["device"]:
+            device["device_id"] = device["rank_id"]
+
+    assert is_sound(value, "a2")

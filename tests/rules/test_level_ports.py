@@ -109,16 +109,24 @@ def test_another_port_in_the_only_node_is_sound() -> None:
     assert found(value) == []
 
 
-@pytest.mark.parametrize("keys", [["local_id"], ["device_id"], ["local_id", "device_id"]])
-def test_ids_that_run_on_over_the_nodes_are_reported(keys: list[str]) -> None:
-    value = sound()
+def run_on(devices: int, keys: list[str]) -> list[Diagnostic]:
+    value = table("2.0", 2, devices)
     for rank in value["rank_list"]:
         rank.update(dict.fromkeys(keys, rank["rank_id"]))
+    return [each for each in found(value) if each.rule.id == "HCC648"]
 
-    (one,) = [each for each in found(value) if each.rule.id == "HCC648"]
+
+@pytest.mark.parametrize("keys", [["local_id"], ["device_id"], ["local_id", "device_id"]])
+def test_ids_that_run_on_over_the_nodes_are_reported(keys: list[str]) -> None:
+    (one,) = run_on(8, keys)
 
     assert f"the {'s and '.join(keys)}s run on over the 2 nodes" in one.message
-    assert one.pointer == f"/rank_list/4/{keys[0]}"
+    assert one.pointer == f"/rank_list/8/{keys[0]}"
+
+
+def test_other_devices_of_two_nodes_are_sound_and_one_id_alone_that_runs_on_is_not() -> None:
+    assert run_on(4, ["local_id", "device_id"]) == []
+    assert len(run_on(4, ["local_id"])) == 1
 
 
 def test_ids_of_one_node_and_of_a_part_of_a_node_are_sound() -> None:
