@@ -45,6 +45,8 @@ _LONGEST_DETAIL = 200
 #: Why a fault before the cause is not the cause.
 _EARLIER = "earlier than the cause: nothing shows that the job ended because of it"
 _MILLISECONDS = len(".000")
+#: The line of a program that has done all of its work.
+COMPLETED = "HCM990"
 _MOST_CAUSES = 4
 _MOST_NOTES = 12
 
@@ -207,6 +209,8 @@ def _finished(answer: Answer) -> Iterator[str]:
 
 def finished(answer: Answer) -> str:
     """Return that the run has not failed, as one sentence."""
+    if answer.finished and answer.finished[0].event.message.id == COMPLETED:
+        return "The job is complete: nothing in these logs ended it"
     if answer.finished:
         return "The job ended with exit code 0: nothing in these logs ended it"
     return f"The run {os.path.basename(answer.run_dir)} ended with exit code 0: nothing to explain"

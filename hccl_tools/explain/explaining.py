@@ -90,6 +90,8 @@ def explain(
         if of_run is None
         else inference.causes(joined, of_run.ended, not_started=of_run.not_started)
     )
+    if of_run is None and (ended := finished.said(joined, found)):
+        return Answer([], joined, logs, all_notes, finished=ended)
     found, said = _weighed(table_fault.with_fault(found, table, logs), unknown, logs)
     all_notes += said
     answer = Answer(found, joined, logs, all_notes, run_name, run)

@@ -1,15 +1,22 @@
-"""Whether every launcher of a job ended with exit code 0: then no error in the logs has ended it."""
+"""Whether a job has not failed: its launchers ended with exit code 0, or the end of its log says so."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
+from hccl_tools.explain import screens
+from hccl_tools.explain.answer import COMPLETED
+from hccl_tools.explain.events import Event, Seen, time_in
+from hccl_tools.explain.places import Place
 from hccl_tools.explain.reader import STDIN, LogReader, from_end
+from hccl_tools.knowledge.registry import messages
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hccl_tools.explain.case import Cause
     from hccl_tools.explain.cluster import Cluster
-    from hccl_tools.explain.events import Seen
     from hccl_tools.explain.sources import Source
 
 _EXIT_CODES = {"HCM732", "HCM733"}
@@ -42,8 +49,26 @@ _COMPLETE = re.compile(
     rb"|'?train_runtime'?:|\b(?:successfully|final) (?:saved|model|checkpoint)\b"
     rb"|\bmodel saved\b|\b[Ff]inished training\b"
 )
+#: A line with which a program ends that has done all of its work, and not only a part of it.
+_SAYS_COMPLETE = re.compile(
+    rb"(?i:\btraining (?:is |has |was )?(?:done|over|(?:successfully )?(?:completed?|finished))\b)"
+    rb"(?! (?:step|epoch|iter|phase|\d))|\b[Ff]inished training\b"
+    rb"|\b(?i:training|job|run) completed successfully\b|\b[Aa]fter training is done\b"
+)
+#: What takes back such a line: words of a failure, or of what did not come to its end.
+_NOT_COMPLETE = re.compile(
+    rb"\b(?:not|before|until|when|if|fail\w{0,3}|error|abort\w{0,3}|with errors?)\b", re.IGNORECASE
+)
+#: Seconds for which a log goes on after an error that has not ended its job.
+_GOES_ON = 30.0
+#: Seconds before the begin of a log, before which a failure is of an earlier job.
+_EARLIER = 3600.0
+_HEAD = 4096
+_SHOWN = 300
 #: Lines that may follow the exit code, and lines in which the launcher is named.
 _LAST_LINES, _FIRST_LINES = 10, 40
+#: Logs whose ends are read.
+_MOST_LOGS = 256
 #: Bytes at the end of a screen in which a job says that it is complete.
 _MOST_BYTES = 1 << 20
 
@@ -85,3 +110,76 @@ def _end_of_job(source: Source, number: int) -> tuple[bool, bool]:
     is_end = bool(last) and number > last[0][0] - _LAST_LINES
     is_complete = any(_COMPLETE.search(text) for _, text in last)
     return is_end and _LAUNCHER.search(b"\n".join(head)) is not None, is_complete
+
+
+def said(cluster: Cluster, causes: Sequence[Cause]) -> list[Seen]:
+    """Return the lines at the ends of logs that say that the job is complete; [] if it may have failed.
+
+    A failure does not count that is long before the log of the job began, or after which the log with
+    the line went on.
+
+    Args:
+        causes: What was found so far: ranks that are slow or that wait are no failure of lines.
+    """
+    first = causes[0].seen if causes else None
+    if causes and (
+        first is None or first.event.message.kind not in {"cause", "error", "timeout", "code", "verdict"}
+    ):
+        return []
+    programs = [
+        file
+        for file, source in enumerate(cluster.sources)
+        if source.path not in ("", STDIN) and not source.pid
+    ]
+    found = {file: line for file in programs[:_MOST_LOGS] if (line := _completed(cluster, file)) is not None}
+    if not found or any(cluster.sources[file].rank is not None and file not in found for file in programs):
+        return []
+    begins = [begin for file in found if (begin := _begin(cluster.sources[file])) is not None]
+    failed = [one for one in (*cluster.seen, *cluster.others) if one.event.message.kind != "fact"]
+    if any(not _is_over(one, found, min(begins, default=None), cluster) for one in failed):
+        return []
+    return [one for _, one in sorted(found.items())]
+
+
+def _completed(cluster: Cluster, file: int) -> Seen | None:
+    """Return the line at the end of a log that says that its job is complete."""
+    source, count = cluster.sources[file], 0
+    for number, text in from_end(source.path, source.extent, _HEAD * _LAST_LINES):
+        plain = screens.plain(text).strip()
+        if not plain:
+            continue
+        shown = plain[: 2 * _SHOWN]
+        if _SAYS_COMPLETE.search(shown):
+            if _NOT_COMPLETE.search(shown):
+                return None
+            event = Event(
+                messages()[COMPLETED],
+                {},
+                (),
+                file,
+                number,
+                time=time_in(shown),
+                text=shown[:_SHOWN].decode(errors="replace"),
+            )
+            return Seen(event, Place(source.rank), source.path, time=event.time)
+        count += 1
+        if count == _LAST_LINES:
+            break
+    return None
+
+
+def _begin(source: Source) -> float | None:
+    """Return the first time of a log."""
+    first = next(LogReader(source.path).blocks(), None)
+    return time_in(first.data[:_HEAD]) if first is not None else None
+
+
+def _is_over(one: Seen, found: dict[int, Seen], begin: float | None, cluster: Cluster) -> bool:
+    """Whether the job went on after a failure, or began long after it."""
+    line = found.get(one.event.file)
+    if line is not None:
+        end = line.time if line.time is not None else cluster.ends.get(one.event.file)
+        until = one.until if one.until is not None else one.time
+        is_above = one.event.line < line.event.line
+        return is_above and end is not None and until is not None and end - until > _GOES_ON
+    return one.until is not None and begin is not None and one.until < begin - _EARLIER

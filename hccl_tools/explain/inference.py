@@ -49,6 +49,8 @@ _OF_PROGRAM = re.compile(
 _INTERRUPTED = "HCM897"
 #: How sure an answer is that only says who waits for whom.
 _GUESSES = {"open", "silent", "waits"}
+#: The answers that only the order of the lines supports.
+_BY_ORDER = {"alone", "order", "named"}
 #: Ranks are in different operations: one may have had fewer steps.
 _DIFFERENT = {"HCM894", "HCM895"}
 #: Seconds within which ranks fail that have the same fault.
@@ -92,12 +94,24 @@ def _with_handled(case: Case, found: list[Cause]) -> list[Cause]:
     own = [one for one in case.handled if one.place.rank is not None and one.place.rank in ranks]
     named = [one for one in own if one.event.message.kind == "cause"]
     if not named and (not found or is_better):
-        return second
+        return [_gone_on(case, cause) for cause in second]
     first = _first_of(named or own)
     if first is None:
         return found
     reason = "the other ranks wait for it"
     return [Cause(first.event.message, "waits", (first.place,), first, reason)]
+
+
+def _gone_on(case: Case, cause: Cause) -> Cause:
+    """Return a cause that is not certain if the log goes on after its line: an earlier run, or handled."""
+    seen = cause.seen
+    if seen is None or not any(one is seen for one in case.handled) or cause.confidence not in _BY_ORDER:
+        return cause
+    end = case.cluster.ends.get(seen.event.file)
+    if end is None or seen.until is None:
+        return cause
+    seconds = f"{end - seen.until:,.0f} s"
+    return cause._replace(confidence="open", reason=f"its log goes on for {seconds} after it")
 
 
 def _causes(case: Case) -> list[Cause]:

@@ -161,6 +161,12 @@ MESSAGES = (
         anchor=b"rc=", pattern=rb"^(?:[^\n]{0,60}\s)?rc= ?(?P<status>\d{1,3})\s*$", source="the output of shells and scripts", example="torchrun done, rc=0",
     ),
     Message(
+        "HCM990", "job-complete", "fact",
+        "a program says that it has done all of its work",
+        "nothing",
+        source="the output of training programs",
+    ),
+    Message(
         "HCM945", "state-raid-check", "fact",
         "the kernel checks or rebuilds a RAID array, which slows every reader of its disks",
         "stop or slow the check (`echo idle > /sys/block/MD/md/sync_action`, /proc/sys/dev/raid/speed_limit_max), or move it to a time without jobs",
