@@ -35,7 +35,7 @@ _STARTED_LOCALLY = "HCM332"
 #: Lines between the rank and the process in that table.
 _TABLE_WITHIN = 4
 #: Slurm's lines about the end of a job.
-OF_SLURM = {"HCM710", "HCM711", "HCM712", "HCM713", "HCM716"}
+OF_SLURM = {"HCM710", "HCM711", "HCM712", "HCM713", "HCM716", "HCM991"}
 #: Lines of the output of tools beside the logs that show a fault.
 STATES = tuple(f"HCM{number}" for number in range(870, 886))
 #: Lines of the kernel, Kubernetes and Slurm: no rank wrote them, whatever the name of their file.
@@ -244,6 +244,8 @@ def groups(events: Sequence[Event], sources: Sequence[Source]) -> Groups:
             if event.message.id == _GROUP:
                 named.setdefault((event.file, event.pid), []).append((event.line, group))
     for event in events:
+        if event.message.limit == "watchdog":
+            continue  # The tag is an operation of torch, such as _ALLGATHER_BASE, without a communicator.
         if group := event.fields.get("tag", "").partition("_")[2]:
             named.setdefault((event.file, event.pid), []).append((event.line, group))
     return Groups(members, sizes, named)

@@ -22,6 +22,9 @@ _DIFFER, _BEHIND = "HCM894", "HCM895"
 _DATA = "HCM390"
 #: The limits of waits that name an operation.
 _LIMITS = {"operation", "watchdog"}
+_WATCHDOG = "watchdog"
+#: Operations of torch in which all ranks have the same number of elements.
+_EVEN = {"ALLREDUCE", "BROADCAST", "REDUCE"}
 #: Operations in which two ranks have different roles.
 _POINT_TO_POINT = ("send", "recv", "receive", "batchsendrecv")
 
@@ -30,6 +33,7 @@ class _Waiting(NamedTuple):
     """A rank in an operation; ``number`` and ``elements`` are None if no line has them."""
 
     seen: Seen
+    group: str
     name: str
     number: int | None
     elements: int | None
@@ -46,7 +50,10 @@ def differences(case: Case) -> list[Cause]:
 
 
 def other_groups(case: Case) -> list[Cause]:
-    """Return the ranks that wait in another communicator than most of its members, if all ranks wait."""
+    """Return the ranks that wait in another communicator than the others, if all ranks wait.
+
+    If as many wait in each, that counts only if each communicator lacks members, which wait in another one.
+    """
     if any(one.event.message.kind == "timeout" and one.peer is not None for one in case.events):
         return []  # Who waits for whom says more.
     groups = _by_group(case)
@@ -55,17 +62,28 @@ def other_groups(case: Case) -> list[Cause]:
         return []
     odd = unusual(waiting)
     if not odd:
-        return []
-    usual = next(actor for actor in waiting if actor not in odd)
+        if not _all_lack_members(case, groups):
+            return []
+        odd = set(waiting)
+    usual = next((actor for actor in reversed(waiting) if actor not in odd), next(reversed(waiting)))
     return [
         _cause(
             _DIFFER,
             {actor: groups[waiting[actor]][actor] for actor in waiting},
             odd,
             usual,
-            "communicator {0}",
+            "{0}",
         )
     ]
+
+
+def _all_lack_members(case: Case, groups: Mapping[str, Mapping[str, _Waiting]]) -> bool:
+    """Whether each communicator has more ranks than wait in it."""
+    sizes: dict[str, int] = {}
+    for one in case.cluster.seen:
+        if one.group and (size := _integer(one.event.fields, "size")) is not None:
+            sizes[one.group] = size
+    return all(len(waits) < sizes.get(group, 0) for group, waits in groups.items())
 
 
 def _by_group(case: Case) -> Mapping[str, Mapping[str, _Waiting]]:
@@ -79,12 +97,25 @@ def _by_group(case: Case) -> Mapping[str, Mapping[str, _Waiting]]:
         tag = one.event.fields.get("tag", "")
         if one.event.message.limit not in _LIMITS or not tag:
             continue
-        name, _, group = tag.partition("_")
+        name, group = _named(one)
         more = data.get((one.actor, one.group))
         fields = {**(more.event.fields if more is not None else {}), **one.event.fields}
-        waits = found.setdefault(one.group or group or one.event.message.limit, {})
-        waits.setdefault(one.actor, _Waiting(one, name, _integer(fields, "index"), _integer(fields, "count")))
+        is_even = one.event.message.limit != _WATCHDOG or name in _EVEN
+        count = _integer(fields, "count") if is_even else None
+        group = group if one.event.message.limit == _WATCHDOG else one.group or group
+        waits = found.setdefault(group or one.event.message.limit, {})
+        waits.setdefault(one.actor, _Waiting(one, group, name, _integer(fields, "index"), count))
     return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+
+
+def _named(one: Seen) -> tuple[str, str]:
+    """Return the operation and the communicator in a line: HCCL has both in the tag, torch has a group."""
+    tag = one.event.fields.get("tag", "")
+    if one.event.message.limit == _WATCHDOG:
+        number = one.event.fields.get("process_group", "")
+        return tag.strip("_"), f"process group {number}" if number else ""
+    name, _, group = tag.partition("_")
+    return name, group
 
 
 def _integer(fields: Mapping[str, str], name: str) -> int | None:
@@ -145,7 +176,8 @@ def _cause(message: str, waits: Mapping[str, _Waiting], odd: Iterable[str], usua
 
 
 def _told(one: _Waiting, words: str) -> str:
-    return words.format(one.seen.group, name=one.name, index=one.number, count=one.elements)
+    group = one.group if one.seen.event.message.limit == _WATCHDOG else f"communicator {one.group}"
+    return words.format(group, name=one.name, index=one.number, count=one.elements)
 
 
 def _ranks(waits: Mapping[str, _Waiting], actors: Sequence[str]) -> str:

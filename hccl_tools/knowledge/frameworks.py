@@ -171,7 +171,7 @@ MESSAGES = (
         "torch's watchdog saw a collective operation that did not end in time",
         "this rank waited: look for the rank whose operation has a lower number (SeqNum), or that has no such line",
         limit="watchdog", anchor=b"WorkHCCL(",
-        pattern=rb"(?:\[Rank (?P<rank>\d+)\].{0,80}?)?WorkHCCL\(SeqNum=(?P<index>\d{1,12}), ?OpType=(?P<tag>\w{1,40})(?:.{0,120}?Timeout\(ms\)=(?P<milliseconds>\d{1,12}))?",
+        pattern=rb"(?:\[(?:PG (?:ID )?(?P<process_group>\d{1,6})\b[^\]]{0,120}? )?Rank (?P<rank>\d+)\].{0,80}?)?WorkHCCL\(SeqNum=(?P<index>\d{1,12}), ?OpType=(?P<tag>\w{1,40})(?:, ?NumelIn=(?P<count>\d{1,18}))?(?:.{0,120}?Timeout\(ms\)=(?P<milliseconds>\d{1,12}))?",
         source=_TORCH,
         example="[rank3]:[E318 10:33:52.113403000 compiler_depend.ts:1] [Rank 3] Watchdog caught collective operation timeout: WorkHCCL(SeqNum=4711, OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1800123 milliseconds before timing out.",
     ),

@@ -35,6 +35,7 @@ AFTER_AN_END = (
 _ONE_FAULT = (
     ("HCM710", "HCM752", "HCM801", "HCM802", "HCM822"),
     ("HCM750", "HCM751"),
+    ("HCM712", "HCM991"),
     ("HCM205", "HCM206", "HCM208", "HCM209", "HCM603", "HCM604", "HCM656", "HCM890"),
     ("HCM213", "HCM214", "HCM605"),
     ("HCM805", "HCM870"),
@@ -147,6 +148,7 @@ FIELDS = {
     "count": "the number of elements of the operation",
     "self": "the rank waits for a part of itself",
     "place": "the place in the program",
+    "process_group": "the process group of torch",
 }
 #: Rows of the page of a message: what each kind is called.
 KINDS = {
