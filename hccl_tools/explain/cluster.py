@@ -164,6 +164,19 @@ def _without_errors(sources: Sequence[Source], written: Collection[Key]) -> set[
     }
 
 
+def _devices(
+    sources: Sequence[Source], folders: Sequence[str], known: Mapping[Key, Place]
+) -> dict[tuple[str, int], Place | None]:
+    """Return the rank of each device of a host, by the folder with the logs of that host; None if several."""
+    found: dict[tuple[str, int], Place | None] = {}
+    for source, folder in zip(sources, folders, strict=True):
+        place = known.get(source.process) if source.pid and folder else None
+        if place is not None and place.rank is not None and place.device is not None:
+            key = (folder, place.device)
+            found[key] = place if found.get(key, place) == place else None
+    return found
+
+
 class _Reader:
     """Gives events their ranks and times."""
 
@@ -180,6 +193,7 @@ class _Reader:
         self._sources, self._known, self._places = sources, known, places
         self._groups, self.size = groups, size
         self._alone = identities.alone(known)
+        self._of_folder = _devices(sources, folders, known)
         self._folders = folders
 
     def read(self, event: Event, shifts: Mapping[str, float]) -> Seen | None:
@@ -219,6 +233,8 @@ class _Reader:
         )
         if own.rank is not None and said.rank is None and (there := self._places.at_device(own)) is not None:
             own = there  # The rank in the line is that in a group.
+        if own.device is not None and own == Place(device=own.device) and said.rank is None and not said.host:
+            own = self._of_folder.get((self._folders[event.file], own.device)) or own
         place = self._places.find(said.merged(own) if said.rank is not None else own.merged(said))
         if identities.can_be_from(source, place.rank):
             return place

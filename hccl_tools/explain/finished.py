@@ -31,6 +31,7 @@ _FAILURES = {
         "HCM710",
         "HCM711",
         "HCM712",
+        "HCM991",
         "HCM713",
         "HCM714",
         "HCM715",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,8 @@ _LIMITS = 1.5
 #: Seconds before the first and after the last line of a job in which other logs are about it.
 _BEFORE, _AFTER = 3600.0, 600.0
 _MOST_NAMED = 4
+#: An address of a host, which may have a name as well.
+_ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(?:%\w{1,32})?")
 #: Jobs that run at the same time in the logs of a user.
 _MOST_JOBS = 32
 #: Lines of Slurm and of launchers about the end of a job, which they may write long after the last line of a
@@ -252,9 +255,15 @@ def objection(one: Seen, job: Job, sources: Sequence[Source], failed: Iterable[s
     if one.time is not None and not job.begin - _BEFORE <= one.time <= job.end + after:
         return f"it is from {clock(one.time)[:16]}, the job from {clock(job.begin)[:16]}"
     named = fields.get("server", "")
-    if named and job.hosts and message.kind == "cause" and one.place.rank is None and named not in job.hosts:
+    if message.kind == "cause" and one.place.rank is None and _is_strange(named, job.hosts):
         return f"the job has no host {named}"
     return _launch(one, job, failed)
+
+
+def _is_strange(host: str, hosts: Iterable[str]) -> bool:
+    """Whether a host is none of several: the name of a host is not compared with addresses."""
+    alike = {one for one in hosts if bool(_ADDRESS.fullmatch(one)) == bool(_ADDRESS.fullmatch(host))}
+    return bool(host and alike) and host not in alike
 
 
 def _launch(one: Seen, job: Job, failed: Iterable[str]) -> str:

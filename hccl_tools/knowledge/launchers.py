@@ -111,9 +111,17 @@ MESSAGES = (
         "HCM712", "slurm-node-fail", "cause",
         "Slurm lost a node of the job",
         "look at the node (`sinfo -R`), and start the job without it (`--exclude`)",
-        anchor=b"DUE TO NODE FAILURE", pattern=rb"(?:ON (?P<server>\S+) )?CANCELLED AT .* DUE TO NODE FAILURE",
+        anchor=b"DUE TO NODE FAILURE", pattern=rb"CANCELLED AT [^\s*]{1,40} DUE TO NODE FAILURE",
         explains=(*AFTER_AN_END, "HCM713"), source="Slurm's sources",
         example="slurmstepd: error: *** JOB 12 ON hostb CANCELLED AT 2026-03-18T10:33:52 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***",
+    ),
+    Message(
+        "HCM991", "slurm-node-named", "cause",
+        "Slurm lost a node of the job",
+        "look at the node (`sinfo -R`, `last -x` there), and start the job without it (`--exclude`)",
+        anchor=b"ode failure on ", pattern=rb"\berror: Node failure on (?P<server>[\w.\[\],-]{1,400})",
+        explains=(*AFTER_AN_END, "HCM712", "HCM713"), source="Slurm's sources (srun, salloc)",
+        example="srun: error: Node failure on hostb",
     ),
     Message(
         "HCM716", "slurm-ended", "cause",

@@ -13,6 +13,8 @@ _WAIT = (
     " HCCL_EXEC_TIMEOUT on all ranks"
 )
 _LINK = "look for a rank that exited earlier, then check the link of both devices (`hccn_tool -i N -link_stat -g`)"
+#: A line about the network port of a device, which it names before or after the number of the event.
+_OF_PORT = rb"^(?:(?=[^\n]{0,600}?\bdev(?:ice)?(?:[ _]?id)?[ :=\[]{1,3}(?P<device>\d{1,5})\b))?[^\n]{0,600}?"
 
 MESSAGES = (
     Message(
@@ -146,7 +148,7 @@ MESSAGES = (
         "HCM391", "port-link-up", "fact",
         "the network port of the device came up again",
         "nothing",
-        anchor=b"0x81078603", pattern=rb"0x81078603.{0,200}?(?:[Ll]ink ?[Uu]p|[Rr]ecover|[Dd]eassert)(?:.{0,60}?\bdev(?:ice)?(?:[ _]?id)?[ :=\[]{1,3}(?P<device>\d+))?",
+        anchor=b"0x81078603", pattern=_OF_PORT + rb"0x81078603.{0,200}?(?:[Ll]ink ?[Uu]p|[Rr]ecover|[Dd]eassert)",
         source="ascend-faultdiag, public rules",
         example="[EVENT] DEVDRV: event id 0x81078603, port link up, dev 2",
     ),
@@ -154,7 +156,7 @@ MESSAGES = (
         "HCM313", "port-link-down", "cause",
         "the network port of the device went down",
         "check the cable, the optics and the switch (`hccn_tool -i N -link_stat -g`, `hccn_tool -i N -optical -g`)",
-        anchor=b"0x81078603", pattern=rb"0x81078603(?:.{0,100}?\bdev(?:ice)?(?:[ _]?id)?[ :=\[]{1,3}(?P<device>\d+))?", explains=_LATER, source="ascend-faultdiag, public rules",
+        anchor=b"0x81078603", pattern=_OF_PORT + rb"0x81078603", explains=_LATER, source="ascend-faultdiag, public rules",
         example="[EVENT] DEVDRV: event id 0x81078603, port link down",
     ),
     Message(

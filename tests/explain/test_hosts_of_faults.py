@@ -1,0 +1,78 @@
+"""The host and the device of a fault beside the logs of the ranks: Slurm's nodes, and ports of the network."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hccl_tools.explain.scanner import Scanner
+from tests.support.plogs import Plogs
+
+if TYPE_CHECKING:
+    from tests.support.commands import CommandLine
+
+LOST = "srun: error: Node failure on {}\n"
+ENDED = "slurmstepd: error: *** JOB 12 ON node05 CANCELLED AT 2026-03-18T10:33:52 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***\n"
+DOWN = "Mar 18 10:{:02}:10 server2 kernel: [ascend] device_id={}, event_id=0x81078603, NPU port link down\n"
+
+
+def first(command_line: CommandLine) -> str:
+    return command_line("explain", "logs").out.splitlines()[0]
+
+
+@pytest.mark.parametrize("nodes", ["node07", "node[07-08]", "n7.cluster"])
+def test_slurm_names_the_node_that_it_lost(command_line: CommandLine, nodes: str) -> None:
+    folder = command_line.folder / "logs"
+    Plogs(folder, 4).start().no_link(0, 3, 100.0)
+    (folder / "slurm-12.out").write_text(LOST.format(nodes) + ENDED)
+    assert first(command_line).startswith(f"Host {nodes}: Slurm lost a node of the job")
+    assert "also a cause" not in command_line("explain", "logs").out
+
+
+def test_the_host_of_the_step_is_not_the_lost_node(command_line: CommandLine) -> None:
+    (command_line.folder / "slurm-12.out").write_text(ENDED)
+    out = command_line("explain", "slurm-12.out").out
+    assert out.startswith("Slurm lost a node of the job")
+
+
+def two_hosts(command_line: CommandLine) -> Plogs:
+    """Two hosts with four ranks each, whose logs are in folders with the names of the hosts."""
+    job = Plogs(command_line.folder / "logs", 8, 4).start()
+    job.no_link(3, 7, 250.0)
+    job.no_link(7, 3, 250.0)
+    for number in (1, 2):
+        (job.folder / f"10.0.0.{number}").rename(job.folder / f"server{number}")
+    return job
+
+
+def test_the_rank_of_a_device_by_the_folder_of_its_host(command_line: CommandLine) -> None:
+    (two_hosts(command_line).folder / "server2" / "messages").write_text(DOWN.format(1, 3))
+    said = first(command_line)
+    assert said.startswith("Rank 7 (device 3 of 10.0.0.2, ")
+    assert "the network port of the device went down" in said
+
+
+def test_a_device_whose_host_is_unknown_is_not_a_rank(command_line: CommandLine) -> None:
+    (two_hosts(command_line).folder / "messages").write_text(DOWN.format(1, 3))
+    assert first(command_line).startswith("Device 3: the network port of the device went down")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Mar 18 10:31:10 s kernel: [ascend] device_id=3, event_id=0x81078603, NPU port link down",
+        "[EVENT] DEVDRV: event id 0x81078603, port link down, dev 3",
+        "[drv_event] device 3: event 0x81078603",
+    ],
+)
+def test_the_device_stands_before_or_after_the_event(line: str) -> None:
+    event = Scanner().event(line.encode())
+    assert event is not None
+    assert (event.message.id, event.fields) == ("HCM313", {"device": "3"})
+
+
+def test_a_line_of_an_event_without_a_device() -> None:
+    event = Scanner().event(b"[EVENT] DEVDRV: event id 0x81078603, port link down")
+    assert event is not None
+    assert event.fields == {}
