@@ -313,7 +313,7 @@ def _cause(answer: Answer, cause: Cause) -> Iterator[str]:
 def _quoted(answer: Answer, seen: Seen, where: str, writer: str) -> Iterator[str]:
     event = seen.event
     when = f" at {moment(event)}" if event.time is not None else ""
-    whose = f", which {writer} wrote," if writer else ""
+    whose = f", which {writer} wrote{',' if when else ''}" if writer else ""
     yield f"  {where} {place_of(answer, seen)}{whose}{when}:"
     yield f"    | {event.text}"
 

@@ -37,7 +37,7 @@ _TABLE_WITHIN = 4
 #: Slurm's lines about the end of a job.
 OF_SLURM = {"HCM710", "HCM711", "HCM712", "HCM713", "HCM716", "HCM991"}
 #: Lines of the output of tools beside the logs that show a fault.
-STATES = tuple(f"HCM{number}" for number in range(870, 886))
+STATES = (*(f"HCM{number}" for number in range(870, 886)), "HCM992")
 #: Lines of the kernel, Kubernetes and Slurm: no rank wrote them, whatever the name of their file.
 OF_SYSTEM = {
     *OF_SLURM,

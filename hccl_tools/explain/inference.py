@@ -12,9 +12,11 @@ from hccl_tools.explain import (
     candidates,
     disagreement,
     operations,
+    pods,
     progress,
     proxies,
     skew,
+    stacks,
     states,
     stops,
     unreachable,
@@ -75,6 +77,8 @@ def causes(
     ends = progress.Progress(case)
     if not found or found[0].confidence in _GUESSES or found[0].message.id in _DIFFERENT:
         found = [*ends.uneven(), *found]
+    if not found or found[0].confidence in _GUESSES:
+        found = [*stacks.elsewhere(case), *found]
     if not found and (behind := ends.slow()):
         return behind
     if case.stop is not None and case.stop.event.message.id in stops.BY_USER:
@@ -168,12 +172,20 @@ def _named_causes(case: Case) -> list[Cause]:
     ]
     kept = kept or list(groups.values())
     # One failure of one process is one cause, however many messages it has.
-    kept = [
+    several = [
         group
         for at, group in enumerate(kept)
         if not any(_is_one_failure(former[0], group[0]) or _is_same(former, group) for former in kept[:at])
     ]
-    return [_of_group(group, case) for group in kept]
+    return [_of_group(_in_full(group, kept), case) for group in several]
+
+
+def _in_full(group: list[Seen], others: Sequence[list[Seen]]) -> list[Seen]:
+    """Return the lines about the same fault in the same file that say more, the same ones if none does."""
+    same = [
+        other for other in others if other[0].event.file == group[0].event.file and _is_same(group, other)
+    ]
+    return max([group, *same], key=lambda one: len(one[0].event.fields))
 
 
 def _is_same(group: Sequence[Seen], other: Sequence[Seen]) -> bool:
@@ -214,7 +226,7 @@ def _of_group(group: Sequence[Seen], case: Case) -> Cause:
     places = tuple(dict.fromkeys(one.place for one in group if one.place != Place()))
     best = max(group, key=lambda one: len(one.event.fields))  # The line with the details, not the code alone.
     best = best if best.actor == group[0].actor else group[0]
-    return Cause(best.event.message, "named", places, best, reason)
+    return pods.named(Cause(best.event.message, "named", places, best, reason), case.cluster.sources)
 
 
 def _failures_of_ranks(case: Case) -> list[Seen]:

@@ -1,14 +1,18 @@
-"""Faults of a pod before its container started: over, once Kubernetes reports that it has started."""
+"""Faults of a pod: which pod it is, and those before its container started, which are over once it has."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
+from hccl_tools.explain.reader import STDIN, LogReader
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from hccl_tools.explain.case import Cause
     from hccl_tools.explain.events import Seen
+    from hccl_tools.explain.sources import Source
 
 STARTED = "HCM904"
 #: A volume, an image or a node that a pod waits for before its container starts.
@@ -18,6 +22,9 @@ _POD = re.compile(r"\bpods?/([a-z0-9][a-z0-9.-]{0,252})")
 _AGO = re.compile(
     r"(?<![\w.:-])(?:(\d{1,4})d)?(?:(\d{1,4})h)?(?:(\d{1,4})m)?(?:(\d{1,4})s)?(?<=[dhms])(?![\w.:-])"
 )
+#: Faults of a pod in lines that may not name it, and the line of ``kubectl describe`` above them that does.
+_OF_POD = {"HCM750", "HCM751", "HCM752", "HCM753", "HCM754", "HCM879", "HCM900", "HCM992"}
+_NAME = re.compile(rb"^Name: {1,40}([a-z0-9][a-z0-9.-]{0,252})[ \r]*$", re.MULTILINE)
 _SECONDS = (86_400, 3_600, 60, 1)
 
 
@@ -31,6 +38,28 @@ def over(seen: Sequence[Seen]) -> set[int]:
     written = {one.event.fields["server"] for one in seen if one.event.fields.get("server")}
     faults = [one for one in seen if one.event.message.id in _BEFORE_START]
     return {id(one) for one in faults if _pod(one) in written or _is_over(one, _of_pod(one, starts))}
+
+
+def named(cause: Cause, sources: Sequence[Source]) -> Cause:
+    """Return a cause with the pod that its line, or the description above it, names."""
+    seen = cause.seen
+    if seen is None or seen.event.message.id not in _OF_POD or seen.event.fields.get("pod"):
+        return cause
+    pod = _pod(seen) or _described(sources[seen.event.file], seen.event.line)
+    if not pod:
+        return cause
+    event = seen.event._replace(fields={**seen.event.fields, "pod": pod})
+    return cause._replace(seen=seen._replace(event=event))
+
+
+def _described(source: Source, line: int) -> str:
+    """Return the last name of a pod above a line, in the first block of its file."""
+    if not source.path or source.path == STDIN:
+        return ""
+    block = next(LogReader(source.path).blocks(), None)
+    above = b"\n".join(block.data.split(b"\n", line)[: line - 1]) if block is not None else b""
+    found = _NAME.findall(above)
+    return found[-1].decode() if found else ""
 
 
 def _of_pod(fault: Seen, starts: dict[object, list[Seen]]) -> Iterable[Seen]:

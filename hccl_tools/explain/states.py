@@ -33,7 +33,7 @@ _NODES = {"HCM878", "HCM882", "HCM883", "HCM884", "HCM885"}
 _USUAL = {*_NODES, "HCM870"}
 #: Faults in the order in which they stop a job at once: pods, nodes, links, devices, disks.
 _ORDER = (
-    *("HCM879", "HCM876", "HCM877", "HCM881", "HCM880"),
+    *("HCM879", "HCM876", "HCM877", "HCM881", "HCM992", "HCM880"),
     *("HCM878", "HCM883", "HCM882", "HCM884", "HCM885"),
     *("HCM871", "HCM872", "HCM874", "HCM873", "HCM875", "HCM870"),
 )
@@ -170,7 +170,7 @@ def _cause(case: Case, one: Seen, first: Cause | None) -> Cause:
     places = own or ((there,) if there != Place() else ())
     one = one._replace(place=places[0] if places else Place())
     if first is None:
-        return Cause(one.event.message, "alone", places, one)
+        return pods.named(Cause(one.event.message, "alone", places, one), case.cluster.sources)
     at_fault = ranks_text(waited)
     what = "took too long" if first.message.id in _DELAYED else "did not come"
     reason = (
@@ -179,4 +179,5 @@ def _cause(case: Case, one: Seen, first: Cause | None) -> Cause:
     if not host:
         reason += ", and the line does not say of which host it is"
     beside = first.seen if first.beside is not None or not at_fault else None
-    return Cause(one.event.message, "waits", places, one, reason, first.fetch, beside)
+    cause = Cause(one.event.message, "waits", places, one, reason, first.fetch, beside)
+    return pods.named(cause, case.cluster.sources)

@@ -380,4 +380,17 @@ MESSAGES = (
         " reached; if the order is the same, check the links between them",
         source="the peers that the lines name",
     ),
+    Message(
+        "HCM996", "rank-elsewhere", "timeout",
+        "the rank is not in the operation in which the others wait for it",
+        "look at what it does there: a file, a lock, another branch of the program; `hccl-tools stacks` shows the stacks again a little later",
+        source="the stacks of the ranks (py-spy, faulthandler)",
+    ),
+    Message(
+        "HCM995", "ring-waits", "timeout",
+        "an operation of HCCL did not end, and no rank is behind the others",
+        "look for a link that lost packets (`error cqe` in the plogs, `hccn_tool -i N -link_stat -g`), and for ranks that got less time"
+        " on their device; the stacks of the processes (`py-spy dump --pid PID`) help while a job hangs",
+        source="the operations and the peers that the lines name",
+    ),
 )  # fmt: skip

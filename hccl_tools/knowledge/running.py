@@ -240,6 +240,16 @@ MESSAGES = (
         example="Aicore kernel execute failed, device_id=2, stream_id=2, report_stream_id=2, task_id=8812, flip_num=1, fault kernel_name=GatherV2_4711, fault kernel info ext=none",
     ),
     Message(
+        "HCM993", "core-error", "error",
+        "a kernel failed on the device",
+        "the name of the kernel is in the lines around it (kernel_name): check the shapes and addresses that it got;"
+        " ASCEND_LAUNCH_BLOCKING=1 shows the call in the program",
+        anchor=b"he error from device(",
+        pattern=rb"he error from device\([cC]hip ?[iI]d:(?P<logical>\d{1,3})[^\n]{0,200}?there is an? (?P<reason>[\w ]{0,40}\bai(?:core|vec|vector|cpu| ?core| ?cpu)[\w ]{0,40})",
+        codes=(Code("507015"), Code("507035")), source="CANN's sources (runtime)",
+        example="[ERROR] RUNTIME(4711,python3):2026-03-18-10:33:52.113.403 [device_error_proc.cc:290] [4711]ProcessCoreErrorInfo:report error module_type=5, module_name=EZ9999, The error from device(chipId:6, dieId:0), serial number is 17, there is an exception of fftsplus aicore error, core id is 3",
+    ),
+    Message(
         "HCM340", "aicpu-notify-wait", "timeout",
         "a collective operation waited for another rank until the time limit",
         _WAIT,

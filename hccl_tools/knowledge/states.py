@@ -99,6 +99,22 @@ MESSAGES = (
         source="the output of docker", example='train-worker-2-1   train:1   "python3 a.py"   worker-2   2 hours ago   Exited (137) 3 minutes ago',
     ),
     Message(
+        "HCM992", "state-container-exit", "fact",
+        "a container ended with the exit code of a signal",
+        "137 is SIGKILL: of the memory limit if its Reason is OOMKilled or `dmesg` of the node names the process, else of a probe, of the"
+        " end of its grace period or of kill -9; 139 is a fault in a library, 134 an abort",
+        anchor=b"Exit Code:", pattern=rb"^\s{1,40}Exit Code: {1,20}(?P<reason>1(?:3[2-9]|4[012]))\s*$",
+        source="the output of kubectl describe", example="      Exit Code:    137",
+    ),
+    Message(
+        "HCM994", "data-pipeline-slow", "fact",
+        "the data pipeline does not keep up, and the training waits for batches",
+        "measure the pipeline alone (its iterator without the network); use more workers, a faster disk or prepared data",
+        anchor=b"Bad performance attention", pattern=rb"takes (?P<reason>more than \d{1,6} seconds) to fetch a batch",
+        source="MindSpore's sources (minddata)",
+        example="[WARNING] MD(4711,fffe,python):2026-03-18-10:33:52.113.403 [data_queue_op.cc:902] DetectPerBatchTime] Bad performance attention, it takes more than 25 seconds to fetch a batch of data from dataset pipeline, which might result `GetNext` timeout problem.",
+    ),
+    Message(
         "HCM882", "state-node-drained", "fact",
         "Slurm has taken a node out of use",
         _NODE,

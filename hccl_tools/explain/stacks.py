@@ -1,0 +1,158 @@
+"""Stacks of ranks that hang (py-spy, faulthandler): a rank that is not where the others wait."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hccl_tools.explain.case import Cause
+from hccl_tools.explain.disagreement import unusual
+from hccl_tools.explain.events import Event, Seen
+from hccl_tools.explain.last_lines import texts_from_end
+from hccl_tools.explain.places import Place
+from hccl_tools.explain.reader import STDIN
+from hccl_tools.explain.waiting import ranks_text
+from hccl_tools.knowledge.registry import messages
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hccl_tools.explain.case import Case
+    from hccl_tools.explain.sources import Source
+
+_ELSEWHERE = "HCM996"
+#: ``Process 4711: python3 train.py --rank 3`` of py-spy, which begins a process.
+_PROCESS = re.compile(rb"^Process \d{1,10}: ?(?:.{0,2000}?--?(?:global[_-])?rank[ =](?P<rank>\d{1,6})\b)?")
+#: A thread: py-spy names it; of faulthandler, the last one of a process is usually the main thread.
+_MAIN = re.compile(rb"^(?:Thread .{0,80}MainThread|Current thread 0x)")
+_THREAD = re.compile(rb"^(?:Thread|Current thread) (?:0x)?[0-9a-f]{1,20}\b")
+#: A frame: ``    read (reader.py:57)``, ``  File "reader.py", line 57 in read``.
+_FRAME = re.compile(
+    rb"^ {2,8}(?:(?P<name>[\w.<>]{1,100}) \((?P<file>[^():\n]{1,300}):(?P<line>\d{1,7})\)"
+    rb"|File \"(?P<path>[^\"\n]{1,300})\", line (?P<number>\d{1,7}) in (?P<function>[\w.<>]{1,100}))"
+)
+#: A call in which a rank waits for the others.
+_COLLECTIVE = re.compile(
+    rb"^_?(?:all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast|barrier|monitored_barrier|reduce|gather|scatter)"
+    rb"(?:_into_tensor|_tensor|_coalesced|_object|_single|_multigpu|_base|_list)?$|^(?:batch_isend_irecv|isend|irecv|recv|send)$",
+    re.IGNORECASE,
+)
+_OF_COLLECTIVES = re.compile(
+    rb"distributed_c10d|torch/distributed/|mindspore/communication|paddle/distributed"
+)
+#: Waits for the device, whose work may be a collective operation.
+_DEVICE_WAIT = re.compile(rb"^(?:synchronize|_?npu_synchronize|wait_stream)$")
+#: Frames of the interpreter and of libraries, which do not say what the program does.
+_LIBRARY = re.compile(
+    rb"threading\.py|queue\.py|selectors\.py|socket\.py|connection\.py|site-packages/torch/(?:utils|nn)/"
+)
+#: Logs whose ends are read, and the bytes of an end.
+_MOST_LOGS, _MOST_BYTES = 256, 1 << 16
+
+
+class _Stack(NamedTuple):
+    """What a rank does: the collective in which it waits, or the innermost frame of its program."""
+
+    collective: str
+    frame: str
+    file: int
+    line: int
+    text: str
+    is_of_device: bool
+
+
+def elsewhere(case: Case) -> list[Cause]:
+    """Return the ranks that are in no collective operation while most others wait in one."""
+    found = _stacks(case)
+    waiting = {rank: one for rank, one in found.items() if one.collective}
+    odd = sorted(set(found) - set(waiting)) or _in_another(waiting)
+    if not odd or len(odd) > len(set(waiting) - set(odd)):
+        return []
+    waiting = {rank: one for rank, one in waiting.items() if rank not in odd}
+    usual = min(waiting)
+    places = tuple(case.cluster.places.find(Place(rank)) for rank in odd)
+    are = "is" if len(odd) == 1 else "are"
+    others = ranks_text([Place(rank) for rank in waiting])
+    reason = (
+        f"{ranks_text(places)} {are} in {found[odd[0]].frame}, {others}"
+        f" {'waits' if len(waiting) == 1 else 'wait'} in {waiting[usual].collective}"
+    )
+    seen, beside = _seen(case, odd[0], found[odd[0]]), _seen(case, usual, waiting[usual])
+    return [Cause(messages()[_ELSEWHERE], "compared", places, seen, reason, (), beside)]
+
+
+def _in_another(waiting: Mapping[int, _Stack]) -> list[int]:
+    """Return the ranks that wait in another operation than most: a wait for the device may be in any."""
+    names = {str(rank): one.collective for rank, one in waiting.items() if not one.is_of_device}
+    return sorted(map(int, unusual(names)))
+
+
+def _stacks(case: Case) -> Mapping[int, _Stack]:
+    found: dict[int, _Stack] = {}
+    read = 0
+    for file, source in enumerate(case.cluster.sources):
+        if source.pid or source.path in ("", STDIN):
+            continue
+        read += 1
+        if read > _MOST_LOGS:
+            break
+        lines = list(reversed([*texts_from_end(source, _MOST_BYTES)]))
+        if any(_THREAD.match(text) for _, text in lines):
+            found |= _of_file(file, source, lines)
+    return found
+
+
+def _of_file(file: int, source: Source, lines: Sequence[tuple[int, bytes]]) -> Mapping[int, _Stack]:
+    """Return the stacks of the main threads in a file: of the rank that its name or the command has."""
+    found: dict[int, _Stack] = {}
+    rank = source.rank
+    frames: list[tuple[int, bytes]] = []
+    is_main = False
+    for number, text in (*lines, (0, b"Thread 0 (end)")):
+        if (process := _PROCESS.match(text)) is not None and process["rank"] is not None:
+            rank = int(process["rank"])
+        if (is_thread := _THREAD.match(text) is not None) or not _FRAME.match(text):
+            if is_main and frames and rank is not None and (stack := _stack(file, frames)) is not None:
+                found[rank] = stack
+            if is_thread:
+                is_main, frames = _MAIN.match(text) is not None, []
+            elif frames:
+                is_main, frames = False, []
+        else:
+            frames.append((number, text))
+    return found
+
+
+def _stack(file: int, frames: Sequence[tuple[int, bytes]]) -> _Stack | None:
+    """Return what the frames of a thread say, the innermost one first."""
+    collective, first, is_of_device = "", None, False
+    for number, text in frames:
+        frame = _FRAME.match(text)
+        if frame is None:
+            continue
+        name, path = frame["name"] or frame["function"], frame["file"] or frame["path"]
+        is_device_s = not collective and _DEVICE_WAIT.match(name) is not None
+        if is_device_s or (_COLLECTIVE.match(name) and (_OF_COLLECTIVES.search(path) or not collective)):
+            collective, is_of_device = name.decode(), is_device_s
+            first = number, text
+        if first is None and not _LIBRARY.search(path):
+            first = number, text
+    if first is None:
+        return None
+    number, text = first
+    return _Stack(collective, _shown(text), file, number, text.decode(errors="replace").strip(), is_of_device)
+
+
+def _shown(text: bytes) -> str:
+    frame = _FRAME.match(text)
+    if frame is None:
+        return ""
+    name, path = frame["name"] or frame["function"], frame["file"] or frame["path"]
+    where = f"{path.decode(errors='replace')}:{(frame['line'] or frame['number']).decode()}"
+    return f"{name.decode()} ({where})"
+
+
+def _seen(case: Case, rank: int, stack: _Stack) -> Seen:
+    event = Event(messages()[_ELSEWHERE], {}, (), stack.file, stack.line, text=stack.text)
+    return Seen(event, case.cluster.places.find(Place(rank)), f"rank {rank}")
