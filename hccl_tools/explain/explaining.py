@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import cluster, finished, identities, inference, runs, table_fault
+from hccl_tools.explain import cluster, diverged, finished, identities, inference, runs, table_fault
 from hccl_tools.explain.answer import Answer
 from hccl_tools.explain.events import Event
 from hccl_tools.explain.places import Place, Places, read_table
@@ -91,7 +91,7 @@ def explain(
         else inference.causes(joined, of_run.ended, not_started=of_run.not_started)
     )
     if of_run is None and (ended := finished.said(joined, found)):
-        return Answer([], joined, logs, all_notes, finished=ended)
+        return Answer([], joined, logs, [*all_notes, *diverged.notes(logs)], finished=ended)
     found, said = _weighed(table_fault.with_fault(found, table, logs), unknown, logs)
     all_notes += said
     answer = Answer(found, joined, logs, all_notes, run_name, run)
@@ -101,7 +101,7 @@ def explain(
 def _weighed(
     found: Sequence[Cause], unknown: Mapping[int, tuple[int, str]], sources: Sequence[Source]
 ) -> tuple[list[Cause], list[str]]:
-    """Return the causes, and notes on lines of level ERROR that no message explains.
+    """Return the causes, and notes on a loss that is not a number and on errors that no message explains.
 
     With such a line, a fault beside the logs is not the only failure.
 
@@ -110,8 +110,9 @@ def _weighed(
     """
     causes = list(found)
     is_alone = bool(causes) and causes[0].confidence == "alone" and causes[0].message.id in identities.STATES
+    said = [] if causes else diverged.notes(sources)
     if not unknown or (causes and not is_alone):
-        return causes, []
+        return causes, said
     if is_alone:
         causes[0] = causes[0]._replace(
             confidence="open", reason="other errors in these logs may be the cause, see the notes"
@@ -120,7 +121,7 @@ def _weighed(
         f"{sources[file].shown}:{line} reports an error that has no message of its own: {text}"
         for file, (line, text) in sorted(unknown.items())[:_MOST_UNKNOWN]
     ]
-    return causes, shown
+    return causes, [*said, *shown]
 
 
 def _places(of_run: RunLogs | None, table: str | None, run: str, notes: list[str]) -> tuple[Places, int]:

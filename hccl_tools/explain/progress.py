@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from hccl_tools.explain.sources import Source
 
 _UNEVEN, _SLOW = "HCM948", "HCM949"
+#: A batch of the data pipeline took too long, and the number of such lines that are more than a slow start.
+_NO_DATA, _SEVERAL = "HCM994", 3
 #: Files beside the logs with a reason for a slow host.
 _REASONS, _CLOCK = {"HCM945", "HCM947"}, "HCM946"
 #: A clock is lowered below this part of that of another device.
@@ -51,6 +53,8 @@ _TIMES = re.compile(
     rb"|forward(?:[_-]\w{1,20})?|backward(?:[_-]\w{1,20})?|comput\w{1,6}(?:_time)?)"
     rb"[ =:]{1,3}(\d{1,6}\.\d{1,6}) ?(ms|s)?\b"
 )
+#: The rank that a program writes into each of its lines: ``rank=3``, ``[rank 3]``.
+_RANK = re.compile(rb"(?:^|[\s\[(,|])(?:global_?|world_?)?rank[ =:#]{0,2}(\d{1,6})\b", re.IGNORECASE)
 #: The times of all ranks below a head, as Megatron prints them.
 _HEAD, _OF_RANK = (
     re.compile(rb"^ {2,8}([a-z][\w-]{2,40}):\s*$"),
@@ -107,7 +111,7 @@ class Progress:
 
     def slow(self) -> list[Cause]:
         """Return the ranks that need much more time for data or computing than most others."""
-        return _behind(self._case, self._ends.values)
+        return _behind(self._case, self._ends.values) or _without_data(self._case)
 
 
 def _uneven(case: Case, told: Mapping[int, _Told]) -> list[Cause]:
@@ -124,6 +128,19 @@ def _uneven(case: Case, told: Mapping[int, _Told]) -> list[Cause]:
     seen = _seen(case, min(few), first.left or first.step, _UNEVEN)
     beside = _seen(case, min(set(told) - odd), others[0].step, _UNEVEN)
     return [Cause(messages()[_UNEVEN], "compared", places, seen, reason, (), beside)]
+
+
+def _without_data(case: Case) -> list[Cause]:
+    """Return the ranks whose data pipeline was too slow for several batches: one may be that of the start."""
+    found: dict[str, list[Seen]] = {}
+    for one in case.cluster.seen:
+        if one.event.message.id == _NO_DATA:
+            found.setdefault(one.actor, []).append(one)
+    slow = [several for several in found.values() if len(several) >= _SEVERAL]
+    if not slow:
+        return []
+    places = tuple(several[0].place for several in slow if several[0].place != Place())
+    return [Cause(messages()[_NO_DATA], "named", places, slow[0][0])]
 
 
 def _behind(case: Case, values: _Values) -> list[Cause]:
@@ -227,11 +244,12 @@ def _read(case: Case) -> _Ends:
             if not _says(text, silent) and not (goes_on and _LEFT.search(text)):
                 continue
             line = line_of(file, number, text)
-            if rank is not None:
-                _add_step(told, rank, line)
+            writer = rank if rank is not None else _writer(line.text)
+            if writer is not None:
+                _add_step(told, writer, line)
                 for kind, time, unit in _TIMES.findall(line.text):
                     seconds = float(time) / (1000.0 if unit == b"ms" else 1.0)
-                    _add(values, kind.decode().lower(), rank, seconds, line)
+                    _add(values, kind.decode().lower(), writer, seconds, line)
             if tables <= _MOST_LOGS:
                 name = _add_row(in_tables, name, line)
     for name, of_ranks in in_tables.items():
@@ -239,6 +257,15 @@ def _read(case: Case) -> _Ends:
             for seconds in found:
                 _add(values, name, rank, seconds, line)
     return _Ends(told, values)
+
+
+def _writer(text: bytes) -> int | None:
+    """Return the rank that a line names as its own, None if it names none."""
+    prefix = screens.prefix(text)
+    if prefix.rank is not None:
+        return prefix.rank
+    found = _RANK.search(text[:_SHOWN])
+    return int(found[1]) if found is not None and int(found[1]) < _MOST_RANKS else None
 
 
 def _says(text: bytes, silent: set[bytes]) -> bool:

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 #: The most names, and the most ranges of ranks, in a sentence.
 _MOST_NAMED, _MOST_SPANS = 8, 20
 _SILENT, _LATE, _CYCLE, _NOT_COLLECTED = "HCM824", "HCM825", "HCM826", "HCM893"
+#: All ranks wait in one operation; two ranks of a ring only wait for each other.
+_RING, _SHORTEST_RING = "HCM995", 3
+#: The message with the number of an operation.
+_DATA = "HCM390"
 #: The limits by which ranks that gave up are compared: waits for a store or a watchdog begin at any time.
 _COMPARED = ("connect", "operation")
 
@@ -243,6 +247,9 @@ def _end_of_waits(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
     if end in path:
         cycle = [edges[key] for key in path[path.index(end) :]]
         places = tuple(one.place for one in cycle)
+        if (same := _in_one_operation(case, cycle)) is not None:
+            reason = f"each of {ranks_text(places)} waits for the next one, and all are in {same}"
+            return [Cause(messages()[_RING], "open", places, cycle[0], reason, places)]
         if len(places) == 1:
             text = "it waits for itself: an operation that it began before has not ended"
         elif len(places) == 2:
@@ -273,6 +280,23 @@ def _end_of_waits(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
     for own in last_lines.of(case.cluster, (peer.rank,), _first_end(timeouts)).values():
         return [Cause(own.event.message, "waits", (peer,), own, reason, (peer,), last)]
     return [Cause(messages()[_SILENT], "waits", (peer,), last, reason, (peer,))]
+
+
+def _in_one_operation(case: Case, cycle: Sequence[Seen]) -> str | None:
+    """Return the operation in which more than two ranks of a cycle all are, by its number: none is behind."""
+    if len(cycle) < _SHORTEST_RING or any(one.event.message.limit != "operation" for one in cycle):
+        return None
+    tags: dict[str, str] = {}
+    for one in case.events:
+        if one.event.message.limit == "operation" and (tag := one.event.fields.get("tag", "")):
+            tags.setdefault(one.actor, tag)
+    numbers: dict[str, str] = {}
+    for one in case.cluster.seen:
+        if one.event.message.id == _DATA:
+            numbers.setdefault(one.actor, one.event.fields.get("index", ""))
+    of_cycle = {(tags.get(one.actor, ""), numbers.get(one.actor, "")) for one in cycle}
+    tag, number = of_cycle.pop() if len(of_cycle) == 1 else ("", "")
+    return f"operation {number} ({tag.partition('_')[0]})" if tag and number else None
 
 
 def _at_work_on_screen(case: Case, peer: Place, last: Seen, timeouts: Sequence[Seen]) -> Cause | None:

@@ -1,0 +1,90 @@
+"""Ranks that the lines name which are slow, a data pipeline that is, and a loss that is not a number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.plogs import Plogs
+
+if TYPE_CHECKING:
+    from tests.support.commands import CommandLine
+
+STEP = "2026-03-18 10:{minute:02}:02,120 INFO {rank} step={minute} data_time={data:.3f}s fwd=0.310s step_time=4.3s\n"
+STARVED = (
+    "[WARNING] MD(4711,fffe,python):2026-03-18-10:{:02}:52.113.403 [data_queue_op.cc:902] DetectPerBatchTime] Bad performance"
+    " attention, it takes more than 25 seconds to fetch a batch of data from dataset pipeline, which might result timeout.\n"
+)
+
+
+def answer(command_line: CommandLine, files: dict[str, str]) -> str:
+    folder = command_line.folder / "logs"
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return command_line("explain", "logs").out
+
+
+def steps(rank: str, data: float) -> str:
+    return "".join(STEP.format(minute=minute, rank=rank, data=data) for minute in range(1, 20))
+
+
+@pytest.mark.parametrize("written", ["rank={}", "[rank {}]", "global_rank: {}"])
+def test_a_slow_rank_that_only_the_lines_name(command_line: CommandLine, written: str) -> None:
+    files = {f"r{rank}.log": steps(written.format(rank), 3.4 if rank == 3 else 0.05) for rank in range(4)}
+    out = answer(command_line, files)
+    assert out.startswith("Rank 3: the rank is slower than the others")
+    assert "Rank 3 needs 3.40 s for data_time, the others 0.05 s" in out
+
+
+def test_a_slow_rank_on_a_common_screen(command_line: CommandLine) -> None:
+    screen = "".join(
+        STEP.format(minute=minute, rank=f"rank={rank}", data=3.4 if rank == 3 else 0.05)
+        for minute in range(1, 20)
+        for rank in range(4)
+    )
+    assert answer(command_line, {"train.txt": screen}).startswith("Rank 3: the rank is slower")
+
+
+@pytest.mark.parametrize(("lines", "says"), [(2, False), (3, True)])
+def test_a_data_pipeline_that_does_not_keep_up(command_line: CommandLine, lines: int, says: bool) -> None:
+    out = answer(command_line, {"worker_0.log": "".join(STARVED.format(at) for at in range(lines))})
+    assert out.startswith("Rank 0: the data pipeline does not keep up") is says
+
+
+@pytest.mark.parametrize(
+    ("last", "says"),
+    [
+        ("lm loss: NAN | loss scale: 1.0", "the loss is nan at the end of a log, from logs/train.txt:2 on"),
+        ("{'loss': inf, 'epoch': 1.0}", "the loss is inf at the end of a log"),
+        ("step: 3, loss is nan", "the loss is nan at the end of a log"),
+        ("lm loss: 2.1 | loss scale: nan", ""),
+        ("loss: 2.1 | number of nan iterations: 0", ""),
+    ],
+)
+def test_a_loss_that_is_not_a_number(command_line: CommandLine, last: str, says: str) -> None:
+    out = answer(command_line, {"train.txt": f"step 1 loss: 2.5\n{last}\n{last}\n"})
+    assert says in out
+    assert bool(says) is ("the loss is" in out)
+
+
+def test_a_ring_of_waits_in_one_operation_is_open(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 4).start()
+    for rank in range(4):
+        job.error(
+            rank, 1900.0,
+            "[TaskExecStage][Timeout]Task run failed, base information is streamID:[5], taskID[3], tag[AllReduce_world], AlgType(level 0-1-2):[ring].",
+        )  # fmt: skip
+        job.error(
+            rank, 1900.0,
+            f"[TaskExecStage][Timeout]task information is notify id:[0x0000000000000308], stage:[0], remote rank:[{(rank + 1) % 4}].",
+        )  # fmt: skip
+        job.error(
+            rank, 1900.0,
+            "[TaskExecStage][Timeout]opData information is timeStamp:[2026-03-18-10:00:00.120.991], deviceId[0], index[771], count[1048576], reduceType[sum].",
+        )  # fmt: skip
+    out = command_line("explain", "logs").out
+    assert "all are in operation 771 (AllReduce)" in out
+    assert out.startswith("Ranks 0-3: an operation of HCCL did not end, and no rank is behind the others.")
+    assert "(these lines do not suffice)" in out
