@@ -10,8 +10,10 @@ from hccl_tools.explain.tracebacks import TRACEBACK
 #: The message that replaces such an exception.
 HANDLED = "HCM899"
 _SAYS = re.compile(
-    rb"\b(?:skipp(?:ed|ing)|skip(?:s)? (?:this|the|it|sample|file|record|batch)"
-    rb"|ignor(?:ed|ing)|will (?:be )?(?:skip|ignore|retr)\w{0,5}"
+    # ``number of skipped iterations:   0`` is a counter in the lines of each step.
+    rb"\b(?:(?<!number of )skipp(?:ed|ing)(?!(?: \w{1,16}){0,2} ?[:=] {0,12}\d)"
+    rb"|skip(?:s)? (?:this|the|it|sample|file|record|batch)"
+    rb"|ignor(?:ed|ing)(?!(?: \w{1,16}){0,2} ?[:=] {0,12}\d)|will (?:be )?(?:skip|ignore|retr)\w{0,5}"
     rb"|retry(?:ing)?\b(?! (?:limit|failed))|try(?:ing)? again|fall(?:ing|s)? ?back"
     rb"|continu(?:e|es|ing) (?:with|without|training|anyway)"
     rb"|using (?:the )?default|not fatal|non-fatal|dropp(?:ed|ing) (?:the )?(?:sample|record|batch|file|it))",

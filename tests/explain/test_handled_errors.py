@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tests.support.commands import CommandLine
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "/code/data.py", line 9, in get\n    x = f(y)\n'
+MEGATRON = " iteration       91/    5000 | lm loss: 2.310000E+00 | number of skipped iterations:   0 | number of nan iterations:   0 |\n"
 STEPS = "step: 7 loss: 1.5\nstep: 8 loss: 1.4\n"
 
 
@@ -40,6 +41,9 @@ def test_an_exception_that_the_program_handled(command_line: CommandLine, before
     ("before", "after"),
     [
         ("loading sample 17\n", STEPS),
+        ("", f"{MEGATRON}{STEPS}"),
+        (MEGATRON, f"{MEGATRON}{MEGATRON}"),
+        ("", "step: 7 loss: 1.5 skipped: 0 ignored=0\n"),
         ("ERROR sample 17 skipped\n", ""),
         ("upload failed, retrying 5/5\n", STEPS),
         ("retrying\n", f"{TRACEBACK}ValueError: bad sample\n"),
