@@ -84,7 +84,7 @@ def causes(
     if case.stop is not None and case.stop.event.message.id in stops.BY_USER:
         # The exit codes of its containers follow from it. Ranks may have waited before.
         if not found:
-            return _stopped(case)
+            return [*ends.behind(), *_stopped(case)]
         if found[0].confidence in _GUESSES:
             return [*found, Cause(case.stop.event.message, "open", (), case.stop)]
     return states.joined(case, found) or _stopped(case)

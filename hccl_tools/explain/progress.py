@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     _Values = dict[str, dict[int, tuple[list[float], Line]]]
     from hccl_tools.explain.sources import Source
 
-_UNEVEN, _SLOW = "HCM948", "HCM949"
+_UNEVEN, _SLOW, _LEFT_BEHIND = "HCM948", "HCM949", "HCM997"
+#: Steps by which the logs of ranks may differ that are written at the same time, and ranks that are compared.
+_STEPS_BEHIND, _FEWEST = 2, 3
 #: A batch of the data pipeline took too long, and the number of such lines that are more than a slow start.
 _NO_DATA, _SEVERAL = "HCM994", 3
 #: Files beside the logs with a reason for a slow host.
@@ -39,7 +41,7 @@ _REASONS, _CLOCK = {"HCM945", "HCM947"}, "HCM946"
 _LOWERED = 0.85
 #: ``step 7/100``, ``batch: 7 of 100``.
 _STEP = re.compile(
-    rb"\b(?:step|batch|iter|iteration)s?[ =:#\[]{1,3}(\d{1,9}) ?(?:/|of) ?(\d{1,9})\b", re.IGNORECASE
+    rb"\b(?:step|batch|iter|iteration)s?[ =:#\[]{1,12}(\d{1,9}) {0,8}(?:/|of) {0,8}(\d{1,9})\b", re.IGNORECASE
 )
 #: What a rank writes that has left the loop over the batches.
 _LEFT = re.compile(
@@ -109,6 +111,10 @@ class Progress:
         """Return the ranks that have done all of their steps, which are fewer than those of the others."""
         return _uneven(self._case, self._ends.told)
 
+    def behind(self) -> list[Cause]:
+        """Return the ranks whose logs end some steps before those of most others, in a stopped job."""
+        return _left_behind(self._case, self._ends.told)
+
     def slow(self) -> list[Cause]:
         """Return the ranks that need much more time for data or computing than most others."""
         return _behind(self._case, self._ends.values) or _without_data(self._case)
@@ -128,6 +134,23 @@ def _uneven(case: Case, told: Mapping[int, _Told]) -> list[Cause]:
     seen = _seen(case, min(few), first.left or first.step, _UNEVEN)
     beside = _seen(case, min(set(told) - odd), others[0].step, _UNEVEN)
     return [Cause(messages()[_UNEVEN], "compared", places, seen, reason, (), beside)]
+
+
+def _left_behind(case: Case, told: Mapping[int, _Told]) -> list[Cause]:
+    if len(told) < _FEWEST or len({one.total for one in told.values()}) > 1:
+        return []
+    usual = int(median(one.number for one in told.values()))
+    late = {rank for rank, one in told.items() if one.number + _STEPS_BEHIND <= usual}
+    if not late or 2 * len(late) >= len(told):
+        return []
+    first = min(late, key=lambda rank: (told[rank].number, rank))
+    other = next(rank for rank, one in told.items() if one.number >= usual)
+    places = tuple(case.cluster.places.find(Place(rank)) for rank in sorted(late))
+    ends = "the log of {} ends" if len(late) == 1 else "the logs of {} end"
+    reason = f"{ends.format(ranks_text(places))} at step {told[first].number:,}, most others at {usual:,}"
+    seen = _seen(case, first, told[first].step, _LEFT_BEHIND)
+    beside = _seen(case, other, told[other].step, _LEFT_BEHIND)
+    return [Cause(messages()[_LEFT_BEHIND], "compared", places, seen, reason, places, beside)]
 
 
 def _without_data(case: Case) -> list[Cause]:

@@ -381,6 +381,12 @@ MESSAGES = (
         source="the peers that the lines name",
     ),
     Message(
+        "HCM997", "rank-steps-behind", "timeout",
+        "the rank is some steps behind the others",
+        "look at the end of its log and at its host: the others cannot go on without it; if it was only slow to write, all logs end like that",
+        source="the last steps of the ranks' logs",
+    ),
+    Message(
         "HCM996", "rank-elsewhere", "timeout",
         "the rank is not in the operation in which the others wait for it",
         "look at what it does there: a file, a lock, another branch of the program; `hccl-tools stacks` shows the stacks again a little later",

@@ -46,6 +46,7 @@ def test_the_example_of_a_message_in_a_log_is_found(message: Message, tmp_path: 
                 990,
                 995,
                 996,
+                997,
             )
         }, "it has to come from a log"
     elif message.id == "HCM100":

@@ -88,3 +88,25 @@ def test_a_ring_of_waits_in_one_operation_is_open(command_line: CommandLine) -> 
     assert "all are in operation 771 (AllReduce)" in out
     assert out.startswith("Ranks 0-3: an operation of HCCL did not end, and no rank is behind the others.")
     assert "(these lines do not suffice)" in out
+
+
+@pytest.mark.parametrize(("last", "says"), [(467, True), (479, True), (480, False), (481, False)])
+def test_a_rank_is_behind_in_a_job_that_was_interrupted(
+    command_line: CommandLine, last: int, says: bool
+) -> None:
+    files = {
+        f"rank_{rank}.log": "".join(
+            f"2026-03-18 10:33:52 | INFO | step {at}/2000 loss 1.9\n"
+            for at in range(460, (last if rank == 2 else 481) + 1)
+        )
+        for rank in range(4)
+    }
+    out = answer(command_line, {**files, "screen.txt": "^C\n"})
+    assert out.startswith("Rank 2: the rank is some steps behind the others") is says
+    assert (f"The log of rank 2 ends at step {last}, most others at 481" in out) is says
+    assert "A user interrupted the job with Ctrl-C" in out
+
+
+def test_logs_that_end_at_different_steps_without_an_end(command_line: CommandLine) -> None:
+    files = {f"rank_{rank}.log": f"step {400 + 20 * rank}/2000 loss 1.9\n" for rank in range(4)}
+    assert answer(command_line, files).startswith("no cause found")
