@@ -92,6 +92,7 @@ def explain(
     )
     if of_run is None and (ended := finished.said(joined, found)):
         return Answer([], joined, logs, [*all_notes, *diverged.notes(logs)], finished=ended)
+    found = finished.of_earlier_job(joined, found)
     found, said = _weighed(table_fault.with_fault(found, table, logs), unknown, logs)
     all_notes += said
     answer = Answer(found, joined, logs, all_notes, run_name, run)

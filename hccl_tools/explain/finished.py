@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.explain import screens
 from hccl_tools.explain.answer import COMPLETED
-from hccl_tools.explain.events import Event, Seen, time_in
+from hccl_tools.explain.events import Event, Seen, clock, time_in
+from hccl_tools.explain.jobs import LONGEST_PAUSE
 from hccl_tools.explain.places import Place
 from hccl_tools.explain.reader import STDIN, LogReader, from_end
 from hccl_tools.knowledge.registry import messages
@@ -140,6 +141,26 @@ def said(cluster: Cluster, causes: Sequence[Cause]) -> list[Seen]:
     if any(not _is_over(one, found, min(begins, default=None), cluster) for one in failed):
         return []
     return [one for _, one in sorted(found.items())]
+
+
+def of_earlier_job(cluster: Cluster, causes: Sequence[Cause]) -> list[Cause]:
+    """Return the causes, of which the first is open if it is long before a log that has no failure."""
+    first = causes[0] if causes else None
+    if first is None or first.seen is None or first.confidence not in {"alone", "open"}:
+        return list(causes)
+    until = first.seen.until
+    if until is None or first.seen.event.is_yearless:
+        return list(causes)
+    failed = {one.event.file for one in cluster.seen if one.event.message.kind not in {"fact", "end"}}
+    for file, end in sorted(cluster.ends.items()):
+        source = cluster.sources[file]
+        if file in failed or end - until < LONGEST_PAUSE or source.path in ("", STDIN):
+            continue
+        begin = _begin(source)
+        if begin is not None and begin - until > LONGEST_PAUSE:
+            reason = f"it may be of an earlier job: {source.shown}, from {clock(end)[:16]}, has no failure"
+            return [first._replace(confidence="open", reason=reason), *causes[1:]]
+    return list(causes)
 
 
 def _completed(cluster: Cluster, file: int) -> Seen | None:
