@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.draw import description, matrix, tree
 from hccl_tools.notation import screen
 from hccl_tools.notation.number_list import fold
-from hccl_tools.notation.phrases import count
+from hccl_tools.notation.phrases import count, ordinal
 from hccl_tools.notation.printable import escaped, stdout_is_ascii
 from hccl_tools.table.fingerprint import fingerprint
 from hccl_tools.table.product_names import read_name
@@ -99,7 +99,7 @@ class ShowOptions:
         one = next(one for one in server.ranks if one.rank == rank)
         facts = {
             "rank": f"{rank} of {len(self.table)}",
-            "server": f"{server.server_id} (number {server.index} of {len(self.table.servers)})",
+            "server": f"{server.server_id} (the {ordinal(server.index + 1)} of {len(self.table.servers)})",
             "super pod": server.super_pod_id,
             "host_ip": server.host_ip,
             "device": str(one.device_id),

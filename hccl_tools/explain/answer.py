@@ -11,6 +11,7 @@ from hccl_tools.explain.events import moment
 from hccl_tools.explain.places import Place
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.knowledge.message import fault_of
+from hccl_tools.launch.runs import names
 from hccl_tools.notation import host_list
 from hccl_tools.notation.printable import escaped
 from hccl_tools.notation.screen import Pen, width, wrapped
@@ -44,6 +45,8 @@ _DETAILS = (
 _LONGEST_DETAIL = 200
 #: Why a fault before the cause is not the cause.
 _EARLIER = "earlier than the cause: nothing shows that the job ended because of it"
+#: The message of report.json for a rank that ended with an exit code other than 0.
+_EXITED = "HCM821"
 _MILLISECONDS = len(".000")
 #: The line of a program that has done all of its work.
 COMPLETED = "HCM990"
@@ -90,10 +93,13 @@ class Answer(NamedTuple):
         }
         said = {_as_said(cause.seen.event) for cause in self.causes if cause.seen is not None}
         of_causes = _Faults(self.causes)
+        at_fault = {place.rank for cause in self.causes for place in cause.places} - {None}
         found: dict[tuple[str, str], Seen] = {}
         for one in self.cluster.seen:
             if one.event.message.kind in {"fact", "end"} or id(one.event) in used:
                 continue
+            if one.event.message.id == _EXITED and one.place.rank in at_fault:
+                continue  # The end of the rank whose fault is the cause.
             if _as_said(one.event) in said or of_causes.has(one):
                 continue  # Another rank, or another program, says the same.
             if (one.event.message.meaning, one.place) not in shown:
@@ -239,10 +245,17 @@ def _who(answer: Answer, places: Sequence[Place]) -> str:
     place = places[0]
     line = answer.cluster.places.line(place)
     named = place.name
-    if line is not None:
+    if line is not None and not _is_copy(answer, line.file):
         at = f"{line.file}:{line.line}"
         named = f"{named[:-1]}, {at})" if named.endswith(")") else f"{named} ({at})"
     return _capital(named)
+
+
+def _is_copy(answer: Answer, table: str) -> bool:
+    """Return whether a table is the copy in the run's directory, which is not the file to correct."""
+    return bool(answer.run_dir) and os.path.realpath(table).startswith(
+        os.path.realpath(answer.run_dir) + os.sep
+    )
 
 
 def _whole_hosts(answer: Answer, places: Sequence[Place]) -> list[str]:
@@ -294,7 +307,7 @@ def _shortened(value: str) -> str:
 def _sure(cause: Cause) -> str:
     how = CONFIDENCE[cause.confidence]
     if cause.confidence == "silent" and len(cause.places) == 1:
-        how = "this rank is silent: look there"
+        how = "this rank reports no error, and others waited for it: look at it first"
     text_ = f"{cause.reason} ({how})" if cause.reason else how
     return f"{text_[0].upper()}{text_[1:]}."
 
@@ -321,6 +334,7 @@ def _quoted(answer: Answer, seen: Seen, where: str, writer: str) -> Iterator[str
 def place_of(answer: Answer, seen: Seen) -> str:
     """Return the file and the line of an event."""
     shown = answer.sources[seen.event.file].shown
+    shown = names.shown(shown) if answer.run_dir else shown
     return f"{shown}:{seen.event.line}" if seen.event.line else shown
 
 

@@ -22,13 +22,13 @@ DELAY = 1.0
 #: code or a wait.
 Confidence = Literal["named", "alone", "order", "compared", "waits", "silent", "open"]
 CONFIDENCE: Mapping[Confidence, str] = {
-    "named": "the log names it",
+    "named": "certain: this line says so",
     "alone": "the only failure in these logs",
     "order": "inferred from the order in time",
     "compared": "inferred from the lines of the ranks",
     "waits": "inferred from who waits for whom",
-    "silent": "these ranks are silent: look there",
-    "open": "these lines do not suffice",
+    "silent": "these ranks report no error, and others waited for them: look at them first",
+    "open": "the logs do not show the cause",
 }
 
 

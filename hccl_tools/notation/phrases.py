@@ -24,6 +24,12 @@ def count(number: int, noun: str, nouns: str = "") -> str:
     return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
 
 
+def ordinal(number: int) -> str:
+    """Return a number as a place in an order: ``1st``, ``2nd``, ``11th``, ``23rd``."""
+    ending = "th" if number % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
 def with_article(noun: str) -> str:
     """Return a noun with its article: ``an endpoint file``."""
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"

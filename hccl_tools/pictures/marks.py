@@ -21,7 +21,7 @@ MEANINGS = {
     "warning": "warning",
     "consequence": "consequence",
     "note": "note",
-    "silent": "no record in the logs",
+    "silent": "no error in the logs",
 }
 KINDS = tuple(MEANINGS)
 

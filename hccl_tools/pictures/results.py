@@ -107,7 +107,7 @@ def _of_check(one: _Check, devices: _Devices) -> Mark:
 
 
 def of_explain(path: str, table: RankTable) -> list[Mark]:
-    """Return the causes and consequences that ``explain`` has found, and the ranks without a record.
+    """Return the causes and consequences that ``explain`` has found, and the ranks without either.
 
     Raises:
         InputError: The file cannot be read, or is not the JSON of ``explain``.
@@ -120,7 +120,7 @@ def of_explain(path: str, table: RankTable) -> list[Mark]:
         heard = {row for mark in found for row in mark.rows}
         heard |= {row for mark in found for index in mark.servers for row in table.servers[index].rows}
         silent = tuple(row for row in range(len(table)) if row not in heard)
-        found += [Mark("silent", "", "no record in the logs", silent)] if silent and heard else []
+        found += [Mark("silent", "", "no error in the logs", silent)] if silent and heard else []
     return found
 
 

@@ -58,6 +58,16 @@ def test_the_report_of_a_failure_fits_a_screen_and_says_the_cause_once(failed: S
     assert report[-1] == "hccl-tools: exit code 1, from rank 5"
 
 
+def test_explain_has_short_paths_and_does_not_repeat_the_end_of_the_failed_rank(failed: Shown) -> None:
+    shown = on_terminal("explain")
+
+    assert failed.code == 1
+    assert shown.joined.startswith("Rank 5 (device 5 of 10.0.0.1, address 192.168.0.105): the program raised")
+    assert str(Path.cwd()) not in shown.text.replace(f"{Path.cwd()}/train.py", "")
+    assert "consequences:" not in shown.lines
+    assert [line for line in shown.wider_than(80) if not line.startswith("    | ")] == []
+
+
 def test_the_report_is_coloured_as_the_findings_are(failed: Shown) -> None:
     assert "\x1b[1;31mhccl-tools: rank 5 failed first" in failed.raw
     assert "\x1b[1;31mhccl-tools: exit code 1" in failed.raw

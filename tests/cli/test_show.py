@@ -60,7 +60,7 @@ def test_a_rank(command_line: CommandLine) -> None:
 
     assert done.out.splitlines() == [
         "rank        13 of 16",
-        "server      10.1.0.2 (number 1 of 2)",
+        "server      10.1.0.2 (the 2nd of 2)",
         "device      5",
         "local rank  5 of 8",
         "address     192.168.2.105",

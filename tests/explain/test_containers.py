@@ -223,8 +223,8 @@ def test_a_signal_without_a_known_sender_is_not_called_memory(command_line: Comm
 @pytest.mark.parametrize(
     ("after", "sure"),
     [
-        ("Traceback (most recent call last):\n  File a\nKeyboardInterrupt\n", "The log names it"),
-        ("$ ls\n", "These lines do not suffice"),
+        ("Traceback (most recent call last):\n  File a\nKeyboardInterrupt\n", "Certain: this line says so"),
+        ("$ ls\n", "The logs do not show the cause"),
     ],
 )
 def test_a_key_that_may_have_ended_another_program(command_line: CommandLine, after: str, sure: str) -> None:
@@ -248,4 +248,4 @@ def test_a_probe_alone(command_line: CommandLine) -> None:
     assert out.startswith(
         "A probe failed after which the kubelet ends a container: Liveness probe failed: context"
     )
-    assert "These lines do not suffice" in out
+    assert "The logs do not show the cause" in out

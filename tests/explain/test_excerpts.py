@@ -32,7 +32,7 @@ def test_the_cause_of_a_report_is_named(command_line: CommandLine, excerpt: dict
     first = explained(command_line, excerpt["text"]).splitlines()[0]
 
     assert excerpt["says"] in first
-    assert "The log names it" in first or "HCCL reports" in first
+    assert "Certain: this line says so" in first or "HCCL reports" in first
     assert excerpt["advice"] in first
 
 
@@ -43,7 +43,7 @@ def test_a_report_without_a_cause_says_what_to_look_at(
     out = explained(command_line, excerpt["text"])
 
     assert excerpt["says"] in out.splitlines()[0]
-    assert "these lines do not suffice" in out.splitlines()[0].lower()
+    assert "the logs do not show the cause" in out.splitlines()[0].lower()
     assert excerpt["advice"] in out
     assert "look at" in out
 

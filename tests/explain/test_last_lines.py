@@ -79,7 +79,7 @@ def test_a_rank_that_does_no_work_is_silent_and_its_line_is_shown(
     first = answer(command_line)[0]
 
     assert first.startswith(f"Rank 2: silent while other ranks wait: the last line of rank 2 is: INFO {line}")
-    assert "look there" in first
+    assert "look at it first" in first
 
 
 def test_the_line_when_the_others_gave_up_counts(command_line: CommandLine) -> None:

@@ -47,7 +47,7 @@ ANSWERS = {
     "W03": ["Rank 2", "KeyError: 1"],
     "W04": ["Rank 3 ", "port 16666"],
     "W05": ["Rank 1 ", "KeyError: 1"],
-    "W06": ["waited for data of another rank until the time limit", "These lines do not suffice"],
+    "W06": ["waited for data of another rank until the time limit", "The logs do not show the cause"],
     "W07": ["0,2", "two devices did not connect"],
     "W08": ["Rank 1 ", "KeyError: 1"],
     "W09": ["Rank 0 ", "two devices did not connect", "rank 8 "],

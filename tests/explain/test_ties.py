@@ -70,7 +70,7 @@ CASES = {
         },
         (
             "Rank 0: the program lost the connection to another process: ConnectionResetError: [Errno 104] Connection"
-            " reset by peer. The other end ended it first (these lines do not suffice)."
+            " reset by peer. The other end ended it first (the logs do not show the cause)."
         ),
     ),
     "the exit code of torchrun names the process that the kernel killed": (
@@ -79,7 +79,7 @@ CASES = {
             "torchrun.log": f"{CHILD_FAILED}\n  rank      : 1 (local_rank: 1)\n  exitcode  : -9 (pid: 4711)\n",
             "rank_0.log": "2026-03-18 10:00:00,000 INFO step 1\n[rank0]: received SIGTERM\n",
         },
-        "Rank 1: the kernel's out-of-memory killer ended a process. The log names it.",
+        "Rank 1: the kernel's out-of-memory killer ended a process. Certain: this line says so.",
     ),
     "a process that no log names may be of another job": (
         {
@@ -91,7 +91,7 @@ CASES = {
     ),
     "the only rank without a line of the watchdog": (
         {f"rank_{rank}.log": (WATCHDOG.format(rank) if rank != 2 else "step 41") + "\n" for rank in range(4)},
-        "Rank 2: silent while other ranks wait: the last line of rank 2 is: step 41. All other ranks report that they waited (this rank is silent: look there).",
+        "Rank 2: silent while other ranks wait: the last line of rank 2 is: step 41. All other ranks report that they waited (this rank reports no error, and others waited for it: look at it first).",
     ),
     "a rank that joined after all has recovered": (
         {"plog-4000_1.log": f"{PORT}\n{JOINED}\n", "rank_1.log": "[rank1]: ValueError: bad shape\n"},

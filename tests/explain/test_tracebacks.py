@@ -68,7 +68,9 @@ def test_what_is_no_traceback(command_line: CommandLine, text: str) -> None:
 def test_an_interrupt_is_an_end_and_not_a_failure(command_line: CommandLine) -> None:
     lines = first_of_screen(command_line, f"{STACK}KeyboardInterrupt\n")
 
-    assert lines[0].startswith("The process was interrupted (SIGINT). The log names it. What to do: nothing")
+    assert lines[0].startswith(
+        "The process was interrupted (SIGINT). Certain: this line says so. What to do: nothing"
+    )
 
 
 def test_a_message_with_a_meaning_of_its_own_keeps_it(command_line: CommandLine) -> None:

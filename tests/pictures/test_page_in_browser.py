@@ -202,7 +202,7 @@ def test_a_finding_and_a_cause_are_shown(browser: Browser, failed: Path) -> None
     assert notes[1].startswith(
         '■2 HCC403, error: "10.0.0.300" is not an IP address: 300 is above 255 (job.json:'
     )
-    assert notes[-1] == "∅ 254 ranks: no record in the logs"
+    assert notes[-1] == "∅ 254 ranks: no error in the logs"
     assert (cause, peer, wrong) == ("npu cause", "npu silent", "npu error")
     assert notes[0] in details
 

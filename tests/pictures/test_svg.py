@@ -131,7 +131,7 @@ def test_a_cause_is_marked_above_its_consequences(tmp_path: Path) -> None:
     assert classes(svg, 0) == "npu consequence"
     assert classes(svg, 12) == "npu silent"
     assert "HCM217, cause: Rank 9: its link is down. (plog.log:7)" in texts(svg)
-    assert "grey: no record in the logs" in texts(svg)
+    assert "grey: no error in the logs" in texts(svg)
     assert svg.count('class="failed cause"') == 1
 
 

@@ -59,17 +59,16 @@ def _problems(
 ) -> Iterator[str]:
     servers, name = len(loaded.table.servers), loaded.path
     if devices.ranks is not None and devices.ranks != len(placements):
-        asked = count(devices.ranks, "rank")
-        yield f"the options request {asked}, but the table has {len(placements)} ({name})"
+        yield f"-n {devices.ranks}, but the table has {count(len(placements), 'rank')} ({name})"
     if hosts.node_count is not None and hosts.node_count != servers:
         asked = f"{count(hosts.node_count, 'machine')} (--nnodes, or -n divided by --nproc-per-node)"
-        yield f"the options request {asked}, but {name} has {count(servers, 'server')}"
+        yield f"{asked}, but {name} has {count(servers, 'server')}"
     if hosts.node_rank is not None and hosts.node_rank >= servers:
         yield f"--node-rank {hosts.node_rank}, but {name} has {count(servers, 'server')}"
     for server in loaded.table.servers if devices.per_node is not None else ():
         if len(server.rows) != devices.per_node:
             own, asked = count(len(server.rows), "rank"), count(devices.per_node or 0, "rank")
-            yield f'the options request {asked} per machine, but "{server.server_id}" has {own} in {name}'
+            yield f'{asked} per machine (--nproc-per-node), but "{server.server_id}" has {own} in {name}'
     yield from _other_addresses(loaded, placements, hosts.ips)
     one = "--server" if hosts.server is not None else "--node-rank"
     if servers > 1 and (hosts.server is not None or hosts.node_rank is not None):

@@ -122,8 +122,8 @@ def test_what_agrees_with_the_table_may_be_typed_beside_it(options: tuple[str, .
     [
         (("--devices", "0,1"), "0,1 selects devices 0, 1 of this host, but {table} uses 4, 5, 6, 7"),
         (("--no-table", "-n", "2"), "--rank-table and --no-table exclude each other"),
-        (("-n", "8"), "the options request 8 ranks, but the table has 4 ({table})"),
-        (("--nproc-per-node", "2"), 'request 2 ranks per machine, but "127.0.0.1" has 4 ranks in {table}'),
+        (("-n", "8"), "-n 8, but the table has 4 ranks ({table})"),
+        (("--nproc-per-node", "2"), '--nproc-per-node), but "127.0.0.1" has 4 ranks in {table}'),
         (("--nnodes", "2", "--node-rank", "1"), "--nproc-per-node), but {table} has 1 server"),
         (("--node-rank", "1"), "--node-rank 1, but {table} has 1 server"),
         (("--ips", "9.9.9.9,8.8.8.8"), "--ips names 9.9.9.9, which is not a server of {table} (127.0.0.1)"),
@@ -182,7 +182,7 @@ def test_a_number_beside_the_shells_table_does_not_drop_it(variable: str) -> Non
     assert [process["device"] for process in shown["processes"]] == [4, 5, 6, 7]
     assert source in shown["notes"][0]
     told = refusal("-n", "8", env=environ)
-    assert "the options request 8 ranks, but the table has 4" in told
+    assert "-n 8, but the table has 4 ranks" in told
     assert source in told
     assert seats("-n", "8", "--no-table", env=environ) == {"here": list(range(8))}
 

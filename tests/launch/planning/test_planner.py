@@ -213,7 +213,7 @@ def test_group_list_becomes_a_1_0_table_for_the_ranks() -> None:
 
 @pytest.mark.usefixtures("script")
 def test_world_size_must_be_the_tables() -> None:
-    with pytest.raises(UsageError, match="the options request 8 ranks, but the table has 4"):
+    with pytest.raises(UsageError, match="-n 8, but the table has 4 ranks"):
         plan(rank_table=write(guide_table()), ranks=8)
 
 
