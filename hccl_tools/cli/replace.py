@@ -27,7 +27,7 @@ spare.json is the spare's own table; write it on the spare with `hccl-tools gen`
 @click.argument("file", metavar="FILE")
 @click.option("--server", required=True, metavar="ID", help="The server_id of the failed server.")
 @click.option("--with", "spare", required=True, metavar="FILE|HOST", help="The spare server, or its table.")
-@revise.output
+@revise.output("r")
 @table_options.mode
 @options.product
 @options.ignore
@@ -46,7 +46,9 @@ def command(*, file: str, server: str, spare: str, **settings: Any) -> None:
     document = inputs.document(file)
     before = inputs.table(file)
     done = replace_server(document, server, _spare(inputs, spare, before, server, settings))
-    revise.deliver(file, document.data, before, done.table, done.data, changes=done.changes, **settings)
+    revise.deliver(
+        file, document.data, before, done.table, done.data, change="r", changes=done.changes, **settings
+    )
 
 
 def _spare(inputs: Inputs, name: str, before: RankTable, server: str, settings: dict[str, Any]) -> RankTable:

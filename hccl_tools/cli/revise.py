@@ -11,16 +11,20 @@ from hccl_tools.errors import LaunchError, TableError
 from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from hccl_tools.table.model import RankTable
+    from hccl_tools.tablefiles.revision import Change
 
-output = click.option(
-    "-o",
-    "--output",
-    metavar="DIR|FILE|-",
-    help="Output path; - for stdout. Default: NAME.r1.json next to FILE.",
-)
+
+def output(change: Change) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the option for the new file."""
+    return click.option(
+        "-o",
+        "--output",
+        metavar="DIR|FILE|-",
+        help=f"Output path; - for stdout. Default: NAME.{change}1.json next to FILE.",
+    )
 
 
 def deliver(
@@ -30,6 +34,7 @@ def deliver(
     after: RankTable,
     new: bytes,
     *,
+    change: Change,
     changes: Sequence[str],
     output: str | None,
     mode: str | None,
@@ -49,7 +54,7 @@ def deliver(
     digits = outputs.parse_mode(mode) if mode is not None else None
     to_stdout = output == outputs.STDOUT
     file, _ = config_maps.split(file)
-    path = None if to_stdout else revision.target("table.json" if is_stream(file) else file, output)
+    path = None if to_stdout else revision.target("table.json" if is_stream(file) else file, output, change)
     _check(new, to_stdout, product=product, ignore=ignore)
     for line in changes:
         tell(line)

@@ -26,7 +26,7 @@ _EXAMPLES = """\
 @click.option(
     "--devices", metavar="RANGE", help='The device ids to keep per server: 0-3, 0,2 or "[4,8)". Default: all.'
 )
-@revise.output
+@revise.output("s")
 @table_options.mode
 @options.product
 @options.ignore
@@ -34,7 +34,7 @@ def command(*, file: str, servers: str | None, devices: str | None, **settings: 
     """Keep some servers or devices of a table.
 
     The remaining ranks are renumbered from 0, in their old order. The new table is written to a new file
-    next to the old file, NAME.r1.json; no file is overwritten.
+    next to the old file, NAME.s1.json; no file is overwritten.
     """
     from hccl_tools.notation.phrases import count  # noqa: PLC0415
     from hccl_tools.tablefiles import outputs  # noqa: PLC0415  (`--help` does not need it)
@@ -55,7 +55,7 @@ def command(*, file: str, servers: str | None, devices: str | None, **settings: 
     kept = f"{len(after.servers)} of {of_servers}, {len(after)} of {of_ranks}"
     changes = [f"kept: {kept}", f"the ranks are renumbered, 0 to {len(after) - 1}"]
     new = outputs.table_text(after).encode()
-    revise.deliver(file, inputs.data(file), before, after, new, changes=changes, **settings)
+    revise.deliver(file, inputs.data(file), before, after, new, change="s", changes=changes, **settings)
 
 
 def _device_ids(text: str, product: Product) -> tuple[int, ...]:

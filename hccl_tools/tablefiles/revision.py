@@ -1,25 +1,35 @@
-"""The file name of a changed table: ``job.r1.json`` next to ``job.json``, never an existing file."""
+"""The file name of a changed table, next to the old table: its letter says what was done; it never exists.
+
+``job.r1.json`` is ``job.json`` after a replacement, ``job.s1.json`` a subset of it, and ``job.s1.r2.json``
+that subset after two replacements.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 from pathlib import Path
+from typing import Literal
 
 from hccl_tools.errors import TableError, UsageError
 
-_REVISION = re.compile(r"(.+)\.r([0-9]{1,4})")
+#: What a command has done to a table: the letter in the name of the new file.
+Change = Literal["r", "s"]
+
+_REVISION = re.compile(r"(.+)\.([rs])([0-9]{1,4})")
 
 
-def next_name(path: str) -> str:
+def next_name(path: str, change: Change) -> str:
     """Return the name of the next revision: ``job.r1.json`` for ``job.json``, then ``job.r2.json``.
 
-    >>> next_name("tables/job.r1.json")
-    'job.r2.json'
+    >>> next_name("tables/job.r1.json", "r"), next_name("job.r1.json", "s")
+    ('job.r2.json', 'job.r1.s1.json')
     """
     stem = Path(path).stem
     match = _REVISION.fullmatch(stem)
-    return f"{match[1]}.r{int(match[2]) + 1}.json" if match else f"{stem}.r1.json"
+    if match and match[2] == change:
+        return f"{match[1]}.{change}{int(match[3]) + 1}.json"
+    return f"{stem}.{change}1.json"
 
 
 def require_json(destination: str) -> None:
@@ -35,7 +45,7 @@ def require_json(destination: str) -> None:
         )
 
 
-def target(path: str, destination: str | None) -> str:
+def target(path: str, destination: str | None, change: Change) -> str:
     """Return the file for a changed table.
 
     Args:
@@ -47,9 +57,9 @@ def target(path: str, destination: str | None) -> str:
     """
     if destination is None or destination.endswith(os.sep) or Path(destination).is_dir():
         folder = Path(path).parent if destination is None else Path(destination)
-        found = folder / next_name(path)
+        found = folder / next_name(path, change)
         while os.path.lexists(found):
-            found = folder / next_name(found.name)
+            found = folder / next_name(found.name, change)
         return str(found)
     require_json(destination)
     if os.path.lexists(destination):

@@ -113,7 +113,7 @@ def test_other_commands_read_it_too(command_line: CommandLine) -> None:
         "10.0.0.9",
     ]
     assert command_line("subset", "b.json#b.json", "--servers", "10.0.0.2").code == 0
-    assert len(command_line.read("b.r1.json")) == 8
+    assert len(command_line.read("b.s1.json")) == 8
     replaced = command_line(
         "replace", "a.yaml", "--server", "10.0.0.1", "--with", "spare.json", "-o", "c.json"
     )

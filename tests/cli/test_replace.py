@@ -128,7 +128,7 @@ def test_subset(job: CommandLine) -> None:
         "kept: 1 of 2 servers, 4 of 16 ranks",
         "the ranks are renumbered, 0 to 3",
     ]
-    made = job.read("job.r1.json")
+    made = job.read("job.s1.json")
     assert made.device_ids == ["4", "5", "6", "7"]
     assert made.rank_ids == ["0", "1", "2", "3"]
 

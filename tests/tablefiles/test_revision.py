@@ -12,39 +12,45 @@ from hccl_tools.tablefiles import revision
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from hccl_tools.tablefiles.revision import Change
+
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    ("name", "change", "expected"),
     [
-        ("job.json", "job.r1.json"),
-        ("job.r1.json", "job.r2.json"),
-        ("tables/job.r9.json", "job.r10.json"),
-        ("job.v1.json", "job.v1.r1.json"),
-        (".r1.json", ".r1.r1.json"),
+        ("job.json", "r", "job.r1.json"),
+        ("job.json", "s", "job.s1.json"),
+        ("job.r1.json", "r", "job.r2.json"),
+        ("job.s1.json", "s", "job.s2.json"),
+        ("job.r1.json", "s", "job.r1.s1.json"),
+        ("job.s1.r1.json", "r", "job.s1.r2.json"),
+        ("tables/job.r9.json", "r", "job.r10.json"),
+        ("job.v1.json", "r", "job.v1.r1.json"),
+        (".r1.json", "r", ".r1.r1.json"),
     ],
 )
-def test_names(name: str, expected: str) -> None:
-    assert revision.next_name(name) == expected
+def test_names(name: str, change: Change, expected: str) -> None:
+    assert revision.next_name(name, change) == expected
 
 
 def test_the_first_that_is_free(tmp_path: Path) -> None:
     (tmp_path / "job.r1.json").touch()
     (tmp_path / "job.r2.json").symlink_to("nowhere")
 
-    assert revision.target(str(tmp_path / "job.json"), None) == str(tmp_path / "job.r3.json")
+    assert revision.target(str(tmp_path / "job.json"), None, "r") == str(tmp_path / "job.r3.json")
 
 
 def test_another_folder(tmp_path: Path) -> None:
-    assert revision.target("job.json", str(tmp_path)) == str(tmp_path / "job.r1.json")
+    assert revision.target("job.json", str(tmp_path), "s") == str(tmp_path / "job.s1.json")
 
 
 def test_never_over_a_table(tmp_path: Path) -> None:
     (tmp_path / "job.json").touch()
 
     with pytest.raises(TableError, match="exists; a table"):
-        revision.target("x.json", str(tmp_path / "job.json"))
+        revision.target("x.json", str(tmp_path / "job.json"), "r")
 
 
 def test_a_name_that_hccl_does_not_open() -> None:
     with pytest.raises(UsageError, match=r"ends in \.json"):
-        revision.target("x.json", "job.txt")
+        revision.target("x.json", "job.txt", "s")
