@@ -121,10 +121,74 @@ def test_a_script_of_another_language_needs_no_python(
     assert (done.code, done.out) == (126, "")
     assert done.err.splitlines() == [
         f'error: "{name}" is {kind}, not a Python script',
-        f"  help: --no-python {start} starts it",
+        f"  help: `--no-python {start}` starts it",
     ]
     again = job("launch", "--cpu", "-n", "2", "--no-table", "--dry-run", "--no-python", *start.split())
     assert (again.code, again.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("program", "name", "typed"),
+    [
+        (
+            "torchrun --nproc_per_node 2 train.py --epochs 3",
+            "torchrun",
+            "--nproc_per_node 2 train.py --epochs 3",
+        ),
+        ("python -m torch.distributed.run train.py", "torch.distributed.run", "train.py"),
+        (
+            "-m paddle.distributed.launch --gpus 0,1 train.py",
+            "paddle.distributed.launch",
+            "--gpus 0,1 train.py",
+        ),
+        ("--no-python /usr/bin/msrun --worker_num 2 train.py", "msrun", "--worker_num 2 train.py"),
+        ("mpirun -n 2 --allow-run-as-root python train.py a", "mpirun", "train.py a"),
+        ("--no-python srun -n 2 true", "srun", "train.py"),
+        ("deepspeed --num_gpus 2 train.py", "deepspeed", "train.py"),
+    ],
+)
+def test_another_launcher_in_place_of_the_program_is_refused(
+    job: CommandLine, program: str, name: str, typed: str
+) -> None:
+    done = job("launch", "--cpu", "-n", "2", *program.split())
+
+    assert (done.code, done.out) == (2, "")
+    assert done.sentence == (
+        f'"{name}" starts the ranks of a job itself: every rank of `launch` would start a whole job'
+    )
+    assert f"leave it out: `hccl-tools launch --cpu -n 2 {typed}`" in done.err
+
+
+def test_two_dashes_start_another_launcher_all_the_same(job: CommandLine) -> None:
+    job.write("bin/srun", "#!/bin/sh\n")
+    (job.folder / "bin/srun").chmod(0o755)
+
+    done = job("launch", "--cpu", "-n", "2", "--dry-run", "--no-python", "--", "bin/srun", "train.py")
+
+    assert (done.code, done.err) == (0, "")
+
+
+def test_the_arguments_of_a_program_are_kept_in_the_advice(job: CommandLine) -> None:
+    done = job("launch", "--cpu", "-n", "2", "bash", "run.sh", "--epochs", "3 4")
+
+    assert done.code == 127
+    assert "help: `--no-python bash run.sh --epochs '3 4'` starts the program of that name" in done.err
+
+
+def test_the_tables_of_the_folder_are_named_to_who_gives_none(job: CommandLine) -> None:
+    for file in job.folder.glob("*.json"):
+        file.unlink()
+    job.write("settings.json", {"epochs": 3})
+    nothing = job("launch", "--dry-run", "train.py")
+    job.write("t.json", tables.table("1.0", 1, 8))
+    one = job("launch", "--dry-run", "train.py")
+    job.write("a b.json", tables.table("1.0", 1, 8))
+    two = job("launch", "--dry-run", "train.py")
+
+    assert {done.code for done in (nothing, one, two)} == {2}
+    assert nothing.err.endswith("a number of ranks (-n 4)\n")
+    assert "; this folder has a table: --rank-table t.json\n" in one.err
+    assert "; this folder has tables: 'a b.json', t.json\n" in two.err
 
 
 def test_an_option_after_the_program_is_named_where_it_is_missing(job: CommandLine) -> None:

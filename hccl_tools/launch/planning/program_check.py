@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.planning import script_kind
@@ -10,7 +11,7 @@ from hccl_tools.notation.phrases import operand
 from hccl_tools.programs.lookup import ProgramMissingError, ProgramRefusedError, on_path
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from hccl_tools.launch.model.request import Program
 
@@ -57,13 +58,18 @@ def check(program: Program, environ: Mapping[str, str], *, python: str | None = 
     elif program.kind == "program":
         _check_executable(name, environ)
     else:
-        _check_script(name, environ)
+        _check_script(program.argv, environ)
 
 
-def _check_script(name: str, environ: Mapping[str, str]) -> None:
+def _check_script(argv: Sequence[str], environ: Mapping[str, str]) -> None:
+    name = argv[0]
     if not os.path.exists(name):
         looked = f"looked for {os.path.abspath(name)}"
-        hint = f"--no-python {name} starts the program of that name" if on_path(name, environ) else looked
+        hint = (
+            f"`--no-python {shlex.join(argv)}` starts the program of that name"
+            if on_path(name, environ)
+            else looked
+        )
         raise ProgramMissingError(f'the script "{name}" does not exist', hint=hint)
     is_package = os.path.isdir(name) and os.path.exists(os.path.join(name, "__main__.py"))
     if os.path.isdir(name) and not is_package:
@@ -72,7 +78,7 @@ def _check_script(name: str, environ: Mapping[str, str]) -> None:
         )
     if not os.access(name, os.R_OK):
         raise ProgramRefusedError(f'the script "{name}" is not readable by this user')
-    script_kind.require_python(name)
+    script_kind.require_python(argv)
 
 
 def _check_module(name: str, environ: Mapping[str, str], python: str) -> None:

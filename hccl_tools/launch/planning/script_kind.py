@@ -7,7 +7,6 @@ import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
-from hccl_tools.notation.phrases import operand
 from hccl_tools.programs.lookup import ProgramRefusedError
 
 if TYPE_CHECKING:
@@ -78,16 +77,20 @@ def _without_number(call: Sequence[str]) -> list[str]:
     return words
 
 
-def require_python(name: str) -> None:
+def require_python(program: Sequence[str]) -> None:
     """Refuse a shell script or a compiled program in place of a Python script.
+
+    Args:
+        program: The file and its arguments.
 
     Raises:
         ProgramRefusedError: The file is not a Python script.
     """
+    name = program[0]
     head = _head(name)
     if head.startswith(_ELF):
         raise ProgramRefusedError(
-            f'"{name}" is a compiled program, not a Python script', hint=_without_python(name)
+            f'"{name}" is a compiled program, not a Python script', hint=_without_python(program)
         )
     interpreter = _interpreter(head)
     if "python" in interpreter or (not interpreter and not name.endswith(_SHELL)):
@@ -96,15 +99,21 @@ def require_python(name: str) -> None:
         "a shell script" if not interpreter or interpreter.endswith("sh") else f"a script for {interpreter}"
     )
     raise ProgramRefusedError(
-        f'"{name}" is {kind}, not a Python script', hint=_without_python(name, interpreter or "bash")
+        f'"{name}" is {kind}, not a Python script', hint=_without_python(program, interpreter or "bash")
     )
 
 
-def _without_python(name: str, interpreter: str = "") -> str:
+def _without_python(program: Sequence[str], interpreter: str = "") -> str:
+    name, arguments = program[0], program[1:]
     path = name if "/" in name else f"./{name}"
-    if os.access(name, os.X_OK) or not interpreter:
-        return f"--no-python {operand(path)} starts it"
-    return f"--no-python {operand(interpreter)} {operand(name)} starts it"
+    is_program = os.access(name, os.X_OK) or not interpreter
+    words = [path] if is_program else [interpreter, name]
+    return f"`--no-python {shlex.join([*words, *arguments])}` starts it"
+
+
+def is_table(name: str) -> bool:
+    """Return whether a file looks like a rank table."""
+    return _data(name) == _TABLE
 
 
 def _interpreter(head: bytes) -> str:

@@ -147,6 +147,13 @@ def _master_address(names: tuple[str, ...], hosts: Hosts) -> str:
     return names[0]
 
 
+def _what_is_missing() -> str:
+    from hccl_tools.launch.planning import tables_here  # noqa: PLC0415  (only for an incomplete call)
+
+    options = "specify a table (--rank-table FILE), devices (--devices 4-7) or a number of ranks (-n 4)"
+    return "; ".join(filter(None, [options, tables_here.hint()]))
+
+
 def choose_devices(
     devices: Devices, visible: VisibleDevices, host_count: int, *, cpu: bool, no_table: bool
 ) -> list[int]:
@@ -178,10 +185,7 @@ def choose_devices(
                 "--nproc-per-node auto starts a rank on each visible device, but no NPU is visible",
                 hint="use a number of ranks, or --cpu --nproc-per-node cpu for a rank on each core",
             )
-        raise UsageError(
-            "the number of ranks is missing",
-            hint="specify a table (--rank-table FILE), devices (--devices 4-7) or a number of ranks (-n 4)",
-        )
+        raise UsageError("the number of ranks is missing", hint=_what_is_missing())
     if available and count <= len(available):
         return list(available[:count])
     if available and not (cpu or no_table or devices.ignore_visible):
