@@ -114,7 +114,7 @@ def _around(problem: JsonProblem, text: str, around: other_content.Around) -> Js
         line = document.position(inner.offset).line
         message = f"{message}; in the table, on line {line}: {inner.message}"
         hint = f"{hint}; then {inner.hint}" if inner.hint else hint
-    return problem._replace(kind="other file", message=message, hint=hint)
+    return problem._replace(kind="other", message=message, hint=hint)
 
 
 def _begun_again(document: Document, problem: JsonProblem, text: str) -> JsonProblem | None:

@@ -62,7 +62,7 @@ def file_name(subject: Subject) -> Iterator[Finding]:
     HCCL resolves symbolic links and then requires that the first ".json" in the path, including folders, is at
     the end of the path. It refuses a link from a Kubernetes ConfigMap to a file without that ending, every file below a
     folder such as "jobs.json.d", "table.json.json", and a file named ".json". Ascend 950 does not check the
-    name.
+    name. Of a file that is not a table at all, such as a script, the name is not reported.
 
     Example: file ranktable.txt
     Instead: file ranktable.json
@@ -72,7 +72,7 @@ def file_name(subject: Subject) -> Iterator[Finding]:
         return
     real = realpath(subject.path)
     folder, _, name = real.rpartition("/")
-    if real.find(_SUFFIX) + len(_SUFFIX) == len(real) and name != _SUFFIX:
+    if (real.find(_SUFFIX) + len(_SUFFIX) == len(real) and name != _SUFFIX) or _is_other_file(subject):
         return
     hint = "rename the file: HCCL requires the ending .json"
     if not name.endswith(_SUFFIX):
@@ -91,6 +91,16 @@ def file_name(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             f'"{name}" contains ".json" twice', hint="rename the file so that .json is only at its end"
         )
+
+
+def _is_other_file(subject: Subject) -> bool:
+    """Return whether the file is of another kind, such as a script, which has its own name for good reason."""
+    if subject.document is None or subject.document.problem is None:
+        return False
+    from hccl_tools.document.explanation import explained  # noqa: PLC0415  (only where something is wrong)
+
+    problem = explained(subject.document)
+    return problem is not None and problem.kind in {"binary", "other file"}
 
 
 @rule(

@@ -44,6 +44,25 @@ def test_file_name(tmp_path: Path, name: str, message: str | None) -> None:
         assert message.format(tmp_path) in finding.message
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "rules"),
+    [
+        ("train.py", b"import os\nprint(os.environ)\n", ["HCC101"]),
+        ("run.sh", b"#!/bin/sh\necho hello\n", ["HCC101"]),
+        ("model.ckpt", b"PK\x03\x04" + b"\x80\xff" * 500, ["HCC101"]),
+        ("table.txt", b'{"version": "1.0",}', ["HCC101", "HCC102"]),
+        ("table.txt", b'a line\n{"version": "1.0", "server_list": []}', ["HCC101", "HCC102"]),
+        ("table.txt", b"", ["HCC101", "HCC102"]),
+    ],
+)
+def test_a_file_that_is_not_a_table_is_not_to_be_renamed(
+    tmp_path: Path, name: str, content: bytes, rules: list[str]
+) -> None:
+    (tmp_path / name).write_bytes(content)
+
+    assert [finding.rule.id for finding in validate(tmp_path / name).findings] == rules
+
+
 def test_ascend_950_takes_any_name(tmp_path: Path) -> None:
     (tmp_path / ".json").write_text(json.dumps(table("2.0")))
 
