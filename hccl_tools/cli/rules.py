@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hccl_tools.errors import UsageError
+from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import did_you_mean
 
 if TYPE_CHECKING:
@@ -65,9 +66,9 @@ def print_page(name: str) -> None:
     found = [rule for rule in rules if wanted == rule.facts.name.upper() or rule.facts.id.startswith(wanted)]
     known = registry.find(name)
     if len(found) == 1 and not known:
-        click.echo(page(found[0]).rstrip())
+        _print_fitted(page(found[0]).rstrip())
     elif len(known) == 1 and not found:
-        click.echo(message_page(known[0]))
+        _print_fitted(message_page(known[0]))
         _print_rules_of(known[0], rules)
     elif found:
         _print_rules(found)
@@ -87,7 +88,7 @@ def _print_check(name: str, rules: list[Rule]) -> None:
     checks = all_checks().values()
     check = next((one for one in checks if wanted.upper() == one.id or wanted.lower() == one.name), None)
     if check is not None:
-        click.echo(page(check))
+        _print_fitted(page(check))
     elif not print_found(wanted):
         raise UsageError(f'no rule, message or error code "{name}"', hint=_advice(rules, name))
 
@@ -138,17 +139,33 @@ def _advice(rules: list[Rule], name: str) -> str:
     return f"{did_you_mean(name, known)} `hccl-tools rules` lists all rules and messages".lstrip()
 
 
+def _print_fitted(page: str) -> None:
+    click.echo(screen.page_fitted(page, screen.width()))
+
+
 def _print_rules(rules: list[Rule]) -> None:
     width = max((len(rule.facts.name) for rule in rules), default=0)
+    rows = []
     for rule in rules:
         facts = rule.facts
         code = facts.hccl_code or "-"
-        click.echo(f"{facts.id}  {facts.name:<{width}}  {facts.consequence:<11}  {code:<6}  {facts.title}")
+        rows.append((f"{facts.id}  {facts.name:<{width}}  {facts.consequence:<11}  {code:<6}", facts.title))
+    _print_rows(rows)
 
 
 def _print_messages(messages: list[Message]) -> None:
     from hccl_tools.knowledge.pages import row  # noqa: PLC0415
 
     width = max(len(message.name) for message in messages)
-    for message in messages:
-        click.echo(row(message, width))
+    _print_rows([row(message, width) for message in messages])
+
+
+def _print_rows(rows: list[tuple[str, str]]) -> None:
+    """Print rows of facts and a text; on a screen that is too narrow for one, the texts have lines below."""
+    columns = screen.width()
+    if columns is None or all(screen.cells(f"{facts}  {text}") <= columns for facts, text in rows):
+        click.echo("".join(f"{facts}  {text}\n" for facts, text in rows), nl=False)
+        return
+    for facts, text in rows:
+        shown = screen.wrapped(f"    {text}", columns, "    ")
+        click.echo("\n".join([" ".join(facts.split()), *shown]))

@@ -38,10 +38,10 @@ def page(message: Message) -> str:
     return "\n".join(lines)
 
 
-def row(message: Message, width: int) -> str:
-    """Return the line of a message in a list."""
+def row(message: Message, width: int) -> tuple[str, str]:
+    """Return the line of a message in a list: id, name, kind and codes, and the meaning."""
     shown = ",".join(dict.fromkeys(code.code for code in message.codes)) or "-"
-    return f"{message.id}  {message.name:<{width}}  {message.kind:<7}  {shown:<20}  {message.meaning}"
+    return f"{message.id}  {message.name:<{width}}  {message.kind:<7}  {shown:<20}", message.meaning
 
 
 def _sentence(clause: str) -> str:

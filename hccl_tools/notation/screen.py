@@ -92,7 +92,7 @@ def wrapped(line: str, columns: int | None, indent: str | None = None) -> list[s
         indent: What begins the further lines; by default two spaces more than the line.
 
     >>> wrapped("  help: see `hccl-tools validate t.json`, then start", 30)
-    ['  help: see', '    `hccl-tools validate t.json`,', '    then start']
+    ['  help: see `hccl-tools validate t.json`,', '    then start']
     """
     if columns is None or cells(line) <= columns or _QUOTE.match(line):
         return [line]
@@ -123,6 +123,28 @@ def each_fitted(lines: Iterable[str], columns: int | None) -> Iterator[str]:
     """Yield lines, each of them wrapped."""
     for line in lines:
         yield from wrapped(line, columns)
+
+
+def page_fitted(page: str, columns: int | None) -> str:
+    r"""Return a page of Markdown for a screen: paragraphs and entries of lists are wrapped, examples are not.
+
+    >>> page_fitted("A long\nsentence.\n\n* an entry of a list\n\n    an example of a line", 16)
+    'A long sentence.\n\n* an entry of a\n  list\n\n    an example of a line'
+    """
+    if columns is None:
+        return page
+    shown: list[str] = []
+    paragraph: list[str] = []
+    for line in [*page.split("\n"), ""]:
+        is_own_line = not line or line.startswith(("#", "* ", "    "))
+        if not is_own_line:
+            paragraph.append(line)
+            continue
+        if paragraph:
+            shown += wrapped(" ".join(paragraph), columns, "")
+            paragraph = []
+        shown += [line] if line.startswith("    ") else wrapped(line, columns)
+    return "\n".join(shown[:-1])
 
 
 def wants_color(descriptor: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -66,6 +67,18 @@ def test_explain_has_short_paths_and_does_not_repeat_the_end_of_the_failed_rank(
     assert str(Path.cwd()) not in shown.text.replace(f"{Path.cwd()}/train.py", "")
     assert "consequences:" not in shown.lines
     assert [line for line in shown.wider_than(80) if not line.startswith("    | ")] == []
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["explain EI0006", "explain 507018", "rules HCC203", "rules HCD202", "rules duplicate", "rules HCC102"],
+)
+def test_the_pages_of_codes_and_rules_fit(call: str) -> None:
+    narrow, wide = on_terminal(*call.split()), on_terminal(*call.split(), columns=2000)
+
+    assert narrow.code == 0
+    assert [line for line in narrow.wider_than(80) if not line.startswith("    ")] == []
+    assert narrow.joined == re.sub(r"\s+", " ", wide.text)
 
 
 def test_the_report_is_coloured_as_the_findings_are(failed: Shown) -> None:
