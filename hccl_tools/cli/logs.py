@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +14,12 @@ from hccl_tools.cli.values import EITHER_SPELLING, Choice, IntRange
 from hccl_tools.discover.site_defaults import LOG_DIR, SSH
 from hccl_tools.notation.printable import tell
 
+if TYPE_CHECKING:
+    from hccl_tools.launch.runs.index import NoSuchRunError
+
+#: A rank as people type it in place of a run: 3, rank3, rank_3.log.
+_RANK = re.compile(r"(?:rank[_ -]?)?([0-9]{1,6})(?:\.log)?", re.IGNORECASE)
+
 
 @click.command("logs", context_settings=dict(EITHER_SPELLING))
 @click.argument("run", default="latest")
@@ -20,8 +27,8 @@ from hccl_tools.notation.printable import tell
     "--rank",
     "ranks",
     multiple=True,
-    type=IntRange(min=0),
-    help="The rank. Default: the rank that failed first, else 0. Repeatable.",
+    metavar="RANKS",
+    help="The ranks: 3, or 0,2-4, or all. Default: the rank that failed first, else 0. Repeatable.",
 )
 @click.option("--scheduler", is_flag=True, help="Print the log of MindSpore's scheduler instead.")
 @click.option("-f", "--follow", is_flag=True, help="Follow the log until the run ends.")
@@ -41,7 +48,7 @@ from hccl_tools.notation.printable import tell
 @click.option("--serve", type=Choice(["plain", "prefix"]), hidden=True)  # Set for other hosts.
 def command(  # noqa: PLR0917  (click passes them by name)
     run: str,
-    ranks: tuple[int, ...],
+    ranks: tuple[str, ...],
     scheduler: bool,
     follow: bool,
     lines: int | None,
@@ -57,6 +64,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     \b
     hccl-tools logs                        the rank that failed first, or rank 0, of the last run
     hccl-tools logs latest --rank 3 -f     follow rank 3
+    hccl-tools logs --rank 0,2-4           ranks 0 and 2 to 4
     hccl-tools logs 20261121-101530 -n 50  the last 50 lines
     """  # noqa: D301  (click's mark: keep the lines)
     from hccl_tools.launch.logs import viewer  # noqa: PLC0415  (`--help` does not need it)
@@ -65,12 +73,15 @@ def command(  # noqa: PLR0917  (click passes them by name)
     if serve:
         from hccl_tools.launch.logs import sender  # noqa: PLC0415  (on another host only)
 
-        own = [-1] if scheduler else ranks
+        own = [-1] if scheduler else [int(rank) for rank in ranks]
         sender.serve(run, own, follow=follow, lines=lines, prefixed=serve == "prefix")
         return
-    found = index.resolve(run, log_dir)
-    chosen = ranks or (viewer.default_rank(found),)
-    if not ranks and not scheduler and chosen != (0,):
+    try:
+        found = index.resolve(run, log_dir)
+    except index.NoSuchRunError as error:
+        raise _as_rank(run, error) from error
+    chosen = viewer.chosen_ranks(found, ranks) or [viewer.default_rank(found)]
+    if not ranks and not scheduler and chosen != [0]:
         tell(f"rank {chosen[0]} of {found.name}:")
     with ExitStack() as connections:
         prefixed = len(chosen) > 1
@@ -90,3 +101,13 @@ def command(  # noqa: PLR0917  (click passes them by name)
         # The output of another user must not control this user's terminal.
         escape = sys.stdout.isatty() and not directory.is_own(found.path)
         viewer.show(sources, is_over=lambda: still_runs is None or not still_runs(), escape=escape)
+
+
+def _as_rank(name: str, error: NoSuchRunError) -> NoSuchRunError:
+    """Return the error for a name that is not that of a run; that of a rank is the value of an option."""
+    found = _RANK.fullmatch(name)
+    if found is None:
+        return error
+    return type(error)(
+        error.message, hint=f"the log of rank {found[1]}: `hccl-tools logs --rank {int(found[1])}`"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from typing import TYPE_CHECKING
 
@@ -92,6 +93,10 @@ MEANINGS = (
 )  # fmt: skip
 
 
+#: What other tools call the command that prints a shell's completion.
+_COMPLETION = {"completion", "completions", "complete", "autocomplete", "install-completion"}
+
+
 def problem(ctx: click.Context, group: click.Group, word: str, rest: Sequence[str]) -> tuple[str, str]:
     """Return message and hint for a word that is not a command of a group.
 
@@ -102,10 +107,22 @@ def problem(ctx: click.Context, group: click.Group, word: str, rest: Sequence[st
     message = f'no such command "{word}"'
     if file := _about_file(ctx, word, rest):
         return f'"{word}" is not a command', file
+    if word.lower() in _COMPLETION and ctx is ctx.find_root():
+        return message, _completion(rest)
     if answers := list(_answers(ctx, group, word, rest)):
         return message, "; ".join(answers)
     guess = did_you_mean(word, group.list_commands(ctx))
     return f"{message}; {guess}" if guess else message, f"see `{ctx.command_path} --help`"
+
+
+def _completion(rest: Sequence[str]) -> str:
+    """Return the line that turns completion on in the shell that was typed, or in the user's."""
+    shell = (rest[0] if rest else os.environ.get("SHELL", "")).rpartition("/")[2]
+    if shell == "fish":
+        return "completion needs no command: `_HCCL_TOOLS_COMPLETE=fish_source hccl-tools | source`"
+    name = "zsh" if shell == "zsh" else "bash"
+    line = f'add `eval "$(_HCCL_TOOLS_COMPLETE={name}_source hccl-tools)"` to ~/.{name}rc'
+    return f"completion needs no command: {line}"
 
 
 def _answers(ctx: click.Context, group: click.Group, word: str, rest: Sequence[str]) -> Iterator[str]:

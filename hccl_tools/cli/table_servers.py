@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import TableError
@@ -48,6 +49,7 @@ def this_host(table: RankTable) -> tuple[int, str]:
         raise TableError(
             f"none of the table's servers is this host: {known}",
             hint=f"this host is {', '.join(sorted(state.names))}; "
-            "neither its addresses, its name nor its devices match a server",
+            "neither its addresses, its name nor its devices match a server; for another host: "
+            f"--server {quote(table.servers[0].server_id)}",
         )
     return found.servers[0], found.way

@@ -47,6 +47,9 @@ _SAME_PURPOSE: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("--restarts", "--retries", "--retry", "--max-retries"), ("--max-restarts",)),
     **dict.fromkeys(("--chip", "--soc", "--soc-version", "--machine", "--device-type"), ("--product",)),
     **dict.fromkeys(("--no-npu", "--simulate", "--rehearse", "--fake"), ("--cpu", "--simulate")),
+    "-H": ("--hosts",),
+    "-N": ("--nnodes",),
+    "-r": ("--rank",),
     **dict.fromkeys(("--kill", "--kill-now", "--immediately"), ("--now",)),
 }
 #: difflib's ratio of the names, without hyphens before them, above which an option is regarded as misspelled:
@@ -79,7 +82,7 @@ def problem(error: click.ClickException, args: Sequence[str], command_path: str)
     if isinstance(error, click.BadOptionUsage):
         return f"{error.option_name} {_misuse(error.option_name, args)}", hint
     if isinstance(error, click.MissingParameter) and error.param is not None:
-        return _missing(error.param), hint
+        return _missing(error.param), _example(ctx, error.param) or hint
     if isinstance(error, click.BadParameter) and error.param is not None:
         return f"{_name(error.param, args)} {error.message}", hint
     sentence = " ".join(error.format_message().split()).removesuffix(".")
@@ -171,6 +174,16 @@ def _misuse(option: str, args: Sequence[str]) -> str:
     typed, plain = [hyphenated(arg) for arg in args], hyphenated(option)
     given = any(arg.startswith(f"{plain}=") for arg in typed)
     return "does not accept a value" if given and typed[-1] != plain else "needs a value"
+
+
+def _example(ctx: click.Context | None, param: click.Parameter) -> str | None:
+    """Return the first example in the help of a command that has an option, with that option's command."""
+    epilog = (ctx.command.epilog or "") if ctx is not None else ""
+    for line in epilog.splitlines():
+        example = line.strip().partition("  ")[0]
+        if example.startswith("hccl-tools ") and set(param.opts) & set(example.split()):
+            return f"for example `{example}`"
+    return None
 
 
 def _missing(param: click.Parameter) -> str:

@@ -159,6 +159,7 @@ def test_a_host_that_is_not_in_the_table(command_line: CommandLine) -> None:
 
     assert (done.code, done.out) == (1, "")
     assert "none of the table's servers is this host" in done.err
+    assert "; for another host: --server 10.1.0.1" in done.err
 
 
 def test_this_host_is_recognised(

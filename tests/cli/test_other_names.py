@@ -14,6 +14,9 @@ from hccl_tools.cli import other_names
 if TYPE_CHECKING:
     from tests.support.commands import CommandLine
 
+_COMPLETION = (
+    'completion needs no command: add `eval "$(_HCCL_TOOLS_COMPLETE={0}_source hccl-tools)"` to ~/.{0}rc'
+)
 _DOCTOR = "`hccl-tools doctor --strict job.json` checks whether hosts are ready"
 
 
@@ -39,6 +42,10 @@ _DOCTOR = "`hccl-tools doctor --strict job.json` checks whether hosts are ready"
         ("help nothing", "`hccl-tools --help` lists the commands"),
         ("key generate --force", "`hccl-tools key create --force` creates the job key"),
         ("key kill", "see `hccl-tools key --help`"),
+        ("completion zsh", _COMPLETION.format("zsh")),
+        ("completion bash", _COMPLETION.format("bash")),
+        ("complete fish",
+         "completion needs no command: `_HCCL_TOOLS_COMPLETE=fish_source hccl-tools | source`"),
     ],
 )  # fmt: skip
 def test_a_word_of_another_tool_names_the_command(

@@ -165,3 +165,11 @@ def test_help_has_examples(command_line: CommandLine, command: str) -> None:
 
     assert done.code == 0
     assert f"  hccl-tools {command} " in done.out.partition("Examples:")[2]
+
+
+def test_a_missing_option_has_an_example(job: CommandLine) -> None:
+    done = job("replace", "job.json")
+
+    assert done.err.endswith(
+        "  help: for example `hccl-tools replace job.json --server 10.0.0.7 --with spare.json`\n"
+    )

@@ -7,10 +7,11 @@ import sys
 import time
 from typing import IO, TYPE_CHECKING, Protocol
 
-from hccl_tools.errors import InputError
+from hccl_tools.errors import InputError, UsageError
 from hccl_tools.launch import run_files
 from hccl_tools.launch.logs.follower import Follower
 from hccl_tools.launch.runs import directory, files, hosts, names
+from hccl_tools.notation import number_list
 from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
@@ -36,6 +37,30 @@ def default_rank(run: Run) -> int:
     return min(here, default=0)
 
 
+def chosen_ranks(run: Run, texts: Sequence[str]) -> list[int]:
+    """Return the ranks of a run that are typed as ``3``, ``0,2-4`` or ``all``: in this order, each once.
+
+    Raises:
+        UsageError: A text is not a list of ranks.
+        InputError: The run does not have a rank.
+    """
+    known = [process.rank for process in files.plan(run.path).ranks] if texts else []
+    found: list[int] = []
+    for item in (item for text in texts for item in text.split(",")):
+        span = number_list.span(item.strip())
+        if item.strip() == "all":
+            found += known
+        elif span is None:
+            raise UsageError(
+                f'--rank "{item}" is not a rank', hint="for example --rank 3, --rank 0,2-4 or --rank all"
+            )
+        elif max(span) > max(known):
+            raise InputError(f"{run.name} has no {_name(max(span))}", hint=_which(run))
+        else:
+            found += range(min(span), max(span) + 1)
+    return list(dict.fromkeys(found))
+
+
 def by_host(run: Run, ranks: Sequence[int], *, scheduler: bool = False) -> dict[str, list[int]]:
     """Return the ranks by the host that has their logs, "" for this host; -1 is the scheduler.
 
@@ -45,8 +70,9 @@ def by_host(run: Run, ranks: Sequence[int], *, scheduler: bool = False) -> dict[
         InputError: The run does not have a given rank.
     """
     found: dict[str, list[int]] = {}
+    planned = {process.rank: process for process in files.plan(run.path).processes}
     for rank in [-1] if scheduler else dict.fromkeys(ranks):
-        process = _planned(run, rank)
+        process = planned.get(rank) or _planned(run, rank)
         found.setdefault("" if _is_read_here(run, process) else process.host, []).append(rank)
     return found
 

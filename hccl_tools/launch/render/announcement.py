@@ -21,7 +21,9 @@ def lines(plan: Plan) -> Iterator[str]:
     of = f" of {plan.world_size}" if len(ranks) < plan.world_size else ""
     where = "a rehearsal on the CPU" if plan.cpu else f"device{plural} {shown}"
     logs = names.shown(plan.run_dir)
-    yield f"{len(ranks)}{of} rank{plural}, {where}, start method {plan.start}; logs: {logs}"
+    # Without a table and a framework, ranks need no way to find each other.
+    start = "" if plan.start == "table" and plan.table is None else f", start method {plan.start}"
+    yield f"{len(ranks)}{of} rank{plural}, {where}{start}; logs: {logs}"
     yield from plan.notes
     if plan.removed:
         yield f"replaced or removed in the ranks' environment: {and_more(plan.removed, 8)}"
