@@ -65,13 +65,18 @@ def _lines(one: HostFinding, pen: Pen, *, ascii_only: bool, remedy: bool, many: 
 
 def _verdict(result: Examination) -> str:
     numbers = {name: sum(one.consequence == name for one in result.findings) for name in _STYLES}
+    unknown = sum(one.is_unknown and one.consequence == "note" for one in result.findings)
+    notes = numbers["note"] - unknown
     where = result.hosts[0] if len(result.hosts) == 1 else count(len(result.hosts), "host")
     found = [
         f"{count(numbers['stops'], 'fault')} would stop the job"
         if numbers["stops"]
+        else "nothing was found that would stop the job"
+        if unknown
         else "nothing would stop the job",
         *([f"{numbers['may-stop']} may stop it"] if numbers["may-stop"] else []),
         *([f"{numbers['slows']} would slow it"] if numbers["slows"] else []),
-        *([count(numbers["note"], "note")] if numbers["note"] else []),
+        *([count(notes, "note")] if notes else []),
+        *([f"{count(unknown, 'check')} could not be made"] if unknown else []),
     ]
     return f"{where}: {', '.join(found)}"

@@ -66,7 +66,9 @@ class ShowOptions:
         group_size = read_name(self.report.product).product.group_size
         style = tree.Style(screen.width(), ascii_only, group_size, unfold, self.color)
         heading = escaped(self._heading(servers[0]), ascii_only=ascii_only)
-        return [screen.Pen(self.color)("quiet", heading), *tree.lines(servers, style)]
+        pen = screen.Pen(self.color)
+        above = [pen("quiet", line) for line in screen.wrapped(heading, screen.width())]
+        return [*above, *tree.lines(servers, style)]
 
     def matrix_lines(self, indices: Sequence[int]) -> Iterator[str]:
         """Yield the lines of the links between the devices of some servers, and the legend.

@@ -222,10 +222,10 @@ def finished(answer: Answer) -> str:
     return f"The run {os.path.basename(answer.run_dir)} ended with exit code 0: nothing to explain"
 
 
-def paragraph(answer: Answer, cause: Cause) -> str:
-    """Return the first paragraph: what happened, where, how sure that is, and what to do."""
-    remedy = cause.message.remedy
-    do = "" if remedy == "nothing" else f" What to do: {remedy}."
+def paragraph(answer: Answer, cause: Cause, *, remedy: bool = True) -> str:
+    """Return the first paragraph: what happened, where, how sure that is, and what to do if wanted."""
+    what = cause.message.remedy
+    do = f" What to do: {what}." if remedy and what != "nothing" else ""
     return f"{sentence(answer, cause)} {_sure(cause)}{do}"
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
+from typing import TYPE_CHECKING
 
 from hccl_tools.launch.runs import names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 #: Bytes of logs that are read in well under a second.
 _MOST_BYTES = 1 << 25
@@ -17,10 +21,13 @@ _LARGEST_PLAN = 1 << 23
 _REPORTED = {"HCM810", "HCM820", "HCM821", "HCM822", "HCM823", "HCM833", "HCM891", "HCM892"}
 
 
-def explained(run_dir: str) -> str:
+def explained(run_dir: str, hints: Sequence[str] = ()) -> str:
     """Return why the job of a run directory failed, or what to type if that takes long; "" if unknown.
 
     What the report says anyway, such as the exception of the rank that failed first, is left out.
+
+    Args:
+        hints: The hints of the report: what to do is not said again.
     """
     from hccl_tools.explain import explaining, runs  # noqa: PLC0415  (most jobs succeed)
     from hccl_tools.explain.answer import paragraph  # noqa: PLC0415
@@ -38,8 +45,10 @@ def explained(run_dir: str) -> str:
         return ""
     if not answer.causes or answer.causes[0].message.id in _REPORTED:
         return ""
+    cause = answer.causes[0]
+    is_advised = any(cause.message.remedy in hint for hint in hints)
     more = f"  more: hccl-tools explain {shlex.quote(name)}"
-    return f"explain: {paragraph(answer, answer.causes[0])}\n{more}"
+    return f"explain: {paragraph(answer, cause, remedy=not is_advised)}\n{more}"
 
 
 def _typed(run_dir: str) -> str:

@@ -81,6 +81,17 @@ def test_the_pages_of_codes_and_rules_fit(call: str) -> None:
     assert narrow.joined == re.sub(r"\s+", " ", wide.text)
 
 
+def test_what_to_do_about_a_code_is_said_once_and_the_picture_of_a_table_fits(folder: Path) -> None:
+    write("hccl_8p_01234567_with_a_name.json", table("1.0", 2, 8))
+    write("train.py", DEEP.replace("step(2); step(30)", 'raise RuntimeError("EI0006: no socket")'))
+    shown = on_terminal(*REHEARSAL, "--rank-table", "hccl_8p_01234567_with_a_name.json", "train.py")
+
+    assert "hint: EI0006: a rank waited longer" in shown.joined
+    assert "explain: Rank 5" in shown.joined
+    assert shown.joined.count("check the rank that the message names") == 1
+    assert on_terminal("show", "hccl_8p_01234567_with_a_name.json").wider_than(80) == []
+
+
 def test_the_report_is_coloured_as_the_findings_are(failed: Shown) -> None:
     assert "\x1b[1;31mhccl-tools: rank 5 failed first" in failed.raw
     assert "\x1b[1;31mhccl-tools: exit code 1" in failed.raw

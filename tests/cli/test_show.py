@@ -116,7 +116,10 @@ def test_here_and_no_server_is_this_host(command_line: CommandLine) -> None:
     assert done.code == 1
     assert done.sentence == "none of the table's servers is this host: 240.0.0.1, 240.0.0.2"
     assert socket.gethostname() in done.err
-    assert done.err.endswith("; neither its addresses, its name nor its devices match a server\n")
+    assert done.err.endswith(
+        "; neither its addresses, its name nor its devices match a server;"
+        " for another host: --server 240.0.0.1\n"
+    )
 
 
 def test_here_by_a_variable_of_the_platform(
@@ -177,10 +180,11 @@ def test_it_fits_the_terminal(command_line: CommandLine, monkeypatch: pytest.Mon
     command_line.write("job.json", value)
     monkeypatch.setenv("COLUMNS", "30")
 
-    lines = command_line("show", "job.json").out.splitlines()[1:]
+    lines = command_line("show", "job.json").out.splitlines()
 
     assert max(map(len, lines)) == 30
-    assert lines[0].endswith("…")
+    assert " ".join(lines[:3]).startswith("job.json: 1.0, 1 server, 2")
+    assert [line[-1] for line in lines if "a-very-long" in line] == ["…"]
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,8 @@ class Reporter:
         if not printed:
             console.say(self._text(made, unwritten), "error")
         if failed:
-            if said := explained(self._run_dir):
+            first = made["first_failure"] or {}
+            if said := explained(self._run_dir, first.get("hints") or ()):
                 console.say(said, "message")
             console.say(report.verdict(made), "error")
         self._drain_logs(None, signals)
