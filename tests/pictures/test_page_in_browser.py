@@ -158,6 +158,22 @@ def test_a_narrow_screen_shows_every_device(browser: Browser, tmp_path: Path, se
     assert selected is True
 
 
+def test_a_long_path_in_a_mark_is_not_cut_on_a_narrow_screen(browser: Browser, tmp_path: Path) -> None:
+    one = subject(table("1.0", 1, 8))
+    cause = record(5, f"Rank 5: the program raised an exception. ({'log/' + 'e' * 70}.log:4)")
+    (tmp_path / "explain.json").write_text(json.dumps(explained([cause], [])))
+    file = written(tmp_path, marked(one, results.of_explain(str(tmp_path / "explain.json"), one.table)))
+    over = "(({scrollWidth, clientWidth}) => scrollWidth - clientWidth)"
+    inside, wide = browser(
+        file, ("viewport", "390 844"), ("open", file.as_uri()),
+        ("evaluate", "document.getElementById('notes').textContent.includes('e.log:4')"),
+        ("evaluate", f"{over}(document.getElementById('notes'))"),
+    )  # fmt: skip
+
+    assert inside is True
+    assert wide == 0
+
+
 def test_screen_readers_have_headings_for_super_pods_and_servers(browser: Browser, pods: Path) -> None:
     headings = "[...document.querySelectorAll('#picture :is(h3, h4, h5)')].map((one) => one.tagName)"
     levels, label = browser(
