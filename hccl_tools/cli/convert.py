@@ -12,6 +12,7 @@ import click
 from hccl_tools.cli import config_map_option, convert_instance, options, table_options
 from hccl_tools.cli.values import Choice
 from hccl_tools.errors import UsageError
+from hccl_tools.notation.phrases import operand
 from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def command(
     names, framework = config_map_option.read(settings), settings.pop("framework")
     if target is None and names is None:
         message = f"missing option --to: one of {', '.join(_ENDINGS)}; or --to-configmap NAME"
-        raise UsageError(message, hint="see `hccl-tools convert --help`")
+        raise UsageError(message, hint=f"for example `hccl-tools convert {operand(file)} --to 1.2`")
     table_options.wait_for(file, wait)
     inputs = Inputs(product=settings["product"])
     if instance is None:

@@ -49,7 +49,7 @@ def deliver(
     from hccl_tools.document.reading import is_stream  # noqa: PLC0415
     from hccl_tools.kubernetes import config_maps  # noqa: PLC0415
     from hccl_tools.table.fingerprint import fingerprint  # noqa: PLC0415
-    from hccl_tools.tablefiles import outputs, revision  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.tablefiles import next_command, outputs, revision  # noqa: PLC0415  (`--help` does not need it)
 
     digits = outputs.parse_mode(mode) if mode is not None else None
     to_stdout = output == outputs.STDOUT
@@ -67,7 +67,8 @@ def deliver(
 
     write_atomically(path, [new.decode()], mode=digits)
     named = outputs.to_be_named(product, after)
-    tell(*outputs.Saved(path, product=named).summary(after).split("\n"))
+    simulated = next_command.is_simulated(before)
+    tell(*outputs.Saved(path, product=named).summary(after, simulated=simulated).split("\n"))
 
 
 def _check(new: bytes, to_stdout: bool, **options: Any) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from hccl_tools.notation import screen
+
 
 @click.command("schema")
 @click.argument("table_format", metavar="[FORMAT]", required=False)
@@ -26,6 +28,7 @@ def command(table_format: str | None) -> None:
 
     if table_format is None:
         for name in (*MODULES, *OTHERS):
-            click.echo(f"{name:<17}  {load(name)['title']}")
+            row = f"{name:<17}  {load(name)['title']}"
+            click.echo("\n".join(screen.wrapped(row, screen.width(), " " * 19)))
     else:
         click.echo(schema_text(table_format), nl=False)

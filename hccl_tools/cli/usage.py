@@ -31,7 +31,7 @@ _SAME_PURPOSE: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_TABLE_OPTIONS, ("--rank-table",)),
     **dict.fromkeys(
         ("--nproc", "--nprocs", "--num-procs", "--num-processes", "--num-ranks", "--world-size", "--ranks"),
-        ("-n", "--nproc-per-node"),
+        ("-n", "--nproc-per-node", "--devices"),
     ),
     **dict.fromkeys(
         ("--device", "--device-ids", "--device-id", "--npu", "--gpu", "--npu-ids"),
@@ -48,6 +48,8 @@ _SAME_PURPOSE: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("--chip", "--soc", "--soc-version", "--machine", "--device-type"), ("--product",)),
     **dict.fromkeys(("--no-npu", "--simulate", "--rehearse", "--fake"), ("--cpu", "--simulate")),
     "-H": ("--hosts",),
+    "-n": ("--device_num",),
+    "-p": ("--nproc-per-node",),
     "-N": ("--nnodes",),
     "-r": ("--rank",),
     **dict.fromkeys(("--kill", "--kill-now", "--immediately"), ("--now",)),
@@ -82,7 +84,8 @@ def problem(error: click.ClickException, args: Sequence[str], command_path: str)
     if isinstance(error, click.BadOptionUsage):
         return f"{error.option_name} {_misuse(error.option_name, args)}", hint
     if isinstance(error, click.MissingParameter) and error.param is not None:
-        return _missing(error.param), _example(ctx, error.param) or hint
+        is_option = isinstance(error.param, click.Option)
+        return _missing(error.param), _example(ctx, *(error.param.opts if is_option else ())) or hint
     if isinstance(error, click.BadParameter) and error.param is not None:
         return f"{_name(error.param, args)} {error.message}", hint
     sentence = " ".join(error.format_message().split()).removesuffix(".")
@@ -176,12 +179,13 @@ def _misuse(option: str, args: Sequence[str]) -> str:
     return "does not accept a value" if given and typed[-1] != plain else "needs a value"
 
 
-def _example(ctx: click.Context | None, param: click.Parameter) -> str | None:
-    """Return the first example in the help of a command that has an option, with that option's command."""
-    epilog = (ctx.command.epilog or "") if ctx is not None else ""
-    for line in epilog.splitlines():
+def _example(ctx: click.Context | None, *options: str) -> str | None:
+    """Return the first example in the help of a command; one with an option, if its names are given."""
+    wanted = {hyphenated(option) for option in options}
+    for line in ((ctx.command.epilog or "") if ctx is not None else "").splitlines():
         example = line.strip().partition("  ")[0]
-        if example.startswith("hccl-tools ") and set(param.opts) & set(example.split()):
+        words = {hyphenated(word) for word in example.split()}
+        if example.startswith("hccl-tools ") and (not wanted or wanted & words):
             return f"for example `{example}`"
     return None
 

@@ -52,7 +52,7 @@ def diff_of(
     report = check(file) if is_current else corrected.report
     left = unfilled(corrected.data)
     judge(report, left is not None)
-    tell(f"{file}: {_done(corrected.data != data, write=write)}: {_rest(report)}")
+    tell(f"{file}: {_done(report, corrected.data != data, write=write)}: {_rest(report)}")
     if left is not None:
         tell(f"{file}: a placeholder of a template is not filled in: {escaped(left)}")
 
@@ -105,9 +105,9 @@ def _hunks(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
         at = last + 1
 
 
-def _done(changed: bool, *, write: bool) -> str:
+def _done(report: Report, changed: bool, *, write: bool) -> str:
     if not changed:
-        return "nothing to fix"
+        return "no correction is certain" if report.counts else "nothing to fix"
     return "corrected, now" if write else "not written (add --write), with these corrections"
 
 

@@ -29,7 +29,7 @@ def launch(
     words += ["--product", product] if product else []
     if service:
         words += ["--no-python --emit", service, "PROGRAM"]
-    elif simulated or _is_simulated(table):
+    elif simulated or is_simulated(table):
         words += [*_rehearsal(table), "train.py"]
     else:
         # The servers of a 2.0 table are network instances and not hosts.
@@ -38,7 +38,8 @@ def launch(
     return " ".join(words)
 
 
-def _is_simulated(table: RankTable) -> bool:
+def is_simulated(table: RankTable) -> bool:
+    """Return whether the servers of a table have addresses of simulated machines."""
     names = [server.server_id for server in table.servers]
     reserved = all(name.startswith(CLUSTER_NETWORK) for name in names)
     return reserved or (len(names) > 1 and any(map(is_loopback, names)))

@@ -208,6 +208,8 @@ def test_an_option_after_the_program_is_named_where_it_is_missing(job: CommandLi
         ("launch -H 10.0.0.1,10.0.0.2 train.py", "--hosts"),
         ("launch -N 2 train.py", "--nnodes"),
         ("logs -r 1", "--rank"),
+        ("gen -n 4", "--device_num"),
+        ("subset --ranks 0-3 t.json", "--devices"),
         ("show -r 1 t.json", "--rank"),
         ("launch --no-tabl train.py", "--no-table"),
         ("launch --dryrun train.py", "--dry-run"),

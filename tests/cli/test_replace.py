@@ -173,3 +173,36 @@ def test_a_missing_option_has_an_example(job: CommandLine) -> None:
     assert done.err.endswith(
         "  help: for example `hccl-tools replace job.json --server 10.0.0.7 --with spare.json`\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence", "example"),
+    [
+        (("diff", "job.json"), "missing argument B", "hccl-tools diff before.json after.json"),
+        (("merge",), "missing argument FILE...", "hccl-tools merge 'tables/*.json'"),
+        (
+            ("convert", "job.json"),
+            "missing option --to: one of 1.0, 1.2, 2.0, group_list; or --to-configmap NAME",
+            "hccl-tools convert job.json --to 1.2",
+        ),
+        (("env", "job.json"), "missing option --target", "hccl-tools env rank_table.json --target torch"),
+    ],
+)
+def test_what_is_missing_is_shown_in_an_example(
+    job: CommandLine, call: tuple[str, ...], sentence: str, example: str
+) -> None:
+    done = job(*call)
+
+    assert (done.code, done.out) == (2, "")
+    assert done.sentence.startswith(sentence)
+    assert done.err.endswith(f"  help: for example `{example}`\n")
+
+
+def test_a_subset_of_a_simulated_cluster_is_rehearsed(job: CommandLine) -> None:
+    assert job("gen", "--simulate", "910a:2", "-o", "two.json").code == 0
+    assert job("gen", "--simulate", "910a", "-o", "one.json").code == 0
+    assert job("merge", "one.json", "two.json", "-o", "cluster.json").code == 0
+
+    done = job("subset", "cluster.json", "--servers", "127.0.0.1")
+
+    assert done.err.endswith("next: hccl-tools launch --rank-table cluster.s1.json --cpu train.py\n")

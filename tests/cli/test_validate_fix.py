@@ -44,7 +44,7 @@ def written(call: CommandLine, data: bytes) -> bytes:
     fixed = file.read_bytes()
     again = call("validate", "--fix", "--write", "t.json")
     assert again.out == ""
-    assert "t.json: nothing to fix: " in again.err
+    assert again.err.startswith(("t.json: nothing to fix: ", "t.json: no correction is certain: "))
     assert file.read_bytes() == fixed
     return fixed
 
@@ -171,7 +171,7 @@ def test_what_has_several_answers_is_left(call: CommandLine, damaged: str) -> No
 
     assert done.out == ""
     assert done.code == 1
-    assert "t.json: nothing to fix: " in done.err
+    assert "t.json: no correction is certain: " in done.err
     assert (call.folder / "t.json").read_text() == damaged
 
 
