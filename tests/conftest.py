@@ -40,6 +40,7 @@ FOREIGN_NAMES = {
     *("DEVICE_ID", "DEVICE_NUM", "DEVICE_TARGET", "RANK_ID", "RANK_SIZE", "RANK_TABLE_FILE", "SERVER_ID"),
     *("LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE"),
     *("HOST_IP", "MA_CURRENT_HOST_IP", "POD_IP"),
+    *("HCCL_TOOLS_LANG", "LANG", "LANGUAGE", "LC_MESSAGES"),
 }
 BEDS_REQUIRED = os.environ.get("HCCL_TOOLS_REQUIRE_BEDS") == "1"
 NEVER_LEFT_OUT_IN_CI = ("bed", "mindspore", "mpi", "paddle")
@@ -99,6 +100,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, no_configuration: str, ow
     for name in list(os.environ):
         if name.startswith(FOREIGN_PREFIXES) or name in FOREIGN_NAMES:
             monkeypatch.delenv(name)
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
     monkeypatch.setenv("XDG_CONFIG_HOME", no_configuration)
     monkeypatch.setenv("TMPDIR", own_tmp)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from hccl_tools.cli import gather_options, options, table_options
+from hccl_tools.cli import gather_options, language, options, table_options
 from hccl_tools.cli.values import IntRange, Seconds
 from hccl_tools.notation import screen
 from hccl_tools.notation.printable import stdout_is_ascii
@@ -33,7 +33,11 @@ def _list(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
     from hccl_tools.notation.phrases import aligned  # noqa: PLC0415
 
     rows = [(one.id, one.consequence, one.name, one.title) for one in all_checks().values()]
-    options.write(f"{line}\n" for line in aligned(rows))
+    chinese = ctx.params["chinese"]
+    lines = (
+        language.with_lines(line, row[0], chinese) for row, line in zip(rows, aligned(rows), strict=True)
+    )
+    options.write(f"{line}\n" for line in lines)
     ctx.exit()
 
 
@@ -71,9 +75,7 @@ def _list(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
     "--check-timeout", type=Seconds(1, 600), metavar="SECONDS", default=10, show_default=True,
     help="Time limit for each call of an Ascend tool; a tool that exceeds it is not called again.",
 )  # fmt: skip
-@click.option(
-    "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the checks."
-)
+@click.option("--list", is_flag=True, expose_value=False, callback=_list, help="List the checks.")
 @click.option(
     "--emit-remedies", metavar="DIR",
     help="Also write a shell script per host to this folder, with the commands for its findings. "
@@ -81,6 +83,7 @@ def _list(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
 )  # fmt: skip
 @options.format_of_findings("matrix")
 @options.color
+@language.lang
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -102,6 +105,7 @@ def command(
     emit_remedies: str | None,
     output_format: str,
     color: bool,
+    chinese: language.Chinese,
     local: bool,
     **reaching: Any,
 ) -> None:
@@ -136,5 +140,6 @@ def command(
         options.write(doctor_run.matrix(seen, job))
     elif not prints_script:
         looks: dict[str, Any] = {"color": color, "ascii_only": stdout_is_ascii(), "width": screen.width()}
+        looks["chinese"] = chinese
         options.write(render(result, seen, output_format, strict=strict, **looks))
     ctx.exit(int(result.fails(strict=strict)))

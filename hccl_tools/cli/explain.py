@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hccl_tools.cli import options
+from hccl_tools.cli import language, options
 from hccl_tools.cli.site_options import from_site
 from hccl_tools.cli.values import Choice
 from hccl_tools.discover.site_defaults import LOG_DIR, SSH
@@ -69,6 +69,7 @@ _EXAMPLES = """\
     help="The ssh for the other hosts of a run. Default: Open MPI's setting, else ssh.",
 )
 @options.color
+@language.lang
 @click.option("--serve", is_flag=True, hidden=True)  # Set for other hosts.
 @click.pass_context
 def command(
@@ -84,6 +85,7 @@ def command(
     log_dir: str,
     typed_ssh: str | None,
     color: bool,
+    chinese: language.Chinese,
     serve: bool,
 ) -> None:
     """Explain why a job failed, from its logs: the cause, its rank and device, and what to do.
@@ -103,9 +105,9 @@ def command(
         raise UsageError(f"{bundle} exists already", hint="choose another name")
     words = [word for word in what if word.strip()]
     if len(words) == 1 and not os.path.lexists(words[0]) and _CODE.fullmatch(words[0].strip()):
-        _print_code(words[0].strip(), output)
+        _print_code(words[0].strip(), output, chinese)
         return
-    if _are_words(words, log_dir) and _print_found(words, output):
+    if _are_words(words, log_dir) and _print_found(words, output, chinese):
         return
     answer = _answer(words, log_dir, rank_table, knowledge, typed_ssh)
     from hccl_tools.launch import run_files  # noqa: PLC0415  (`--help` does not need it)
@@ -118,19 +120,19 @@ def command(
     else:
         from hccl_tools.explain.answer import as_text  # noqa: PLC0415
 
-        options.write(as_text(answer, color=color))
+        options.write(as_text(answer, color=color, chinese=chinese))
     if bundle is not None:
         _pack(bundle, answer, rank_table, words, anonymise=anonymise)
     found = bool(answer.causes)
     ctx.exit(int(found) if strict else int(not found))
 
 
-def _print_code(code: str, output: str) -> None:
+def _print_code(code: str, output: str, chinese: language.Chinese) -> None:
     from hccl_tools.cli.rules import print_page  # noqa: PLC0415
 
     if output == "json":
         raise UsageError("a code is explained as text only", hint="leave out --format json")
-    print_page(code)
+    print_page(code, chinese)
 
 
 def _are_words(words: list[str], log_dir: str) -> bool:
@@ -150,11 +152,11 @@ def _looks_like_a_path(word: str) -> bool:
     return os.sep in word and not any(letter.isspace() for letter in word)
 
 
-def _print_found(words: list[str], output: str) -> bool:
+def _print_found(words: list[str], output: str, chinese: language.Chinese) -> bool:
     """Print the messages and rules that have all words; return whether there are any."""
     from hccl_tools.cli.rules import print_found  # noqa: PLC0415
 
-    if output == "json" or not print_found(" ".join(words)):
+    if output == "json" or not print_found(" ".join(words), chinese):
         return False
     shown = " ".join(words)
     tell(f'note: "{shown}" is neither a file nor a run; these messages and rules have its words')

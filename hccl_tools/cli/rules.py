@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hccl_tools.cli import language
 from hccl_tools.errors import UsageError
 from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import did_you_mean
@@ -21,7 +22,8 @@ _CODE = re.compile(r"E[A-Z]\d{4}|\d{1,6}", re.IGNORECASE)
 
 @click.command("rules")
 @click.argument("words", nargs=-1, metavar="[NAME | WORD...]")
-def command(words: tuple[str, ...]) -> None:
+@language.lang
+def command(words: tuple[str, ...], chinese: language.Chinese) -> None:
     """List the rules and the messages of logs, or explain one of them or an error code.
 
     \b
@@ -38,19 +40,19 @@ def command(words: tuple[str, ...]) -> None:
     from hccl_tools.rules.registry import all_rules  # noqa: PLC0415
 
     if words:
-        print_page(" ".join(words))
+        print_page(" ".join(words), chinese)
         return
     rules = list(all_rules().values())
-    _print_rules(rules)
+    _print_rules(rules, chinese)
     click.echo("")
-    _print_messages(list(messages().values()))
+    _print_messages(list(messages().values()), chinese)
     click.echo(
         f"\n{len(rules)} rules and {len(messages())} messages;"
         f" `hccl-tools rules {rules[0].facts.id}` explains one"
     )
 
 
-def print_page(name: str) -> None:
+def print_page(name: str, chinese: language.Chinese) -> None:
     """Print the page of a rule, a message or a code, or the list of those that the name or its words fit.
 
     Raises:
@@ -66,21 +68,21 @@ def print_page(name: str) -> None:
     found = [rule for rule in rules if wanted == rule.facts.name.upper() or rule.facts.id.startswith(wanted)]
     known = registry.find(name)
     if len(found) == 1 and not known:
-        _print_fitted(page(found[0]).rstrip())
+        _print_fitted(page(found[0], _line(found[0].facts.id, chinese)).rstrip())
     elif len(known) == 1 and not found:
-        _print_fitted(message_page(known[0]))
-        _print_rules_of(known[0], rules)
+        _print_fitted(message_page(known[0], _line(known[0].id, chinese)))
+        _print_rules_of(known[0], rules, chinese)
     elif found:
-        _print_rules(found)
+        _print_rules(found, chinese)
         click.echo(f"\n{len(found)} rules; `hccl-tools rules {found[0].facts.id}` explains one rule")
     elif known:
-        _print_messages(known)
+        _print_messages(known, chinese)
         click.echo(f"\n{len(known)} messages; `hccl-tools rules {known[0].id}` explains one message")
     else:
-        _print_check(name, rules)
+        _print_check(name, rules, chinese)
 
 
-def _print_check(name: str, rules: list[Rule]) -> None:
+def _print_check(name: str, rules: list[Rule], chinese: language.Chinese) -> None:
     from hccl_tools.doctor.pages import page  # noqa: PLC0415  (few names are those of a check)
     from hccl_tools.doctor.registry import all_checks  # noqa: PLC0415
 
@@ -88,14 +90,14 @@ def _print_check(name: str, rules: list[Rule]) -> None:
     checks = all_checks().values()
     check = next((one for one in checks if wanted.upper() == one.id or wanted.lower() == one.name), None)
     if check is not None:
-        _print_fitted(page(check))
-    elif not print_found(wanted):
+        _print_fitted(page(check, _line(check.id, chinese)))
+    elif not print_found(wanted, chinese):
         raise UsageError(f'no rule, message or error code "{name}"', hint=_advice(rules, name))
 
 
-def print_found(words: str) -> bool:
+def print_found(words: str, chinese: language.Chinese) -> bool:
     """Print the rules and messages that have all words; return whether there are any."""
-    from hccl_tools.knowledge.registry import search  # noqa: PLC0415
+    from hccl_tools.knowledge.registry import messages, search  # noqa: PLC0415
     from hccl_tools.notation.phrases import count  # noqa: PLC0415
     from hccl_tools.rules.pages import page  # noqa: PLC0415
     from hccl_tools.rules.registry import all_rules  # noqa: PLC0415
@@ -105,9 +107,14 @@ def print_found(words: str) -> bool:
         return False  # The code is not known, and texts with similar digits do not answer that.
     rules = [rule for rule in all_rules().values() if all(word in page(rule).lower() for word in wanted)]
     found = search(words)
-    _print_rules(rules)
+    if chinese and not words.isascii():
+        from hccl_tools.zh.lines import has_all  # noqa: PLC0415  (only for Chinese)
+
+        rules = rules or [rule for rule in all_rules().values() if has_all(rule.facts.id, wanted)]
+        found = found or [message for message in messages().values() if has_all(message.id, wanted)]
+    _print_rules(rules, chinese)
     if found:
-        _print_messages(found)
+        _print_messages(found, chinese)
     ids = [*(message.id for message in found), *(rule.facts.id for rule in rules)]
     if ids:
         many = f"{count(len(rules), 'rule')} and {count(len(found), 'message')}"
@@ -115,13 +122,13 @@ def print_found(words: str) -> bool:
     return bool(ids)
 
 
-def _print_rules_of(message: Message, rules: list[Rule]) -> None:
+def _print_rules_of(message: Message, rules: list[Rule], chinese: language.Chinese) -> None:
     """Print the rules of ``validate`` that find the fault of a message in a table."""
     codes = {code.code for code in message.codes}
     behind = [rule for rule in rules if rule.facts.id in message.rules or rule.facts.hccl_code in codes]
     if behind:
         click.echo("\nRules with this code:")
-        _print_rules(behind)
+        _print_rules(behind, chinese)
     elif any(not code.isdigit() for code in codes):
         click.echo("\nNo rule of `validate` has this code.")
 
@@ -143,29 +150,34 @@ def _print_fitted(page: str) -> None:
     click.echo(screen.page_fitted(page, screen.width()))
 
 
-def _print_rules(rules: list[Rule]) -> None:
+def _line(identifier: str, chinese: language.Chinese) -> str:
+    return chinese(identifier) if chinese else ""
+
+
+def _print_rules(rules: list[Rule], chinese: language.Chinese) -> None:
     width = max((len(rule.facts.name) for rule in rules), default=0)
     rows = []
     for rule in rules:
         facts = rule.facts
         code = facts.hccl_code or "-"
-        rows.append((f"{facts.id}  {facts.name:<{width}}  {facts.consequence:<11}  {code:<6}", facts.title))
-    _print_rows(rows)
+        line = f"{facts.id}  {facts.name:<{width}}  {facts.consequence:<11}  {code:<6}"
+        rows.append((facts.id, line, facts.title))
+    _print_rows(rows, chinese)
 
 
-def _print_messages(messages: list[Message]) -> None:
+def _print_messages(messages: list[Message], chinese: language.Chinese) -> None:
     from hccl_tools.knowledge.pages import row  # noqa: PLC0415
 
     width = max(len(message.name) for message in messages)
-    _print_rows([row(message, width) for message in messages])
+    _print_rows([(message.id, *row(message, width)) for message in messages], chinese)
 
 
-def _print_rows(rows: list[tuple[str, str]]) -> None:
-    """Print rows of facts and a text; on a screen that is too narrow for one, the texts have lines below."""
+def _print_rows(rows: list[tuple[str, str, str]], chinese: language.Chinese) -> None:
+    """Print rows of an id, facts and a text; on a screen that is too narrow for one, the texts have lines below."""
     columns = screen.width()
-    if columns is None or all(screen.cells(f"{facts}  {text}") <= columns for facts, text in rows):
-        click.echo("".join(f"{facts}  {text}\n" for facts, text in rows), nl=False)
-        return
-    for facts, text in rows:
-        shown = screen.wrapped(f"    {text}", columns, "    ")
-        click.echo("\n".join([" ".join(facts.split()), *shown]))
+    fits = columns is None or all(screen.cells(f"{facts}  {text}") <= columns for _, facts, text in rows)
+    for identifier, facts, text in rows:
+        lines = [f"{facts}  {text}"]
+        if not fits:
+            lines = [" ".join(facts.split()), *screen.wrapped(f"    {text}", columns, "    ")]
+        click.echo(language.with_lines("\n".join(lines), identifier, chinese))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hccl_tools.cli import job_env, options, table_options
+from hccl_tools.cli import job_env, language, options, table_options
 from hccl_tools.errors import InputError, UsageError
 from hccl_tools.notation import screen
 from hccl_tools.notation.printable import stdout_is_ascii, tell
@@ -176,6 +176,7 @@ def _files(name: str) -> list[str]:
 @options.output_format
 @job_env.env
 @options.color
+@language.lang
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -191,6 +192,7 @@ def command(
     show_all: bool,
     output_format: str,
     color: bool,
+    chinese: language.Chinese,
     **checks: Any,
 ) -> None:
     """Check rank tables: report what HCCL refuses, where, and how to fix it.
@@ -224,6 +226,6 @@ def command(
         options.write(run.diffs(names, write=write))
         ctx.exit(run.exit_code)
     shown: dict[str, Any] = {"show_all": show_all, "only_hccl": only_hccl, "color": color, "strict": strict}
-    shown |= {"ascii_only": stdout_is_ascii(), "width": screen.width()}
+    shown |= {"ascii_only": stdout_is_ascii(), "width": screen.width(), "chinese": chinese}
     options.write(render(run.reports(names), output_format, **shown))
     ctx.exit(run.exit_code)

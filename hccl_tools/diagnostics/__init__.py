@@ -9,7 +9,7 @@ from hccl_tools.diagnostics.diagnostic import KEPT
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from hccl_tools.diagnostics.diagnostic import Report
 
@@ -48,6 +48,7 @@ def render(
     ascii_only: bool = False,
     strict: bool = False,
     width: int | None = None,
+    chinese: Callable[[str], str] | None = None,
 ) -> Iterator[str]:
     """Yield the text of reports, piece by piece, in one of ``FORMATS``.
 
@@ -58,6 +59,7 @@ def render(
         ascii_only: Escape characters that are not ASCII (text, concise, github; the other formats always do).
         strict: Whether warnings fail their test case (junit).
         width: The columns of the screen on which the text is shown; ``None`` keeps long lines.
+        chinese: Returns the Chinese line of a rule by its id, "" if there is none (text).
 
     Raises:
         UsageError: The format is unknown.
@@ -68,7 +70,7 @@ def render(
     from hccl_tools.diagnostics.placing import ReportOptions  # noqa: PLC0415  (importing the package stays cheap)
 
     shown = limit(output_format, show_all=show_all)
-    options = ReportOptions(shown, color, only_hccl, ascii_only, strict, width)
+    options = ReportOptions(shown, color, only_hccl, ascii_only, strict, width, chinese)
     renderer = import_module(f"hccl_tools.diagnostics.{name}")
     pieces: Iterator[str] = renderer.render(reports, options)
     return pieces

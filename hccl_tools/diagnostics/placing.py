@@ -9,7 +9,7 @@ from hccl_tools.diagnostics.diagnostic import HCCL_CONSEQUENCES
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from hccl_tools.diagnostics.diagnostic import Diagnostic, Report, RuleFacts
     from hccl_tools.document.document import Document, Position
@@ -24,6 +24,7 @@ class ReportOptions(NamedTuple):
         only_hccl: Show only findings for which HCCL itself refuses the table or waits.
         strict: Whether warnings count as errors.
         width: The columns of the screen; ``None`` if the text is not for a screen.
+        chinese: Returns the Chinese line of a rule by its id, "" if there is none; ``None``: no such lines.
     """
 
     limit: int | None = None
@@ -32,6 +33,7 @@ class ReportOptions(NamedTuple):
     ascii_only: bool = False
     strict: bool = False
     width: int | None = None
+    chinese: Callable[[str], str] | None = None
 
     def shows(self, rule: RuleFacts) -> bool:
         """Return whether the findings of a rule are shown."""

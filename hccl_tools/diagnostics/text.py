@@ -159,4 +159,6 @@ def _block(
     lines.append(pen.fitted(f"{mark} {reaction(finding)}", indent + "  "))
     if finding.hint:
         lines.append(pen.fitted(f"{mark} {pen('help', 'help')}: {pen.safe(finding.hint)}", indent + "  "))
+    if options.chinese and (line := options.chinese(finding.rule.id)):
+        lines.append(pen.fitted(f"{mark} {pen('help', '中文')}: {line}", indent + "  "))
     return "\n".join(lines) + "\n"

@@ -23,12 +23,13 @@ _KINDS = {
 }
 
 
-def page(check: Check) -> str:
-    """Return the page of a check in Markdown."""
+def page(check: Check, chinese: str = "") -> str:
+    """Return the page of a check in Markdown, with its Chinese line, if it is given, below the title."""
     lines = [
         f"# {check.id} {check.name}",
         "",
         check.title,
+        *([f"= 中文: {chinese}"] if chinese else []),
         "",
         *([check.why, ""] if check.why else []),
         f"* Consequence: {check.consequence} ({MEANINGS[check.consequence]})",

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from hccl_tools.doctor.findings import Examination
     from hccl_tools.inspection.observation import Observation
@@ -26,6 +26,7 @@ def render(
     ascii_only: bool = False,
     strict: bool = False,
     width: int | None = None,
+    chinese: Callable[[str], str] | None = None,
 ) -> Iterator[str]:
     """Yield the text of a result in ``json``, or in a format of ``_MODULES``.
 
@@ -35,6 +36,7 @@ def render(
         ascii_only: Whether to escape characters that are not ASCII (text and concise; junit, json, sarif and
             github are safe for any encoding).
         width: The columns of the screen (text); ``None`` keeps long lines.
+        chinese: Returns the Chinese line of a check by its id, "" if there is none (text).
         strict: Whether what counts with ``--strict`` fails its test case (junit).
     """
     if output_format == "json":
@@ -43,7 +45,7 @@ def render(
         yield json.dumps(as_json(result, seen), indent=1) + "\n"
         return
     options: dict[str, dict[str, Any]] = {
-        "text": {"color": color, "ascii_only": ascii_only, "width": width},
+        "text": {"color": color, "ascii_only": ascii_only, "width": width, "chinese": chinese},
         "concise": {"ascii_only": ascii_only},
         "junit": {"strict": strict},
     }

@@ -11,7 +11,7 @@ from hccl_tools.notation.printable import escaped
 from hccl_tools.notation.screen import Pen, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from hccl_tools.doctor.findings import Examination, HostFinding
 
@@ -23,25 +23,35 @@ _STYLES = {"stops": "error", "may-stop": "warning", "slows": "warning", "note": 
 
 
 def render(
-    result: Examination, *, color: bool = False, ascii_only: bool = False, width: int | None = None
+    result: Examination,
+    *,
+    color: bool = False,
+    ascii_only: bool = False,
+    width: int | None = None,
+    chinese: Callable[[str], str] | None = None,
 ) -> Iterator[str]:
     """Yield the findings, those of one check together, and a last line with the verdict.
 
-    ``width`` is in columns of the screen, ``None`` for lines of any length.
+    ``width`` is in columns of the screen, ``None`` for lines of any length. ``chinese`` returns the Chinese
+    line of a check by its id; it stands below the remedy, once for the findings that are shown together.
     """
     pen = Pen(color)
-    for line in _text(result, pen, ascii_only=ascii_only):
+    for line in _text(result, pen, chinese, ascii_only=ascii_only):
         indent = "    " if line.startswith(" ") else "  "
         yield "".join(f"{part}\n" for part in wrapped(line, width, indent))
 
 
-def _text(result: Examination, pen: Pen, *, ascii_only: bool) -> Iterator[str]:
+def _text(
+    result: Examination, pen: Pen, chinese: Callable[[str], str] | None, *, ascii_only: bool
+) -> Iterator[str]:
     for _key, group in groupby(result.findings, key=lambda one: (one.consequence, one.check)):
         found = list(group)
         for number, one in enumerate(found[:_SHOWN], 1):
             is_last = number == min(len(found), _SHOWN)
             many = len(result.hosts) > 1
             yield from _lines(one, pen, ascii_only=ascii_only, remedy=is_last, many=many)
+            if is_last and chinese and (line := chinese(one.check)):
+                yield f"  = {pen('help', '中文')}: {line}"
         if rest := found[_SHOWN:]:
             hosts = list(dict.fromkeys(host for one in rest for host in one.hosts))
             where = escaped(fold(hosts), ascii_only=ascii_only)

@@ -18,7 +18,7 @@ from hccl_tools.notation.screen import Pen, width, wrapped
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from hccl_tools.explain.case import Cause
     from hccl_tools.explain.cluster import Cluster
@@ -149,8 +149,8 @@ def _as_said(event: Event) -> tuple[str, frozenset[tuple[str, str]]]:
     return event.message.id, frozenset(event.fields.items())
 
 
-def text(answer: Answer) -> Iterator[str]:
-    """Yield the lines of the answer."""
+def text(answer: Answer, chinese: Callable[[str], str] | None = None) -> Iterator[str]:
+    """Yield the lines of the answer; ``chinese`` returns the Chinese line of a message by its id."""
     if answer.has_finished:
         yield finished(answer)
         yield from (f"  {note}" for note in answer.notes[:_MOST_NOTES])
@@ -161,11 +161,11 @@ def text(answer: Answer) -> Iterator[str]:
     if not answer.causes:
         yield from _nothing(answer)
         return
-    yield from _cause(answer, answer.causes[0])
+    yield from _cause(answer, answer.causes[0], chinese)
     for cause in answer.causes[1:_MOST_CAUSES]:
         yield ""
         yield "also a cause:"
-        yield from _cause(answer, cause)
+        yield from _cause(answer, cause, chinese)
     if folded := _folded(answer.consequences()):
         yield ""
         yield "consequences:"
@@ -188,11 +188,16 @@ def text(answer: Answer) -> Iterator[str]:
             yield f"  and {len(notes) - _MOST_NOTES:,} more"
 
 
-def as_text(answer: Answer, *, color: bool = False) -> Iterator[str]:
-    """Yield the lines of the answer; on a terminal, long ones are broken, except those of a log."""
+def as_text(
+    answer: Answer, *, color: bool = False, chinese: Callable[[str], str] | None = None
+) -> Iterator[str]:
+    """Yield the lines of the answer; on a terminal, long ones are broken, except those of a log.
+
+    ``chinese`` returns the Chinese line of a message by its id, which stands below the cause.
+    """
     pen, columns = Pen(color), width()
     style = "good" if answer.has_finished or answer.finished else "message" if answer.causes else "warning"
-    for number, line in enumerate(text(answer)):
+    for number, line in enumerate(text(answer, chinese)):
         shown = "\n".join(wrapped(escaped(line), columns))
         is_title = line.endswith(":") and not line.startswith(" ")
         yield pen("message" if is_title else style, shown) + "\n" if is_title or not number else f"{shown}\n"
@@ -312,8 +317,10 @@ def _sure(cause: Cause) -> str:
     return f"{text_[0].upper()}{text_[1:]}."
 
 
-def _cause(answer: Answer, cause: Cause) -> Iterator[str]:
+def _cause(answer: Answer, cause: Cause, chinese: Callable[[str], str] | None) -> Iterator[str]:
     yield paragraph(answer, cause)
+    if chinese and (line := chinese(cause.message.id)):
+        yield f"  = 中文: {line}"
     if cause.seen is not None:
         is_own = cause.beside is None and cause.seen.place in (*cause.places, Place())
         yield from _quoted(answer, cause.seen, "in", "" if is_own else cause.seen.place.short)

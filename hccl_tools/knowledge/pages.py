@@ -18,10 +18,14 @@ def title(message: Message) -> str:
     return f"{number or message.id} {message.name}"
 
 
-def page(message: Message) -> str:
-    """Return the page of a message in Markdown, without the rules of ``validate``."""
+def page(message: Message, chinese: str = "") -> str:
+    """Return the page of a message in Markdown, without the rules of ``validate``.
+
+    Its Chinese line, if it is given, stands below the meaning.
+    """
     own = next((code.code for code in message.codes if codes().get(code.code) is message), None)
-    lines = [f"# {title(message)}", "", f"{_sentence(message.meaning)}", ""]
+    lines = [f"# {title(message)}", "", f"{_sentence(message.meaning)}"]
+    lines += [f"= 中文: {chinese}", ""] if chinese else [""]
     if message.causes:
         lines += ["Causes, the most likely first:", "", *(f"* {cause}" for cause in message.causes), ""]
     lines += [f"What to do: {message.remedy}.", ""]

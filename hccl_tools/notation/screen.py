@@ -17,6 +17,14 @@ _NARROWEST = 20
 _STYLE = re.compile("\x1b\\[[0-9;]*m")
 #: A word with the space before it; a command in backquotes is one word, so that it can be copied.
 _WORD = re.compile(r"(\s*)((?:`[^`]+`|\S)+)")
+#: The full stop of a Chinese sentence, and the signs that end no line and begin none.
+_CHINESE_STOP = "。"
+_OPENING, _CLOSING = "（《", "，。；：、？！）》"  # noqa: RUF001
+#: The same in a Chinese sentence, which has no spaces: each character is a word, with the signs beside it.
+_CHINESE_WORD = re.compile(
+    rf"(\s*)((?:`[^`]+`|[{_OPENING}]?[\u4e00-\u9fff]|[{_OPENING}]?[^\s`{_OPENING}\u4e00-\u9fff{_CLOSING}]+|\S)"
+    rf"[{_CLOSING}]*)"
+)
 #: Lines that quote something: a log, a source line, a traceback.
 _QUOTE = re.compile(r"\s*[0-9]*\s*\| ?")
 _STYLES = {
@@ -86,7 +94,8 @@ def wrapped(line: str, columns: int | None, indent: str | None = None) -> list[s
     """Return a line as lines of at most so many columns, broken between words.
 
     A word or a command in backquotes that is longer stays whole where it is, so that it can be copied. Lines
-    that quote a log or a file stay as they are, as does every line if ``columns`` is ``None``.
+    that quote a log or a file stay as they are, as does every line if ``columns`` is ``None``. A line with a
+    Chinese full stop is also broken between Chinese characters.
 
     Args:
         indent: What begins the further lines; by default two spaces more than the line.
@@ -102,7 +111,8 @@ def wrapped(line: str, columns: int | None, indent: str | None = None) -> list[s
         indent = lead + "  "
     room = columns - cells(indent)
     lines, current, used = [], lead, len(lead)
-    for number, (space, word) in enumerate(_WORD.findall(body)):
+    pattern = _CHINESE_WORD if _CHINESE_STOP in body else _WORD
+    for number, (space, word) in enumerate(pattern.findall(body)):
         size = cells(word)
         if number and used + len(space) + size > columns and size <= room:
             lines.append(current)

@@ -55,8 +55,8 @@ _STEPS = (
 )
 
 
-def page(rule: Rule) -> str:
-    """Return one rule's page in Markdown."""
+def page(rule: Rule, chinese: str = "") -> str:
+    """Return one rule's page in Markdown, with its Chinese line, if it is given, below the title."""
     facts, doc = rule.facts, cleandoc(rule.facts.doc)
     examples = dict(_EXAMPLE.findall(doc))
     code = f", with {facts.hccl_code}" if facts.hccl_code else ""
@@ -65,6 +65,7 @@ def page(rule: Rule) -> str:
         f"# {facts.id} {facts.name}",
         "",
         f"{facts.title}.",
+        *([f"= 中文: {chinese}"] if chinese else []),
         "",
         *([facts.why, ""] if facts.why else []),
         f"* Consequence: {facts.consequence} ({_consequence(rule)}{code})",

@@ -17,7 +17,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("own_python",),
     ("codec",),
     ("notation",),
-    ("document", "programs"),
+    ("document", "programs", "zh"),
     ("table",),
     ("diagnostics", "discover", "remote", "variables"),
     ("formats",),

@@ -1,0 +1,81 @@
+"""The Chinese line of a rule, a check of ``doctor`` or a message of a log, by id.
+
+The texts are in ``rules.txt``, ``checks.txt`` and ``messages.txt`` beside this module: one line per id, with
+a title (what it is) and a remedy (what to do; none where nothing is to be done), separated by `` | ``. They
+are general: the English finding beside them has the values. ``glossary.txt`` has the word for each term.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from importlib.resources import files
+
+from hccl_tools.notation.printable import tell
+from hccl_tools.records import NamedTuple
+
+#: The files with the texts.
+FILES = ("rules", "checks", "messages")
+_SEPARATOR = " | "
+
+
+class Text(NamedTuple):
+    """The Chinese text of one id: what it is, and what to do, which may be empty."""
+
+    title: str
+    remedy: str = ""
+
+    @property
+    def line(self) -> str:
+        """Title and remedy as one line."""
+        return f"{self.title}。处理: {self.remedy}。" if self.remedy else f"{self.title}。"
+
+
+@cache
+def texts() -> dict[str, Text]:
+    """Return the texts of all ids, in the order of the files."""
+    found: dict[str, Text] = {}
+    for name in FILES:
+        for line in _read(f"{name}.txt"):
+            identifier, _, text = line.partition(" ")
+            found[identifier] = Text(*text.split(_SEPARATOR))
+    return found
+
+
+def glossary() -> dict[str, tuple[str, ...]]:
+    """Return each word that the texts use for a term, with the words that they do not use for it."""
+    rows = (line.split(_SEPARATOR) for line in _read("glossary.txt"))
+    return {word: tuple(others.split("、")) for _term, word, others in rows}
+
+
+def line_of(identifier: str) -> str:
+    """Return the Chinese line of an id; "" if it has none, or standard output cannot show it."""
+    text = texts().get(identifier)
+    if text is None:
+        return ""
+    encoding = getattr(sys.stdout, "encoding", None) or "ascii"
+    try:
+        text.line.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        _tell_how_to_see_it(encoding)
+        return ""
+    return text.line
+
+
+def has_all(identifier: str, words: list[str]) -> bool:
+    """Return whether the text of an id has all words, in lower case."""
+    text = texts().get(identifier)
+    return text is not None and all(word in text.line.lower() for word in words)
+
+
+@cache
+def _tell_how_to_see_it(encoding: str) -> None:
+    tell(
+        f"note: the Chinese lines are left out: the encoding of the output ({encoding}) has no Chinese "
+        "characters; set PYTHONIOENCODING=utf-8 if the terminal shows UTF-8, or gbk if it shows GBK"
+    )
+
+
+def _read(name: str) -> list[str]:
+    text = (files("hccl_tools") / "zh" / name).read_text(encoding="utf-8")
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
