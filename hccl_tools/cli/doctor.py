@@ -140,6 +140,5 @@ def command(
         options.write(doctor_run.matrix(seen, job))
     elif not prints_script:
         looks: dict[str, Any] = {"color": color, "ascii_only": stdout_is_ascii(), "width": screen.width()}
-        looks["chinese"] = chinese
-        options.write(render(result, seen, output_format, strict=strict, **looks))
+        options.write(render(result, seen, output_format, strict=strict, chinese=chinese, **looks))
     ctx.exit(int(result.fails(strict=strict)))
