@@ -17,13 +17,12 @@ _NARROWEST = 20
 _STYLE = re.compile("\x1b\\[[0-9;]*m")
 #: A word with the space before it; a command in backquotes is one word, so that it can be copied.
 _WORD = re.compile(r"(\s*)((?:`[^`]+`|\S)+)")
-#: The full stop of a Chinese sentence, and the signs that end no line and begin none.
+#: The same in a sentence with a Chinese full stop, which has no spaces: each character is a word. Signs that
+#: close stay with the word before them, those that open with the one behind them.
 _CHINESE_STOP = "。"
-_OPENING, _CLOSING = "（《", "，。；：、？！）》"  # noqa: RUF001
-#: The same in a Chinese sentence, which has no spaces: each character is a word, with the signs beside it.
 _CHINESE_WORD = re.compile(
-    rf"(\s*)((?:`[^`]+`|[{_OPENING}]?[\u4e00-\u9fff]|[{_OPENING}]?[^\s`{_OPENING}\u4e00-\u9fff{_CLOSING}]+|\S)"
-    rf"[{_CLOSING}]*)"
+    r"(\s*)((?:`[^`]+`|[（《]?[\u4e00-\u9fff]|[（《]?[^\s`（《\u4e00-\u9fff，。；：、？！）》]+|\S)"  # noqa: RUF001
+    r"[，。；：、？！）》]*)"  # noqa: RUF001
 )
 #: Lines that quote something: a log, a source line, a traceback.
 _QUOTE = re.compile(r"\s*[0-9]*\s*\| ?")
