@@ -109,7 +109,7 @@ def test_there_is_one_word_for_each_term() -> None:
     ("planted", "word"),
     [
         (Text("两个设备建链超时", "检查通讯域"), "通信域"),
-        (Text("rank 挂死"), "卡住"),
+        (Text("rank 挂死"), "卡死"),
         (Text("结点没有响应", "检查主机"), "节点"),
     ],
 )
