@@ -40,8 +40,9 @@ FOREIGN_NAMES = {
     *("DEVICE_ID", "DEVICE_NUM", "DEVICE_TARGET", "RANK_ID", "RANK_SIZE", "RANK_TABLE_FILE", "SERVER_ID"),
     *("LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE"),
     *("HOST_IP", "MA_CURRENT_HOST_IP", "POD_IP"),
-    *("HCCL_TOOLS_LANG", "LANG", "LANGUAGE", "LC_MESSAGES"),
 }
+#: Variables that choose the language of messages, beside LC_ALL.
+LANGUAGE_VARIABLES = ("HCCL_TOOLS_LANG", "LANG", "LANGUAGE", "LC_MESSAGES")
 BEDS_REQUIRED = os.environ.get("HCCL_TOOLS_REQUIRE_BEDS") == "1"
 NEVER_LEFT_OUT_IN_CI = ("bed", "mindspore", "mpi", "paddle")
 #: Fixtures that start a bed or act as another user: a test that uses one, also indirectly, is marked ``bed``.
@@ -54,7 +55,13 @@ NO_NAME_SERVER = "attempts:0"
 
 
 def pytest_configure() -> None:
-    """Keep tests from waiting for a name server, and let signals end children, also under nohup."""
+    """Keep tests from waiting for a name server, and let signals end children, also under nohup.
+
+    The language is English, also for what a session fixture runs.
+    """
+    for name in LANGUAGE_VARIABLES:
+        os.environ.pop(name, None)
+    os.environ["LC_ALL"] = "C.UTF-8"
     os.environ["RES_OPTIONS"] = NO_NAME_SERVER
     os.environ["PATH"] = without_shims(os.environ["PATH"])
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -100,7 +107,6 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, no_configuration: str, ow
     for name in list(os.environ):
         if name.startswith(FOREIGN_PREFIXES) or name in FOREIGN_NAMES:
             monkeypatch.delenv(name)
-    monkeypatch.setenv("LC_ALL", "C.UTF-8")
     monkeypatch.setenv("XDG_CONFIG_HOME", no_configuration)
     monkeypatch.setenv("TMPDIR", own_tmp)
 
