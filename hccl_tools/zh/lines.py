@@ -7,7 +7,9 @@ are general: the English finding beside them has the values. ``glossary.txt`` ha
 
 from __future__ import annotations
 
+import os
 import sys
+from codecs import lookup
 from functools import cache
 from pkgutil import get_data
 
@@ -17,6 +19,10 @@ from hccl_tools.records import NamedTuple
 #: The files with the texts.
 FILES = ("rules", "checks", "messages")
 _SEPARATOR = " | "
+#: The variables that state the encoding of the terminal: the first one that is set decides (POSIX).
+_LOCALE = ("LC_ALL", "LC_CTYPE", "LANG")
+#: The variables by which a user tells Python the encoding of the output, whatever the locale.
+_OF_PYTHON = ("PYTHONIOENCODING", "PYTHONUTF8")
 
 
 class Text(NamedTuple):
@@ -57,7 +63,13 @@ def line_of(identifier: str) -> str:
     try:
         text.line.encode(encoding)
     except (UnicodeEncodeError, LookupError):
-        _tell_how_to_see_it(encoding)
+        reason = f"the encoding of the output ({encoding}) has no Chinese characters"
+        _tell(reason, "utf-8 if the terminal shows UTF-8, or gbk if it shows GBK")
+        return ""
+    if other := _encoding_of_another_locale(encoding):
+        variable, stated = other
+        reason = f"the output is {encoding}, because this host does not have the locale of {variable}"
+        _tell(reason, f"{stated} if the terminal shows that, or utf-8")
         return ""
     return text.line
 
@@ -68,12 +80,25 @@ def has_all(identifier: str, words: list[str]) -> bool:
     return text is not None and all(word in text.line.lower() for word in words)
 
 
+def _encoding_of_another_locale(used: str) -> tuple[str, str] | None:
+    """Return the variable and the encoding that it states, if Python uses another one.
+
+    Python writes UTF-8 if the locale is not installed, as ``zh_CN.GBK`` in most containers; the terminal may
+    show GBK nevertheless.
+    """
+    if any(os.environ.get(name) for name in _OF_PYTHON):
+        return None
+    variable = next((name for name in _LOCALE if os.environ.get(name)), "")
+    stated = os.environ.get(variable, "").partition("@")[0].partition(".")[2]
+    try:
+        return (variable, stated.lower()) if stated and lookup(stated).name != lookup(used).name else None
+    except LookupError:
+        return None
+
+
 @cache
-def _tell_how_to_see_it(encoding: str) -> None:
-    tell(
-        f"note: the Chinese lines are left out: the encoding of the output ({encoding}) has no Chinese "
-        "characters; set PYTHONIOENCODING=utf-8 if the terminal shows UTF-8, or gbk if it shows GBK"
-    )
+def _tell(reason: str, encodings: str) -> None:
+    tell(f"note: the Chinese lines are left out: {reason}; set PYTHONIOENCODING={encodings}")
 
 
 def _read(name: str) -> list[str]:

@@ -132,7 +132,7 @@ def test_the_json_of_explain_does_not_change() -> None:
         ("", {"LC_ALL": "C.UTF-8", "LC_MESSAGES": "zh_CN.UTF-8", "LANG": "zh_CN.UTF-8"}, False),
         ("", {"LC_ALL": "", "LC_MESSAGES": "zh_CN.UTF-8", "LANG": "en_US.UTF-8"}, True),
         ("", {"LC_MESSAGES": "en_US.UTF-8", "LANG": "zh_CN.UTF-8"}, False),
-        ("", {"LC_ALL": "zh_CN.GBK", "LC_MESSAGES": "C", "LANG": "C"}, True),
+        ("", {"LC_ALL": "zh_CN", "LC_MESSAGES": "C", "LANG": "C"}, True),
         ("", {"LANG": "xx_YY"}, False),
         ("", {"LANGUAGE": "zh"}, False),
     ],
@@ -188,6 +188,21 @@ def test_encodings_without_the_characters_leave_them_out_and_say_so_once(
     (note,) = done.stderr.decode("ascii").removeprefix(plain.stderr.decode("ascii")).splitlines()
     assert note.startswith("note: the Chinese lines are left out: the encoding of the output (")
     assert "set PYTHONIOENCODING=utf-8" in note
+
+
+@pytest.mark.slow
+def test_a_locale_of_gbk_that_is_not_installed_does_not_garble_the_terminal() -> None:
+    """Python then writes UTF-8, and the terminal shows GBK. No host has a locale of this name."""
+    alone = in_a_child(*RULE, LC_ALL="zh_XX.GBK")
+    told = in_a_child(*RULE, LC_ALL="zh_XX.GBK", PYTHONIOENCODING="gbk")
+
+    assert alone.stdout.isascii()
+    assert alone.stderr.decode() == (
+        "note: the Chinese lines are left out: the output is utf-8, because this host does not have the "
+        "locale of LC_ALL; set PYTHONIOENCODING=gbk if the terminal shows that, or utf-8\n"
+    )
+    assert LINE in told.stdout.decode("gbk")
+    assert told.stderr == b""
 
 
 def test_the_locale_c_is_utf_8_to_python() -> None:
