@@ -1,7 +1,7 @@
 """Write the pages in docs that are made from the rules, the messages, the products and HCCL's variables.
 
 ``python -m tests.support.reference_pages`` writes docs/rules, docs/messages.md, docs/checks.md,
-docs/products.md and docs/hccl_variables.md.
+docs/products.md, docs/hccl_variables.md and the pages on troubleshooting.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from hccl_tools.rules.pages import CONSEQUENCES, page
 from hccl_tools.rules.registry import all_rules
 from hccl_tools.table.products import PRODUCTS, Product
 from hccl_tools.variables.rows import ROWS, Row
+from tests.support import troubleshooting
 
 DOCS = Path(__file__).parents[2] / "docs"
 _FAMILIES = {
@@ -180,6 +181,8 @@ def write() -> None:
     (DOCS / "checks.md").write_text(checks(), encoding="utf-8")
     (DOCS / "products.md").write_text(products(), encoding="utf-8")
     (DOCS / "hccl_variables.md").write_text(variables(), encoding="utf-8")
+    (DOCS / "en" / "troubleshooting.md").write_text(troubleshooting.english(), encoding="utf-8")
+    (DOCS / "zh" / "troubleshooting.md").write_text(troubleshooting.chinese(), encoding="utf-8")
 
 
 if __name__ == "__main__":
