@@ -54,7 +54,7 @@ def test_a_port_that_is_taken_on_the_other_host(bed: TwoHosts) -> None:
     line = first_line(bed)
 
     assert line.startswith("Rank 3 (device 5 of ")
-    assert "table.json:" in line
+    assert "table.json:" not in line  # That is the run's own copy, not the file to correct.
     assert "port 60000" in line
 
 
