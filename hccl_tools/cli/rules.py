@@ -173,7 +173,7 @@ def _print_messages(messages: list[Message], chinese: language.Chinese) -> None:
 
 
 def _print_rows(rows: list[tuple[str, str, str]], chinese: language.Chinese) -> None:
-    """Print rows of an id, facts and a text; on a screen that is too narrow for one, the texts have lines below."""
+    """Print rows of an id, facts and a text; on a narrow screen the texts have lines of their own."""
     columns = screen.width()
     fits = columns is None or all(screen.cells(f"{facts}  {text}") <= columns for _, facts, text in rows)
     for identifier, facts, text in rows:

@@ -32,7 +32,7 @@ STAGES = (
     Stage("The job does not start", "作业无法启动", "`hccl-tools explain`", """
         HCM840 HCM841 HCM843 HCM845 HCM837 HCM849 HCM980 HCM401 HCM418 HCM211 HCM213 HCM215 HCM205 HCM207 HCM201
         HCM202 HCM220 HCM224 HCM225 HCM606 HCM607 HCM655 HCM656 HCM734"""),
-    Stage("The job fails or hangs", "作业中途失败或卡住", "`hccl-tools explain`", """
+    Stage("The job fails or hangs", "作业中途失败或卡死", "`hccl-tools explain`", """
         HCM306 HCM304 HCM313 HCM219 HCM218 HCM894 HCM895 HCM501 HCM657 HCM506 HCM507 HCM517 HCM852 HCM802 HCM822
         HCM750 HCM711 HCM805 HCM823 HCM831"""),
 )  # fmt: skip
