@@ -54,7 +54,7 @@ def chosen_ranks(run: Run, texts: Sequence[str]) -> list[int]:
             raise UsageError(
                 f'--rank "{item}" is not a rank', hint="for example --rank 3, --rank 0,2-4 or --rank all"
             )
-        elif max(span) > max(known):
+        elif max(span) > max(known, default=-1):
             raise InputError(f"{run.name} has no {_name(max(span))}", hint=_which(run))
         else:
             found += range(min(span), max(span) + 1)
