@@ -100,10 +100,10 @@ OLD = "[ERROR] HCCL(9912,python3):{}-01:10:11.100.200 [transport.cc:99] [9920][I
 def test_a_failure_long_before_a_log_without_one(command_line: CommandLine, day: str, says: bool) -> None:
     write(command_line, "train.log", steps(90))
     write(command_line, "debug/plog/plog-9912_20260315011000000.log", OLD.format(day))
-    said = "It may be of an earlier job: logs/train.log, from 2026-03-18 10:34, has no failure (these lines do not suffice)"
+    said = "It may be of an earlier job: logs/train.log, from 2026-03-18 10:34, has no failure (the logs do not show the cause)"
     assert (said in first(command_line)) is says
 
 
 def test_an_exception_after_which_the_log_goes_on_is_not_certain(command_line: CommandLine) -> None:
     write(command_line, "rank_0.log", f"{FIRST_RUN}{steps(90)}")
-    assert "Its log goes on for 89 s after it (these lines do not suffice)" in first(command_line)
+    assert "Its log goes on for 89 s after it (the logs do not show the cause)" in first(command_line)

@@ -87,7 +87,7 @@ def test_a_ring_of_waits_in_one_operation_is_open(command_line: CommandLine) -> 
     out = command_line("explain", "logs").out
     assert "all are in operation 771 (AllReduce)" in out
     assert out.startswith("Ranks 0-3: an operation of HCCL did not end, and no rank is behind the others.")
-    assert "(these lines do not suffice)" in out
+    assert "(the logs do not show the cause)" in out
 
 
 @pytest.mark.parametrize(("last", "says"), [(467, True), (479, True), (480, False), (481, False)])
