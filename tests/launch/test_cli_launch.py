@@ -328,7 +328,7 @@ def test_dry_run_as_json() -> None:
         (
             ["--no-table", "-n", "1", "bash", "job.sh"],
             127,
-            "--no-python bash starts the program",
+            "--no-python bash job.sh` starts the program",
         ),
         (["--no-table", "-n", "1", "/bin/true"], 126, "is a compiled program, not a Python script"),
         (["--no-table", "-n", "1", "python", "-O", "hello.py"], 2, "only -u and -m are allowed between"),
