@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.document.other_content import OtherContent
 from hccl_tools.formats.detection import detect
 from hccl_tools.notation.phrases import count
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from hccl_tools.document.document import Document
@@ -24,7 +24,14 @@ _ROWS = (
 )
 
 
-def of_entries(value: Any, document: Document | None) -> OtherContent | None:
+class BareEntries(NamedTuple):
+    """What entries without a table are, as a sentence, and what to do."""
+
+    message: str
+    hint: str
+
+
+def of_entries(value: Any, document: Document | None) -> BareEntries | None:
     """Return what the entries are that a document has in place of a table; None for other documents.
 
     Args:
@@ -42,11 +49,11 @@ def of_entries(value: Any, document: Document | None) -> OtherContent | None:
     if all("rank_id" in one and "level_list" in one for one in value):
         what = f"it is a list of {count(len(value), 'rank')}, the value of rank_list alone"
         head = f'{{"version": "2.0", "status": "completed", "rank_count": {len(value)}, "rank_list":'
-        return OtherContent(what, f"write {head} before it, and }} after it")
+        return BareEntries(what, f"write {head} before it, and }} after it")
     return None
 
 
-def _of_objects(value: dict[str, Any], document: Document | None) -> OtherContent | None:
+def _of_objects(value: dict[str, Any], document: Document | None) -> BareEntries | None:
     trailing = None if document is None else document.trailing
     is_several = (
         document is not None and trailing is not None and document.data[trailing : trailing + 1] in b"{,"
@@ -75,17 +82,17 @@ def _version(device: Any) -> str:
     return "1.2" if type(device) is dict and "super_device_id" in device else "1.0"
 
 
-def _servers(first: dict[str, Any], what: str) -> OtherContent:
+def _servers(first: dict[str, Any], what: str) -> BareEntries:
     device = first["device"][0] if first["device"] else None
     table = f't = {{"version": "{_version(device)}", {_SERVERS}}}'
-    return OtherContent(
+    return BareEntries(
         what, f"make the table of them: python3 -c '{_READ}; {table}; {_WRITE}' < OLD > NEW{_then(device)}"
     )
 
 
-def _rows(first: dict[str, Any], what: str) -> OtherContent:
+def _rows(first: dict[str, Any], what: str) -> BareEntries:
     table = f't = {{"version": "{_version(first)}", {_SERVERS}}}'
-    return OtherContent(
+    return BareEntries(
         what,
         f"make the table of them: python3 -c '{_READ}; {_ROWS}; {table}; {_WRITE}' < OLD > NEW{_then(first)}",
     )
@@ -96,7 +103,7 @@ def _then(device: Any) -> str:
     return '; then add "super_pod_list"' if _version(device) == "1.2" else ""
 
 
-def of_wrapped(value: Any) -> tuple[str, OtherContent] | None:
+def of_wrapped(value: Any) -> tuple[str, BareEntries] | None:
     """Return the only key of an object with several keys whose value is a table, with what to do."""
     if type(value) is not dict:
         return None
@@ -105,8 +112,8 @@ def of_wrapped(value: Any) -> tuple[str, OtherContent] | None:
         return None
     shown = own[0][:40]
     if not shown.replace("_", "").replace("-", "").replace(".", "").isalnum():
-        return own[0], OtherContent(f'the table is the value of "{shown}"', "save that value alone in a file")
+        return own[0], BareEntries(f'the table is the value of "{shown}"', "save that value alone in a file")
     take = f"python3 -c 'import json, sys; json.dump(json.load(sys.stdin)[\"{own[0]}\"], sys.stdout, indent=4)' < OLD > NEW"
-    return own[0], OtherContent(
+    return own[0], BareEntries(
         f'the table is the value of "{shown}"', f"save that value alone in a file: {take}"
     )

@@ -10,14 +10,10 @@ from hccl_tools.records import NamedTuple
 
 _BEGIN, _END = r"(?:^|[_.-])", r"(?=[_.-]|$)"
 #: ``hccl_2s_16p``, ``table-2nodes-16ranks``; the part ``p`` counts processes, one for each device.
-_SERVERS = re.compile(
-    rf"{_BEGIN}([0-9]{{1,5}})-?(?:s|n|servers?|nodes?|machines?|hosts?|pods?){_END}", re.IGNORECASE
-)
-_RANKS = re.compile(
-    rf"{_BEGIN}([0-9]{{1,6}})-?(?:p|ranks?|devices?|cards?|npus?|chips?){_END}", re.IGNORECASE
-)
+_SERVERS = rf"(?i){_BEGIN}([0-9]{{1,5}})-?(?:s|n|servers?|nodes?|machines?|hosts?|pods?){_END}"
+_RANKS = rf"(?i){_BEGIN}([0-9]{{1,6}})-?(?:p|ranks?|devices?|cards?|npus?|chips?){_END}"
 #: ``2x8``: servers and the devices of each.
-_BOTH = re.compile(rf"{_BEGIN}([0-9]{{1,5}})x([0-9]{{1,2}})p?{_END}", re.IGNORECASE)
+_BOTH = rf"(?i){_BEGIN}([0-9]{{1,5}})x([0-9]{{1,2}})p?{_END}"
 
 
 class Sizes(NamedTuple):
@@ -41,9 +37,9 @@ class Sizes(NamedTuple):
 def sizes(path: str | None) -> Sizes | None:
     """Return the numbers in the name of a file; None if it has none, and for tables without a file."""
     name = basename(path or "")  # noqa: PTH119  (the name alone)
-    if (both := _BOTH.search(name)) is not None:
+    if (both := re.search(_BOTH, name)) is not None:
         return Sizes(int(both[1]), int(both[1]) * int(both[2]))
-    servers, ranks = _SERVERS.search(name), _RANKS.search(name)
+    servers, ranks = re.search(_SERVERS, name), re.search(_RANKS, name)
     if servers is None and ranks is None:
         return None
     return Sizes(servers and int(servers[1]), ranks and int(ranks[1]))

@@ -12,27 +12,27 @@ if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
 
 #: A number as a spreadsheet writes a long one: 1.90E+06, in some languages with a comma.
-_EXPONENT = re.compile(r"\s*[+-]?[0-9]{1,20}(?:[.,][0-9]{0,20})?[eE][+-]?[0-9]{1,3}\s*", re.ASCII)
+_EXPONENT = r"(?a)\s*[+-]?[0-9]{1,20}(?:[.,][0-9]{0,20})?[eE][+-]?[0-9]{1,3}\s*"
 #: A number with signs between groups of three digits: 1,048,576.
-_GROUPED = re.compile(r"\s*([1-9][0-9]{0,2})((?:([.,' ])[0-9]{3})(?:\3[0-9]{3}){0,5})\s*", re.ASCII)
-_HEXADECIMAL = re.compile(r"\s*0[xX]([0-9a-fA-F]{1,8})\s*", re.ASCII)
-_PADDED = re.compile(r"\s*\+?0*([0-9]{1,20})\s*", re.ASCII)
+_GROUPED = r"(?a)\s*([1-9][0-9]{0,2})((?:([.,' ])[0-9]{3})(?:\3[0-9]{3}){0,5})\s*"
+_HEXADECIMAL = r"(?a)\s*0[xX]([0-9a-fA-F]{1,8})\s*"
+_PADDED = r"(?a)\s*\+?0*([0-9]{1,20})\s*"
 
 
 def is_exponent(text: Any) -> bool:
     """Return whether a text is a number in exponent notation, of which HCCL reads the first digits only."""
-    return isinstance(text, str) and _EXPONENT.fullmatch(text) is not None
+    return isinstance(text, str) and re.fullmatch(_EXPONENT, text) is not None
 
 
 def grouped(text: str) -> str | None:
     """Return the digits of a number that is written in groups of three; None for other texts."""
-    found = _GROUPED.fullmatch(text)
+    found = re.fullmatch(_GROUPED, text)
     return None if found is None else "".join(one for one in found[0] if one.isdigit())
 
 
 def is_padded(text: str) -> bool:
     """Return whether a text has only blanks, a plus sign or zeros beside its digits."""
-    return _PADDED.fullmatch(text) is not None
+    return re.fullmatch(_PADDED, text) is not None
 
 
 def rounded(key: str, text: str, number: int) -> str:
@@ -61,7 +61,7 @@ def how_lost(subject: Subject, key: str, row: int) -> str:
 
 def hexadecimal(text: str) -> int | None:
     """Return the number of a hexadecimal text, None for other texts."""
-    found = _HEXADECIMAL.fullmatch(text)
+    found = re.fullmatch(_HEXADECIMAL, text)
     return None if found is None else int(found[1], 16)
 
 

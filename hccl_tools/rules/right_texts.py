@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from hccl_tools.rules.registry import Finding
 
 #: An id with a name before or after its number, and the longest one.
-_NAMED_NUMBER = re.compile(
-    r"[A-Za-z/][A-Za-z/_ :#-]*([0-9]{1,6})|(?!0[xX])([0-9]{1,6})[ _-]?[A-Za-z]{2,}", re.ASCII
-)
+_NAMED_NUMBER = r"(?a)[A-Za-z/][A-Za-z/_ :#-]*([0-9]{1,6})|(?!0[xX])([0-9]{1,6})[ _-]?[A-Za-z]{2,}"
 _LONGEST_ID = 40
 
 
@@ -73,7 +71,7 @@ def number_in(value: Any) -> int | None:
     """Return the only number of an id that a program wrote with a name, such as ``rank3``; None for others."""
     if type(value) is not str or len(value) > _LONGEST_ID or placeholders.find(value) is not None:
         return None
-    found = _NAMED_NUMBER.fullmatch(value)
+    found = re.fullmatch(_NAMED_NUMBER, value)
     return None if found is None else int(found[1] or found[2])
 
 
