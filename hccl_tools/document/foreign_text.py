@@ -41,7 +41,7 @@ _LINE_FOR = re.compile(
 _WRITE_THEM = "write these entries in its place; a table without them has fewer devices"
 _COMMENT_SIGNS = ("//", "/*", "#", "<!--")
 _COMMENT = re.compile(
-    rf"{_STRING}|(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z)|\#[^\n]*|<!--.*?(?:-->|\Z))", re.DOTALL
+    rf"{_STRING}?|(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z)|\#[^\n]*|<!--.*?(?:-->|\Z))", re.DOTALL
 )
 #: What a comment says that stands for entries: dots, a range, or a word for the rest.
 _STANDS_FOR = re.compile(
@@ -285,6 +285,6 @@ def _is_foreign(line: str) -> bool:
     bare = re.sub(_STRING, '""', line)
     if not _TABLE_SIGN.sub("", bare.replace('""', "")):
         return False
-    if _MEMBER.fullmatch(line) and not line.rstrip().endswith(":"):
+    if _MEMBER.fullmatch(" ".join(line.split())) and not line.rstrip().endswith(":"):
         return False
     return _PROSE.search(bare) is not None

@@ -55,7 +55,7 @@ _FROM_YAML = (
 )
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 #: A line with its number: a file name before it, and a tab, colon, blank or bar after it.
-_NUMBERED = re.compile(r"[ \t]*(?:([^\s:{}\"\[\]]+)[:-])?(\d+)(\t|:|-| ?[|\u2502]|\)|\.| )", re.ASCII)
+_NUMBERED = re.compile(r"[ \t]*(?:([^\s:{}\"\[\]]+)[:-])?(\d{1,9})(\t|:|-| ?[|\u2502]|\)|\.| )", re.ASCII)
 #: Text before the bracket of the first line, without signs that JSON has.
 _PREFIX = re.compile(r"([^\s{}\"'][^{}\"'\n]{0,39})\{\s*$", re.ASCII)
 _COLOR = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")

@@ -18,7 +18,7 @@ _PYTHON_CALL = re.compile(
     r"(?:[A-Za-z_][\w.]*\((?:\[\s*\(\s*'|<class |[A-Za-z_]\w*=|\[?\s*\{\s*')|\[?\s*\{\s*')",
     re.ASCII,
 )
-_CALL = re.compile(r"(?<![\w'\"])(?:[A-Za-z_][\w.]*)\(", re.ASCII)
+_CALL = re.compile(r"(?<![\w.'\"])(?:[A-Za-z_][\w.]*)\(", re.ASCII)
 _PYTHON_NAME = re.compile(r"\s*[A-Za-z_]\w*\s*=\s*\[?\s*\{\s*'", re.ASCII)
 _PERL = re.compile(r"\s*\$\w+\s*=\s*[{\[]")
 _PHP = re.compile(

@@ -28,21 +28,22 @@ _BYTE_ORDER_MARK = "\ufeff"
 _QUOTES = "\u201c\u201d\u201e\u201f\uff02\u2018\u2019\u201a\u201b\u00ab\u00bb\u2039\u203a\u300c\u300d"
 #: A text in curly quotes; one of the two quotes may be plain.
 _QUOTED = re.compile(rf'([{_QUOTES}])([^{_QUOTES}"\\\n]*)(["{_QUOTES}])')
-_LEADING_ZEROS = re.compile(rb"(-?)0+([0-9]+)(?![\w.+\-])")
+_LEADING_ZEROS = re.compile(rb"(-?)0{1,32}(0|[1-9][0-9]{0,19})(?![\w.+\-])")
 _HEX = re.compile(rb"0[xX]([0-9a-fA-F]{1,8})(?![\w.+\-])")
 #: A key without quotes, and a text in single quotes.
 _BARE_KEY = r"(?<![\w.+\-$%])[A-Za-z_][\w-]{0,80}(?=[ \t]*:)"
 _SINGLE = r"'[^'\"\\\n]*'"
-#: A string, and outside strings: a sign that may be full-width, a trailing comma, leading zeros of a number.
+#: A string, which may be open at the end of its line: else each quote in it would begin another one. Outside
+#: strings: a sign that may be full-width, a trailing comma, leading zeros of a number.
 _TOKEN = re.compile(
-    rf'"(?:[^"\\\n]|\\.)*"|[{_QUOTES}][^{_QUOTES}"\\\n]*["{_QUOTES}]|[^\x00-\x7f]'
-    r"|,(?=[ \t\r\n]*[}\]])|(?<![\w.+\-])(?:-?0+[0-9]+|0[xX][0-9a-fA-F]{1,8})(?![\w.+\-])"
+    rf'"(?:[^"\\\n]|\\.)*"?|[{_QUOTES}][^{_QUOTES}"\\\n]*["{_QUOTES}]|[^\x00-\x7f]'
+    r"|,(?=[ \t\r\n]*[}\]])|(?<![\w.+\-])(?:-?0[0-9]+|0[xX][0-9a-fA-F]{1,8})(?![\w.+\-])"
     rf"|{_SINGLE}|{_BARE_KEY}",
     re.ASCII,
 )
 _TIMES = {
-    "unquoted key": re.compile(rf'"(?:[^"\\\n]|\\.)*"|(?P<one>{_BARE_KEY})', re.ASCII),
-    "single quotes": re.compile(rf'"(?:[^"\\\n]|\\.)*"|(?P<one>{_SINGLE})', re.ASCII),
+    "unquoted key": re.compile(rf'"(?:[^"\\\n]|\\.)*"?|(?P<one>{_BARE_KEY})', re.ASCII),
+    "single quotes": re.compile(rf'"(?:[^"\\\n]|\\.)*"?|(?P<one>{_SINGLE})', re.ASCII),
 }
 #: The kinds of problems that a text has everywhere if it has them once.
 REPEATED = frozenset(_TIMES)

@@ -12,7 +12,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import TableError, UsageError
-from hccl_tools.notation.phrases import count
+from hccl_tools.notation.phrases import count, operand
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.registry import TARGETS as NAMES
@@ -88,7 +88,7 @@ def check(target: Target, table: RankTable, destination: str | None) -> list[str
     if destination is not None and not target.follows_links and os.path.islink(destination):
         raise UsageError(
             f"{destination} is a symbolic link, which {target.title} refuses to open",
-            hint=f"write to its target: -o {os.path.realpath(destination)}",
+            hint=f"write to its target: -o {operand(os.path.realpath(destination))}",
         )
     findings = for_target(table, target.name)
     require_no_error(target, findings)

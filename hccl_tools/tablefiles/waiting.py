@@ -30,6 +30,8 @@ _REPEAT_SECONDS = 60.0
 _HALF_WRITTEN = frozenset({"cut off", "empty file"})
 _NUMBERED = re.compile(r"(.*?)(\d+)")
 _SHOWN = 8
+#: The highest number of entries whose names are compared; HCCL has no larger job.
+_MOST_NAMED = 1 << 16
 
 
 class State(NamedTuple):
@@ -159,7 +161,7 @@ def _progress(count: int | None, present: list[str], what: str) -> str:
 
 
 def _ranks(count: int | None, entries: list[dict[str, Any]]) -> str:
-    if count is None or not 0 < count <= 1 << 16:
+    if count is None or not 0 < count <= _MOST_NAMED:
         return "" if entries else "there is no rank yet"
     present = {rank for entry in entries if isinstance(rank := entry.get("rank_id"), int)}
     absent = sorted(set(range(count)) - present)
@@ -170,7 +172,7 @@ def _absent(count: int, present: list[str]) -> list[str]:
     """Return the missing names if all names are numbered from 0: ``job-worker-3``."""
     parts = [_NUMBERED.fullmatch(name) for name in present]
     stems = {part[1] for part in parts if part}
-    if not all(parts) or len(stems) != 1:
+    if not all(parts) or len(stems) != 1 or count > _MOST_NAMED:
         return []
     expected = [f"{stem}{number}" for stem in stems for number in range(count)]
     return [name for name in expected if name not in present] if set(present) <= set(expected) else []

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     _T = TypeVar("_T")
 
+#: The highest process id of Linux (PID_MAX_LIMIT).
+_HIGHEST_PID = 1 << 22
 #: Bytes of a file in the run of another user: a list of runs, which every user can extend, reads all plans.
 _LARGEST_OF_OTHERS = 1 << 24
 #: Bytes of all of these files of one user that a list of runs reads; one that is refused counts as a part.
@@ -157,7 +159,9 @@ def holder(path: str) -> Holder:
         found = Holder(int(pid), host, float(started), kind, int(start))
     except ValueError:
         found = Holder(-1)
-    is_sound = found.pid >= 0 and 0 <= found.started < math.inf and found.start >= 0 and not last
+    is_sound = (
+        0 <= found.pid <= _HIGHEST_PID and 0 <= found.started < math.inf and found.start >= 0 and not last
+    )
     if not is_sound or found.kind not in _KINDS:
         raise MalformedRunError(f"{os.path.join(path, names.LAUNCHER)} does not name a launcher")
     code, _, reason = ended[-1] if ended else ("", "", "")

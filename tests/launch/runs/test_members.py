@@ -298,3 +298,11 @@ def test_a_list_of_runs_reads_the_beginning_of_a_plan(sound: Path) -> None:
     assert index.read(str(sound)).ranks == len(files.plan(str(sound)).ranks) == 1
     with pytest.raises(files.MalformedRunError, match=r"plan\.json cannot be read: this is not JSON"):
         files.plan(str(huge))
+
+
+@pytest.mark.parametrize("pid", [str(10**20), "-1", "1e3"])
+def test_a_launcher_with_an_impossible_process_id_is_malformed(tmp_path: Path, pid: str) -> None:
+    (tmp_path / "launcher").write_text(f"{pid}\nnode1\n0\nlaunch\n0\n")
+
+    with pytest.raises(files.MalformedRunError, match="does not name a launcher"):
+        files.holder(str(tmp_path))
