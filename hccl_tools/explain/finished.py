@@ -121,7 +121,7 @@ def said(cluster: Cluster, causes: Sequence[Cause]) -> list[Seen]:
     the line went on.
 
     Args:
-        causes: What was found so far: ranks that are slow or that wait are no failure of lines.
+        causes: The causes found so far. Slow or waiting ranks are not a failure that a line reports.
     """
     first = causes[0].seen if causes else None
     if causes and (
