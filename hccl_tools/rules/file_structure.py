@@ -37,7 +37,7 @@ def faults(subject: Subject, value: Any, schema_name: str) -> Iterator[Finding]:
     if subject.is_directory:
         return
     from hccl_tools.formats.schema import Violations, keys_of  # noqa: PLC0415  (few files have this structure)
-    from hccl_tools.rules.structure import message_of, near_key, rename  # noqa: PLC0415
+    from hccl_tools.rules.violations import message_of, near_key, rename  # noqa: PLC0415
 
     found = Violations(value, schema_name, _MOST)
     kept = [one for one in found.kept if not _is_version(one)]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats.schema import compiled
 from hccl_tools.records import NamedTuple
-from hccl_tools.rules.structure import right_number
+from hccl_tools.rules.violations import right_number
 
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Path

@@ -1,0 +1,409 @@
+"""The messages and remedies of violations of a JSON Schema. This module declares no rules."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import reduce
+from itertools import repeat
+from operator import getitem
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.formats import MODULES
+from hccl_tools.formats.schema import keys_of
+from hccl_tools.notation import look_alikes
+from hccl_tools.notation.likeness import likeness
+from hccl_tools.notation.phrases import and_more
+from hccl_tools.rules import entry_forms, key_shapes, missing_ids, right_texts
+from hccl_tools.rules.key_names import translated
+from hccl_tools.rules.other_shapes import other_shapes
+from hccl_tools.rules.registry import COUNTED, Finding, Subject
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hccl_tools.formats.schema import Violations
+    from hccl_tools.formats.shapes import Violation
+
+#: The minimum similarity of a misspelt key to the missing key, 0 to 1.
+_ALIKE = 0.75
+#: Keys of 1.x and group_list tables with a number in a string, and of 2.0 tables with a JSON number.
+_NUMBERS_IN_TEXTS = frozenset(
+    {
+        "rank_id", "device_id", "server_count", "device_port", "host_port", "super_device_id",
+        "group_count", "device_count", "instance_count",
+    }
+)  # fmt: skip
+_NUMBERS_OF_2_0 = frozenset(
+    {"rank_id", "local_id", "device_id", "rank_count", "device_port", "host_port", "net_layer"}
+)
+#: Keys of 2.0 tables with a list of strings.
+_LISTS_OF_TEXTS = frozenset({"ports", "backup_addr"})
+_DIGITS = re.compile(r"0*[0-9]{1,9}", re.ASCII)
+#: A text with one number in it, such as L0.
+_ONE_NUMBER = re.compile(r"[^0-9]{0,20}([0-9]{1,9})(?:\.0*)?[^0-9]{0,20}", re.ASCII)
+_KINDS = {int: "number", str: "string"}
+#: The characters of a string that a message shows.
+_LONGEST_SHOWN = 120
+
+
+def findings(subject: Subject, violations: Violations, rule_id: str) -> Iterator[Finding]:
+    """Yield the findings of a rule on violations of the schema.
+
+    Args:
+        violations: All violations of the document; they must contain some of the rule.
+    """
+    kept = [one for one in violations.kept if one.rule_id == rule_id]
+    shapes = other_shapes(subject) if rule_id == "HCC111" else []
+    yield from (shape.finding for shape in shapes)
+    others = [one for one in kept if not any(shape.covers(one) for shape in shapes)]
+    alike: dict[tuple[Any, ...], tuple[str, str]] = {}
+    for violation in others:
+        yield _finding_on(subject, violation, alike)
+    if len(others) == len(kept):
+        yield from repeat(COUNTED, violations.counts[rule_id] - len(kept))
+
+
+def _finding_on(
+    subject: Subject, violation: Violation, alike: dict[tuple[Any, ...], tuple[str, str]]
+) -> Finding:
+    """Return the finding on a violation.
+
+    Args:
+        alike: Message and hint for several violations of one kind, which the first of them sets.
+    """
+    table_format = subject.memo["violations"].table_format
+    hint = _after_the_table(subject, violation) or _other_version(subject.value, violation, table_format)
+    near = None if hint else near_key(subject.value, violation, keys_of(table_format))
+    if near is not None:
+        return _misspelt(subject, violation, near, alike)
+    if hint is None and violation.keyword == "required" and (found := _by_shape(subject, violation, alike)):
+        return found
+    if hint is None and (form := entry_forms.form_of(subject.value, violation, alike)) is not None:
+        is_entry = type(violation.path[-1]) is int
+        message = message_of(subject.value, violation) if is_entry else form[0]
+        return Finding(message, violation.path, form[1], alike=form)
+    hint = hint or _with_own_value(subject.value, violation, _own_id(subject, violation))
+    finding = Finding(
+        message_of(subject.value, violation), violation.path, hint,
+        right=_right(subject.value, violation, table_format),
+        alike=_alike(subject.value, violation, alike, _shown_right(subject.value, violation, table_format)),
+    )  # fmt: skip
+    if violation.keyword == "const":
+        value, versions = reduce(getitem, violation.path, subject.value), list(MODULES)
+        finding = right_texts.named(finding, value, versions.__contains__)
+    elif violation.key is not None and (all_ids := _all_ids(subject, violation)) is not None:
+        finding = finding._replace(alike=all_ids)
+    elif (shown := _shown_right(subject.value, violation, table_format)) is not None:
+        finding = finding._replace(hint=f"write {shown}")
+    return finding
+
+
+def _all_ids(subject: Subject, violation: Violation) -> tuple[str, str] | None:
+    """Return message and hint on several entries without an id, if their ids follow from their places."""
+    hint = missing_ids.hint_on_all(subject, violation, subject.memo["violations"].table_format)
+    return None if hint is None else (f'"{violation.key}" is missing', hint)
+
+
+def _shown_right(value: Any, violation: Violation, table_format: str) -> str | None:
+    """Return the right form of a number with a decimal point, or of a number in a text; None for other values."""
+    if violation.keyword != "type" or not violation.path:
+        return None
+    found, key = reduce(getitem, violation.path, value), violation.path[-1]
+    if key not in (_NUMBERS_OF_2_0 if table_format == "2.0" else _NUMBERS_IN_TEXTS):
+        return None
+    number = found if type(found) is float and 0 <= found < 1e9 and found.is_integer() else None
+    if table_format != "2.0":
+        return None if number is None else f'"{int(number)}"'
+    if (
+        number is None
+        and type(found) is str
+        and not _DIGITS.fullmatch(found)
+        and (digits := _ONE_NUMBER.fullmatch(found)) is not None
+    ):
+        number = int(digits[1])
+    return None if number is None else str(int(number))
+
+
+def right_number(key: str | int, value: Any, table_format: str) -> str | int | None:
+    """Return a number as the format wants it, a string or a JSON number; None for other values.
+
+    Args:
+        key: The key of the value.
+    """
+    if type(value) is float and 0 <= value < 1e9 and value.is_integer():  # As a spreadsheet writes it.
+        value = int(value)
+        if table_format == "2.0":
+            return value if key in _NUMBERS_OF_2_0 else None
+    if table_format == "2.0":
+        is_text = key in _NUMBERS_OF_2_0 and type(value) is str
+        found = _ONE_NUMBER.fullmatch(value) if is_text else None
+        return None if found is None else int(found[1])
+    return str(value) if key in _NUMBERS_IN_TEXTS and type(value) is int and value >= 0 else None
+
+
+def _right(value: Any, violation: Violation, table_format: str) -> str | int | None:
+    """Return the only right value for a value of the wrong type, None if there is none."""
+    if violation.keyword != "type" or not violation.path:
+        return None
+    found, key = reduce(getitem, violation.path, value), violation.path[-1]
+    if key == "version" and type(found) is float and str(found) in MODULES:
+        return str(found)
+    right = right_number(key, found, table_format)
+    return right if _KINDS.get(type(right)) in violation.wanted else None
+
+
+def _alike(
+    value: Any, violation: Violation, known: dict[tuple[Any, ...], tuple[str, str]], shown: str | None
+) -> tuple[str, str] | None:
+    """Return message and hint for several values of one key that all have the same wrong type.
+
+    Args:
+        known: What the first value of each kind has set.
+        shown: The right form of the value, if it follows from it.
+    """
+    found = reduce(getitem, violation.path, value)
+    if violation.keyword != "type" or not violation.path:
+        return None
+    kind, key = _KINDS.get(type(found)), violation.path[-1]
+    if type(key) is int and "object" in violation.wanted:
+        return None  # An entry is not a number or a string itself, and has no name.
+    said: tuple[str, str] | None = None
+    if violation.wanted == ("array",):
+        if kind == "string" and key in _LISTS_OF_TEXTS:
+            said = f'"{key}" is a string', f"write each as a list of strings: {_as_list(found)}"
+        elif _is_keyed(found):
+            said = f'"{key}" is an object with entries under keys, not a list', _as_entries(key, found)
+    elif shown is not None and kind is None:
+        form = (
+            "as a string without the decimal point" if shown.startswith('"') else "without the decimal point"
+        )
+        said = (
+            f'"{key}" is a decimal number, as spreadsheets write it',
+            f"write each {form}: {found} as {shown}",
+        )
+    elif kind == "string":
+        example = "" if shown is None else f': "{found[:40]}" as {shown}'
+        said = f'"{key}" is a string', f"write each as a number, without quotes{example}"
+    elif kind is not None:
+        said = f'"{key}" is a {kind}', "write each as a string, in double quotes"
+    return None if said is None else known.setdefault((key, said[0]), said)
+
+
+def _parts(text: str) -> list[str]:
+    return [part for part in re.split(r"[,;|\s\[\]'\"]+", text[:1000]) if part]
+
+
+def _as_list(text: str) -> str:
+    """Return a text with several values as a JSON list of them."""
+    parts = _parts(text)
+    several = f', and "{parts[0][:40]},..." as ["{parts[0][:40]}", ...]' if len(parts) == 1 else ""
+    return f'"{text[:40]}" as {json.dumps(parts[:8], ensure_ascii=False)}{several}'
+
+
+#: What the keys of an object stand for that is in the place of a list, by the key of the list.
+_ID_OF_ENTRY = {
+    "server_list": "server_id", "device": "device_id", "devices": "device_id", "rank_list": "rank_id",
+    "instance_list": "pod_name", "group_list": "group_name", "super_pod_list": "super_pod_id", "level_list": "net_layer",
+}  # fmt: skip
+
+
+def _as_entries(key: str | int, found: dict[str, Any]) -> str:
+    """Return the hint on an object with entries under keys: the keys are the ids of entries without one."""
+    first, entry = next(iter(found.items()))
+    own = _ID_OF_ENTRY.get(str(key))
+    is_number = own in _NUMBERS_OF_2_0
+    is_id = own is not None and own not in entry and (not is_number or first.isdecimal())
+    if not is_id:
+        return f'write [ ] in place of its {{ }}, and remove the key and colon before each entry ("{first[:40]}": and so on)'
+    quote = "" if key in ("rank_list", "level_list") else '"'
+    return (
+        f'write [ ] in place of its {{ }}, and make the key of each entry its {own}: in place of "{first[:40]}": {{ write '
+        f'{{ "{own}": {quote}{first[:40]}{quote},'
+    )
+
+
+def _other_version(value: Any, violation: Violation, table_format: str) -> str | None:
+    """Return the hint to correct the version of a table that has the list of another version."""
+    if violation.key is None or violation.path or violation.key in value:
+        return None
+    if (
+        violation.key == "server_list"
+        and isinstance(value.get("group_list"), list)
+        and "rank_list" not in value
+    ):
+        return 'this is a table without a version (it has group_list): delete "version"'
+    wanted = "rank_list" if table_format == "2.0" else "server_list"
+    own = "server_list" if table_format == "2.0" else "rank_list"
+    if wanted in value or not isinstance(value.get(own), list) or violation.key not in (wanted, "rank_count"):
+        return None
+    version = "2.0" if own == "rank_list" else "1.2" if "super_pod_list" in value else "1.0"
+    return f'this is a table of version {version} (it has {own}): write "version": "{version}"'
+
+
+def _after_the_table(subject: Subject, violation: Violation) -> str | None:
+    """Return the hint to remove the bracket that closes the table before a key that is in the file."""
+    document = subject.document
+    if violation.key is None or violation.path or document is None or document.trailing is None:
+        return None
+    if f'"{violation.key}"'.encode() not in document.data[document.trailing :]:
+        return None
+    from hccl_tools.document import explanation  # noqa: PLC0415  (only where something is wrong)
+
+    edit = explanation.of_rest(document)
+    return None if edit is None else f'{edit.hint}: it closes the table before "{violation.key}"'
+
+
+def _misspelt(
+    subject: Subject, violation: Violation, key: str, alike: dict[tuple[Any, ...], tuple[str, str]]
+) -> Finding:
+    """Return the finding on a required key that is missing, because it is misspelt."""
+    message, hint = f'"{violation.key}" is missing, and "{key}" looks like it', rename(key, violation.key)
+    entries = reduce(getitem, violation.path, subject.value)[key]
+    if violation.key == "status" and entries not in ("completed", "initializing") and type(entries) is str:
+        hint = f'write "status": "completed" in place of "{key}": "{entries[:40]}"'
+    elif not violation.path and (others := _other_keys(subject, key)):
+        hint += (
+            f", and the other keys with such names, too ({others}); `validate --fix` shows all of them, and "
+            "`validate --fix --write` renames them"
+        )
+    elif violation.key == "device" and _lack_ranks(entries):
+        hint += ', and give its entries the "rank_id" that they lack: 0, 1, 2 and so on in the order of the file, over all servers'
+    said = alike.setdefault((violation.key, key), (message, hint))
+    return Finding(
+        message, (*violation.path, key), hint, at_key=True, right_key=violation.key,
+        alike=said if violation.path else None,
+    )  # fmt: skip
+
+
+def _by_shape(
+    subject: Subject, violation: Violation, known: dict[tuple[Any, ...], tuple[str, str]]
+) -> Finding | None:
+    """Return the finding on a required key that is missing, if the value under another key is what it stands for."""
+    names, right = key_shapes.other_names(subject), violation.key or ""
+    key = names.get(right)
+    if key is None or key not in reduce(getitem, violation.path, subject.value):
+        return None
+    message = f'"{right}" is missing, and "{key}" has what belongs there'
+    hint = ", ".join(f'"{own}" to "{one}"' for one, own in names.items())
+    said = known.setdefault((right, key), (message, f"rename {hint}"))
+    return Finding(
+        message, (*violation.path, key), said[1], at_key=True, alike=said if violation.path else None
+    )
+
+
+def _lack_ranks(entries: Any) -> bool:
+    """Return whether a list has entries, and none of them has a key that stands for its rank."""
+    if not isinstance(entries, list) or not entries:
+        return False
+    keys = {_folded(key) for one in entries if isinstance(one, dict) for key in one}
+    return all(isinstance(one, dict) for one in entries) and not any("rank" in key for key in keys)
+
+
+def _other_keys(subject: Subject, misspelt: str) -> str:
+    """Return other keys of the table that are known ones in another spelling, as a phrase; "" if there are few."""
+    known = keys_of(subject.memo["violations"].table_format)
+    plain = {key.replace("_", "") for key in known}
+    found, values = dict[str, None](), [subject.value]
+    while values:
+        value = values.pop()
+        if isinstance(value, dict):
+            found.update(dict.fromkeys(key for key in value if key not in known))
+        inner = value.values() if isinstance(value, dict) else value
+        values += [one for one in inner if isinstance(one, (dict, list))]
+    found.pop(misspelt, None)
+    others = [key for key in sorted(found) if _folded(key).replace("_", "") in plain]
+    return and_more(others, 4) if others else ""
+
+
+def rename(key: str, right: str | None) -> str:
+    """Return the hint to rename a key."""
+    return f'rename "{key}" to "{right}"'
+
+
+def near_key(value: Any, violation: Violation, known: frozenset[str]) -> str | None:
+    """Return the only key of an object that looks like the missing key and is not a key of a table itself."""
+    if violation.key is None:
+        return None
+    keys = reduce(getitem, violation.path, value)
+    similar = [key for key in keys if key not in known and likeness(_folded(key), violation.key, _ALIKE)]
+    if len(similar) > 1:  # deviceId is more like device_id than deviceIp.
+        plain = violation.key.replace("_", "")
+        similar = [key for key in similar if _folded(key).replace("_", "") == plain]
+    return similar[0] if len(similar) == 1 else None
+
+
+def _folded(key: str) -> str:
+    """Return a key without what is often added to it: capitals, blanks, quotes, other forms of its signs."""
+    if (meant := translated(key)) is not None:
+        return meant
+    plain = key if key.isascii() else look_alikes.plain(key)
+    return plain.strip(" \t\"'\u201c\u201d").lower().replace("-", "_").replace(" ", "_")
+
+
+def _own_id(subject: Subject, violation: Violation) -> str | None:
+    return missing_ids.hint_on(subject, violation, subject.memo["violations"].table_format)
+
+
+def _with_own_value(value: Any, violation: Violation, otherwise: str | None) -> str | None:
+    """Return the schema's hint, with the value in the document instead of the example value."""
+    hint = violation.hint or ""
+    advice, example, _ = hint.partition(f', for example "{violation.path[-1] if violation.path else ""}": ')
+    found = reduce(getitem, violation.path, value) if example and violation.keyword == "type" else None
+    return (
+        f'{advice}: "{violation.path[-1]}": "{found}"'
+        if type(found) is int and found >= 0
+        else otherwise or _in_place(violation, reduce(getitem, violation.path, value))
+    )
+
+
+def _in_place(violation: Violation, found: Any) -> str | None:
+    """Return the schema's hint for a value that is there, which is changed and not added."""
+    hint = violation.hint
+    if hint is not None and violation.key is not None and hint.startswith("list at most"):
+        return f'add "{violation.key}", a list; {hint}'
+    if hint is None or violation.keyword != "type":
+        return hint
+    if violation.wanted == ("array",) and type(found) is str and violation.path[-1] in _LISTS_OF_TEXTS:
+        parts = _parts(found)
+        return f"write a list of strings: {json.dumps(parts[:8], ensure_ascii=False)}" if parts else hint
+    if violation.wanted == ("array",) and _is_keyed(found):
+        return _as_entries(violation.path[-1], found)
+    if violation.wanted == ("array",) and type(found) is dict:
+        return f"write [ before its {{ and ] after its }}: {hint}"
+    return f"write {hint.removeprefix('add ')}" if hint.startswith("add ") else hint
+
+
+def _is_keyed(found: Any) -> bool:
+    """Return whether a value is an object that has the entries of a list as its values."""
+    return type(found) is dict and bool(found) and all(type(one) is dict for one in found.values())
+
+
+def message_of(value: Any, violation: Violation) -> str:
+    """Return the message about a violation in a document."""
+    if violation.keyword == "required":
+        return f'"{violation.key}" is missing'
+    last = violation.path[-1] if violation.path else "the document"
+    name = f'"{last}"' if isinstance(last, str) else f"entry {last} of {violation.path[-2]}"
+    found = reduce(getitem, violation.path, value)
+    if violation.keyword == "const":
+        return f'{name} is "{found}"'
+    if violation.keyword == "minItems":
+        return f"{name} is empty"
+    if violation.keyword == "maxItems":
+        return f"{name} has too many entries ({len(found)})"
+    return f"{name} is {_described(found)}"
+
+
+def _described(found: Any) -> str:
+    if found is None:
+        return "null"
+    if isinstance(found, bool):
+        return f"the boolean {str(found).lower()}"
+    if isinstance(found, (int, float)):
+        return f"the number {found}"
+    if isinstance(found, str):
+        return f'the string "{found if len(found) <= _LONGEST_SHOWN else found[:_LONGEST_SHOWN] + "..."}"'
+    if _is_keyed(found):
+        return f"an object with {'entry' if len(found) == 1 else 'entries'} under keys, not a list"
+    return "a list" if isinstance(found, list) else "an object"
