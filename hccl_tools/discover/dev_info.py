@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.discover import hccn_tool
-from hccl_tools.discover.site import ToolHangsError
+from hccl_tools.discover.host_tools import ToolHangsError
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.addresses import packed

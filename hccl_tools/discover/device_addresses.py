@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.discover import hccn_conf, hccn_tool
 from hccl_tools.discover.facts import DeviceFacts, Reading
+from hccl_tools.discover.host_tools import find_tool
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.notation.phrases import as_root, devices
 from hccl_tools.records import NamedTuple
@@ -121,7 +122,7 @@ def _ask_tool(
     read: Callable[[str, int, Site], Reading] = hccn_tool.read_addresses,
 ) -> Iterable[tuple[int, Reading]]:
     tool = hccn_tool.find_hccn_tool(site)
-    on_path = site.hccn_tool is None and tool == site.program(hccn_tool.SOURCE)
+    on_path = site.hccn_tool is None and tool == find_tool(site, hccn_tool.SOURCE)
     stopped: Reading | None = Reading(hccn_tool.SOURCE, problem=hccn_tool.ABSENT) if tool is None else None
     for device_id in device_ids:
         if tool is None or stopped is not None:

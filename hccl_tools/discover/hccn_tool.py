@@ -11,13 +11,14 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.discover.facts import Reading
-from hccl_tools.discover.site import ToolHangsError, run_tool
+from hccl_tools.discover.host_tools import ToolHangsError, find_tool, run_tool
 from hccl_tools.errors import InputError
 from hccl_tools.programs.lookup import is_program
 from hccl_tools.table.addresses import is_set
 
 if TYPE_CHECKING:
-    from hccl_tools.discover.site import Site, ToolOutput
+    from hccl_tools.discover.host_tools import ToolOutput
+    from hccl_tools.discover.site import Site
 
 SOURCE = "hccn_tool"
 USUAL_PLACE = "/usr/local/Ascend/driver/tools/hccn_tool"
@@ -45,7 +46,7 @@ def find_hccn_tool(site: Site) -> str | None:
                 f"--hccn-tool {site.hccn_tool} {what}", hint=f"its default path is {USUAL_PLACE}"
             )
         return os.path.abspath(site.hccn_tool)  # noqa: PTH100
-    return site.program("hccn_tool", USUAL_PLACE)
+    return find_tool(site, "hccn_tool", USUAL_PLACE)
 
 
 def read_addresses(tool: str, device_id: int, site: Site) -> Reading:

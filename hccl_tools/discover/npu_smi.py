@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover.site import run_tool
+from hccl_tools.discover.host_tools import find_tool, run_tool
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.product_names import by_chip
@@ -49,7 +49,7 @@ class SuperPodPlace(NamedTuple):
 
 def find_npu_smi(site: Site) -> str | None:
     """Return the path of ``npu-smi``, or None."""
-    return site.program("npu-smi", USUAL_PLACE, "/usr/local/Ascend/driver/tools/npu-smi")
+    return find_tool(site, "npu-smi", USUAL_PLACE, "/usr/local/Ascend/driver/tools/npu-smi")
 
 
 def chips(tool: str, site: Site) -> list[Chip]:

@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover.site import run_tool
+from hccl_tools.discover.host_tools import find_tool, run_tool
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.table.products import by_pci_id
 
@@ -59,7 +59,7 @@ def _id(path: str) -> str:
 
 
 def _from_lspci(site: Site) -> set[str]:
-    tool = site.program("lspci", "/usr/bin/lspci", "/sbin/lspci")
+    tool = find_tool(site, "lspci", "/usr/bin/lspci", "/sbin/lspci")
     if tool is None:
         return set()
     try:

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 PHYSICAL_VARIABLE = "ASCEND_VISIBLE_DEVICES"
 LOGICAL_VARIABLE = "ASCEND_RT_VISIBLE_DEVICES"
 
-_ITEM = re.compile(r"(?:(?:npu|Ascend[0-9A-Za-z]*)-)?(?P<first>[0-9]{1,4})", re.ASCII)
-_SPAN = re.compile(r"(?P<first>[0-9]{1,4})\s*-\s*(?P<last>[0-9]{1,4})", re.ASCII)
+# Patterns as texts: `re` compiles them at their first use, and most commands need none of them.
+_ITEM = r"(?a)(?:(?:npu|Ascend[0-9A-Za-z]*)-)?(?P<first>[0-9]{1,4})"
+_SPAN = r"(?a)(?P<first>[0-9]{1,4})\s*-\s*(?P<last>[0-9]{1,4})"
 _LARGEST = 128
-_DAVINCI = re.compile(r"davinci([0-9]{1,9})", re.ASCII)
+_DAVINCI = r"(?a)davinci([0-9]{1,9})"
 
 
 def physical(environ: Mapping[str, str]) -> tuple[int, ...] | None:
@@ -61,7 +62,7 @@ def are_virtual(environ: Mapping[str, str]) -> bool:
 
 
 def _physical_item(item: str, text: str) -> range:
-    span, single = _SPAN.fullmatch(item), _ITEM.fullmatch(item)
+    span, single = re.fullmatch(_SPAN, item), re.fullmatch(_ITEM, item)
     if span is not None:
         first, last = int(span["first"]), int(span["last"])
     elif single is not None:
@@ -108,4 +109,5 @@ def present(site: Site) -> tuple[int, ...]:
 
 def device_nodes(names: Iterable[str]) -> tuple[int, ...]:
     """Return the physical ids in the names of device nodes (``davinciN``), ascending; skip other names."""
-    return tuple(sorted(int(match[1]) for name in names if (match := _DAVINCI.fullmatch(name))))
+    nodes = (name for name in names if name.startswith("davinci"))
+    return tuple(sorted(int(match[1]) for name in nodes if (match := re.fullmatch(_DAVINCI, name))))

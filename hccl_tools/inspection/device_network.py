@@ -15,7 +15,8 @@ from hccl_tools.table.addresses import UNSET
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.discover.site import Site, ToolOutput
+    from hccl_tools.discover.host_tools import ToolOutput
+    from hccl_tools.discover.site import Site
 
 #: Field of a device -> option of hccn_tool, what it is called, and the pattern of its value.
 _QUERIES = {

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.discover import npu_smi
-from hccl_tools.discover.site import ToolHangsError, run_tool
+from hccl_tools.discover.host_tools import ToolHangsError, run_tool
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.inspection.observation import DeviceProcess, NpuObservation, Unknown
 from hccl_tools.notation.whole_number import whole_number

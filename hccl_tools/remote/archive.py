@@ -25,7 +25,7 @@ _PACKAGE = "hccl_tools"
 #: The modules in the archive, by folder of the package.
 _PARTS = {
     "": "__init__ codec errors own_python records version",
-    "discover": "__init__ dev_info device_addresses eid facts hccn_conf hccn_tool host levels "
+    "discover": "__init__ dev_info device_addresses eid facts hccn_conf hccn_tool host host_tools levels "
     "host_state local_addresses npu_smi pci selection simulated site site_defaults super_pod survey visible",
     "document": "__init__ links writing",
     "gathering": "__init__ host_survey messages stdout_framing table_copy",

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.discover import hccn_tool
-from hccl_tools.discover.site import Site, ToolHangsError, run_tool
+from hccl_tools.discover.host_tools import ToolHangsError, run_tool
+from hccl_tools.discover.site import Site
 from hccl_tools.errors import InputError
 from tests.support.hosts import IPS_910A, StandInHost, make_host
 from tests.support.jobs import MARK, eventually, living

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_tools.discover import site
+from hccl_tools.discover import host_tools
 from hccl_tools.launch.processes import signals
 from hccl_tools.programs.without_key import KEY_VARIABLES, without_key
 from tests.support.import_graph import MODULES, tree_of
@@ -48,4 +48,4 @@ def test_every_module_that_starts_programs_leaves_them_out() -> None:
 
     assert starting - keyless - _NEED_IT == set()
     assert signals.__name__ in keyless
-    assert site.__name__ in keyless
+    assert host_tools.__name__ in keyless
