@@ -17,8 +17,9 @@ _NAMES = {
     "\u2060": "a word joiner",
     "\ufeff": "a byte order mark",
 }
-_SIGNS = re.compile("[\u00a0\u00ad\u034f\u061c\u180e\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\ufeff]")
-_BLANKS = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f]")
+# Patterns as texts: `re` compiles them at their first use, which takes a millisecond.
+_SIGNS = "[\u00a0\u00ad\u034f\u061c\u180e\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\ufeff]"
+_BLANKS = "[\u00a0\u1680\u2000-\u200a\u202f\u205f]"
 
 
 class Invisible(NamedTuple):
@@ -34,12 +35,12 @@ def first(text: str) -> Invisible | None:
     >>> first("10.0.0.1\u200b")
     Invisible(name='a zero-width space (U+200B)', where='at its end')
     """
-    found = _SIGNS.search(text)
+    found = None if text.isascii() else re.search(_SIGNS, text)
     if found is None:
         return None
     at, char = found.start(), found[0]
     where = f'after "{text[max(0, at - 20) : at]}"'
-    if not _SIGNS.sub("", text[at:]).strip():
+    if not re.sub(_SIGNS, "", text[at:]).strip():
         where = "at its end"
     elif at == 0:
         where = "at its beginning"
@@ -59,4 +60,4 @@ def without(text: str) -> str:
     >>> without("\ufeffnode\u00a0one\u200b")
     'node one'
     """
-    return _SIGNS.sub("", _BLANKS.sub(" ", text)).strip(" ")
+    return re.sub(_SIGNS, "", re.sub(_BLANKS, " ", text)).strip(" ")

@@ -12,16 +12,21 @@ _FORMS = (
     r"\{\d?\}", r"\b__[A-Za-z]\w*__\b", r"\b(?:TODO|FIXME|TBD|CHANGE_?ME|REPLACE_?ME)\b",
     r"\b(?i:your)[-_ ]\w+",
 )  # fmt: skip
-_PLACEHOLDER = re.compile("|".join(_FORMS), re.ASCII)
+#: As a text: `re` compiles it at its first use, which takes a millisecond.
+_PLACEHOLDER = "(?a)" + "|".join(_FORMS)
+#: The characters of addresses, of which no placeholder consists.
+_OF_ADDRESSES = "0123456789.:"
 
 
 def find(text: str) -> str | None:
     """Return the first placeholder of a text, None if it has none; long texts are not searched."""
-    found = _PLACEHOLDER.search(text) if len(text) <= _LONGEST else None
+    if len(text) > _LONGEST or not text.strip(_OF_ADDRESSES):
+        return None
+    found = re.search(_PLACEHOLDER, text)
     return None if found is None else found[0]
 
 
 def at(text: str, start: int) -> str | None:
     """Return the placeholder that begins at an offset of a text, None if none does."""
-    found = _PLACEHOLDER.match(text, start, start + _LONGEST)
+    found = re.compile(_PLACEHOLDER).match(text, start, start + _LONGEST)
     return None if found is None else found[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import struct
+import sys
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -27,11 +27,18 @@ def address_numbers(subject: Subject) -> Sequence[int] | None:
         return None
     ips, raw = subject.table.device_ips, subject.memo["joined ipv4"]
     if raw is not None:
-        return struct.unpack(f">{len(ips)}I", raw)
+        return _unpacked(raw)
     if len(subject.memo["families"]) > 1:
         return None
     known = packed_addresses(subject)
     return [int.from_bytes(known[text] or b"", "big") for text in ips]
+
+
+def _unpacked(raw: bytes) -> list[int]:
+    """Return the numbers of four bytes each, the highest byte first, without the import of ``struct``."""
+    if sys.byteorder == "little":
+        return memoryview(raw[::-1]).cast("I").tolist()[::-1]
+    return memoryview(raw).cast("I").tolist()
 
 
 def are_in_place(subject: Subject) -> bool:

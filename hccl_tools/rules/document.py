@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats.detection import detect
 from hccl_tools.notation.number_list import fold
-from hccl_tools.rules import bare_entries
 from hccl_tools.rules.registry import COUNTED, Finding, Subject, rule
 from hccl_tools.table.products import assumed_for
 
@@ -83,6 +82,7 @@ def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
 def _other_document(subject: Subject, found: Detection) -> Finding:
     """Return the finding on a document that is not an object: a file of another kind, or tables in a list or string."""
     from hccl_tools.document import explanation  # noqa: PLC0415  (only where something is wrong)
+    from hccl_tools.rules import bare_entries  # noqa: PLC0415
 
     value, document = subject.value, subject.document
     if isinstance(value, dict) and (key := _key_of_table(value)) is not None:
@@ -212,6 +212,13 @@ def _which_to_delete(document: Document, duplicate: DuplicateKey) -> str:
 _LISTS, _BEGINNING = (b'"server_list"', b'"rank_list"', b'"group_list"'), 4096
 
 
+def _is_entry(subject: Subject) -> bool:
+    """Return whether the file has entries of a table alone, all of which HCC110 reports."""
+    from hccl_tools.rules import bare_entries  # noqa: PLC0415  (only where text follows the first value)
+
+    return bare_entries.of_entries(subject.value, subject.document) is not None
+
+
 @rule("HCC602", "ignored-text", "advice", stage="load", source="topoinfo_ranktableParser.cc:127 (operator>>)")
 def ignored_text(subject: Subject) -> Iterator[Finding]:
     """Text follows the closing brace of the table; HCCL ignores it.
@@ -222,10 +229,7 @@ def ignored_text(subject: Subject) -> Iterator[Finding]:
     """
     if subject.product.loader == "legacy" and subject.document is not None and type(subject.value) is dict:
         offset = subject.document.trailing
-        is_entry = (
-            bare_entries.of_entries(subject.value, subject.document) is not None
-        )  # HCC110 reports all of them.
-        if offset is not None and not is_entry:
+        if offset is not None and not _is_entry(subject):
             yield text_after(
                 subject.document,
                 subject.product,

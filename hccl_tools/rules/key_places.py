@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import chain
-from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.records import NamedTuple
@@ -104,7 +103,7 @@ def _other_keys(value: dict[str, Any], kind: Kind) -> frozenset[str] | None:
         for level, entries in levels:
             found.update(set().union(*entries) - level.keys)
             levels += [
-                (inner, [*chain.from_iterable(map(methodcaller("get", key, ()), entries))])
+                (inner, [*chain.from_iterable([entry.get(key, ()) for entry in entries])])
                 for key, inner in level.lists.items()
             ]
     except (TypeError, AttributeError):

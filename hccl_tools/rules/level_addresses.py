@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.notation import placeholders
 from hccl_tools.rules import address_texts
-from hccl_tools.rules.levels import LONGEST, Entry, all_levels, all_pass, each_address, level_addresses
+from hccl_tools.rules.levels import (
+    LONGEST,
+    Entry,
+    address_types,
+    all_levels,
+    all_pass,
+    all_ports,
+    each_address,
+    level_addresses,
+    port_lists,
+)
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.table.addresses import AF_INET, V2_CHECKS, inet_pton
 from hccl_tools.table.hccl_values import byte_length, read_integer
@@ -57,7 +67,7 @@ def _each_typed(subject: Subject) -> Iterator[tuple[Path, Entry]]:
     for row, plane in enumerate(subject.table.columns.get("control_plane", ())):
         if plane is not None:
             yield ("rank_list", row, "control_plane"), plane
-    if not all_pass(level_addresses(subject), "addr_type", V2_CHECKS.__contains__):
+    if not address_types(subject) <= V2_CHECKS.keys():
         yield from each_address(subject)
 
 
@@ -70,7 +80,7 @@ def addr(subject: Subject) -> Iterator[Finding]:
     Hint: write "10.0.0.1"
     """
     alike: dict[Any, tuple[str, str]] = {}
-    if not _all_are_ipv4(level_addresses(subject)):
+    if address_types(subject) - {"IPV4"} or not _all_are_ipv4(level_addresses(subject)):
         for path, entry in each_address(subject):
             yield from _addr_fault(subject, path, entry, alike)
     for row, plane in enumerate(subject.table.columns.get("control_plane", ())):
@@ -79,9 +89,7 @@ def addr(subject: Subject) -> Iterator[Finding]:
 
 
 def _all_are_ipv4(addresses: list[Entry]) -> bool:
-    """Whether all addresses are valid IPv4, the usual case, checked without a Python call per address."""
-    if {entry["addr_type"] for entry in addresses} - {"IPV4"}:
-        return False
+    """Whether all addresses are valid IPv4, the usual case."""
     texts = [entry["addr"] for entry in addresses]
     try:
         deque(map(inet_pton, repeat(AF_INET), texts), maxlen=0)
@@ -224,10 +232,9 @@ def ports(subject: Subject) -> Iterator[Finding]:
     Hint: write it as die/port: "0/4"
     """
     most = LONGEST["port"]
-    different = {tuple(entry["ports"]) for entry in level_addresses(subject)}
     if all(
         len(names) <= _MOST_PORTS and all(0 < byte_length(name) <= most for name in names)
-        for names in different
+        for names in port_lists(subject)
     ):
         return
     for path, entry in each_address(subject):
@@ -316,8 +323,7 @@ def port_as_date(subject: Subject) -> Iterator[Finding]:
     Instead: /rank_list/0/level_list/0/rank_addr_list/0/ports = ["1/5"]
     Hint: write die and port, as in "0/4"; `hccl-tools gen` reads them from the root info
     """
-    ports = {port for entry in level_addresses(subject) for port in entry["ports"]}
-    dates = {port for port in ports if len(port) <= LONGEST["port"] and _DATE.fullmatch(port)}
+    dates = {port for port in all_ports(subject) if len(port) <= LONGEST["port"] and _DATE.fullmatch(port)}
     for path, entry in each_address(subject) if dates else ():
         for index, port in enumerate(entry["ports"]):
             if port in dates:

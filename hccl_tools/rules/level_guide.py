@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import rank_list
-from hccl_tools.rules.levels import each_address, level_addresses
+from hccl_tools.rules.levels import address_types, each_address, local_numbers
 from hccl_tools.rules.moved_entries import exchanged, right_devices
 from hccl_tools.rules.rank_graph import DEFAULT_TYPE, first_layer_types, has_first_layer
 from hccl_tools.rules.registry import Finding, Subject, rule
@@ -63,7 +63,7 @@ def duplicate_device(subject: Subject) -> Iterator[Finding]:
     Instead: /rank_list/1/device_id = 1
     Hint: give every rank of a node its own device_id
     """
-    local_ids = [read_integer(value) for value in subject.table.column("local_id")]
+    local_ids = local_numbers(subject)
     device_ids = right_devices(subject)
     levels = subject.table.column("level_list")
     servers = [
@@ -168,7 +168,7 @@ def same_eid_twice(subject: Subject) -> Iterator[Finding]:
     Instead: /rank_list/0/level_list/0/rank_addr_list/0/addr_type = "EID"; /rank_list/1/level_list/0/rank_addr_list/0/addr_type = "EID"; /rank_list/0/level_list/0/rank_addr_list/0/addr = "000000000000002000100000dfdf0001"; /rank_list/1/level_list/0/rank_addr_list/0/addr = "000000000000002000100000dfdf0002"
     Hint: write the EIDs of the devices themselves in rank 1: `hccl-tools gen` on node0 reads them from the root info; if they are the same, the entries of the other ranks are wrong
     """
-    if not any(entry["addr_type"] == "EID" for entry in level_addresses(subject)):
+    if "EID" not in address_types(subject):
         return
     first: dict[str, Path] = {}
     again: dict[tuple[int, int, int | None], dict[int, tuple[int, Path, Path]]] = {}

@@ -11,7 +11,13 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import count
 from hccl_tools.rules.level_exchanges import Outside, within_ranks
-from hccl_tools.rules.levels import all_levels, each_address, level_addresses
+from hccl_tools.rules.levels import (
+    address_types,
+    all_ports,
+    each_address,
+    instance_names,
+    layers_used,
+)
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.value_order import order_of
 from hccl_tools.table.addresses import V2_CHECKS, packed
@@ -47,7 +53,7 @@ def odd_network_instance(subject: Subject) -> Iterator[Finding]:
     Instead: table
     Hint: write "net_instance_id": "0" in layer 1 of rank 3: `hccl-tools gen` on node0 shows it
     """
-    if len({level["net_instance_id"] for level in all_levels(subject)}) <= len(subject.table.servers):
+    if len(instance_names(subject)) <= len(subject.table.servers):
         return  # The nodes alone, or nodes and few networks: a rank of another network adds one.
     owner, odd = subject.table.server_of_row, list[tuple[int, int, str]]()
     instances: dict[tuple[int, int | None], Counter[str]] = {}
@@ -90,7 +96,7 @@ def layer_missing(subject: Subject) -> Iterator[Finding]:
     if len(subject.table.servers) <= 1:
         return
     levels = subject.table.column("level_list")
-    if set(map(len, levels)) == {len({level["net_layer"] for level in all_levels(subject)})}:
+    if set(map(len, levels)) == {len(layers_used(subject))}:
         return  # Each rank has each layer; HCC451 reports a rank that has one twice.
     layers = [tuple(level["net_layer"] for level in own) for own in levels]
     times = Counter(layers)
@@ -123,9 +129,9 @@ def mixed_addr_types(subject: Subject) -> Iterator[Finding]:
     Instead: table
     Hint: write addresses of the type IPV4 for rank 0: `hccl-tools gen` on node0 prints them
     """
-    if len({entry["addr_type"] for entry in level_addresses(subject)}) < 2:
+    if len(address_types(subject)) < 2:
         return
-    if not {entry["addr_type"] for entry in level_addresses(subject)} <= V2_CHECKS.keys():
+    if not address_types(subject) <= V2_CHECKS.keys():
         return  # HCC455 reports a type that is unknown.
     types: dict[tuple[int | None, str], Counter[tuple[str, ...]]] = {}
     places: dict[tuple[int | None, str, tuple[str, ...]], list[tuple[int, int]]] = {}
@@ -174,8 +180,7 @@ def several_ports_in_one(subject: Subject) -> Iterator[Finding]:
     Instead: /rank_list/0/level_list/0/rank_addr_list/0/ports = ["0/4", "0/5"]
     Hint: write a text for each port: "0/4", "0/5"
     """
-    ports = {port for entry in level_addresses(subject) for port in entry["ports"]}
-    several = {port for port in ports if _BETWEEN_PORTS.search(port)}
+    several = {port for port in all_ports(subject) if _BETWEEN_PORTS.search(port)}
     alike: tuple[str, str] | None = None
     for path, entry in each_address(subject) if several else ():
         for index, port in enumerate(entry["ports"]):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import chain
-from operator import itemgetter, methodcaller
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.rules.copies import WHOLE_MACHINES
-from hccl_tools.rules.levels import level_addresses
+from hccl_tools.rules.levels import level_addresses, local_numbers, port_lists
 from hccl_tools.rules.moved_entries import exchanged
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.table.hccl_values import read_integer
@@ -32,10 +31,11 @@ def _are_alike(subject: Subject) -> bool:
     size, rest = divmod(len(entries), ranks) if ranks else (0, 1)
     if rest or not size:
         return not entries
-    ports = [*map(tuple, map(itemgetter("ports"), entries))]
-    planes = [*map(methodcaller("get", "plane_id"), entries)]
+    columns = [[entry.get("plane_id") for entry in entries]]
+    if len(port_lists(subject)) > 1:
+        columns.append([tuple(entry["ports"]) for entry in entries])
     return (
-        all(len(set(column[place::size])) == 1 for column in (ports, planes) for place in range(size))
+        all(len(set(column[place::size])) == 1 for column in columns for place in range(size))
         and len(set(map(len, subject.table.column("level_list")))) == 1
     )
 
@@ -198,7 +198,7 @@ def ids_outside_node(subject: Subject) -> Iterator[Finding]:
         return
     if exchanged(subject):
         return  # HCC203 reports it.
-    local, devices = ([read_integer(one) for one in table.column(key)] for key in ("local_id", "device_id"))
+    local, devices = local_numbers(subject), table.device_numbers
     on = [key for key, ids in (("local_id", local), ("device_id", devices)) if _run_on(subject, ids)]
     if len(on) == 2 and len(table.servers[0].rows) < WHOLE_MACHINES[0]:
         return  # A job may use the first devices of a node and the next ones of another.

@@ -43,6 +43,43 @@ def level_addresses(subject: Subject) -> list[Entry]:
     return list(chain.from_iterable(level["rank_addr_list"] for level in all_levels(subject)))
 
 
+@shared
+def local_numbers(subject: Subject) -> list[int | None]:
+    """Return the local_ids as numbers, in file order."""
+    column = subject.table.column("local_id")
+    numbers = {value: read_integer(value) for value in set(column)}
+    return [*map(numbers.__getitem__, column)]
+
+
+@shared
+def instance_names(subject: Subject) -> set[str]:
+    """Return the net_instance_ids of all levels."""
+    return {level["net_instance_id"] for level in all_levels(subject)}
+
+
+@shared
+def layers_used(subject: Subject) -> set[Any]:
+    """Return the net_layers of all levels, as they are written."""
+    return {level["net_layer"] for level in all_levels(subject)}
+
+
+@shared
+def address_types(subject: Subject) -> set[str]:
+    """Return the addr_types of all addresses."""
+    return {entry["addr_type"] for entry in level_addresses(subject)}
+
+
+@shared
+def port_lists(subject: Subject) -> set[tuple[str, ...]]:
+    """Return the different lists of ports of all addresses."""
+    return {tuple(entry["ports"]) for entry in level_addresses(subject)}
+
+
+def all_ports(subject: Subject) -> set[str]:
+    """Return the ports of all addresses."""
+    return set(chain.from_iterable(port_lists(subject)))
+
+
 def each_level(subject: Subject) -> Iterator[tuple[Path, Entry]]:
     """Yield every level with its path."""
     for row, levels in enumerate(subject.table.column("level_list")):
@@ -108,7 +145,9 @@ def spare_device(subject: Subject) -> Iterator[Finding]:
     Instead: /rank_list/0/local_id = 64; /rank_list/0/replaced_local_id = 5
     Hint: remove the replaced device
     """
-    numbers = [read_integer(value) for value in subject.table.column("local_id")]
+    numbers = local_numbers(subject)
+    if SPARE not in numbers:
+        return
     spares = [row for row, number in enumerate(numbers) if number == SPARE]
     for row in spares[1:]:
         related = (Related(("rank_list", spares[0], "local_id"), "the first spare device here"),)
@@ -118,7 +157,7 @@ def spare_device(subject: Subject) -> Iterator[Finding]:
             "keep only one spare device",
             related,
         )
-    replaced = read_integer(subject.table.column("replaced_local_id")[spares[0]]) if spares else None
+    replaced = read_integer(subject.table.column("replaced_local_id")[spares[0]])
     if replaced is not None and replaced in numbers:
         path = ("rank_list", numbers.index(replaced), "local_id")
         related = (Related(("rank_list", spares[0], "replaced_local_id"), "replaced here"),)
@@ -149,7 +188,10 @@ def net_layer(subject: Subject) -> Iterator[Finding]:
     Instead: /rank_list/0/level_list/0/net_layer = 0
     Hint: number the levels from 0
     """
-    for row, levels in enumerate(subject.table.column("level_list")):
+    column = subject.table.column("level_list")
+    if layers_used(subject) == {0} and set(map(len, column)) == {1}:
+        return
+    for row, levels in enumerate(column):
         layers = [level["net_layer"] for level in levels]
         if layers in _USUAL_LAYERS:
             continue
@@ -178,7 +220,7 @@ def net_instance_id(subject: Subject) -> Iterator[Finding]:
     Hint: give the network instance an id
     """
     most = LONGEST["net_instance_id"]
-    if all_pass(all_levels(subject), "net_instance_id", lambda name: 0 < byte_length(name) <= most):
+    if all(0 < byte_length(name) <= most for name in instance_names(subject)):
         return
     for path, level in each_level(subject):
         if not 0 < byte_length(level["net_instance_id"]) <= most:

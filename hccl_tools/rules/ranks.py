@@ -10,7 +10,7 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold, rank_list
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.records import NamedTuple
-from hccl_tools.rules import doubts, right_texts
+from hccl_tools.rules import right_texts
 from hccl_tools.rules.commands import how_device
 from hccl_tools.rules.copies import (
     LostDevices,
@@ -219,6 +219,8 @@ def _start(numbers: list[int | None]) -> int:
 
 def _gap_hint(subject: Subject) -> str:
     """Return the hint on a gap in the ranks: what is lost is added, and only what is left out on purpose is numbered on."""
+    from hccl_tools.rules import doubts  # noqa: PLC0415  (0.8 ms, only where a count is wrong)
+
     hint = f"number the ranks 0 to {len(subject.table) - 1} without a gap"
     absent, lost = absent_ranks(subject), lost_devices(subject)
     if doubts.joined(subject):
@@ -261,6 +263,8 @@ def _is_between(subject: Subject, absent: tuple[int, ...]) -> bool:
 
 def _with_lost_server(subject: Subject, right: str) -> str:
     """Return a hint to number the ranks again, after that on a missing server if server_count has more."""
+    from hccl_tools.rules import doubts  # noqa: PLC0415  (0.8 ms, only where a count is wrong)
+
     table = subject.table
     if parted := doubts.joined(subject):
         return parted
@@ -481,6 +485,8 @@ def rank_count(subject: Subject) -> Iterator[Finding]:
             f'write "rank_count": {size}',
             f"rank_count is {declared}, but rank_list has {size} entries",
         )
+        from hccl_tools.rules import doubts  # noqa: PLC0415  (0.8 ms, only where a count is wrong)
+
         doubt = None if count is None else doubts.on_ranks(subject, count)
         if doubt is None:
             yield Finding(message, ("rank_count",), right, right=size)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold
-from hccl_tools.rules import doubts
 from hccl_tools.rules.address_order import usual_name
 from hccl_tools.rules.commands import how
 from hccl_tools.rules.copies import named_server, other_copies, server_copies, what_a_copy_needs
@@ -47,6 +46,8 @@ def server_count(subject: Subject) -> Iterator[Finding]:
             f'write "server_count": "{servers}"', right=str(servers),
         )  # fmt: skip
     elif number != servers and number != servers - len(server_copies(subject)):
+        from hccl_tools.rules import doubts  # noqa: PLC0415  (0.8 ms, only where a count is wrong)
+
         message = f'server_count is "{count}", but server_list has {servers} {"entry" if servers == 1 else "entries"}'
         doubt = doubts.on_servers(subject, number)
         if doubt is None:

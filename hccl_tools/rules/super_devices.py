@@ -21,8 +21,8 @@ from hccl_tools.rules.super_pod_list import (
     servers_in_two_pods,
     servers_of_another_kind,
 )
-from hccl_tools.rules.value_order import other_devices
-from hccl_tools.table.hccl_values import read_column, read_uint
+from hccl_tools.rules.value_order import other_devices, super_device_numbers
+from hccl_tools.table.hccl_values import read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ def super_device_id_no_number(subject: Subject) -> Iterator[Finding]:
     Instead: /server_list/0/device/0/super_device_id = "0"
     Hint: `npu-smi info -t spod-info -i 0 -c 0` on 10.0.0.1 shows the SDID of device 0
     """
-    if "super_device_id" not in subject.table.columns or None not in _numbers(subject):
+    if "super_device_id" not in subject.table.columns or None not in super_device_numbers(subject):
         return
     for row, value in enumerate(subject.table.columns["super_device_id"]):
         if value is not None and read_uint(value) is None:
@@ -60,11 +60,6 @@ def super_device_id_no_number(subject: Subject) -> Iterator[Finding]:
                 how_super_device(subject, row),
             )
             yield right_texts.named(finding, value, right_texts.is_number)
-
-
-@shared
-def _numbers(subject: Subject) -> list[int | None]:
-    return read_column(subject.table.column("super_device_id"))
 
 
 @rule(
@@ -85,7 +80,7 @@ def super_device_id_missing(subject: Subject) -> Iterator[Finding]:
     """
     if not is_used(subject):
         return
-    column, sdids = subject.table.column("super_device_id"), _numbers(subject)
+    column, sdids = subject.table.column("super_device_id"), super_device_numbers(subject)
     if None not in sdids and NO_SUPER_DEVICE not in sdids:
         return
     misspelt, alike = spelling.misspelt(subject, "super_device_id"), dict[bool, tuple[str, str]]()
@@ -130,7 +125,7 @@ def duplicate_super_device_id(subject: Subject) -> Iterator[Finding]:
     """
     if not is_used(subject):
         return
-    sdids = _numbers(subject)
+    sdids = super_device_numbers(subject)
     if None not in sdids and len(set(sdids)) == len(sdids):
         return
     if same_named_pods(subject):
@@ -166,7 +161,7 @@ def duplicate_super_device_id(subject: Subject) -> Iterator[Finding]:
 def _repeated(subject: Subject) -> dict[int, tuple[int, str]]:
     """Return the rows with the super_device_id of an earlier row of their super pod, with that row and the pod."""
     pod_of = {name: pod.super_pod_id for pod in listed_pods(subject) for name in pod.server_ids}
-    sdids, left_out = _numbers(subject), copied_rows(subject)
+    sdids, left_out = super_device_numbers(subject), copied_rows(subject)
     first: dict[tuple[str, int], int] = {}
     found = {}
     for server in subject.table.servers:
@@ -185,7 +180,7 @@ def _one_repeated(
 ) -> Finding:
     """Return the finding on a super_device_id that occurs again; ``kind`` is how it is wrongly written."""
     seen, pod = first
-    text, sdid = subject.table.column("super_device_id")[row], _numbers(subject)[row]
+    text, sdid = subject.table.column("super_device_id")[row], super_device_numbers(subject)[row]
     read = f'"{sdid}"' if text == str(sdid) else f'{quoted(text)}, read as "{sdid}",'
     is_lost = numbers.is_exponent(text)
     return Finding(
@@ -247,7 +242,7 @@ def _all_repeated(
 
 @shared
 def _of_wrong_devices(subject: Subject) -> dict[int, None]:
-    return other_devices(subject, _numbers(subject))
+    return other_devices(subject, super_device_numbers(subject))
 
 
 def _of_other_devices(subject: Subject, index: int) -> tuple[str, str] | None:

@@ -32,8 +32,8 @@ from hccl_tools.rules.value_order import (
     other_devices,
     other_names,
     rows_of_other_bits,
+    super_device_numbers,
 )
-from hccl_tools.table.hccl_values import read_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -287,7 +287,7 @@ def super_device_id_outside_order(subject: Subject) -> Iterator[Finding]:
     Hint: `npu-smi info -t spod-info -i 1 -c 0` on 10.0.0.1 shows the SDID of device 2: if it is "2", exchange the two
     """
     texts = subject.table.columns.get("super_device_id")
-    numbers = read_column(texts) if texts is not None and None not in texts else [None]
+    numbers = super_device_numbers(subject) if texts is not None and None not in texts else [None]
     if None in numbers or not subject.damaged.isdisjoint(READ) or not are_in_place(subject):
         return
     known = [number or 0 for number in numbers]

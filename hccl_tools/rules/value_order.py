@@ -13,6 +13,8 @@ from operator import and_, sub
 from typing import TYPE_CHECKING
 
 from hccl_tools.records import NamedTuple
+from hccl_tools.rules.registry import shared
+from hccl_tools.table.hccl_values import read_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -127,10 +129,10 @@ def _schemes(subject: Subject, values: Sequence[int]) -> list[dict[int | None, i
         if (device := numbers[row] or 0) != (last := numbers[before] or 0)
         and (values[row] - values[before]) % (device - last) == 0
     )
-    step = steps.most_common(1)[0][0] if steps else 1
+    step = max(steps, key=steps.__getitem__) if steps else 1
     if step not in (0, 1):
         usual.append({one: step * (one or 0) for one in different})
-    return [*usual, *(dict(shape) for shape, _ in shapes.most_common(_TRIED))]
+    return [*usual, *(dict(shape) for shape, _ in shapes.most_common()[:_TRIED])]
 
 
 def _fitting(
@@ -279,6 +281,12 @@ def other_devices(subject: Subject, numbers: Sequence[int | None]) -> dict[int, 
         if number is not None and number & DEVICE_BITS != device
     )
     return wrong if len(wrong) * 2 <= len(devices) >= _LEAST_VALUES else {}
+
+
+@shared
+def super_device_numbers(subject: Subject) -> list[int | None]:
+    """Return the super_device_ids as numbers, in file order; the table must have this column."""
+    return read_column(subject.table.column("super_device_id"))
 
 
 def rows_of_other_bits(subject: Subject, numbers: Sequence[int]) -> list[int]:
