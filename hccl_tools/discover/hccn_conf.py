@@ -24,7 +24,7 @@ USUAL_PLACE = "/etc/hccn.conf"
 
 #: The keys that give a device its address, IPv4 before IPv6.
 _ADDRESS_KEYS = ("address", "IPv6address")
-_KEY = re.compile(r"(?P<name>[A-Za-z0-9_]*[A-Za-z_])_(?P<device>[0-9]{1,9})")
+_KEY = r"(?P<name>[A-Za-z0-9_]*[A-Za-z_])_(?P<device>[0-9]{1,9})"
 #: A file with all keys for 64 devices has 100 kB; a file above this limit is not an hccn.conf.
 _MOST_BYTES = 4 << 20
 
@@ -96,7 +96,7 @@ def _parse(text: str, path: str) -> dict[tuple[str, int], tuple[str, int]]:
     values: dict[tuple[str, int], tuple[str, int]] = {}
     for number, line in enumerate(text.splitlines(), 1):
         key, equals, value = line.partition("=")
-        match = _KEY.fullmatch(key.strip())
+        match = re.fullmatch(_KEY, key.strip())
         if not equals or match is None:
             continue
         name, device_id, value = match["name"], int(match["device"]), value.strip()

@@ -6,7 +6,7 @@ Nothing is sent: a datagram socket is connected, and the kernel chooses the sour
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -29,11 +29,12 @@ def is_local(address: str) -> bool:
     """Return whether an IP address belongs to this host: a socket can be bound only to such an address."""
     if not is_set(address):  # a socket can be bound to 0.0.0.0 and ::
         return False
-    import socket  # noqa: PLC0415  (2 ms; not every start of a job needs it)
+    # The C part of ``socket`` alone: a launch is 2 ms faster and 1 MB smaller.
+    import _socket  # noqa: PLC0415  (not every start of a job needs it)
 
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    family = _socket.AF_INET6 if ":" in address else _socket.AF_INET
     try:
-        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        with closing(_socket.socket(family, _socket.SOCK_DGRAM)) as probe:
             probe.bind((address, 0))
     except (OSError, TypeError):  # TypeError: a NUL, which HCCL cuts off
         return False

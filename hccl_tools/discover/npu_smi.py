@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SOURCE = "npu-smi"
 USUAL_PLACE = "/usr/local/sbin/npu-smi"
 
-_GAP = re.compile(r"\s{2,}|\t+")
+_GAP = r"\s{2,}|\t+"
 
 
 class Chip(NamedTuple):
@@ -72,7 +72,7 @@ def parse_mapping(text: str) -> list[Chip]:
     header: list[str] = []
     found = []
     for line in text.splitlines():
-        cells = _GAP.split(line.strip())
+        cells = re.split(_GAP, line.strip())
         if "NPU ID" in cells and "Chip ID" in cells:
             header = cells
             continue

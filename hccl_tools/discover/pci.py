@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 #: Huawei.
 _VENDOR = "0x19e5"
-_LINE = re.compile(r"Processing accelerators.*Huawei.*Device\s+(?P<device>[0-9a-f]{4})", re.IGNORECASE)
+_LINE = r"(?i)Processing accelerators.*Huawei.*Device\s+(?P<device>[0-9a-f]{4})"
 
 
 def product_of_cards(site: Site) -> tuple[str, str] | None:
@@ -67,5 +67,5 @@ def _from_lspci(site: Site) -> set[str]:
     except DiscoveryError:
         # npu-smi is queried next.
         return set()
-    devices = (match["device"].lower() for match in _LINE.finditer(answer.stdout))
+    devices = (match["device"].lower() for match in re.finditer(_LINE, answer.stdout))
     return {device for device in devices if by_pci_id(device)}

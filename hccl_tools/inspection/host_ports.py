@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import _socket  # The C part of `socket` alone: a launch is 2 ms faster and 1 MB smaller.
 import re
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from hccl_tools.notation import number_list
@@ -28,10 +30,9 @@ def is_free(port: int, address: str = "") -> bool:
 
     It is bound only: a socket that listens would accept a host that connects at this moment, and hang up.
     """
-    import socket  # noqa: PLC0415  (2 ms, and `--start table` needs no port)
-
-    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    family = _socket.AF_INET6 if ":" in address else _socket.AF_INET
+    with closing(_socket.socket(family, _socket.SOCK_STREAM)) as probe:
+        probe.setsockopt(_socket.SOL_SOCKET, _socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address, port))
         except OSError:

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Plan, RankProcess
 
 #: The switches of MindSpore's model suites that make N ranks one job instead of N jobs of one rank.
-_SWITCH_OFF = re.compile(
-    r"\s*(distribute|run_distribute|use_parallel)\s*:\s*(false|no|off|0)\s*(#.*)?", re.IGNORECASE
-)
+_SWITCH_OFF = r"(?i)\s*(distribute|run_distribute|use_parallel)\s*:\s*(false|no|off|0)\s*(#.*)?"
 _LARGEST_YAML = 1 << 20
 _SKIP_HINT = "to rehearse without NPUs add --cpu; --preflight none starts without these checks"
 
@@ -104,7 +102,7 @@ def _switched_off(plan: Plan) -> Iterator[str]:
         ):
             with open(path, encoding="utf-8", errors="replace") as file:
                 for number, line in enumerate(file, start=1):
-                    if match := _SWITCH_OFF.fullmatch(line.rstrip("\n")):
+                    if match := re.fullmatch(_SWITCH_OFF, line.rstrip("\n")):
                         yield (
                             f"{path}:{number}: {match[1]} is {match[2]}: {plan.world_size} ranks would train "
                             "independently of each other; set it to True"

@@ -26,12 +26,12 @@ SPY_SECONDS = 10.0
 _MOST_LINES = 60
 #: Bytes read of a dump.
 _LARGEST = 1 << 20
-_HEADER = re.compile(r"^(Current thread|Thread) 0x[0-9a-f]+.*\(most recent call first\):$")
+_HEADER = r"^(Current thread|Thread) 0x[0-9a-f]+.*\(most recent call first\):$"
 #: A frame of faulthandler; a traceback has a comma before "in".
-_FRAME = re.compile(r'^  File ".*", line (\d+|\?\?\?) in ')
+_FRAME = r'^  File ".*", line (\d+|\?\?\?) in '
 _REST_OF_DUMP = frozenset({"", "  ...", "  <no Python frame>"})
 #: The number of a thread, which differs between ranks with equal stacks.
-_THREAD = re.compile(r"^Thread (0x)?[0-9A-Fa-f]+")
+_THREAD = r"^Thread (0x)?[0-9A-Fa-f]+"
 _NO_SPY = "its Python was not started with launch --faulthandler, and py-spy is not installed"
 _NO_HANDLER = "it is not Python, or does not handle SIGUSR2, and py-spy is not installed"
 
@@ -146,7 +146,7 @@ def _spy_stack(text: str, code: int | None) -> Stack:
     lines = text.split("\n")
     if code == 0:
         start = next((at for at, line in enumerate(lines) if line.startswith("Thread ")), 0)
-        shown = (_THREAD.sub("Thread", line) for line in lines[start:] if line.strip())
+        shown = (re.sub(_THREAD, "Thread", line) for line in lines[start:] if line.strip())
         return Stack(tuple(shown)[:_MOST_LINES], "py-spy")
     said = next((line.strip() for line in lines if line.strip()), f"exit code {code}")
     if "permission" in text.lower():
@@ -183,9 +183,9 @@ def without_dumps(lines: Sequence[str]) -> list[str]:
     found: list[str] = []
     is_inside = False
     for line in lines:
-        if _HEADER.match(line):
+        if re.match(_HEADER, line):
             is_inside = True
-        elif not (is_inside and (_FRAME.match(line) or line in _REST_OF_DUMP)):
+        elif not (is_inside and (re.match(_FRAME, line) or line in _REST_OF_DUMP)):
             is_inside = False
             found.append(line)
     return found
@@ -196,7 +196,7 @@ def _main_thread(text: str) -> list[str]:
     found: list[str] = []
     is_inside = False
     for line in text.split("\n"):
-        if _HEADER.match(line):
+        if re.match(_HEADER, line):
             is_inside = line.startswith("Current thread")
             found = [] if is_inside else found
         elif is_inside and line.startswith("  "):
