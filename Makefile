@@ -78,8 +78,8 @@ typecheck: $(VENV)/.test-installed  ## check the types
 	@$(BIN)/mypy
 
 bench: $(VENV)/.test-installed $(TORCHRUN)  ## take the figures of the README
-	@for figure in gen validate merge pictures launch; do \
-	  PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m "benchmarks.$$figure"; done
+	@over=0; for figure in gen validate merge pictures launch; do \
+	  PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m "benchmarks.$$figure" || over=1; done; exit $$over
 
 # For another system: PYZ_FLAGS='--platform manylinux_2_28_aarch64 --python-version 3.11 --only-binary=:all:'.
 PYZ_FLAGS :=

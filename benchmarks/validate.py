@@ -54,7 +54,6 @@ def rows_of(
     ours, load = both
     return [
         Row(what, ours.seconds, "s", "json.load", load.seconds, time_limit),
-        Row("  our start included", ours.seconds, "s", "json.load", load.seconds, 3.5),
         Row("  peak memory", ours.megabytes, "MB", "json.load", load.megabytes, memory_limit),
     ]
 
