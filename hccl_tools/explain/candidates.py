@@ -45,8 +45,8 @@ FOLLOW_UP = {
     "HCM862",
     "HCM865",
 }
-#: A file server does not respond, or responds again.
-_STALLED, _RESPONDS = "HCM815", "HCM817"
+#: Faults that go away: the message that says so, and the field with what both are about.
+_GONE = {"HCM815": ("HCM817", "reason"), "HCM313": ("HCM391", "device")}
 #: An attempt to connect did not succeed; a process tries again, at the latest after these seconds.
 ATTEMPTS = {"HCM665", "HCM666", "HCM667"}
 _TRIES_AGAIN = 180.0
@@ -72,8 +72,9 @@ def of(cluster: Cluster, ended: Collection[int], not_started: Collection[int]) -
         events = [one for one in events if not stops.is_after(one, stopped)]
     over = pods.over(cluster.seen)
     events = [one for one in events if id(one) not in over]
-    handled = [*_handled(cluster, events), *_recovered(cluster, events)]
-    set_aside = set(map(id, (*handled, *_reached_later(cluster, events))))
+    handled = _handled(cluster, events)
+    gone = (*_recovered(cluster, events), *_reached_later(cluster, events))
+    set_aside = set(map(id, (*handled, *gone)))
     events = [one for one in events if id(one) not in set_aside]
     ended = frozenset(ended) | _ended_ranks(cluster.seen, stopped)
     stop = stopped[0] if stopped else None
@@ -179,18 +180,23 @@ def _reached_later(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:
 
 
 def _recovered(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:
-    """Return the file servers that responded again, long before anything else failed."""
-    again = [one for one in cluster.seen if one.event.message.id == _RESPONDS and one.time is not None]
-    others = [one.since for one in events if one.event.message.id != _STALLED and one.since is not None]
+    """Return the faults that went away long before anything else failed."""
+    others = [one.since for one in events if one.event.message.id not in _GONE and one.since is not None]
+    endings = {message for message, _ in _GONE.values()}
+    again = [one for one in cluster.seen if one.event.message.id in endings and one.time is not None]
     if not again or not others:
         return []
     longest = max(cluster.waits.values(), default=0.0)
-    last: dict[str, float] = {}
+    last: dict[tuple[str, str, int], float] = {}
     for one in again:
-        last[one.event.fields["reason"]] = max(last.get(one.event.fields["reason"], 0.0), one.time or 0.0)
+        for ending, field in _GONE.values():
+            if one.event.message.id == ending:
+                key = (ending, one.event.fields.get(field, ""), one.event.file)
+                last[key] = max(last.get(key, 0.0), one.time or 0.0)
     recovered = []
     for one in events:
-        end = last.get(one.event.fields.get("reason", "")) if one.event.message.id == _STALLED else None
+        ending, field = _GONE.get(one.event.message.id, ("", ""))
+        end = last.get((ending, one.event.fields.get(field, ""), one.event.file))
         if end is not None and (one.until or 0.0) <= end and min(others) > end + longest:
             recovered.append(one)
     return recovered

@@ -201,11 +201,17 @@ def _is_one_failure(one: Seen, other: Seen) -> bool:
 
 
 def _went_on_until(case: Case) -> float | None:
-    """Return the time before which a fault cannot have ended the job: it went on to an exception of a rank.
+    """Return the time before which a fault cannot have ended the job, because the job went on after it.
 
-    A rank that failed ends the others within the time limits for connections.
+    It went on to an exception of a rank, or to the operation in which the first rank waited until the time
+    limit. A rank that failed ends the others within the time limits for connections.
     """
     own = [one.since for one in _failures_of_ranks(case) if one.since is not None]
+    if not own:
+        waits = [one for one in case.first.values() if one.event.message.kind == "timeout"]
+        if any(one.event.message.limit != "operation" or one.since is None for one in waits):
+            return None
+        own = [(one.since or 0.0) - case.cluster.waits["operation"] for one in waits]
     return min(own) - 3 * case.cluster.waits["connect"] if own else None
 
 

@@ -14,7 +14,7 @@ _WAIT = (
 )
 _LINK = "look for a rank that exited earlier, then check the link of both devices (`hccn_tool -i N -link_stat -g`)"
 #: A line about the network port of a device, which it names before or after the number of the event.
-_OF_PORT = rb"^(?:(?=[^\n]{0,600}?\bdev(?:ice)?(?:[ _]?id)?[ :=\[]{1,3}(?P<device>\d{1,5})\b))?[^\n]{0,600}?"
+_OF_PORT = rb"^(?:(?=[^\n]{0,600}?\bdev(?:ice)?(?:[ _]?id)?[ :=\[(]{1,3}(?P<device>\d{1,5})\b))?[^\n]{0,600}?"
 
 MESSAGES = (
     Message(

@@ -64,6 +64,7 @@ def test_a_device_whose_host_is_unknown_is_not_a_rank(command_line: CommandLine)
         "Mar 18 10:31:10 s kernel: [ascend] device_id=3, event_id=0x81078603, NPU port link down",
         "[EVENT] DEVDRV: event id 0x81078603, port link down, dev 3",
         "[drv_event] device 3: event 0x81078603",
+        "[EVENT] ROCE(1,null): device(3) fault event: event_id 0x81078603, assertion: occur",
     ],
 )
 def test_the_device_stands_before_or_after_the_event(line: str) -> None:
@@ -76,3 +77,31 @@ def test_a_line_of_an_event_without_a_device() -> None:
     event = Scanner().event(b"[EVENT] DEVDRV: event id 0x81078603, port link down")
     assert event is not None
     assert event.fields == {}
+
+
+def waits(command_line: CommandLine) -> Plogs:
+    """Rank 0 waits for rank 1 until the limit of 1,836 s, at 11:06:40: the operation began at 10:36:04."""
+    job = Plogs(command_line.folder / "logs", 2, 1).start()
+    job.notify(0, 1, 4000.0)
+    return job
+
+
+UP = DOWN.replace("port link down", "assertion: recovered")
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_cause"),
+    [
+        (DOWN.format(35, 0), True),
+        (DOWN.format(1, 0), False),
+        (DOWN.format(35, 0) + UP.format(36, 0), True),
+        (DOWN.format(34, 0) + UP.format(35, 0), False),
+        (DOWN.format(34, 0) + UP.format(35, 1), True),
+    ],
+    ids=["within the wait", "long before it", "up within the wait", "up before it", "another port up"],
+)
+def test_a_port_that_was_down_before_the_wait_is_not_the_cause(
+    command_line: CommandLine, lines: str, is_cause: bool
+) -> None:
+    (waits(command_line).folder / "messages").write_text(lines)
+    assert ("the network port of the device went down" in first(command_line)) == is_cause
