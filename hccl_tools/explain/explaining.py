@@ -91,7 +91,9 @@ def explain(
         else inference.causes(joined, of_run.ended, not_started=of_run.not_started)
     )
     if of_run is None and (ended := finished.said(joined, found)):
-        return Answer([], joined, logs, [*all_notes, *diverged.notes(logs)], finished=ended)
+        if lost := diverged.causes(logs):
+            return Answer(lost, joined, logs, [*all_notes, finished.note(joined, ended[0])])
+        return Answer([], joined, logs, all_notes, finished=ended)
     found = finished.of_earlier_job(joined, found)
     found, said = _weighed(table_fault.with_fault(found, table, logs), unknown, logs)
     all_notes += said
@@ -102,18 +104,19 @@ def explain(
 def _weighed(
     found: Sequence[Cause], unknown: Mapping[int, tuple[int, str]], sources: Sequence[Source]
 ) -> tuple[list[Cause], list[str]]:
-    """Return the causes, and notes on a loss that is not a number and on errors that no message explains.
+    """Return the causes, and notes on errors that no message explains.
+
+    Without another cause it is a loss that is not a number.
 
     With such a line, a fault beside the logs is not the only failure.
 
     Args:
         unknown: The number and the text of the first such line of a log, by the index of the log.
     """
-    causes = list(found)
+    causes = list(found) or diverged.causes(sources)
     is_alone = bool(causes) and causes[0].confidence == "alone" and causes[0].message.id in identities.STATES
-    said = [] if causes else diverged.notes(sources)
     if not unknown or (causes and not is_alone):
-        return causes, said
+        return causes, []
     if is_alone:
         causes[0] = causes[0]._replace(
             confidence="open", reason="other errors in these logs may be the cause, see the notes"
@@ -122,7 +125,7 @@ def _weighed(
         f"{sources[file].shown}:{line} reports an error that has no message of its own: {text}"
         for file, (line, text) in sorted(unknown.items())[:_MOST_UNKNOWN]
     ]
-    return causes, [*said, *shown]
+    return causes, shown
 
 
 def _places(of_run: RunLogs | None, table: str | None, run: str, notes: list[str]) -> tuple[Places, int]:

@@ -163,6 +163,12 @@ def of_earlier_job(cluster: Cluster, causes: Sequence[Cause]) -> list[Cause]:
     return list(causes)
 
 
+def note(cluster: Cluster, line: Seen) -> str:
+    """Return a sentence on the line that says that a job is over."""
+    what = "is complete" if line.event.message.id == COMPLETED else "ended with exit code 0"
+    return f"the job {what}, by {cluster.sources[line.event.file].shown}:{line.event.line}"
+
+
 def _completed(cluster: Cluster, file: int) -> Seen | None:
     """Return the line at the end of a log that says that its job is complete."""
     source, count = cluster.sources[file], 0

@@ -183,6 +183,12 @@ MESSAGES = (
         source="the output of training programs",
     ),
     Message(
+        "HCM998", "loss-not-a-number", "cause",
+        "the loss is not a number",
+        "the job goes on, and its result is of no use: look at the steps before this line: overflow and loss scale, learning rate, gradients, data; go on from a checkpoint before it",
+        source="the output of training programs",
+    ),
+    Message(
         "HCM945", "state-raid-check", "fact",
         "the kernel checks or rebuilds a RAID array, which slows every reader of its disks",
         "stop or slow the check (`echo idle > /sys/block/MD/md/sync_action`, /proc/sys/dev/raid/speed_limit_max), or move it to a time without jobs",

@@ -47,6 +47,7 @@ def test_the_example_of_a_message_in_a_log_is_found(message: Message, tmp_path: 
                 995,
                 996,
                 997,
+                998,
             )
         }, "it has to come from a log"
     elif message.id == "HCM100":

@@ -56,17 +56,26 @@ def test_a_data_pipeline_that_does_not_keep_up(command_line: CommandLine, lines:
 @pytest.mark.parametrize(
     ("last", "says"),
     [
-        ("lm loss: NAN | loss scale: 1.0", "the loss is nan at the end of a log, from logs/train.txt:2 on"),
-        ("{'loss': inf, 'epoch': 1.0}", "the loss is inf at the end of a log"),
-        ("step: 3, loss is nan", "the loss is nan at the end of a log"),
+        ("lm loss: NAN | loss scale: 1.0", "nan from line 2 on"),
+        ("{'loss': inf, 'epoch': 1.0}", "inf from line 2 on"),
+        ("step: 3, loss is nan", "nan from line 2 on"),
         ("lm loss: 2.1 | loss scale: nan", ""),
         ("loss: 2.1 | number of nan iterations: 0", ""),
     ],
 )
 def test_a_loss_that_is_not_a_number(command_line: CommandLine, last: str, says: str) -> None:
     out = answer(command_line, {"train.txt": f"step 1 loss: 2.5\n{last}\n{last}\n"})
-    assert says in out
-    assert bool(says) is ("the loss is" in out)
+    assert out.startswith(f"The loss is not a number: {says}") is bool(says)
+    assert bool(says) is ("loss is not a number" in out)
+
+
+@pytest.mark.parametrize("loss", ["nan", "2.1"])
+def test_a_complete_job_whose_loss_is_not_a_number(command_line: CommandLine, loss: str) -> None:
+    log = f"step 1 loss: 2.5\nstep 2 loss: {loss}\nTraining Over!\n"
+    out = answer(command_line, {"worker_0.log": log})
+    assert out.startswith("Rank 0: the loss is not a number: nan from line 2 on") is (loss == "nan")
+    assert ("the job is complete, by logs/worker_0.log:3" in out) is (loss == "nan")
+    assert out.startswith("The job is complete: nothing in these logs ended it.") is (loss != "nan")
 
 
 def test_a_ring_of_waits_in_one_operation_is_open(command_line: CommandLine) -> None:
