@@ -91,14 +91,20 @@ def explain(
         else inference.causes(joined, of_run.ended, not_started=of_run.not_started)
     )
     if of_run is None and (ended := finished.said(joined, found)):
-        if lost := diverged.causes(logs):
-            return Answer(lost, joined, logs, [*all_notes, finished.note(joined, ended[0])])
-        return Answer([], joined, logs, all_notes, finished=ended)
+        return _of_finished(Answer([], joined, logs, all_notes, finished=ended))
     found = finished.of_earlier_job(joined, found)
     found, said = _weighed(table_fault.with_fault(found, table, logs), unknown, logs)
     all_notes += said
     answer = Answer(found, joined, logs, all_notes, run_name, run)
     return answer._replace(notes=[*all_notes, *_about_table(answer, table)])
+
+
+def _of_finished(answer: Answer) -> Answer:
+    """Return the answer on a job that is complete, with a loss that is not a number as the cause."""
+    if not (lost := diverged.causes(answer.sources)):
+        return answer
+    notes = [*answer.notes, finished.note(answer.cluster, answer.finished[0])]
+    return answer._replace(causes=lost, notes=notes, finished=())
 
 
 def _weighed(
