@@ -58,11 +58,15 @@ def _report(report: Report, options: ReportOptions, pen: _Pen) -> Iterator[str]:
     groups, folded = options.groups(report)
     shown = [group[: options.limit] for group in groups]
     placed = iter(place(report, [one for group in shown for one in group], whole=False))
+    said: dict[str, str] = {}
     for group, some in zip(groups, shown, strict=True):
         first, *others = [next(placed) for _ in some]
         if others and group[0].alike is not None:
             message, hint = group[0].alike
             first = first._replace(finding=group[0]._replace(message=message, hint=hint))
+            if (former := said.setdefault(message, group[0].rule.id)) != group[0].rule.id:
+                yield f"{group[0].rule.id} says the same as {former}, of {count(len(group), 'place')}\n"
+                continue
         yield "\n" + _block(report, first, options, pen, _places([first, *others], len(group), options))
     if folded:
         yield "\n"

@@ -195,6 +195,19 @@ def test_findings_with_the_same_words_at_two_places_are_one_block() -> None:
     assert "= in 2 places: 7:67, 8:67\n" in text
 
 
+def test_a_rule_that_says_the_same_as_another_is_one_line() -> None:
+    value = table("1.2", 2, 8)
+    for server in value["server_list"]:
+        for device in server["device"]:
+            device["super_device_id"] = f"0x{int(device['super_device_id']):x}"
+    report = validate(json.dumps(value, indent=1).encode())
+
+    text = "".join(render([report]))
+
+    assert text.count("super_device_ids are hexadecimal, and HCCL reads each as 0") == 1
+    assert "\nHCC603 says the same as HCC528, of 16 places\n" in text
+
+
 def test_the_limit_counts_the_blocks() -> None:
     findings = tuple(
         Diagnostic(reports.FORBIDDEN, f"fault {number // 2}", reports.rank(number % 2))
