@@ -8,7 +8,7 @@ from functools import cached_property
 from statistics import median
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import screens
+from hccl_tools.explain import screens, slower
 from hccl_tools.explain.alike import shape_of
 from hccl_tools.explain.case import Cause
 from hccl_tools.explain.disagreement import unusual
@@ -117,7 +117,8 @@ class Progress:
 
     def slow(self) -> list[Cause]:
         """Return the ranks that need much more time for data or computing than most others."""
-        return _behind(self._case, self._ends.values) or _without_data(self._case)
+        found = _behind(self._case, self._ends.values) or _without_data(self._case)
+        return found or slower.causes(self._case)
 
 
 def _uneven(case: Case, told: Mapping[int, _Told]) -> list[Cause]:

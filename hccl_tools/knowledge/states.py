@@ -183,6 +183,20 @@ MESSAGES = (
         source="the output of training programs",
     ),
     Message(
+        "HCM951", "state-too-hot", "fact",
+        "a device or processor is too hot and lowers its clock",
+        "look at the cooling and at the fans of the host (`npu-smi info`, `ipmitool sensor`)",
+        anchor=b"emperature", pattern=rb"(?P<reason>[Oo]ver[ -]?[Tt]emperature[^\n]{0,120}|[Tt]emperature (?:is )?above threshold[^\n]{0,80})",
+        source="the kernel (mce, device drivers)",
+        example="[12345.678901] mce: CPU3: Core temperature is above threshold, cpu clock is throttled (total events = 1)",
+    ),
+    Message(
+        "HCM999", "steps-slower", "timeout",
+        "the steps became slower while the job ran",
+        "look at what began at that time on the hosts: another job, a check of disks, heat (`npu-smi info`), a slow file server; if one rank alone is slower, the times of each rank show it",
+        source="the times of steps in the logs of programs",
+    ),
+    Message(
         "HCM998", "loss-not-a-number", "cause",
         "the loss is not a number",
         "the job goes on, and its result is of no use: look at the steps before this line: overflow and loss scale, learning rate, gradients, data; go on from a checkpoint before it",

@@ -48,6 +48,7 @@ def test_the_example_of_a_message_in_a_log_is_found(message: Message, tmp_path: 
                 996,
                 997,
                 998,
+                999,
             )
         }, "it has to come from a log"
     elif message.id == "HCM100":

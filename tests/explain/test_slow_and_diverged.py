@@ -119,3 +119,45 @@ def test_a_rank_is_behind_in_a_job_that_was_interrupted(
 def test_logs_that_end_at_different_steps_without_an_end(command_line: CommandLine) -> None:
     files = {f"rank_{rank}.log": f"step {400 + 20 * rank}/2000 loss 1.9\n" for rank in range(4)}
     assert answer(command_line, files).startswith("no cause found")
+
+
+TIMED = {
+    "megatron": " [2026-03-18 10:{:02}:00] iteration {:8}/ 500 | elapsed time per iteration (ms): {:.1f} | lm loss: 2.3\n",
+    "mindspore": "2026-03-18 10:{:02}:00 - INFO - step:[ {}/ 600], loss: 3.9, per_step_time: {:.0f}ms, lr: 1e-05\n",
+}
+HOT = "Mar 18 10:{:02}:01 node1 kernel: mce: CPU3: Core temperature is above threshold, cpu clock is throttled\n"
+
+
+def timed(written: str, times: list[float]) -> str:
+    return "".join(TIMED[written].format(at, at, time) for at, time in enumerate(times))
+
+
+@pytest.mark.parametrize("written", TIMED)
+@pytest.mark.parametrize(
+    ("times", "says"),
+    [
+        ([800.0] * 20 + [1900.0] * 20, True),
+        ([800.0] * 20 + [1100.0] * 20, False),
+        ([800.0] * 20 + [1900.0] * 4, False),
+        ([800.0, 1900.0] * 20, False),
+        ([1900.0] * 20 + [800.0] * 20, False),
+    ],
+    ids=["slower", "little slower", "a few", "up and down", "faster"],
+)
+def test_steps_that_became_slower(
+    command_line: CommandLine, written: str, times: list[float], says: bool
+) -> None:
+    out = answer(command_line, {"rank_7.log": timed(written, times)})
+    assert out.startswith("The steps became slower while the job ran, at 2026-03-18 10:20:00.") is says
+    assert (
+        "From line 21 of logs/rank_7.log on a step takes 1.9 s instead of 0.8 s" in out.replace("\n  ", " ")
+    ) is says
+
+
+@pytest.mark.parametrize(("minute", "says"), [(19, True), (50, False)])
+def test_what_the_kernel_says_about_the_time_of_the_change(
+    command_line: CommandLine, minute: int, says: bool
+) -> None:
+    log = timed("megatron", [800.0] * 20 + [1900.0] * 20)
+    out = answer(command_line, {"rank_7.log": log, "messages": HOT.format(minute)})
+    assert ("a device or processor is too hot and lowers its clock" in out.splitlines()[0]) is says
