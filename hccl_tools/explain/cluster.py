@@ -236,6 +236,8 @@ class _Reader:
         if own.device is not None and own == Place(device=own.device) and said.rank is None and not said.host:
             own = self._of_folder.get((self._folders[event.file], own.device)) or own
         place = self._places.find(said.merged(own) if said.rank is not None else own.merged(said))
+        if not place.host:
+            place = place.merged(Place(None, source.host_folder, source.device_folder))
         if identities.can_be_from(source, place.rank):
             return place
         known = self._known.get(process, Place())

@@ -128,6 +128,7 @@ def _causes(case: Case) -> list[Cause]:
         *later,
         proxies.causes,
         unreachable.foreign_addresses,
+        _early_codes,
         operations.other_groups,
         _waits,
         _effects,
@@ -371,6 +372,25 @@ def _effects(case: Case) -> list[Cause]:
     fetch = tuple(dict.fromkeys(blamed))[:1]
     places = () if fetch else own
     return [Cause(first.event.message, "open", places, first, "the other end ended it first", fetch or own)]
+
+
+def _early_codes(case: Case) -> list[Cause]:
+    """The code of a rank that does not wait, from before the time at which the first rank gave up waiting."""
+    waits = [one for one in case.events if one.event.message.kind == "timeout"]
+    waiting_actors = {one.actor for one in waits}
+    found = [
+        one
+        for one in case.first.values()
+        if one.event.message.kind == "code" and one.actor not in waiting_actors
+        if waits and all(is_before(one, wait) for wait in waits)
+    ]
+    first = _first_of(found)
+    if first is None:
+        return []
+    reason = "it reports this before the first rank gave up waiting, and does not wait itself"
+    return [
+        Cause(first.event.message, "order", (first.place,) if first.place != Place() else (), first, reason)
+    ]
 
 
 def _codes(case: Case) -> list[Cause]:

@@ -29,6 +29,9 @@ _PARTS = re.compile(r"^(?:debug|run|security|plog|device-\d+|device-app-\d+|log|
 _PID = re.compile(r"^(?:plog|device-app|device|hccl)-(?:parser-)?(\d+)[_-]")
 _RANK = re.compile(r"(?:^|[_.-])(?:rank|worker|workerlog)[_.-]?(\d{1,6})(?=$|[_.-])")
 _HOST = re.compile(r"(?:^|_)(\d{1,3}(?:\.\d{1,3}){3})(?:$|_)")
+#: Folders that people name after a host and a device. CANN's own folders of devices have a hyphen.
+_HOST_FOLDER = re.compile(r"(?:host|node|server|machine)[-_.]?[a-zA-Z]?\d[\w.-]{0,60}", re.IGNORECASE)
+_DEVICE_FOLDER = re.compile(r"(?:device|dev|npu|card)_?(\d{1,2})", re.IGNORECASE)
 #: The output of a tool that shows a host, with any name: ``worker-3_df.txt`` is not a log of rank 3.
 _STATE = re.compile(
     r"(?:^|[_.-])(?:df|free|ps|ss|netstat|lsof|dmesg|ifconfig|ip[_-]?(?:a|addr|link|route)|npu[_-]?smi"
@@ -53,6 +56,8 @@ class Source(NamedTuple):
         ranks: The ranks that can have written it; None if that is unknown.
         is_run: Whether it is a log of the run that is explained.
         extent: What was read of it, None before it is read.
+        host_folder: The folder with the name of a host, "" if there is none.
+        device_folder: The device that a folder is named after.
     """
 
     path: str
@@ -64,6 +69,8 @@ class Source(NamedTuple):
     ranks: Collection[int] | None = None
     is_run: bool = False
     extent: Extent | None = None
+    host_folder: str = ""
+    device_folder: int | None = None
 
     @property
     def is_of_process(self) -> bool:
@@ -142,10 +149,17 @@ def source(path: str, *, root: str = "") -> Source:
         else next((int(found[1]) for part in (name, *reversed(below)) if (found := _RANK.search(part))), None)
     )
     host = next((found[1] for part in reversed(below) if (found := _HOST.search(part))), "")
+    named = next((part for part in reversed(below) if _HOST_FOLDER.fullmatch(part)), "")
+    device = next(
+        (int(found[1]) for part in reversed(below) if (found := _DEVICE_FOLDER.fullmatch(part))), None
+    )
     parts = folder.split(os.sep)
     while parts and _PARTS.match(parts[-1]):
         parts.pop()
-    return Source(path, path, rank, pid[1] if pid else "", os.sep.join(parts), host)
+    return Source(
+        path, path, rank, pid[1] if pid else "", os.sep.join(parts), host,
+        host_folder=named, device_folder=device,
+    )  # fmt: skip
 
 
 def host_folders(sources: Sequence[Source]) -> list[str]:

@@ -326,6 +326,6 @@ def test_folders_of_hosts_without_names_have_their_clocks(command_line: CommandL
 
     lines = answer(command_line)
 
-    assert lines[0].startswith("Rank 5: the rank came later")
+    assert lines[0].startswith("Rank 5 (host host-1): the rank came later")
     assert "It began 299" in lines[0]
     assert any("another time zone" in line for line in lines)

@@ -117,3 +117,36 @@ def test_a_process_of_the_worker_s_log_that_the_kernel_killed(command_line: Comm
     (folder / "dmesg.txt").write_text("Out of memory: Killed process 6101 (python3) total-vm:812345kB\n")
 
     assert first(command_line).startswith("Rank 1: the kernel's out-of-memory killer")
+
+
+FAILED = "[ERROR] RUNTIME({pid},python3):2026-03-18-10:05:52.113.646 [task.cc:1136]{pid} Kernel task happen error. EZ9999\n"
+GAVE_UP = (
+    "[ERROR] HCCL({pid},python3):2026-03-18-10:35:52.113.646 [task_exception_handler.cc:412] [{pid}]"
+    "EI0002: The wait execution of the Notify register times out.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("folder", "who"),
+    [
+        ("host2/device3", "Device 3 of host2: "),
+        ("node-02/npu_3", "Device 3 of node-02: "),
+        ("server2.cluster", "Host server2.cluster: "),
+        ("device-3", ""),
+        ("hosts/devices", ""),
+    ],
+)
+def test_the_host_and_the_device_that_folders_are_named_after(
+    command_line: CommandLine, folder: str, who: str
+) -> None:
+    for place, text, pid in ((folder, FAILED, 4203), ("host1/device0", GAVE_UP, 4100)):
+        log = command_line.folder / "logs" / place / f"plog-{pid}_20260318100000.log"
+        log.parent.mkdir(parents=True)
+        log.write_text(text.format(pid=pid))
+
+    said = command_line("explain", "logs").out
+
+    what = "a part of CANN failed internally" if who else "A part of CANN failed internally"
+    assert said.startswith(
+        f"{who}{what} (EZ9999), at 2026-03-18 10:05:52. It reports this before the first rank"
+    )
