@@ -65,7 +65,7 @@ def deliver(
         return
     from hccl_tools.document.writing import write_atomically  # noqa: PLC0415
 
-    write_atomically(path, [new.decode()], mode=digits)
+    write_atomically(path, [new.decode()], mode=digits, create=True)
     named = outputs.to_be_named(product, after)
     simulated = next_command.is_simulated(before)
     tell(*outputs.Saved(path, product=named).summary(after, simulated=simulated).split("\n"))

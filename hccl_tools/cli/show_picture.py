@@ -121,7 +121,7 @@ def draw(subject: Subject, output: str, given: PictureOptions) -> None:
         raise WriteError(f"{path} exists", hint="--force replaces it, -o writes elsewhere")
     from hccl_tools.document.writing import write_atomically  # noqa: PLC0415
 
-    tell(f"wrote {write_atomically(path, pieces)}")
+    tell(f"wrote {write_atomically(path, pieces, create=not given.force)}")
 
 
 def _pieces(subject: Subject, output: str) -> Iterable[str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from hccl_tools.document import links
 from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import WriteError
 from hccl_tools.notation.printable import escaped
@@ -48,7 +50,11 @@ def write(folder: str, found: dict[str, str]) -> list[str]:
         WriteError: The folder or a file cannot be written.
     """
     try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
+        os.close(links.make_folders(folder))
+    except links.ForeignLinkError as error:
+        raise WriteError(
+            f"--emit-remedies {folder}: {error.clause}", hint="name a folder of your own"
+        ) from None
     except OSError as error:
         raise WriteError(
             f"--emit-remedies {folder}: {(error.strerror or str(error)).lower()}", hint="name a folder"

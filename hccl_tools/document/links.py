@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -9,8 +10,210 @@ import stat
 TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Self
 
 _MOST_LINKS = 40
+#: O_PATH: neither a directory that is passed nor a file whose status is asked for need be readable.
+_ANY = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+#: O_DIRECTORY also mounts what an automounter provides.
+_FOLDER = _ANY | os.O_DIRECTORY
+
+
+class ForeignLinkError(OSError):
+    """A path leads through a link of another user, who chooses the file that it leads to.
+
+    Attributes:
+        clause: Which link, and whose: ``/tmp/out is a symbolic link of nobody``.
+    """
+
+    def __init__(self, path: str, link: str, owner: int) -> None:
+        self.clause = f"{link} is a symbolic link of {user_name(owner)}"
+        super().__init__(errno.ELOOP, self.clause, path)
+
+
+class Entry:
+    """The entry of a directory to which a path leads, and a descriptor of that directory.
+
+    Other users may be able to exchange a part of a path at any time. Each part is therefore opened relative
+    to the part before it, and checked by its descriptor; what is done with ``name`` relative to ``folder`` is
+    done in the directory that was checked. Links of this user and of root are followed, and those of the
+    owner of a folder in which no other user can make links. Use it as a context manager, or ``close`` it.
+
+    Attributes:
+        folder: The descriptor of the directory (O_PATH).
+        name: The name in the directory, which may not exist; "." for the directory itself.
+        about: The status of what had that name when it was checked, ``None`` if nothing had.
+        is_behind_link: Whether the last part of the path was a link that was followed.
+    """
+
+    def __init__(self, path: str, *, follow_last: bool = True) -> None:
+        """Open the directory of an entry.
+
+        Args:
+            path: Absolute or relative; with a slash at its end it must be a directory.
+            follow_last: Whether to follow a link that is the last part of the path; else ``about`` is its
+                status.
+
+        Raises:
+            ForeignLinkError: The path leads through a link that is not followed.
+            OSError: A directory of the path does not exist or cannot be entered, or the links have no end.
+        """
+        self.about: os.stat_result | None = None
+        self.is_behind_link, self._links = False, 0
+        self._begin(path)
+        try:
+            self._walk(path, follow_last=follow_last)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def path(self) -> str:
+        """The path of the entry, absolute and without links; only for messages."""
+        return os.path.normpath(os.path.join(self._here, self.name))
+
+    def open(self, flags: int, mode: int = 0o666) -> int:
+        """Open the entry itself; a link that has its name by now is an error, and no pipe is waited for.
+
+        Raises:
+            OSError: It cannot be opened.
+        """
+        safe = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+        return os.open(self.name, flags | safe, mode, dir_fd=self.folder)
+
+    def close(self) -> None:
+        """Close the descriptor."""
+        os.close(self.folder)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def _begin(self, path: str) -> None:
+        self._here = "/"
+        if not path.startswith("/"):
+            try:
+                self._here = os.getcwd()
+            except OSError:  # It is only for messages.
+                self._here = "."
+        self.folder = os.open("/" if path.startswith("/") else ".", _FOLDER)
+
+    def _walk(self, path: str, *, follow_last: bool) -> None:
+        parts = _parts(path)
+        while True:
+            self.name = name = parts.pop()
+            if parts and self._enter(name):
+                continue
+            try:
+                found = os.open(name, _ANY, dir_fd=self.folder)
+            except FileNotFoundError:
+                if parts:
+                    raise
+                return
+            try:
+                about = os.fstat(found)
+                is_followed = stat.S_ISLNK(about.st_mode) and (bool(parts) or follow_last)
+                target = self._target(found, about, path) if is_followed else ""
+            finally:
+                os.close(found)
+            if not is_followed:
+                if parts:
+                    raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+                self.about = about
+                return
+            self.is_behind_link |= not parts
+            if target.startswith("/"):
+                self._replace(os.open("/", _FOLDER), "/")
+            parts += _parts(target)
+
+    def _enter(self, name: str) -> bool:
+        """Go into a directory; return false if the name is that of a link or a file."""
+        if name == ".":
+            return True
+        try:
+            inner = os.open(name, _FOLDER, dir_fd=self.folder)
+        except OSError as error:
+            if error.errno in {errno.ENOTDIR, errno.ELOOP}:
+                return False
+            raise
+        self._replace(inner, os.path.normpath(os.path.join(self._here, name)))
+        return True
+
+    def _replace(self, folder: int, here: str) -> None:
+        os.close(self.folder)
+        self.folder, self._here = folder, here
+
+    def _target(self, link: int, about: os.stat_result, path: str) -> str:
+        """Return where an open link leads to.
+
+        Raises:
+            OSError: The link is not followed, or it is one too many.
+        """
+        if about.st_uid not in {0, os.geteuid()}:
+            folder = os.fstat(self.folder)
+            if folder.st_uid != about.st_uid or folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                raise ForeignLinkError(path, self.path, about.st_uid)
+        self._links += 1
+        if self._links > _MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        return os.readlink("", dir_fd=link)
+
+
+def _parts(path: str) -> list[str]:
+    """Return the parts of a path, the last first; "." is the last part of a path that is a directory's."""
+    if not path:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+    parts = path.split("/")
+    end = ["."] if parts[-1] in {"", ".", ".."} else []
+    return end + [part for part in reversed(parts) if part not in {"", "."}]
+
+
+def open_folder(path: str, flags: int = os.O_PATH) -> int:
+    """Open a directory by a path; see ``Entry`` on the links that are followed.
+
+    Raises:
+        ForeignLinkError: The path leads through a link that is not followed.
+        OSError: It does not exist, is not a directory, or cannot be opened.
+    """
+    with Entry(os.path.join(path, "")) as entry:
+        return os.open(".", flags | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=entry.folder)
+
+
+def make_folders(path: str, mode: int = 0o777) -> int:
+    """Open a directory, and make it and its parents if they do not exist.
+
+    Args:
+        path: The directory.
+        mode: The mode of new directories, from which the umask is taken.
+
+    Returns:
+        A descriptor of the directory (O_PATH).
+
+    Raises:
+        ForeignLinkError: The path leads through a link that is not followed.
+        OSError: A directory cannot be made or entered.
+    """
+    missing = []
+    while True:
+        try:
+            folder = open_folder(path or ".")
+            break
+        except FileNotFoundError:
+            path, name = os.path.split(path.rstrip("/"))
+            if not name or os.path.islink(os.path.join(path, name)):
+                raise
+            missing.append(name)
+    for name in reversed(missing):
+        try:
+            with contextlib.suppress(FileExistsError):  # Another process has made it meanwhile.
+                os.mkdir(name, mode, dir_fd=folder)
+            inner = os.open(name, _FOLDER, dir_fd=folder)
+        finally:
+            os.close(folder)
+        folder = inner
+    return folder
 
 
 def passed(path: str) -> Iterator[tuple[str, os.stat_result]]:
@@ -40,25 +243,6 @@ def passed(path: str) -> Iterator[tuple[str, os.stat_result]]:
         target = os.readlink(there)
         here = "/" if target.startswith("/") else here
         parts += target.split("/")[::-1]
-
-
-def foreign(path: str) -> str:
-    """Return a clause about a link of another user through which a path leads; "" if there is none.
-
-    The owner of such a link chooses the file that it leads to. Links of this user and of root are followed,
-    and those of the owner of a folder in which no other user can make links. A part that does not exist ends
-    the search.
-    """
-    trusted = {0, os.geteuid()}
-    try:
-        for link, about in passed(os.path.abspath(path)):
-            if stat.S_ISLNK(about.st_mode) and about.st_uid not in trusted:
-                folder = os.stat(os.path.dirname(link))
-                if folder.st_uid != about.st_uid or folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-                    return f"{link} is a symbolic link of {user_name(about.st_uid)}"
-    except OSError:
-        return ""
-    return ""
 
 
 def user_name(uid: int) -> str:

@@ -1,4 +1,8 @@
-"""Write files atomically: readers see the old file or the complete new file."""
+"""Write files atomically: readers see the old file or the complete new file.
+
+All steps are relative to one descriptor of the file's folder (``links.Entry``): a user who exchanges a part
+of the path meanwhile does not change where the file is written.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,12 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.document import links
 from hccl_tools.errors import WriteError
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from hccl_tools.document.links import Entry
 
 _REASONS = {
     errno.ENOSPC: ("the disk is full", "free disk space, or write to another folder"),
@@ -32,7 +39,7 @@ _REASONS = {
 }  # fmt: skip
 
 #: The errors of file systems without hard links.
-_NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})
+_NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
 
 def write_atomically(
@@ -58,158 +65,227 @@ def write_atomically(
     """
     target = os.fspath(path)
     try:
-        if os.path.islink(target) and not follow_link:
-            raise WriteError(f"{target} cannot be written: it is a symbolic link", hint="remove the link")
-        target = _followed(target)
-        old = _status(target)
-        _replace(target, chunks, old, mode, create=create)
+        with links.Entry(target, follow_last=follow_link) as entry:
+            shown = entry.path if entry.is_behind_link else target
+            _check(entry, shown)
+            _replace(entry, chunks, mode, create=create)
     except UnicodeEncodeError:
         raise WriteError(f"{path} cannot be written: its text has a lone surrogate") from None
     except OSError as error:
-        reason, hint = _REASONS.get(error.errno or 0, (os.strerror(error.errno or 0).lower(), None))
-        raise WriteError(f"{path} cannot be written: {reason}", hint=hint) from None
-    return target
+        raise refusal(target, error) from None
+    return shown
 
 
-def write_together(files: Mapping[str, str]) -> None:
+def open_new(path: str, mode: int) -> tuple[Entry, int]:
+    """Create a file to write to it piece by piece; return its entry, and a descriptor of the file.
+
+    Raises:
+        FileExistsError: There is something with this name.
+        WriteError: It cannot be created.
+    """
+    try:
+        entry = links.Entry(path, follow_last=False)
+        try:
+            return entry, entry.open(os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        except BaseException:
+            entry.close()
+            raise
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise refusal(path, error) from None
+
+
+def change_mode(path: str, mode: int) -> None:
+    """Give an existing file a mode, unless it has it.
+
+    Raises:
+        WriteError: The path leads through a link of another user, or the mode cannot be changed.
+    """
+    try:
+        with links.Entry(path) as entry:
+            handle = entry.open(os.O_RDONLY)
+            try:
+                if os.fstat(handle).st_mode & 0o777 != mode:
+                    os.fchmod(handle, mode)
+            finally:
+                os.close(handle)
+    except OSError as error:
+        raise refusal(path, error) from None
+
+
+def refusal(path: str, error: OSError, more: str = "") -> WriteError:
+    """Return the error for a file that cannot be written, with ``more`` at the end of the reason."""
+    if isinstance(error, links.ForeignLinkError):
+        return WriteError(
+            f"{path} cannot be written: {error.clause}",
+            hint="write to a folder of your own, or remove the link",
+        )
+    reason, hint = _REASONS.get(error.errno or 0, (os.strerror(error.errno or 0).lower(), None))
+    return WriteError(f"{path} cannot be written: {reason}{more}", hint=hint)
+
+
+class _Staged(NamedTuple):
+    """A file that is written with others: its entry, and the names of temporary files in its folder.
+
+    Attributes:
+        new: The new content.
+        old: The old content; ``None`` if there is no old file.
+    """
+
+    entry: Entry
+    new: str
+    old: str | None
+
+
+def write_together(files: Mapping[str, str], *, create: bool = False) -> None:
     """Write several files by path, all or none of them; each one as ``write_atomically`` does.
 
     All temporary files are written and synced before the first file is replaced. If a replacement fails, the
-    files that were replaced before it are restored.
+    files that were replaced before it are restored. With ``create``, it is an error if a file that did not
+    exist at first exists by then.
 
     Raises:
         WriteError: A file could not be written; all files are as before.
     """
-    staged: list[tuple[str, str]] = []
-    saved: dict[str, str] = {}
-    done: list[str] = []
-    current = ""
+    staged: list[_Staged] = []
+    folders: dict[tuple[int, int], int] = {}
+    current, done = "", 0
     try:
         for current, text in files.items():
-            target = _followed(current)
-            old = _status(target)
-            staged.append((_stage(target, [text], old, None), target))
-            if old is not None:
-                with open(target, "rb") as file:
-                    saved[target] = _stage(target, [file.read()], old, None)
-        for path, (temporary, target) in zip(files, staged, strict=True):
+            entry = _in_one_of(folders, links.Entry(current))
+            _check(entry, entry.path if entry.is_behind_link else current)
+            staged.append(_Staged(entry, _stage(entry, [text], None), None))
+            if entry.about is not None:
+                staged[-1] = staged[-1]._replace(old=_stage(entry, [_content(entry)], None))
+        for path, one in zip(files, staged, strict=True):
             current = path
-            os.replace(temporary, target)
-            done.append(target)
-    except BaseException as error:
-        _restore(done, saved)
-        if isinstance(error, OSError):
-            reason, hint = _REASONS.get(error.errno or 0, (os.strerror(error.errno or 0).lower(), None))
-            raise WriteError(
-                f"{current} cannot be written: {reason}; no file is changed", hint=hint
-            ) from None
-        raise
-    finally:
-        for left in (*(temporary for temporary, _ in staged), *saved.values()):
-            with contextlib.suppress(OSError):
-                os.unlink(left)
-    for folder in {os.path.dirname(target) or os.curdir for target in done}:
-        _sync_folder(folder)
-
-
-def _followed(path: str) -> str:
-    """Return the file that a path leads to, which is replaced.
-
-    Raises:
-        WriteError: The path leads through a link of another user: the file may be any file of this user.
-    """
-    if found := links.foreign(path):
-        raise WriteError(
-            f"{path} cannot be written: {found}", hint="write to a folder of your own, or remove the link"
-        )
-    return os.path.realpath(path) if os.path.islink(path) else path
-
-
-def _restore(done: Iterable[str], saved: Mapping[str, str]) -> None:
-    for target in done:
-        with contextlib.suppress(OSError):
-            if target in saved:
-                os.replace(saved[target], target)
+            if create and one.entry.about is None:
+                _create(one.entry, one.new)
             else:
-                os.unlink(target)
+                _rename(one.entry, one.new)
+            done += 1
+    except BaseException as error:
+        for one in staged[:done]:
+            _restore(one)
+        if isinstance(error, OSError):
+            is_foreign = isinstance(error, links.ForeignLinkError)
+            raise refusal(current, error, "" if is_foreign else "; no file is changed") from None
+        raise
+    else:
+        for folder in folders.values():
+            _sync_folder(folder)
+    finally:
+        for one in staged:
+            for left in (one.new, one.old):
+                with contextlib.suppress(OSError):
+                    if left is not None:
+                        os.unlink(left, dir_fd=one.entry.folder)
+        for folder in folders.values():
+            os.close(folder)
 
 
-def _status(target: str) -> os.stat_result | None:
-    """Return the status of the file to replace, or ``None`` if it does not exist."""
-    try:
-        status = os.lstat(target)
-    except FileNotFoundError:
-        return None
-    if stat.S_ISDIR(status.st_mode):
-        raise WriteError(f"{target} cannot be written: it is a directory", hint="specify a file in it")
-    if stat.S_ISLNK(status.st_mode):  # realpath gives up on a loop
-        raise WriteError(f"{target} cannot be written: it is a symbolic link that leads back to itself")
-    if not stat.S_ISREG(status.st_mode):
-        raise WriteError(f"{target} cannot be written: it is a device or a pipe, not a file",
-                         hint="use - to write to standard output")  # fmt: skip
-    return status
+def _in_one_of(folders: dict[tuple[int, int], int], entry: Entry) -> Entry:
+    """Let the entries of a folder share one descriptor: a process may not have one for each of its files."""
+    about = os.fstat(entry.folder)
+    folder = folders.setdefault((about.st_dev, about.st_ino), entry.folder)
+    if folder != entry.folder:
+        entry.close()
+        entry.folder = folder
+    return entry
 
 
-def _replace(
-    target: str,
-    chunks: Iterable[str | bytes],
-    old: os.stat_result | None,
-    mode: int | None,
-    *,
-    create: bool,
-) -> None:
-    temporary = _stage(target, chunks, old, mode)
+def _restore(one: _Staged) -> None:
+    with contextlib.suppress(OSError):
+        if one.old is not None:
+            _rename(one.entry, one.old)
+        else:
+            os.unlink(one.entry.name, dir_fd=one.entry.folder)
+
+
+def _check(entry: Entry, shown: str) -> None:
+    """Refuse what is not a regular file, and cannot be replaced."""
+    if entry.about is None or stat.S_ISREG(entry.about.st_mode):
+        return
+    if stat.S_ISDIR(entry.about.st_mode):
+        raise WriteError(f"{shown} cannot be written: it is a directory", hint="specify a file in it")
+    if stat.S_ISLNK(entry.about.st_mode):
+        raise WriteError(f"{shown} cannot be written: it is a symbolic link", hint="remove the link")
+    raise WriteError(f"{shown} cannot be written: it is a device or a pipe, not a file",
+                     hint="use - to write to standard output")  # fmt: skip
+
+
+def _content(entry: Entry) -> bytes:
+    with open(entry.open(os.O_RDONLY), "rb") as file:
+        return file.read()
+
+
+def _rename(entry: Entry, temporary: str) -> None:
+    os.replace(temporary, entry.name, src_dir_fd=entry.folder, dst_dir_fd=entry.folder)
+
+
+def _replace(entry: Entry, chunks: Iterable[str | bytes], mode: int | None, *, create: bool) -> None:
+    temporary = _stage(entry, chunks, mode)
     try:
         if create:
-            _create(temporary, target)
+            _create(entry, temporary)
         else:
-            os.replace(temporary, target)
+            _rename(entry, temporary)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(temporary)
+            os.unlink(temporary, dir_fd=entry.folder)
         raise
-    _sync_folder(os.path.dirname(target) or os.curdir)
+    _sync_folder(entry.folder)
 
 
-def _stage(target: str, chunks: Iterable[str | bytes], old: os.stat_result | None, mode: int | None) -> str:
+def _stage(entry: Entry, chunks: Iterable[str | bytes], mode: int | None) -> str:
     """Write a temporary file in the folder of a file, with the mode and owner that the file gets."""
+    old = entry.about
     if mode is None and old is not None:
         mode = stat.S_IMODE(old.st_mode)
-    folder = os.path.dirname(target) or os.curdir
-    temporary = os.path.join(folder, f".hccl-tools-{os.urandom(8).hex()}.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    handle = os.open(temporary, flags, 0o666 if mode is None else mode & 0o600)
+    temporary = f".hccl-tools-{os.urandom(8).hex()}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    handle = os.open(temporary, flags, 0o666 if mode is None else mode & 0o600, dir_fd=entry.folder)
     try:
         with os.fdopen(handle, "wb") as file:
             file.writelines(chunk if isinstance(chunk, bytes) else chunk.encode() for chunk in chunks)
             file.flush()
-            if old is not None and not _is_of_a_stranger(folder, old):
+            if old is not None and not _is_of_a_stranger(entry.folder, old):
                 _keep_owner(handle, old)
             if mode is not None:
                 os.fchmod(handle, mode)
             os.fsync(handle)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(temporary)
+            os.unlink(temporary, dir_fd=entry.folder)
         raise
     return temporary
 
 
-def _create(temporary: str, target: str) -> None:
+def _create(entry: Entry, temporary: str) -> None:
     """Give a file its name; unlike a rename, a link fails if the name exists."""
+    folder = entry.folder
     try:
-        os.link(temporary, target)
+        os.link(temporary, entry.name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
     except OSError as error:
-        if error.errno not in _NO_LINKS or os.path.lexists(target):
+        if error.errno not in _NO_LINKS or _exists(entry):
             raise
-        os.replace(temporary, target)
+        _rename(entry, temporary)
     else:
-        os.unlink(temporary)
+        os.unlink(temporary, dir_fd=folder)
 
 
-def _is_of_a_stranger(folder: str, old: os.stat_result) -> bool:
+def _exists(entry: Entry) -> bool:
+    try:
+        os.stat(entry.name, dir_fd=entry.folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _is_of_a_stranger(folder: int, old: os.stat_result) -> bool:
     """Return whether another user may have put a file into a folder that is open to all users."""
-    about = os.stat(folder)
+    about = os.fstat(folder)
     return old.st_uid not in {0, os.geteuid(), about.st_uid} and bool(about.st_mode & stat.S_IWOTH)
 
 
@@ -224,9 +300,9 @@ def _keep_owner(handle: int, old: os.stat_result) -> None:
             return
 
 
-def _sync_folder(folder: str) -> None:
+def _sync_folder(folder: int) -> None:
     with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        handle = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
         try:
             os.fsync(handle)
         finally:

@@ -10,7 +10,7 @@ import tarfile
 import time
 from typing import TYPE_CHECKING
 
-from hccl_tools.document import links
+from hccl_tools.document.writing import open_new
 from hccl_tools.errors import UsageError, WriteError
 from hccl_tools.explain import answer as words
 from hccl_tools.explain.anonymous import Anonymiser
@@ -75,15 +75,11 @@ def write(
         UsageError: The file exists already.
         WriteError: It cannot be written.
     """
-    if found := links.foreign(path):
-        raise WriteError(f"{path} cannot be written: {found}", hint="write to a folder of your own")
     hide = Anonymiser(_hosts(answer)).text if anonymise else str
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _MODE)
+        entry, descriptor = open_new(path, _MODE)
     except FileExistsError as error:
         raise UsageError(f"{path} exists already", hint="choose another name") from error
-    except OSError as error:
-        raise WriteError(f"{path} cannot be written: {error.strerror}") from error
     packed = Packed([], [])
     begin_unpacking()
     used: dict[str, int] = {}
@@ -96,8 +92,10 @@ def write(
                 archive.addfile(about, io.BytesIO(data))
                 packed.files.append((about.name, about.size))
     except OSError as error:
-        os.unlink(path)
+        os.unlink(entry.name, dir_fd=entry.folder)
         raise WriteError(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        entry.close()
     return packed._replace(left_out=[hide(masking.text(one)) for one in dict.fromkeys(packed.left_out)])
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import suppress
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -39,6 +38,8 @@ _STATE = re.compile(
     r"|(?:compose|docker)[_-]ps|uptime|lspci|lsmod|mount)(?=$|[_.-])",
     re.IGNORECASE,
 )
+#: What is open in this process already, perhaps a file without a name; and an empty log.
+_OPENED = re.compile(r"/(?:dev|proc/self)/fd/[0-9]+|/dev/(?:stdin|null)")
 #: Levels of folders below the one that the user named; os.walk calls itself for each before Python 3.12.
 _DEEPEST = 64
 
@@ -104,37 +105,55 @@ def collect(paths: Iterable[str]) -> tuple[list[Source], list[str]]:
     for path in paths:
         if path == STDIN:
             found.append(Source(STDIN, "standard input"))
-        elif left_out := links.foreign(path):
-            notes.append(f"{path} was not read: {left_out}")
-        elif os.path.isdir(path):
-            _hold(path.rstrip("/") or "/", below=True)
-            inside = list(_walk(path, notes))
-            if not inside:
-                notes.append(f"{path} has no logs")
-            found += inside
-        elif os.path.lexists(path):
-            found.append(_typed(path))
-        else:
-            raise InputError(f"there is no file or run {path}", hint="`hccl-tools jobs` lists the runs")
+            continue
+        try:
+            found += _in_folder(path, notes) if os.path.isdir(path) else [_typed(path)]
+        except links.ForeignLinkError as error:
+            notes.append(f"{path} was not read: {error.clause}")
     return list({one.path: one for one in found}.values()), notes
 
 
+def _in_folder(path: str, notes: list[str]) -> list[Source]:
+    """Return the logs in a folder that the user named, which its path means from now on.
+
+    Raises:
+        ForeignLinkError: The path leads through a link of another user.
+    """
+    found: list[Source] = []
+    try:
+        run_files.hold_logs(path.rstrip("/") or "/", links.open_folder(path, os.O_RDONLY), below=True)
+        found += _walk(path, notes)
+    except links.ForeignLinkError:
+        raise
+    except OSError as error:
+        notes.append(f"{path} cannot be read: {error.strerror}")
+    if not found:
+        notes.append(f"{path} has no logs")
+    return found
+
+
 def _typed(path: str) -> Source:
-    """Return a file that the user named; its path means an entry of its folder from now on."""
-    one, real = source(path), path
-    if not os.path.isfile(path):
+    """Return a file that the user named; its path means an entry of its folder from now on.
+
+    Raises:
+        ForeignLinkError: The path leads through a link of another user.
+        InputError: It does not exist.
+    """
+    one = source(path)
+    if _OPENED.fullmatch(path) and os.path.lexists(path):
         return one
-    if os.path.islink(path):
-        real = os.path.realpath(path)
-        if not os.path.isfile(real):  # It is open in this process only.
-            return one
-    _hold(os.path.dirname(real), below=False)
-    return one._replace(path=real)
-
-
-def _hold(folder: str, *, below: bool) -> None:
-    with suppress(OSError):  # Its files say why they cannot be read.
-        run_files.hold_logs(folder, below=below)
+    try:
+        with links.Entry(path) as entry:
+            if entry.about is not None or entry.is_behind_link:
+                real = entry.path if entry.is_behind_link else path
+                # A folder whose names are known need not be readable.
+                run_files.hold_logs(os.path.dirname(real), os.dup(entry.folder), below=False)
+                return one._replace(path=real)
+    except links.ForeignLinkError:
+        raise
+    except OSError:
+        pass  # A folder of its path is missing, or closed to this user.
+    raise InputError(f"there is no file or run {path}", hint="`hccl-tools jobs` lists the runs")
 
 
 def source(path: str, *, root: str = "") -> Source:

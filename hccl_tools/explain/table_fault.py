@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -39,9 +41,13 @@ def with_fault(found: list[Cause], table: str | None, sources: Sequence[Source] 
         return found
     seen = found[0].seen
     printed = seen.event.fields.get("table", "") if seen is not None else ""
+    is_typed = table is not None
     if table is None and not printed:
         table = _beside(sources)
-    reason = _fault_in_file(table) if table is not None else _fault_in_line(printed) if printed else ""
+    if table is not None:
+        reason = _fault_in_file(table, is_typed=is_typed)
+    else:
+        reason = _fault_in_line(printed) if printed else ""
     return [found[0]._replace(reason=reason), *found[1:]] if reason else found
 
 
@@ -62,7 +68,7 @@ def _beside(sources: Sequence[Source]) -> str | None:
             path = path if run_files.find(path) else os.path.relpath(path)
             # A link in a folder of another user may lead to any table of this user.
             with suppress(OSError):
-                data = b"" if links.foreign(path) else _content(path)
+                data = _content(path)
                 if b'"server_list"' in data or b'"group_list"' in data:
                     found.setdefault(data, path)
     return next(iter(found.values())) if len(found) == 1 else None
@@ -70,31 +76,49 @@ def _beside(sources: Sequence[Source]) -> str | None:
 
 def _content(path: str) -> bytes:
     """Return the content of a small file, b"" of a larger one."""
-    with open(run_files.open_read(path), "rb") as file:
+    with open(_opened(path), "rb") as file:
         data = file.read(_LARGEST + 1)
     return data if len(data) <= _LARGEST else b""
 
 
-def opened(table: str) -> str:
+def _opened(path: str) -> int:
+    """Open a file that is in a held folder, or to which no link of another user leads.
+
+    Raises:
+        OSError: It does not exist, cannot be read, or is refused.
+    """
+    if run_files.find(path):
+        return run_files.open_read(path)
+    with links.Entry(path) as entry:
+        descriptor = entry.open(os.O_RDONLY)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.ENXIO, os.strerror(errno.ENXIO), path)
+    return descriptor
+
+
+def opened(table: str, *, is_typed: bool = True) -> str:
     """Return a path that stays the same file, even if the table of a run is replaced in the meantime.
+
+    A table that the user has not typed is not read through a link of another user.
 
     Raises:
         InputError: The file cannot be opened.
     """
-    if run_files.find(table) is None:
+    if is_typed and run_files.find(table) is None:
         return table
     try:
-        return f"/proc/self/fd/{run_files.open_read(table)}"
+        return f"/proc/self/fd/{_opened(table)}"
     except OSError as error:
         raise InputError(f"{table} cannot be read: {run_files.reason(error)}") from error
 
 
-def _fault_in_file(table: str) -> str:
+def _fault_in_file(table: str, *, is_typed: bool) -> str:
     """Return the first finding of ``validate`` as a clause."""
     from hccl_tools.diagnostics import render  # noqa: PLC0415  (only for a refused table)
     from hccl_tools.validation.checker import validate  # noqa: PLC0415
 
-    path = opened(table)
+    path = opened(table, is_typed=is_typed)
     report = validate(path)
     if report.ok:
         command = f"`hccl-tools validate {operand(table)}`"

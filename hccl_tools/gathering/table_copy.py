@@ -11,6 +11,7 @@ import zipfile
 import zlib
 from typing import TYPE_CHECKING, Literal
 
+from hccl_tools.document.links import Entry, ForeignLinkError
 from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import WriteError
 from hccl_tools.records import NamedTuple
@@ -121,17 +122,17 @@ def look(request: CopyRequest) -> FileState:
         WriteError: The file cannot be read.
     """
     try:
-        found = os.lstat(request.path)
+        with Entry(request.path, follow_last=False) as entry:
+            found = entry.about
+            if found is None:
+                return FileState("none")
+            if not stat.S_ISREG(found.st_mode):
+                kinds: dict[int, Kind] = {stat.S_IFLNK: "link", stat.S_IFDIR: "directory"}
+                return FileState(kinds.get(stat.S_IFMT(found.st_mode), "special"))
+            with os.fdopen(entry.open(os.O_RDONLY), "rb") as file:
+                data = file.read(MOST_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return FileState("none")
-    except OSError as error:
-        raise _unreadable(request.path, error) from None
-    if not stat.S_ISREG(found.st_mode):
-        kinds: dict[int, Kind] = {stat.S_IFLNK: "link", stat.S_IFDIR: "directory"}
-        return FileState(kinds.get(stat.S_IFMT(found.st_mode), "special"))
-    try:
-        with os.fdopen(os.open(request.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            data = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise _unreadable(request.path, error) from None
     digest = hashlib.sha256(data).hexdigest()
@@ -145,11 +146,12 @@ def _with_mode(request: CopyRequest, seen: FileState) -> FileState:
     if request.mode is None or seen.mode == request.mode:
         return seen
     try:
-        handle = os.open(request.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        try:
-            os.fchmod(handle, request.mode)
-        finally:
-            os.close(handle)
+        with Entry(request.path, follow_last=False) as entry:
+            handle = entry.open(os.O_RDONLY)
+            try:
+                os.fchmod(handle, request.mode)
+            finally:
+                os.close(handle)
     except OSError as error:
         raise WriteError(
             f"{request.path} has mode {seen.mode:o}, and cannot get {request.mode:o}: {error.strerror}"
@@ -163,4 +165,6 @@ def _payload() -> str:
 
 
 def _unreadable(path: str, error: OSError) -> WriteError:
+    if isinstance(error, ForeignLinkError):
+        return WriteError(f"{path} cannot be read: {error.clause}", hint="remove the link")
     return WriteError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}")

@@ -311,20 +311,17 @@ def hold_outside(path: str, *, file_mode: int) -> Folder:
     return _held[path]
 
 
-def hold_logs(path: str, *, below: bool) -> None:
-    """Hold a directory of logs that a user names, also by a link, to read from it.
+def hold_logs(path: str, descriptor: int, *, below: bool) -> None:
+    """Hold a directory of logs that a user has named, to read from it; ``descriptor`` is closed with it.
 
     ``below`` says whether subdirectories count. Links in it are not followed.
-
-    Raises:
-        OSError: It does not exist, or cannot be read.
     """
     held = _held.get(path)
     if held is not None and not held.takes_all:  # the directory of a run
+        os.close(descriptor)
         return
     release(path)
-    # O_PATH: a directory whose names are known need not be readable.
-    folder = Folder(path, os.open(path or ".", _DIRECTORY | (0 if below else os.O_PATH)))
+    folder = Folder(path, descriptor)
     folder.is_run, folder.takes_all = below or (held is not None and held.is_run), True
     _held[path] = folder
 

@@ -43,6 +43,7 @@ class SeriesFile:
     def __init__(self, path: str, settings: dict[str, Any]) -> None:
         self.path, self._settings = path, settings
         self.rows: list[dict[str, Any]] = []
+        self._is_new = False
 
     def open(self, *, resume: bool, force: bool) -> None:
         """Read the finished runs of an interrupted series, or check that a new file may be written.
@@ -55,6 +56,7 @@ class SeriesFile:
             self.rows = [row for row in self._read() if not row.get("failed")]
         elif os.path.lexists(self.path) and not force:
             raise UsageError(f"{self.path} exists", hint="--resume continues it, --force replaces it")
+        self._is_new = not resume and not force
 
     def _read(self) -> list[dict[str, Any]]:
         try:
@@ -96,7 +98,8 @@ class SeriesFile:
         Raises:
             WriteError: The file cannot be written; an older file is unchanged.
         """
-        write_atomically(self.path, [self.text()])
+        write_atomically(self.path, [self.text()], create=self._is_new)
+        self._is_new = False
 
     def text(self) -> str:
         """Return the content of the file: JSON with a line per setting and per run."""

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.document.reading import read_file
-from hccl_tools.document.writing import write_atomically
+from hccl_tools.document.writing import change_mode, write_atomically
 from hccl_tools.errors import TableError
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ def save(text: str, path: str, *, force: bool = False, mode: int | None = None) 
     if os.path.exists(path) and not os.path.isdir(path):
         if read_file(path) == text.encode():
             if mode is not None:
-                os.chmod(path, mode)
+                change_mode(path, mode)
             return f"already up to date: {path}"
         if not force:
             raise TableError(
                 f"{path} exists and has other contents", hint="--force replaces it, -o writes elsewhere"
             )
-    return f"wrote {write_atomically(path, [text], mode=mode)}"
+    return f"wrote {write_atomically(path, [text], mode=mode, create=not force)}"

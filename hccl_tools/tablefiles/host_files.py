@@ -64,5 +64,5 @@ def save(values: Mapping[str, Entry], *, force: bool) -> str:
         )
     if len(existing) == len(texts) and not other:
         return f"{count(len(texts), 'file')} already up to date"
-    write_together(texts)
+    write_together(texts, create=not force)
     return f"wrote {count(len(texts), 'file')}"

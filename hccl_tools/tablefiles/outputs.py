@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from hccl_tools import formats
-from hccl_tools.document.writing import write_atomically
+from hccl_tools.document.writing import change_mode, write_atomically
 from hccl_tools.errors import TableError, UsageError, WriteError
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import on_stdout
@@ -161,13 +161,13 @@ def save(
     if os.path.exists(path) and not os.path.isdir(path):
         existing = _table_in(path)
         if existing == table:
-            if mode is not None and os.stat(path).st_mode & 0o777 != mode:
-                os.chmod(path, mode)
+            if mode is not None:
+                change_mode(path, mode)
             return Saved(path, unchanged=True, product=to_be_named(product, table))
         if not force:
             what = "contains another table" if existing is not None else "is not a rank table"
             raise TableError(f"{path} exists and {what}", hint="--force replaces it, -o writes elsewhere")
-    written = write_atomically(path, formats.write(table), mode=mode)
+    written = write_atomically(path, formats.write(table), mode=mode, create=not force)
     return Saved(written, product=to_be_named(product, table))
 
 

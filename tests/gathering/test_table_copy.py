@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -52,7 +52,7 @@ def test_a_task_and_an_answer_survive_the_way(tmp_path: Path) -> None:
 def test_an_interruption_leaves_no_temporary_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
 ) -> None:
-    def interrupt(*_args: object) -> None:
+    def interrupt(*_args: object, **_folders: object) -> None:
         raise SystemExit(143)  # as SIGTERM does
 
     monkeypatch.setattr(os, failing, interrupt)
@@ -67,9 +67,9 @@ def test_a_file_that_appears_meanwhile_is_kept(tmp_path: Path, monkeypatch: pyte
     path = tmp_path / "table.json"
     link = os.link
 
-    def late(source: str, target: str) -> None:
+    def late(source: str, target: str, **folders: Any) -> None:
         path.write_text("another program's")
-        link(source, target)
+        link(source, target, **folders)
 
     monkeypatch.setattr(os, "link", late)
 
@@ -84,9 +84,9 @@ def test_hosts_may_share_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     path = tmp_path / "table.json"
     link = os.link
 
-    def late(source: str, target: str) -> None:
+    def late(source: str, target: str, **folders: Any) -> None:
         path.write_bytes(DATA)
-        link(source, target)
+        link(source, target, **folders)
 
     monkeypatch.setattr(os, "link", late)
 
@@ -95,7 +95,7 @@ def test_hosts_may_share_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_args: object) -> None:
+    def refuse(*_args: object, **_folders: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", refuse)

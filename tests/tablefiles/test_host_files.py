@@ -254,10 +254,10 @@ def test_replaced_files_are_restored(tmp_path: Path, monkeypatch: pytest.MonkeyP
     paths[0].write_text("old")
     replace = __import__("os").replace
 
-    def fails(source: str, target: str) -> None:
-        if target == str(paths[2]):
+    def fails(source: str, target: str, **folders: int) -> None:
+        if target == paths[2].name:
             raise OSError(28, "no space left")
-        replace(source, target)
+        replace(source, target, **folders)
 
     monkeypatch.setattr("os.replace", fails)
 

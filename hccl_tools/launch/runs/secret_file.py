@@ -6,6 +6,7 @@ import contextlib
 import os
 import stat
 
+from hccl_tools.document import links
 from hccl_tools.errors import InputError, WriteError
 
 #: The size in bytes above which a file is refused.
@@ -66,16 +67,21 @@ def write(path: str, data: bytes, *, replace: bool) -> None:
     """
     folder = os.path.dirname(path)
     try:
-        os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(folder, 0o700)
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        made = links.make_folders(folder, 0o700)
+        try:
+            handle = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=made)
+        finally:
+            os.close(made)
         try:
             _make_private(folder, handle)
             _write(handle, path, data, replace=replace)
             os.fsync(handle)
         finally:
             os.close(handle)
+    except links.ForeignLinkError as error:
+        from hccl_tools.document.writing import refusal  # noqa: PLC0415  (a shim reads secrets only)
+
+        raise refusal(path, error) from None
     except OSError as error:
         raise WriteError(f"{path} cannot be written: {_reason(error)}") from None
 
@@ -139,7 +145,7 @@ def _write(folder: int, path: str, data: bytes, *, replace: bool) -> None:
         if replace:
             os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         else:  # Unlike a rename, a link fails if the file exists.
-            os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
     except FileExistsError:
         raise WriteError(f"{path} exists") from None
     finally:

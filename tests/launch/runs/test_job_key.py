@@ -389,7 +389,7 @@ def test_force_replaces_a_link_but_not_its_target(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "problem"),
     [
-        ("/dev/null", "cannot be written: file exists"),
+        ("/dev/null", "cannot be written: not a directory"),
         ("file", "cannot be written: not a directory"),
     ],
 )

@@ -1,0 +1,165 @@
+"""A user who exchanges a part of a path, at any moment, does not choose which file is written or read.
+
+Each operation is done once for each of its system calls: just before that call, the stranger puts a link to a
+private folder or file of the victim in the place of a part of the path.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hccl_tools.doctor_report import remedies
+from hccl_tools.document.writing import change_mode, open_new, write_atomically, write_together
+from hccl_tools.errors import HcclToolsError
+from hccl_tools.explain import sources, table_fault
+from hccl_tools.gathering import table_copy
+from hccl_tools.launch import run_files
+from hccl_tools.launch.runs import secret_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.bed
+NOBODY = 65534
+PRECIOUS, NEW = '{"server_list": "precious"}', '{"server_list": "new"}'
+CALLS = ("open", "stat", "lstat", "fstat", "readlink", "scandir", "listdir", "mkdir", "chmod", "fchmod",
+         "replace", "rename", "link", "unlink", "access")  # fmt: skip
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Iterator[Path]:
+    """A folder like /tmp, with a private folder of the victim."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can make a link of another user")
+    (tmp_path / "home").mkdir(mode=0o700)
+    tmp_path.chmod(0o1777)
+    yield tmp_path
+    run_files.release_logs()
+
+
+def begin(shared: Path) -> None:
+    """Let the path be harmless: a folder of the stranger with a file."""
+    for path in (shared / "home" / "out.json", shared / "folder" / "out.json"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(PRECIOUS if path.parent.name == "home" else "{}")
+        path.chmod(0o600)
+    (shared / "folder" / "a.log").touch()
+    # The owner of a folder may make links in it if no other user may write there.
+    (shared / "folder").chmod(0o1777)
+    for path in (shared / "folder", *(shared / "folder").iterdir()):
+        os.chown(path, NOBODY, NOBODY)
+
+
+def exchange(shared: Path, part: str) -> None:
+    """Put a link of the stranger into the place of a part of the path."""
+    path = shared / part
+    with suppress(FileNotFoundError):
+        path.rename(shared / "moved")
+    path.symlink_to(shared / "home" / path.name.replace("folder", ""))
+    os.lchown(path, NOBODY, NOBODY)
+
+
+def end(shared: Path) -> None:
+    for path in sorted(shared.rglob("*"), reverse=True):
+        if path != shared / "home":
+            path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+
+
+def bundle(path: Path) -> None:
+    entry, descriptor = open_new(str(path), 0o600)
+    os.write(descriptor, NEW.encode())
+    os.close(descriptor)
+    entry.close()
+
+
+def copied(path: Path) -> None:
+    data = NEW.encode()
+    request = table_copy.CopyRequest(str(path), hashlib.sha256(data).hexdigest(), table_copy.pack(data))
+    answer = table_copy.handle(request._replace(write=True, force=True, mode=0o644))
+    assert PRECIOUS.encode() not in table_copy.unpack(answer.content or table_copy.pack(b""))
+
+
+def text_of(descriptor: int) -> str:
+    with os.fdopen(descriptor) as file:
+        return file.read()
+
+
+def log_of(path: Path) -> None:
+    found, _ = sources.collect([str(path)])
+    for one in found:
+        assert "precious" not in text_of(run_files.open_read(one.path))
+
+
+def table_beside(path: Path) -> None:
+    found = table_fault._beside([sources.source(str(path.with_name("a.log")))])
+    if found is not None:
+        opened = table_fault.opened(found, is_typed=False)
+        assert "precious" not in text_of(os.open(opened, os.O_RDONLY))
+
+
+OPERATIONS: dict[str, Callable[[Path], Any]] = {
+    "write": lambda path: write_atomically(path, [NEW]),
+    "create": lambda path: write_atomically(path.with_name("new.json"), [NEW], create=True),
+    "link in a link": lambda path: write_atomically(path, [NEW], follow_link=False),
+    "together": lambda path: write_together({str(path.with_name("a.json")): NEW, str(path): NEW}),
+    "bundle": lambda path: bundle(path.with_name("new.json")),
+    "mode": lambda path: change_mode(str(path), 0o644),
+    "key": lambda path: secret_file.write(str(path), NEW.encode(), replace=True),
+    "new key": lambda path: secret_file.write(str(path.parent / "new" / "key"), b"", replace=False),
+    "remedies": lambda path: remedies.write(str(path.parent / "new"), {"host": NEW}),
+    "copy": copied,
+    "log": log_of,
+    "logs": lambda path: log_of(path.parent),
+    "table": table_beside,
+}
+
+
+def attack(shared: Path, operation: Callable[[Path], Any], part: str, moment: int) -> bool:
+    """Do an operation, with an exchange before one of its system calls; return whether it has so many."""
+    count, real = 0, {name: getattr(os, name) for name in CALLS}
+
+    def hooked(name: str) -> Callable[..., Any]:
+        def call(*args: Any, **options: Any) -> Any:
+            nonlocal count
+            count += 1
+            if count == moment:
+                for each, function in real.items():
+                    setattr(os, each, function)
+                exchange(shared, part)
+            return real[name](*args, **options)
+
+        return call
+
+    for name in CALLS:
+        setattr(os, name, hooked(name))
+    try:
+        with suppress(HcclToolsError, OSError):
+            operation(shared / "folder" / "out.json")
+    finally:
+        for name, function in real.items():
+            setattr(os, name, function)
+    return count >= moment
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("part", ["folder", "folder/out.json", "folder/new.json"])
+def test_nothing_is_done_where_a_link_of_another_user_leads(shared: Path, name: str, part: str) -> None:
+    home, moment = shared / "home", 1
+    begin(shared)
+    while attack(shared, OPERATIONS[name], part, moment):
+        assert [path.name for path in home.iterdir()] == ["out.json"]
+        assert (home / "out.json").read_text() == PRECIOUS
+        assert (home / "out.json").stat().st_mode & 0o777 == 0o600
+        assert home.stat().st_mode & 0o777 == 0o700
+        moment += 1
+        run_files.release_logs()
+        end(shared)
+        begin(shared)
+
+    assert moment > 5
