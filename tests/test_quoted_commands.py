@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hccl_tools.document.other_content import recognise
+from hccl_tools.kubernetes import tables
 from hccl_tools.programs import ssh
 from hccl_tools.rules import table_file
 from tests.support.import_graph import MODULES, tree_of
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: What makes a value safe.
-_QUOTING = {"quote", "operand", "as_root", "name_of"}
+_QUOTING = {"operand", "named", "file_here", "as_root", "name_of"}
+#: An option before a value, which is then no option: quotes are enough.
+_OPTION = re.compile(r"(?:^|(?<=[\s`]))--?[A-Za-z][\w-]*[ =]$|\w=$")
 #: The beginning of a command that is not within backticks, in the same sentence.
 _COMMAND = re.compile(
     r"(?:^|[\s(:;,])(?:hccl-tools (?!is |has |on )[a-z]|mpirun (?!started|bound|does|printed)"
@@ -85,6 +89,7 @@ REVIEWED = {
     ("hccl_tools.launch.runs.parents", "TRUSTED_VARIABLE"): "the name of a variable of ours",
     ("hccl_tools.launch.runs.parents", "quoted"): "quoted where it is made",
     ("hccl_tools.launch.runs.stop", "command"): "quoted where it is made",
+    ("hccl_tools.launch.runs.stop", "shlex.quote(command)"): "begins with the name of a program of ours",
     ("hccl_tools.launch.runs.stop", "node"): "a host name, which was checked",
     ("hccl_tools.launch.runs.stop", "run.host"): "a host name, which was checked",
     ("hccl_tools.transform.merge_conflicts", "collected.format"): "the name of a format",
@@ -103,8 +108,11 @@ REVIEWED = {
 }
 
 
-def values_in_commands(tree: ast.Module) -> list[ast.expr]:
-    """Return the values in commands, within backticks or not, of the f-strings of a module."""
+def values_in_commands(tree: ast.Module) -> list[tuple[ast.expr, bool]]:
+    """Return the values in commands, within backticks or not, of the f-strings of a module.
+
+    The second of each pair is whether an option is before the value.
+    """
     found = []
     for node in ast.walk(tree):
         if not isinstance(node, ast.JoinedStr):
@@ -115,23 +123,24 @@ def values_in_commands(tree: ast.Module) -> list[ast.expr]:
                 before += str(part.value)
             elif isinstance(part, ast.FormattedValue):
                 if before.count("`") % 2 or _COMMAND.search(before.rpartition("`")[2]):
-                    found.append(part.value)
+                    found.append((part.value, _OPTION.search(before) is not None))
                 before += "VALUE"
     return found
 
 
-def is_quoted(value: ast.expr) -> bool:
-    """Return whether a value is the result of a quoting function, or of a join of such results."""
+def is_quoted(value: ast.expr, *, after_option: bool) -> bool:
+    """Return whether a value is one word, and cannot be an option, or is a join of quoted words."""
     if not isinstance(value, ast.Call):
         return False
     called = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
-    if called in _QUOTING or ast.unparse(value.func) == "shlex.join":
+    if called in _QUOTING or ast.unparse(value.func) == "shlex.join" or (called == "quote" and after_option):
         return True
     if called != "join":
         return False
     (joined,) = value.args
     return ast.unparse(joined).startswith("map(shlex.quote, ") or (
-        isinstance(joined, (ast.GeneratorExp, ast.ListComp)) and is_quoted(joined.elt)
+        isinstance(joined, (ast.GeneratorExp, ast.ListComp))
+        and is_quoted(joined.elt, after_option=after_option)
     )
 
 
@@ -140,20 +149,56 @@ def test_every_value_in_a_command_is_quoted_or_was_reviewed() -> None:
     unquoted = {
         (module, ast.unparse(value))
         for module, path in MODULES.items()
-        for value in values_in_commands(tree_of(path))
-        if not is_quoted(value)
+        for value, after_option in values_in_commands(tree_of(path))
+        if not is_quoted(value, after_option=after_option)
     }
 
     assert unquoted - REVIEWED.keys() == set()
     assert REVIEWED.keys() - unquoted == set()
 
 
-@pytest.mark.parametrize("host", ["$(id)", "a b", "-oProxyCommand=x"])
+@pytest.mark.parametrize("host", ["$(id)", "a b"])
 def test_the_host_in_a_hint_of_ssh_is_one_word(host: str) -> None:
     hint = ssh.hint(host, "Permission denied (publickey).") or ""
     command = re.findall("`([^`]*)`", hint)[0]
 
     assert shlex.split(command) == ["ssh-copy-id", host]
+
+
+def test_a_host_that_ssh_would_take_for_an_option_is_left_out() -> None:
+    hint = ssh.hint("-oProxyCommand=x", "Permission denied (publickey).") or ""
+
+    assert "`ssh-copy-id HOST`" in hint
+
+
+@pytest.mark.parametrize(
+    ("space", "name", "key", "words"),
+    [
+        ("jobs", "table", "hccl.json", ["jobs", "table", "hccl.json"]),
+        ("a$(id)", "b;id", "jobstart_hccl.json", ["a$(id)", "b;id", "jobstart_hccl.json"]),
+        ("-A", "--kubeconfig=/tmp/x", "hccl.json", ["NAMESPACE", "NAME", "hccl.json"]),
+        ("jobs", "--context=x", ".hccl_profile", ["jobs", "NAME", "hccl.json"]),
+        ("jobs", "table", "-hccl", ["jobs", "table", "hccl.json"]),
+    ],
+)
+@pytest.mark.parametrize("form", ["describe", "json"])
+def test_a_config_map_chooses_no_option_and_no_folder(
+    space: str, name: str, key: str, words: list[str], form: str
+) -> None:
+    """The output of kubectl may be of another cluster, or come from another user."""
+    if form == "describe":
+        told = f"Name:  {name}\nNamespace:  {space}\nData\n====\n{key}:\n----\n{{}}\n"
+        found = recognise(told)
+        hint = found.hint if found else ""
+    else:
+        data = {key: '{"server_list": []}'}
+        metadata = {"name": name, "namespace": space}
+        hint = tables.explain({"kind": "ConfigMap", "metadata": metadata, "data": data}).hint
+    command = hint.removeprefix("extract the table: ")
+    parts = shlex.split(command)
+
+    assert parts[:3] == ["kubectl", "get", "configmap"]
+    assert [parts[4], parts[5], parts[-1]] == words
 
 
 def test_the_name_in_the_hint_of_a_rule_is_one_word(tmp_path: Path) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import shlex
 import stat
 from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.registry import Example, Finding, check
 from hccl_tools.doctor.ways import stated_names
 from hccl_tools.inspection.table_copies import TABLE_VARIABLES
+from hccl_tools.notation.phrases import operand
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.tablefiles.export_targets import TARGETS, TIMEOUT, job_variables
 from hccl_tools.variables.reading import contradictions
@@ -135,7 +135,7 @@ def table_file_refused(case: Case) -> Iterator[Finding]:
     if target.mode is not None and mode & ~target.mode:
         yield Finding(
             f"{path} has mode {mode:o}; {target.title} requires {target.mode:o}",
-            remedy=f"`chmod {target.mode:o} {shlex.quote(path)}`",
+            remedy=f"`chmod {target.mode:o} {operand(path)}`",
             commands=(("chmod", f"{target.mode:o}", "--", path),),
         )
     if target.mode is not None and found.st_uid != os.geteuid():

@@ -13,6 +13,7 @@ from shlex import quote
 from hccl_tools.document import foreign_text
 from hccl_tools.document.strict_parser import Reader
 from hccl_tools.document.syntax_problem import JsonError
+from hccl_tools.notation.phrases import file_here, named
 from hccl_tools.records import NamedTuple
 
 #: The number of characters and lines at the beginning of a text that decide what it is.
@@ -129,10 +130,9 @@ def _described(head: _Head) -> OtherContent | None:
     keys = _DATA_KEY.findall(text)
     name, space = (re.search(rf"^{field}: +(\S+)", text, re.MULTILINE) for field in ("Name", "Namespace"))
     key = next((key for key in keys if "hccl" in key or "rank" in key), keys[0] if keys else "hccl.json")
-    where = quote(space[1]) if space else "NAMESPACE"
-    who = quote(name[1]) if name else "NAME"
+    where, who = named(space[1] if space else "", "NAMESPACE"), named(name[1] if name else "", "NAME")
     value = quote("{.data." + key.replace(".", "\\.") + "}")
-    command = f"kubectl get configmap -n {where} {who} -o jsonpath={value} > {quote(key)}"
+    command = f"kubectl get configmap -n {where} {who} -o jsonpath={value} > {file_here(key, 'hccl.json')}"
     return _other("what `kubectl describe` prints", f"extract the table: {command}")
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.runs import names
+from hccl_tools.notation.phrases import operand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ def explained(run_dir: str, hints: Sequence[str] = ()) -> str:
     from hccl_tools.explain.answer import paragraph  # noqa: PLC0415
 
     name = _typed(run_dir)
-    type_this = f"`hccl-tools explain {shlex.quote(name)}` reads all logs and names the cause"
+    type_this = f"`hccl-tools explain {operand(name)}` reads all logs and names the cause"
     try:
         if os.path.getsize(os.path.join(run_dir, names.PLAN)) > _LARGEST_PLAN:
             return type_this
@@ -47,7 +47,7 @@ def explained(run_dir: str, hints: Sequence[str] = ()) -> str:
         return ""
     cause = answer.causes[0]
     is_advised = any(cause.message.remedy in hint for hint in hints)
-    more = f"  more: hccl-tools explain {shlex.quote(name)}"
+    more = f"  more: hccl-tools explain {operand(name)}"
     return f"explain: {paragraph(answer, cause, remedy=not is_advised)}\n{more}"
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain.waiting import ranks_text
+from hccl_tools.notation.phrases import operand
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -33,7 +33,7 @@ def lines(cause: Cause, cluster: Cluster, sources: Sequence[Source], run: str) -
     elsewhere: dict[str, list[Place]] = {}
     for place in cause.fetch:
         if run and place.rank is not None:
-            found.append(f"`hccl-tools logs {shlex.quote(run)} --rank {place.rank}`, and its plog")
+            found.append(f"`hccl-tools logs {operand(run)} --rank {place.rank}`, and its plog")
         elif here := at_hand.get(place.rank):
             found.append(" and ".join(here[:_MOST_OF_RANK]))
         else:

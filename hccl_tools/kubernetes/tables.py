@@ -15,7 +15,7 @@ from hccl_tools.document.syntax_problem import KUBERNETES_HINT
 from hccl_tools.errors import InputError
 from hccl_tools.formats.host_files import kind_of
 from hccl_tools.kubernetes import config_maps
-from hccl_tools.notation.phrases import and_more, count, operand
+from hccl_tools.notation.phrases import and_more, count, file_here, named, operand
 from hccl_tools.notation.printable import escaped
 from hccl_tools.records import NamedTuple
 
@@ -181,6 +181,8 @@ def _keys(entries: Sequence[Entry]) -> str:
     return and_more([f'"{label}"' for label in map(config_maps.labels(entries), entries)], _SHOWN)
 
 
+#: The name of the file of a table whose key is not a file name for the current folder.
+_USUAL_FILE = "hccl.json"
 _KINDS = {dict: "an object", list: "a list", bool: "true or false", type(None): "null"}
 _DAMAGE_HINT = "`kubectl create configmap NAME --from-file=hccl.json` stores the text of a table correctly"
 
@@ -241,8 +243,7 @@ def _as_text(entry: Entry, *, is_yaml: bool) -> str:
     read = "yaml.load(sys.stdin, yaml.BaseLoader)" if is_yaml else "json.load(sys.stdin)"
     imports = "import json, sys, yaml" if module == "yaml" else "import json, sys"
     program = f"{imports}; print(json.dumps({read}{parts}, indent=2))"
-    key, name = quote(entry.key), quote(entry.name or "NAME")
-    space = f" -n {quote(entry.namespace)}" if entry.namespace else ""
+    key, name, space = file_here(entry.key, _USUAL_FILE), named(entry.name, "NAME"), _namespace(entry)
     create = f"kubectl create configmap{space} {name} --from-file={key} --dry-run=client -o yaml"
     return (
         f"write the table to a file of its own: python3 -c {quote(program)} < FILE > {key}; then make the "
@@ -252,9 +253,9 @@ def _as_text(entry: Entry, *, is_yaml: bool) -> str:
 
 def _fetch_command(entry: Entry, outer: Outer) -> str:
     """Return the command that fetches the ConfigMap of an entry again."""
-    space = f" -n {quote(entry.namespace)}" if entry.namespace else ""
+    space = _namespace(entry)
     form = "yaml" if outer.document is None else "json"
-    return f"kubectl get configmap{space} {quote(entry.name or 'NAME')} -o {form} > {operand(outer.shown)}"
+    return f"kubectl get configmap{space} {named(entry.name, 'NAME')} -o {form} > {operand(outer.shown)}"
 
 
 def _extract(entry: Entry) -> str:
@@ -264,7 +265,11 @@ def _extract(entry: Entry) -> str:
 def _extract_command(entry: Entry) -> str:
     """Return the command that writes the table of a ConfigMap to a file of its own."""
     decode = " | base64 -d" if entry.path[-2] == "binaryData" else ""
-    space = f" -n {quote(entry.namespace)}" if entry.namespace else ""
+    space = _namespace(entry)
     path = ".".join(("", str(entry.path[-2]), entry.key.replace(".", "\\.")))
-    command = f"kubectl get configmap{space} {quote(entry.name or 'NAME')} -o jsonpath={quote(f'{{{path}}}')}"
-    return f"{command}{decode} > {quote(entry.key)}"
+    command = f"kubectl get configmap{space} {named(entry.name, 'NAME')} -o jsonpath={quote(f'{{{path}}}')}"
+    return f"{command}{decode} > {file_here(entry.key, _USUAL_FILE)}"
+
+
+def _namespace(entry: Entry) -> str:
+    return f" -n {named(entry.namespace, 'NAMESPACE')}" if entry.namespace else ""

@@ -113,6 +113,31 @@ def operand(path: str) -> str:
     return quote(f"./{path}" if path.startswith("-") else path)
 
 
+def named(name: str, placeholder: str) -> str:
+    """Return a name, such as that of a host, for a command line: one word, and no option.
+
+    Args:
+        name: A name from a file, another host or another user; "" if it is unknown.
+        placeholder: What stands for a name that a program would take for an option.
+
+    >>> named("a b", "HOST"), named("-oProxyCommand=x", "HOST")
+    ("'a b'", 'HOST')
+    """
+    return quote(name) if name and not name.startswith("-") else placeholder
+
+
+def file_here(name: str, usual: str) -> str:
+    """Return a name from a file as that of a new file in the current folder, for a command line.
+
+    Args:
+        usual: What stands for a name that leads to another folder, or is that of a hidden file.
+
+    >>> file_here("hccl 1.json", "FILE"), file_here("../.bashrc", "FILE")
+    ("'hccl 1.json'", 'FILE')
+    """
+    return quote(name) if name and name[0] not in ".-" and "/" not in name else usual
+
+
 def as_root(command: str) -> str:
     """Return a command line that runs hccl-tools as root; sudo's PATH has no virtual environment.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
+from hccl_tools.notation.phrases import named
 from hccl_tools.programs.lookup import on_path
 
 if TYPE_CHECKING:
@@ -67,4 +67,4 @@ def last_line(printed: str) -> str:
 def hint(host: str, printed: str) -> str | None:
     """Return what to do about an error message of ssh, or None."""
     found = next((text for part, text in _HINTS.items() if part in printed), None)
-    return found.format(host=shlex.quote(host)) if found else None
+    return found.format(host=named(host, "HOST")) if found else None

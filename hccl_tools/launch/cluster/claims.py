@@ -5,10 +5,9 @@ A claim has no other effect: the host that hears it goes on waiting, and does no
 
 from __future__ import annotations
 
-from shlex import quote
 from typing import TYPE_CHECKING
 
-from hccl_tools.notation.phrases import and_more
+from hccl_tools.notation.phrases import and_more, named
 
 if TYPE_CHECKING:
     from hccl_tools.launch.protocol.connection import Connection
@@ -87,4 +86,4 @@ class Answers:
 
 
 def _copy(host: str, kind: str) -> str:
-    return f"hccl-tools key copy {quote(host)}{'' if kind == 'keyless there' else ' --force'}"
+    return f"hccl-tools key copy {named(host, 'HOST')}{'' if kind == 'keyless there' else ' --force'}"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from shlex import quote
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.notation.phrases import named
 from hccl_tools.records import NamedTuple
 from hccl_tools.version import __version__
 
@@ -66,7 +66,7 @@ class Credentials(NamedTuple):
         if problem.kind == "keyless here":
             raise LaunchError(
                 f"{master} has a job key, and {host} has none",
-                hint=f"run `hccl-tools key copy {quote(connection.own_address)}` on {master}",
+                hint=f"run `hccl-tools key copy {named(connection.own_address, 'HOST')}` on {master}",
             )
         if problem.kind == "address":
             raise LaunchError(

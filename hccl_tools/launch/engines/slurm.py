@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import shlex
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.engines.engine import Engine, Located
+from hccl_tools.notation.phrases import named
 from hccl_tools.programs.lookup import ProgramMissingError
 from hccl_tools.programs.slurm import allocated_nodes, find_srun, nodes_of_hosts, step_command
 
@@ -95,7 +95,7 @@ class Slurm(Engine):
             by = (
                 f"due to {why.lower()}"
                 if why
-                else f"by `scancel {shlex.quote(number)}`, or by an administrator"
+                else f"by `scancel {named(number, 'JOB')}`, or by an administrator"
             )
             return f"Slurm has ended {kind.lower()} {number} {by}"
         return ""

@@ -7,7 +7,6 @@ and the variables of CANN, HCCL and the frameworks.
 from __future__ import annotations
 
 import os
-import shlex
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from hccl_tools.launch.planning.ports import DEFAULT_PORT
 from hccl_tools.launch.processes.timing import TIMING_VARIABLE
 from hccl_tools.launch.runs import private_files
 from hccl_tools.launch.runs.parents import TRUSTED_VARIABLE
+from hccl_tools.notation.phrases import named
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def exported(environ: Mapping[str, str], *, also: Sequence[str] = (), usual: boo
     if missing := [name for name in also if name not in environ]:
         raise UsageError(
             f"--export {missing[0]}: the variable is not set in the ranks' environment",
-            hint=f"`export {shlex.quote(missing[0])}=...` first, or --env {missing[0]}=VALUE",
+            hint=f"`export {named(missing[0], 'NAME')}=...` first, or --env {missing[0]}=VALUE",
         )
     return {name: value for name, value in environ.items() if name in also or (usual and _is_usual(name))}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shlex
 import time
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from hccl_tools.errors import LaunchError
 from hccl_tools.launch import run_files
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.runs import names, parents
+from hccl_tools.notation.phrases import operand
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -119,7 +119,7 @@ def check_owner(run_dir: str, mode: int) -> None:
     if os.fstat(folder.descriptor).st_mode & _OTHERS_WRITE & ~mode:
         run_files.release(run_dir)
         raise LaunchError(
-            f"other users may write to the run directory {run_dir}", hint=f"chmod go-w {shlex.quote(run_dir)}"
+            f"other users may write to the run directory {run_dir}", hint=f"chmod go-w {operand(run_dir)}"
         )
 
 

@@ -12,6 +12,7 @@ import subprocess
 from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.discover.local_addresses import is_this_host
+from hccl_tools.notation.phrases import named
 from hccl_tools.programs import bounded_run, ssh
 from hccl_tools.records import NamedTuple
 
@@ -107,7 +108,8 @@ def _without_echo(result: Copied, key: bytes) -> Copied:
     if not _spellings(key).isdisjoint(_fragments(shown)):
         return Copied(
             result.host, "failed", "", "its answer is not shown, because it contains the job key",
-            f"check that its login shell does not print what it reads: `ssh {shlex.quote(result.host)} true`",
+            "check that its login shell does not print what it reads: "
+            f"`ssh {named(result.host, 'HOST')} true`",
         )  # fmt: skip
     return result
 
@@ -152,6 +154,6 @@ def _result(host: str, status: int, output: str, errors: str) -> Copied:
     hint = (
         "check the home directory there"
         if last
-        else f"check that `ssh {shlex.quote(host)} sh` starts a shell"
+        else f"check that `ssh {named(host, 'HOST')} sh` starts a shell"
     )
     return Copied(host, "failed", "", last or f"its shell exited with exit code {status}", hint)

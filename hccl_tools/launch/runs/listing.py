@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.launch.model.outcome import REASONS
 from hccl_tools.launch.runs import names
 from hccl_tools.notation import screen
-from hccl_tools.notation.phrases import aligned, and_more, count
+from hccl_tools.notation.phrases import aligned, and_more, count, operand
 from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _notes(runs: Sequence[Run], rows: Sequence[Sequence[str]], log_dir: str) -> 
     for run, row in zip(runs, rows, strict=True):
         if run.state == "killed" and run.left:
             left = count(run.left, "process is", "processes are")
-            yield f"{row[0]}: {left} left; `hccl-tools stop {shlex.quote(row[0])}` ends them"
+            yield f"{row[0]}: {left} left; `hccl-tools stop {operand(row[0])}` ends them"
         is_there = run.state in {"running", "elsewhere"} and run.host != os.uname().nodename
         places.setdefault((os.path.dirname(run.path), run.host if is_there else ""), []).append(row[0])
     for (folder, host), some in places.items():

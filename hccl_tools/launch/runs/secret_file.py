@@ -103,11 +103,11 @@ def _check(path: str, subject: str, handle: int, *, may_be_roots: bool) -> None:
     if mode & 0o077 & ~allowed:
         what = "change" if mode & 0o022 else "read"
         who = "" if about.st_uid == user else ", as root"
-        import shlex  # noqa: PLC0415  (1 ms; few files are open to others)
+        from hccl_tools.notation.phrases import operand  # noqa: PLC0415  (1 ms; few files are open to others)
 
         raise InputError(
             f"other users can {what} {subject} (mode {mode:04o})",
-            hint=f"run `chmod 600 {shlex.quote(path)}`{who}; replace the secret if another user may know it",
+            hint=f"run `chmod 600 {operand(path)}`{who}; replace the secret if another user may know it",
         )
 
 
