@@ -22,14 +22,16 @@ _BEGAN = "began"
 _MOST_OTHER = 10_000
 #: The greatest length of what a host sends, in characters; an answer has some kilobytes.
 MOST_OF_HOST = 1 << 22
+#: The most pieces of an answer: a piece without text takes memory, too.
+_MOST_PIECES = MOST_OF_HOST // _PIECE + 1
 TOO_MUCH = f"it sent more than {MOST_OF_HOST >> 20} MiB instead of an answer"
 #: The greatest length of a line that is read at once; those of an answer are shorter.
 LONGEST_LINE = 1 << 13
 #: Digits of the number of a piece.
 _MOST_DIGITS = 6
 #: The labels of engines: the number of the process, from 0.
-SRUN_LABEL = re.compile(r" *([0-9]{1,6}): ")
-MPIRUN_LABEL = re.compile(r"\[[^],\s]*,([0-9]{1,6})\]<std(?:out|err)>: ?")
+SRUN_LABEL = re.compile(r" {0,8}([0-9]{1,6}): ")
+MPIRUN_LABEL = re.compile(r"\[[^][,\s]*,([0-9]{1,6})\]<std(?:out|err)>: ?")
 
 
 def began(host: str) -> None:
@@ -123,7 +125,7 @@ class EngineOutput:
 
     def _add_piece(self, host: str, number: int, piece: str) -> None:
         self._sizes[host] += len(piece) + 1
-        if self._sizes[host] > MOST_OF_HOST:
+        if host in self.flooded or self._sizes[host] > MOST_OF_HOST or number > _MOST_PIECES:
             self.flooded.add(host)
             self._pieces[host] = {}
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tracemalloc
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,7 +23,7 @@ from tests.support.bulk import for_each
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 PAYLOADS: list[Any] = [
     "0;>PWN-$(id -un);#", "", "\n", "\x1b[31m", -1, 1.5, True, None, [], {}, [[]], 10**30, "x" * (1 << 16),
@@ -176,6 +177,25 @@ def test_a_host_that_sends_too_much_has_no_answer(pieces: int, is_flooded: bool)
 
     assert (output.flooded == {"h1"}) is is_flooded
     assert output.text("h1") == (None if is_flooded else piece * pieces)
+
+
+def test_pieces_without_text_take_little_memory() -> None:
+    output = stdout_framing.EngineOutput(["h1", "h2"])
+
+    def used(numbers: Iterable[int]) -> int:
+        tracemalloc.start()
+        try:
+            for number in numbers:
+                output.add_line(f"hccl-tools-gather h1 {number}/999999 \n")
+            return tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+
+    assert used(range(20_000)) < 1 << 18
+    output.add_line("hccl-tools-gather h1 1/1 text\n")
+    output.add_line("hccl-tools-gather h2 1/1 text\n")
+    assert output.flooded == {"h1"}
+    assert output.texts() == {"h2": "text"}
 
 
 def test_contents_that_do_not_have_their_digest_speak_for_no_other_host() -> None:

@@ -144,7 +144,8 @@ class RendezvousServer:
             if self.refusal:
                 self.deadline = min(self.deadline, time.monotonic() + TIMING.linger)
         if self.refusal:
-            raise refusal(self.refusal, self.hosts.names[self.refusal.number])
+            number = self.refusal.number
+            raise refusal(self.refusal, self.hosts.names[number] if number >= 0 else self.own.host)
         self.complete = True
         if strangers := self.listener.strangers():
             notify(strangers)
