@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 
-from tests.explain.test_pattern_times import LARGEST, PATTERNS, seconds
+from tests.explain.test_pattern_times import LARGEST, PATTERNS, Used, seconds
 from tests.support import adversarial_lines
 
 
@@ -19,7 +19,7 @@ def main() -> None:
         sys.exit(f"error: no pattern {unknown[0]}; there are {', '.join(PATTERNS)}")
     found = []
     for name in chosen:
-        pattern = re.compile(PATTERNS[name])
+        pattern = Used(re.compile(PATTERNS[name]))
         lines = adversarial_lines.lines(PATTERNS[name], LARGEST)
         spent, line = max((seconds(pattern, line), line) for line in lines)
         found.append((spent, name, line))

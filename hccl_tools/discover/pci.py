@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 #: Huawei.
 _VENDOR = "0x19e5"
-_LINE = r"(?i)Processing accelerators.*Huawei.*Device\s+(?P<device>[0-9a-f]{4})"
+_LINE = r"(?i)Processing accelerators.{0,80}?Huawei.{0,80}?Device\s{1,9}(?P<device>[0-9a-f]{4})"
 
 
 def product_of_cards(site: Site) -> tuple[str, str] | None:

@@ -45,9 +45,10 @@ _COMMENT = re.compile(
 )
 #: What a comment says that stands for entries: dots, a range, or a word for the rest.
 _STANDS_FOR = re.compile(
-    r"\.\.|\u2026|\d+\s*(?:-|~|to|through|until|\u5230|\u81f3)\s*\d+|"
-    r"\b(?:repeat\w*|same|similar\w*|likewise|remaining|the rest|others?|omitted|etc|and so on|continue\w*|"
-    r"as above|so forth|more (?:servers?|devices?|entries|ranks?|nodes?|hosts?)|add (?:the|all|more|your)|"
+    r"\.\.|\u2026|\d\s{0,9}(?:-|~|to|through|until|\u5230|\u81f3)\s{0,9}\d|"
+    r"\b(?:repeat\w{0,9}|same|similar\w{0,9}|likewise|remaining|the rest|others?|omitted|etc|and so on|"
+    r"continue\w{0,9}|as above|so forth|"
+    r"more (?:servers?|devices?|entries|ranks?|nodes?|hosts?)|add (?:the|all|more|your)|"
     r"all (?:other|servers?|devices?))\b|"
     r"\u7701\u7565|\u540c\u4e0a|\u5176\u4ed6|\u5176\u5b83|\u5176\u4f59|\u5269\u4f59|\u4ee5\u6b64\u7c7b\u63a8|\u7c7b\u4f3c|\u540c\u7406|"
     r"\u4ee5\u4e0b|\u66f4\u591a|\u91cd\u590d|\u4f9d\u6b21",

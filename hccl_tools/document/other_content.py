@@ -37,15 +37,15 @@ _LOG = re.compile(
 _YAML = re.compile(r"(- )?[\w.\"'-]+:( .*)?$")
 _YAML_TABLE = re.compile(r"^[\"']?(server_list|rank_list|group_list|server_count)[\"']?:", re.MULTILINE)
 _HOST = re.compile(
-    r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?(?::\d+| +(?:slots|max_slots|max-slots|np|cpu|ansible_\w+)=\S+)*"
-    r"|[0-9a-fA-F:]*::?[0-9a-fA-F:]+"
+    r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?(?::\d+)*(?: +(?:slots|max_slots|max-slots|np|cpu|ansible_\w+)=\S+)*"
+    r"|[0-9a-fA-F]*:[0-9a-fA-F:]+"
 )
 _HOST_ENTRY = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}\s+[\w.-]+(?:\s+[\w.-]+)*")
 _ADDRESSES = re.compile(r"(address|netmask|gateway|IPaddr|netdetect|send_arp_status|arp)_\d+=")
 _SETTING = re.compile(r"[\w.-]+ *=")
 _SECTION = re.compile(r"\[[\w. :-]+\]$")
 _DESCRIBED = re.compile(r"Name: +\S+\s+Namespace: ")
-_BASE64 = re.compile(r"[A-Za-z0-9+/\s]{24,}={0,2}\s*")
+_BASE64 = re.compile(r"[A-Za-z0-9+/\s]{24,}(?:={1,2}\s*)?")
 _COMMENT = re.compile(r"(#|//)(?!!)")
 _TEMPLATE = re.compile(r"\{\{(?=-?\s*[\w.$])|\{%")
 _FILL_IN = f"specify the file that the program writes from it; {_GEN}"

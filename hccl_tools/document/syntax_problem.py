@@ -81,12 +81,12 @@ class ParserState(NamedTuple):
 
 
 _WORD = re.compile(r"[\w.+\-]*")
-_WORD_BEFORE = re.compile(r"[\w.+\-]+\Z")
+_WORD_BEFORE = re.compile(r"[\w.+\-]{1,60}\Z")
 _NAN = re.compile(r"[-+]?(NaN|nan|Infinity|inf)\b")
 _PYTHON = re.compile(r"(True|False|None|TRUE|FALSE|NULL|Null|undefined|nil)\b")
 _JSON_WORD = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
 _KEY_BEFORE = re.compile(r'"([^"\\]*)"\s*:\s*\Z')
-_NUMBER_LIKE = re.compile(r"[-+]?(0[xX][0-9a-fA-F]+|[0-9]*\.?[0-9]*([eE][-+]?[0-9]*)?)")
+_NUMBER_LIKE = re.compile(r"[-+]?(0[xX][0-9a-fA-F]+|[0-9]*(?:\.[0-9]*)?([eE][-+]?[0-9]*)?)")
 _HEXADECIMAL = re.compile(r"0[xX][0-9a-fA-F]{1,8}")
 _PADDED = re.compile(r"\+?[0-9]{1,20}", re.ASCII)
 #: Keys with a number, and a number with the name of what it counts: L0, rank3, npu-1.

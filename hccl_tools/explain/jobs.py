@@ -27,7 +27,7 @@ _LIMITS = 1.5
 _BEFORE, _AFTER = 3600.0, 600.0
 _MOST_NAMED = 4
 #: An address of a host, which may have a name as well.
-_ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(?:%\w{1,32})?")
+_ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*(?:%\w{1,32})?")
 #: Jobs that run at the same time in the logs of a user.
 _MOST_JOBS = 32
 #: Lines of Slurm and of launchers about the end of a job, which they may write long after the last line of a

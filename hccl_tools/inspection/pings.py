@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: Seconds that a ping usually takes: three packets.
 USUAL_TIME = 3.0
 _TOPIC = "the way to devices of other servers over {over}"
-_COUNTS = re.compile(r"(\d+) packets transmitted, (\d+) received")
+_COUNTS = re.compile(r"(\d{1,9}) packets transmitted, (\d{1,9}) received")
 
 
 class Target(NamedTuple):

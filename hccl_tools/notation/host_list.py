@@ -18,7 +18,7 @@ MOST_HOSTS = 16384
 _LARGEST_FILE = 4 << 20
 _NAME = re.compile(r"[0-9A-Za-z_](?:[0-9A-Za-z_.-]*[0-9A-Za-z_])?", re.ASCII)
 _BARE_RANGE = re.compile(r"((?:[0-9]{1,3}\.){3})([0-9]{1,3}-[0-9]{1,3})", re.ASCII)
-_TRAILING_NUMBER = re.compile(r"(.*?)([0-9]+)", re.ASCII)
+_TRAILING_NUMBER = re.compile(r"(|.*[^0-9\n])([0-9]+)", re.ASCII)
 #: The greatest length of a DNS name.
 _LONGEST = 253
 _HINTS = {

@@ -16,13 +16,13 @@ _NARROWEST = 20
 #: A change of colour, which takes no column.
 _STYLE = re.compile("\x1b\\[[0-9;]*m")
 #: A word with the space before it; a command in backquotes is one word, so that it can be copied.
-_WORD = re.compile(r"(\s*)((?:`[^`]+`|\S)+)")
+_WORD = re.compile(r"(?<!\s)(\s*)((?:`[^`]+`|\S)+)")
 #: The same in a sentence with a Chinese full stop, which has no spaces: each character is a word. Signs that
 #: close stay with the word before them, those that open with the one behind them. A text: `re` compiles it
 #: at its first use, as it takes 2 ms.
 _CHINESE_STOP = "。"
 _CHINESE_WORD = (
-    r"(\s*)((?:`[^`]+`|[（《]?[\u4e00-\u9fff]|[（《]?[^\s`（《\u4e00-\u9fff，。；：、？！）》]+|\S)"  # noqa: RUF001
+    r"(?<!\s)(\s*)((?:`[^`]+`|[（《]?[\u4e00-\u9fff]|[（《]?[^\s`（《\u4e00-\u9fff，。；：、？！）》]+|\S)"  # noqa: RUF001
     r"[，。；：、？！）》]*)"  # noqa: RUF001
 )
 #: Lines that quote something: a log, a source line, a traceback.

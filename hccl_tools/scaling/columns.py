@@ -33,7 +33,7 @@ EMPTY = frozenset({"", "-", "--", "—", "n/a", "na", "none"})
 #: Figures outside of this range, except 0, are mistakes: their quotients overflow or have hundreds of digits.
 _LEAST, _MOST = 1e-12, 1e15
 _RANGE = "from 1e-12 to 1e15"
-_UNIT = re.compile(r"(.*?)\s*[(\[/,_ ]\s*([a-zA-Z]+)\s*[)\]]?", re.DOTALL)
+_UNIT = re.compile(r"(.{0,200}?)\s{0,9}[(\[/,_ ]\s{0,9}([a-zA-Z]{1,40})\s{0,9}[)\]]?", re.DOTALL)
 _FEWEST_LETTERS = 3
 
 

@@ -28,7 +28,7 @@ _POLL_SECONDS = 1.0
 _REPEAT_SECONDS = 60.0
 #: The problems of a file that is being written in place.
 _HALF_WRITTEN = frozenset({"cut off", "empty file"})
-_NUMBERED = re.compile(r"(.*?)(\d+)")
+_NUMBERED = re.compile(r"(|.*[^\d\n])(\d+)")
 _SHOWN = 8
 #: The highest number of entries whose names are compared; HCCL has no larger job.
 _MOST_NAMED = 1 << 16

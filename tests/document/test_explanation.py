@@ -285,3 +285,11 @@ def test_what_python_printed_gets_a_command_that_writes_it(tmp_path: Path) -> No
     subprocess.run(["sh", "-c", command], cwd=tmp_path, check=True)
 
     assert json.loads((tmp_path / "NEW").read_text()) == table("1.0", 1, 8)
+
+
+def test_a_list_of_hosts_that_nearly_is_one_is_read_in_one_way() -> None:
+    """Each number behind a colon was read as a part of the setting before it, or of the host."""
+    line = "node1" + " slots=:1:1" * 60
+
+    assert recognise(f"{line}\n") is not None
+    assert "list of hosts" not in str(recognise(f"{line} !\n"))

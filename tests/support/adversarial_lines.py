@@ -33,26 +33,32 @@ _OTHERS = "x7 ;Z"
 _MOST_PARTS = 40
 
 
-def lines(pattern: bytes, size: int) -> Iterator[bytes]:
-    """Yield lines of ``size`` bytes on which a pattern may take long."""
-    found = parts(pattern)
+#: What ends a line that a pattern matches but for its end, and lets each of its repeats be tried again.
+_NO_MATCH = b"\x01"
+
+
+def lines(pattern: bytes | str, size: int, flags: int = 0) -> Iterator[bytes]:
+    """Yield lines of ``size`` bytes on which a pattern may take long; a line of text is in UTF-8."""
+    found = parts(pattern, flags)
     for first, second in product(found, found):
         yield _filled(first, size // 2) + _filled(second, size - size // 2)
     for first in found:
         yield _filled(first, size)
+        yield _filled(first, size - 1) + _NO_MATCH
 
 
-def parts(pattern: bytes) -> list[bytes]:
+def parts(pattern: bytes | str, flags: int = 0) -> list[bytes]:
     """Return texts that parts of a pattern match: each element, and each beginning of the pattern."""
     found: dict[str, None] = {}
-    for alternative in _alternatives(parser.parse(pattern)):
+    for alternative in _alternatives(parser.parse(pattern, flags)):
         for end in range(len(alternative)):
             found["".join(alternative[: end + 1])] = None
             found[alternative[end]] = None
         for element in alternative:
             if len(element) > 1:
                 found[element[:-1]] = None
-    return [text.encode("latin-1") for text in found if text][:_MOST_PARTS]
+    code = "latin-1" if isinstance(pattern, bytes) else "utf-8"
+    return [text.encode(code, errors="replace") for text in found if text][:_MOST_PARTS]
 
 
 def _filled(text: bytes, size: int) -> bytes:
