@@ -23,10 +23,13 @@ class ForeignLinkError(OSError):
     """A path leads through a link of another user, who chooses the file that it leads to.
 
     Attributes:
-        clause: Which link, and whose: ``/tmp/out is a symbolic link of nobody``.
+        link: The path of the link.
+        owner: The id of its owner.
+        clause: Both as a clause: ``/tmp/out is a symbolic link of nobody``.
     """
 
     def __init__(self, path: str, link: str, owner: int) -> None:
+        self.link, self.owner = link, owner
         self.clause = f"{link} is a symbolic link of {user_name(owner)}"
         super().__init__(errno.ELOOP, self.clause, path)
 
@@ -46,20 +49,21 @@ class Entry:
         is_behind_link: Whether the last part of the path was a link that was followed.
     """
 
-    def __init__(self, path: str, *, follow_last: bool = True) -> None:
+    def __init__(self, path: str, *, follow_last: bool = True, owners: frozenset[int] | None = None) -> None:
         """Open the directory of an entry.
 
         Args:
             path: Absolute or relative; with a slash at its end it must be a directory.
             follow_last: Whether to follow a link that is the last part of the path; else ``about`` is its
                 status.
+            owners: The users whose links are followed, in place of those above.
 
         Raises:
             ForeignLinkError: The path leads through a link that is not followed.
             OSError: A directory of the path does not exist or cannot be entered, or the links have no end.
         """
         self.about: os.stat_result | None = None
-        self.is_behind_link, self._links = False, 0
+        self.is_behind_link, self._links, self._owners = False, 0, owners
         self._begin(path)
         try:
             self._walk(path, follow_last=follow_last)
@@ -151,14 +155,20 @@ class Entry:
         Raises:
             OSError: The link is not followed, or it is one too many.
         """
-        if about.st_uid not in {0, os.geteuid()}:
-            folder = os.fstat(self.folder)
-            if folder.st_uid != about.st_uid or folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-                raise ForeignLinkError(path, self.path, about.st_uid)
+        if not self._is_followed(about.st_uid):
+            raise ForeignLinkError(path, self.path, about.st_uid)
         self._links += 1
         if self._links > _MOST_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
         return os.readlink("", dir_fd=link)
+
+    def _is_followed(self, owner: int) -> bool:
+        if self._owners is not None:
+            return owner in self._owners
+        if owner in {0, os.geteuid()}:
+            return True
+        folder = os.fstat(self.folder)
+        return folder.st_uid == owner and not folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _parts(path: str) -> list[str]:

@@ -15,11 +15,12 @@ import pytest
 
 from hccl_tools.doctor_report import remedies
 from hccl_tools.document.writing import change_mode, open_new, write_atomically, write_together
-from hccl_tools.errors import HcclToolsError
+from hccl_tools.errors import HcclToolsError, UsageError
 from hccl_tools.explain import sources, table_fault
 from hccl_tools.gathering import table_copy
 from hccl_tools.launch import run_files
-from hccl_tools.launch.runs import secret_file
+from hccl_tools.launch.runs import index, secret_file
+from hccl_tools.launch.runs.files import MalformedRunError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -50,9 +51,12 @@ def begin(shared: Path) -> None:
         path.write_text(PRECIOUS if path.parent.name == "home" else "{}")
         path.chmod(0o600)
     (shared / "folder" / "a.log").touch()
+    for folder in ("home", "folder"):
+        (shared / folder / "run").mkdir(exist_ok=True)
+        (shared / folder / "run" / "plan.json").write_text("{}")
     # The owner of a folder may make links in it if no other user may write there.
     (shared / "folder").chmod(0o1777)
-    for path in (shared / "folder", *(shared / "folder").iterdir()):
+    for path in (shared / "folder", *(shared / "folder").rglob("*")):
         os.chown(path, NOBODY, NOBODY)
 
 
@@ -103,6 +107,22 @@ def table_beside(path: Path) -> None:
         assert "precious" not in text_of(os.open(opened, os.O_RDONLY))
 
 
+def run_of(path: Path) -> None:
+    """Open a run of the stranger; it is refused, or its path means a folder of the stranger."""
+    shared, refused = path.parents[1], False
+    try:
+        index.resolve(str(path.parent / "run"), str(path.parent))
+    except MalformedRunError:  # It was opened.
+        pass
+    except UsageError:
+        refused = True
+    runs = [str(shared / folder / "run") for folder in ("home", "folder")]
+    held = [found[0].owner for run in runs if (found := run_files.find(f"{run}/plan.json"))]
+    for run in runs:
+        run_files.release(run)
+    assert refused or held == [NOBODY]
+
+
 OPERATIONS: dict[str, Callable[[Path], Any]] = {
     "write": lambda path: write_atomically(path, [NEW]),
     "create": lambda path: write_atomically(path.with_name("new.json"), [NEW], create=True),
@@ -117,6 +137,7 @@ OPERATIONS: dict[str, Callable[[Path], Any]] = {
     "log": log_of,
     "logs": lambda path: log_of(path.parent),
     "table": table_beside,
+    "run": run_of,
 }
 
 
@@ -153,7 +174,7 @@ def test_nothing_is_done_where_a_link_of_another_user_leads(shared: Path, name: 
     home, moment = shared / "home", 1
     begin(shared)
     while attack(shared, OPERATIONS[name], part, moment):
-        assert [path.name for path in home.iterdir()] == ["out.json"]
+        assert sorted(path.name for path in home.rglob("*")) == ["out.json", "plan.json", "run"]
         assert (home / "out.json").read_text() == PRECIOUS
         assert (home / "out.json").stat().st_mode & 0o777 == 0o600
         assert home.stat().st_mode & 0o777 == 0o700

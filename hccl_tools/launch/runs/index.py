@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import shlex
-import stat
 import sys
 import time
 from collections import Counter
@@ -137,8 +136,8 @@ def resolve(name: str, log_dir: str) -> Run:
     for path in (name, link) if name == names.LATEST else (name,):
         real = os.path.realpath(path)
         if files.is_run(real):
-            _check_links(path, real)
-            run_files.hold(real)  # All files that the command reads are those of one directory.
+            # All files that the command reads are those of one directory.
+            _check_links(path, real, run_files.hold(real))
             return read(real)
         if _is_closed(path):
             raise UsageError(
@@ -159,22 +158,25 @@ def resolve(name: str, log_dir: str) -> Run:
     raise NoSuchRunError(f"{what} in {log_dir}", hint="`hccl-tools jobs` lists all runs; see --log-dir")
 
 
-def _check_links(path: str, run_dir: str) -> None:
+def _check_links(path: str, run_dir: str, held: run_files.Folder) -> None:
     """Refuse a path to a run through a link of a third user, who chooses the run that it leads to.
 
     Raises:
-        UsageError: The path leads through such a link.
+        UsageError: The path leads through such a link, or to another directory by now.
     """
-    if os.path.abspath(path) == run_dir:
-        return
-    trusted = {0, os.geteuid(), os.stat(run_dir).st_uid}
-    for link, about in links.passed(os.path.abspath(path)):
-        if stat.S_ISLNK(about.st_mode) and about.st_uid not in trusted:
-            raise UsageError(
-                f"{escaped(link)}, a link of {links.user_name(about.st_uid)}, leads to a run of"
-                f" {user_of(run_dir)}",
-                hint=f"if that run is meant, type its path: {shlex.quote(run_dir)}",
-            )
+    try:
+        with links.Entry(os.path.join(path, ""), owners=frozenset({0, os.geteuid(), held.owner})) as entry:
+            about = os.fstat(entry.folder)
+    except links.ForeignLinkError as error:
+        raise UsageError(
+            f"{escaped(error.link)}, a link of {links.user_name(error.owner)}, leads to a run of"
+            f" {links.user_name(held.owner)}",
+            hint=f"if that run is meant, type its path: {shlex.quote(run_dir)}",
+        ) from None
+    except OSError:
+        about = None
+    if about is None or not held.is_same((path, about.st_dev, about.st_ino)):
+        raise UsageError(f"{escaped(path)} leads to another directory than a moment ago", hint="try again")
 
 
 def user_of(path: str) -> str:
