@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -266,3 +267,20 @@ def test_replaced_files_are_restored(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     assert paths[0].read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_new_file_that_appears_meanwhile_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = os.link
+
+    def late(source: str, target: str, **folders: Any) -> None:
+        if target == "b.json":
+            (tmp_path / target).write_text("another program's")
+        link(source, target, **folders)
+
+    monkeypatch.setattr(os, "link", late)
+
+    with pytest.raises(WriteError, match=r"b\.json cannot be written: .* meanwhile; no file is changed"):
+        write_together({str(tmp_path / name): "new" for name in ("a.json", "b.json")}, create=True)
+
+    assert [path.name for path in tmp_path.iterdir()] == ["b.json"]
+    assert (tmp_path / "b.json").read_text() == "another program's"
