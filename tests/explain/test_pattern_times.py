@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gzip
 import re
 from functools import partial
@@ -51,7 +52,28 @@ def of_modules() -> dict[str, Used]:
                     found[f"{module.__name__.removeprefix('hccl_tools.')}.{name} {number}"] = Used(
                         pattern, used
                     )
+        found.update(
+            {
+                f"{module.__name__.removeprefix('hccl_tools.')}.{name}": used
+                for name, used in texts_of(path, module)
+            }
+        )
     return found
+
+
+def texts_of(path: Path, module: ModuleType) -> Iterator[tuple[str, Used]]:
+    """Yield the patterns of a module that `re` compiles at their first use, by the functions that get them."""
+    methods: dict[str, set[str]] = {}
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
+            continue
+        if isinstance(node.func.value, ast.Name) and node.func.value.id == "re":
+            for inside in ast.walk(node.args[0]):
+                if isinstance(inside, ast.Name) and isinstance(vars(module).get(inside.id), (str, bytes)):
+                    methods.setdefault(inside.id, set()).add(node.func.attr)
+    for name, used in methods.items():
+        is_whole = used <= {"match", "fullmatch"}
+        yield name, Used(re.compile(vars(module)[name]), frozenset(used if is_whole else {"search"}))
 
 
 def loaded() -> Iterator[tuple[Path, ModuleType]]:
@@ -113,6 +135,8 @@ def test_the_patterns_of_all_modules_are_tried() -> None:
         "explain.tracebacks._TITLE 0",
         "explain.sources._RANK 0",
         "explain.finished._COMPLETE 0",
+        "rules.address_texts._DOTTED",
+        "notation.placeholders._PLACEHOLDER",
     } <= found.keys()
 
 
