@@ -45,7 +45,7 @@ def test_numbers_of_a_spreadsheet_are_lost() -> None:
     assert "exponent notation: a spreadsheet has rounded the numbers" in error
     assert "`npu-smi info -t spod-info" in help_of(error)
     assert 'write "1"' not in error
-    assert "\nHCC603 says the same as HCC528, of 16 places" in error
+    assert "\nHCC603 says the same as HCC528, of 8 places" in error
     assert "in 8 places" in error  # Device 1 of the first server has the super_device_id 1, too.
 
 
