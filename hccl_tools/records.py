@@ -75,7 +75,7 @@ else:
         code = _CONSTRUCTORS.get(len(fields))
         if code is None:
             names = "".join([f"_{index}, " for index in range(len(fields))])
-            code = eval(f"lambda _class, {names}: _new(_class, ({names}))").__code__  # noqa: S307
+            code = eval(f"lambda _class, {names}: _new(_class, ({names}))").__code__  # noqa: S307  # nosec B307
             _CONSTRUCTORS[len(fields)] = code
         code = code.replace(co_varnames=("_class", *fields), co_name="__new__")
         return type(_constructor)(code, {"_new": tuple.__new__, "__builtins__": {}}, "__new__", defaults)

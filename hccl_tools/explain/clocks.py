@@ -33,7 +33,7 @@ def shifts(
     sources: Sequence[Source],
     known: Mapping[Key, Place],
     folders: Sequence[str],
-    limit: float,
+    limits: Mapping[str, float],
 ) -> tuple[dict[str, float], list[str]]:
     """Return by how many seconds the clock of each host is ahead, and sentences for the user.
 
@@ -44,7 +44,7 @@ def shifts(
     Args:
         folders: The folder of each source that is probably that of its host: the name of a host that no
             line names.
-        limit: The time limit for connections in seconds.
+        limits: The time limits in seconds: see ``Cluster.waits``.
     """
     hosts = [(one, known.get(key(one, sources), Place()).host or folders[one.file]) for one in events]
     met = _moments(hosts, (COMMUNICATOR, JOINED))
@@ -53,21 +53,22 @@ def shifts(
         begun = _moments(hosts, (SETUP, _ENTRY))
         found = {
             host: _zone(shift) or shift
-            for host, shift in (_differences(begun, limit) or {}).items()
+            for host, shift in (_differences(begun, limits["connect"]) or {}).items()
             if _zone(shift) or _have_met(host, hosts)
         }
-        failed = _first_failures(hosts)
+        failed = _first_failures(hosts, limits)
         if _spread(failed, found) > _spread(failed, {}):
             found = {}  # The failures are at the same time as they are: a rank began late, or again.
     return found, [_sentence(host, shift) for host, shift in found.items()]
 
 
-def _first_failures(events: Iterable[tuple[Event, str]]) -> dict[str, float]:
-    """Return the time of the first failure on each host."""
+def _first_failures(events: Iterable[tuple[Event, str]], limits: Mapping[str, float]) -> dict[str, float]:
+    """Return the time of the first failure on each host; that of a wait is its beginning."""
     found: dict[str, float] = {}
     for event, host in events:
         if host and event.time is not None and event.message.kind not in {"fact", "end"}:
-            found[host] = min(found.get(host, event.time), event.time)
+            time = event.time - limits.get(event.message.limit, 0.0)
+            found[host] = min(found.get(host, time), time)
     return found
 
 

@@ -81,7 +81,7 @@ def build(
         "operation": _limit(events, _OPERATION, _OPERATION_SECONDS),
     }
     folders = host_folders(sources)
-    shifts, notes = clocks.shifts(events, sources, known, folders, limits["connect"])
+    shifts, notes = clocks.shifts(events, sources, known, folders, limits)
     known_sizes = (_number(event.fields, "size") for event in events)
     sizes = [number for number in known_sizes if number is not None]
     reader = _Reader(

@@ -207,13 +207,23 @@ def _went_on_until(case: Case) -> float | None:
     It went on to an exception of a rank, or to the operation in which the first rank waited until the time
     limit. A rank that failed ends the others within the time limits for connections.
     """
-    own = [one.since for one in _failures_of_ranks(case) if one.since is not None]
+    own = [
+        one.since
+        for one in _failures_of_ranks(case)
+        if one.since is not None and (one.time is not None or _is_alone_in_its_file(case, one))
+    ]
     if not own:
         waits = [one for one in case.first.values() if one.event.message.kind == "timeout"]
         if any(one.event.message.limit != "operation" or one.since is None for one in waits):
             return None
         own = [(one.since or 0.0) - case.cluster.waits["operation"] for one in waits]
     return min(own) - 3 * case.cluster.waits["connect"] if own else None
+
+
+def _is_alone_in_its_file(case: Case, one: Seen) -> bool:
+    """Whether a file has lines of one rank only: on a screen, the lines above may be later ones of others."""
+    actors = {other.actor for other in case.cluster.seen if other.event.file == one.event.file}
+    return len(actors) == 1
 
 
 def _says_more(one: Seen, other: Seen) -> bool:

@@ -27,7 +27,8 @@ _NO_LOGS = (
 _PARTS = re.compile(r"^(?:debug|run|security|plog|device-\d+|device-app-\d+|log|logs|ascend)$")
 _PID = re.compile(r"^(?:plog|device-app|device|hccl)-(?:parser-)?(\d+)[_-]")
 _RANK = re.compile(r"(?:^|[_.-])(?:rank|worker|workerlog)[_.-]?(\d{1,6})(?=$|[_.-])")
-_HOST = re.compile(r"(?:^|_)(\d{1,3}(?:\.\d{1,3}){3})(?:$|_)")
+_HOST = re.compile(r"(?:^|[_-])(\d{1,3}(?:\.\d{1,3}){3})(?:$|[_-])")
+_TEXTS = (".log", ".txt", ".out", ".err")
 #: Folders that people name after a host and a device. CANN's own folders of devices have a hyphen.
 _HOST_FOLDER = re.compile(r"(?:host|node|server|machine)[-_.]?[a-zA-Z]?\d[\w.-]{0,60}", re.IGNORECASE)
 _DEVICE_FOLDER = re.compile(r"(?:device|dev|npu|card)_?(\d{1,2})", re.IGNORECASE)
@@ -167,7 +168,8 @@ def source(path: str, *, root: str = "") -> Source:
         if is_state
         else next((int(found[1]) for part in (name, *reversed(below)) if (found := _RANK.search(part))), None)
     )
-    host = next((found[1] for part in reversed(below) if (found := _HOST.search(part))), "")
+    stem = os.path.splitext(name)[0] if name.endswith(_TEXTS) else name
+    host = next((found[1] for part in (stem, *reversed(below)) if (found := _HOST.search(part))), "")
     named = next((part for part in reversed(below) if _HOST_FOLDER.fullmatch(part)), "")
     device = next(
         (int(found[1]) for part in reversed(below) if (found := _DEVICE_FOLDER.fullmatch(part))), None

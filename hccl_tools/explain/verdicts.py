@@ -31,6 +31,8 @@ def causes(case: Case) -> list[Cause]:
     found: dict[str, Cause] = {}
     for one in case.events:
         if one.event.message.kind == "verdict" and one.peer is not None and one.peer.name not in found:
+            if one.event.message.id == _LOST and reported.has_reason(one, one.peer):
+                continue
             found[one.peer.name] = reported.cause(one, one.peer)
     alive = [cause for cause in found.values() if cause.places[0].rank not in case.ended]
     return alive or list(found.values())  # A rank that the launcher ended is lost as a consequence.
@@ -41,6 +43,10 @@ class _Reported:
 
     def __init__(self, case: Case) -> None:
         self._errors = _errors_of_ranks(case.events)
+        self._stop = case.stop
+        self._faults = list(
+            {one.event.message.id: one for one in reversed(case.events) if _is_fault(one)}.values()
+        )
         self._ends = _first_ends(case.events)
         self._pcie = [one for one in case.cluster.seen if one.event.message.id in _PCIE][:_MOST_PCIE]
         self._active = {one.place.rank for one in case.events} | case.ended
@@ -48,6 +54,13 @@ class _Reported:
         self._of_host: dict[str, list[Place]] = {}
         for place in case.cluster.places.by_rank.values():
             self._of_host.setdefault(place.host, []).append(place)
+
+    def has_reason(self, verdict: Seen, device: Place) -> bool:
+        """Whether a fault or the end of the job is earlier than a lost heartbeat, which follows from it."""
+        if self._errors.get(device.rank):
+            return False
+        is_stopped = self._stop is not None and not is_before(verdict, self._stop)
+        return is_stopped or any(is_before(one, verdict) for one in self._faults)
 
     def cause(self, verdict: Seen, device: Place) -> Cause:
         """Return the cause for a device that HCCL has found at fault, which may have an error of its own."""
@@ -102,6 +115,10 @@ class _Reported:
         together = self._of_host.get(lost.host, []) if lost.host else []
         is_whole = len(self._of_host) > 1 and not any(place.rank in self._active for place in together)
         return tuple(together) if together and is_whole else (lost,)
+
+
+def _is_fault(one: Seen) -> bool:
+    return one.event.message.kind == "cause" and one.event.message.id not in _ENDS_OF_PROCESSES
 
 
 def _are_near(one: Seen, other: Seen) -> bool:
