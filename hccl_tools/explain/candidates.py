@@ -45,6 +45,8 @@ FOLLOW_UP = {
     "HCM862",
     "HCM865",
 }
+#: A launcher started all ranks again.
+_STARTED_AGAIN = "HCM957"
 #: Faults that go away: the message that says so, and the field with what both are about.
 _GONE = {"HCM815": ("HCM817", "reason"), "HCM313": ("HCM391", "device")}
 #: An attempt to connect did not succeed; a process tries again, at the latest after these seconds.
@@ -65,7 +67,7 @@ def of(cluster: Cluster, ended: Collection[int], not_started: Collection[int]) -
     """
     events = [one for one in cluster.seen if one.event.message.kind not in {"fact", "end"}]
     failed = {one.actor for one in events if not _is_warning(one)}
-    events = [one for one in events if one.actor in failed]
+    events = _of_last_attempt(cluster, [one for one in events if one.actor in failed])
     events = _before_their_end(events, ended)
     stopped = stops.first_of(cluster.seen)
     if stopped:
@@ -79,6 +81,25 @@ def of(cluster: Cluster, ended: Collection[int], not_started: Collection[int]) -
     ended = frozenset(ended) | _ended_ranks(cluster.seen, stopped)
     stop = stopped[0] if stopped else None
     return Case(cluster, events, first_of_each(events), frozenset(not_started), ended, stop, handled)
+
+
+def _of_last_attempt(cluster: Cluster, events: list[Seen]) -> list[Seen]:
+    """Return the events of the last attempt of a launcher; all of them if nothing failed in it."""
+    lines: dict[int, int] = {}
+    last: float | None = None
+    for one in cluster.seen:
+        if one.event.message.id == _STARTED_AGAIN:
+            lines[one.event.file] = max(lines.get(one.event.file, 0), one.event.line)
+            last = last if one.time is None else max(last or 0.0, one.time)
+    if not lines:
+        return events
+
+    def is_of_last(one: Seen) -> bool:
+        if one.event.file in lines:
+            return one.event.line > lines[one.event.file]
+        return last is None or one.until is None or one.until > last
+
+    return [one for one in events if is_of_last(one)] or events
 
 
 def with_handled(case: Case) -> Case:
@@ -146,7 +167,7 @@ def _handled(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:
             handled.append(one)  # The rank has made its communicator after all.
         if one.event.pid or one.event.message.id in OF_SYSTEM or end is None or until is None:
             continue
-        if one.event.message.kind not in {"cause", "error"}:
+        if one.event.message.kind not in {"cause", "error"} and one.event.message.limit != "store":
             continue
         if len(actors[file]) == 1 and end - until > _GOES_ON and end - last[file] > _GOES_ON:
             handled.append(one)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _TLS_DIFFERS = "HCM215"
 #: Messages with the TLS switch of the rank that wrote them, and the words for on and off.
-_TLS_VALUES = ("HCM220", "HCM327")
+_TLS_VALUES = ("HCM220", "HCM327", "HCM955")
 #: Devices of a list that are named.
 _MOST_LISTED = 4
 _ON = {"1": True, "ENABLE": True, "0": False, "DISABLE": False}
@@ -50,8 +50,13 @@ def tls(case: Case) -> list[Cause]:
     at_fault = [switches[actor] for actor in switches if actor in odd]
     others = [one.place for actor, (_, one) in switches.items() if actor not in odd]
     state = ("off", "on") if at_fault[0][0] else ("on", "off")
+    places = tuple(dict.fromkeys(one.place for _, one in at_fault if one.place.host))
     reason = f"it is {state[1]} there, and {state[0]} for {ranks_text(others) or 'the others'}"
-    places = tuple(dict.fromkeys(one.place for _, one in at_fault))
+    if not places:
+        files = [case.cluster.sources[one.event.file].shown for _, one in switches.values()]
+        odd_file = case.cluster.sources[at_fault[0][1].event.file].shown
+        other = next((one for one in files if one != odd_file), "the others")
+        reason = f"it is {state[1]} in {odd_file}, and {state[0]} in {other}"
     return [Cause(messages()[_TLS_DIFFERS], "named", places, at_fault[0][1], reason)]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.explain import screens
 from hccl_tools.explain.answer import COMPLETED
 from hccl_tools.explain.events import Event, Seen, clock, time_in
-from hccl_tools.explain.jobs import LONGEST_PAUSE
+from hccl_tools.explain.jobs import LONGEST_PAUSE, begin_of
 from hccl_tools.explain.places import Place
 from hccl_tools.explain.reader import STDIN, LogReader, from_end
 from hccl_tools.knowledge.registry import messages
@@ -136,7 +136,7 @@ def said(cluster: Cluster, causes: Sequence[Cause]) -> list[Seen]:
     found = {file: line for file in programs[:_MOST_LOGS] if (line := _completed(cluster, file)) is not None}
     if not found or any(cluster.sources[file].rank is not None and file not in found for file in programs):
         return []
-    begins = [begin for file in found if (begin := _begin(cluster.sources[file])) is not None]
+    begins = [begin for file in found if (begin := begin_of(cluster.sources[file])) is not None]
     failed = [one for one in (*cluster.seen, *cluster.others) if one.event.message.kind != "fact"]
     if any(not _is_over(one, found, min(begins, default=None), cluster) for one in failed):
         return []
@@ -156,7 +156,7 @@ def of_earlier_job(cluster: Cluster, causes: Sequence[Cause]) -> list[Cause]:
         source = cluster.sources[file]
         if file in failed or end - until < LONGEST_PAUSE or source.path in ("", STDIN):
             continue
-        begin = _begin(source)
+        begin = begin_of(source)
         if begin is not None and begin - until > LONGEST_PAUSE:
             reason = f"it may be of an earlier job: {source.shown}, from {clock(end)[:16]}, has no failure"
             return [first._replace(confidence="open", reason=reason), *causes[1:]]
@@ -194,12 +194,6 @@ def _completed(cluster: Cluster, file: int) -> Seen | None:
         if count == _LAST_LINES:
             break
     return None
-
-
-def _begin(source: Source) -> float | None:
-    """Return the first time of a log."""
-    first = next(LogReader(source.path).blocks(), None)
-    return time_in(first.data[:_HEAD]) if first is not None else None
 
 
 def _is_over(one: Seen, found: dict[int, Seen], begin: float | None, cluster: Cluster) -> bool:

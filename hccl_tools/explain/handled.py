@@ -31,13 +31,15 @@ _GOES_ON = re.compile(
     rb"|\d%\||'?loss'?[:= ]{1,3}\d|\bINFO\b",
     re.IGNORECASE,
 )
+#: Python's words above an exception after which it goes on, as a rule at the end of a program.
+_IGNORED = b"Exception ignored in"
 #: Bytes before an exception in which its traceback begins, and lines after it in which the job goes on.
 _TRACEBACK_WITHIN, _LINES_WITHIN = 16_384, 40
 _LONGEST = 4096
 
 
 def is_handled(data: bytes, start: int) -> bool:
-    """Return whether the program says beside an exception that it went on, and did.
+    """Return whether the program says beside an exception that it went on, and did; Python does after some.
 
     Args:
         data: A block of a log.
@@ -46,6 +48,8 @@ def is_handled(data: bytes, start: int) -> bool:
     begin = data.rfind(TRACEBACK, max(0, start - _TRACEBACK_WITHIN), start)
     first = sieve.begin_of_line(data, begin if begin >= 0 else start)
     before = data[sieve.begin_of_line(data, max(first - 1, 0)) : first]
+    if before[screens.prefix(before).length :].startswith(_IGNORED):
+        return True
     lines = _following(data, start)
     after = lines[0] if lines else b""
     said = [line for line in (before, after) if _SAYS.search(line[:_LONGEST])]

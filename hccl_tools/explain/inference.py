@@ -57,6 +57,8 @@ _BY_ORDER = {"alone", "order", "named"}
 _DIFFERENT = {"HCM894", "HCM895"}
 #: Seconds within which ranks fail that have the same fault.
 _TOGETHER = 30.0
+#: Ranks with different failures without times that are all named.
+_MOST_UNTIMED = 4
 #: Codes of the runtime for a fault of the device or of a program on it, not of the device at the other end.
 _DEVICE_FAULT = re.compile(r"50[57](?!05[57])\d{3}")
 
@@ -97,7 +99,9 @@ def _with_handled(case: Case, found: list[Cause]) -> list[Cause]:
     ranks = {place.rank for cause in (found[:1], second[:1]) for place in (cause[0].places if cause else ())}
     own = [one for one in case.handled if one.place.rank is not None and one.place.rank in ranks]
     named = [one for one in own if one.event.message.kind == "cause"]
-    if not named and (not found or is_better):
+    if not named and not found and not is_better:
+        return []  # Ranks waited, and all went on.
+    if not named and is_better:
         return [_gone_on(case, cause) for cause in second]
     first = _first_of(named or own)
     if first is None:
@@ -263,7 +267,22 @@ def _own_failures(case: Case) -> list[Cause]:
         if one.event.message.kind == "error" and one.actor != first.actor and is_before(one, first)
         if not (one.event.message.id in _STORAGE and _OF_PROGRAM.match(first.event.fields.get("reason", "")))
     ]
-    return [] if earlier else [_error(case, first)]
+    if earlier:
+        return []
+    return _without_times(case, first) or [_error(case, first)]
+
+
+def _without_times(case: Case, first: Seen) -> list[Cause]:
+    """Return the failures of several ranks if no line has a time: which of them was first is not known."""
+    found = {one.actor: one for one in reversed(_failures_of_ranks(case)) if one.place.rank is not None}
+    others = [one for one in found.values() if one.since is None and one.until is None]
+    if first.since is not None or len({one.event.fields.get("reason") for one in others}) < 2:
+        return []
+    if len(others) != len(found) or len(others) > _MOST_UNTIMED:
+        return []
+    reason = f"{len(others)} ranks failed, and no line has a time: which was first is not known"
+    others.sort(key=lambda one: one.place.rank or 0)
+    return [Cause(one.event.message, "open", (one.place,), one, reason) for one in others]
 
 
 def _local_address(case: Case) -> list[Cause]:

@@ -6,8 +6,9 @@ import re
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain.events import clock
+from hccl_tools.explain.events import clock, time_in
 from hccl_tools.explain.identities import IDENTITY, OF_SLURM, Key, key
+from hccl_tools.explain.reader import LogReader
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.records import NamedTuple
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Seconds between two attempts of one job on the same devices; later processes belong to another job.
 _RESTART = 600.0
+#: Bytes of a log in which its first time is looked for.
+_HEAD = 4096
 #: Seconds between the processes of different ranks of one job.
 LONGEST_PAUSE = 43_200.0
 #: A wait may take this many times the limit until its process writes about it.
@@ -100,10 +103,32 @@ def choose(
     failed = [part for part in parts if part.has_failed] or parts
     chosen = failed[-1] if failed else None
     others = {one for part in parts if part is not chosen for one in part.keys}
-    foreign = [one for one in seen if key(one.event, sources) in others]
-    own = [one for one in seen if key(one.event, sources) not in others]
+    earlier = _earlier_logs(seen, sources, ends)
+    is_own = [key(one.event, sources) not in others and one.event.file not in earlier for one in seen]
+    foreign = [one for one, own in zip(seen, is_own, strict=True) if not own]
+    own = [one for one, own in zip(seen, is_own, strict=True) if own]
     job = _job(own, sources, chosen)
     return job._replace(end=_end(job, sources, ends, others)), foreign, _about(foreign)
+
+
+def _earlier_logs(seen: Sequence[Seen], sources: Sequence[Source], ends: Mapping[int, float]) -> set[int]:
+    """Return the logs of programs with failures that ended long before the last such log began."""
+    failed = {
+        one.event.file
+        for one in seen
+        if one.event.message.kind not in {"fact", "end"} and not _is_of_process(one, sources)
+    }
+    known = {file: ends[file] for file in failed if file in ends}
+    last = max(known, key=known.__getitem__, default=None)
+    old = {file for file, end in known.items() if last is not None and known[last] - end > LONGEST_PAUSE}
+    begin = begin_of(sources[last]) if old and last is not None else None
+    return {file for file in old if begin is not None and begin - known[file] > LONGEST_PAUSE}
+
+
+def begin_of(source: Source) -> float | None:
+    """Return the first time in the beginning of a log."""
+    first = next(LogReader(source.path).blocks(), None)
+    return time_in(first.data[:_HEAD]) if first is not None else None
 
 
 def _end(

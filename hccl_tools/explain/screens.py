@@ -15,6 +15,8 @@ _TERMINAL = re.compile(
 _BAR = b"%|"
 _BARS = re.compile(rb"^[^\n|]{0,200}\d%\|[^|\n]{0,400}\|[^\[\n]{0,100}\[[^\]\n]{0,200}\]")
 _NAME = rb"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}"
+#: The host that Ray names if it is another one.
+_OF_RAY = rb"(?:, ip=(?P<host>[0-9A-Fa-f.:]{2,45}))?\) ?"
 #: The prefixes of a line, each with the rank, the host or the process that it names.
 _PREFIXES = tuple(
     re.compile(pattern)
@@ -39,8 +41,8 @@ _PREFIXES = tuple(
         rb" {0,5}(?P<rank>\d{1,6}): ",
         # vLLM: level, time, file and line.
         rb"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d \[[\w./-]{1,80}:\d{1,6}\] ",
-        # Ray names the process, and the host if it is another one.
-        rb"\([A-Za-z_][\w.<>-]{0,80} pid=(?P<pid>\d{1,10})(?:, ip=(?P<host>[0-9A-Fa-f.:]{2,45}))?\) ?",
+        # Ray names the process; a worker of vLLM its rank, too.
+        rb"\([A-Za-z_][\w.<>-]{0,80}(?: rank=(?P<rank>\d{1,7}))? pid=(?P<pid>\d{1,10})" + _OF_RAY,
     )
 )
 #: A line has at most this many prefixes: of a container, a time, a launcher and a program.

@@ -34,10 +34,12 @@ _FRAME = re.compile(
 )
 #: A call in which a rank waits for the others.
 _COLLECTIVE = re.compile(
-    rb"^_?(?:all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast|barrier|monitored_barrier|reduce|gather|scatter)"
-    rb"(?:_into_tensor|_tensor|_coalesced|_object|_single|_multigpu|_base|_list)?$|^(?:batch_isend_irecv|isend|irecv|recv|send)$",
+    rb"^_?(?:all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|monitored_barrier|broadcast|barrier)"
+    rb"(?:_into_tensor|_tensor|_coalesced|_object|_single|_multigpu|_base|_list)?$|^batch_isend_irecv$",
     re.IGNORECASE,
 )
+#: Names that such a call has in a library of collectives alone: others send and receive, too.
+_COMMON = re.compile(rb"^(?:reduce|gather|scatter|isend|irecv|recv|send)(?:_object|_tensor|_list)?$")
 _OF_COLLECTIVES = re.compile(
     rb"distributed_c10d|torch/distributed/|mindspore/communication|paddle/distributed"
 )
@@ -47,6 +49,8 @@ _DEVICE_WAIT = re.compile(rb"^(?:synchronize|_?npu_synchronize|wait_stream)$")
 _LIBRARY = re.compile(
     rb"threading\.py|queue\.py|selectors\.py|socket\.py|connection\.py|site-packages/torch/(?:utils|nn)/"
 )
+#: Folders of what is not the program's own.
+_INSTALLED = re.compile(rb"/(?:site|dist)-packages/|/lib(?:64)?/python\d")
 #: Logs whose ends are read, and the bytes of an end.
 _MOST_LOGS, _MOST_BYTES = 256, 1 << 16
 
@@ -127,17 +131,23 @@ def _of_file(file: int, source: Source, lines: Sequence[tuple[int, bytes]]) -> M
 def _stack(file: int, frames: Sequence[tuple[int, bytes]]) -> _Stack | None:
     """Return what the frames of a thread say, the innermost one first."""
     collective, first, is_of_device = "", None, False
+    own: tuple[int, bytes] | None = None
     for number, text in frames:
         frame = _FRAME.match(text)
         if frame is None:
             continue
         name, path = frame["name"] or frame["function"], frame["file"] or frame["path"]
         is_device_s = not collective and _DEVICE_WAIT.match(name) is not None
-        if is_device_s or (_COLLECTIVE.match(name) and (_OF_COLLECTIVES.search(path) or not collective)):
+        is_theirs = _OF_COLLECTIVES.search(path) is not None
+        is_call = _COLLECTIVE.match(name) if not collective or is_theirs else None
+        if is_device_s or is_call or (is_theirs and _COMMON.match(name)):
             collective, is_of_device = name.decode(), is_device_s
             first = number, text
         if first is None and not _LIBRARY.search(path):
             first = number, text
+        if own is None and path.startswith(b"/") and not _INSTALLED.search(path):
+            own = number, text
+    first = first if collective or own is None else own
     if first is None:
         return None
     number, text = first

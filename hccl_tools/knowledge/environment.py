@@ -18,6 +18,13 @@ _DCMI = "published logs (vllm-ascend#2698, ascend-device-plugin#23, cann-contain
 
 MESSAGES = (
     Message(
+        "HCM956", "no-compiler", "cause",
+        "a compiler or a tool for building is missing",
+        "install it in the image of the ranks (`apt install build-essential`, `pip install ninja`), or install the wheel that has the extension",
+        anchor=b"not found", pattern=rb"\b(?:ba|da)?sh:(?: line)? ?\d{1,5}: (?P<reason>c\+\+|g\+\+|gcc|cc|ninja|cmake|make|ld|bisheng|ccec): (?:command )?not found",
+        explains=("HCM810",), source="the shell", example="/bin/sh: 1: c++: not found",
+    ),
+    Message(
         "HCM840", "driver-library-missing", "cause",
         "the process does not find a library of the Ascend driver",
         "in a container mount /usr/local/Ascend/driver from the host; on a host without devices there is no driver; elsewhere"

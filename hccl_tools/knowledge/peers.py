@@ -13,6 +13,11 @@ _NOT_REACHED = (
 _ADDRESS = rb"(?=(?:.{0,600}?(?:\bfrom|\bsource:?|\blocal:?) [\[(]?[\d.]{7,15}[\])]?:\d{2,5}[ ,]{1,2}(?:to|destination:?|remote:?) )?.{0,600}?(?<![\d.])(?P<peer_address>(?:\d{1,3}\.){3}\d{1,3})(?:[\]'\")]{0,2}\s?[:,/]\s?|[\]'\",)]{0,2} ?(?:remote |server )?[Pp]ort[ =:\[(]{1,3})(?P<port>\d{2,5})\b)"
 _GONE = "it closed the connection or ended first: read its log; the network is not to blame before"
 
+_NAME_UNKNOWN = (
+    "check the name (MASTER_ADDR, --rdzv-endpoint), the DNS and /etc/hosts of this host: `getent hosts NAME`; in"
+    " Kubernetes a service or pod may not exist yet"
+)
+
 MESSAGES = (
     Message(
         "HCM660", "torch-clients-missing", "timeout",
@@ -57,6 +62,22 @@ MESSAGES = (
         "look at the log of rank 0: it ended or was killed first",
         anchor=b"Failed to recv, got 0 bytes", source="torch's sources (TCPStore), and published logs",
         example="torch.distributed.DistNetworkError: Failed to recv, got 0 bytes. Connection was likely closed. Did the remote server shutdown or crash?",
+    ),
+    Message(
+        "HCM952", "name-unknown", "cause",
+        "the name of a host could not be looked up",
+        _NAME_UNKNOWN,
+        anchor=b"ame or service not known", pattern=rb"^(?![^\n]{0,200}\bssh: )(?:(?=[^\n]{0,400}?\((?P<reason>[A-Za-z0-9][A-Za-z0-9.-]{0,252}), ?\d{1,5}\)))?[^\n]{0,900}?[Nn]ame or service not known",
+        explains=("HCM660", "HCM665", "HCM667"), source="the C library (getaddrinfo), and torch's sources (c10d)",
+        example="torch.distributed.DistNetworkError: The IPv4 network addresses of (master-0, 29500) cannot be retrieved (gai error: -2 - Name or service not known).",
+    ),
+    Message(
+        "HCM953", "name-lookup-failed", "cause",
+        "the name of a host could not be looked up",
+        _NAME_UNKNOWN,
+        anchor=b"emporary failure in name resolution", pattern=rb"^(?![^\n]{0,200}\bssh: )(?:(?=[^\n]{0,400}?\((?P<reason>[A-Za-z0-9][A-Za-z0-9.-]{0,252}), ?\d{1,5}\)))?[^\n]{0,900}?[Tt]emporary failure in name resolution",
+        explains=("HCM660", "HCM665", "HCM667"), source="the C library (getaddrinfo)",
+        example="socket.gaierror: [Errno -3] Temporary failure in name resolution",
     ),
     Message(
         "HCM665", "connection-refused", "timeout",
@@ -105,6 +126,14 @@ MESSAGES = (
         anchor=b"Evicted", pattern=rb"[Rr]eason\"?: {0,20}\"?Evicted|(?:Warning|Normal) +Evicted\b|^(?P<pod>[a-z0-9][a-z0-9.-]{0,252}) +\d{1,3}/\d{1,3} +Evicted\b", explains=AFTER_AN_END,
         source="Kubernetes' sources (eviction), and published logs (trainer#301)",
         example="Reason:         Evicted",
+    ),
+    Message(
+        "HCM954", "pod-preempted", "cause",
+        "a job of higher priority took the place of a pod",
+        "start the job again, or give it a higher priority (priorityClassName); `kubectl describe pod` names the other job",
+        anchor=b"reempt", pattern=rb"(?:\bpod/(?P<pod>[a-z0-9][a-z0-9.-]{0,252}) +)?[^\n]{0,80}?(?:evicted, because of preempt\w{0,3}|Preempted by (?:a )?(?:pod|job)\b[^\n]{0,200})", explains=AFTER_AN_END,
+        source="Volcano's sources (cache), and Kubernetes' sources (scheduler)",
+        example="12m   Warning   Evict   pod/trainer-worker-1   Pod is evicted, because of preempt",
     ),
     Message(
         "HCM753", "pod-image", "cause",

@@ -197,6 +197,21 @@ MESSAGES = (
         source="the times of steps in the logs of programs",
     ),
     Message(
+        "HCM955", "state-tls-switch", "fact",
+        "the TLS switch of the device",
+        "it must be the same on all devices of the job: `hccn_tool -i N -tls -g`",
+        anchor=b"tls switch[", pattern=rb"\b(?:dev_id|device|npu)[ :=]{1,3}(?P<device>\d{1,3}), ?tls switch\[(?P<tls>[01])\]",
+        source="the output of hccn_tool (tls)",
+        example="dev_id:3, tls switch[1](0:disable, 1:enable), tls preconfigured[1](0:non-preset, 1:preset), tls alarm time threshold[60]days",
+    ),
+    Message(
+        "HCM957", "attempt-over", "fact",
+        "an attempt of the job failed, and its launcher started all ranks again",
+        "nothing",
+        anchor=b"will restart worker group", source="torch's sources (elastic agent)",
+        example="[default] Worker group FAILED. 2/3 attempts left; will restart worker group",
+    ),
+    Message(
         "HCM998", "loss-not-a-number", "cause",
         "the loss is not a number",
         "the job goes on, and its result is of no use: look at the steps before this line: overflow and loss scale, learning rate, gradients, data; go on from a checkpoint before it",

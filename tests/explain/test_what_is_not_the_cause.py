@@ -1,0 +1,138 @@
+"""Faults that a job outlived, and failures of which no line says that they came first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.plogs import Plogs
+
+if TYPE_CHECKING:
+    from tests.support.commands import CommandLine
+
+STEP = "2026-03-18 {:02}:{:02}:00 INFO iteration {} / 9000 loss 2.3\n"
+RAISED = '[rank{}]: Traceback (most recent call last):\n[rank{}]:   File "train.py", line 9, in <module>\n[rank{}]: {}\n'
+NO_FILE = "FileNotFoundError: [Errno 2] No such file or directory: '/data/a'"
+DISK_FULL = "OSError: [Errno 28] No space left on device"
+AGAIN = "I0318 10:30:00.000 api.py:901] [default] Worker group FAILED. 2/3 attempts left; will restart worker group\n"
+LOST = (
+    "[ERROR] HCCL(835,python3):2026-03-18-10:{:02}:11.113.403 [task_exception_handler.cc:610] [835]Cluster Exception Location[IP/ID]:[10.0.0.2/1], Arrival Time:[Wed Mar 18 10:{:02}:11 2026], "
+    "Discoverer:[10.0.0.1/0], ExceptionType:[Heartbeat Lost Occurred], Possible Reason:1. Process has exited\n"
+)
+LIMIT = "slurmstepd: error: *** STEP 12.0 ON n03 CANCELLED AT 2026-03-18T10:30:10 DUE TO TIME LIMIT ***\n"
+
+
+def said(command_line: CommandLine, files: dict[str, str]) -> str:
+    for name, text in files.items():
+        path = command_line.folder / "logs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return command_line("explain", "logs").out
+
+
+def steps(hour: int, number: int = 20) -> str:
+    return "".join(STEP.format(hour, minute, minute) for minute in range(number))
+
+
+def raised(rank: int, text: str) -> str:
+    return RAISED.format(rank, rank, rank, text)
+
+
+@pytest.mark.parametrize(
+    ("ignored", "first"), [(True, "The job is complete"), (False, "Rank 0: the program")]
+)
+def test_an_exception_that_python_ignores(command_line: CommandLine, ignored: bool, first: str) -> None:
+    head = "[rank0]: Exception ignored in: <function Loader.__del__ at 0xffff>\n" if ignored else ""
+    end = raised(0, "AssertionError: can only test a child process")
+    out = said(command_line, {"train.log": f"{steps(10)}Training Over!\n{head}{end}"})
+    assert out.startswith(first)
+
+
+@pytest.mark.parametrize("again", [AGAIN, ""])
+def test_a_failure_of_an_earlier_attempt(command_line: CommandLine, again: str) -> None:
+    log = steps(10) + raised(1, DISK_FULL) + again + steps(11) + raised(3, NO_FILE)
+    out = said(command_line, {"train.log": log})
+    assert out.startswith("Rank 3: the program raised an exception: FileNotFoundError") is bool(again)
+
+
+def test_an_attempt_that_failed_and_was_the_last(command_line: CommandLine) -> None:
+    out = said(command_line, {"train.log": steps(10) + raised(1, DISK_FULL) + AGAIN})
+    assert out.startswith("Rank 1: a disk is full")
+
+
+@pytest.mark.parametrize(("day", "is_earlier"), [("08", True), ("18", False)])
+def test_a_log_of_an_earlier_job_beside_the_last_one(
+    command_line: CommandLine, day: str, is_earlier: bool
+) -> None:
+    old = (steps(10, 5) + raised(4, NO_FILE)).replace("2026-03-18", f"2026-03-{day}")
+    out = said(command_line, {"a.log": old, "b.log": steps(11) + raised(1, DISK_FULL)})
+    assert out.startswith("Rank 1: a disk is full")
+    assert ("messages of another job were left out" in out) is is_earlier
+    assert ("rank 4: the program raised an exception" in out) is not is_earlier
+
+
+@pytest.mark.parametrize("texts", [(NO_FILE, DISK_FULL), (DISK_FULL, NO_FILE)])
+def test_two_failures_without_times(command_line: CommandLine, texts: tuple[str, str]) -> None:
+    keys = [f"KeyError: '{len(text)}'" for text in texts]
+    out = said(
+        command_line, {f"rank{rank}.log": raised(rank, text) for rank, text in zip((2, 6), keys, strict=True)}
+    )
+    assert out.startswith(
+        f"Rank 2: the program raised an exception: {keys[0]}. 2 ranks failed, and no line has a time"
+    )
+    assert f"also a cause:\nRank 6: the program raised an exception: {keys[1]}." in out
+    assert "Inferred from the order in time" not in out
+
+
+@pytest.mark.parametrize(("minute", "is_stop"), [(30, True), (20, False)])
+def test_a_heartbeat_that_is_lost_after_the_end_of_the_job(
+    command_line: CommandLine, minute: int, is_stop: bool
+) -> None:
+    out = said(command_line, {"slurm-12.out": LIMIT + LOST.format(minute, minute)})
+    assert out.startswith("The job reached its time limit, at 2026-03-18 10:30:10.") is is_stop
+
+
+def test_a_heartbeat_that_is_lost_after_a_fault_of_the_device(command_line: CommandLine) -> None:
+    ecc = "[ERROR] 2026-03-18-10:14:51 (PID:222, Device:1, RankID:3) ERR00100 PTA call acl api failed. error code is 507054\n"
+    files = {"10.0.0.2.log": raised(3, "RuntimeError: HBM MULTI BIT ECC ERROR.") + f"[rank3]: {ecc}"}
+    out = said(command_line, {**files, "10.0.0.1.log": LOST.format(15, 15)})
+    assert out.startswith("Rank 3 (host 10.0.0.2): the memory of the device has more wrong bits")
+
+
+def test_a_store_that_a_rank_reached_later(command_line: CommandLine) -> None:
+    failed = "2026-03-18 10:10:00 [W318 10:10:00.1 socket.cpp:752] [c10d] The client socket has failed to connect to [node0]:29500 (errno: 110 - Connection timed out).\n"
+    assert "store" in said(command_line, {"node3.log": steps(10, 10) + failed})
+    assert said(command_line, {"node3.log": steps(10, 10) + failed + steps(11)}).startswith("no cause found")
+
+
+def test_a_clock_that_is_40_minutes_behind(command_line: CommandLine) -> None:
+    """On the second host a kernel fails; the ranks of the first give up 1,836 s later, 9 minutes before by their clock."""
+    job = Plogs(command_line.folder / "logs", 4, 2).start()
+    for rank in (0, 1):
+        job.notify(rank, 2, 11_436.0 - 2400.0)
+    job.error(
+        2,
+        9600.0,
+        "ProcessCoreErrorInfo: Aicore kernel execute failed, device_id=0, stream_id=2, fault kernel_name=Add_1",
+    )
+    for log in (command_line.folder / "logs" / "10.0.0.1").rglob("plog-*"):
+        log.write_text(log.read_text().replace("2026-03-18-10:00", "2026-03-18-09:20"))
+    out = command_line("explain", "logs").out
+    assert out.startswith("Rank 2")
+    assert "a kernel failed on the device" in out.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("torch.distributed.DistNetworkError: The IPv4 network addresses of (m-0, 29500) cannot be retrieved (gai error: -2 - Name or service not known).", "looked up: m-0"),
+        ("socket.gaierror: [Errno -3] Temporary failure in name resolution", "The name of a host could not be looked up"),
+        ("3m  Warning  Evict  pod/w-1  Pod is evicted, because of preempt", "A job of higher priority took the place of a pod"),
+        ("/bin/sh: 1: c++: not found", "A compiler or a tool for building is missing: c++"),
+        ("bash: line 3: ninja: command not found", "A compiler or a tool for building is missing: ninja"),
+        ("bash: line 3: module: command not found", "no cause found"),
+    ],
+)  # fmt: skip
+def test_what_else_ends_a_job(command_line: CommandLine, line: str, expected: str) -> None:
+    assert expected in said(command_line, {"train.log": f"{steps(10)}{line}\n"}).splitlines()[0]
