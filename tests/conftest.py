@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from hccl_tools.launch import run_files
 from hccl_tools.launch.processes import linux
 
 if TYPE_CHECKING:
@@ -116,6 +117,13 @@ def own_children_only() -> Iterator[None]:
     """Undo that the start of a keeper makes this process inherit orphans, for which it never waits."""
     yield
     linux.become_subreaper(False)
+
+
+@pytest.fixture(autouse=True)
+def released_logs() -> Iterator[None]:
+    """Close the directories of logs that a call of ``explain`` in this process holds until the command ends."""
+    yield
+    run_files.release_logs()
 
 
 @pytest.hookimpl(wrapper=True)

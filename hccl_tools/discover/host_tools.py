@@ -117,17 +117,22 @@ def _start(command: Sequence[str], site: Site, stdout: int, stderr: int) -> int:
 def _read(pipes: Sequence[int], deadline: float) -> dict[int, bytearray] | None:
     """Return the beginning of what a tool prints, by pipe; None at the deadline."""
     printed = {pipe: bytearray() for pipe in pipes}
-    unfinished = set(pipes)
+    # Not select.select: a launcher of many ranks has descriptors above its limit of 1,023.
+    waiting = select.poll()
+    for pipe in pipes:
+        waiting.register(pipe, select.POLLIN)
+    unfinished = len(pipes)
     while unfinished:
         left = deadline - time.monotonic()
-        ready = select.select(unfinished, (), (), left)[0] if left > 0 else []
+        ready = waiting.poll(left * 1000.0) if left > 0 else []
         if not ready:
             return None
-        for pipe in ready:
+        for pipe, _ in ready:
             if part := os.read(pipe, 1 << 16):
                 printed[pipe] += part[: _MOST_KEPT - len(printed[pipe])]
             else:
-                unfinished.remove(pipe)
+                waiting.unregister(pipe)
+                unfinished -= 1
     return printed
 
 
