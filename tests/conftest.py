@@ -121,7 +121,7 @@ def own_children_only() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def released_logs() -> Iterator[None]:
-    """Close the directories of logs that a call of ``explain`` in this process holds until the command ends."""
+    """Close the directories of logs that ``explain`` holds in this process until its command ends."""
     yield
     run_files.release_logs()
 
