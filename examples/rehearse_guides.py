@@ -10,8 +10,9 @@ same training also runs under paddle.distributed.launch, and the losses are comp
 the commands. Options after ``--`` are for ``hccl-tools launch``: ``-- --ips A,B`` on each of two machines.
 
 PYTHON has what the checkout needs; hccl-tools itself runs under the Python of this script. The images are
-noise: the losses show that the ranks train together, not how well. docs/guides_rehearsed.md has the versions
-with which this was seen to work, and what had to be changed in a checkout.
+noise: the losses show that the ranks train together, not how well.
+docs/en/reference/guides_rehearsed.md has the versions with which this was seen to work, and what had to be
+changed in a checkout.
 """
 
 from __future__ import annotations

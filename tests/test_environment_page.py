@@ -11,7 +11,7 @@ import pytest
 from hccl_tools.launch.planning import environment
 
 ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "environment.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "en" / "reference" / "environment.md").read_text(encoding="utf-8")
 #: Beginnings of the names of environment variables; what else looks like one is below.
 _FAMILIES = (
     "HCCL", "_HCCL", "ASCEND", "MS", "OMPI", "PMI", "PMIX", "PRTE", "SLURM", "SLURMD", "PADDLE", "FLAGS",

@@ -12,7 +12,7 @@ from pathlib import Path
 import hccl_tools
 
 ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "library.md").read_text()
+PAGE = (ROOT / "docs" / "en" / "reference" / "library.md").read_text()
 
 
 def test_its_examples_run() -> None:

@@ -1,4 +1,4 @@
-"""Decide which event is the cause: the decision table of ``docs/explain.md``.
+"""Decide which event is the cause: the decision table of ``docs/en/reference/explain.md``.
 
 Each function is one row of the table: it returns the causes that it finds, or [] to hand on to the next row.
 """

@@ -1,7 +1,7 @@
 """The table of Ascend products: one row contains everything that depends on the product.
 
-Discovery, rules, simulated machines, help, error messages and docs/products.md read this table. A new product
-is a new row here, and no other module depends on the name of a product.
+Discovery, rules, simulated machines, help, error messages and docs/en/reference/products.md read this table.
+A new product is a new row here, and no other module depends on the name of a product.
 
 Sources: the rank table guides of HCCL (rank_table_config_{910,a2,a3,300i_duo,a5}.md, constraints.md) and
 what HCCL's parser enforces (hcomm device_capacity.cc:238, topoinfo_parse.cc:32,

@@ -36,7 +36,7 @@ request = struct.pack("16sP16x", sys.argv[1].encode(), setting.buffer_info()[0])
 fcntl.ioctl(socket.socket(socket.AF_INET, socket.SOCK_DGRAM), SIOCETHTOOL, request)
 """
 PROGRAMS = (*network_host.PROGRAMS, "nice", *ssh_servers.PROGRAMS)
-ADDRESSES = tuple(f"10.78.0.{number}" for number in _NUMBERS)
+ADDRESSES = tuple(f"10.0.0.{number}" for number in _NUMBERS)
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def bed_of_three_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Thr
 
 @pytest.fixture
 def three_hosts(bed_of_three_hosts: ThreeHosts) -> Iterator[ThreeHosts]:
-    """Three hosts, 10.78.0.1 to 10.78.0.3 and fd00::1 to fd00::3, that reach each other by their switch."""
+    """Three hosts, 10.0.0.1 to 10.0.0.3 and fd00::1 to fd00::3, that reach each other by their switch."""
     yield bed_of_three_hosts
     for host in bed_of_three_hosts.hosts:
         host.clean()

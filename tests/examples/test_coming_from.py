@@ -1,4 +1,4 @@
-"""The pairs of lines in docs/coming_from.md: both start the same ranks, and each of our lines is accepted."""
+"""The lines in docs/en/howto/coming_from.md: both of a pair start the same ranks; ours are accepted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.paddle_python import PADDLE_LAUNCH, PADDLE_PYTHON, needs_padd
 from tests.support.torch_python import TORCH_PYTHON, TORCHRUN, needs_torch
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "coming_from.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "en" / "howto" / "coming_from.md").read_text(encoding="utf-8")
 #: Writes the place of a rank and its arguments into a file, under each launcher.
 PROGRAM = """
 import json, os, sys

@@ -50,7 +50,7 @@ def test_the_twin_for_torch_trains_as_under_torchrun(tmp_path: Path) -> None:
     assert checksums(tmp_path, TORCHRUN, "--nproc-per-node", "2", script) == ours
 
 
-PAGE = EXAMPLES.parent / "docs" / "from_one_card.md"
+PAGE = EXAMPLES.parent / "docs" / "en" / "howto" / "from_one_card.md"
 #: The column of each script on the page that shows what changes in it.
 COLUMNS = {"train_digits.py": 2, "train_paddle.py": 3, "train_torch.py": 5}
 STEPS = ("meet the other ranks", "average the gradients", "share the data", "print once")

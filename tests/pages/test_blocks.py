@@ -4,42 +4,145 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.pages import Block, blocks, is_shown, typed
+from tests.support.hosts import conf_text, described, make_host
+from tests.support.pages import Block, blocks, corrected, is_shown, settings, typed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.beds.three_hosts import ThreeHosts
 
 ROOT = Path(__file__).parents[2]
 #: The pages in English, and those in Chinese that have their blocks.
-PAGES = {"docs/en/tutorial.md": "docs/zh/tutorial.md"}
+TWINS = {"docs/en/tutorial.md": "docs/zh/tutorial.md"}
+PAGES = sorted(
+    str(path.relative_to(ROOT))
+    for path in (
+        ROOT / "README.md",
+        ROOT / "README.zh-CN.md",
+        *(ROOT / "docs" / "en").rglob("*.md"),
+        *(ROOT / "docs" / "zh").rglob("*.md"),
+    )
+)
+#: Pages with blocks that can be typed; those of a twin are typed with the English page.
+TYPED = [
+    name
+    for name in PAGES
+    if name not in TWINS.values()
+    and any(not block.why_not for block in blocks((ROOT / name).read_text(encoding="utf-8")))
+]
+ON_HOSTS = [name for name in TYPED if "hosts" in settings((ROOT / name).read_text(encoding="utf-8"))]
+#: Programs that a host of the pages does not have: what `gen --hosts` and `launch` use depends on them.
+NOT_THERE = re.compile(r"mpi(run|exec)|(prte|orte)(run|d)|srun|sbatch|salloc|kubectl|hccn_tool|npu-smi|ssh$")
+
+
+@dataclass
+class Reader:
+    """Types the blocks of a page, one after the other, in one folder."""
+
+    folder: Path
+    environ: dict[str, str]
+    on: Callable[..., list[str]] | None = None
+    seen: dict[int, str] = field(default_factory=dict)
+
+    def read(self, name: str, *, update: bool) -> None:
+        """Type the blocks of a page and compare what is seen; with ``update`` write it into the page."""
+        page = ROOT / name
+        text = page.read_text(encoding="utf-8")
+        for block in blocks(text):
+            if not block.why_not:
+                self._type(block, name, update=update)
+        if update and self.seen:
+            page.write_text(corrected(text, self.seen), encoding="utf-8")
+
+    def _type(self, block: Block, name: str, *, update: bool) -> None:
+        code, text = typed(block, self.folder, self.environ, self.on)
+        assert code == block.code, f"{name}:{block.line}: exit code {code}\n{text}"
+        if block.seen is None or is_shown(block.seen, text):
+            return
+        assert update, f"{name}:{block.line} shows\n{block.seen}\nnot\n{text}"
+        self.seen[block.line] = text
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for PATH: hccl-tools, and the programs of this machine but for those of a cluster."""
+    folder = tmp_path_factory.mktemp("programs")
+    program = folder / "hccl-tools"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m hccl_tools "$@"\n')
+    program.chmod(0o755)
+    for path in (*Path("/usr/bin").iterdir(), *Path("/bin").iterdir()):
+        if not NOT_THERE.match(path.name) and not os.path.lexists(folder / path.name):
+            (folder / path.name).symlink_to(path)
+    return folder
+
+
+@pytest.fixture
+def reader(request: pytest.FixtureRequest, programs: Path, tmp_path: Path) -> Reader:
+    """A reader of the page that the test has as ``name``."""
+    name: str = request.node.callspec.params["name"]
+    where = settings((ROOT / name).read_text(encoding="utf-8"))
+    folder = tmp_path / "tutorial"
+    if "folder" in where:
+        shutil.copytree(ROOT / where["folder"], folder)
+    else:
+        folder.mkdir()
+    environ = {**os.environ, "PATH": str(programs), "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
+    if "hosts" not in where:
+        return Reader(folder, environ)
+    bed: ThreeHosts = request.getfixturevalue("three_hosts")
+    make_devices(bed, where["hosts"])
+    first = bed.hosts[0]
+    tools = f"{first.folder / 'ascend' / 'bin'}:{bed.ssh.parent}:{programs}"
+    environ |= {"PATH": tools, "HCCL_TOOLS_ROOT": str(first.folder / "ascend" / "root")}
+    return Reader(folder, environ, first.command)
+
+
+def make_devices(bed: ThreeHosts, product: str) -> None:
+    """Give each host the devices of a product, and the driver's tools."""
+    for number, host in enumerate(bed.hosts, 1):
+        described_host: dict[str, Any] = described(product, number)
+        ips = {int(device): one["ip"][0] for device, one in described_host["devices"].items()}
+        make_host(host.folder / "ascend", described_host, nodes=ips, conf=conf_text(ips))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PAGES)
-def test_the_blocks_of_a_page_work_one_after_the_other(name: str, tmp_path: Path) -> None:
-    folder = tmp_path / "tutorial"
-    folder.mkdir()
-    program = tmp_path / "bin" / "hccl-tools"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m hccl_tools "$@"\n')
-    program.chmod(0o755)
-    environ = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
-    seen = []
-    for block in blocks((ROOT / name).read_text(encoding="utf-8")):
-        if block.why_not:
-            continue
-        code, text = typed(block, folder, environ)
-        assert code == block.code, f"{name}:{block.line}: exit code {code}\n{text}"
-        assert block.seen is None or is_shown(block.seen, text), (
-            f"{name}:{block.line} shows\n{block.seen}\nnot\n{text}"
-        )
-        seen.append(block.typed)
-    assert len(seen) >= 9
+@pytest.mark.parametrize("name", [name for name in TYPED if name not in ON_HOSTS])
+def test_the_blocks_of_a_page_work_one_after_the_other(
+    name: str, reader: Reader, request: pytest.FixtureRequest
+) -> None:
+    reader.read(name, update=request.config.getoption("--update-golden"))
 
 
-@pytest.mark.parametrize("pair", PAGES.items())
+@pytest.mark.slow
+@pytest.mark.bed
+@pytest.mark.parametrize("name", ON_HOSTS)
+def test_the_blocks_of_a_page_work_on_hosts_with_devices(
+    name: str, reader: Reader, request: pytest.FixtureRequest
+) -> None:
+    reader.read(name, update=request.config.getoption("--update-golden"))
+
+
+def test_a_block_that_is_not_typed_says_why() -> None:
+    reasons = [
+        (name, block.why_not)
+        for name in PAGES
+        for block in blocks((ROOT / name).read_text(encoding="utf-8"))
+        if block.why_not
+    ]
+
+    assert [one for one in reasons if len(one[1].split()) < 3] == []
+
+
+@pytest.mark.parametrize("pair", TWINS.items())
 def test_the_chinese_page_has_the_commands_of_the_english_one(pair: tuple[str, str]) -> None:
     english, chinese = (list(blocks((ROOT / name).read_text(encoding="utf-8"))) for name in pair)
 
@@ -48,26 +151,40 @@ def test_the_chinese_page_has_the_commands_of_the_english_one(pair: tuple[str, s
     ]
 
 
-def test_links_of_the_pages_lead_to_files() -> None:
-    for name in ("README.zh-CN.md", *PAGES, *PAGES.values()):
-        page = ROOT / name
-        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
-            assert "://" in target or (page.parent / target).exists(), f"{name}: {target}"
-
-
 def test_a_page_is_read() -> None:
     page = "Do this:\n\n<!-- exit code: 3 -->\n```bash\nfalse\n```\n\n```text\none\n```\n\n```bash\ncd\n```\n"
 
     first, second = blocks(page)
 
-    assert first == Block(4, "false\n", "one\n", code=3)
+    assert (first.line, first.typed, first.seen, first.code) == (4, "false\n", "one\n", 3)
     assert second.seen is None
 
 
-@pytest.mark.parametrize("page", ["```python\n1\n```\n", "<!-- skip: no time -->\n```bash\n:\n```\n"])
+def test_a_page_states_where_it_is_typed() -> None:
+    page = "# Title\n\n<!-- folder: examples/tables -->\n<!-- hosts: a2 -->\n\n```bash\ntrue\n```\n"
+
+    assert settings(page) == {"folder": "examples/tables", "hosts": "a2"}
+    assert [block.typed for block in blocks(page)] == ["true\n"]
+    assert settings("# Title\n\n```bash\n# <!-- hosts: a2 -->\n```\n") == {}
+
+
+@pytest.mark.parametrize(
+    "page",
+    ["```\n1\n```\n", "```console\n$ 1\n```\n", "<!-- skip: no time -->\n```bash\n:\n```\n"],
+)
 def test_a_block_of_another_kind_is_refused(page: str) -> None:
     with pytest.raises(ValueError, match="block"):
         list(blocks(page))
+
+
+def test_a_block_that_shows_a_file_is_not_typed() -> None:
+    assert list(blocks("```yaml\nspec:\n```\n\n```python\nimport os\n```\n")) == []
+
+
+def test_a_page_is_corrected() -> None:
+    page = "```bash\necho a\n```\n\n```text\nb\n```\n\n```bash\necho c\n```\n\n```text\nc\n```\n"
+
+    assert corrected(page, {1: "a\n"}) == page.replace("\nb\n", "\na\n")
 
 
 @pytest.mark.parametrize(

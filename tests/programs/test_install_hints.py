@@ -14,7 +14,7 @@ from hccl_tools.programs import install_hints
 ROOT = Path(__file__).parent.parent.parent
 _TEXTS = [
     *(ROOT / "hccl_tools").rglob("*.py"),
-    *(ROOT / "docs").glob("*.md"),
+    *(ROOT / "docs").rglob("*.md"),
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
 ]
 

@@ -1,7 +1,11 @@
 """The command blocks of a page of the documentation, and what a reader sees who types them.
 
 A block in ``bash`` is typed; the block in ``text`` below it is what the reader sees. A comment before a block
-changes that: ``<!-- exit code: 1 -->``, or ``<!-- not run: WHY -->``.
+changes that: ``<!-- exit code: 1 -->``, or ``<!-- not run: WHY -->``. Blocks of ``DATA`` show a file.
+
+Comments at the beginning of a page state where its blocks are typed: ``<!-- folder: examples/tables -->``
+in a copy of that folder, ``<!-- hosts: a2 -->`` on the first of three hosts with eight devices of that
+product each.
 """
 
 from __future__ import annotations
@@ -9,22 +13,27 @@ from __future__ import annotations
 import re
 import subprocess
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 _BLOCK = re.compile(
     r"(?:^<!-- (?P<note>[^\n]*) -->\n)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
+_SETTING = re.compile(r"^<!-- (folder|hosts): (\S+) -->$", re.MULTILINE)
+#: Kinds of blocks that show a file or a part of it, and are not typed.
+DATA = ("ini", "json", "python", "yaml")
 #: The folder of the reader in the texts of the pages.
 READER = "/home/me/tutorial"
 #: What differs from run to run -> what stands for it in a comparison.
 _VARIABLE = (
     (re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{4,32}"), "RUN"),
-    (re.compile(r"after [0-9.]+ s\b"), "after N s"),
+    (re.compile(r"\b(after|of age|in) [0-9.]+ s\b"), r"\1 N s"),
     (re.compile(r"\bpid [0-9]+"), "pid N"),
+    (re.compile(r"0\.1\.0(\+g[0-9a-f]+)?"), "VERSION"),
 )
 #: A line of the page that stands for any number of lines.
 _ANY = "..."
@@ -39,6 +48,7 @@ class Block:
         seen: The output; ``None`` if the page shows none.
         code: The exit code.
         why_not: Why it cannot be run; "" if it is run.
+        shown_at: Where the output is in the page, as a range of characters.
     """
 
     line: int
@@ -46,6 +56,12 @@ class Block:
     seen: str | None
     code: int = 0
     why_not: str = ""
+    shown_at: tuple[int, int] = (0, 0)
+
+
+def settings(text: str) -> dict[str, str]:
+    """Return where the blocks of a page are typed: its ``folder`` and ``hosts``, if it states them."""
+    return dict(_SETTING.findall(text.partition("```")[0]))
 
 
 def blocks(text: str) -> Iterator[Block]:
@@ -55,30 +71,43 @@ def blocks(text: str) -> Iterator[Block]:
         ValueError: A block has another kind, or a comment says something else.
     """
     found = list(_BLOCK.finditer(text))
-    for place, one in enumerate(found):
+    for one, below in pairwise([*found, None]):
+        assert one is not None
         kind, note = one["kind"], one["note"] or ""
-        if kind == "text":
+        if kind == "text" or kind in DATA:
             continue
         if kind != "bash":
             raise ValueError(f"a block of the kind {kind!r}: {one['text'][:40]!r}")
         name, _, value = note.partition(": ")
+        if name in {"folder", "hosts"}:
+            name = value = ""
         if name not in {"", "exit code", "not run"} or bool(name) != bool(value):
             raise ValueError(f"unknown comment before a block: {note!r}")
-        below = found[place + 1] if place + 1 < len(found) else None
-        seen = below["text"] if below is not None and below["kind"] == "text" else None
+        shown = below if below is not None and below["kind"] == "text" else None
         yield Block(
             text.count("\n", 0, one.start("text")),
             one["text"],
-            seen,
+            None if shown is None else shown["text"],
             code=int(value) if name == "exit code" else 0,
             why_not=value if name == "not run" else "",
+            shown_at=shown.span("text") if shown else (0, 0),
         )
 
 
-def typed(block: Block, folder: Path, environ: Mapping[str, str]) -> tuple[int, str]:
-    """Type a block into a shell; return its exit code and what is seen, with the folder of the reader."""
+def typed(
+    block: Block, folder: Path, environ: Mapping[str, str], on: Callable[..., list[str]] | None = None
+) -> tuple[int, str]:
+    """Type a block into a shell; return its exit code and what is seen, with the folder of the reader.
+
+    Args:
+        block: The block.
+        folder: Where it is typed.
+        environ: All variables of the shell.
+        on: Returns the command line that runs another one, given as words, on a host (``Host.command``).
+    """
+    argv = ["bash", "-e", "-c", block.typed]
     done = subprocess.run(
-        ["bash", "-e", "-c", block.typed],
+        on(argv, cwd=folder) if on else argv,
         cwd=folder, env=dict(environ), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, timeout=120, check=False,
     )  # fmt: skip
@@ -89,6 +118,17 @@ def is_shown(page: str, seen: str) -> bool:
     """Return whether a page shows what is seen: equal but for what differs from run to run."""
     parts = [_constant(part) for part in re.split(rf"^{re.escape(_ANY)}\n", page, flags=re.MULTILINE)]
     return re.fullmatch(r"(?:.*\n)*?".join(map(re.escape, parts)), _constant(seen)) is not None
+
+
+def corrected(text: str, outputs: Mapping[int, str]) -> str:
+    """Return a page that shows what is seen: by the line of the block, in ``outputs``, where it differs."""
+    parts, at = [], 0
+    for block in blocks(text):
+        if block.line in outputs and block.seen is not None:
+            start, end = block.shown_at
+            parts += [text[at:start], outputs[block.line]]
+            at = end
+    return "".join([*parts, text[at:]])
 
 
 def _constant(text: str) -> str:

@@ -1,7 +1,7 @@
 """Write the pages in docs that are made from the rules, the messages, the products and HCCL's variables.
 
 ``python -m tests.support.reference_pages`` writes docs/rules, docs/messages.md, docs/checks.md,
-docs/products.md, docs/hccl_variables.md and the pages on troubleshooting.
+docs/en/reference/products.md, docs/en/reference/hccl_variables.md and the pages on troubleshooting.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ as well. A number has at most 10 characters. `validate --env`, `launch` and `doc
 
 
 def products() -> str:
-    """Return the text of docs/products.md."""
+    """Return the text of docs/en/reference/products.md."""
     return _PRODUCTS + "".join(f"| {' | '.join(_cells(product))} |\n" for product in PRODUCTS.values())
 
 
@@ -96,7 +96,7 @@ def _cells(product: Product) -> list[str]:
 
 
 def variables() -> str:
-    """Return the text of docs/hccl_variables.md."""
+    """Return the text of docs/en/reference/hccl_variables.md."""
     rows = sorted(ROWS, key=lambda row: row.name)
     return _VARIABLES + "".join(f"| {' | '.join(_variable(row))} |\n" for row in rows)
 
@@ -179,8 +179,8 @@ def write() -> None:
         (DOCS / "rules" / name).write_text(text, encoding="utf-8")
     (DOCS / "messages.md").write_text(all_messages(), encoding="utf-8")
     (DOCS / "checks.md").write_text(checks(), encoding="utf-8")
-    (DOCS / "products.md").write_text(products(), encoding="utf-8")
-    (DOCS / "hccl_variables.md").write_text(variables(), encoding="utf-8")
+    (DOCS / "en" / "reference" / "products.md").write_text(products(), encoding="utf-8")
+    (DOCS / "en" / "reference" / "hccl_variables.md").write_text(variables(), encoding="utf-8")
     (DOCS / "en" / "troubleshooting.md").write_text(troubleshooting.english(), encoding="utf-8")
     (DOCS / "zh" / "troubleshooting.md").write_text(troubleshooting.chinese(), encoding="utf-8")
 

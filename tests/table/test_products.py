@@ -14,7 +14,7 @@ from hccl_tools.table.products import PRODUCTS
 from tests.support.reference_pages import products
 from tests.support.tables import table
 
-PAGE = Path(__file__).parents[2] / "docs" / "products.md"
+PAGE = Path(__file__).parents[2] / "docs" / "en" / "reference" / "products.md"
 #: HCCL's own map from SoC names to the kinds of chips (hcomm, SOC_VER_CONVERT).
 SOC_NAMES = {
     "910a": ["Ascend910A", "Ascend910B", "Ascend910ProA", "Ascend910ProB", "Ascend910PremiumA"],

@@ -186,7 +186,7 @@ def test_a_long_value_is_shortened() -> None:
 
 
 def test_the_page_is_that_of_the_table() -> None:
-    page = (reference_pages.DOCS / "hccl_variables.md").read_text(encoding="utf-8")
+    page = (reference_pages.DOCS / "en" / "reference" / "hccl_variables.md").read_text(encoding="utf-8")
 
     assert page == reference_pages.variables(), "run: python -m tests.support.reference_pages"
 

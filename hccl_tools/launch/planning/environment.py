@@ -1,6 +1,7 @@
 """The environment variables of a rank: which start sets them, their values, and which are removed.
 
-A new variable needs a row in ``VARIABLES`` and a row in docs/environment.md; a test compares the rows.
+A new variable needs a row in ``VARIABLES`` and a row in docs/en/reference/environment.md; a test compares
+the rows.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class Variable(NamedTuple):
     name: str
     #: Computes the value; None leaves the variable unset.
     value: Callable[[RankPlacement, JobFacts], str | None]
-    #: The description in docs/environment.md.
+    #: The description in docs/en/reference/environment.md.
     meaning: str
     #: Whether all processes of the job have the same value, which is then kept once.
     shared: bool = False

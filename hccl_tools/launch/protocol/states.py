@@ -1,7 +1,7 @@
 """The state table of a conversation: which message may follow which, for each sender.
 
-docs/launching.md has the same tables with their explanation. A message that its sender may not send in its
-state ends the session, as invalid bytes do.
+docs/en/explanation/how_hosts_communicate.md has the same tables with their explanation. A message that its
+sender may not send in its state ends the session, as invalid bytes do.
 """
 
 from __future__ import annotations

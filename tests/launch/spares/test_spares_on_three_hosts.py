@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.bed, pytest.mark.mpi, pytest.mark.slow, pytest.mark.us
 TABLES = ("rank_table.before_restart_1.json", "rank_table.json")
 SHELL = ["--start", "torch", "--no-python", "sh", "-c", ONCE_AGAIN]
 #: An address of the bed's network that no host has.
-NOBODY = "10.78.0.9"
+NOBODY = "10.0.0.9"
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.bed, pytest.mark.slow, pytest.mark.usefixtures("own_di
 
 DEVICES = range(2)
 PROGRAM = ["--max-restarts", "1", "--start", "torch", "--no-python", "sh", "-c", ONCE_AGAIN]
-ALL = ["--hosts", "10.78.0.[1-3]", "--spares", "1"]
+ALL = ["--hosts", "10.0.0.[1-3]", "--spares", "1"]
 TABLE = ["--rank-table", "table.json", "--spare-hosts", ADDRESSES[2]]
 
 
@@ -132,7 +132,7 @@ def test_a_spare_has_the_place_of_a_host_that_does_not_answer_at_the_start(place
 
 def test_a_spare_that_does_not_answer_at_the_start_is_left_out(place: OnAscendHosts) -> None:
     write_table()
-    spares = ["--rank-table", "table.json", "--spare-hosts", f"10.78.0.9,{ADDRESSES[2]}"]
+    spares = ["--rank-table", "table.json", "--spare-hosts", f"10.0.0.9,{ADDRESSES[2]}"]
 
     job = SpareJob(place, *spares, *PROGRAM, own_table=True)
     assert job.waits_for(*(f"up_{rank}" for rank in range(4))), job.launcher.communicate(timeout=LONG)[0]
@@ -140,7 +140,7 @@ def test_a_spare_that_does_not_answer_at_the_start_is_left_out(place: OnAscendHo
     code, said, _ = job.end()
 
     assert code == 143, said
-    assert "spare 10.78.0.9 is left out: " in said
+    assert "spare 10.0.0.9 is left out: " in said
     assert f"1 spare host: {ADDRESSES[2]}" in said
 
 
