@@ -1,14 +1,31 @@
-"""A program for trying out `launch`: it prints which rank it is. `hccl-tools explain` finds its failures."""
+"""A program for trying out `launch`: it prints which rank it is, and can fail or hang."""
 
 import os
 import sys
 import time
 
-rank, size = os.environ["RANK_ID"], os.environ["RANK_SIZE"]
-print("rank", rank, "of", size, "has device", os.environ["DEVICE_ID"])
-if "--fail" in sys.argv:
-    if rank == sys.argv[sys.argv.index("--fail") + 1]:
+RANK, SIZE = os.environ["RANK_ID"], os.environ["RANK_SIZE"]
+
+
+def named(option: str) -> str:
+    """Return the rank after an option; "" without the option."""
+    return sys.argv[sys.argv.index(option) + 1] if option in sys.argv else ""
+
+
+def load_data() -> None:
+    """Fail or hang on the rank that an option names."""
+    if named("--fail") == RANK:
         raise ValueError("no data for this rank")
-    time.sleep(60)  # In a training, the other ranks wait for the one that failed.
-if "--hang" in sys.argv and rank == sys.argv[sys.argv.index("--hang") + 1]:
-    time.sleep(600)
+    if named("--hang") == RANK:
+        time.sleep(600)
+
+
+def wait_for_all() -> None:
+    """Wait for the rank that fails or hangs, as the ranks of a training do."""
+    if named("--fail") or named("--hang"):
+        time.sleep(600)
+
+
+print("rank", RANK, "of", SIZE, "has device", os.environ["DEVICE_ID"], flush=True)
+load_data()
+wait_for_all()

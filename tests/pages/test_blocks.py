@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.hosts import conf_text, described, make_host
-from tests.support.pages import Block, blocks, corrected, is_shown, settings, typed
+from tests.support.pages import Block, Shell, blocks, corrected, is_shown, settings, typed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
+    from tests.beds.network_host import Host
     from tests.beds.three_hosts import ThreeHosts
 
 ROOT = Path(__file__).parents[2]
@@ -46,11 +47,9 @@ NOT_THERE = re.compile(r"mpi(run|exec)|(prte|orte)(run|d)|srun|sbatch|salloc|kub
 
 @dataclass
 class Reader:
-    """Types the blocks of a page, one after the other, in one folder."""
+    """Types the blocks of a page, one after the other, in a shell for each host."""
 
-    folder: Path
-    environ: dict[str, str]
-    on: Callable[..., list[str]] | None = None
+    shells: Sequence[Shell]
     seen: dict[int, str] = field(default_factory=dict)
 
     def read(self, name: str, *, update: bool) -> None:
@@ -58,13 +57,18 @@ class Reader:
         page = ROOT / name
         text = page.read_text(encoding="utf-8")
         for block in blocks(text):
-            if not block.why_not:
+            if block.why_not:
+                continue
+            try:
                 self._type(block, name, update=update)
+            except AssertionError:
+                typed(Block(0, "hccl-tools stop --now", None), self.shells)
+                raise
         if update and self.seen:
             page.write_text(corrected(text, self.seen), encoding="utf-8")
 
     def _type(self, block: Block, name: str, *, update: bool) -> None:
-        code, text = typed(block, self.folder, self.environ, self.on)
+        code, text = typed(block, self.shells)
         assert code == block.code, f"{name}:{block.line}: exit code {code}\n{text}"
         if block.seen is None or is_shown(block.seen, text):
             return
@@ -97,13 +101,20 @@ def reader(request: pytest.FixtureRequest, programs: Path, tmp_path: Path) -> Re
         folder.mkdir()
     environ = {**os.environ, "PATH": str(programs), "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
     if "hosts" not in where:
-        return Reader(folder, environ)
+        return Reader([Shell(folder, environ)])
     bed: ThreeHosts = request.getfixturevalue("three_hosts")
     make_devices(bed, where["hosts"])
-    first = bed.hosts[0]
-    tools = f"{first.folder / 'ascend' / 'bin'}:{bed.ssh.parent}:{programs}"
-    environ |= {"PATH": tools, "HCCL_TOOLS_ROOT": str(first.folder / "ascend" / "root")}
-    return Reader(folder, environ, first.command)
+    return Reader([shell(bed, host, folder, environ) for host in bed.hosts])
+
+
+def shell(bed: ThreeHosts, host: Host, folder: Path, environ: dict[str, str]) -> Shell:
+    """Return the shell of a reader on a host; ``/data`` in the pages is a folder with other files on each host."""
+    ascend = host.folder / "ascend"
+    here = {
+        "PATH": f"{ascend / 'bin'}:{bed.ssh.parent}:{environ['PATH']}",
+        "HCCL_TOOLS_ROOT": str(ascend / "root"),
+    }
+    return Shell(folder, {**environ, **here}, host.command, {"/data/": f"{host.disk}/"})
 
 
 def make_devices(bed: ThreeHosts, product: str) -> None:

@@ -1,7 +1,8 @@
 """The command blocks of a page of the documentation, and what a reader sees who types them.
 
 A block in ``bash`` is typed; the block in ``text`` below it is what the reader sees. A comment before a block
-changes that: ``<!-- exit code: 1 -->``, or ``<!-- not run: WHY -->``. Blocks of ``DATA`` show a file.
+changes that: ``<!-- exit code: 1 -->``, ``<!-- typed on: 2 hosts -->`` (at the same time; what is seen is that
+of the first), or ``<!-- not run: WHY -->``. Blocks of ``DATA`` show a file.
 
 Comments at the beginning of a page state where its blocks are typed: ``<!-- folder: examples/tables -->``
 in a copy of that folder, ``<!-- hosts: a2 -->`` on the first of three hosts with eight devices of that
@@ -12,12 +13,12 @@ from __future__ import annotations
 
 import re
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 _BLOCK = re.compile(
@@ -31,7 +32,8 @@ READER = "/home/me/tutorial"
 #: What differs from run to run -> what stands for it in a comparison.
 _VARIABLE = (
     (re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{4,32}"), "RUN"),
-    (re.compile(r"\b(after|of age|in) [0-9.]+ s\b"), r"\1 N s"),
+    (re.compile(r"\b[0-9]+(\.[0-9]+)? +(m?s)\b"), r"N \2"),
+    (re.compile(r"\b0x[0-9a-f]+"), "ADDRESS"),
     (re.compile(r"\bpid [0-9]+"), "pid N"),
     (re.compile(r"0\.1\.0(\+g[0-9a-f]+)?"), "VERSION"),
 )
@@ -47,6 +49,7 @@ class Block:
         line: Where it begins in the page, from 1.
         seen: The output; ``None`` if the page shows none.
         code: The exit code.
+        hosts: On how many hosts it is typed.
         why_not: Why it cannot be run; "" if it is run.
         shown_at: Where the output is in the page, as a range of characters.
     """
@@ -55,6 +58,7 @@ class Block:
     typed: str
     seen: str | None
     code: int = 0
+    hosts: int = 1
     why_not: str = ""
     shown_at: tuple[int, int] = (0, 0)
 
@@ -81,7 +85,7 @@ def blocks(text: str) -> Iterator[Block]:
         name, _, value = note.partition(": ")
         if name in {"folder", "hosts"}:
             name = value = ""
-        if name not in {"", "exit code", "not run"} or bool(name) != bool(value):
+        if name not in {"", "exit code", "typed on", "not run"} or bool(name) != bool(value):
             raise ValueError(f"unknown comment before a block: {note!r}")
         shown = below if below is not None and below["kind"] == "text" else None
         yield Block(
@@ -89,29 +93,53 @@ def blocks(text: str) -> Iterator[Block]:
             one["text"],
             None if shown is None else shown["text"],
             code=int(value) if name == "exit code" else 0,
+            hosts=int(value.partition(" ")[0]) if name == "typed on" else 1,
             why_not=value if name == "not run" else "",
             shown_at=shown.span("text") if shown else (0, 0),
         )
 
 
-def typed(
-    block: Block, folder: Path, environ: Mapping[str, str], on: Callable[..., list[str]] | None = None
-) -> tuple[int, str]:
-    """Type a block into a shell; return its exit code and what is seen, with the folder of the reader.
+@dataclass(frozen=True)
+class Shell:
+    """Where blocks are typed.
 
-    Args:
-        block: The block.
-        folder: Where it is typed.
-        environ: All variables of the shell.
+    Attributes:
+        folder: The current folder.
+        environ: All variables.
         on: Returns the command line that runs another one, given as words, on a host (``Host.command``).
+        paths: Names of folders in the texts of the pages -> those that take their place.
     """
-    argv = ["bash", "-e", "-c", block.typed]
-    done = subprocess.run(
-        on(argv, cwd=folder) if on else argv,
-        cwd=folder, env=dict(environ), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    return done.returncode, done.stdout.replace(str(folder), READER)
+
+    folder: Path
+    environ: Mapping[str, str]
+    on: Callable[..., list[str]] | None = None
+    paths: Mapping[str, str] = field(default_factory=dict)
+
+    def start(self, block: Block) -> subprocess.Popen[str]:
+        """Start to type a block."""
+        text = block.typed
+        for name, path in self.paths.items():
+            text = text.replace(name, path)
+        argv = ["bash", "-e", "-c", text]
+        return subprocess.Popen(
+            self.on(argv, cwd=self.folder) if self.on else argv,
+            cwd=self.folder, env=dict(self.environ), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+
+    def end(self, started: subprocess.Popen[str]) -> tuple[int, str]:
+        """Wait for the end of a block; return its exit code and what is seen, as the pages write it."""
+        seen, _ = started.communicate(timeout=120)
+        for name, path in self.paths.items():
+            seen = seen.replace(path, name)
+        return started.returncode, seen.replace(str(self.folder), READER)
+
+
+def typed(block: Block, shells: Sequence[Shell]) -> tuple[int, str]:
+    """Type a block into as many shells as it states; return exit code and output of the first."""
+    started = [shell.start(block) for shell in shells[: block.hosts]]
+    ended = [shell.end(one) for shell, one in zip(shells, started, strict=False)]
+    return max(code for code, _ in ended), ended[0][1]
 
 
 def is_shown(page: str, seen: str) -> bool:
