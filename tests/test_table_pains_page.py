@@ -34,5 +34,5 @@ def test_every_named_test_is_there() -> None:
     assert missing == []
 
 
-def test_the_guide_leads_to_it() -> None:
-    assert "(table_pains.md)" in (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+def test_the_map_of_the_documentation_leads_to_it() -> None:
+    assert "(table_pains.md)" in (ROOT / "docs" / "README.md").read_text(encoding="utf-8")

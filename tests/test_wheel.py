@@ -34,6 +34,11 @@ LAUNCHERS = {
 COMMIT = "0123abcd" * 5
 VERSION = "0.1.0+g0123abcd"
 CHINESE = {str(path.relative_to(ROOT)) for path in (ROOT / "hccl_tools" / "zh").glob("*.txt")}
+PAGES = {
+    f"hccl_tools/{path.relative_to(ROOT)}"
+    for language in ("en", "zh")
+    for path in (ROOT / "docs" / language).rglob("*.md")
+}
 PAGE = {str(path.relative_to(ROOT)) for path in (ROOT / "hccl_tools" / "pictures" / "page").iterdir()}
 
 
@@ -97,7 +102,7 @@ def test_the_wheel_holds_code_and_data_and_nothing_else(distributions: Path) -> 
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
 
     assert wheel.name == f"hccl_tools-{VERSION}-py3-none-any.whl"
-    assert SCHEMAS | LAUNCHERS | PAGE | CHINESE | {"hccl_tools/py.typed"} <= names
+    assert SCHEMAS | LAUNCHERS | PAGE | PAGES | CHINESE | {"hccl_tools/py.typed"} <= names
     assert {name.split("/")[0] for name in names} == {"hccl_tools"}
     assert {name for name in names if name.endswith(".py")} == {
         str(path.relative_to(ROOT)) for path in (ROOT / "hccl_tools").rglob("*.py")
@@ -178,6 +183,7 @@ def test_an_archive_of_the_package_finds_its_data(installed: Path, tmp_path: Pat
     assert hccl_tools("--version") == f"hccl-tools {VERSION}\n"
     assert json.loads(hccl_tools("schema", "1.0"))["title"]
     assert "= 中文: 两个设备的 rank_id 相同。" in hccl_tools("rules", "HCC203", "--lang", "zh")
+    assert "# 教程" in hccl_tools("guide", "tutorial", "--lang", "zh")
     assert all(text.startswith("#!/usr/bin/env bash") for text in emitted)
     # The archive is sent to the hosts in a smaller one, whose version is compared.
     gathered = hccl_tools(

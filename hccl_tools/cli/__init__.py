@@ -41,6 +41,7 @@ COMMANDS = {
     "scaling": "Measure or compare the speed-up on more devices or machines.",
     "rules": "List the rules, or explain one rule or HCCL error code.",
     "schema": "Print the JSON Schema of a table format.",
+    "guide": "Show a page of the documentation: tutorial, how-to pages, reference.",
 }
 
 #: Exit code of a process killed by SIGPIPE.
@@ -76,6 +77,7 @@ def cli() -> None:
     hccl-tools gen --device_num "[0,8)"           write this host's rank table
     hccl-tools validate hccl_8p_*.json            check it as HCCL does
     hccl-tools launch --rank-table FILE train.py  start one process per rank
+    hccl-tools guide                              the documentation; --lang zh: in Chinese
     """  # noqa: D301  (click's own mark: keep the lines)
 
 

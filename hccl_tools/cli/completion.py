@@ -67,6 +67,12 @@ def _rules(_ctx: click.Context) -> Iterable[str]:
     return [*all_rules(), *(rule.facts.name for rule in all_rules().values()), *codes(), *messages()]
 
 
+def _topics(_ctx: click.Context) -> Iterable[str]:
+    from hccl_tools.guide.topics import topics  # noqa: PLC0415
+
+    return topics("en")
+
+
 def _keys(module: str, name: str) -> Values:
     return lambda _ctx: getattr(import_module(f"hccl_tools.{module}"), name)
 
@@ -78,6 +84,7 @@ _VALUES: dict[str, Values] = {
     "stop run": _runs,
     "explain what": _runs,
     "rules words": _rules,
+    "guide words": _topics,
     "schema table_format": _keys("formats", "MODULES"),
     "product": _keys("table.products", "PRODUCTS"),
 }

@@ -1,4 +1,4 @@
-"""The option ``--lang``: whether findings also have a line in Chinese."""
+"""The option ``--lang``: whether findings also have a line in Chinese, and the language of pages."""
 
 from __future__ import annotations
 
@@ -45,6 +45,18 @@ lang = click.option(
     is_eager=True,
     callback=_chinese,
     help="zh: with a line in Chinese for each. Default: the locale.",
+)
+
+
+#: The value passed to the command is the language of pages, ``zh`` or ``en``.
+of_pages = click.option(
+    "--lang",
+    "pages",
+    type=Choice(["zh", "en"]),
+    envvar="HCCL_TOOLS_LANG",
+    show_envvar=True,
+    callback=lambda _ctx, _param, value: value or _of_locale(),
+    help="The language of the pages. Default: the locale.",
 )
 
 

@@ -76,7 +76,9 @@ MEANINGS = (
              "why analyze analyse error errors debug failure report reason"),
     _meaning("rules", "", "lists the rules", "checks codes messages"),
     _meaning("schema", "1.0", "prints the JSON Schema of a format", "jsonschema json-schema formats"),
-    _meaning("--help", "", "lists the commands", "help commands man usage guide docs"),
+    _meaning("--help", "", "lists the commands", "help commands usage"),
+    _meaning("guide", "", "lists the pages of the documentation",
+             "man docs doc documentation manual tutorial howto readme"),
     _meaning("--version", "", "prints the version", "version"),
     _meaning("key create", "", "creates the job key", "key-create keygen genkey"),
     # The commands of groups.

@@ -121,7 +121,9 @@ def test_a_value_that_is_more_than_a_word_is_not_offered() -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_scripts_of_the_page(shell: str) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "en" / "howto" / "installation.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "en" / "howto" / "installation.md").read_text(
+        encoding="utf-8"
+    )
     environ = {**os.environ, "_HCCL_TOOLS_COMPLETE": f"{shell}_source"}
 
     done = subprocess.run([_PROGRAM], capture_output=True, text=True, timeout=60, check=False, env=environ)

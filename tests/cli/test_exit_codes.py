@@ -1,4 +1,4 @@
-"""The guide's tables of exit codes hold: every command is run for every code that it has there."""
+"""The tables of docs/en/reference/exit_codes.md hold: every command is run for every code that it has."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 #: Each test starts processes.
 pytestmark = pytest.mark.slow
 
-_GUIDE = (Path(__file__).parents[2] / "docs" / "guide.md").read_text(encoding="utf-8")
-_SECTION = _GUIDE.partition("## Exit codes\n")[2]
+_FOLDER = Path(__file__).parents[2] / "docs" / "en" / "reference"
+_PAGE = (_FOLDER / "exit_codes.md").read_text(encoding="utf-8")
 
 #: (command, exit code) -> calls that end with it, in a folder with the files that ``folder`` writes.
 CASES = {
@@ -87,6 +87,8 @@ CASES = {
     ("env", 2): ["env absent.json --target torch", "env a.json", "env a.json --target other"],
     ("rules", 0): ["rules", "rules HCC203", "rules EI0006"],
     ("rules", 2): ["rules no-such-word", "rules HCC203 HCC204"],
+    ("guide", 0): ["guide", "guide first-table", "guide --lang zh"],
+    ("guide", 2): ["guide first-tabel", "guide check start", "guide --lang de"],
     ("schema", 0): ["schema", "schema 1.0"],
     ("schema", 2): ["schema 3.0"],
     ("scaling", 0): ["scaling report times.csv"],
@@ -98,7 +100,7 @@ CASES = {
 }  # fmt: skip
 _LAUNCH = "launch --no-table --cpu -n 1 --start table"
 _SLEEP = f"{_LAUNCH} --grace 5 sleeps.py"
-#: What the guide says of a code of `launch` -> calls that end with it, and the signal that the launcher gets.
+#: What the page says of a code of `launch` -> calls that end with it, and the signal that the launcher gets.
 LAUNCH_CASES: dict[int, list[tuple[str, int]]] = {
     7: [(f"{_LAUNCH} fails.py", 0)],
     128 + signal.SIGSEGV: [(f"{_LAUNCH} crashes.py", 0)],
@@ -121,15 +123,15 @@ LAUNCH_CASES: dict[int, list[tuple[str, int]]] = {
 
 
 def rows(header: str) -> Iterator[list[str]]:
-    """Yield the rows of the table in the guide's section that begins with a header."""
-    for line in _SECTION.partition(header)[2].splitlines()[2:]:
+    """Yield the rows of the table on the page that begins with a header."""
+    for line in _PAGE.partition(header)[2].splitlines()[2:]:
         if not line.startswith("|"):
             return
         yield [cell.strip() for cell in line.strip("|").split(" | ")]
 
 
 def documented() -> set[tuple[str, int]]:
-    """The commands and the codes that the guide has words for."""
+    """The commands and the codes that the page has words for."""
     return {
         (command, code)
         for names, *cells in rows("| command | 0 | 1 |")
@@ -186,20 +188,20 @@ def folder(files: Path, command_line: CommandLine) -> CommandLine:
     return command_line
 
 
-def test_the_guide_has_every_command_once() -> None:
+def test_the_page_has_every_command_once() -> None:
     named = [name for names, *_ in rows("| command | 0 | 1 |") for name in re.findall(r"`(\w+)`", names)]
 
     assert sorted(named) == sorted(cli.COMMANDS)
 
 
-def test_every_code_in_the_guide_is_tried() -> None:
+def test_every_code_on_the_page_is_tried() -> None:
     assert documented() == {*CASES, ("stop", 1), ("stacks", 0), ("stacks", 1)}
     header = "`launch`, and `python -m hccl_tools.launch.rank`:\n\n| code |"
     launch = " ".join(code for code, _ in rows(header))
     assert {int(code) for code in re.findall(r"\d{3}", launch)} - {255} <= {*LAUNCH_CASES, 137}
 
 
-def test_commands_end_with_the_codes_of_the_guide(
+def test_commands_end_with_the_codes_of_the_page(
     folder: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HCCL_TOOLS_ROOT", str(folder.folder / "no_devices"))
@@ -215,7 +217,7 @@ def test_commands_end_with_the_codes_of_the_guide(
 
 
 @pytest.mark.parametrize("code", LAUNCH_CASES)
-def test_launch_ends_with_the_codes_of_the_guide(folder: CommandLine, code: int) -> None:
+def test_launch_ends_with_the_codes_of_the_page(folder: CommandLine, code: int) -> None:
     for call, number in LAUNCH_CASES[code]:
         with started(call, stdout=subprocess.PIPE) as job:
             if number:

@@ -80,9 +80,9 @@ class Reader:
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder for PATH: hccl-tools, and the programs of this machine but for those of a cluster."""
     folder = tmp_path_factory.mktemp("programs")
-    program = folder / "hccl-tools"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m hccl_tools "$@"\n')
-    program.chmod(0o755)
+    for name, words in (("hccl-tools", "-m hccl_tools"), ("python", ""), ("python3", "")):
+        (folder / name).write_text(f'#!/bin/sh\nexec {sys.executable} {words} "$@"\n')
+        (folder / name).chmod(0o755)
     for path in (*Path("/usr/bin").iterdir(), *Path("/bin").iterdir()):
         if not NOT_THERE.match(path.name) and not os.path.lexists(folder / path.name):
             (folder / path.name).symlink_to(path)
@@ -99,7 +99,8 @@ def reader(request: pytest.FixtureRequest, programs: Path, tmp_path: Path) -> Re
         shutil.copytree(ROOT / where["folder"], folder)
     else:
         folder.mkdir()
-    environ = {**os.environ, "PATH": str(programs), "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
+    own = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    environ = {**os.environ, **own, "PATH": str(programs), "PYTHONPATH": str(ROOT)}
     if "hosts" not in where:
         return Reader([Shell(folder, environ)])
     bed: ThreeHosts = request.getfixturevalue("three_hosts")
@@ -108,7 +109,7 @@ def reader(request: pytest.FixtureRequest, programs: Path, tmp_path: Path) -> Re
 
 
 def shell(bed: ThreeHosts, host: Host, folder: Path, environ: dict[str, str]) -> Shell:
-    """Return the shell of a reader on a host; ``/data`` in the pages is a folder with other files on each host."""
+    """Return the shell of a reader on a host; ``/data`` in the pages has other files on each host."""
     ascend = host.folder / "ascend"
     here = {
         "PATH": f"{ascend / 'bin'}:{bed.ssh.parent}:{environ['PATH']}",
@@ -121,8 +122,9 @@ def make_devices(bed: ThreeHosts, product: str) -> None:
     """Give each host the devices of a product, and the driver's tools."""
     for number, host in enumerate(bed.hosts, 1):
         described_host: dict[str, Any] = described(product, number)
-        ips = {int(device): one["ip"][0] for device, one in described_host["devices"].items()}
-        make_host(host.folder / "ascend", described_host, nodes=ips, conf=conf_text(ips))
+        devices = {int(device): one["ip"] for device, one in described_host["devices"].items()}
+        conf = conf_text({device: ips[0] for device, ips in devices.items() if ips})
+        make_host(host.folder / "ascend", described_host, nodes=devices, conf=conf or None)
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("own_python",),
     ("codec",),
     ("notation",),
-    ("document", "programs", "zh"),
+    ("document", "guide", "programs", "zh"),
     ("table",),
     ("diagnostics", "discover", "remote", "variables"),
     ("formats",),

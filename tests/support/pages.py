@@ -1,8 +1,8 @@
 """The command blocks of a page of the documentation, and what a reader sees who types them.
 
 A block in ``bash`` is typed; the block in ``text`` below it is what the reader sees. A comment before a block
-changes that: ``<!-- exit code: 1 -->``, ``<!-- typed on: 2 hosts -->`` (at the same time; what is seen is that
-of the first), or ``<!-- not run: WHY -->``. Blocks of ``DATA`` show a file.
+changes that: ``<!-- exit code: 1 -->``, ``<!-- typed on: 2 hosts -->`` (at the same time; what is seen is
+that of the first), or ``<!-- not run: WHY -->``. Blocks of ``DATA`` show a file.
 
 Comments at the beginning of a page state where its blocks are typed: ``<!-- folder: examples/tables -->``
 in a copy of that folder, ``<!-- hosts: a2 -->`` on the first of three hosts with eight devices of that
@@ -132,6 +132,8 @@ class Shell:
         seen, _ = started.communicate(timeout=120)
         for name, path in self.paths.items():
             seen = seen.replace(path, name)
+        if root := self.environ.get("HCCL_TOOLS_ROOT"):
+            seen = seen.replace(root, "")
         return started.returncode, seen.replace(str(self.folder), READER)
 
 

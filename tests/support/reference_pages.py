@@ -1,7 +1,7 @@
 """Write the pages in docs that are made from the rules, the messages, the products and HCCL's variables.
 
 ``python -m tests.support.reference_pages`` writes docs/rules, docs/messages.md, docs/checks.md,
-docs/en/reference/products.md, docs/en/reference/hccl_variables.md and the pages on troubleshooting.
+and in docs/en/reference products.md, hccl_variables.md and commands.md, and the pages on troubleshooting.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hccl_tools.rules.pages import CONSEQUENCES, page
 from hccl_tools.rules.registry import all_rules
 from hccl_tools.table.products import PRODUCTS, Product
 from hccl_tools.variables.rows import ROWS, Row
-from tests.support import troubleshooting
+from tests.support import command_pages, troubleshooting
 
 DOCS = Path(__file__).parents[2] / "docs"
 _FAMILIES = {
@@ -181,6 +181,7 @@ def write() -> None:
     (DOCS / "checks.md").write_text(checks(), encoding="utf-8")
     (DOCS / "en" / "reference" / "products.md").write_text(products(), encoding="utf-8")
     (DOCS / "en" / "reference" / "hccl_variables.md").write_text(variables(), encoding="utf-8")
+    (DOCS / "en" / "reference" / "commands.md").write_text(command_pages.commands(), encoding="utf-8")
     (DOCS / "en" / "troubleshooting.md").write_text(troubleshooting.english(), encoding="utf-8")
     (DOCS / "zh" / "troubleshooting.md").write_text(troubleshooting.chinese(), encoding="utf-8")
 

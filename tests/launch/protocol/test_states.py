@@ -45,7 +45,9 @@ EXAMPLES: dict[type, Message] = {
     )
 }  # fmt: skip
 SENDERS = {"Agent": states.AGENT, "Controller": states.CONTROLLER}
-PAGE = (Path(__file__).parents[3] / "docs" / "en" / "explanation" / "how_hosts_communicate.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "en" / "explanation" / "how_hosts_communicate.md").read_text(
+    encoding="utf-8"
+)
 
 
 def rows(heading: str) -> list[tuple[str, ...]]:
