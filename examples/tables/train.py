@@ -15,6 +15,7 @@ def named(option: str) -> str:
 def load_data() -> None:
     """Fail or hang on the rank that an option names."""
     if named("--fail") == RANK:
+        time.sleep(0.5)
         raise ValueError("no data for this rank")
     if named("--hang") == RANK:
         time.sleep(600)
