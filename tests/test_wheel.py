@@ -104,6 +104,7 @@ def test_the_wheel_holds_code_and_data_and_nothing_else(distributions: Path) -> 
     assert wheel.name == f"hccl_tools-{VERSION}-py3-none-any.whl"
     assert SCHEMAS | LAUNCHERS | PAGE | PAGES | CHINESE | {"hccl_tools/py.typed"} <= names
     assert {name.split("/")[0] for name in names} == {"hccl_tools"}
+    assert {name for name in names if name.startswith("hccl_tools/docs/")} == PAGES
     assert {name for name in names if name.endswith(".py")} == {
         str(path.relative_to(ROOT)) for path in (ROOT / "hccl_tools").rglob("*.py")
     }

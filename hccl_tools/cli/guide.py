@@ -52,7 +52,7 @@ def _list(pages: str) -> Iterator[str]:
         yield from screen.wrapped(row, screen.width(), " " * (widest + 4))
     yield ""
     if pages == "zh":
-        yield "`hccl-tools guide 主题` 显示一页, `hccl-tools guide --lang en` 列出全部页面"
+        yield "`hccl-tools guide 主题` 显示一页。`hccl-tools guide --lang en` 列出全部页面。"
     else:
         yield "`hccl-tools guide TOPIC` shows a page; `--lang zh` those in Chinese"
 

@@ -73,6 +73,7 @@ def test_folders() -> None:
         ("schema 1", ["1.0", "1.2"]),
         ("rules EI000", [f"EI000{number}" for number in range(1, 10)]),
         ("rules duplicate-r", ["duplicate-rank-id"]),
+        ("guide first", ["first-table"]),
     ],
 )
 def test_words(typed: str, words: list[str]) -> None:

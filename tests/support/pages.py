@@ -34,6 +34,7 @@ _VARIABLE = (
     (re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{4,32}"), "RUN"),
     (re.compile(r"\b[0-9]+(\.[0-9]+)? +(m?s)\b"), r"N \2"),
     (re.compile(r"\b0x[0-9a-f]+"), "ADDRESS"),
+    (re.compile(r"master_port=[0-9]+"), "master_port=N"),
     (re.compile(r"as a consequence: .*"), "as a consequence: RANKS"),  # some may not have been started yet
     (re.compile(r"\bpid [0-9]+"), "pid N"),
     (re.compile(r"0\.1\.0(\+g[0-9a-f]+)?"), "VERSION"),
