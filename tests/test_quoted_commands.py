@@ -35,6 +35,7 @@ _COMMAND = re.compile(
 REVIEWED = {
     ("hccl_tools.cli.config_map_option", "made.apply"): "quoted where it is made",
     ("hccl_tools.cli.guide", "', '.join(others)"): "the names of topics",
+    ("hccl_tools.cli.guide", "typed"): "the name of a command, or a code",
     ("hccl_tools.cli.launch_table", "command"): "quoted where it is made",
     ("hccl_tools.cli.launch_table", "len(hosts)"): "a number",
     ("hccl_tools.cli.launch_table", "request.table.product or '910a'"): "the name of a product",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hccl_tools.guide.topics import Topic
+
+#: Ids of rules, checks and messages, and error codes of HCCL.
+_CODE = re.compile(r"(HC[CDM]|E[A-Z])\d{3,4}", re.IGNORECASE)
+#: Topics that are proposed for a word that is not one.
+_MOST = 5
 
 
 @click.command("guide")
@@ -33,7 +39,8 @@ def command(words: tuple[str, ...], pages: str) -> None:
 
     On a terminal, a page is shown in the pager (PAGER, else less).
     """  # noqa: D301  (click's mark: keep the lines)
-    shown = "\n".join(_page(" ".join(words), pages) if words else _list(pages))
+    typed = " ".join(words).strip()
+    shown = "\n".join(_page(typed, pages) if typed else _list(pages))
     encoding = getattr(sys.stdout, "encoding", None) or "ascii"
     click.echo_via_pager(shown.encode(encoding, "replace").decode(encoding) + "\n")
 
@@ -80,11 +87,31 @@ def _found(typed: str, pages: str) -> Topic:
     known = {**topics("en"), **topics(pages)}
     if topic := known.get(topic_name(typed)):
         return topic
-    message = f'no topic "{typed}"'
-    word = typed.strip().lower()
-    having = [one.name for one in known.values() if word in f"{one.name} {one.title}".lower()]
-    if guess := did_you_mean(topic_name(typed), known):
-        message = f"{message}; {guess}"
-    elif having:
-        message = f"{message}; topics with this word: {', '.join(having)}"
-    raise UsageError(message, hint="`hccl-tools guide` lists the topics")
+    raise UsageError(f'no topic "{typed}"; {_meant(typed, known)}'.removesuffix("; "), hint=_hint(typed))
+
+
+def _meant(typed: str, known: dict[str, Topic]) -> str:
+    """Return which topics may be meant: by name or title, by how often a page has the word, else by likeness."""
+    from hccl_tools.cli import COMMANDS  # noqa: PLC0415  (which imports this module for the command)
+    from hccl_tools.guide.topics import topic_name  # noqa: PLC0415
+
+    word, name = typed.lower(), topic_name(typed)
+    named = [one.name for one in known.values() if name in one.name or word in one.title.lower()]
+    if len(named) == 1 and word not in COMMANDS:
+        return f'did you mean "{named[0]}"?'
+    pattern = re.compile(rf"(?<![a-z0-9]){re.escape(word)}")
+    shares = {one.name: len(pattern.findall(one.text.lower())) / len(one.text) for one in known.values()}
+    having = sorted(
+        (one for one, share in shares.items() if share), key=lambda one: (one not in named, -shares[one])
+    )
+    return f"pages with this word: {', '.join(having[:_MOST])}" if having else did_you_mean(name, known)
+
+
+def _hint(typed: str) -> str:
+    from hccl_tools.cli import COMMANDS  # noqa: PLC0415  (which imports this module for the command)
+
+    if typed in COMMANDS:
+        return f"`hccl-tools {typed} --help` explains the command; `hccl-tools guide` lists the topics"
+    if _CODE.fullmatch(typed):
+        return f"`hccl-tools rules {typed}` explains the code; `hccl-tools guide` lists the topics"
+    return "`hccl-tools guide` lists the topics"

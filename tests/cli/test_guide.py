@@ -76,18 +76,41 @@ def test_a_topic_without_a_chinese_page_is_shown_in_english(command_line: Comman
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("first-tabel", 'no topic "first-tabel"; did you mean "first-table"?'),
-        ("hanging", 'no topic "hanging"; did you mean "hangs"?'),
-        ("HCCL", 'no topic "HCCL"; topics with this word: '),
-        ("entirely different", 'no topic "entirely different"'),
+        ("first-tabel", 'did you mean "first-table"?'),
+        ("hang", 'did you mean "hangs"?'),
+        ("Spare hosts", 'did you mean "spares"?'),
+        ("docker", "pages with this word: container, "),
+        ("host", "pages with this word: "),
     ],
 )
 def test_an_unknown_topic_is_a_sentence(command_line: CommandLine, word: str, message: str) -> None:
     done = command_line("guide", word)
 
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"error: {message}")
+    assert done.err.startswith(f'error: no topic "{word}"; {message}')
     assert done.err.endswith("  help: `hccl-tools guide` lists the topics\n")
+
+
+def test_a_word_that_no_page_has(command_line: CommandLine) -> None:
+    assert command_line("guide", "xyzzyplugh").err.startswith('error: no topic "xyzzyplugh"\n')
+
+
+@pytest.mark.parametrize(
+    ("word", "command"),
+    [("validate", "validate --help"), ("EI0006", "rules EI0006"), ("hcc203", "rules hcc203")],
+)
+def test_a_command_and_a_code_have_their_own_pages(
+    command_line: CommandLine, word: str, command: str
+) -> None:
+    assert f"  help: `hccl-tools {command}` explains the " in command_line("guide", word).err
+
+
+def test_a_chinese_word_is_found(command_line: CommandLine) -> None:
+    assert 'did you mean "start-a-job"?' in command_line("guide", "--lang", "zh", "启动").err
+
+
+def test_an_empty_topic_is_the_list(command_line: CommandLine) -> None:
+    assert command_line("guide", " ").out == command_line("guide").out
 
 
 def test_help_names_it(command_line: CommandLine) -> None:
