@@ -91,7 +91,7 @@ def _found(typed: str, pages: str) -> Topic:
 
 
 def _meant(typed: str, known: dict[str, Topic]) -> str:
-    """Return which topics may be meant: by name or title, by how often a page has the word, else by likeness."""
+    """Return which topics may be meant: by name or title, by the pages with the word, else by likeness."""
     from hccl_tools.cli import COMMANDS  # noqa: PLC0415  (which imports this module for the command)
     from hccl_tools.guide.topics import topic_name  # noqa: PLC0415
 
