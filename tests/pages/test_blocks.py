@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.host_files import topology
 from tests.support.hosts import conf_text, described, make_host
 from tests.support.pages import Block, Shell, blocks, corrected, is_shown, settings, typed
 
@@ -48,6 +50,8 @@ def is_twin(name: str) -> bool:
 #: Pages with blocks to type.
 TYPED = [name for name in PAGES if typed_on(name) and not is_twin(name)]
 ON_HOSTS = [name for name in TYPED if "hosts" in settings((ROOT / name).read_text(encoding="utf-8"))]
+#: Where the driver puts the topology files of Ascend 950.
+_TOPOLOGIES = "/usr/local/Ascend/driver/topo/"
 #: Programs that a host of the pages does not have: what `gen --hosts` and `launch` use depends on them.
 NOT_THERE = re.compile(r"mpi(run|exec)|(prte|orte)(run|d)|srun|sbatch|salloc|kubectl|hccn_tool|npu-smi|ssh$")
 
@@ -108,6 +112,11 @@ def reader(request: pytest.FixtureRequest, programs: Path, tmp_path: Path) -> Re
         folder.mkdir()
     own = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "config")}
     environ = {**os.environ, **own, "PATH": str(programs), "PYTHONPATH": str(ROOT)}
+    if program := where.get("also"):
+        found = shutil.which(program) or pytest.skip(f"{program} is not installed")
+        (tmp_path / "also").mkdir()
+        (tmp_path / "also" / program).symlink_to(found)
+        environ["PATH"] = f"{tmp_path / 'also'}:{programs}"
     if "hosts" not in where:
         return Reader([Shell(folder, environ)])
     bed: ThreeHosts = request.getfixturevalue("three_hosts")
@@ -116,13 +125,14 @@ def reader(request: pytest.FixtureRequest, programs: Path, tmp_path: Path) -> Re
 
 
 def shell(bed: ThreeHosts, host: Host, folder: Path, environ: dict[str, str]) -> Shell:
-    """Return the shell of a reader on a host; ``/data`` in the pages has other files on each host."""
+    """Return the shell of a reader on a host; the pages have two of its folders under other names."""
     ascend = host.folder / "ascend"
     here = {
         "PATH": f"{ascend / 'bin'}:{bed.ssh.parent}:{environ['PATH']}",
         "HCCL_TOOLS_ROOT": str(ascend / "root"),
     }
-    return Shell(folder, {**environ, **here}, host.command, {"/data/": f"{host.disk}/"})
+    paths = {_TOPOLOGIES: f"{host.disk}/topo/", "/data/": f"{host.disk}/"}
+    return Shell(folder, {**environ, **here}, host.command, paths)
 
 
 def make_devices(bed: ThreeHosts, product: str) -> None:
@@ -132,6 +142,9 @@ def make_devices(bed: ThreeHosts, product: str) -> None:
         devices = {int(device): one["ip"] for device, one in described_host["devices"].items()}
         conf = conf_text({device: ips[0] for device, ips in devices.items() if ips})
         make_host(host.folder / "ascend", described_host, nodes=devices, conf=conf or None)
+        topologies = host.folder / "disk" / "topo"
+        topologies.mkdir()
+        (topologies / "topo.json").write_text(json.dumps(topology()), encoding="utf-8")
 
 
 @pytest.mark.slow

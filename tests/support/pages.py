@@ -6,7 +6,7 @@ that of the first), or ``<!-- not run: WHY -->``. Blocks of ``DATA`` show a file
 
 Comments at the beginning of a page state where its blocks are typed: ``<!-- folder: examples/tables -->``
 in a copy of that folder, ``<!-- hosts: a2 -->`` on the first of three hosts with eight devices of that
-product each.
+product each, ``<!-- also: mpirun -->`` where that program is on PATH, too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _BLOCK = re.compile(
     r"(?:^<!-- (?P<note>[^\n]*) -->\n)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
-_SETTING = re.compile(r"^<!-- (folder|hosts): (\S+) -->$", re.MULTILINE)
+_SETTING = re.compile(r"^<!-- (folder|hosts|also): (\S+) -->$", re.MULTILINE)
 #: Kinds of blocks that show a file or a part of it, and are not typed.
 DATA = ("ini", "json", "python", "yaml")
 #: The folder of the reader in the texts of the pages.
@@ -66,7 +66,7 @@ class Block:
 
 
 def settings(text: str) -> dict[str, str]:
-    """Return where the blocks of a page are typed: its ``folder`` and ``hosts``, if it states them."""
+    """Return where the blocks of a page are typed: ``folder``, ``hosts`` and ``also``, if it states them."""
     return dict(_SETTING.findall(text.partition("```")[0]))
 
 
@@ -85,7 +85,7 @@ def blocks(text: str) -> Iterator[Block]:
         if kind != "bash":
             raise ValueError(f"a block of the kind {kind!r}: {one['text'][:40]!r}")
         name, _, value = note.partition(": ")
-        if name in {"folder", "hosts"}:
+        if name in {"folder", "hosts", "also"}:
             name = value = ""
         if name not in {"", "exit code", "typed on", "not run"} or bool(name) != bool(value):
             raise ValueError(f"unknown comment before a block: {note!r}")
