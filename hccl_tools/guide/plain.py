@@ -57,10 +57,15 @@ def _joined(rows: list[str]) -> list[str]:
     joined: list[str] = []
     for row in rows:
         if joined and not _ENTRY.match(row):
-            joined[-1] += f" {row.strip()}"
+            joined[-1] += _blank(joined[-1][-1], row.strip()[0]) + row.strip()
         else:
             joined.append(row)
     return joined
+
+
+def _blank(before: str, after: str) -> str:
+    """Return what stands between two lines that are joined: nothing between Chinese characters."""
+    return "" if screen.cells(before) == screen.cells(after) == 2 else " "
 
 
 def _table(rows: list[str], columns: int | None) -> Iterator[str]:

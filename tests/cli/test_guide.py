@@ -195,4 +195,5 @@ A link and bold in two lines.
 def test_a_page_becomes_text() -> None:
     assert plain(PAGE, None) == TEXT
     assert links(PAGE) == ["a.md"]
+    assert plain("重新\n启动 rank\n之后\n", None) == "重新启动 rank 之后\n"
     assert topic_name("A b_c.md") == "a-b-c"

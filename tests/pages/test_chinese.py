@@ -18,6 +18,8 @@ _CHINESE = "\u4e00-\u9fff"
 #: Blocks, code, comments and the targets of links are not Chinese text.
 _OTHER = re.compile(r"^```.*?^```$|`[^`]*`|<!--.*?-->|(?<=\])\([^)]*\)", re.MULTILINE | re.DOTALL)
 _UNSPACED = re.compile(rf"[{_CHINESE}][A-Za-z0-9]|[A-Za-z0-9][{_CHINESE}]")
+#: Between two lines of a paragraph a browser shows a blank.
+_BROKEN = re.compile(rf"[{_CHINESE}]\n[{_CHINESE}]")
 _ASCII_SIGN = re.compile(rf"[{_CHINESE}][,;:!?]|[,;:!?][{_CHINESE}]")
 
 
@@ -33,9 +35,9 @@ def second_words(text: str) -> list[str]:
 
 
 def unlike_chinese(text: str) -> list[str]:
-    """Return where a Latin word stands without a blank beside a Chinese one, or a sign of ASCII."""
+    """Return where a Latin word has no blank beside it, a sign is one of ASCII, or a line breaks one."""
     prose = _OTHER.sub("", text)
-    return _UNSPACED.findall(prose) + _ASCII_SIGN.findall(prose)
+    return _UNSPACED.findall(prose) + _ASCII_SIGN.findall(prose) + _BROKEN.findall(prose)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
