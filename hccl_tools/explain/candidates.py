@@ -71,7 +71,8 @@ def of(cluster: Cluster, ended: Collection[int], not_started: Collection[int]) -
     events = _before_their_end(events, ended)
     stopped = stops.first_of(cluster.seen)
     if stopped:
-        events = [one for one in events if not stops.is_after(one, stopped)]
+        sure = {id(stop) for stop in stopped if stops.is_sure(stop, cluster.seen)}
+        events = [one for one in events if not stops.is_after(one, stopped, sure)]
     over = pods.over(cluster.seen)
     events = [one for one in events if id(one) not in over]
     handled = _handled(cluster, events)
@@ -100,6 +101,16 @@ def _of_last_attempt(cluster: Cluster, events: list[Seen]) -> list[Seen]:
         return last is None or one.until is None or one.until > last
 
     return [one for one in events if is_of_last(one)] or events
+
+
+def after(case: Case, outlived: Seen) -> Case:
+    """Return a case without a failure that the job outlived, and without those above it in its log."""
+    events = [
+        one
+        for one in case.events
+        if one.event.file != outlived.event.file or one.event.line > outlived.event.line
+    ]
+    return case._replace(events=events, first=first_of_each(events))
 
 
 def with_handled(case: Case) -> Case:

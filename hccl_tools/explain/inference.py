@@ -25,6 +25,7 @@ from hccl_tools.explain import (
 )
 from hccl_tools.explain.case import Case, Cause, is_before
 from hccl_tools.explain.jobs import LONGEST_PAUSE
+from hccl_tools.explain.outlived import is_outlived
 from hccl_tools.explain.places import Place
 from hccl_tools.knowledge.message import fault_of
 from hccl_tools.knowledge.registry import messages
@@ -59,6 +60,8 @@ _DIFFERENT = {"HCM894", "HCM895"}
 _TOGETHER = 30.0
 #: Ranks with different failures without times that are all named.
 _MOST_UNTIMED = 4
+#: Failures that a job outlived, of which each is found by reading its log again.
+_MOST_OUTLIVED = 8
 #: Codes of the runtime for a fault of the device or of a program on it, not of the device at the other end.
 _DEVICE_FAULT = re.compile(r"50[57](?!05[57])\d{3}")
 
@@ -74,6 +77,12 @@ def causes(
     """
     case = candidates.of(cluster, ended, not_started)
     found = _causes(case)
+    for _ in range(_MOST_OUTLIVED):
+        seen = found[0].seen if found else None
+        if seen is None or not is_outlived(cluster.sources[seen.event.file], seen.event):
+            break
+        case = candidates.after(case, seen)
+        found = _causes(case)
     if case.handled and (not found or found[0].confidence in _GUESSES):
         found = _with_handled(case, found)
     ends = progress.Progress(case)
@@ -245,8 +254,10 @@ def _of_group(group: Sequence[Seen], case: Case) -> Cause:
     reason = disagreement.by_host(group)
     group = disagreement.differing(group)
     places = tuple(dict.fromkeys(one.place for one in group if one.place != Place()))
-    best = max(group, key=lambda one: len(one.event.fields))  # The line with the details, not the code alone.
-    best = best if best.actor == group[0].actor else group[0]
+    best = max(
+        group, key=lambda one: (one.event.codes != (), len(one.event.fields))
+    )  # The line with the details, not the code alone.
+    best = best if best.actor == group[0].actor or best.event.codes else group[0]
     return pods.named(Cause(best.event.message, "named", places, best, reason), case.cluster.sources)
 
 

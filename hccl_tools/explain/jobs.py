@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Seconds between two attempts of one job on the same devices; later processes belong to another job.
 _RESTART = 600.0
+#: The names that the kernel gives processes of jobs.
+_OF_JOBS = re.compile(r"python|pt_|torch|msrun|mpi|ray|vllm|mindie|\w*worker|data_?loader|\d", re.IGNORECASE)
 #: Bytes of a log in which its first time is looked for.
 _HEAD = 4096
 #: Seconds between the processes of different ranks of one job.
@@ -103,7 +105,7 @@ def choose(
     failed = [part for part in parts if part.has_failed] or parts
     chosen = failed[-1] if failed else None
     others = {one for part in parts if part is not chosen for one in part.keys}
-    earlier = _earlier_logs(seen, sources, ends)
+    earlier = _earlier_logs(seen, sources, ends, chosen.begin if chosen is not None else None)
     is_own = [key(one.event, sources) not in others and one.event.file not in earlier for one in seen]
     foreign = [one for one, own in zip(seen, is_own, strict=True) if not own]
     own = [one for one, own in zip(seen, is_own, strict=True) if own]
@@ -111,8 +113,14 @@ def choose(
     return job._replace(end=_end(job, sources, ends, others)), foreign, _about(foreign)
 
 
-def _earlier_logs(seen: Sequence[Seen], sources: Sequence[Source], ends: Mapping[int, float]) -> set[int]:
-    """Return the logs of programs with failures that ended long before the last such log began."""
+def _earlier_logs(
+    seen: Sequence[Seen], sources: Sequence[Source], ends: Mapping[int, float], begin: float | None
+) -> set[int]:
+    """Return the logs of programs with failures that ended long before the job, or the last such log, began.
+
+    Args:
+        begin: The first time in the logs of the job's processes, if it has such logs.
+    """
     failed = {
         one.event.file
         for one in seen
@@ -120,8 +128,9 @@ def _earlier_logs(seen: Sequence[Seen], sources: Sequence[Source], ends: Mapping
     }
     known = {file: ends[file] for file in failed if file in ends}
     last = max(known, key=known.__getitem__, default=None)
-    old = {file for file, end in known.items() if last is not None and known[last] - end > LONGEST_PAUSE}
-    begin = begin_of(sources[last]) if old and last is not None else None
+    if begin is None and last is not None and known[last] - min(known.values()) > LONGEST_PAUSE:
+        begin = begin_of(sources[last])
+    old = set(known)
     return {file for file in old if begin is not None and begin - known[file] > LONGEST_PAUSE}
 
 
@@ -267,9 +276,11 @@ def objection(one: Seen, job: Job, sources: Sequence[Source], failed: Iterable[s
     if sources[one.event.file].is_run:
         return ""
     killed = fields.get("pid", "") if message.kind == "cause" else ""
+    program = fields.get("program", "")
+    if killed and program and not job.programs and not _OF_JOBS.match(program) and {*failed} - {message.id}:
+        return f"process {killed} ({program}) is not a process of the job"
     if killed and job.pids and one.place.rank is None and killed not in job.pids:
-        program = fields.get("program", "")
-        if program and job.programs and program not in job.programs:
+        if program and job.programs and program not in job.programs and not _OF_JOBS.match(program):
             return f"process {killed} ({program}) is not a process of the job"
         if one.time is None:
             return f"process {killed} is in no log of the job, and the line has no date"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.explain.case import DELAY
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from hccl_tools.explain.events import Seen
 
@@ -78,13 +78,17 @@ def is_sure(stop: Seen, seen: Sequence[Seen]) -> bool:
     )
 
 
-def is_after(one: Seen, stops: Sequence[Seen]) -> bool:
-    """Whether an event follows from the end of the job: below one of its lines, or later."""
-    return any(_is_after(one, stop) for stop in stops)
+def is_after(one: Seen, stops: Sequence[Seen], sure: Collection[int] = ()) -> bool:
+    """Whether an event follows from the end of the job: below one of its lines, or later.
+
+    Args:
+        sure: The ids of the stops that are surely about the job.
+    """
+    return any(_is_after(one, stop, is_sure=id(stop) in sure) for stop in stops)
 
 
-def _is_after(one: Seen, stop: Seen) -> bool:
-    is_typed = stop.event.message.id in _TYPED
+def _is_after(one: Seen, stop: Seen, *, is_sure: bool) -> bool:
+    is_typed = stop.event.message.id in _TYPED and not is_sure
     if one.event.file == stop.event.file and not is_typed:
         return one.event.line > stop.event.line
     if one.since is None or (is_typed and one.time is None):

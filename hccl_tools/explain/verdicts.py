@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hccl_tools.explain import stacks
+from hccl_tools.explain.candidates import FOLLOW_UP
 from hccl_tools.explain.case import Case, Cause, is_before
 
 if TYPE_CHECKING:
@@ -17,6 +19,10 @@ _LOST = "HCM343"
 #: The kernel lost a device on the PCIe bus, and what the rank of such a device reports at about that time.
 _PCIE = {"HCM930", "HCM931", "HCM932"}
 _MOST_PCIE = 64
+#: The kinds of the events of a rank, the most telling first.
+_KINDS = ("cause", "error", "code")
+#: A rank did not take part any more, for which its stack can say what it does.
+_STUCK = "Stuck"
 _DEVICE_LOST, _PCIE_WITHIN = {"EL0001", "507010", "507901", "507899"}, 300.0
 #: A process, a container or a pod ended, and the line may not say of which rank.
 _ENDS_OF_PROCESSES = {
@@ -34,8 +40,16 @@ def causes(case: Case) -> list[Cause]:
             if one.event.message.id == _LOST and reported.has_reason(one, one.peer):
                 continue
             found[one.peer.name] = reported.cause(one, one.peer)
+    if any(_STUCK in one.reason or _is_stuck(one) for one in found.values()) and (
+        shown := stacks.elsewhere(case)
+    ):
+        return shown
     alive = [cause for cause in found.values() if cause.places[0].rank not in case.ended]
     return alive or list(found.values())  # A rank that the launcher ended is lost as a consequence.
+
+
+def _is_stuck(cause: Cause) -> bool:
+    return cause.seen is not None and _STUCK in cause.seen.event.fields.get("reason", "")
 
 
 class _Reported:
@@ -71,7 +85,7 @@ class _Reported:
         ]
         if not own:
             return self._without_error(verdict, device)
-        first = min(own, key=lambda event: event.event.message.kind != "cause")
+        first = min(own, key=lambda event: _KINDS.index(event.event.message.kind))
         if (lost := self._lost_on_pcie(first)) is not None:
             codes = ", ".join(first.event.codes)
             reason = f"at that time {device.short} reports that its device does not answer ({codes})"
@@ -99,14 +113,17 @@ class _Reported:
 
     def _end_of_a_process(self, verdict: Seen, lost: Place) -> Seen | None:
         """Return the end of a process or container before a heartbeat was lost, if there is only one."""
-        kinds, logs, first = set(), set(), None
+        kinds, logs, pids, first = set(), set(), set(), None
         for one in self._ends:
-            if one.place.rank not in {None, lost.rank} or is_before(verdict, one):
+            if lost.rank is not None and one.place.rank not in {None, lost.rank}:
                 continue
-            first = first or one
+            if is_before(verdict, one):
+                continue
+            first = one if first is None or is_before(one, first) else first
             kinds.add(one.event.message.id)
             logs.add(one.event.file)
-            if len(kinds) > 1 and len(logs) > 1:
+            pids.add(one.event.fields.get("pid", one.event.pid))
+            if len(kinds) > 1 and len(logs) > 1 and len(pids - {""}) != 1:
                 return None
         return first
 
@@ -118,7 +135,10 @@ class _Reported:
 
 
 def _is_fault(one: Seen) -> bool:
-    return one.event.message.kind == "cause" and one.event.message.id not in _ENDS_OF_PROCESSES
+    message = one.event.message
+    is_own = message.kind == "error" and one.place.rank is not None and one.peer is None
+    is_own = is_own and message.id not in FOLLOW_UP
+    return (message.kind == "cause" or is_own) and message.id not in _ENDS_OF_PROCESSES
 
 
 def _are_near(one: Seen, other: Seen) -> bool:
@@ -134,7 +154,7 @@ def _errors_of_ranks(events: Iterable[Seen]) -> dict[int | None, list[Seen]]:
     found: dict[int, dict[tuple[str, bool], Seen]] = {}
     for one in events:
         kind, rank = one.event.message.kind, one.place.rank
-        if rank is not None and kind in {"cause", "error"}:
+        if rank is not None and kind in {"cause", "error", "code"}:
             found.setdefault(rank, {}).setdefault((kind, one.time is None), one)
     return {rank: list(first.values()) for rank, first in found.items()}
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _COMMENT = re.compile(r"^<!-- .* -->\n", re.MULTILINE)
 _PICTURE = re.compile(r"^!\[([^\]]*)\]\([^)]*\)$", re.MULTILINE)
-_LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
+_LINK = re.compile(r"\[([^\[\]]{1,300})\]\(([^)\s]{1,300})\)")
 _BOLD = re.compile(r"\*\*(.+?)\*\*")
 _CELL = re.compile(r"(?<!\\)\|")
 _INDENT = "    "

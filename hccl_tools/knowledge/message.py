@@ -36,6 +36,7 @@ _ONE_FAULT = (
     ("HCM710", "HCM752", "HCM801", "HCM802", "HCM822"),
     ("HCM750", "HCM751"),
     ("HCM712", "HCM991"),
+    ("HCM517", "HCM958"),
     ("HCM205", "HCM206", "HCM208", "HCM209", "HCM603", "HCM604", "HCM656", "HCM890"),
     ("HCM213", "HCM214", "HCM605"),
     ("HCM805", "HCM870"),

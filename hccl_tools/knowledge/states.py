@@ -6,11 +6,14 @@ job never saw. They count where the logs name no cause.
 
 from __future__ import annotations
 
-from hccl_tools.knowledge.message import Message
+from hccl_tools.knowledge.message import Code, Message
 
 _HEALTH = "look at `npu-smi info -t health -i N` and the events of the driver (`dmesg`); reset or replace the device"
 _NODE = "`scontrol show node NAME` has the reason; a job that used the node must start again on others"
 _POD = "`kubectl describe pod` has the reason below Events"
+
+#: What the ranks report after a device has lost its memory.
+_AFTER_ECC = ("HCM343", "HCM301")
 
 MESSAGES = (
     Message(
@@ -210,6 +213,14 @@ MESSAGES = (
         "nothing",
         anchor=b"will restart worker group", source="torch's sources (elastic agent)",
         example="[default] Worker group FAILED. 2/3 attempts left; will restart worker group",
+    ),
+    Message(
+        "HCM958", "memory-bits", "cause",
+        "the memory of the device has more wrong bits than it can correct",
+        "look at `npu-smi info -t ecc -i N`; replace the device if it repeats",
+        anchor=b"ECC", pattern=rb"^(?![^\n]{0,900}\b507054\b)(?:(?=[^\n]{0,600}?\bdev(?:ice)?(?:[ _]?id)?[ :=\[(]{1,3}(?P<device>\d{1,5})\b))?[^\n]{0,600}?(?:(?:[Mm]ulti|MULTI)[ -](?:[Bb]it|BIT)s? ECC|(?:[Uu]ncorrectable|UNCORRECTABLE) ECC)",
+        codes=(Code("507054"),), explains=_AFTER_ECC, source="CANN's sources (runtime), and the kernel (device driver)",
+        example="[ERROR] RUNTIME(6604,python3):2026-03-18-01:02:03.113.403 [device_error_proc.cc:290] [6604]HBM MULTI BIT ECC, Uncorrectable ECC, device_id=4, event_id=0x80e01801",
     ),
     Message(
         "HCM998", "loss-not-a-number", "cause",

@@ -51,9 +51,20 @@ def test_an_exception_that_python_ignores(command_line: CommandLine, ignored: bo
 
 @pytest.mark.parametrize("again", [AGAIN, ""])
 def test_a_failure_of_an_earlier_attempt(command_line: CommandLine, again: str) -> None:
-    log = steps(10) + raised(1, DISK_FULL) + again + steps(11) + raised(3, NO_FILE)
+    log = steps(10) + raised(1, DISK_FULL) + again + steps(11, 3) + raised(3, NO_FILE)
     out = said(command_line, {"train.log": log})
     assert out.startswith("Rank 3: the program raised an exception: FileNotFoundError") is bool(again)
+
+
+@pytest.mark.parametrize(("further", "is_outlived"), [(25, True), (4, False)])
+def test_a_failure_after_which_the_job_goes_on(
+    command_line: CommandLine, further: int, is_outlived: bool
+) -> None:
+    """The ranks wait for each other in each step: what is in their buffers are a few steps at most."""
+    log = steps(10) + raised(1, DISK_FULL) + steps(11, further) + raised(3, NO_FILE)
+    out = said(command_line, {"train.log": log})
+    assert out.startswith("Rank 3: the program raised an exception: FileNotFoundError") is is_outlived
+    assert out.startswith("Rank 1: a disk is full") is not is_outlived
 
 
 def test_an_attempt_that_failed_and_was_the_last(command_line: CommandLine) -> None:
@@ -100,6 +111,31 @@ def test_a_heartbeat_that_is_lost_after_a_fault_of_the_device(command_line: Comm
     assert out.startswith("Rank 3 (host 10.0.0.2): the memory of the device has more wrong bits")
 
 
+def test_a_process_that_the_kernel_ended_before_its_heartbeat_was_lost(command_line: CommandLine) -> None:
+    killed = "[Wed Mar 18 10:14:07 2026] Memory cgroup out of memory: Killed process 40127 (python3.10) total-vm:26kB\n"
+    ended = "E0318 10:14:10.000000 281 torch/distributed/elastic/multiprocessing/api.py:882] failed (exitcode: -9) local_rank: 1 (pid: 40127) of binary: python\n"
+    files = {"node-2/dmesg.txt": killed, "node-2/train.log": steps(10, 10) + ended}
+    out = said(command_line, {**files, "10.0.0.1.log": LOST.format(15, 15)})
+    assert "the kernel ended a process, at 2026-03-18 10:14:07" in out.splitlines()[0]
+
+
+@pytest.mark.parametrize(("name", "is_ours"), [("jupyter-lab", False), ("python3.10", True)])
+def test_a_process_of_another_program_that_the_kernel_ended(
+    command_line: CommandLine, name: str, is_ours: bool
+) -> None:
+    killed = f"[Wed Mar 18 10:10:01 2026] Memory cgroup out of memory: Killed process 55501 ({name}) total-vm:26kB\n"
+    out = said(command_line, {"dmesg.txt": killed, "train.log": steps(10) + raised(2, "KeyError: 'a'")})
+    assert ("process 55501 (jupyter-lab) is not a process of the job" in out) is not is_ours
+
+
+def test_a_failure_right_after_ctrl_c(command_line: CommandLine) -> None:
+    typed = "^CW0318 10:20:10.612000 281 api.py:694] Received Signals.SIGINT death signal, shutting down workers\n"
+    ended = "[rank0]: Traceback (most recent call last):\n[rank0]: KeyboardInterrupt\n"
+    late = "[ERROR] HCCL(9103,python):2026-03-18-10:20:12.070.466 [socket.cc:54] [9103][ServerInit]call trace: hcclRet -> 19\n"
+    out = said(command_line, {"train.log": steps(10) + typed + ended + late})
+    assert out.startswith("A user interrupted the job with Ctrl-C. Certain")
+
+
 def test_a_store_that_a_rank_reached_later(command_line: CommandLine) -> None:
     failed = "2026-03-18 10:10:00 [W318 10:10:00.1 socket.cpp:752] [c10d] The client socket has failed to connect to [node0]:29500 (errno: 110 - Connection timed out).\n"
     assert "store" in said(command_line, {"node3.log": steps(10, 10) + failed})
@@ -132,6 +168,8 @@ def test_a_clock_that_is_40_minutes_behind(command_line: CommandLine) -> None:
         ("/bin/sh: 1: c++: not found", "A compiler or a tool for building is missing: c++"),
         ("bash: line 3: ninja: command not found", "A compiler or a tool for building is missing: ninja"),
         ("bash: line 3: module: command not found", "no cause found"),
+        ("HBM MULTI BIT ECC, Uncorrectable ECC, device_id=4, event_id=0x80e01801", "Device 4: the memory of the device has more wrong bits"),
+        ("mce: [Hardware Error]: Corrected error, no action required.", "no cause found"),
     ],
 )  # fmt: skip
 def test_what_else_ends_a_job(command_line: CommandLine, line: str, expected: str) -> None:

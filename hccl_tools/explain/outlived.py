@@ -1,0 +1,58 @@
+"""Failures that a job outlived: the same log goes on with further steps of the training."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hccl_tools.explain.reader import STDIN, LogReader
+
+if TYPE_CHECKING:
+    from hccl_tools.explain.events import Event
+    from hccl_tools.explain.sources import Source
+
+#: The number of a step, in a line that a training writes for each of them.
+_STEP = re.compile(
+    rb"\b(?:step|iter(?:ation)?|batch)s?['\"]?[ =:#\[\]]{1,14}(\d{1,9})\b(?! ?(?:ms|s)\b)", re.IGNORECASE
+)
+#: Steps beyond the last one before a failure, or different steps after it, if the job began again from a
+#: checkpoint. The lines that ranks had in their buffers when one of them failed are fewer.
+_FURTHER, _DIFFERENT = 5, 20
+#: Bytes before and after a failure in which steps are looked for.
+_WITHIN = 8 << 20
+
+
+def is_outlived(source: Source, event: Event) -> bool:
+    """Return whether the training in a log goes on after one of its lines.
+
+    The ranks of a training wait for each other in each step, so that none goes on without one of them.
+    """
+    if source.path in ("", STDIN) or source.pid or source.is_run or event.pid or event.line < 1:
+        return False
+    before, after, read = 0, set[int](), 0
+    for block in LogReader(source.path).blocks():
+        lines = block.data.count(b"\n")
+        if block.line + lines < event.line and len(block.data) > _WITHIN:
+            continue
+        at = _offset(block.data, event.line - block.line)
+        for found in _STEP.finditer(block.data, 0, at):
+            before = int(found[1])
+        after.update(int(found[1]) for found in _STEP.finditer(block.data, at))
+        if len(after) >= _DIFFERENT or (after and max(after) >= before + _FURTHER and len(after) >= _FURTHER):
+            return True
+        read += len(block.data) - at
+        if read > _WITHIN:
+            break
+    return False
+
+
+def _offset(data: bytes, lines: int) -> int:
+    """Return where a line ends in a text: 0 for one before it, its length for one behind it."""
+    if lines < 0:
+        return 0
+    at = -1
+    for _ in range(lines + 1):
+        at = data.find(b"\n", at + 1)
+        if at < 0:
+            return len(data)
+    return at + 1
