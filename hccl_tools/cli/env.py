@@ -52,7 +52,7 @@ def command(
     """
     if site:
         if table is not None or name is not None or server is not None:
-            raise UsageError("--site needs no table, target or server", hint="hccl-tools env --site")
+            raise UsageError("--site needs no table, target or server", hint="`hccl-tools env --site`")
         options.write(f"{line}\n" for line in site_options.in_force())
         return
     if name is None:

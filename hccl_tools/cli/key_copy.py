@@ -77,7 +77,10 @@ def _hosts(typed: Sequence[str], hostfile: str | None) -> tuple[str, ...]:
     if hostfile:
         return host_list.read_hostfile(hostfile)
     if not typed:
-        raise UsageError("no hosts are named", hint="hccl-tools key copy HOST ..., or --hostfile FILE")
+        raise UsageError(
+            "no hosts are named",
+            hint="name them: `hccl-tools key copy HOST ...`, or `hccl-tools key copy --hostfile FILE`",
+        )
     return host_list.parse(",".join(typed), option="HOSTS")
 
 

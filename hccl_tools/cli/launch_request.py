@@ -128,7 +128,7 @@ def _program(options: dict[str, Any], *, own_python: bool) -> Program:
 
     argv = tuple(options["program"])
     if not argv:
-        raise UsageError("PROGRAM is missing", hint="hccl-tools launch --rank-table FILE train.py")
+        raise UsageError("PROGRAM is missing", hint="`hccl-tools launch --rank-table FILE train.py`")
     kind, argv, python = interpreter.split_typed_python(_kind(options), argv, options["python"])
     call = ("hccl-tools", "launch", *click.get_current_context().meta[TYPED_OPTIONS])
     nested_launcher.refuse(kind, argv, call)

@@ -163,10 +163,15 @@ def _table(
     except UsageError:
         raise
     except HcclToolsError as error:
+        is_gathering = isinstance(error, failures.GatheringError)
+        problem = f"no job is started: {error.problem}" if is_gathering else error.head
         raise LaunchError(
-            error.message, hint=None if "--allow-missing" in str(error.hint) else error.hint
+            problem, hint=None if "--allow-missing" in str(error.hint) else error.hint, lines=error.lines
         ) from error
-    warnings = [f"{one.host} is left out: it did not answer: {one.reason}" for one in found.left_out]
+    warnings = [
+        f"{one.host} is left out: {'' if one.answered else 'it did not answer: '}{one.reason}"
+        for one in found.left_out
+    ]
     warnings += [f"{one.host}: {text}" for one in found.answers if one.facts for text in one.facts.warnings]
     data = outputs.table_text(table).encode()
     product = f"{facts[0].product}: {facts[0].product_source}"

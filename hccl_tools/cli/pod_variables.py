@@ -98,7 +98,7 @@ def _options(option: str, variable: str, value: str) -> list[str]:
         return foreign.options(option, value)
     except UsageError as error:
         hint = f"{error.hint}; or unset {variable} to ignore it"
-        raise UsageError(f"{variable}={value}: {error.message}", hint=hint) from error
+        raise UsageError(f"{variable}={value}: {error.head}", hint=hint, lines=error.lines) from error
 
 
 def _node_rank(

@@ -35,8 +35,8 @@ _REFUSED = {
     "node_count": "give --nnodes before the --",
     "node_rank": "a series is started from one host: give --nnodes before the --",
     "devices": "the numbers of devices are those of --nproc-per-node, before the --",
-    "hosts": "make the table first: hccl-tools gen --hosts LIST, then --rank-table",
-    "hostfile": "make the table first: hccl-tools gen --hostfile FILE, then --rank-table",
+    "hosts": "make the table first: `hccl-tools gen --hosts LIST`, then --rank-table",
+    "hostfile": "make the table first: `hccl-tools gen --hostfile FILE`, then --rank-table",
     "log_file": "rank 0's log stays in the run directory",
     "flat_logs": "rank 0's log stays in the run directory",
     "dry_run": "a series measures real runs",
@@ -140,7 +140,9 @@ def _plan(
             "a comparison needs two numbers or more", hint="--nproc-per-node 1,2,4,8 or --nnodes 1,2"
         )
     if not arguments:
-        raise UsageError("PROGRAM is missing", hint="hccl-tools scaling run --nproc-per-node 1,2 -- train.py")
+        raise UsageError(
+            "PROGRAM is missing", hint="`hccl-tools scaling run --nproc-per-node 1,2 -- train.py`"
+        )
     context = launch.command.make_context("launch", list(arguments))
     given = context.params
     for name, hint in _REFUSED.items():

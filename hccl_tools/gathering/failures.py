@@ -22,7 +22,7 @@ MPI4PY_MISSING_HINT = f"install it: {MPI}"
 HCCL_TOOLS_MISSING_HINT = f"install it there: {HCCL_TOOLS}"
 #: What a host may advise in the name of this program: it is the text of this program.
 _KNOWN_HINTS = frozenset({MPI4PY_MISSING_HINT, HCCL_TOOLS_MISSING_HINT, SAME_VERSION_HINT})
-#: The number of hosts that are listed individually.
+#: The number of different failures that are listed.
 _SHOWN = 20
 
 
@@ -34,12 +34,14 @@ class Failure(NamedTuple):
         message: The problem, which may be a text of the host.
         hint: What this program advises.
         advice: What the host advises, which is shown as its words.
+        answered: Whether the host answered, with the reason why it has no facts.
     """
 
     host: str
     message: str
     hint: str | None = None
     advice: str | None = None
+    answered: bool = False
 
     @classmethod
     def of_answer(cls, answer: SurveyAnswer) -> Failure:
@@ -47,7 +49,9 @@ class Failure(NamedTuple):
         message = answer.message or "its answer has neither a result nor a reason"
         is_own = answer.refusal_hint is not None or answer.hint in _KNOWN_HINTS
         hint = answer.refusal_hint or answer.hint if is_own else None
-        failure: Failure = one_line_each(cls(answer.host, message, hint, None if is_own else answer.hint))
+        failure: Failure = one_line_each(
+            cls(answer.host, message, hint, None if is_own else answer.hint, answered=True)
+        )
         return failure
 
     @property
@@ -55,9 +59,9 @@ class Failure(NamedTuple):
         """The problem and what the host advises, on one line."""
         return f"{self.message}; {self.host} says: {self.advice}" if self.advice else self.message
 
-    def lines(self) -> list[str]:
-        """Return the failure as lines of a message."""
-        lines = [f"  {self.host}: {self.message}"]
+    def lines(self, hosts: Sequence[str] = ()) -> list[str]:
+        """Return the failure as lines of a message; with all hosts that have the same one."""
+        lines = [f"  {fold(hosts) if hosts else self.host}: {self.message}"]
         if self.advice:
             lines.append(f"    {self.host} says: {self.advice}")
         if self.hint:
@@ -91,17 +95,30 @@ class GatheringError(HcclToolsError):
 
 
 def listed(failures: Sequence[Failure]) -> list[str]:
-    """Return the first failures in full, and the names of the other hosts, as lines."""
-    lines = [line for failure in failures[:_SHOWN] for line in failure.lines()]
-    if rest := failures[_SHOWN:]:
-        lines.append(f"  and {len(rest)} more: {fold(failure.host for failure in rest)}")
+    """Return the first failures in full, equal ones once, and the names of the other hosts, as lines."""
+    groups: dict[Failure, list[str]] = {}
+    for failure in failures:
+        groups.setdefault(failure._replace(host=""), []).append(failure.host)
+    shown = list(groups.items())
+    lines = [line for same, hosts in shown[:_SHOWN] for line in same._replace(host=hosts[0]).lines(hosts)]
+    if rest := [host for _same, hosts in shown[_SHOWN:] for host in hosts]:
+        lines.append(f"  and {len(rest)} more: {fold(rest)}")
     return lines
 
 
 def no_answer(failures: Sequence[Failure], total: int) -> GatheringError:
     """Return the error for hosts that did not return facts."""
+    answered = sum(failure.answered for failure in failures)
+    what = [
+        f"{number} of {count(total, 'host')} {fault}"
+        for number, fault in (
+            (len(failures) - answered, "did not answer"),
+            (answered, "answered, but named no device"),
+        )
+        if number
+    ]
     return GatheringError(
-        f"{len(failures)} of {count(total, 'host')} did not answer",
+        ", and ".join(what),
         lines=listed(failures),
         hint="--allow-missing makes the table without these hosts" if len(failures) < total else None,
     )

@@ -93,7 +93,9 @@ def _ssh_start(options: GatherOptions) -> SshStart:
             "no mpirun on PATH", hint=f"install one: {MPIRUN}; or use --engine ssh"
         ) from None
     except LaunchError as error:
-        raise DiscoveryError(error.message, hint="put Open MPI's mpirun first on PATH") from None
+        raise DiscoveryError(
+            error.head, lines=error.lines, hint="put Open MPI's mpirun first on PATH"
+        ) from None
     if not mpirun.is_open_mpi:
         raise DiscoveryError(
             f"{mpirun.path} is not Open MPI's mpirun, which --hosts requires",

@@ -94,7 +94,7 @@ def _world(environ: Mapping[str, str], host: str) -> Any:
     try:
         comm = mpi_transport.world()
     except DiscoveryError as error:
-        raise DiscoveryError(f"{host}: {error.message}", hint=error.hint) from None
+        raise DiscoveryError(f"{host}: {error.head}", hint=error.hint, lines=error.lines) from None
     counts = (whole_number(environ.get(name, "")) for name in _COUNTS)
     started = next((number for number in counts if number is not None), comm.size)
     if comm.size != started:

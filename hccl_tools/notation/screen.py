@@ -15,14 +15,19 @@ STANDARD = 80
 _NARROWEST = 20
 #: A change of colour, which takes no column.
 _STYLE = re.compile("\x1b\\[[0-9;]*m")
-#: A word with the space before it; a command in backquotes is one word, so that it can be copied.
-_WORD = re.compile(r"(?<!\s)(\s*)((?:`[^`]+`|\S)+)")
+#: A word with the space before it. A command in backquotes, or a value in single quotes, is one word, so that
+#: it can be copied.
+_QUOTED = r"`[^`]+`|(?<![^\s(=])'[^']+'"
+_WORD = re.compile(rf"(?<!\s)(\s*)((?:{_QUOTED}|\S)+)")
+#: Where a command begins that is not in backquotes: it takes the rest of its line, and is one word as well.
+_COMMAND = re.compile(r"(?:^|: |; )(?=hccl-tools [a-z])")
+_NEXT = "next: "
 #: The same in a sentence with a Chinese full stop, which has no spaces: each character is a word. Signs that
 #: close stay with the word before them, those that open with the one behind them. A text: `re` compiles it
 #: at its first use, as it takes 2 ms.
 _CHINESE_STOP = "。"
 _CHINESE_WORD = (
-    r"(?<!\s)(\s*)((?:`[^`]+`|[（《]?[\u4e00-\u9fff]|[（《]?[^\s`（《\u4e00-\u9fff，。；：、？！）》]+|\S)"  # noqa: RUF001
+    rf"(?<!\s)(\s*)((?:{_QUOTED}|[（《]?[\u4e00-\u9fff]|[（《]?[^\s`（《\u4e00-\u9fff，。；：、？！）》]+|\S)"  # noqa: RUF001
     r"[，。；：、？！）》]*)"  # noqa: RUF001
 )
 #: Lines that quote something: a log, a source line, a traceback.
@@ -93,9 +98,10 @@ def cut(text: str, columns: int | None, mark: str = "...") -> str:
 def wrapped(line: str, columns: int | None, indent: str | None = None) -> list[str]:
     """Return a line as lines of at most so many columns, broken between words.
 
-    A word or a command in backquotes that is longer stays whole where it is, so that it can be copied. Lines
-    that quote a log or a file stay as they are, as does every line if ``columns`` is ``None``. A line with a
-    Chinese full stop is also broken between Chinese characters.
+    A word or a command that is longer stays whole, so that it can be copied: the terminal continues it on the
+    next line, and copies it without a line break. A command is in backquotes, or is ``hccl-tools`` and all
+    behind it, or follows ``next:``. Lines that quote a log or a file stay as they are, as does every line if
+    ``columns`` is ``None``. A line with a Chinese full stop is also broken between Chinese characters.
 
     Args:
         indent: What begins the further lines; by default two spaces more than the line.
@@ -107,12 +113,18 @@ def wrapped(line: str, columns: int | None, indent: str | None = None) -> list[s
         return [line]
     body = line.lstrip(" ")
     lead = line[: len(line) - len(body)]
+    if body.startswith(_NEXT):
+        return [line]
+    body, command = _parted(body)
     if indent is None:
         indent = lead + "  "
     room = columns - cells(indent)
     lines, current, used = [], lead, len(lead)
     pattern = _CHINESE_WORD if _CHINESE_STOP in body else _WORD
-    for number, (space, word) in enumerate(re.findall(pattern, body)):
+    words = re.findall(pattern, body)
+    if command:
+        words.append((body[len(body.rstrip()) :], command))
+    for number, (space, word) in enumerate(words):
         size = cells(word)
         if number and used + len(space) + size > columns and size <= room:
             lines.append(current)
@@ -120,6 +132,14 @@ def wrapped(line: str, columns: int | None, indent: str | None = None) -> list[s
         else:
             current, used = current + space + word, used + len(space) + size
     return [*lines, current]
+
+
+def _parted(body: str) -> tuple[str, str]:
+    """Return what is before a command that is not in backquotes, and that command, which may be ""."""
+    if "`" in body:
+        return body, ""
+    found = _COMMAND.search(body)
+    return (body[: found.end()], body[found.end() :]) if found else (body, "")
 
 
 def fitted(text: str, columns: int | None) -> str:

@@ -54,7 +54,7 @@ def check_kind(collected: MergeState, name: str, table: RankTable) -> None:
     if table.format != "2.0" and table.status != "completed":
         raise MergeConflictError(
             f'{name} is not ready: its status is "{table.status}"', (ConflictLocation(name, key="status"),),
-            hint=f"wait until it is completed: hccl-tools validate --wait 600 {operand(name)}",
+            hint=f"wait until it is completed: `hccl-tools validate --wait 600 {operand(name)}`",
         )  # fmt: skip
     if not collected.names:
         return
@@ -63,7 +63,7 @@ def check_kind(collected: MergeState, name: str, table: RankTable) -> None:
         raise MergeConflictError(
             f"cannot merge {name} (a {table.format} table) and {first} (a {collected.format} table)",
             (),
-            hint=f"convert one of them first: hccl-tools convert {operand(name)} --to {collected.format}",
+            hint=f"convert one of them first: `hccl-tools convert {operand(name)} --to {collected.format}`",
         )
     if collected.status is not None and table.status is not None and table.status != collected.status:
         raise MergeConflictError(

@@ -69,7 +69,7 @@ def replace_server(document: Document, server_id: str, spare: RankTable) -> Repl
         raise TableError(
             f"ranks would change: HCCL numbers a group_list by server_id, and {pair.new.server_id} "
             "is elsewhere in that order",
-            hint=f"convert the table to 1.0 first: hccl-tools convert {operand(document.name)} --to 1.0",
+            hint=f"convert the table to 1.0 first: `hccl-tools convert {operand(document.name)} --to 1.0`",
         )
     return Replacement(data, changed, list(_summary(pair, changed)))
 

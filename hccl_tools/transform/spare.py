@@ -56,12 +56,12 @@ def pair_with_spare(table: RankTable, index: int, spare: RankTable) -> Pair:
     if spare.format != table.format:
         raise TableError(
             f"the spare's table has format {spare.format}, this table has format {table.format}",
-            hint=f"convert the spare's table first: hccl-tools convert SPARE --to {table.format}",
+            hint=f"convert the spare's table first: `hccl-tools convert SPARE --to {table.format}`",
         )
     if len(spare.servers) != 1:
         raise TableError(
             f"the spare's table has {len(spare.servers)} servers, not one",
-            hint="select one: hccl-tools subset SPARE --servers ID",
+            hint="select one: `hccl-tools subset SPARE --servers ID`",
         )
     new = spare.servers[0]
     names = [server.server_id for server in table.servers]

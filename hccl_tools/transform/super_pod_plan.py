@@ -46,7 +46,9 @@ def _of_table(value: dict[str, Any], name: str) -> dict[str, SuperPodMembership]
     try:
         table = formats.read(value)
     except StructureError as error:
-        raise TableError(f"{name} is not a readable table: {error.message}", hint=_FORM) from None
+        raise TableError(
+            f"{name} is not a readable table: {error.head}", hint=_FORM, lines=error.lines
+        ) from None
     if not table.super_pods or "super_device_id" not in table.columns:
         raise TableError(
             f"{name} is a {table.format} table without super pods", hint="specify a 1.2 table, or " + _FORM

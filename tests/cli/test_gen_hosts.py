@@ -144,3 +144,33 @@ def test_a_process_that_hangs_is_named_and_its_tool_ended(tmp_path: Path) -> Non
     assert not list(tmp_path.glob("*.json"))
     command = Path("/proc", (tmp_path / "pid").read_text().strip(), "cmdline")
     assert not command.exists() or b"sleep" not in command.read_bytes()
+
+
+def test_hosts_without_devices_have_answered_and_equal_answers_are_shown_once(tmp_path: Path) -> None:
+    shell = tmp_path / "enter"
+    shell.write_text('#!/bin/sh\nshift\nexec sh -c "$*"\n')
+    shell.chmod(0o755)
+
+    done = gen(tmp_path, "--hosts", "node[1-3]", "--via", f"{shell} {{host}}")
+
+    assert done.returncode == 1
+    assert "no table is written: 3 of 3 hosts answered, but named no device" in done.stderr
+    assert "did not answer" not in done.stderr
+    assert "  node[1-3]: no Ascend device found on this host" in done.stderr
+    assert done.stderr.count("no Ascend device found") == 1
+
+
+def test_a_launch_shows_each_host_on_its_line_and_speaks_of_the_job(tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text("node1.invalid\nnode2.invalid\n")
+    (tmp_path / "train.py").write_text("")
+
+    done = run_here("launch", "--hostfile", "hosts", "--dry-run", "train.py", folder=tmp_path)
+
+    assert done.returncode == 125
+    assert "\\u000a" not in done.stderr
+    assert "error: no job is started: 2 of 2 hosts did not answer\n" in done.stderr
+    assert "no table is written" not in done.stderr
+    assert [line.split(":")[0] for line in done.stderr.splitlines() if line.startswith("  node")] == [
+        "  node1.invalid",
+        "  node2.invalid",
+    ]

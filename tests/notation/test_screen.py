@@ -96,3 +96,34 @@ def test_variables_decide_about_colours(
         monkeypatch.setenv(name, value)
     with Path("/dev/null").open() as nothing:
         assert screen.wants_color(nothing.fileno()) is colored
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "next: hccl-tools launch --rank-table hccl_8p_01234567_127.0.0.1.json --product a2 --cpu train.py",
+        "next: kubectl apply --server-side --force-conflicts -f a_long_name_of_a_file_of_a_config_map.yaml",
+    ],
+)
+def test_the_next_command_is_left_to_the_terminal_which_copies_it_whole(line: str) -> None:
+    assert screen.wrapped(line, 40) == [line]
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("  more: hccl-tools explain log/20261121-101530-a1b2c3 --all-of-it", "hccl-tools explain log/"),
+        ("  help: some words before: hccl-tools gen --simulate 910a --servers 4 -o t.json", "hccl-tools gen"),
+        ("  help: type it with --ssh 'ssh -p PORT -i ~/.ssh/key' or so, in one go", "'ssh -p PORT -i"),
+    ],
+)
+def test_no_line_ends_within_a_command_or_its_quotes(line: str, command: str) -> None:
+    shown = screen.wrapped(line, 40)
+
+    assert len(shown) > 1 or line.startswith("  more")
+    whole = next(one for one in shown if command in one)
+    assert whole.endswith(line[line.index(command) :][-8:]) or "'ssh -p PORT -i ~/.ssh/key'" in whole
+
+
+def test_an_apostrophe_does_not_keep_a_line_together() -> None:
+    assert len(screen.wrapped("the table's servers and the hosts' names are not those of the file", 30)) == 3

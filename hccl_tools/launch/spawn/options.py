@@ -106,7 +106,9 @@ def _reading(option: str, value: Any) -> Iterator[None]:
     try:
         yield
     except UsageError as error:
-        raise SpawnOptionError(f"{option}={value!r}: {error.message}", hint=error.hint) from error
+        raise SpawnOptionError(
+            f"{option}={value!r}: {error.head}", hint=error.hint, lines=error.lines
+        ) from error
 
 
 def _product(name: Any) -> str | None:
