@@ -26,6 +26,7 @@ _EXAMPLES = """\
     show_envvar=True, **from_site(LOG_DIR),
 )  # fmt: skip
 @click.option("--running", is_flag=True, help="List only the runs that are running.")
+@click.option("-a", "--all", "_all", is_flag=True, expose_value=False, hidden=True)  # All are listed anyway.
 @click.option("-f", "--format", "form", type=Choice(["text", "json"]), default="text", help="Output format.")
 @options.color
 @click.pass_context

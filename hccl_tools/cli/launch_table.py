@@ -163,8 +163,9 @@ def _table(
     except UsageError:
         raise
     except HcclToolsError as error:
-        is_gathering = isinstance(error, failures.GatheringError)
-        problem = f"no job is started: {error.problem}" if is_gathering else error.head
+        problem = error.head
+        if isinstance(error, failures.GatheringError):
+            problem = f"no job is started: {error.problem}"
         raise LaunchError(
             problem, hint=None if "--allow-missing" in str(error.hint) else error.hint, lines=error.lines
         ) from error

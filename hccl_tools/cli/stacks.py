@@ -46,8 +46,8 @@ def command(  # noqa: PLR0917  (click passes them by name)
     is used where it is installed and allowed. Other hosts are asked over ssh without a password, or with
     srun in a running Slurm job. The job goes on.
 
-    The exit code is 0 if every rank is shown, with or without a stack, and 1 if a rank has no process or its
-    host has not answered.
+    The exit code is 0 if every rank is shown, with or without a stack, or has ended, and 1 if its host has
+    not answered.
     """
     from hccl_tools.launch.runs import running  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.launch.stacks import collection, rendering  # noqa: PLC0415  (`--help` does not need it)
@@ -59,4 +59,4 @@ def command(  # noqa: PLR0917  (click passes them by name)
     stacks = collection.collect(found, typed_ssh)
     text = rendering.as_json(found.path, stacks) if form == "json" else rendering.as_text(stacks)
     click.echo(text, nl=False)
-    ctx.exit(0 if all(one.pid for one in stacks) else 1)
+    ctx.exit(0 if all(one.pid or one.ended for one in stacks) else 1)

@@ -7,6 +7,7 @@ import click
 from hccl_tools.cli.site_options import from_site
 from hccl_tools.cli.values import EITHER_SPELLING, Seconds
 from hccl_tools.discover.site_defaults import LOG_DIR
+from hccl_tools.errors import UsageError
 from hccl_tools.notation.printable import tell
 
 
@@ -25,11 +26,16 @@ from hccl_tools.notation.printable import tell
     help="How long to wait for the run to end.",
 )
 @click.option("--now", is_flag=True, help="Kill the ranks without grace time.")
+@click.option(
+    "--all", "every", is_flag=True, help="Stop all runs of the log directory that are running here."
+)
 @click.pass_context
-def command(ctx: click.Context, run: str | None, log_dir: str, wait: float, now: bool) -> None:
+def command(  # noqa: PLR0917  (click passes them by name)
+    ctx: click.Context, run: str | None, log_dir: str, wait: float, now: bool, every: bool
+) -> None:
     """Stop RUN: a run directory, its name or a prefix of it, or "latest". By default the run that is running.
 
-    If several runs of the log directory are running, they are listed and none is stopped.
+    If several runs of the log directory are running, they are listed and none is stopped, except with --all.
 
     The launcher receives SIGTERM and terminates the ranks on all hosts of the job, with its grace time.
     The command kills processes that a killed launcher has left. In a run of hccl_tools.spawn, only the ranks
@@ -38,10 +44,19 @@ def command(ctx: click.Context, run: str | None, log_dir: str, wait: float, now:
     \b
     hccl-tools stop
     hccl-tools stop 20261121-101530
+    hccl-tools stop --all
     hccl-tools stop --now /data/log/latest
     """  # noqa: D301  (click's mark: keep the lines)
     from hccl_tools.launch.runs import running, stop  # noqa: PLC0415  (`--help` does not need it)
 
-    found = stop.stop(running.the_run(run, log_dir, "stop"), wait=wait, now=now)
-    tell(found.message)
-    ctx.exit(0 if found.over else 1)
+    if every and run is not None:
+        raise UsageError("--all and a RUN exclude each other", hint="leave one of them out")
+    chosen = running.all_running(log_dir) if every else [running.the_run(run, log_dir, "stop")]
+    if not chosen:
+        tell("no run is running here: nothing to stop")
+    stopped = True
+    for one in chosen:
+        found = stop.stop(one, wait=wait, now=now)
+        tell(found.message)
+        stopped &= found.over
+    ctx.exit(0 if stopped else 1)

@@ -80,6 +80,9 @@ def problem(error: click.ClickException, args: Sequence[str], command_path: str)
             if as_argument := _table_as_argument(ctx, error.option_name, args):
                 return f"no such option {error.option_name}", as_argument
             suggestion = _similar_option(error.option_name, ctx.command)
+            # A misspelt option of this command comes first, then the words of other tools.
+            if not suggestion and (of_others := _of_other_tools(ctx, error.option_name)):
+                return f"no such option {error.option_name}", of_others
         return f"no such option {error.option_name}", suggestion + hint
     if isinstance(error, click.BadOptionUsage):
         return f"{error.option_name} {_misuse(error.option_name, args)}", hint
@@ -131,6 +134,13 @@ def _similar_option(name: str, command: click.Command) -> str:
     longer = [option for option in alike if len(plain) > 3 and option.startswith(f"{plain}-")]
     close = longer if len(longer) == 1 else get_close_matches(plain, alike, n=1, cutoff=_SIMILAR)
     return f"did you mean {alike[close[0]]}? " if close else ""
+
+
+def _of_other_tools(ctx: click.Context, option: str) -> str | None:
+    from hccl_tools.cli import foreign_options  # noqa: PLC0415  (only for a wrong call)
+
+    name = ctx.info_name or ""
+    return foreign_options.answer(name, option) or foreign_options.answer(name, hyphenated(option))
 
 
 def _shown_options(command: click.Command) -> set[str]:

@@ -172,6 +172,7 @@ def _files(name: str) -> list[str]:
     "placeholder of a template is left.",
 )
 @click.option("--write", is_flag=True, help="Write the corrections of --fix to the file.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no findings: the exit code tells.")
 @click.option("--all", "show_all", is_flag=True, help="Show all findings of each rule.")
 @options.output_format
 @job_env.env
@@ -189,6 +190,7 @@ def command(
     only_hccl: bool,
     fix: bool,
     write: bool,
+    quiet: bool,
     show_all: bool,
     output_format: str,
     color: bool,
@@ -227,5 +229,9 @@ def command(
         ctx.exit(run.exit_code)
     shown: dict[str, Any] = {"show_all": show_all, "only_hccl": only_hccl, "color": color, "strict": strict}
     shown |= {"ascii_only": stdout_is_ascii(), "width": screen.width(), "chinese": chinese}
+    if quiet:
+        for _ in run.reports(names):
+            pass
+        ctx.exit(run.exit_code)
     options.write(render(run.reports(names), output_format, **shown))
     ctx.exit(run.exit_code)

@@ -50,6 +50,8 @@ _EXITED = "HCM821"
 _MILLISECONDS = len(".000")
 #: The line of a program that has done all of its work.
 COMPLETED = "HCM990"
+#: The message of a job that hung.
+HUNG = "HCM833"
 _MOST_CAUSES = 4
 _MOST_NOTES = 12
 
@@ -66,6 +68,7 @@ class Answer(NamedTuple):
         run_dir: The directory of that run.
         has_finished: Whether that run ended with exit code 0: there is nothing to explain.
         finished: The lines of launchers that say that the job ended with exit code 0.
+        stopped_first: What the report of a run that hung says of the ranks that stopped first.
     """
 
     causes: Sequence[Cause]
@@ -76,6 +79,7 @@ class Answer(NamedTuple):
     run_dir: str = ""
     has_finished: bool = False
     finished: Sequence[Seen] = ()
+    stopped_first: Sequence[str] = ()
 
     def used(self) -> set[int]:
         """Return the ids of the events that the causes show."""
@@ -324,6 +328,8 @@ def _cause(answer: Answer, cause: Cause, chinese: Callable[[str], str] | None) -
     if cause.seen is not None:
         is_own = cause.beside is None and cause.seen.place in (*cause.places, Place())
         yield from _quoted(answer, cause.seen, "in", "" if is_own else cause.seen.place.short)
+    if cause.message.id == HUNG:
+        yield from (f"  {line}" for line in answer.stopped_first)
     if cause.beside is not None:
         yield from _quoted(answer, cause.beside, "beside it, in", cause.beside.place.short)
     for line in further_logs.lines(cause, answer.cluster, answer.sources, answer.run):

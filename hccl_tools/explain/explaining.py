@@ -96,6 +96,8 @@ def explain(
     found, said = _weighed(table_fault.with_fault(found, table, logs), unknown, logs)
     all_notes += said
     answer = Answer(found, joined, logs, all_notes, run_name, run)
+    if of_run is not None:
+        answer = answer._replace(stopped_first=of_run.stopped_first)
     return answer._replace(notes=[*all_notes, *_about_table(answer, table)])
 
 

@@ -11,13 +11,14 @@ from hccl_tools.explain.sources import Source, collect, source
 from hccl_tools.knowledge.registry import messages
 from hccl_tools.launch import run_files
 from hccl_tools.launch.model.outcome import NOT_STARTED
+from hccl_tools.launch.model.python_frame import users_line
 from hccl_tools.launch.runs import directory, files, hosts, index, names
 from hccl_tools.launch.runs.saved import SavedHungRank
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from hccl_tools.launch.runs.saved import SavedEnd, SavedProcess, SavedReport
 
@@ -37,6 +38,8 @@ _REASONS = {
 }
 #: Signals with words of their own; another one ends a rank from outside, or because of a fault in a library.
 _SIGNALS = {"SIGABRT": "HCM891", "SIGTERM": "HCM892"}
+#: The ranks that stopped first whose last lines are shown.
+_MOST_FIRST = 4
 
 
 class RunLogs(NamedTuple):
@@ -65,6 +68,7 @@ class RunLogs(NamedTuple):
     size: int
     notes: list[str]
     has_finished: bool = False
+    stopped_first: Sequence[str] = ()
 
 
 def read(path: str) -> RunLogs:
@@ -104,6 +108,7 @@ def read(path: str) -> RunLogs:
         len(ranks),
         list(dict.fromkeys(notes)),
         report is not None and report.exit_code == 0 and not report.restarts,
+        list(_stopped_first(report)) if report else (),
     )
 
 
@@ -181,6 +186,17 @@ def _why_refused(path: str) -> str:
     except OSError as error:
         return run_files.reason(error)
     return "it has just been created"
+
+
+def _stopped_first(report: SavedReport) -> Iterator[str]:
+    """Yield what is known of the ranks that stopped first: the last line, and the innermost line of code."""
+    first = [one for one in report.hung if one.is_first and one.rank >= 0]
+    for one in first[:_MOST_FIRST]:
+        whose = "its" if len(first) == 1 else f"rank {one.rank}'s"
+        if one.last_line:
+            yield f"{whose} last line: {one.last_line}"
+        if line := users_line(one.stack):
+            yield f"{whose} innermost line of code: {line}"
 
 
 def _first_hung(report: SavedReport) -> SavedHungRank:

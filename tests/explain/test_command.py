@@ -73,7 +73,10 @@ def test_a_name_of_nothing(command_line: CommandLine) -> None:
     nothing = command_line("explain")
 
     assert (done.code, done.sentence) == (2, '"nosuch" is not a file, a code or a run in log')
-    assert (nothing.code, nothing.sentence) == (2, "there is no run in log")
+    assert (nothing.code, nothing.sentence) == (
+        2,
+        f"there is no run: {command_line.folder}/log does not exist",
+    )
 
 
 def test_a_bundle_that_exists_is_refused_before_the_answer(command_line: CommandLine) -> None:

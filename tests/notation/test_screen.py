@@ -112,17 +112,24 @@ def test_the_next_command_is_left_to_the_terminal_which_copies_it_whole(line: st
 @pytest.mark.parametrize(
     ("line", "command"),
     [
-        ("  more: hccl-tools explain log/20261121-101530-a1b2c3 --all-of-it", "hccl-tools explain log/"),
-        ("  help: some words before: hccl-tools gen --simulate 910a --servers 4 -o t.json", "hccl-tools gen"),
-        ("  help: type it with --ssh 'ssh -p PORT -i ~/.ssh/key' or so, in one go", "'ssh -p PORT -i"),
+        (
+            "  more: hccl-tools explain log/20261121-101530-a1b2c3 --all-of-it",
+            "hccl-tools explain log/20261121-101530-a1b2c3 --all-of-it",
+        ),
+        (
+            "  help: some words before: hccl-tools gen --simulate 910a --servers 4 -o t.json",
+            "hccl-tools gen --simulate 910a --servers 4 -o t.json",
+        ),
+        (
+            "  help: type it with --ssh 'ssh -p PORT -i ~/.ssh/key' or so, in one go",
+            "'ssh -p PORT -i ~/.ssh/key'",
+        ),
     ],
 )
 def test_no_line_ends_within_a_command_or_its_quotes(line: str, command: str) -> None:
     shown = screen.wrapped(line, 40)
 
-    assert len(shown) > 1 or line.startswith("  more")
-    whole = next(one for one in shown if command in one)
-    assert whole.endswith(line[line.index(command) :][-8:]) or "'ssh -p PORT -i ~/.ssh/key'" in whole
+    assert any(command in one for one in shown), shown
 
 
 def test_an_apostrophe_does_not_keep_a_line_together() -> None:

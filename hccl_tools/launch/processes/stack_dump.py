@@ -32,7 +32,9 @@ _FRAME = r'^  File ".*", line (\d+|\?\?\?) in '
 _REST_OF_DUMP = frozenset({"", "  ...", "  <no Python frame>"})
 #: The number of a thread, which differs between ranks with equal stacks.
 _THREAD = r"^Thread (0x)?[0-9A-Fa-f]+"
-_NO_SPY = "its Python was not started with launch --faulthandler, and py-spy is not installed"
+_NO_SPY = (
+    "Python was not started with `launch --faulthandler`, and py-spy is not installed (`pip install py-spy`)"
+)
 _NO_HANDLER = "it is not Python, or does not handle SIGUSR2, and py-spy is not installed"
 
 

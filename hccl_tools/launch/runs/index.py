@@ -12,7 +12,7 @@ from collections import Counter
 from hccl_tools.document import links
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import run_files
-from hccl_tools.launch.runs import files, names
+from hccl_tools.launch.runs import absent, files, names
 from hccl_tools.launch.runs import members as run_members
 from hccl_tools.launch.runs.saved import SavedReport
 from hccl_tools.notation.phrases import and_more
@@ -144,7 +144,8 @@ def resolve(name: str, log_dir: str) -> Run:
                 f"{os.path.realpath(path)} belongs to {user_of(path)}, and you cannot read it",
                 hint="ask that user to open it, or to launch with --log-mode 750",
             )
-    all_runs = [run for run in find(log_dir) if os.path.basename(run.path).startswith(name)]
+    known_runs = find(log_dir)
+    all_runs = [run for run in known_runs if os.path.basename(run.path).startswith(name)]
     here = os.path.abspath(log_dir)
     found = [run for run in all_runs if os.path.dirname(run.path) == here] or all_runs
     if len(found) == 1:
@@ -154,8 +155,10 @@ def resolve(name: str, log_dir: str) -> Run:
         known = [os.path.basename(run.path) for run in found]
         shown = and_more([escaped(names.short(one, known)) for one in known])
         raise UsageError(f'"{name}" is ambiguous: {shown}', hint="type more of the name")
-    what = "there is no run" if name == names.LATEST else f'there is no run "{name}"'
-    raise NoSuchRunError(f"{what} in {log_dir}", hint="`hccl-tools jobs` lists all runs; see --log-dir")
+    raise NoSuchRunError(
+        absent.sentence(log_dir, None if name == names.LATEST else name),
+        hint=absent.remedy(log_dir, sum(os.path.dirname(run.path) == here for run in known_runs)),
+    )
 
 
 def _check_links(path: str, run_dir: str, held: run_files.Folder) -> None:

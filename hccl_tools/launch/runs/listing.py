@@ -9,7 +9,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.model.outcome import REASONS
-from hccl_tools.launch.runs import names
+from hccl_tools.launch.runs import absent, names
 from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import aligned, and_more, count, operand
 from hccl_tools.notation.printable import escaped
@@ -49,7 +49,10 @@ def as_text(
         among: All runs that a command finds, if not all are listed.
     """
     if not runs:
-        return "no runs here; `hccl-tools launch` creates one\n"
+        here = os.path.abspath(log_dir)
+        there = sum(os.path.dirname(run.path) == here for run in among)
+        text = absent.none_listed(log_dir, there)
+        return screen.fitted(text, screen.width()) + "\n"
     pen = screen.Pen(color)
     header: tuple[str, ...] = _HEADER
     short = short_names(among or runs)

@@ -15,8 +15,14 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.runs.index import Run
 
-#: The part of a run's name with date and time, which a user may type.
-_DATE_AND_TIME = 15
+
+def all_running(log_dir: str) -> list[Run]:
+    """Return the runs of a log directory that are running on this host, or have left processes here."""
+    here = os.path.abspath(log_dir)
+    found = index.find(log_dir)
+    return [
+        run for run in found if os.path.dirname(run.path) == here and (run.state == "running" or run.left)
+    ]
 
 
 def the_run(name: str | None, log_dir: str, command: str) -> Run:
@@ -44,14 +50,11 @@ def the_run(name: str | None, log_dir: str, command: str) -> Run:
     raise UsageError(
         f"{count(len(found), 'run')} are running in {log_dir}",
         lines=listing.as_text(found).splitlines(),
-        hint=f"name the run: `hccl-tools {command} {operand(_shortest(found[-1], own))}`",
+        hint=f"name the run, for example the last one: `hccl-tools {command} {operand(_listed(found))}`"
+        + ("; `hccl-tools stop --all` stops them all" if command == "stop" else ""),
     )
 
 
-def _shortest(run: Run, all_runs: Sequence[Run]) -> str:
-    """Return the beginning of a run's name that no other run of the log directory has."""
-    name = os.path.basename(run.path)
-    others = [os.path.basename(one.path) for one in all_runs]
-    lengths = range(_DATE_AND_TIME, len(name))
-    alone = (name[:length] for length in lengths if sum(one.startswith(name[:length]) for one in others) == 1)
-    return next(alone, name)
+def _listed(found: Sequence[Run]) -> str:
+    """Return the name of the last of several runs as the list has it."""
+    return listing.short_names(found)[os.path.basename(found[-1].path)]

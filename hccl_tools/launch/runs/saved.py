@@ -85,11 +85,13 @@ class SavedFailure(NamedTuple):
 
 
 class SavedHungRank(NamedTuple):
-    """A rank of a job that hung; ``is_first`` if it stopped before the others."""
+    """A rank of a job that hung; ``is_first`` if it stopped before the others, ``stack`` from its inside."""
 
     rank: Index
     host: str = ""
     is_first: bool = False
+    last_line: OsText = ""
+    stack: tuple[OsText, ...] = ()
 
 
 class SavedEnd(NamedTuple):

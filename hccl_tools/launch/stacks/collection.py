@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _PAUSE = 0.02
 #: Seconds for another host to answer.
 _HOST_SECONDS = 40.0
+#: What is known of a rank without a process while the job runs.
+_ENDED = "ended with exit code 0 (a rank that fails ends the job)"
 
 
 def collect(run: Run, typed_ssh: str | None = None) -> list[RankStack]:
@@ -87,7 +89,7 @@ def _here(run: Run, planned: list[SavedProcess]) -> list[RankStack]:
         pid = pids.get(rank, 0)
         state = states.get(pid)
         if state is None:
-            found.append(RankStack(rank, host, problem="it has no process on its host"))
+            found.append(RankStack(rank, host, problem=_ENDED, ended=True))
             continue
         stack: Stack = stacks[targets[pid]]
         found.append(
@@ -97,13 +99,13 @@ def _here(run: Run, planned: list[SavedProcess]) -> list[RankStack]:
 
 
 def _of_host(host: str, answer: Answer, ranks: list[int]) -> list[RankStack]:
-    problem = answer.problem
+    problem, ended = answer.problem, False
     found: dict[int, RankStack] = {}
     try:
         if not problem:
             sent = codec.decode_as("tuple[RankStack, ...]", __name__, codec.parse(answer.data))
             found = {one.rank: one._replace(host=host) for one in sent}
-            problem = "it has no process on its host"
+            problem, ended = _ENDED, True
     except codec.DecodeError as error:
         problem = f"the answer of {host} cannot be read: {error.message}"
-    return [found.get(rank, RankStack(rank, host, problem=problem)) for rank in ranks]
+    return [found.get(rank, RankStack(rank, host, problem=problem, ended=ended)) for rank in ranks]

@@ -19,6 +19,7 @@ class RankStack(NamedTuple):
         stack: The lines of its Python stack, the innermost frame first.
         source: Where the stack comes from: ``faulthandler``, ``py-spy``, or "" without a stack.
         problem: Why there is no stack, "" with one.
+        ended: Whether it has no process while its launcher still runs the job: it has done its work.
     """
 
     rank: Index
@@ -28,3 +29,4 @@ class RankStack(NamedTuple):
     stack: tuple[OsText, ...] = ()
     source: str = ""
     problem: OsText = ""
+    ended: bool = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from hccl_tools.notation import screen
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.notation.printable import escaped
@@ -47,8 +48,16 @@ def _group(group: list[RankStack]) -> str:
     )
     pid = f", pid {first.pid}" if len(group) == 1 and first.pid else ""
     head = f"{rank_list(one.rank for one in group)} ({hosts}{pid}):"
+    if first.ended:
+        what = first.problem
     lines = [f"{head} {what}" if what else head]
     lines += [f"  {line}" for line in first.stack]
-    if first.problem:
+    if first.problem and not first.ended:
         lines.append(f"  no Python stack: {first.problem}" if first.pid else f"  {first.problem}")
-    return "".join(f"{escaped(line)}\n" for line in lines)
+    columns = screen.width()
+    # The lines of a stack are data: they are not broken.
+    return "".join(
+        f"{part}\n"
+        for line in lines
+        for part in ([escaped(line)] if line[2:] in first.stack else screen.wrapped(escaped(line), columns))
+    )

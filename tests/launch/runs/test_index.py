@@ -301,6 +301,6 @@ def test_wrong_uses_are_one_sentence() -> None:
 
     assert "has no rank 5\n  help: its ranks are 0 to 1" in run("logs", "--rank", "5").stderr
     assert "has no scheduler" in run("logs", "--scheduler").stderr
-    assert 'there is no run "19990101" in log' in run("stop", "19990101").stderr
-    assert "there is no run in absent" in run("stop", "--log-dir", "absent").stderr
+    assert f'there is no run "19990101" in {Path.cwd()}/log\n' in run("stop", "19990101").stderr
+    assert f"there is no run: {Path.cwd()}/absent does not exist" in run("stop", "--log-dir", "absent").stderr
     assert '--wait "-1" is not a time (such as' in run("stop", "--wait", "-1").stderr

@@ -107,9 +107,7 @@ def test_without_the_option_the_states_are_shown() -> None:
         found = stacks()
 
     assert found.returncode == 0
-    assert (
-        "its Python was not started with launch --faulthandler, and py-spy is not installed" in found.stdout
-    )
+    assert "Python was not started with `launch --faulthandler`, and py-spy is not installed" in found.stdout
     assert "ranks 0, 2-3 (localhost): " in found.stdout
 
 
@@ -214,3 +212,27 @@ def test_a_record_of_another_host_is_read_or_refused(value: dict[str, Any]) -> N
         return
     assert rendering.as_text([read])
     assert json.loads(rendering.as_json("/run", [read]))["ranks"][0]["rank"] == read.rank
+
+
+def test_ranks_that_have_done_their_work_are_no_fault() -> None:
+    shown = rendering.as_text(
+        [RankStack(rank, "localhost", problem=collection._ENDED, ended=True) for rank in (0, 2)]
+    )
+
+    assert shown == "ranks 0, 2 (localhost): ended with exit code 0 (a rank that fails ends the job)\n"
+
+
+def test_on_a_terminal_the_reason_for_no_stack_is_broken_and_a_stack_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    frame = '  File "/usr/lib/python3.11/site-packages/torch/distributed/run.py", line 3 in wait'
+    shown = rendering.as_text(
+        [
+            RankStack(0, "a", 10, "running", (frame,), "py-spy"),
+            RankStack(1, "a", 11, "running", problem="word " * 30),
+        ]
+    ).splitlines()
+
+    assert f"  {frame}" in shown
+    assert all(len(line) <= 60 for line in shown if "File" not in line)
