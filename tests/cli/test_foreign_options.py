@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         ("env t.json", "--shell --framework -v", ""),
         ("gen", "-N --nodelist --gres -q --ip --stdout -v --debug", ""),
         ("launch", "-d --detach --volume --rm -it --job-name -J --time --gres -A --account", ""),
-        ("launch", "-x --export-env", "--env NAME=VALUE"),
+        ("launch", "-x", "--env NAME=VALUE"),
         ("launch", "-f --oversubscribe --allow-run-as-root --map-by --partition --requeue --tty", ""),
         ("launch", "--ntasks-per-node --gpus-per-node -ppn", "--nproc-per-node"),
         ("doctor", "--fix --quick --skip --only -v -q --json", ""),
