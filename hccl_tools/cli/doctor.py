@@ -128,7 +128,7 @@ def command(
     job = examining.Job(report, product, target, start_port, *copies, pings, bandwidth, cpu=cpu)
     if bandwidth:
         doctor_bandwidth.require_table(job, selection, via=reaching["via"])
-    hosts = doctor_run.hosts_to_ask(job, reaching, local=local)
+    hosts = doctor_run.announced_hosts(job, reaching, local=local)
     prints_script = emit_remedies == doctor_run.STDOUT
     doctor_run.require_for_output(job, hosts, matrix=of_npus["-f matrix"], script=prints_script)
     seen, silent = doctor_run.observed(job, reaching, tool_timeout=check_timeout, local=local)

@@ -20,7 +20,7 @@ from hccl_tools.gathering import choice
 from hccl_tools.inspection.observation import Unknown
 from hccl_tools.inspection.observing import observe
 from hccl_tools.inspection.pings import USUAL_TIME
-from hccl_tools.notation.phrases import count, time_span
+from hccl_tools.notation.phrases import count, operand, time_span
 from hccl_tools.notation.printable import stdout_is_ascii, tell
 from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS
 
@@ -62,6 +62,24 @@ def checked_table(table: str | None, product: str | None, target: str | None) ->
     if other := no_rank_table(report):
         raise TableError(f"{report.file} cannot be used: {other[0]}", hint=other[1])
     return report
+
+
+def announced_hosts(job: examining.Job, options: dict[str, Any], *, local: bool) -> tuple[str, ...]:
+    """Return the hosts to ask; say before they are asked that HCCL refuses the table, if it does.
+
+    Raises:
+        InputError: A server of the table has a name that no host can have.
+        UsageError: The options contradict each other.
+    """
+    hosts, report = hosts_to_ask(job, options, local=local), job.report
+    if report is not None and report.errors:
+        first = report.errors[0]
+        asked = f"{count(len(hosts), 'host')} of it are asked" if len(hosts) > 1 else "this host is looked at"
+        tell(
+            f"warning: HCCL refuses {report.file}: {first.rule.id} {first.message}",
+            f"  help: `hccl-tools validate {operand(report.file)}` shows all; {asked} nevertheless",
+        )
+    return hosts
 
 
 def absolute(option: str, paths: tuple[str, ...]) -> tuple[str, ...]:

@@ -199,11 +199,6 @@ ANSWERS = (
         "`--local FILE` compares with this host",
     ),
     _answer(
-        "validate launch",
-        "--rules",
-        "see `hccl-tools rules`",
-    ),
-    _answer(
         "diff",
         "-u --unified --stat --brief -q --quiet --name-only",
         "only differences are printed, and the exit code is 1 with some: `>/dev/null` for scripts",

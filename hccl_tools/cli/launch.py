@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -11,6 +12,7 @@ from hccl_tools.cli import launch_request, preflight_options
 from hccl_tools.cli.launch_options import BARE, EPILOG, GROUPS, HELP, SPELLINGS
 from hccl_tools.cli.option_groups import TYPED_OPTIONS, GroupedCommand
 from hccl_tools.cli.site_options import is_from_site
+from hccl_tools.cli.values import hyphenated
 from hccl_tools.discover import site_defaults
 from hccl_tools.launch import engines
 from hccl_tools.notation.printable import on_stdout, tell
@@ -94,7 +96,25 @@ def _remarks(program: tuple[str, ...], context: click.Context) -> tuple[str, ...
     verb = "is" if len(found) == 1 else "are"
     listed = ", ".join(found[:4]) + (" ..." if len(found) > 4 else "")
     where = f"{listed} {verb} passed to {program[0]}; options of launch must precede the program"
-    return (f"{where} (`--` before the program disables this note)",)
+    typed = _reordered(program, context)
+    return (f"{where}: `{typed}` (`--` before the program disables this note)",)
+
+
+def _reordered(program: tuple[str, ...], context: click.Context) -> str:
+    """Return the call with the options of ``launch`` before the program."""
+    known = {hyphenated(name): param for param in command.params for name in param.opts}
+    moved: list[str] = []
+    rest: list[str] = []
+    words = iter(program[1:])
+    for word in words:
+        param = known.get(hyphenated(word.partition("=")[0]))
+        if not isinstance(param, click.Option):
+            rest.append(word)
+            continue
+        moved.append(word)
+        if "=" not in word and not param.is_flag:
+            moved += [value for value in (next(words, None),) if value is not None]
+    return shlex.join(["hccl-tools", "launch", *context.meta[TYPED_OPTIONS], *moved, program[0], *rest])
 
 
 def _foreign(name: str) -> Foreign | None:

@@ -9,6 +9,7 @@ import click
 
 from hccl_tools.cli import options, table_options
 from hccl_tools.cli.values import Choice
+from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
     from hccl_tools.tablefiles.inputs import Inputs
@@ -45,11 +46,14 @@ def command(*, files: tuple[str, ...], order: Any, **settings: Any) -> None:
     hccl_{servers}s_{ranks}p.json.
     """
     from hccl_tools.tablefiles.inputs import Inputs  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.transform import address_layout  # noqa: PLC0415
 
     gc.disable()  # the tables have no reference cycles, and collecting takes longer than merging
     names = [file for name in files for file in options.expand(name)]
     merged = _merge(names, Inputs(product=settings["product"]), order)
     table_options.report_servers(merged.table, merged.origins, in_order_given=order == "given")
+    if settings["product"] is None and (warning := address_layout.mixture(merged.table)):
+        tell(f"warning: {warning}")
     name = f"hccl_{len(merged.table.servers)}s_{len(merged.table)}p.json"
     table_options.deliver(merged.table, name=name, origins=merged.origins, **settings)
 

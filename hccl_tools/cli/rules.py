@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from hccl_tools.knowledge.message import Message
     from hccl_tools.rules.registry import Rule
 
+#: The rules of a code that are listed one by one on a terminal: the answer stands above them.
+_MOST_ON_SCREEN = 6
 #: The form of HCCL's error codes.
 _CODE = re.compile(r"E[A-Z]\d{4}|\d{1,6}", re.IGNORECASE)
 
@@ -127,6 +130,12 @@ def _print_rules_of(message: Message, rules: list[Rule], chinese: language.Chine
     codes = {code.code for code in message.codes}
     behind = [rule for rule in rules if rule.facts.id in message.rules or rule.facts.hccl_code in codes]
     if behind:
+        if len(behind) > _MOST_ON_SCREEN and sys.stdout.isatty() and not chinese:
+            listed = ", ".join(rule.facts.id for rule in behind)
+            more = f"`hccl-tools rules {behind[0].facts.id}` explains one"
+            text = f"Rules of `validate` with this code: {listed}; {more}"
+            click.echo("\n" + screen.fitted(text, screen.width()))
+            return
         click.echo("\nRules with this code:")
         _print_rules(behind, chinese)
     elif any(not code.isdigit() for code in codes):

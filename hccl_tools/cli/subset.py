@@ -8,6 +8,8 @@ import click
 
 from hccl_tools.cli import options, revise, table_options
 from hccl_tools.errors import UsageError
+from hccl_tools.notation import number_list
+from hccl_tools.notation.phrases import named, operand
 from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
@@ -43,9 +45,7 @@ def command(*, file: str, servers: str | None, devices: str | None, **settings: 
     from hccl_tools.validation.product_choice import product_of  # noqa: PLC0415
 
     if not servers and not devices:
-        raise UsageError(
-            "--servers and --devices are missing", hint="add --servers IDS, --devices RANGE, or both"
-        )
+        raise UsageError("--servers and --devices are missing", hint=_examples(file, settings["product"]))
     inputs = Inputs(product=settings["product"])
     before = inputs.table(file)
     names = [name.strip() for name in servers.split(",") if name.strip()] if servers is not None else None
@@ -56,6 +56,20 @@ def command(*, file: str, servers: str | None, devices: str | None, **settings: 
     changes = [f"kept: {kept}", f"the ranks are renumbered, 0 to {len(after) - 1}"]
     new = outputs.table_text(after).encode()
     revise.deliver(file, inputs.data(file), before, after, new, change="s", changes=changes, **settings)
+
+
+def _examples(file: str, product: str | None) -> str:
+    """Return calls that work for the table at hand: its first server, and half of its devices."""
+    from hccl_tools.tablefiles.inputs import Inputs  # noqa: PLC0415
+
+    table = Inputs(product=product).table(file)
+    server, ids = table.servers[0], sorted({one for one in table.device_numbers if one is not None})
+    kept = number_list.fold(ids[: max(1, len(ids) // 2)])
+    command = f"hccl-tools subset {operand(file)}"
+    return (
+        f"`{command} --servers {named(server.server_id, 'ID')}` keeps one server, "
+        f"`{command} --devices {kept}` these devices of each server"
+    )
 
 
 def _device_ids(text: str, product: Product) -> tuple[int, ...]:

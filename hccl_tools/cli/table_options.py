@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import TYPE_CHECKING
 
 import click
@@ -10,6 +11,7 @@ import click
 from hccl_tools.cli.options import together
 from hccl_tools.cli.values import Choice, Seconds
 from hccl_tools.errors import UsageError
+from hccl_tools.notation.phrases import and_more, operand
 from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
@@ -43,10 +45,31 @@ def from_environment() -> str:
 
     variable = table_source.naming_variable(os.environ)
     if variable is None:
-        raise UsageError("no rank table given", hint="specify the file of a table, or set RANK_TABLE_FILE")
+        raise UsageError("no rank table given", hint=_with_file())
     file = table_source.usual_file(os.environ[variable])
     tell(f"note: no FILE given: using {variable}={os.environ[variable]}")
     return file
+
+
+def _with_file() -> str:
+    """Return the call as it was typed, with a table of the current folder, or with FILE."""
+    from hccl_tools.launch.planning import tables_here  # noqa: PLC0415  (only for an incomplete call)
+
+    context = click.get_current_context()
+    words = [context.command_path]
+    for param in context.command.params:
+        if context.get_parameter_source(param.name or "") is not click.core.ParameterSource.COMMANDLINE:
+            continue
+        value = context.params.get(param.name or "")
+        if isinstance(param, click.Option) and value is True:
+            words.append(param.opts[-1])
+        elif isinstance(param, click.Option) and isinstance(value, (str, int)):
+            words += [param.opts[-1], shlex.quote(str(value))]
+    files = tables_here.names()
+    if not files:
+        return f"name the file of a table: `{' '.join([*words, 'FILE'])}`, or set RANK_TABLE_FILE"
+    more = f"; this folder also has {and_more(list(map(operand, files[1:])))}" if files[1:] else ""
+    return f"name the file of a table: `{' '.join([*words, operand(files[0])])}`{more}"
 
 
 def wait_for(file: str, seconds: float | None) -> None:

@@ -88,12 +88,17 @@ def problem(error: click.ClickException, args: Sequence[str], command_path: str)
         return f"{error.option_name} {_misuse(error.option_name, args)}", hint
     if isinstance(error, click.MissingParameter) and error.param is not None:
         is_option = isinstance(error.param, click.Option)
-        return _missing(error.param), _example(ctx, *(error.param.opts if is_option else ())) or hint
+        of_values = _as_option(ctx, args) if is_option else None
+        return _missing(error.param), of_values or _example(
+            ctx, args, *(error.param.opts if is_option else ())
+        ) or hint
     if isinstance(error, click.BadParameter) and error.param is not None:
         return f"{_name(error.param, args)} {error.message}", hint
     sentence = " ".join(error.format_message().split()).removesuffix(".")
     if extra := _EXTRA_ARGUMENT.fullmatch(sentence):
-        return f'unexpected {extra[1]} "{extra[2]}"', _range_option(extra[2], ctx) or hint
+        return f'unexpected {extra[1]} "{extra[2]}"', _range_option(extra[2], ctx) or _as_option(
+            ctx, args
+        ) or hint
     return sentence[:1].lower() + sentence[1:], hint
 
 
@@ -178,6 +183,38 @@ def _range_option(extra: str, ctx: click.Context | None) -> str | None:
     return f'did you mean --device_num "{extra}"?'
 
 
+#: The options of values that people type behind the file of a table, or the name of a run, in their order.
+_OF_VALUES = {
+    "convert": ("--to",),
+    "env": ("--target",),
+    "logs": ("--rank",),
+    "replace": ("--server", "--with"),
+    "show": ("--rank",),
+    "stacks": (),
+    "subset": ("--servers", "--devices"),
+}
+_RANK_VALUE = re.compile(r"[0-9][0-9,-]*")
+
+
+def _as_option(ctx: click.Context | None, args: Sequence[str]) -> str | None:
+    """Return the call with the values that were typed as arguments behind their options.
+
+    Nothing is returned for a call with other options: which words are their values is not known here.
+    """
+    options = _OF_VALUES.get(ctx.info_name or "") if ctx is not None else None
+    words = list(args[1:])
+    if ctx is None or not options or any(word.startswith("-") for word in words) or len(words) < 2:
+        return None
+    file, *values = words
+    if ctx.info_name == "subset" and _RANK_VALUE.fullmatch(values[0]):
+        options = options[1:]
+    if len(values) > len(options):
+        return None
+    named = " ".join(f"{option} {shlex.quote(value)}" for option, value in zip(options, values, strict=False))
+    rest = " ".join(f"{option} ..." for option in options[len(values) :] if ctx.info_name == "replace")
+    return f"type `{ctx.command_path} {shlex.quote(file)} {named}{rest and ' '}{rest}`"
+
+
 def _options(command: click.Command) -> set[str]:
     return {hyphenated(option) for param in command.params for option in param.opts}
 
@@ -189,14 +226,20 @@ def _misuse(option: str, args: Sequence[str]) -> str:
     return "does not accept a value" if given and typed[-1] != plain else "needs a value"
 
 
-def _example(ctx: click.Context | None, *options: str) -> str | None:
-    """Return the first example in the help of a command; one with an option, if its names are given."""
+def _example(ctx: click.Context | None, args: Sequence[str], *options: str) -> str | None:
+    """Return the first example in the help of a command; one with an option, if its names are given.
+
+    The table that was typed takes the place of the table of the example.
+    """
+    own = next((word for word in args[1:] if word.endswith(".json")), None)
     wanted = {hyphenated(option) for option in options}
     for line in ((ctx.command.epilog or "") if ctx is not None else "").splitlines():
         example = line.strip().partition("  ")[0]
         words = {hyphenated(word) for word in example.split()}
         if example.startswith("hccl-tools ") and (not wanted or wanted & words):
-            return f"for example `{example}`"
+            table = next((word for word in example.split() if word.endswith(".json")), None)
+            ours = example.replace(table, shlex.quote(own), 1) if own and table else example
+            return f"for example `{ours}`"
     return None
 
 

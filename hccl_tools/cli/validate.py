@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -46,6 +47,7 @@ class _Run:
         self.checks, self.strict, self.only_hccl, self.local = checks, strict, only_hccl, local
         self.wait = wait
         self.unreadable, self.failed, self.recommended_orjson = False, False, False
+        self.noted_product = False
 
     def reports(self, names: Iterable[str]) -> Iterator[Report]:
         """Yield the reports; a file that cannot be read is reported on stderr and skipped."""
@@ -84,6 +86,7 @@ class _Run:
         for report in check_all(file, self._check):
             self._report_host(report)
             self._note_target(report)
+            self._note_product(report)
             self._recommend_orjson(report)
             self._count(report)
             yield report
@@ -105,6 +108,20 @@ class _Run:
         if find_spec("orjson") is None:
             self.recommended_orjson = True
             tell(f"note: {len(report.table):,} ranks are checked faster with orjson: {FAST}")
+
+    def _note_product(self, report: Report) -> None:
+        """Say on a terminal, once, how to check a table for another product than the one assumed."""
+        from hccl_tools.table.products import PRODUCT_VARIABLE, assumed_for  # noqa: PLC0415
+
+        is_stated = self.checks["product"] is not None or bool(os.environ.get(PRODUCT_VARIABLE))
+        if report.format != "1.0" or is_stated or self.noted_product or not sys.stdout.isatty():
+            return
+        if report.product == assumed_for("1.0").name:
+            self.noted_product = True
+            tell(
+                f"note: a 1.0 table does not name its product; `--product a2` checks it for another than "
+                f"{report.product}"
+            )
 
     def _note_target(self, report: Report) -> None:
         """Say which rules of MindIE apply to its service tables: those of rank tables need an instance's."""

@@ -13,19 +13,23 @@ from hccl_tools.document.rewriting import decoded
 from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import InputError
 from hccl_tools.kubernetes import config_maps
-from hccl_tools.notation.phrases import count
+from hccl_tools.notation.phrases import count, operand
 from hccl_tools.notation.printable import escaped, stdout_is_ascii, tell
 from hccl_tools.validation.correction import correct, unfilled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from hccl_tools.diagnostics.diagnostic import Report
+    from hccl_tools.diagnostics.diagnostic import Diagnostic, Report
     from hccl_tools.validation.correction import Corrected
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 #: Lines that are shown before and after a change.
 _CONTEXT = 3
+#: The kinds of findings that are listed.
+_MOST_KINDS = 8
+_SEVERAL = "the file does not tell which value is right"
+_NOT_READABLE = "the file cannot be read beyond this place"
 _NO_END = "\\ No newline at end of file\n"
 
 
@@ -53,8 +57,24 @@ def diff_of(
     left = unfilled(corrected.data)
     judge(report, left is not None)
     tell(f"{file}: {_done(report, corrected.data != data, write=write)}: {_rest(report)}")
+    if report.counts:
+        tell(*_why_left(file, report))
     if left is not None:
         tell(f"{file}: a placeholder of a template is not filled in: {escaped(left)}")
+
+
+def _why_left(file: str, report: Report) -> Iterator[str]:
+    """Yield for each kind of finding that remains why no correction is certain, and what to type next."""
+    kinds: dict[str, list[Diagnostic]] = {}
+    for one in sorted(report.findings, key=lambda one: one.rule.severity):
+        kinds.setdefault(one.rule.id, []).append(one)
+    for identifier, found in [*kinds.items()][:_MOST_KINDS]:
+        times = f" ({len(found)} times)" if len(found) > 1 else ""
+        why = _NOT_READABLE if found[0].offset is not None else _SEVERAL
+        yield f"  {identifier}{times}: {found[0].message}: {why}"
+    if len(kinds) > _MOST_KINDS:
+        yield f"  and {len(kinds) - _MOST_KINDS} more kinds"
+    yield f"next: hccl-tools validate {operand(file)}"
 
 
 def _bytes_of(file: str) -> bytes:

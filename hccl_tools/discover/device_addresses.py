@@ -159,9 +159,9 @@ def _hint(one: SourceReadings) -> str:
         return "list the devices: ls /dev/davinci*"
     if problem == hccn_tool.ABSENT:
         return (
-            "specify the tool with --hccn-tool PATH or a file with --hccn-conf PATH (in a container mount "
-            f"{hccn_conf.USUAL_PLACE} or /usr/local/Ascend/driver); on a machine without devices use "
-            "--simulate 910a"
+            "on a machine without devices: `hccl-tools gen --simulate 910a`; else specify the tool with "
+            "--hccn-tool PATH or a file with --hccn-conf PATH (in a container mount "
+            f"{hccn_conf.USUAL_PLACE} or /usr/local/Ascend/driver)"
         )
     how = f"hccn_tool -i {one.device_id} -ip -s address A.B.C.D netmask M.M.M.M"
     return f"set an address ({how}), or specify --hccn-conf PATH"

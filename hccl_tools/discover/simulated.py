@@ -106,6 +106,10 @@ def device_info(device_id: int, machine: int = 1) -> DeviceInfo:
     return dev_info.DeviceInfo(up, (f"192.168.2.{199 - device_id}",), tuple(eids))
 
 
-def server_id(machine: int) -> str:
-    """Return the address of a simulated machine, a loopback address."""
-    return f"127.0.0.{machine}"
+def server_id(machine: int, *, of_cluster: bool = False) -> str:
+    """Return the address of a simulated machine: of a cluster, else a loopback address.
+
+    >>> server_id(1), server_id(5, of_cluster=True)
+    ('127.0.0.1', '192.0.2.5')
+    """
+    return f"{CLUSTER_NETWORK if of_cluster else '127.0.0.'}{machine}"

@@ -169,7 +169,7 @@ def _server(request: SurveyRequest) -> tuple[str, str, tuple[str, ...]]:
 def _simulated(request: SurveyRequest, text: str) -> HostFacts:
     made_up, machine = simulated.parse(text)
     product = read_name(request.product).product if request.product else made_up
-    server_id, source = simulated.server_id(machine), "the simulated machine's"
+    server_id, source = simulated.server_id(machine, of_cluster=":" in text), "the simulated machine's"
     if request.server_ip is not None:
         server_id, source = host.stated_address(request.server_ip)[0], "--server_ip"
     there = {one.device_id: one for one in simulated.devices(made_up, machine, server_id)}

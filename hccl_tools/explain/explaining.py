@@ -95,10 +95,12 @@ def explain(
     found = finished.of_earlier_job(joined, found)
     found, said = _weighed(table_fault.with_fault(found, table, logs), unknown, logs)
     all_notes += said
-    answer = Answer(found, joined, logs, all_notes, run_name, run)
-    if of_run is not None:
-        answer = answer._replace(stopped_first=of_run.stopped_first)
+    answer = Answer(found, joined, logs, all_notes, run_name, run, stopped_first=_stopped_first(of_run))
     return answer._replace(notes=[*all_notes, *_about_table(answer, table)])
+
+
+def _stopped_first(of_run: RunLogs | None) -> Sequence[str]:
+    return of_run.stopped_first if of_run is not None else ()
 
 
 def _of_finished(answer: Answer) -> Answer:

@@ -20,7 +20,7 @@ _STYLE = re.compile("\x1b\\[[0-9;]*m")
 _QUOTED = r"`[^`]+`|(?<![^\s(=])'[^']+'"
 _WORD = re.compile(rf"(?<!\s)(\s*)((?:{_QUOTED}|\S)+)")
 #: Where a command begins that is not in backquotes: it takes the rest of its line, and is one word as well.
-_COMMAND = re.compile(r"(?:^|: |; )(?=hccl-tools [a-z])")
+_COMMAND = re.compile(r"[:;] (?=hccl-tools [a-z])")
 _NEXT = "next: "
 #: The same in a sentence with a Chinese full stop, which has no spaces: each character is a word. Signs that
 #: close stay with the word before them, those that open with the one behind them. A text: `re` compiles it

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import TableError
 from hccl_tools.notation.phrases import and_more, count, did_you_mean
-from hccl_tools.table.addresses import AF_INET, family
+from hccl_tools.table.addresses import family
+from hccl_tools.transform.address_layout import networks
 
 if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable, Server
@@ -112,28 +113,16 @@ def _family(value: Any) -> int | None:
 
 
 def network_warning(pair: Pair) -> str | None:
-    """Return a warning if the spare has addresses in more or fewer networks than all servers.
-
-    A table does not name its product, but the devices of an Ascend 910A are in four networks, the devices of
-    an Atlas A2 usually in one network; the drivers' examples have /24.
-    """
+    """Return a warning if the spare has addresses in more or fewer networks than all servers."""
     table = pair.table
-    usual = {_networks(table, server) for server in table.servers if len(server.rows) == len(pair.new.rows)}
-    own = _networks(pair.spare, pair.new)
+    usual = {networks(table, server) for server in table.servers if len(server.rows) == len(pair.new.rows)}
+    own = networks(pair.spare, pair.new)
     if len(usual) > 1 or None in usual or own is None or own in usual:
         return None
     return (
         f"the device addresses of the spare {pair.new.server_id} are in {count(own, 'network')} (/24), "
         f"the addresses of {pair.old.server_id} in {usual.pop()}: check that both are the same product"
     )
-
-
-def _networks(table: RankTable, server: Server) -> int | None:
-    """Return the number of IPv4 networks (/24) of a server's devices; None if one has no IPv4 address."""
-    ips = [table.device_ips[row] for row in server.rows]
-    if not all(isinstance(ip, str) and family(ip) == AF_INET for ip in ips):
-        return None
-    return len({ip.rpartition(".")[0] for ip in ips})
 
 
 def check_super_pod(pair: Pair) -> None:

@@ -57,11 +57,11 @@ def test_what_is_simulated_is_told(command_line: CommandLine) -> None:
     assert command_line.names == ["hccl_4s_64p.json"]
 
 
-def test_one_machine_of_a_cluster_stays_as_it_was(command_line: CommandLine) -> None:
+def test_one_machine_of_a_cluster_has_its_address_there(command_line: CommandLine) -> None:
     done = gen(command_line, "--simulate 910a:2 -o t.json")
 
     assert done.code == 0
-    assert command_line.read("t.json").servers[0].server_id == "127.0.0.2"
+    assert command_line.read("t.json").servers[0].server_id == "192.0.2.2"
 
 
 @pytest.mark.parametrize(

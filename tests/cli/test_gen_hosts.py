@@ -83,7 +83,7 @@ def test_processes_of_mpirun_make_one_table(tmp_path: Path, count: int) -> None:
     assert done.returncode == 0, done.stderr
     table = json.loads((tmp_path / "table.json").read_text())
     assert [server["server_id"] for server in table["server_list"]] == [
-        f"127.0.0.{machine}" for machine in range(1, count + 1)
+        f"192.0.2.{machine}" for machine in range(1, count + 1)
     ]
     assert done.stderr.count("wrote table.json") == 1
 

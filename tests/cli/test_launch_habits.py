@@ -33,8 +33,8 @@ def job(command_line: CommandLine) -> CommandLine:
         ("2.0.json train.py", "2.0.json", "--rank-table 2.0.json train.py"),
         ("group_list.json train.py", "group_list.json", "--rank-table group_list.json train.py"),
         ("server_group_list.json x.py", "server_group_list.json", "--rank-table server_group_list.json x.py"),
-        ("--cpu -n 2 1.0.json train.py", "1.0.json", "--cpu --rank-table 1.0.json train.py"),
-        ("-np 2 --cpu -- 1.0.json train.py", "1.0.json", "--cpu --rank-table 1.0.json train.py"),
+        ("--cpu -n 2 1.0.json train.py", "1.0.json", "--cpu --rank-table 1.0.json --all-here train.py"),
+        ("-np 2 --cpu -- 1.0.json train.py", "1.0.json", "--cpu --rank-table 1.0.json --all-here train.py"),
         ("--worker_num=2 1.0.json train.py", "1.0.json", "--rank-table 1.0.json train.py"),
         ("--rank_table 1.0.json 1.0.json", "1.0.json", "--rank_table 1.0.json train.py"),
         ("python 1.0.json", "1.0.json", "--rank-table 1.0.json train.py"),
@@ -230,7 +230,7 @@ def test_an_option_of_another_tool_names_ours(job: CommandLine, call: str, sugge
 
 
 @pytest.mark.parametrize(
-    ("command", "option"), [("gen", "--dry-run"), ("launch", "--nothing"), ("stop", "--table")]
+    ("command", "option"), [("gen", "--bananas"), ("launch", "--nothing"), ("stop", "--table")]
 )
 def test_an_option_without_a_neighbour_gets_no_suggestion(
     job: CommandLine, command: str, option: str

@@ -178,14 +178,9 @@ def test_a_missing_option_has_an_example(job: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("call", "sentence", "example"),
     [
-        (("diff", "job.json"), "missing argument B", "hccl-tools diff before.json after.json"),
+        (("diff", "job.json"), "missing argument B", "hccl-tools diff job.json after.json"),
         (("merge",), "missing argument FILE...", "hccl-tools merge 'tables/*.json'"),
-        (
-            ("convert", "job.json"),
-            "missing option --to: one of 1.0, 1.2, 2.0, group_list; or --to-configmap NAME",
-            "hccl-tools convert job.json --to 1.2",
-        ),
-        (("env", "job.json"), "missing option --target", "hccl-tools env rank_table.json --target torch"),
+        (("env", "job.json"), "missing option --target", "hccl-tools env job.json --target torch"),
     ],
 )
 def test_what_is_missing_is_shown_in_an_example(

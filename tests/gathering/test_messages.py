@@ -120,7 +120,7 @@ def test_two_hosts_with_one_address_are_refused() -> None:
 def test_hosts_are_sorted_by_address_as_a_number() -> None:
     facts = [survey(SurveyRequest(simulate=f"910a:{machine}")) for machine in (10, 2, 1)]
 
-    assert [one.server_id for one in agreement.by_address(facts)] == ["127.0.0.1", "127.0.0.2", "127.0.0.10"]
+    assert [one.server_id for one in agreement.by_address(facts)] == ["192.0.2.1", "192.0.2.2", "192.0.2.10"]
 
 
 def test_a_long_request_fits_an_argument_of_linux() -> None:

@@ -72,8 +72,8 @@ def test_hosts_in_another_order_than_slurms_answer_for_themselves(slurm_cluster:
 
     assert done.returncode == 0, done.stderr
     # A simulated machine has the number of its node in Slurm's order.
-    assert server_ids() == ["127.0.0.3", "127.0.0.1", "127.0.0.2"]
-    assert "server 127.0.0.3  ranks 0-7  from n3" in done.stderr
+    assert server_ids() == ["192.0.2.3", "192.0.2.1", "192.0.2.2"]
+    assert "server 192.0.2.3  ranks 0-7  from n3" in done.stderr
 
 
 def test_a_node_that_answers_for_another_is_named(hostile_node: SlurmCluster) -> None:

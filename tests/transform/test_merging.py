@@ -250,7 +250,7 @@ def test_two_formats() -> None:
     error = refused(("a", host(1)), ("b", host(2, "1.2")))
 
     assert error.message == "cannot merge b (a 1.2 table) and a (a 1.0 table)"
-    assert error.hint == "convert one of them first: hccl-tools convert b --to 1.0"
+    assert error.hint == "convert one of them first: `hccl-tools convert b --to 1.0`"
 
 
 def test_a_status_that_is_not_completed() -> None:

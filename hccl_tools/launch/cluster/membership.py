@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.processes import timing
 from hccl_tools.notation import masking
-from hccl_tools.notation.phrases import and_more
+from hccl_tools.notation.phrases import and_more, time_span
 from hccl_tools.notation.printable import one_line
 from hccl_tools.records import NamedTuple
 
@@ -43,6 +43,7 @@ class Timing(NamedTuple):
     Attributes:
         poll: Maximum wait in one poll of the server.
         notice: Until a message lists the missing hosts.
+        again: Between two such messages.
         linger: During which the other hosts receive a refusal.
         retry: Between two attempts of a client to connect.
         connect: Timeout of one attempt.
@@ -53,6 +54,7 @@ class Timing(NamedTuple):
 
     poll: float = 0.2
     notice: float = 2.0
+    again: float = 30.0
     linger: float = 3.0
     retry: float = 0.2
     connect: float = 2.0
@@ -180,6 +182,23 @@ def refusal(message: Refused, host: str) -> RefusalError:
     """Return the error for a refusal; ``host`` has refused, if a single host has."""
     hint = _SAME_ON_ALL if message.number < 0 else f"see the output of hccl-tools on {host}"
     return RefusalError(one_line(message.why), hint=hint)
+
+
+def waiting(whom: str, seconds: float, *, is_first: bool, also: str = "") -> str:
+    """Return the message while hosts are missing: the first one says what to do, the others what is left.
+
+    Args:
+        whom: The hosts, with what they have to do.
+        seconds: How long this host waits in all; in further messages, how much of it is left.
+        also: What was heard from other programs.
+    """
+    span = time_span(seconds).removesuffix(" 0 s")
+    if not is_first:
+        return f"still waiting for {whom}, {span} left{also}"
+    return (
+        f"waiting for {whom}{also}; run the same command on each host of the job within {span}; "
+        "to rehearse all ranks on this host, add `--cpu --all-here`"
+    )
 
 
 def missing_hosts_error(hosts: Sequence[str], wait: float, strangers: str = "") -> RefusalError:

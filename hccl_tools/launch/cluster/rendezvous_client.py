@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.cluster import claims
-from hccl_tools.launch.cluster.membership import TIMING, Membership, missing_hosts_error, refusal
+from hccl_tools.launch.cluster.membership import TIMING, Membership, missing_hosts_error, refusal, waiting
 from hccl_tools.launch.model.rank_messages import Join
 from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.launch.protocol.connection import connect, proved
@@ -50,12 +50,16 @@ class RendezvousClient:
         """Retry until this host is admitted or refused, or ``wait`` seconds have passed."""
         deadline = time.monotonic() + wait
         where = f"{self.master} (port {self.address[1]})"
+        is_first = True
         while time.monotonic() < deadline:
             if connection := self.connect_once(self.address, deadline):
                 return Membership({self.server: connection}, self.run_dirs)
             if time.monotonic() > self.notify_at:
                 heard = self.answers.summary()
-                self.notify_once(f"waiting for {where} to start its part{heard and '; '}{heard}")
+                left, also = wait if is_first else deadline - time.monotonic(), f"{heard and '; '}{heard}"
+                text = f"{where} to start its part"
+                self.notify(waiting(text, left, is_first=is_first, also=also))
+                self.notify_at, is_first = time.monotonic() + TIMING.again, False
             self.discover(deadline)
             time.sleep(TIMING.retry)
         raise missing_hosts_error([where], wait, self.answers.summary())

@@ -21,6 +21,7 @@ from hccl_tools.launch.cluster.membership import (
     differing,
     missing_hosts_error,
     refusal,
+    waiting,
 )
 from hccl_tools.launch.model.rank_messages import Join
 from hccl_tools.launch.planning import ports
@@ -126,6 +127,7 @@ class RendezvousServer:
             RefusalError: The hosts differ, a host refuses its part, or a host did not join in ``wait`` s.
         """
         self.deadline, notify_at = time.monotonic() + wait, time.monotonic() + TIMING.notice
+        is_first = True
         while self.missing:
             now = time.monotonic()
             if now > self.deadline:
@@ -135,10 +137,13 @@ class RendezvousServer:
                 self.refuse_all(Refused(error.message, self.own.server))
                 raise error
             if now > notify_at:
-                notify_at = float("inf")
                 missing, strangers = and_more(self.names(self.missing)), self.listener.strangers()
                 also = f"; {strangers}" if strangers else ""
-                notify(f"waiting for {missing} to start its part (port {self.hosts.address[1]} here){also}")
+                where = f"{missing} to start its part (port {self.hosts.address[1]} here)"
+                notify(
+                    waiting(where, wait if is_first else self.deadline - now, is_first=is_first, also=also)
+                )
+                notify_at, is_first = now + TIMING.again, False
             self.poll_once()
             self.name_hosts_without_key(notify)
             if self.refusal:

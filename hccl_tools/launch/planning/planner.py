@@ -162,7 +162,7 @@ def _job(
         has_table=table is not None,
         is_part=request.part is not None,
     )
-    if request.start.cpu and reason == interpreter.NO_FRAMEWORK:
+    if request.start.cpu and reason == interpreter.NO_FRAMEWORK and request.program.kind != "program":
         notes.append(f"{reason} ({python.path}); --python selects another")
     notes += interpreter.warnings(python, start, around.environ, cpu=request.start.cpu)
     if table is None and (table := table_source.make(job, request, around, copy, start)) is not None:
@@ -176,6 +176,8 @@ def _job(
         assigned = {**around.environ, **request.variables.assigned}
         program_check.check(request.program, assigned, python=python.path)
     chosen = {"rank table": table.path, "product": table.product} if table else {"rank table": "none"}
+    if table is None and start == "table":
+        reason = f"{reason}; RANK_ID and the like are set, without the file"
     chosen |= {"start": f"{start} ({reason})", "python": f"{python.path} ({python.reason})"}
     if request.spares:
         chosen["spares"] = ", ".join(spare.name for spare in request.spares)

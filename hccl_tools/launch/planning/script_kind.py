@@ -6,7 +6,7 @@ import os
 import shlex
 from typing import TYPE_CHECKING
 
-from hccl_tools.errors import UsageError
+from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.programs.lookup import ProgramRefusedError
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ _DATA = {
     ".log": "a log",
 }
 _SHELL = (".sh", ".bash")
+#: Ranks that ``--all-here`` starts without ``--max-ranks``.
+_MOST_RANKS = 16
 #: Options with the number of ranks.
 _NUMBER = ("-n", "--np", "--worker-num", "--worker_num")
 
@@ -61,8 +63,29 @@ def refuse_data(program: Sequence[str], call: Sequence[str]) -> None:
     words = _without_number(call)
     if not {"--rank-table", "--rank-table-file"} & _names(words):
         words += ["--rank-table", name]
+    options = _names([*words, *program[1:]])
+    words += _of_rehearsal(name) if "--cpu" in options and "--all-here" not in options else []
     typed = shlex.join([*words, *(program[1:] or ("train.py",))])
     raise UsageError(f'"{name}" is a rank table, not a program', hint=f"type `{typed}`")
+
+
+def _of_rehearsal(table_file: str) -> list[str]:
+    """Return the options that a rehearsal on this host needs for a table of several or of other hosts."""
+    from hccl_tools.launch.planning.local_server import this_server  # noqa: PLC0415  (only for a wrong call)
+    from hccl_tools.validation import checker  # noqa: PLC0415
+
+    try:
+        table, _report = checker.load(table_file)
+    except HcclToolsError:
+        return []
+    try:
+        this_server(table, environ=os.environ)
+    except LaunchError:
+        is_here = False
+    else:
+        is_here = len(table.servers) == 1
+    size = ["--max-ranks", str(len(table))] if len(table) > _MOST_RANKS else []
+    return [] if is_here else ["--all-here", *size]
 
 
 def _without_number(call: Sequence[str]) -> list[str]:

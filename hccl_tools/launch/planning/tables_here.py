@@ -12,18 +12,23 @@ from hccl_tools.notation.phrases import and_more, operand
 _MOST = 500
 
 
-def hint() -> str:
-    """Return what to type for the tables of the current folder; "" without one."""
+def names() -> list[str]:
+    """Return the names of the rank tables of the current folder, sorted."""
     try:
         with os.scandir() as entries:
             files = [
                 one.name for one in islice(entries, _MOST) if one.name.endswith(".json") and one.is_file()
             ]
     except OSError:
+        return []
+    return [name for name in sorted(files) if script_kind.is_table(name)]
+
+
+def hint() -> str:
+    """Return what to type for the tables of the current folder; "" without one."""
+    found = names()
+    if not found:
         return ""
-    names = [name for name in sorted(files) if script_kind.is_table(name)]
-    if not names:
-        return ""
-    if len(names) == 1:
-        return f"this folder has a table: --rank-table {operand(names[0])}"
-    return f"this folder has tables: {and_more([operand(name) for name in names])}"
+    if len(found) == 1:
+        return f"this folder has a table: --rank-table {operand(found[0])}"
+    return f"this folder has tables: {and_more([operand(name) for name in found])}"

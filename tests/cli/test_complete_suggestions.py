@@ -1,0 +1,158 @@
+"""A suggested command is complete, fits the file at hand, and works when it is typed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.screens import on_terminal
+
+if TYPE_CHECKING:
+    from tests.support.commands import CommandLine
+
+
+@pytest.fixture
+def tables(command_line: CommandLine, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    monkeypatch.delenv("RANK_TABLE_FILE", raising=False)
+    assert command_line("gen", "--simulate", "910a", "--servers", "4", "-o", "four.json").code == 0
+    command_line.write("train.py", "")
+    return command_line
+
+
+def suggested(text: str) -> list[str]:
+    """Return the first command in backquotes."""
+    found = re.search(r"`hccl-tools ([^`]*)`", text)
+    assert found, text
+    return shlex.split(found[1])
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("convert four.json group_list", "convert four.json --to group_list"),
+        ("convert four.json", "convert four.json --to group_list"),
+        ("subset four.json", "subset four.json --servers 192.0.2.1"),
+        ("subset four.json 192.0.2.1", "subset four.json --servers 192.0.2.1"),
+        ("subset four.json 0-3", "subset four.json --devices 0-3"),
+        ("show four.json 3", "show four.json --rank 3"),
+        ("env four.json mindspore", "env four.json --target mindspore"),
+        ("validate --strict", "validate --strict four.json"),
+        ("show", "show four.json"),
+    ],
+)
+def test_the_suggestion_works_for_the_file_at_hand(tables: CommandLine, typed: str, words: str) -> None:
+    done = tables(*typed.split())
+
+    assert done.code == 2
+    assert suggested(done.err) == words.split()
+    again = tables(*suggested(done.err))
+    assert again.code in {0, 1}, again.err
+    assert "no such option" not in again.err
+
+
+def test_two_values_of_replace_and_its_example(tables: CommandLine) -> None:
+    tables("gen", "--simulate", "910a:5", "-o", "spare.json")
+
+    done = tables("replace", "four.json", "192.0.2.3", "spare.json")
+
+    assert suggested(done.err) == ["replace", "four.json", "--server", "192.0.2.3", "--with", "spare.json"]
+    assert tables(*suggested(done.err)).code == 0
+    assert suggested(tables("replace", "four.json").err)[:2] == ["replace", "four.json"]
+
+
+def test_a_file_is_named_where_the_folder_has_none(command_line: CommandLine) -> None:
+    done = command_line("validate", "--local")
+
+    assert "`hccl-tools validate --local FILE`" in done.err
+
+
+def test_options_behind_the_program_are_moved_in_front_of_it(tables: CommandLine) -> None:
+    done = tables("launch", "train.py", "--cpu", "--nproc-per-node=4", "--grace", "5", "--epochs", "3")
+
+    assert suggested(done.err) == (
+        ["launch", "--cpu", "--nproc-per-node=4", "--grace", "5", "train.py", "--epochs", "3"]
+    )
+
+
+def test_a_table_as_program_is_rehearsed_on_this_host(tables: CommandLine) -> None:
+    done = tables("launch", "--cpu", "four.json", "train.py")
+
+    assert suggested(done.err) == (
+        ["launch", "--cpu", "--rank-table", "four.json", "--all-here", "--max-ranks", "32", "train.py"]
+    )
+    assert "--all-here" not in tables("launch", "four.json", "train.py").err
+
+
+def test_the_next_command_is_one_line_on_a_narrow_terminal(tables: CommandLine) -> None:
+    shown = on_terminal("gen", "--simulate", "910b", "--force", columns=60)
+
+    (line,) = [line for line in shown.lines if line.startswith("next: ")]
+    assert line.endswith("--product a2 --cpu train.py")
+    assert shown.lines[-1] == line
+
+
+def test_fix_says_why_it_corrects_nothing_and_what_to_type(tables: CommandLine) -> None:
+    text = (tables.folder / "four.json").read_text()
+    tables.write("bad.json", text.replace('"rank_id": "9"', '"rank_id": "5"'))
+
+    done = tables("validate", "--fix", "bad.json")
+
+    assert (
+        'HCC203: rank id "5" is used by two devices: the file does not tell which value is right' in done.err
+    )
+    assert done.err.endswith("next: hccl-tools validate bad.json\n")
+    assert "next:" not in tables("validate", "--fix", "four.json").err
+
+
+def test_doctor_says_first_that_the_table_is_refused(tables: CommandLine) -> None:
+    text = (tables.folder / "four.json").read_text()
+    tables.write("bad.json", text.replace('"rank_id": "9"', '"rank_id": "5"'))
+
+    done = tables("doctor", "--local", "--cpu", "bad.json")
+
+    assert done.err.startswith("warning: HCCL refuses bad.json: HCC203")
+    assert "HCCL refuses" not in tables("doctor", "--local", "--cpu", "four.json").err
+
+
+def test_a_merge_of_two_products_is_warned_of(tables: CommandLine) -> None:
+    tables("gen", "--simulate", "a2", "-o", "a2.json")
+    tables("gen", "--simulate", "910a:2", "-o", "second.json")
+    tables("gen", "--simulate", "910a:3", "-o", "third.json")
+
+    mixed = tables("merge", "a2.json", "second.json", "-o", "mixed.json")
+    same = tables("merge", "second.json", "third.json", "-o", "same.json")
+
+    assert (
+        "in 1 network (/24), those of 192.0.2.2 in 4 networks: check that both are the same product"
+        in mixed.err
+    )
+    assert (mixed.code, same.code) == (0, 0)
+    assert "warning" not in same.err
+
+
+def test_a_machine_of_a_cluster_has_its_address_there(tables: CommandLine) -> None:
+    tables("gen", "--simulate", "910a:3", "-o", "third.json")
+
+    assert tables.read("third.json").servers[0].server_id == tables.read("four.json").servers[2].server_id
+
+
+def test_a_plan_without_a_table_says_what_its_start_is(tables: CommandLine) -> None:
+    done = tables("launch", "--dry-run", "--cpu", "-n", "2", "--start", "table", "train.py")
+
+    assert "rank table:    none" in done.out
+    assert "RANK_ID and the like are set, without the file" in re.sub(r"\s+", " ", done.out)
+    program = tables("launch", "--dry-run", "--cpu", "-n", "2", "--no-python", "true")
+    assert "has no MindSpore, torch or paddle (" not in program.out.replace("start:", "")
+    assert Path("train.py").exists()
+
+
+def test_the_rules_of_a_code_do_not_hide_its_answer_on_a_terminal(tables: CommandLine) -> None:
+    shown = on_terminal("explain", "EI0014")
+
+    assert len(shown.lines) <= 30
+    assert "Rules of `validate` with this code: HCC108, HCC109" in shown.joined
+    assert "HCC108  unknown-version" in tables("explain", "EI0014").out

@@ -1,0 +1,19 @@
+"""What a host says while it waits for the other hosts of a job."""
+
+from __future__ import annotations
+
+from hccl_tools.launch.cluster.membership import waiting
+
+
+def test_the_first_message_says_what_to_do_and_how_long() -> None:
+    text = waiting("10.0.0.2 to start its part", 600.0, is_first=True)
+
+    assert "run the same command on each host of the job within 10 min;" in text
+    assert "`--cpu --all-here`" in text
+    assert "\n" not in text
+
+
+def test_the_others_say_what_time_is_left() -> None:
+    text = waiting("10.0.0.2 to start its part", 480.0, is_first=False, also="; one program had no key")
+
+    assert text == "still waiting for 10.0.0.2 to start its part, 8 min left; one program had no key"
