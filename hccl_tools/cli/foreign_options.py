@@ -100,7 +100,7 @@ ANSWERS = (
     ),
     _answer(
         "jobs",
-        "--state --status --filter -t --states",
+        "--state --status --filter -t --states --failed --ended --finished --active --current",
         "`--running` lists only those that are running",
     ),
     _answer(

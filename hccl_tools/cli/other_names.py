@@ -59,7 +59,8 @@ MEANINGS = (
     _meaning("show --here", "FILE", "names this host's server in a table", "whoami here hostname"),
     _meaning("diff", "A.json B.json", "compares two tables", "compare cmp"),
     _meaning("launch", "--rank-table FILE train.py", "starts a job",
-             "run start exec execute train submit spawn torchrun msrun mpirun srun mpiexec fleetrun python"),
+             "run start exec execute rerun restart resume train submit spawn "
+             "torchrun msrun mpirun srun mpiexec fleetrun python"),
     _meaning("jobs", "", "lists the runs", "list ls ps status job runs top stat squeue history queue"),
     _meaning("stacks", "", "shows what each rank of a running job does",
              "stack stacktrace trace backtrace bt pystack py-spy pstack hang"),

@@ -229,18 +229,29 @@ def _misuse(option: str, args: Sequence[str]) -> str:
 def _example(ctx: click.Context | None, args: Sequence[str], *options: str) -> str | None:
     """Return the first example in the help of a command; one with an option, if its names are given.
 
-    The table that was typed takes the place of the table of the example.
+    A call with a table is shown as it was typed, with the options of the example that it lacks.
     """
-    own = next((word for word in args[1:] if word.endswith(".json")), None)
+    own = any(word.endswith(".json") for word in args[1:])
     wanted = {hyphenated(option) for option in options}
     for line in ((ctx.command.epilog or "") if ctx is not None else "").splitlines():
         example = line.strip().partition("  ")[0]
         words = {hyphenated(word) for word in example.split()}
         if example.startswith("hccl-tools ") and (not wanted or wanted & words):
-            table = next((word for word in example.split() if word.endswith(".json")), None)
-            ours = example.replace(table, shlex.quote(own), 1) if own and table else example
-            return f"for example `{ours}`"
+            return f"for example `{_fitted(example, args[1:]) if own else example}`"
     return None
+
+
+def _fitted(example: str, typed: Sequence[str]) -> str:
+    """Return an example with the words that were typed in place of its own, before the options they lack."""
+    command, own = example.split()[:2], example.split()[2:]
+    at = next((place for place, word in enumerate(own) if word.startswith("-")), len(own))
+    files, options = own[:at], own[at:]
+    given = [word for word in typed if not word.startswith("-")]
+    words = [*map(shlex.quote, typed), *files[len(given) :]]
+    known = {hyphenated(word.partition("=")[0]) for word in typed}
+    for option, value in zip(options[::2], options[1::2], strict=False):
+        words += [] if hyphenated(option) in known else [option, value]
+    return " ".join([*command, *words])
 
 
 def _missing(param: click.Parameter) -> str:

@@ -20,7 +20,10 @@ _STYLE = re.compile("\x1b\\[[0-9;]*m")
 _QUOTED = r"`[^`]+`|(?<![^\s(=])'[^']+'"
 _WORD = re.compile(rf"(?<!\s)(\s*)((?:{_QUOTED}|\S)+)")
 #: Where a command begins that is not in backquotes: it takes the rest of its line, and is one word as well.
-_COMMAND = re.compile(r"[:;] (?=hccl-tools [a-z])")
+_COMMAND = re.compile(
+    r"[:;] (?=hccl-tools [a-z]|(?:sudo|kubectl|scancel|srun|hccn_tool|chmod|chown|ssh-copy-id) \S"
+    r"|ssh -|export \w+=)"
+)
 _NEXT = "next: "
 #: The same in a sentence with a Chinese full stop, which has no spaces: each character is a word. Signs that
 #: close stay with the word before them, those that open with the one behind them. A text: `re` compiles it
@@ -99,9 +102,9 @@ def wrapped(line: str, columns: int | None, indent: str | None = None) -> list[s
     """Return a line as lines of at most so many columns, broken between words.
 
     A word or a command that is longer stays whole, so that it can be copied: the terminal continues it on the
-    next line, and copies it without a line break. A command is in backquotes, or is ``hccl-tools`` and all
-    behind it, or follows ``next:``. Lines that quote a log or a file stay as they are, as does every line if
-    ``columns`` is ``None``. A line with a Chinese full stop is also broken between Chinese characters.
+    next line, and copies it without a line break. A command is in backquotes, or follows ``next:``, or is a
+    program with all behind it after a colon. Lines that quote a log or a file stay as they are, as does every
+    line if ``columns`` is ``None``. A line with a Chinese full stop is also broken between Chinese characters.
 
     Args:
         indent: What begins the further lines; by default two spaces more than the line.

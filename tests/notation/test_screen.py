@@ -121,6 +121,14 @@ def test_the_next_command_is_left_to_the_terminal_which_copies_it_whole(line: st
             "hccl-tools gen --simulate 910a --servers 4 -o t.json",
         ),
         (
+            "  help: hccn_tool needs root: sudo /opt/venv/bin/hccl-tools gen ...",
+            "sudo /opt/venv/bin/hccl-tools gen ...",
+        ),
+        (
+            "  help: set it there, in the shell: export HCCL_IF_IP=10.0.0.1 A=1",
+            "export HCCL_IF_IP=10.0.0.1 A=1",
+        ),
+        (
             "  help: type it with --ssh 'ssh -p PORT -i ~/.ssh/key' or so, in one go",
             "'ssh -p PORT -i ~/.ssh/key'",
         ),

@@ -117,8 +117,12 @@ def text(plan: Plan, target: str, options: ScriptOptions) -> str:
 
 
 def environment(plan: Plan, options: ScriptOptions) -> dict[str, str]:
-    """Return the variables for every rank: the user's, and the backend of a rehearsal on the CPU."""
-    backend = plan.ranks[0].environment.get(BACKEND_VARIABLE) if plan.cpu else None
+    """Return the variables for every rank: the user's, and Paddle's backend in a rehearsal on the CPU.
+
+    Programs that torchrun starts are torch's, which does not read that variable.
+    """
+    is_for_paddle = plan.cpu and plan.start != "torch"
+    backend = plan.ranks[0].environment.get(BACKEND_VARIABLE) if is_for_paddle else None
     return {**({BACKEND_VARIABLE: backend} if backend else {}), **options.environment}
 
 

@@ -87,10 +87,10 @@ def _what_to_type(run: Run, *, now: bool) -> str:
     command = own_python.typed("stop", run.path, *(["--now"] if now else []))
     job, node = files.plan(run.path).slurm_job or "", run.host.partition(".")[0]
     if not job.isdecimal():
-        return f"ssh -- {run.host} {shlex.quote(command)}"
+        return f"`ssh -- {run.host} {shlex.quote(command)}`"
     if node not in node_names.node_names(run.path).values():
-        return f"`scancel {job}`, or ssh -- {run.host} {shlex.quote(command)}"
-    return f"`scancel {job}`, or srun --jobid {job} --overlap -N1 -n1 -w {node} {command}"
+        return f"`scancel {job}`, or `ssh -- {run.host} {shlex.quote(command)}`"
+    return f"`scancel {job}`, or `srun --jobid {job} --overlap -N1 -n1 -w {node} {command}`"
 
 
 def _processes(run: Run) -> list[int]:

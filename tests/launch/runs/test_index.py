@@ -233,7 +233,7 @@ def test_run_on_another_host_is_not_touched() -> None:
     assert [one["state"] for one in listed()] == ["elsewhere"]
     assert "on some-host" in run("jobs").stdout
     assert done.returncode == 2
-    command = f"help: ssh -- some-host '{own_python.typed('stop', str(directory))}'\n"
+    command = f"help: `ssh -- some-host '{own_python.typed('stop', str(directory))}'`\n"
     assert command in done.stderr
     # A newer run of this host that has ended does not hide it.
     run(*LAUNCH, "true")
