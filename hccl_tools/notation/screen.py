@@ -104,7 +104,7 @@ def wrapped(line: str, columns: int | None, indent: str | None = None) -> list[s
     A word or a command that is longer stays whole, so that it can be copied: the terminal continues it on the
     next line, and copies it without a line break. A command is in backquotes, or follows ``next:``, or is a
     program with all behind it after a colon. Lines that quote a log or a file stay as they are, as does every
-    line if ``columns`` is ``None``. A line with a Chinese full stop is also broken between them.
+    line if ``columns`` is ``None``. A line with a Chinese full stop is broken between characters.
 
     Args:
         indent: What begins the further lines; by default two spaces more than the line.
