@@ -122,13 +122,17 @@ def test_stop_and_stacks_without_a_name_stop_nothing_if_several_are_running() ->
 
         for done, command in zip(refused, ("stop", "stacks"), strict=True):
             lines = done.stderr.splitlines()
+            advice = " ".join(done.stderr.partition("help: ")[2].split())
             assert (done.returncode, done.stdout) == (2, "")
             assert lines[0] == "error: 2 runs are running in log"
             assert [older in line for line in lines].count(True) == 1
-            assert lines[-1].startswith(f"  help: name the run: `hccl-tools {command} {newer[:15]}")
+            assert advice.startswith(
+                f"name the run, for example the last one: `hccl-tools {command} {newer}`"
+            )
+            assert ("`hccl-tools stop --all`" in advice) == (command == "stop")
         assert (first.poll(), second.poll()) == (None, None)
 
-        named = run("stop", refused[0].stderr.rpartition(" stop ")[2].rstrip("`\n"))
+        named = run("stop", newer)
         assert f"{newer} has ended after" in named.stderr
         shown = run("stacks")
         assert shown.returncode == 0, shown.stderr
@@ -301,6 +305,8 @@ def test_wrong_uses_are_one_sentence() -> None:
 
     assert "has no rank 5\n  help: its ranks are 0 to 1" in run("logs", "--rank", "5").stderr
     assert "has no scheduler" in run("logs", "--scheduler").stderr
-    assert f'there is no run "19990101" in {Path.cwd()}/log\n' in run("stop", "19990101").stderr
-    assert f"there is no run: {Path.cwd()}/absent does not exist" in run("stop", "--log-dir", "absent").stderr
+    absent = " ".join(run("stop", "19990101").stderr.split())
+    assert f'there is no run "19990101" in {Path.cwd()}/log help:' in absent
+    nowhere = " ".join(run("stop", "--log-dir", "absent").stderr.split())
+    assert f"there is no run: {Path.cwd()}/absent does not exist" in nowhere
     assert '--wait "-1" is not a time (such as' in run("stop", "--wait", "-1").stderr
