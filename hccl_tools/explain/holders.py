@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.knowledge.registry import messages
+from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +25,8 @@ _IN_GIB = {"KiB": 1 / 1024**2, "MiB": 1 / 1024, "GiB": 1.0}
 _LARGE = 0.25
 _PORT_IN_USE = {"HCM205", "HCM206", "HCM208", "HCM209", "HCM603", "HCM604", "HCM656", "HCM890"}
 _DEVICE_IN_USE = {"HCM213", "HCM214", "HCM605", "HCM657", "HCM659", "HCM847"}
+#: Processes on a device that are named.
+_MOST_NAMED = 4
 _LISTENERS, _DEVICE_USER = ("HCM886", "HCM887"), "HCM888"
 
 
@@ -61,11 +64,17 @@ def with_holder(case: Case, first: Cause) -> Cause:
         same = [one for one in holders if one.event.fields["port"] in ports]
         return _held(first, same, "listens on it")
     if first.message.id in _DEVICE_IN_USE:
-        own = {one.event.pid for one in case.cluster.seen}
+        own = {one.event.pid for one in case.cluster.seen} | {first.seen.event.pid}
         holders = [one for one in case.cluster.seen if one.event.message.id == _DEVICE_USER]
-        other = [one for one in holders if one.event.fields["pid"] not in own]
         device = first.places[0].device if first.places else None
+        other = [one for one in holders if one.event.fields["pid"] not in own]
         same = [one for one in other if device is None or one.event.fields["device"] == str(device)]
+        on = same[0].event.fields["device"] if same else ""
+        pids = dict.fromkeys(one.event.fields["pid"] for one in holders if one.event.fields["device"] == on)
+        if len(pids) > 1 and own.isdisjoint(pids):
+            reason = f"processes {and_more([*pids], _MOST_NAMED)} use it: one of them may be the rank itself"
+            reason = f"{first.reason}; {reason}" if first.reason else reason
+            return first._replace(reason=reason, beside=same[0])
         return _held(first, same, "uses it")
     return first
 

@@ -23,6 +23,8 @@ _MOST_PCIE = 64
 _KINDS = ("cause", "error", "code")
 #: A rank did not take part any more, for which its stack can say what it does.
 _STUCK = "Stuck"
+#: HCCL reports a failed completion with the device itself as the place (heartbeat.cc, SetStatus(uid_, uid_)).
+_SEEN_THERE = "cqe"
 _DEVICE_LOST, _PCIE_WITHIN = {"EL0001", "507010", "507901", "507899"}, 300.0
 #: A process, a container or a pod ended, and the line may not say of which rank.
 _ENDS_OF_PROCESSES = {
@@ -37,6 +39,8 @@ def causes(case: Case) -> list[Cause]:
     found: dict[str, Cause] = {}
     for one in case.events:
         if one.event.message.kind == "verdict" and one.peer is not None and one.peer.name not in found:
+            if _SEEN_THERE in one.event.fields.get("reason", "").lower() and not reported.has_own(one.peer):
+                continue  # The device is the one that saw the error, not the one at fault.
             if one.event.message.id == _LOST and reported.has_reason(one, one.peer):
                 continue
             found[one.peer.name] = reported.cause(one, one.peer)
@@ -68,6 +72,10 @@ class _Reported:
         self._of_host: dict[str, list[Place]] = {}
         for place in case.cluster.places.by_rank.values():
             self._of_host.setdefault(place.host, []).append(place)
+
+    def has_own(self, device: Place) -> bool:
+        """Whether the rank of a device reports an error of its own."""
+        return bool(self._errors.get(device.rank))
 
     def has_reason(self, verdict: Seen, device: Place) -> bool:
         """Whether a fault or the end of the job is earlier than a lost heartbeat, which follows from it."""

@@ -147,9 +147,17 @@ MESSAGES = (
         "HCM754", "pod-not-scheduled", "cause",
         "Kubernetes found no node for a pod, which did not start",
         "the line says what the nodes lack; `kubectl describe nodes` shows what they have",
-        anchor=b"FailedScheduling", pattern=rb"FailedScheduling .{0,200}?(?P<reason>\d{1,5}/\d{1,5} nodes are available[^\n]{0,300})", explains=(*AFTER_AN_END, "HCM660"),
+        anchor=b"FailedScheduling", pattern=rb"FailedScheduling .{0,200}?(?P<reason>\d{1,5}/\d{1,5} nodes are (?:un)?available[^\n]{0,300})", explains=(*AFTER_AN_END, "HCM660"),
         source="Kubernetes' sources (scheduler)",
         example="Warning  FailedScheduling  3m   volcano  0/12 nodes are available: 12 Insufficient huawei.com/Ascend910.",
+    ),
+    Message(
+        "HCM959", "gang-not-scheduled", "cause",
+        "the scheduler has no place for all pods of the job at once, so that none started",
+        "the events of the pods say what the nodes lack (`kubectl describe pod`, FailedScheduling); free nodes, or lower minAvailable",
+        anchor=b"in gang unschedulable", pattern=rb"(?P<reason>\d{1,6}/\d{1,6} tasks in gang unschedulable[^\n]{0,200})", explains=(*AFTER_AN_END, "HCM660"),
+        source="Volcano's sources (gang plugin)",
+        example="Warning  Unschedulable  2m  volcano  4/4 tasks in gang unschedulable: pod group is not ready, 4 Pending, 4 minAvailable",
     ),
     Message(
         "HCM752", "container-out-of-memory", "cause",

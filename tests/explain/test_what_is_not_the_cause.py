@@ -174,3 +174,22 @@ def test_a_clock_that_is_40_minutes_behind(command_line: CommandLine) -> None:
 )  # fmt: skip
 def test_what_else_ends_a_job(command_line: CommandLine, line: str, expected: str) -> None:
     assert expected in said(command_line, {"train.log": f"{steps(10)}{line}\n"}).splitlines()[0]
+
+
+USERS = """\
+| NPU     Chip              | Process id    | Process name             | Process memory(MB)      |
+| 3       0                 | 3303          | python                   | 29711                   |
+| 3       0                 | 15501         | python3                  | 31980                   |
+"""
+NO_MEMORY = (
+    "RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB (NPU 0; 61.00 GiB total capacity; 28.10 GiB already"
+    " allocated; 28.10 GiB current active; 1.00 GiB free; 28.40 GiB reserved in total by PyTorch)"
+)
+
+
+@pytest.mark.parametrize(("own", "named"), [("", "processes 3303, 15501 use it: one of them may be the rank itself"), ("3303", "process 15501 (python3) uses it")])  # fmt: skip
+def test_the_rank_itself_is_not_the_process_to_stop(command_line: CommandLine, own: str, named: str) -> None:
+    log = raised(3, NO_MEMORY)
+    if own:
+        log += f"[ERROR] 2026-03-18-10:14:51 (PID:{own}, Device:3, RankID:3) ERR00100 PTA call acl api failed. error code is 207001\n"
+    assert named in said(command_line, {"train.log": log, "npu-smi.txt": USERS}).splitlines()[0]
