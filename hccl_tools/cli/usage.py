@@ -14,6 +14,7 @@ from hccl_tools.cli.values import hyphenated
 from hccl_tools.discover import site_defaults
 from hccl_tools.errors import UsageError
 from hccl_tools.notation import look_alikes
+from hccl_tools.notation.phrases import operand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -212,7 +213,7 @@ def _as_option(ctx: click.Context | None, args: Sequence[str]) -> str | None:
         return None
     named = " ".join(f"{option} {shlex.quote(value)}" for option, value in zip(options, values, strict=False))
     rest = " ".join(f"{option} ..." for option in options[len(values) :] if ctx.info_name == "replace")
-    return f"type `{ctx.command_path} {shlex.quote(file)} {named}{rest and ' '}{rest}`"
+    return f"type `{ctx.command_path} {operand(file)} {named}{rest and ' '}{rest}`"
 
 
 def _options(command: click.Command) -> set[str]:

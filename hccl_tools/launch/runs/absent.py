@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from itertools import islice
 
 from hccl_tools.launch.runs import files, names
@@ -44,7 +43,7 @@ def remedy(log_dir: str, runs: int) -> str:
 def none_listed(log_dir: str, ended: int) -> str:
     """Return the text in place of an empty list; ``ended`` is the number of runs that are left out of it."""
     if ended:
-        where = "" if log_dir == _USUAL else f" --log-dir {shlex.quote(log_dir)}"
+        where = "" if log_dir == _USUAL else f" --log-dir {operand(log_dir)}"
         return f"no run is running; `hccl-tools jobs{where}` lists the {count(ended, 'run')} that ended"
     return f"{sentence(log_dir)}\n  help: {remedy(log_dir, 0)}"
 
