@@ -127,7 +127,7 @@ MESSAGES = (
     Message(
         "HCM014", "Config_Error_Ranktable", "cause",
         "a value in the rank table is invalid, or contradicts another value or this host's devices",
-        "`hccl-tools validate --local` reports where",
+        "`hccl-tools validate --local FILE` reports where",
         anchor=b"EI0014", codes=(Code("EI0014", "9"),),
         source=_SOURCE,
         example="EI0014: Value [9] for ranktable variable [device_id] is invalid. Expected value: [0-7].",
@@ -216,7 +216,7 @@ MESSAGES = (
     Message(
         "HCM024", "Invalid_Argument_IP_Address", "cause",
         "a device_ip of the rank table is not the address of the device",
-        "`hccl-tools validate --local` shows both addresses",
+        "`hccl-tools validate --local FILE` shows both addresses",
         anchor=b"EJ0004", codes=(Code("EJ0004", "8"),),
         causes=("the table is that of another host", "the address of the device has changed since the table was made"),
         source=_DRIVER, rules=("HCC643",),

@@ -130,7 +130,7 @@ MESSAGES = (
     Message(
         "HCM211", "device-address-differs", "cause",
         "a device_ip of the rank table is not the address of the device",
-        "write the table again (`hccl-tools gen`); `hccl-tools validate --local` shows both addresses",
+        "write the table again (`hccl-tools gen`); `hccl-tools validate --local FILE` shows both addresses",
         anchor=b"in the ranktable is inconsistent with the IP",
         pattern=rb"the IP address ?\((?P<configured>[^)]*)\) in the ranktable is inconsistent with the IP ?\((?P<address>[^)]*)\)",
         codes=(Code("EJ0004", "8"), Code("EI0014", "9")),
@@ -142,7 +142,7 @@ MESSAGES = (
         "HCM212", "rdma-init-failed", "error",
         "the RDMA network of the device could not be initialised",
         "check the link of the device (`hccn_tool -i N -link -g`) and its address against the rank table"
-        " (`hccl-tools validate --local`)",
+        " (`hccl-tools validate --local FILE`)",
         anchor=b"rdma init fail",
         causes=("a device_ip of the rank table is wrong", "the link of the device is down"),
         explains=_LATER, source="ascend-faultdiag, public rules",
