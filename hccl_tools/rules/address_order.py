@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_addresses
 from hccl_tools.rules.moved_entries import exchanged, owners
 from hccl_tools.rules.registry import shared
+from hccl_tools.rules.shared_values import owners_of
 from hccl_tools.rules.value_order import Names, Order, names_of, order_of, other_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.rules.registry import Subject
+    from hccl_tools.rules.shared_values import Owners
 
 #: The keys that such an order depends on.
 READ = frozenset({"device_id", "device_ip", "server_id", "super_device_id"})
@@ -39,6 +41,17 @@ def _unpacked(raw: bytes) -> list[int]:
     if sys.byteorder == "little":
         return memoryview(raw[::-1]).cast("I").tolist()[::-1]
     return memoryview(raw).cast("I").tolist()
+
+
+def address_text(subject: Subject, number: int) -> str:
+    """Return a number as an address of the family of the table."""
+    size = len(packed_addresses(subject)[subject.table.device_ips[0]] or b"")
+    raw = (number % (1 << 8 * size)).to_bytes(size, "big")  # An order may lead below or above all addresses.
+    if size == 4:
+        return ".".join(map(str, raw))
+    from socket import AF_INET6, inet_ntop  # noqa: PLC0415  (few tables have IPv6)
+
+    return inet_ntop(AF_INET6, raw)
 
 
 def are_in_place(subject: Subject) -> bool:
@@ -101,15 +114,13 @@ def _usual_names(subject: Subject) -> dict[int, str]:
 
 
 @shared
-def _with_repeated_addresses(subject: Subject) -> tuple[Order, Names] | None:
-    """Return the order and the names of a table in which some addresses occur twice; None if they follow none."""
+def owners_of_addresses(subject: Subject) -> Owners | None:
+    """Return the order of the addresses of a table in which some occur twice; None if they follow none."""
     read, known = addresses_read(subject), packed_addresses(subject)
     raw = [known[addresses[0]] if len(addresses) == 1 else None for addresses in read]
     if not subject.damaged.isdisjoint(READ) or len({None if one is None else len(one) for one in raw}) != 1:
         return None
-    order = order_of(subject, [int.from_bytes(one or b"", "big") for one in raw])
-    names = None if order is None else names_of(subject, order.first)
-    return None if order is None or names is None else (order, names)
+    return owners_of(subject, [int.from_bytes(one or b"", "big") for one in raw])
 
 
 def is_moved_by_a_server(subject: Subject, index: int) -> bool:
@@ -123,10 +134,10 @@ def _first_moved(subject: Subject) -> int | None:
 
     The numbers of the server_ids tell which addresses a server should have. At least two servers must follow.
     """
-    known, servers = _with_repeated_addresses(subject), subject.table.servers
-    if known is None or len(known[0].first) < len(servers) or None in known[1].numbers:
+    known, servers = owners_of_addresses(subject), subject.table.servers
+    if known is None or len(known.order.first) < len(servers) or None in known.names.numbers:
         return None
-    order, names = known
+    order, names = known.order, known.names
     rest = [order.first[place] - names.step * (number or 0) for place, number in enumerate(names.numbers)]
     changes = [place for place, (one, other) in enumerate(pairwise(rest), 1) if one != other]
     if len(changes) != 1 or rest[changes[0]] != rest[0] - names.step or changes[0] + 2 >= len(servers):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_addresses
-from hccl_tools.rules.address_order import is_moved_by_a_server
+from hccl_tools.rules.address_order import address_text, is_moved_by_a_server, owners_of_addresses
 from hccl_tools.rules.commands import how, how_device, of_each
 from hccl_tools.rules.copies import (
     WHOLE_MACHINES,
@@ -21,10 +22,13 @@ from hccl_tools.rules.copies import (
     what_a_copy_needs,
 )
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
+from hccl_tools.rules.shared_values import Claim, claim
 from hccl_tools.table.addresses import is_netmask
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from hccl_tools.rules.registry import Found
 
 #: With more than two equal addresses a server has one address for all devices.
 _TWO = 2
@@ -38,7 +42,7 @@ _TWO = 2
     needs=("device_ip",),
     source="topoinfo_ranktableConcise.cc:505-570",
 )
-def duplicate_device_ip(subject: Subject) -> Iterator[Finding]:
+def duplicate_device_ip(subject: Subject) -> Iterator[Found]:
     """Two devices have the same device_ip.
 
     HCCL compares the strings of the whole table, even if the table has a single server.
@@ -52,7 +56,7 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Finding]:
     packed, copied = packed_addresses(subject), set(copied_rows(subject))
     yield from _copied_instances(subject)
     for index, seen in _with_addresses_of(subject).items():
-        yield _copied_addresses(subject, index, seen)
+        yield partial(_copied_addresses, subject, index, seen)
         copied |= set(subject.table.servers[index].rows)
     for row, seen in repeated_entries(subject).items():
         yield _repeated_entry(subject, row, seen)
@@ -89,10 +93,22 @@ def _each_repeated(subject: Subject, again: list[tuple[int, str, int]]) -> Itera
         yield Finding(
             f'device_ip "{address}" is used twice',
             subject.device_path(row, "device_ip"),
-            f"give every device its own address; {how(subject, row)}{other}",
+            f"give every device its own address; {how(subject, row)}{other}{_by_order(subject, (row, seen))}",
             (Related(subject.device_path(seen, "device_ip"), "first used here"),),
             alike=said,
         )
+
+
+def _by_order(subject: Subject, rows: tuple[int, int]) -> str:
+    """Return which address one of two devices has by the order of the others, as the end of a hint; "" if it is not certain."""
+    known = owners_of_addresses(subject)
+    expected = known.order.expected if known is not None else {}
+    outside = [row for row in rows if row in expected]
+    if len(outside) != 1:
+        return ""
+    table, (row,) = subject.table, outside
+    index, right = table.server_of_row[row], address_text(subject, expected[row])
+    return f'; by the order of the others, that of device {table.device_ids[row]} of {named_server(subject, index)} is "{right}"'
 
 
 def _of_one_address(subject: Subject, left_out: set[int]) -> list[int]:
@@ -165,27 +181,40 @@ def _with_addresses_of(subject: Subject) -> dict[int, int]:
 
 
 def _copied_addresses(subject: Subject, index: int, seen: int) -> Finding:
-    server, first = subject.table.servers[index], subject.table.servers[seen]
-    path, other = (subject.device_path(rows[0], "device_ip") for rows in (server.rows, first.rows))
-    each = of_each(subject, server.rows[0])
+    """Return the finding on two servers with the same addresses; the order of the others may say which one is wrong."""
+    table = subject.table
     if is_moved_by_a_server(subject, index):
-        number = len(subject.table.servers) - 1
+        number = len(table.servers) - 1
+        found = Claim(index, seen, "", "")
         hint = (
             f"check the addresses of all servers from here to {named_server(subject, number)}: each has those that the server "
-            f"before it should have, as if the addresses were moved down by one server; {each}"
+            f"before it should have, as if the addresses were moved down by one server; {of_each(subject, table.servers[index].rows[0])}"
         )
-    elif subject.table.format == "group_list":
-        hint = f"write its own addresses; {each}"
     else:
-        hint = (
-            f"write its own addresses: {each}; or, if it shows the addresses that are here, {quoted(server.server_id)} and "
-            f"{quoted(first.server_id)} are one host: put the server that is missing in its place, or remove it and number the ranks on"
-        )
+        text = partial(address_text, subject)
+        found = claim(subject, (index, seen), owners_of_addresses(subject), text, "device_ip")
+        hint = _ask_both(subject, found)
+    wrong, owner = (table.servers[one].rows[0] for one in (found.wrong, found.owner))
     return Finding(
-        f"all device_ips of {named_server(subject, index)} are those of {named_server(subject, seen)}",
-        path,
+        f"all device_ips of {named_server(subject, found.wrong)} are those of {named_server(subject, found.owner)}",
+        subject.device_path(wrong, "device_ip"),
         hint,
-        (Related(other, "first used here"),),
+        (Related(subject.device_path(owner, "device_ip"), "the same addresses here"),),
+    )
+
+
+def _ask_both(subject: Subject, found: Claim) -> str:
+    """Return the hint on two servers with the same addresses: only both hosts together say what is wrong."""
+    one, other = (subject.table.servers[index] for index in (found.wrong, found.owner))
+    ask = (
+        f"{found.order}{how(subject, one.rows[0])}, and {how(subject, other.rows[0])}: correct all addresses of the server whose "
+        "host shows other ones"
+    )
+    if subject.table.format == "group_list":
+        return f"{ask}{found.rest}"
+    return (
+        f"{ask}; only if both hosts show these, {quoted(one.server_id)} and {quoted(other.server_id)} are one host: put the server "
+        f"that is missing in place of one of them, or remove one and number the ranks on{found.rest}"
     )
 
 

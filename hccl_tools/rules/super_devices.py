@@ -11,9 +11,11 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation import phrases
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.rules import numbers, right_texts, spelling
+from hccl_tools.rules.address_order import READ
 from hccl_tools.rules.commands import how_super_device
 from hccl_tools.rules.copies import copied_rows
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
+from hccl_tools.rules.shared_values import claim, owners_of
 from hccl_tools.rules.super_pod_list import (
     is_used,
     listed_pods,
@@ -26,6 +28,8 @@ from hccl_tools.table.hccl_values import read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from hccl_tools.rules.shared_values import Claim, Owners
 
 #: The most servers that a hint names.
 _MOST_NAMED = 8
@@ -121,7 +125,7 @@ def duplicate_super_device_id(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 1x2
     Example: /server_list/0/device/1/super_device_id = "0"
     Instead: /server_list/0/device/1/super_device_id = "1"
-    Hint: give every device its own SDID; `npu-smi info -t spod-info -i 0 -c 1` on 10.0.0.1 shows the SDID of device 1
+    Hint: give every device its own SDID; `npu-smi info -t spod-info -i 0 -c 1` on 10.0.0.1 shows the SDID of device 1, and `npu-smi info -t spod-info -i 0 -c 0` on 10.0.0.1 shows the SDID of device 0
     """
     if not is_used(subject):
         return
@@ -151,6 +155,10 @@ def duplicate_super_device_id(subject: Subject) -> Iterator[Finding]:
                 else special or _all_repeated(subject, row, again[row], own_pods, pairs[pair])
             )  # fmt: skip
         found = _one_repeated(subject, row, again[row], kind, alike[cause])
+        is_whole = cause == pair and pairs[pair] == len(subject.table.servers[pair[0]].rows)
+        if is_whole and pair[0] != pair[1] and _claimed(subject, *pair).wrong == pair[1]:
+            places = (Related(found.path, "the same one here"),)  # The earlier server of the two is wrong.
+            found = found._replace(path=found.related[0].path, related=places)
         yield (
             found._replace(message=alike[cause][0], hint=alike[cause][1])
             if cause in special_causes
@@ -189,10 +197,24 @@ def _one_repeated(
         subject.device_path(row, "super_device_id"),
         numbers.how_lost(subject, "super_device_id", row) if is_lost
         else alike[1] if kind
-        else f"give every device its own SDID; {how_super_device(subject, row)}",
+        else f"give every device its own SDID; {_ask_both(subject, row, seen)}",
         (Related(subject.device_path(seen, "super_device_id"), "first used here"),),
         alike=alike,
     )  # fmt: skip
+
+
+def _ask_both(subject: Subject, row: int, seen: int) -> str:
+    """Return the commands for two devices with the same SDID, and which one should have another by the order of the others."""
+    own, other = (how_super_device(subject, one) for one in (row, seen))
+    asked = own if own == other else f"{own}, and {other}"
+    known = _owners_of_sdids(subject)
+    expected = {} if known is None else known.order.expected
+    outside = [one for one in (row, seen) if one in expected]
+    if len(outside) != 1:
+        return asked
+    (wrong,), table = outside, subject.table
+    server = quoted(table.servers[table.server_of_row[wrong]].server_id)
+    return f'{asked}; by the order of the others, that of device {table.device_ids[wrong]} of server {server} is "{expected[wrong]}"'
 
 
 def _special_cause(subject: Subject, row: int, seen: int, pod: str) -> tuple[str, str] | None:
@@ -228,16 +250,47 @@ def _all_repeated(
     index, other = (table.server_of_row[one] for one in (row, seen))
     own, others = (quoted(table.servers[one].server_id) for one in (index, other))
     size = len(table.servers[index].rows)
-    which = "super_device_ids" if number == size else f"{number} of the {size} super_device_ids"
-    hint = f"give every device its own SDID; {how_super_device(subject, row)}, and so on for each device"
     if own == others:
+        hint = f"give every device its own SDID; {how_super_device(subject, row)}, and so on for each device"
         return f"super_device_ids of server {own} are used twice in super pod {quoted(pod)}", hint
-    if number == size:
-        hint += (
-            f"; or, if it shows these SDIDs, the servers are in different super pods: give {own_pods} in super_pod_list, with a "
-            "new super_pod_id"
+    if number != size:
+        return (
+            f"{number} of the {size} super_device_ids of server {own} are those of server {others}",
+            (
+                f"one of the two servers has SDIDs of the other: {how_super_device(subject, row)}, and {how_super_device(subject, seen)}, "
+                "and so on for each device"
+            ),
         )
-    return f"{which} of server {own} are those of server {others}", hint
+    found = _claimed(subject, index, other)
+    own, others = (quoted(table.servers[one].server_id) for one in (found.wrong, found.owner))
+    asked = (how_super_device(subject, table.servers[one].rows[0]) for one in (found.wrong, found.owner))
+    return (
+        f"super_device_ids of server {own} are those of server {others}",
+        (
+            f"{found.order}{', and '.join(asked)}: correct all SDIDs of the server whose host shows other ones; only if both hosts show "
+            f"these SDIDs, the servers are in different super pods: give {own_pods} in super_pod_list, with a new super_pod_id"
+            f"{found.rest}"
+        ),
+    )
+
+
+def _claimed(subject: Subject, index: int, other: int) -> Claim:
+    """Return which of two servers with the same super_device_ids is probably wrong."""
+    known: dict[tuple[int, int], Claim] = subject.memo.setdefault("claims of sdids", {})
+    if (index, other) not in known:
+        known[index, other] = claim(
+            subject, (index, other), _owners_of_sdids(subject), str, "super_device_id"
+        )
+    return known[index, other]
+
+
+@shared
+def _owners_of_sdids(subject: Subject) -> Owners | None:
+    """Return the order of the super_device_ids of a table with one super pod, of which some occur twice."""
+    known = super_device_numbers(subject)
+    if len(listed_pods(subject)) != 1 or None in known or not subject.damaged.isdisjoint(READ):
+        return None
+    return owners_of(subject, [number or 0 for number in known])
 
 
 @shared

@@ -12,10 +12,10 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.likeness import is_near
 from hccl_tools.notation.phrases import and_more, count
-from hccl_tools.rules.address_columns import packed_addresses
 from hccl_tools.rules.address_order import (
     READ,
     address_numbers,
+    address_text,
     are_in_place,
     first_in_text_order,
     names_by_addresses,
@@ -46,17 +46,6 @@ _MOST_SINGLE, _MOST_PLACES = 2, 16
 _LEAST_SERVERS = 3
 
 
-def _text(subject: Subject, number: int) -> str:
-    """Return a number as an address of the family of the table."""
-    size = len(packed_addresses(subject)[subject.table.device_ips[0]] or b"")
-    raw = (number % (1 << 8 * size)).to_bytes(size, "big")  # An order may lead below or above all addresses.
-    if size == 4:
-        return ".".join(map(str, raw))
-    from socket import AF_INET6, inet_ntop  # noqa: PLC0415  (few tables have IPv6)
-
-    return inet_ntop(AF_INET6, raw)
-
-
 class _Kind:
     """What the findings on one key say."""
 
@@ -66,7 +55,7 @@ class _Kind:
         self.key, self.command, self.text = key, command, text
 
 
-_ADDRESS = _Kind("device_ip", how, _text)
+_ADDRESS = _Kind("device_ip", how, address_text)
 _SDID = _Kind("super_device_id", how_super_device, lambda _subject, number: str(number))
 
 
@@ -101,7 +90,7 @@ def device_ip_outside_order(subject: Subject) -> Iterator[Finding]:
             yield _changed_places(subject, order, rows, _ADDRESS)
     ips = subject.table.device_ips
     near = (
-        [row for row in order.single if is_near(ips[row], _text(subject, order.expected[row]))]
+        [row for row in order.single if is_near(ips[row], address_text(subject, order.expected[row]))]
         if order
         else []
     )
@@ -187,7 +176,7 @@ def _mistyped(subject: Subject, row: int, expected: int | None, *, is_outside: b
     check = how(subject, row)
     hint = f"write the address that the device has: {check}"
     if expected is not None:
-        hint = f'{check}: by the order of the others it is "{_text(subject, expected)}"'
+        hint = f'{check}: by the order of the others it is "{address_text(subject, expected)}"'
     return Finding(
         f"device_ip {value} of device {table.device_ids[row]} of {server} {what}: it was probably mistyped",
         subject.device_path(row, "device_ip"),
@@ -379,18 +368,45 @@ def server_id_outside_order(subject: Subject) -> Iterator[Finding]:
     )
 
 
+def _is_between(numbers: Sequence[int | None], index: int) -> bool:
+    """Whether the number of a server is one more than that of the server before it, and one less than that of the next."""
+    own, beside = numbers[index], [numbers[at] for at in (index - 1, index + 1) if 0 <= at < len(numbers)]
+    return own is not None and {(one or 0) - own for one in beside if one is not None} in ({-1, 1}, {-1}, {1})
+
+
 def _mistyped_name(subject: Subject, index: int, meant: str) -> Finding:
-    """Return the finding on the only server_id that does not follow the addresses, and is near the one that does."""
-    server = subject.table.servers[index]
-    row = server.rows[0]
-    shown = f"{quoted(server.server_id)} of server {index + 1}"
-    device = subject.table.device_numbers[row]
+    """Return the finding on the only server_id that does not follow the addresses, and is near the one that does.
+
+    A server_id that stands between its neighbours is rather right, and the addresses are those of another server.
+    """
+    server, order, numbers = (
+        subject.table.servers[index],
+        order_of_addresses(subject),
+        address_numbers(subject),
+    )
+    row, device = server.rows[0], subject.table.device_numbers[server.rows[0]]
+    text, names = quoted(subject.table.device_ips[row]), names_by_addresses(subject)
+    others = count(len(subject.table.servers) - 1, "other server")
+    path = subject.server_path(index, "server_id")
+    on_other = f"`hccn_tool -i {device} -ip -g` on {meant}"
+    if order and names and numbers and _is_between(names.numbers, index):
+        right = address_text(
+            subject,
+            names.base + names.step * (names.numbers[index] or 0) + numbers[row] - order.first[index],
+        )
+        return Finding(
+            f"server_id {quoted(server.server_id)} of server {index + 1} does not follow the addresses of its devices, as those of "
+            f"the {others} do: they are probably the addresses of {quoted(meant)}",
+            path,
+            f"{how(subject, row)}: if it is not {text}, but {quoted(right)} or another one, correct the addresses of this server; "
+            f'only if it is {text}, or if {server.server_id} is not a host of the job and {on_other} shows {text}, write "{meant}"',
+            (Related(subject.device_path(row, "device_ip"), f"{text} here"),),
+        )
     return Finding(
-        f"server_id {shown} does not follow the addresses of its devices, as those of the "
-        f"{count(len(subject.table.servers) - 1, 'other server')} do: it was probably mistyped",
-        subject.server_path(index, "server_id"),
-        f"`hccn_tool -i {device} -ip -g` on {meant} shows the address of device {device}: if it is "
-        f'{quoted(subject.table.device_ips[row])}, write "{meant}"',
+        f"server_id {quoted(server.server_id)} of server {index + 1} does not follow the addresses of its devices, as those of the "
+        f"{others} do: it was probably mistyped",
+        path,
+        f'{on_other} shows the address of device {device}: if it is {text}, write "{meant}"',
     )
 
 

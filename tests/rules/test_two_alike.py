@@ -1,0 +1,141 @@
+"""Of two places that say the same, neither is blamed without a reason: both hosts are asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hccl_tools.validation.checker import validate
+from tests.support.tables import table
+
+
+def said(value: Any, rule: str, product: str | None = None) -> list[tuple[str, str, str]]:
+    """Return pointer, message and hint of the findings of a rule, each block once."""
+    found = [one for one in validate(value, product=product).findings if one.rule.id == rule]
+    told = [
+        (one.pointer, *(one.alike if one.alike and len(found) > 1 else (one.message, one.hint or "")))
+        for one in found
+    ]
+    return list({one[1:]: one for one in reversed(told)}.values())[::-1]
+
+
+def copied(value: Any, source: int, target: int, key: str) -> Any:
+    """Give a server the values of another one."""
+    servers = value["server_list"]
+    for device, other in zip(servers[target]["device"], servers[source]["device"], strict=True):
+        device[key] = other[key]
+    return value
+
+
+@pytest.mark.parametrize(("source", "target"), [(6, 2), (2, 6)])
+def test_the_order_of_the_others_says_whose_addresses_they_are(source: int, target: int) -> None:
+    ((pointer, message, hint),) = said(copied(table("1.0", 8, 8), source, target, "device_ip"), "HCC404")
+
+    assert pointer == f"/server_list/{target}/device/0/device_ip"
+    assert message.startswith(
+        f'all device_ips of server {target + 1} ("10.0.0.{target + 1}") are those of server {source + 1} '
+    )
+    assert f'belong to server {source + 1} ("10.0.0.{source + 1}")' in hint
+    assert f'"192.168.{target}.100" to "192.168.{target}.107"' in hint
+    assert all(f"`hccn_tool -i 0 -ip -g` on 10.0.0.{one + 1}" in hint for one in (source, target))
+
+
+def test_of_two_servers_without_others_both_are_asked() -> None:
+    ((_, _, hint),) = said(copied(table("1.0", 2, 8), 1, 0, "device_ip"), "HCC404")
+
+    assert hint.startswith("`hccn_tool -i 0 -ip -g` on 10.0.0.2 shows")
+    assert "and `hccn_tool -i 0 -ip -g` on 10.0.0.1 shows" in hint
+    assert "only if both hosts show these" in hint
+    assert "by the order" not in hint
+
+
+def test_further_servers_outside_the_order_are_named() -> None:
+    value = table("1.0", 16, 8)
+    for server in value["server_list"]:
+        for device in server["device"]:
+            device["device_ip"] = device["device_ip"].replace("192.168.1", "192.168.2")
+
+    ((_, _, hint),) = said(value, "HCC404")
+
+    assert "those of server 2 " in hint
+    assert hint.endswith(
+        "the device_ips of servers 11-16 do not follow this order either: check them in the same way"
+    )
+
+
+def test_a_single_address_has_the_expected_one() -> None:
+    value = table("1.0", 8, 8)
+    value["server_list"][1]["device"][4]["device_ip"] = "192.168.5.104"
+
+    ((_, _, hint),) = said(value, "HCC404")
+
+    assert "on 10.0.0.6" in hint
+    assert "on 10.0.0.2" in hint
+    assert hint.endswith('that of device 4 of server 2 ("10.0.0.2") is "192.168.1.104"')
+    two = table("1.0", 2, 2)
+    two["server_list"][1]["device"][1]["device_ip"] = "192.168.0.101"
+    assert "by the order" not in said(two, "HCC404")[0][2]
+
+
+def test_two_instances_with_the_same_addresses_are_both_asked() -> None:
+    value = table("group_list", 2, 8)
+    first, second = value["group_list"][0]["instance_list"]
+    for device, other in zip(first["devices"], second["devices"], strict=True):
+        device["device_ip"] = other["device_ip"]
+    del first["devices"][7], second["devices"][0]
+    value["group_list"][0]["device_count"] = "14"
+
+    hints = " ".join(hint for _, _, hint in said(value, "HCC404"))
+
+    assert "on 10.0.0.1" in hints
+    assert "on 10.0.0.2" in hints
+
+
+def test_both_hosts_are_asked_for_super_device_ids() -> None:
+    ((_, message, hint),) = said(copied(table("1.2", 2, 8), 1, 0, "super_device_id"), "HCC528")
+
+    assert message == 'super_device_ids of server "10.0.0.2" are those of server "10.0.0.1"'
+    assert all(f"`npu-smi info -t spod-info -i 0 -c 0` on 10.0.0.{one}" in hint for one in (1, 2))
+    assert (
+        'only if both hosts show these SDIDs, the servers are in different super pods: give "10.0.0.2"'
+        in hint
+    )
+
+
+@pytest.mark.parametrize(("source", "target"), [(4, 1), (1, 4)])
+def test_the_order_of_the_others_says_whose_super_device_ids_they_are(source: int, target: int) -> None:
+    ((pointer, message, hint),) = said(
+        copied(table("1.2", 6, 8), source, target, "super_device_id"), "HCC528"
+    )
+
+    assert pointer == f"/server_list/{target}/device/0/super_device_id"
+    assert (
+        message
+        == f'super_device_ids of server "10.0.0.{target + 1}" are those of server "10.0.0.{source + 1}"'
+    )
+    assert f'are "{target * 65536}" to "{target * 65536 + 7}"' in hint
+
+
+def test_a_server_id_between_its_neighbours_is_not_taken_for_mistyped() -> None:
+    value = table("1.0", 8, 8)
+    copied(value, 6, 2, "device_ip")
+    del value["server_list"][6]
+    for rank, device in enumerate(device for server in value["server_list"] for device in server["device"]):
+        device["rank_id"] = str(rank)
+
+    ((_, message, hint),) = said({**value, "server_count": "7"}, "HCC633")
+
+    assert message.endswith('they are probably the addresses of "10.0.0.7"')
+    assert hint.startswith("`hccn_tool -i 0 -ip -g` on 10.0.0.3 shows")
+    assert 'if it is not "192.168.6.100", but "192.168.2.100" or another one, correct the addresses' in hint
+
+
+def test_a_server_id_out_of_the_row_was_mistyped() -> None:
+    value = table("1.0", 8, 8)
+    value["server_list"][2]["server_id"] = "10.0.0.33"
+
+    ((_, message, hint),) = said(value, "HCC633")
+
+    assert message.endswith("it was probably mistyped")
+    assert hint.endswith('write "10.0.0.3"')
