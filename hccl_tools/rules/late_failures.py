@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.rules import pod_order
 from hccl_tools.rules.address_columns import hosts_set
 from hccl_tools.rules.commands import how, how_super_device
 from hccl_tools.rules.registry import Finding, Subject, rule
@@ -90,36 +91,13 @@ def mixed_super_pods(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 4x8 pods 2
     Example: /super_pod_list = [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}, {"server_id": "10.0.0.3"}]}, {"super_pod_id": "1", "server_list": [{"server_id": "10.0.0.2"}, {"server_id": "10.0.0.4"}]}]
     Instead: table
-    Hint: if the server is in super pod "1" as the servers beside it, list it there in super_pod_list; else list the servers of a super pod together, and number the ranks in that order
+    Hint: `npu-smi info -t spod-info -i 0 -c 0` on 10.0.0.2 and on 10.0.0.3 shows the super pod of each: if these are "0" and "1", exchange the two in super_pod_list; if super_pod_list is right, list the servers of a super pod together in server_list, and number the ranks in that order
     """
     if not pod_count(subject) or subject.table.super_pods is None:
         return
     if servers_in_two_pods(subject):
         return  # HCC530 or HCC528 reports the cause.
-    pod_of = {name: pod.super_pod_id for pod in subject.table.super_pods for name in pod.server_ids}
-    done: set[str | None] = set()
-    current: str | None = None
-    for index, server in enumerate(subject.table.servers):
-        pod = pod_of.get(server.server_id)
-        if pod is not None and pod != current:  # HCC525 names a server without a super pod.
-            if pod in done:
-                message = f'server "{server.server_id}" of super pod {quoted(str(pod))} is listed after servers of another super pod'
-                yield Finding(
-                    message, subject.server_path(index, "server_id"), _together(subject, index, pod_of)
-                )
-            done.add(current)
-            current = pod
-
-
-def _together(subject: Subject, index: int, pod_of: dict[str, str]) -> str:
-    """Return the hint on a server that is not beside the others of its super pod."""
-    servers = subject.table.servers
-    before = pod_of.get(servers[index - 1].server_id)
-    after = pod_of.get(servers[index + 1].server_id, before) if index + 1 < len(servers) else before
-    hint = "list the servers of a super pod together, and number the ranks in that order"
-    if before != after or before is None:
-        return hint
-    return f"if the server is in super pod {quoted(before)} as the servers beside it, list it there in super_pod_list; else {hint}"
+    yield from pod_order.mixed(subject)
 
 
 @rule(

@@ -12,6 +12,14 @@ from hccl_tools.notation.phrases import and_more
 from hccl_tools.rules import entry_forms
 from hccl_tools.rules.commands import how_super_device
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
+from hccl_tools.rules.super_pod_ids import (
+    SHOW_POD,
+    free_pod_id,
+    names_of_entry,
+    on_its_host,
+    own_pod_id,
+    pods_by_number,
+)
 from hccl_tools.rules.super_pod_list import (
     ListedPod,
     is_used,
@@ -49,7 +57,7 @@ def super_pod_structure(subject: Subject) -> Iterator[Finding]:
         )
         return
     for index, entry in enumerate(entries):
-        yield from _entry_faults(entry, index, len(entries))
+        yield from _entry_faults(subject, entry, index)
 
 
 def _whole_list(subject: Subject, entries: Any) -> str:
@@ -66,7 +74,7 @@ def _whole_list(subject: Subject, entries: Any) -> str:
     return f'write it {each}: [{{"super_pod_id": "{pod}", "server_list": {servers}}}, ...]'
 
 
-def _entry_faults(entry: Any, index: int, count: int) -> Iterator[Finding]:
+def _entry_faults(subject: Subject, entry: Any, index: int) -> Iterator[Finding]:
     path = ("super_pod_list", index)
     name = entry.get("super_pod_id") if isinstance(entry, dict) else None
     if not isinstance(name, str):
@@ -74,7 +82,7 @@ def _entry_faults(entry: Any, index: int, count: int) -> Iterator[Finding]:
         yield Finding(
             "super_pod_id is missing or not a string",
             (*path, *key),
-            _own_pod_id(entry.get("super_pod_id") if isinstance(entry, dict) else None, count),
+            own_pod_id(subject, entry),
         )
         return
     if not name:
@@ -109,15 +117,6 @@ def _entry_faults(entry: Any, index: int, count: int) -> Iterator[Finding]:
             )
 
 
-def _own_pod_id(value: Any, count: int) -> str:
-    """Return the hint on a super_pod_id: a value only if the id is there, or if there is one super pod."""
-    if type(value) is int:
-        return f'write it as a string: "super_pod_id": "{value}"'
-    if count == 1:
-        return 'write it as a string: "super_pod_id": "0"'
-    return "give each super pod its own id, as a string; `npu-smi info -t spod-info -i 0 -c 0` on a host shows that of its super pod"
-
-
 @shared
 def _as_strings(subject: Subject) -> frozenset[str]:
     """Return the servers that a super pod lists as strings, which HCC521 reports."""
@@ -150,7 +149,7 @@ def empty_super_pod_id(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 1x2
     Example: /super_pod_list/0/super_pod_id = ""
     Instead: /super_pod_list/0/super_pod_id = "0"
-    Hint: give the super pod its id
+    Hint: give the super pod its id, such as "0", which is free; `npu-smi info -t spod-info -i 0 -c 0` on 10.0.0.1 shows its super pod
     """
     if not is_used(subject) or not isinstance(entries := listed_entries(subject), list):
         return
@@ -162,7 +161,8 @@ def empty_super_pod_id(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "super_pod_id is empty",
                 ("super_pod_list", index, "super_pod_id"),
-                "give the super pod its id",
+                f'give the super pod its id, such as "{free_pod_id(subject)}", which is free; {SHOW_POD}'
+                f"{on_its_host(subject, names_of_entry(entry)) or ' on a host of it'} shows its super pod",
             )
 
 
@@ -173,7 +173,7 @@ def super_pod_id(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 2x8
     Example: /super_pod_list = [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}]}, {"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.2"}]}]
     Instead: /super_pod_list = [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}, {"server_id": "10.0.0.2"}]}]
-    Hint: `npu-smi info -t spod-info -i 0 -c 0` on 10.0.0.2 shows its super pod: if it is that of the first entry, list the servers of both in one entry; if it is another one, give this entry an id of its own, such as "super_pod_id": "1"
+    Hint: `npu-smi info -t spod-info -i 0 -c 0` on 10.0.0.1 and on 10.0.0.2 shows the super pod of each: if it is the same, list the servers of both entries in one; if they differ, write these ids, such as "super_pod_id": "1" for one of the two
     """
     first: dict[str, int] = {}
     for pod in listed_pods(subject):
@@ -217,12 +217,6 @@ def _repeat_sdids(subject: Subject, pod: ListedPod, seen: int) -> bool:
     return any(not known[seen].isdisjoint(of_server.get(name, ())) for name in own)
 
 
-@shared
-def _free_pod_id(subject: Subject) -> str:
-    taken = {one.super_pod_id for one in listed_pods(subject)}
-    return next(str(number) for number in range(len(taken) + 1) if str(number) not in taken)
-
-
 def _of_two_pods(subject: Subject, pod: ListedPod, seen: int) -> str:
     if set(pod.server_ids) <= _servers_of(subject, seen):
         return ", and the second entry lists the same servers"
@@ -234,13 +228,14 @@ def _of_two_pods(subject: Subject, pod: ListedPod, seen: int) -> str:
 def _right_pod(subject: Subject, pod: ListedPod, seen: int) -> str:
     if set(pod.server_ids) <= _servers_of(subject, seen):
         return "remove this entry"
-    own = f'an id of its own, such as "super_pod_id": "{_free_pod_id(subject)}"'
+    first = pods_by_number(subject)[seen].server_ids
+    hosts = on_its_host(subject, first) + on_its_host(subject, pod.server_ids, " and" if first else "")
+    own = f'"super_pod_id": "{free_pod_id(subject)}"'
     if _repeat_sdids(subject, pod, seen):
-        return f"give this super pod {own}"
-    host = f" on {pod.server_ids[0][:64]}" if pod.server_ids else ""
+        return f"{SHOW_POD}{hosts} shows the super pod of each: write these ids, such as {own} for one of the two"
     return (
-        f"`npu-smi info -t spod-info -i 0 -c 0`{host} shows its super pod: if it is that of the first entry, list the servers of "
-        f"both in one entry; if it is another one, give this entry {own}"
+        f"{SHOW_POD}{hosts} shows the super pod of each: if it is the same, list the servers of both entries in one; if they differ, "
+        f"write these ids, such as {own} for one of the two"
     )
 
 

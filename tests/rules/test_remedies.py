@@ -653,7 +653,10 @@ def test_two_super_pods_of_one_id_get_two_ids() -> None:
     message, hint = one(value, "HCC523", "a3")
 
     assert message.endswith("have the same super_device_ids: they are two super pods")
-    assert hint == 'give this super pod an id of its own, such as "super_pod_id": "1"'
+    assert hint == (
+        "`npu-smi info -t spod-info -i 0 -c 0` on 10.0.0.1 and on 10.0.0.3 shows the super pod of each: "
+        'write these ids, such as "super_pod_id": "1" for one of the two'
+    )
     value["super_pod_list"][1]["super_pod_id"] = "1"
     assert is_sound(value, "a3")
 
@@ -779,9 +782,10 @@ def test_a_server_among_those_of_another_pod_is_in_that_pod() -> None:
     first, second = (pod["server_list"] for pod in value["super_pod_list"])
     first.append(second.pop(1))
 
-    assert one(value, "HCC529", "a3")[1].startswith(
-        'if the server is in super pod "1" as the servers beside it'
-    )
+    message, hint = one(value, "HCC529", "a3")
+
+    assert 'server "10.0.0.4" of super pod "0" is listed' in message
+    assert "on 10.0.0.4 shows its super pod" in hint
 
 
 def test_super_device_ids_without_super_pods_are_advice() -> None:

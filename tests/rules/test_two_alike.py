@@ -139,3 +139,77 @@ def test_a_server_id_out_of_the_row_was_mistyped() -> None:
 
     assert message.endswith("it was probably mistyped")
     assert hint.endswith('write "10.0.0.3"')
+
+
+def in_pods(sequence: str) -> Any:
+    """Return a table whose servers are in these super pods, in the order of the file."""
+    value, pods = table("1.2", len(sequence), 2), dict[str, list[Any]]()
+    for number, pod in enumerate(sequence, 1):
+        pods.setdefault(pod, []).append({"server_id": f"10.0.0.{number}"})
+    value["super_pod_list"] = [{"super_pod_id": pod, "server_list": pods[pod]} for pod in sorted(pods)]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("sequence", "first", "second"), [("0101", 2, 3), ("0110", 2, 4), ("00010111", 4, 5)]
+)
+def test_two_exchanged_servers_of_super_pods_are_named(sequence: str, first: int, second: int) -> None:
+    ((pointer, message, hint),) = said(in_pods(sequence), "HCC529", "a3")
+
+    assert pointer == f"/server_list/{second - 1}/server_id"
+    assert f'server "10.0.0.{first}" of super pod "1"' in message
+    assert f"on 10.0.0.{first} and on 10.0.0.{second} shows the super pod of each" in hint
+    assert 'if these are "0" and "1", exchange the two in super_pod_list' in hint
+
+
+def test_a_server_in_the_wrong_super_pod_is_asked_with_the_other_that_may_be() -> None:
+    ((_, message, hint),) = said(in_pods("00101111"), "HCC529", "a3")
+
+    assert message.startswith(
+        'server "10.0.0.3" of super pod "1" is listed among servers of super pod "0", and server "10.0.0.4"'
+    )
+    assert "on 10.0.0.3 and on 10.0.0.4 shows the super pod of each: list each server in that one" in hint
+
+
+def test_super_pods_that_all_alternate_are_one_block() -> None:
+    ((_, message, hint),) = said(in_pods("01010101"), "HCC529", "a3")
+
+    assert message == "servers of different super pods alternate in server_list"
+    assert "on each host" in hint
+    assert said(in_pods("00001111"), "HCC529", "a3") == []
+
+
+def test_a_number_that_another_super_pod_has_is_not_its_id() -> None:
+    value = table("1.2", 4, 8, pods=2)
+    value["super_pod_list"][0]["super_pod_id"] = 1
+
+    ((_, _, hint),) = said(value, "HCC521", "a3")
+
+    assert hint.startswith(
+        'write a string, and not "1", which another super pod has, too: probably "super_pod_id": "0"'
+    )
+    assert "on 10.0.0.1 and on 10.0.0.3" in hint
+    value["super_pod_list"][0]["super_pod_id"] = 0
+    assert said(value, "HCC521", "a3")[0][2] == 'write it as a string: "super_pod_id": "0"'
+
+
+def test_a_missing_id_of_several_super_pods_is_the_free_one() -> None:
+    value = table("1.2", 4, 8, pods=2)
+    del value["super_pod_list"][1]["super_pod_id"]
+
+    ((_, _, hint),) = said(value, "HCC521", "a3")
+
+    assert 'such as "super_pod_id": "1", which is free' in hint
+    assert "on 10.0.0.3 shows its super pod" in hint
+
+
+def test_hosts_of_both_entries_with_one_id_are_asked() -> None:
+    value = table("1.2", 4, 8, pods=2)
+    value["super_pod_list"][0]["super_pod_id"] = "1"
+
+    ((_, _, hint),) = said(value, "HCC523", "a3")
+
+    assert hint.startswith(
+        "`npu-smi info -t spod-info -i 0 -c 0` on 10.0.0.1 and on 10.0.0.3 shows the super pod of each"
+    )
+    assert '"super_pod_id": "0" for one of the two' in hint
