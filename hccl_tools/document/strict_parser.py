@@ -229,6 +229,8 @@ def _bad_text(text: str, at: int) -> JsonError:
     if not char or (char == "\\" and len(text) - stop < 6 and text[stop + 1 : stop + 2] in {"", "u"}):
         return cut_off(len(text), '"')
     if char in "\r\n":
+        if (embedded := _with_line_breaks(text, at)) is not None:
+            return embedded
         return JsonError("unclosed text", "a string does not end on its line",
                          'write the closing " directly after the value', at)  # fmt: skip
     if char == "\\":
@@ -237,6 +239,34 @@ def _bad_text(text: str, at: int) -> JsonError:
     name = {"\t": "tab", "\0": "zero byte (NUL)"}.get(char, f"control character (U+{ord(char):04X})")
     return JsonError("control character", f"{name} inside a string",
                      f"remove it, or write \\u{ord(char):04x}", stop)  # fmt: skip
+
+
+_ESCAPED_OR_END = re.compile(r'\\.|"', re.DOTALL)
+_KEY_OF_TEXT = re.compile(r'("[^"\\]{1,60}")\s{0,8}:\s{0,8}$')
+#: What reads a string with line breaks, and writes them as ``\n``.
+_ESCAPE = "import json, sys; json.dump(json.load(sys.stdin, strict=False), sys.stdout, indent=1)"
+
+
+def _with_line_breaks(text: str, at: int) -> JsonError | None:
+    """Return the error on a text of JSON in a string: its quotes are escaped, its line breaks are not."""
+    end, quotes = 0, 0
+    for found in _ESCAPED_OR_END.finditer(text, at + 1):
+        if found[0] == '"':
+            end = found.end()
+            break
+        quotes += found[0] == '\\"'
+    if not end or not quotes:
+        return None
+    key = _KEY_OF_TEXT.search(text, max(0, at - 90), at)
+    first, last = (text.count("\n", 0, place) + 1 for place in (at, end))
+    of = f" of {key[1]}" if key is not None else ""
+    return JsonError(
+        "unclosed text",
+        f"the text{of} on lines {first} to {last} has line breaks, which are \\n in a string of JSON",
+        f"python3 -c '{_ESCAPE}' < OLD > NEW writes them so; or make the ConfigMap again "
+        "from the table: kubectl create configmap NAME --from-file=hccl.json=TABLE --dry-run=client -o json",
+        at,
+    )
 
 
 def _bad_surrogate(text: str, at: int) -> JsonError:

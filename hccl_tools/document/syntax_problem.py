@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from hccl_tools.document import places_in_text
 from hccl_tools.notation.look_alikes import look_alike
 from hccl_tools.records import NamedTuple
 
@@ -101,6 +102,8 @@ _INSIDE = {
     "[": "inside a list: a ] is missing",
     '"': "inside a string",
 }
+#: A value with leading zeros and without quotes.
+_PADDED_VALUE = re.compile(r":[ \t]*0[0-9]+\b")
 _CONFLICT = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
 _CURLY = "\u201c\u201d\u201e\u201f\u2018\u2019\u201a\u201b\u00ab\u00bb\u2039\u203a\uff02\uff07\u300c\u300d"
 _KUBERNETES = re.compile(r"\s*(#.*\n\s*)*(---\s+)?(apiVersion|kind):\s")
@@ -184,7 +187,7 @@ def _pasted(state: ParserState) -> JsonError | None:
                          "write all entries in their place", at)  # fmt: skip
     if rest.startswith(_CONFLICT):
         return JsonError("merge conflict", "unresolved merge conflict of git",
-                         "resolve the conflict and remove its marker lines", at)  # fmt: skip
+                         places_in_text.conflict(state.text, at), at)  # fmt: skip
     if _EDITOR_COMMAND.match(rest) and not state.text[:at].rpartition("\n")[2].strip():
         command = rest.partition("\n")[0].strip()
         return JsonError("other", f"the line is a command of an editor: {command}",
@@ -213,11 +216,19 @@ def _literal(state: ParserState) -> JsonError | None:
     if state.expected != "value":
         return None
     if found := _NAN.match(state.rest):
-        hint = "write a number, or a string in double quotes"
-        return JsonError("NaN", f"{found[0]} is not a JSON number", hint, state.at)
+        plain = f"{found[0]} is not a JSON number", "write a number, or a string in double quotes"
+        return JsonError("NaN", *(_empty(state, found[0]) or plain), state.at)
     if found := _PYTHON.match(state.rest):
+        if found[0] not in _JSON_WORD and (said := _empty(state, found[0])) is not None:
+            return JsonError("python literal", *said, state.at)
         return JsonError("python literal", f"{found[0]} is not JSON", _instead_of(found[0], state), state.at)
     return None
+
+
+def _empty(state: ParserState, word: str) -> tuple[str, str] | None:
+    """Return message and hint on a word in place of an id or address of a device; None for another key."""
+    key = _KEY_BEFORE.search(state.text, max(0, state.at - 80), state.at)
+    return None if key is None else places_in_text.empty_cell(state.text, state.at, word, key[1])
 
 
 def _instead_of(word: str, state: ParserState) -> str:
@@ -261,6 +272,12 @@ def _number_or_word(state: ParserState) -> JsonError | None:
         hint = f'write it without + and leading zeros, or as a string: "{word}"'
         if (number := _whole(word)) is not None:
             hint = f"write {_as_in(state.text, number)}"
+        others = len(_PADDED_VALUE.findall(state.text)) - 1 if _PADDED_VALUE.match(f":{word}") else 0
+        if others > 0:
+            hint += (
+                f", and the {others:,} other numbers with leading zeros in the same way: "
+                "`hccl-tools validate --fix` shows all"
+            )
         return JsonError("number", f"{word} is not a JSON number", hint, start)
     key = _KEY_BEFORE.search(state.text, max(0, start - 80), start)
     if key is not None and key[1] in _OF_NUMBERS:

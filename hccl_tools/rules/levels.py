@@ -206,9 +206,41 @@ def net_layer(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     f"net_layer {value} follows net_layer {previous}",
                     path,
-                    "list the levels by ascending net_layer",
+                    _right_layer(subject, layers, index),
                 )
             previous = number
+
+
+@shared
+def _usual_layers(subject: Subject) -> tuple[Any, ...]:
+    """Return the layers of most ranks, in their order; empty if no more than a half have the same."""
+    column = subject.table.column("level_list")
+    found = Counter(tuple(level["net_layer"] for level in levels) for levels in column)
+    usual, number = found.most_common(1)[0]
+    return usual if 2 * number > len(column) else ()
+
+
+def _right_layer(subject: Subject, layers: list[Any], index: int) -> str:
+    """Return the hint on a layer that does not ascend: that of the other ranks in its place, if it is not only in another order."""
+    if len(layers) > HIGHEST_LAYER + 1:
+        return "list the levels by ascending net_layer"
+    numbers, usual = [read_integer(one) for one in layers], _usual_layers(subject)
+    wrong = [place for place, one in enumerate(layers) if len(usual) == len(layers) and one != usual[place]]
+    if sorted(one or 0 for one in numbers) == sorted(read_integer(one) or 0 for one in usual) or len(
+        set(numbers)
+    ) == len(numbers):
+        return "list the levels by ascending net_layer"
+    if len(wrong) == 1:
+        place = (
+            "here"
+            if wrong[0] == index
+            else "in the level before it"
+            if index - wrong[0] == 1
+            else f"in level {wrong[0] + 1} of the rank"
+        )
+        return f'write "net_layer": {usual[wrong[0]]} {place}, as the other ranks have in this place'
+    both = f"the levels {numbers.index(numbers[index]) + 1} and {index + 1} of this rank have one net_layer"
+    return f"{both}: write the number of its own layer in each, as `hccl-tools gen` does, and list the levels by ascending net_layer"
 
 
 @rule("HCC452", "net-instance-id", "refused", source="rank_level_info.cc:43")

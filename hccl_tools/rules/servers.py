@@ -138,11 +138,17 @@ def duplicate_server_id(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 f'server_id "{server.server_id}" is used by {users}',
                 subject.server_path(index, "server_id"),
-                "list all devices of this server in one entry"
-                if is_parted
-                else _right_of_two(subject, index, seen),
+                _in_one_entry(subject) if is_parted else _right_of_two(subject, index, seen),
                 (Related(subject.server_path(seen, "server_id"), "first used here"),),
             )
+
+
+def _in_one_entry(subject: Subject) -> str:
+    """Return the hint on a server with several entries, with the server_count that the table then needs."""
+    declared = subject.table.declared.get("server_count")
+    right = str(len({server.server_id for server in subject.table.servers}))
+    count = f', and write "server_count": "{right}"' if declared is not None and declared != right else ""
+    return f"list all devices of this server in one entry{count}"
 
 
 def _right_of_two(subject: Subject, index: int, seen: int) -> str:

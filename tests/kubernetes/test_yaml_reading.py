@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -150,5 +151,8 @@ def test_without_the_extra(tmp_path: Path, command: list[str]) -> None:
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
         "error: cm.yaml is YAML, which needs PyYAML (the extra [yaml])",
-        "  help: `pip install pyyaml`; or use JSON instead: kubectl get configmap NAME -o json",
+        (
+            f"  help: `{quote(sys.executable)} -m pip install pyyaml`; or use JSON instead: "
+            "kubectl get configmap NAME -o json"
+        ),
     ]

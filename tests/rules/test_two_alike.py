@@ -213,3 +213,47 @@ def test_hosts_of_both_entries_with_one_id_are_asked() -> None:
         "`npu-smi info -t spod-info -i 0 -c 0` on 10.0.0.1 and on 10.0.0.3 shows the super pod of each"
     )
     assert '"super_pod_id": "0" for one of the two' in hint
+
+
+def test_as_many_addresses_of_both_kinds_blame_none() -> None:
+    value = table("1.0", 2, 8)
+    for number, device in enumerate(value["server_list"][1]["device"]):
+        device["device_ip"] = f"fd00::{number + 1}"
+
+    ((_, _, hint),) = said(value, "HCC406")
+
+    assert hint.startswith("write addresses of one kind, all IPv4 or all IPv6")
+    assert "on 10.0.0.1" in hint
+    assert "on 10.0.0.2" in hint
+
+
+def test_the_server_count_of_a_parted_server_is_stated() -> None:
+    value = table("1.0", 2, 8)
+    second = value["server_list"][1]
+    rest = {**second, "device": second["device"][4:]}
+    second["device"] = second["device"][:4]
+    value["server_list"].append(rest)
+
+    assert said({**value, "server_count": "3"}, "HCC503")[0][2] == (
+        'list all devices of this server in one entry, and write "server_count": "2"'
+    )
+    assert said(value, "HCC503")[0][2] == "list all devices of this server in one entry"
+
+
+def levels(value: Any, rank: int, *layers: int) -> list[str]:
+    """Return the hints of HCC451 on a table whose ranks have two layers, and one rank these."""
+    for number, entry in enumerate(value["rank_list"]):
+        level = entry["level_list"][0]
+        own = layers if number == rank else (0, 1)
+        entry["level_list"] = [{**level, "net_layer": one} for one in own]
+    return [hint for _, _, hint in said(value, "HCC451", "a5")]
+
+
+def test_a_layer_that_a_rank_has_twice_is_that_of_the_others() -> None:
+    assert levels(table("2.0", 2, 4), 5, 0, 0) == [
+        'write "net_layer": 1 here, as the other ranks have in this place'
+    ]
+    assert levels(table("2.0", 2, 4), 5, 1, 1) == [
+        'write "net_layer": 0 in the level before it, as the other ranks have in this place'
+    ]
+    assert levels(table("2.0", 2, 4), 5, 1, 0) == ["list the levels by ascending net_layer"]

@@ -1,0 +1,93 @@
+"""What a fault in broken JSON stands for, read from the lines around it: empty cells, and conflicts of git.
+
+The text is not a value yet, so that its keys are searched for in the text itself.
+"""
+
+from __future__ import annotations
+
+import re
+
+_DEVICE = re.compile(r'"device_id"\s{0,8}:\s{0,8}"?(\d{1,4})\b')
+_SERVER = re.compile(r'"server_id"\s{0,8}:\s{0,8}"([^"\\\n]{1,64})"')
+#: How far from a value its object is searched for.
+_FAR = 2_000
+#: Devices of one NPU of an A3, each of which is a chip of it.
+_CHIPS = 2
+#: The keys whose values the host shows or the order of the file gives.
+_OF_DEVICES = ("device_ip", "super_device_id", "device_id", "rank_id")
+_MIDDLE, _LAST = re.compile(r"^=======[ \t\r]*$", re.MULTILINE), re.compile(r"^>>>>>>>[^\n]*", re.MULTILINE)
+#: The longest line of a side of a conflict that is shown.
+_LONGEST = 60
+
+
+def empty_cell(text: str, at: int, word: str, key: str | None) -> tuple[str, str] | None:
+    """Return message and hint on a word in place of an empty cell; None if its key is not of a device."""
+    if key not in _OF_DEVICES:
+        return None
+    device, server = _device_at(text, at), _server_at(text, at)
+    of = f" of device {device}" if device is not None and key != "device_id" else ""
+    of += f' of server "{server}"' if server else ""
+    number = "N" if device is None else device
+    host = f" on {server}" if server else " on its host"
+    if key == "device_ip":
+        hint = f"write the address that `hccn_tool -i {number} -ip -g`{host} shows"
+    elif key == "super_device_id":
+        place = "N -c M" if device is None else f"{int(device) // _CHIPS} -c {int(device) % _CHIPS}"
+        hint = f"write the SDID that `npu-smi info -t spod-info -i {place}`{host} shows"
+    elif key == "device_id":
+        hint = "write the number of the device, which no other entry of its server has"
+    else:
+        hint = "write the rank, which no other device has"
+    return f"{word} stands for an empty cell: the {key}{of} is missing", f"{hint}, in double quotes"
+
+
+def _device_at(text: str, at: int) -> str | None:
+    """Return the device_id of the object in which a place is."""
+    begin = text.rfind("{", max(0, at - _FAR), at)
+    end = text.find("}", at, at + _FAR)
+    found = _DEVICE.search(text, begin, end) if begin >= 0 and end >= 0 else None
+    return None if found is None else found[1]
+
+
+def _server_at(text: str, at: int) -> str | None:
+    """Return the server_id of a place: it stands before or after the devices of all servers."""
+    first, devices = text.find('"server_id"'), text.find('"device"')
+    if first < 0 or devices < 0 or devices > at:
+        return None
+    if first > devices:
+        found = _SERVER.search(text, at)
+        return None if found is None else found[1]
+    begin = text.rfind('"server_id"', 0, at)
+    found = _SERVER.match(text, begin) if begin >= 0 else None
+    return None if found is None else found[1]
+
+
+def conflict(text: str, at: int) -> str:
+    """Return the hint on a conflict of git that begins at a place: the lines of its sides and markers."""
+    plain = "resolve the conflict and remove its marker lines"
+    middle = _MIDDLE.search(text, at) if text.startswith("<<<<<<<", at) else None
+    last = _LAST.search(text, middle.end()) if middle is not None else None
+    if middle is None or last is None or "\n|||||||" in text[at : middle.start()]:
+        return plain
+    line = text.count("\n", 0, at) + 1
+    second = line + text.count("\n", at, middle.start())
+    third = second + text.count("\n", middle.start(), last.start())
+    begin = text.find("\n", at) + 1
+    sides = (
+        _side(text[begin : middle.start()], line + 1, second - 1, text[at + 7 : begin].strip()),
+        _side(text[middle.end() : last.start()], second + 1, third - 1, last[0][7:].strip()),
+    )
+    return (
+        f"keep {' or '.join(sides)}, and delete the rest with the marker lines {line}, {second} and {third}"
+    )
+
+
+def _side(lines: str, first: int, last: int, name: str) -> str:
+    """Return one side of a conflict: its lines, its text if that is one line, and its name."""
+    of = f" of {name[:_LONGEST]}" if name else ""
+    if last < first:
+        return f"nothing, as on the side{of}"
+    if first == last:
+        shown = lines.strip()
+        return f"line {first} ({shown if len(shown) <= _LONGEST else shown[:_LONGEST] + '...'}){of}"
+    return f"lines {first} to {last}{of}"
