@@ -24,6 +24,7 @@ from hccl_tools.rules.address_order import (
 )
 from hccl_tools.rules.commands import how, how_device, how_super_device, of_each
 from hccl_tools.rules.copies import lost_devices, named_server
+from hccl_tools.rules.lost_zeros import lost_zeros, of_lost_zeros
 from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.value_order import (
     DEVICE_BITS,
@@ -32,6 +33,7 @@ from hccl_tools.rules.value_order import (
     other_devices,
     other_names,
     rows_of_other_bits,
+    sdid_scheme,
     super_device_numbers,
 )
 
@@ -44,6 +46,8 @@ _LEAST_OTHERS = 7
 _MOST_SINGLE, _MOST_PLACES = 2, 16
 #: The fewest servers of a table in which one can lack a device that the others have.
 _LEAST_SERVERS = 3
+#: Values outside an order are reported if this many times as many follow it.
+_LEAST_FOLLOWING = 4
 
 
 class _Kind:
@@ -53,6 +57,7 @@ class _Kind:
         self, key: str, command: Callable[[Subject, int], str], text: Callable[[Subject, int], str]
     ) -> None:
         self.key, self.command, self.text = key, command, text
+        self.noun = "addresses" if key == "device_ip" else "SDIDs"
 
 
 _ADDRESS = _Kind("device_ip", how, address_text)
@@ -84,8 +89,11 @@ def device_ip_outside_order(subject: Subject) -> Iterator[Finding]:
     is_regular = order is None or not (order.expected or order.moved_up or order.moved_down)
     if not is_regular and first_in_text_order(subject) is not None:
         return  # HCC645 reports it.
+    if lost := lost_zeros(subject, numbers):
+        yield of_lost_zeros(subject, lost)
+    of_lost = {subject.table.device_numbers[row] for row in lost}
     if order is not None:
-        yield from _moved_rows(subject, order)
+        yield from _moved_rows(subject, order, _ADDRESS)
         for rows in order.groups:
             yield _changed_places(subject, order, rows, _ADDRESS)
     ips = subject.table.device_ips
@@ -98,6 +106,8 @@ def device_ip_outside_order(subject: Subject) -> Iterator[Finding]:
     single = dict.fromkeys([*near, *others]) if len(near) <= _MOST_SINGLE else {}
     names = {server.server_id for server in subject.table.servers} if single else set()
     for row in single:
+        if subject.table.device_numbers[row] in of_lost:
+            continue  # Its order is that of the others with a lost zero.
         if (
             len(single) <= _MOST_SINGLE
             and (right := _device_of_the_address(subject, numbers, row)) is not None
@@ -231,9 +241,9 @@ def _changed_places(subject: Subject, order: Order, rows: list[int], kind: _Kind
     return Finding(message, subject.device_path(rows[0], key), hint, _places(subject, rows, key))
 
 
-def _moved_rows(subject: Subject, order: Order) -> Iterator[Finding]:
-    """Yield the runs of servers whose addresses are those of the next row, or of the row before."""
-    servers, ips = subject.table.servers, subject.table.device_ips
+def _moved_rows(subject: Subject, order: Order, kind: _Kind) -> Iterator[Finding]:
+    """Yield the runs of servers whose values are those of the next row, or of the row before."""
+    servers, values = subject.table.servers, subject.table.column(kind.key)
     for runs, is_up in ((order.moved_up, True), (order.moved_down, False)):
         for begin, last in runs:
             at = servers[begin].rows[-1] if is_up else servers[begin + 1].rows[0]
@@ -246,13 +256,13 @@ def _moved_rows(subject: Subject, order: Order) -> Iterator[Finding]:
             first = servers[begin].rows[0]
             direction = "up" if is_up else "down"
             yield Finding(
-                f"the device_ips from {named_server(subject, begin)} to {named_server(subject, last)} are probably moved "
-                f"{direction} by one row: device {subject.table.device_ids[at]} there has {quoted(ips[at])}, which belongs to the "
-                f"addresses of {quoted(owner)}",
-                subject.device_path(first, "device_ip"),
-                f"move the addresses of these servers {'down' if is_up else 'up'} by one row, or write what each device has: "
-                f"{how(subject, first)}, and {how(subject, at)}",
-                _places(subject, rows, "device_ip"),
+                f"the {kind.key}s from {named_server(subject, begin)} to {named_server(subject, last)} are probably moved "
+                f"{direction} by one row: device {subject.table.device_ids[at]} there has {quoted(values[at])}, which belongs to the "
+                f"{kind.noun} of {quoted(owner)}",
+                subject.device_path(first, kind.key),
+                f"move the {kind.noun} of these servers {'down' if is_up else 'up'} by one row, or write what each device has: "
+                f"{kind.command(subject, first)}, and {kind.command(subject, at)}",
+                _places(subject, rows, kind.key),
             )
 
 
@@ -280,14 +290,16 @@ def super_device_id_outside_order(subject: Subject) -> Iterator[Finding]:
     if None in numbers or not subject.damaged.isdisjoint(READ) or not are_in_place(subject):
         return
     known = [number or 0 for number in numbers]
-    order = order_of(subject, known)
+    order = order_of(subject, known, sdid_scheme)
     if (mixed := rows_of_other_bits(subject, known)) and (order is None or not order.groups):
         yield _mixed_sdids(subject, known, mixed)
         return
     if order is None:
         return
+    yield from _moved_rows(subject, order, _SDID)
     for rows in order.groups:
         yield _changed_places(subject, order, rows, _SDID)
+    yield from _filled_on(subject, order, known)
     wrong = other_devices(subject, known) if order.single else {}
     single = [row for row in order.single if row in wrong]
     for row in single if len(single) <= _MOST_SINGLE and len(wrong) <= _MOST_SINGLE else ():
@@ -297,6 +309,34 @@ def super_device_id_outside_order(subject: Subject) -> Iterator[Finding]:
             f"its low 16 bits are {known[row] & DEVICE_BITS}, and on all others they are the device_id",
             subject.device_path(row, "super_device_id"),
             f'{how_super_device(subject, row)}: by the order of the others it is "{order.expected[row]}"',
+        )
+
+
+def _filled_on(subject: Subject, order: Order, known: Sequence[int]) -> Iterator[Finding]:
+    """Yield the servers with super_device_ids outside the order of the others, whose low 16 bits are the device_id."""
+    table = subject.table
+    of_server: dict[int, list[int]] = {}
+    for row in order.single:
+        if known[row] & DEVICE_BITS == table.device_numbers[row]:
+            of_server.setdefault(table.server_of_row[row], []).append(row)
+    number = sum(map(len, of_server.values()))
+    if len(table.servers) < 2 or number * _LEAST_FOLLOWING >= len(known):
+        return
+    for index, rows in of_server.items():
+        first = rows[0]
+        are_counted = all(row and known[row] == known[row - 1] + 1 for row in rows)
+        if not are_counted and len(rows) > _MOST_SINGLE:
+            continue
+        why = ": they are counted on from the row above, as a spreadsheet does" if are_counted else ""
+        listed = and_more([f'"{order.expected[row]}"' for row in rows], _MOST_PLACES)
+        ids = _listed([str(table.device_ids[row]) for row in rows])
+        yield Finding(
+            f"the super_device_ids of {'device' if len(rows) == 1 else 'devices'} {ids} of {named_server(subject, index)} do not follow "
+            f"the order of all others{why}",
+            subject.device_path(first, "super_device_id"),
+            f"{how_super_device(subject, first)}: if it is not {quoted(str(known[first]))}, write what the host shows; by the order of the "
+            f"others the values are {listed}",
+            _places(subject, rows, "super_device_id"),
         )
 
 

@@ -27,6 +27,15 @@ _USUAL: tuple[Callable[[int], int], ...] = (
     lambda device: device % 4 * 256 + device // 4,
     lambda device: device % 4 * 256 - device // 4,
 )
+#: The devices of one NPU of an A3, each of which is a die of it.
+_DIES = 2
+
+
+def sdid_scheme(device: int) -> int:
+    """Return the number of a device in a super_device_id of an A3: its NPU, its die and its device_id."""
+    return device // _DIES << 18 | device % _DIES << 16 | device
+
+
 #: The number of most frequent schemes that are tried.
 _TRIED = 2
 #: The least number of devices of a server that can show its scheme, and of values that follow it in a table.
@@ -58,15 +67,22 @@ class Order(NamedTuple):
     moved_down: list[tuple[int, int]]
 
 
-def order_of(subject: Subject, values: Sequence[int]) -> Order | None:
-    """Return the scheme of the values of all rows; None if they follow none."""
+def order_of(
+    subject: Subject, values: Sequence[int], known: Callable[[int], int] | None = None
+) -> Order | None:
+    """Return the scheme of the values of all rows; None if they follow none.
+
+    Args:
+        values: The values of all rows, in file order.
+        known: The scheme of the product, of which fewer values are needed to show that it is used.
+    """
     table = subject.table
     devices = table.device_numbers
     if None in devices or len(table) < _LEAST_VALUES or len(values) != len(table):
         return None
     if (bases := _of_a_regular_table(subject, values)) is not None:
         return Order(bases, {}, [], [], [], [])
-    return _with_exceptions(subject, values)
+    return (_by_known(subject, values, known) if known else None) or _with_exceptions(subject, values)
 
 
 def _of_a_regular_table(subject: Subject, values: Sequence[int]) -> dict[int, int] | None:
@@ -78,6 +94,16 @@ def _of_a_regular_table(subject: Subject, values: Sequence[int]) -> dict[int, in
     if any(len(set(map(sub, column, columns[0]))) > 1 for column in columns):
         return None
     return dict(enumerate(columns[0]))
+
+
+def _by_known(subject: Subject, values: Sequence[int], known: Callable[[int], int]) -> Order | None:
+    """Return the order by the scheme of the product; None if less than half of the values of all servers follow it."""
+    numbers, servers = subject.table.device_numbers, subject.table.servers
+    if any(len({numbers[row] for row in server.rows}) < len(server.rows) for server in servers):
+        return None
+    order, follow = _by(subject, values, {one: known(one or 0) for one in {*numbers}})
+    is_used = len(order.first) == len(servers) and follow * _HALF >= len(values) and follow >= _LEAST_VALUES
+    return order if is_used else None
 
 
 def _with_exceptions(subject: Subject, values: Sequence[int]) -> Order | None:
