@@ -113,7 +113,7 @@ def _around(problem: JsonProblem, text: str, around: other_content.Around) -> Js
     if inner is not None:
         line = document.position(inner.offset).line
         message = f"{message}; in the table, on line {line}: {inner.message}"
-        hint = f"{hint}; then {inner.hint}" if inner.hint else hint
+        hint = f"{hint}; then, on line {line}, {inner.hint}" if inner.hint else hint
     return problem._replace(kind="other", message=message, hint=hint)
 
 

@@ -202,7 +202,7 @@ def _punctuation(state: ParserState) -> JsonError | None:
         return JsonError("single quotes", "single quote; JSON uses double quotes", hint, at)
     if char in _CURLY:
         return JsonError("curly quotes", f"curly quote {char} instead of a plain quote",
-                         'write " instead', at)  # fmt: skip
+                         'write " instead, also for the other curly quotes', at)  # fmt: skip
     if not char.isprintable() or char.isspace():
         return JsonError("invisible character", f"invisible character (U+{ord(char):04X})",
                          "delete it, or use an ordinary space", at)  # fmt: skip

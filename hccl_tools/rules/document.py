@@ -251,7 +251,9 @@ def text_after(document: Document, product: Product, offset: int, message: str, 
         line, column = document.position(start)
         place = f"line {line}" if column == 1 else f"line {line}, character {column}"
         legacy = product.loader == "legacy"
-        reads = "reads the first and ignores the second" if legacy else "refuses the second"
+        reads = "refuses the second"
+        if legacy:
+            reads = "starts only the ranks of the first, and ignores the second"
         return Finding(
             f"there are two tables in this file: HCCL {reads}, which begins on {place}",
             hint="save each table in a file of its own; to join them: `hccl-tools merge A B`, "

@@ -64,6 +64,15 @@ def sloppy_number(subject: Subject) -> Iterator[Finding]:
             kind = numbers.kind_of(value)
             if kind and kind not in alike:
                 alike[kind] = numbers.all_read_wrong(subject, key, kind, row)
+            if not kind and value == f"{number}.0":
+                kind = "decimal"
+                alike.setdefault(
+                    kind,
+                    (
+                        f"{key}s are decimal numbers, as spreadsheets write them",
+                        f'write each without the decimal point: "{value}" as "{number}"',
+                    ),
+                )
             if kind == "exponent":
                 hint = numbers.how_lost(subject, key, row)
                 yield Finding(numbers.rounded(key, value, number), path, hint, alike=alike[kind])

@@ -281,7 +281,7 @@ def test_a_table_in_a_chat_is_told_with_its_own_fault() -> None:
     )
     last = damaged.count("\n") + 3
     assert hint.startswith(
-        f"delete lines 1 to 3, and everything after the last }} on line {last}; then write these entries"
+        f"delete lines 1 to 3, and everything after the last }} on line {last}; then, on line 15, write these"
     )
 
 

@@ -104,3 +104,19 @@ def test_addresses_without_a_lost_zero_are_silent() -> None:
         own = column(value, number, "device_ip")
         put(value, number, "device_ip", [*own[:4], f"192.168.{number}.2", *own[5:]])
     assert said(value) == []
+
+
+def test_decimal_numbers_in_strings_are_one_block() -> None:
+    value = table("1.0", 2, 8)
+    for device in value["server_list"][1]["device"]:
+        device["rank_id"] += ".0"
+
+    found = [one for one in validate(value).findings if one.rule.id == "HCC603"]
+
+    assert len(found) == 8
+    assert {one.alike for one in found} == {
+        (
+            "rank_ids are decimal numbers, as spreadsheets write them",
+            'write each without the decimal point: "8.0" as "8"',
+        )
+    }

@@ -133,7 +133,7 @@ def test_two_tables_in_one_file_are_for_merge() -> None:
     (found,) = validate(f"{text}\n{text}".encode()).findings
 
     assert found.message == (
-        "there are two tables in this file: HCCL reads the first and ignores the second, "
+        "there are two tables in this file: HCCL starts only the ranks of the first, and ignores the second, "
         "which begins on line 2"
     )
     assert "hccl-tools merge A B" in (found.hint or "")
