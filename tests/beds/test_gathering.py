@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -200,7 +201,8 @@ def test_a_host_whose_tool_hangs_is_named_within_the_stated_time(cluster: Cluste
 
     said = cluster.refused("--hosts", ",".join(HOSTS), "--gather-timeout", "10")
 
-    assert "10.77.0.2: its process started but did not answer within 10 s" in said
+    # The first host may wait for the second one, under mpirun: they are then named together.
+    assert re.search(r"10\.77\.0\.(?:2|\[1-2\]): its process started but did not answer within 10 s", said)
 
 
 def test_a_host_with_another_product_is_named(cluster: Cluster) -> None:

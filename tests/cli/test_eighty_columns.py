@@ -112,7 +112,7 @@ def test_jobs_fits_and_its_names_are_taken_by_every_command() -> None:
     on_terminal(*NO_TABLE, "-n", "2", "sh", "-c", "echo up; exit 3 # " + "x" * 90)
     shown = on_terminal("jobs")
     (path,) = (one for one in Path("log").iterdir() if not one.is_symlink())
-    (row,) = (line for line in shown.lines if line.startswith(path.name[:15]))
+    (row,) = (line for line in shown.lines if line.startswith(path.name[:20]))
     name = row.split()[0]
 
     assert shown.wider_than(80) == []

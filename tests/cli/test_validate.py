@@ -503,7 +503,7 @@ def test_without_a_file_the_table_of_the_environment_is_meant(tables: Path, comm
     nothing = without_file(RANK_TABLE_FILE="")
     assert nothing.returncode == 2
     assert nothing.stdout == ""
-    assert "specify the file of a table, or set RANK_TABLE_FILE" in nothing.stderr
+    assert "name the file of a table: `hccl-tools" in nothing.stderr
 
 
 @pytest.mark.usefixtures("tables")

@@ -102,8 +102,8 @@ def test_each_unreachable_host_of_many_is_named(ssh: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("version", "expected"),
     [
-        ("3.8", "server 127.0.0.1"),
-        ("3.9", "server 127.0.0.1"),
+        ("3.8", "server 192.0.2.1"),
+        ("3.9", "server 192.0.2.1"),
         (
             "3.6",
             "node1: python3 there is 3.6; 3.8 or later is required\n    help: install Python 3.8 or later",

@@ -106,7 +106,8 @@ def test_the_stack_of_the_rank_that_stopped_first_is_in_its_log(kind: tuple[str,
     (stack,) = [one["stack"] for one in report()["hung"] if one["rank"] == 1]
     assert stack[0].endswith(f" in {function}")
     assert stack[-1].endswith(" in <module>")
-    assert f"    | {stack[0]}\n" in job.stderr
+    shown = stack[0].replace(str(RANK.parents[1]), "...")  # The screen shows the end of a path.
+    assert f"    | {shown}\n" in job.stderr
 
 
 def test_a_rank_that_is_no_python_gets_no_signal_and_its_report_says_why_it_has_no_stack() -> None:
