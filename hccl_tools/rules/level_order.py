@@ -96,6 +96,9 @@ def layer_missing(subject: Subject) -> Iterator[Finding]:
     if len(subject.table.servers) <= 1:
         return
     levels = subject.table.column("level_list")
+    if (apart := _apart(subject)) is not None:
+        yield apart
+        return
     if set(map(len, levels)) == {len(layers_used(subject))}:
         return  # Each rank has each layer; HCC451 reports a rank that has one twice.
     layers = [tuple(level["net_layer"] for level in own) for own in levels]
@@ -118,6 +121,66 @@ def layer_missing(subject: Subject) -> Iterator[Finding]:
             ("rank_list", rows[0], "level_list"),
             f"add {shown} to {who}: {_gen(subject, rows[0])}, as for a job of several nodes, prints it",
         )
+
+
+def _apart(subject: Subject) -> Finding | None:
+    """Return the finding on nodes that have no network instance in common with the first one, in any layer."""
+    servers, levels = subject.table.servers, subject.table.column("level_list")
+    if (
+        len(layers_used(subject)) < 2
+        or len(odd := _not_joined(subject, (one.rows[:1] for one in servers))) == 0
+    ):
+        return None  # Nodes with layer 0 alone are tables of older products; or one rank of each node shows that they are joined.
+    odd = _not_joined(subject, (one.rows for one in servers))
+    if not odd or 2 * len(odd) > len(servers):
+        return None  # With many nodes apart the order of the networks is unknown.
+    rows = [row for index in odd for row in servers[index].rows]
+    others = [row for index in range(len(servers)) if index not in odd for row in servers[index].rows]
+    row = rows[0]
+    place = len(levels[row]) - 1
+    layer = levels[row][place]["net_layer"]
+    seen = levels[others[0]][-1]
+    is_same = place > 0 and seen["net_layer"] == layer
+    right = (
+        f"write the same net_instance_id in layer {layer} of all ranks, such as {quoted(seen['net_instance_id'])}, if one "
+        f"network connects them: {_gen(subject, row)} shows it"
+        if is_same
+        else f"add the layer that connects the nodes to {_ranks(subject, rows)}: {_gen(subject, row)}, as for a job of several "
+        "nodes, prints it"
+    )
+    return Finding(
+        f"{_ranks(subject, rows)} and {_ranks(subject, others)} have no common network instance in any layer: they cannot "
+        "communicate",
+        ("rank_list", row, "level_list", place, "net_instance_id"),
+        right,
+        (
+            Related(
+                ("rank_list", others[0], "level_list", len(levels[others[0]]) - 1, "net_instance_id"),
+                "the network of the others",
+            ),
+        ),
+    )
+
+
+def _not_joined(subject: Subject, rows_of: Iterable[Iterable[int]]) -> set[int]:
+    """Return the nodes that no chain of network instances joins with the largest group of nodes."""
+    levels = subject.table.column("level_list")
+    group_of, first_of = list[int](), dict[tuple[int | None, str], int]()
+
+    def root(node: int) -> int:
+        while group_of[node] != node:
+            group_of[node] = node = group_of[group_of[node]]
+        return node
+
+    for node, rows in enumerate(rows_of):
+        group_of.append(node)
+        for row in rows:
+            for level in levels[row]:
+                key = read_integer(level["net_layer"]), level["net_instance_id"]
+                group_of[root(node)] = root(first_of.setdefault(key, node))
+    roots = [root(node) for node in range(len(group_of))]
+    largest = Counter(roots).most_common(1)[0][0]
+    return {node for node, one in enumerate(roots) if one != largest}
 
 
 @rule("HCC636", "mixed-addr-types", "advice", source=_SOURCE)

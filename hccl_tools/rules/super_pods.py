@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
-from hccl_tools.notation.phrases import and_more
+from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.rules import entry_forms
 from hccl_tools.rules.commands import how_super_device
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
@@ -414,13 +414,18 @@ def no_super_pods(subject: Subject) -> Iterator[Finding]:
     """
     sdids = subject.table.columns.get("super_device_id")
     has_list = isinstance(subject.value, dict) and "super_pod_list" in subject.value
-    if (
-        is_used(subject)
-        or has_list
-        or not subject.product.super_pods
-        or sdids is None
-        or len(subject.table.servers) == 1
-    ):
+    if is_used(subject) or has_list or not subject.product.super_pods or len(subject.table.servers) == 1:
+        return
+    if sdids is None or not any(sdids):
+        if subject.table.format == "1.2" and not any(
+            "super_pod_list" in one.fields for one in subject.table.servers
+        ):
+            yield Finding(
+                "version is 1.2, and the table has no super_pod_list and no super_device_id: HCCL uses no super pod",
+                ("version",),
+                "on an A3 in super pods add both: `hccl-tools gen` on each host prints its super_device_ids; else write "
+                '"version": "1.0"',
+            )
         return
     known = [sdid for sdid in sdids if sdid not in (None, "")]
     if len(known) < len(sdids) or any("super_pod_list" in server.fields for server in subject.table.servers):
@@ -441,6 +446,51 @@ def no_super_pods(subject: Subject) -> Iterator[Finding]:
         message += f", and {number} of them occur twice, so the servers are in several super pods"
         hint += "; `npu-smi info -t spod-info -i 0 -c 0` on each host shows its super pod"
     yield Finding(message, (), hint)
+
+
+#: The fewest servers of a table whose super pods are compared.
+_LEAST_SERVERS = 4
+
+
+@rule(
+    "HCC650",
+    "uneven-super-pods",
+    "advice",
+    formats=("1.2",),
+    source="the other super pods of the table; HCCL accepts super pods of different sizes",
+)
+def uneven_super_pods(subject: Subject) -> Iterator[Finding]:
+    """The super pods have different numbers of servers, and the servers of the table could be divided evenly.
+
+    A server is probably listed in the super pod of others. HCCL accepts such a table.
+
+    Base: 1.2 4x8
+    Example: /super_pod_list = [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}]}, {"super_pod_id": "1", "server_list": [{"server_id": "10.0.0.2"}, {"server_id": "10.0.0.3"}, {"server_id": "10.0.0.4"}]}]
+    Instead: table
+    Hint: if a server is in the wrong super pod, move it: `npu-smi info -t spod-info -i 0 -c 0` on 10.0.0.2 shows the super pod of the host, and so on for each host of super pod "1"; if the sizes are right, nothing is to be done
+    """
+    pods = subject.table.super_pods or []
+    if not is_used(subject) or len(pods) < 2 or len(subject.table.servers) < _LEAST_SERVERS:
+        return
+    sizes = [len(pod.server_ids) for pod in pods]
+    if len({*sizes}) == 1 or sum(sizes) != len(subject.table.servers) or sum(sizes) % len(sizes):
+        return
+    large = sizes.index(max(sizes))
+    parts = and_more(
+        [
+            f"{quoted(pod.super_pod_id)} has {count(size, 'server')}"
+            for pod, size in zip(pods, sizes, strict=True)
+        ],
+        8,
+    )
+    first = pods[large].server_ids[0]
+    yield Finding(
+        f"the super pods have different numbers of servers: {parts}",
+        ("super_pod_list", large, "server_list"),
+        f"if a server is in the wrong super pod, move it: `npu-smi info -t spod-info -i 0 -c 0` on {first[:64]} shows the super "
+        f"pod of the host, and so on for each host of super pod {quoted(pods[large].super_pod_id)}; if the sizes are right, "
+        "nothing is to be done",
+    )
 
 
 def _like_super_pods(value: Any) -> str | None:

@@ -93,6 +93,19 @@ def _names_in_text_order(subject: Subject) -> Iterator[Finding]:
     )
 
 
+def _counted_from_one(subject: Subject) -> int | None:
+    """Return the number of devices of each server, if all number them from 1 on, as whole machines or as the ranks are."""
+    table = subject.table
+    numbers, size = table.device_numbers, len(table.servers[0].rows) if table.servers else 0
+    if size < 2 or 0 in numbers or size >= subject.product.device_limit:  # HCC302 reports the highest one.
+        return None
+    right = {*range(1, size + 1)}
+    if any({numbers[row] for row in one.rows} != right or len(one.rows) != size for one in table.servers):
+        return None
+    are_ranks = {*table.rank_numbers} == {*range(1, len(numbers) + 1)}
+    return size if size == WHOLE_MACHINES[0] or are_ranks else None
+
+
 @rule(
     "HCC649",
     "device-ids-are-ranks",
@@ -102,7 +115,7 @@ def _names_in_text_order(subject: Subject) -> Iterator[Finding]:
     source="device_id is the number of the device on its server (rank_table_config_910.md); HCCL does not compare it with the rank",
 )
 def device_ids_are_ranks(subject: Subject) -> Iterator[Finding]:
-    """The device_ids, or the super_device_ids, of all servers are their ranks, and run on over the servers.
+    """The device_ids, or the super_device_ids, of all servers are their ranks, or the device_ids are counted from 1.
 
     Each server numbers its devices itself. HCCL accepts such ids if the product has devices with these numbers.
 
@@ -112,6 +125,13 @@ def device_ids_are_ranks(subject: Subject) -> Iterator[Finding]:
     Hint: if server 2 ("10.0.0.2") has devices of its own from 0 on, write 0 to 7 in it, and so on for each server: `hccn_tool -i 0 -ip -g` on 10.0.0.2 then shows "192.168.1.100"
     """
     table, ranks = subject.table, subject.table.rank_ids
+    if (size := _counted_from_one(subject)) is not None:
+        yield Finding(
+            f"the device_ids go from 1 to {size} on each server: HCCL counts devices from 0",
+            subject.device_path(table.servers[0].rows[0], "device_id"),
+            f"subtract 1 from each device_id, so that they go from 0 to {size - 1}: `hccn_tool -i 0 -ip -g` on {table.servers[0].address.strip()[:64]} then shows the first address",
+        )
+        return
     if len(table.servers) < 2:
         return
     row, sdids = (

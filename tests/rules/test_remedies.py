@@ -618,13 +618,35 @@ def test_a_lost_device_with_new_ranks_is_advice_where_hccl_accepts_it() -> None:
     )
 
 
-@pytest.mark.parametrize("sizes", [(8, 8, 4), (8, 4, 4), (8, 7)])
+@pytest.mark.parametrize("sizes", [(8, 4, 4), (4, 4), (8, 6, 4)])
 def test_servers_of_other_sizes_are_sound_on_an_a2(sizes: tuple[int, ...]) -> None:
     value = table("1.0", len(sizes), 8)
     for server, size in zip(servers(value), sizes, strict=True):
         del server["device"][size:]
 
     assert is_sound(numbered(value), "a2")
+
+
+@pytest.mark.parametrize(
+    ("count", "index", "lost", "message"),
+    [
+        (8, 7, range(3, 8), "has 3 devices (0-2), and all other servers have 8: devices 3-7"),
+        (3, 0, range(4), "has 4 devices (4-7), and all other servers have 8: devices 0-3"),
+        (2, 0, [5], "has no device 5, unlike the other server"),
+        (2, 1, range(1, 8), "has 1 device (0), and the other server has 8: devices 1-7"),
+        (5, 2, [1, 6], "has 6 devices (0, 2-5, 7), and all other servers have 8: devices 1, 6"),
+    ],
+)  # fmt: skip
+def test_the_only_smaller_server_is_named(count: int, index: int, lost: Any, message: str) -> None:
+    value = table("1.0", count, 8)
+    devices = servers(value)[index]["device"]
+    servers(value)[index]["device"] = [devices[one] for one in range(8) if one not in lost]
+
+    found, hint = one(numbered(value), "HCC639", "a2")
+
+    more = " are perhaps missing" if len(lost) > 1 else ""
+    assert found == f'server {index + 1} ("10.0.0.{index + 1}") {message}{more}'
+    assert f"`hccn_tool -i {lost[0]} -ip -g` on 10.0.0.{index + 1} shows" in hint
 
 
 def test_a_lost_server_can_be_added_again() -> None:
