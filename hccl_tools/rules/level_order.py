@@ -96,9 +96,14 @@ def layer_missing(subject: Subject) -> Iterator[Finding]:
     if len(subject.table.servers) <= 1:
         return
     levels = subject.table.column("level_list")
-    if (apart := _apart(subject)) is not None:
-        yield apart
-        return
+    found = [*_lacking(subject, levels)]
+    if not found and (apart := _apart(subject)) is not None:
+        found = [apart]
+    yield from found
+
+
+def _lacking(subject: Subject, levels: list[Any]) -> Iterator[Finding]:
+    """Yield the findings on ranks that lack a layer of most ranks."""
     if set(map(len, levels)) == {len(layers_used(subject))}:
         return  # Each rank has each layer; HCC451 reports a rank that has one twice.
     layers = [tuple(level["net_layer"] for level in own) for own in levels]
@@ -126,11 +131,8 @@ def layer_missing(subject: Subject) -> Iterator[Finding]:
 def _apart(subject: Subject) -> Finding | None:
     """Return the finding on nodes that have no network instance in common with the first one, in any layer."""
     servers, levels = subject.table.servers, subject.table.column("level_list")
-    if (
-        len(layers_used(subject)) < 2
-        or len(odd := _not_joined(subject, (one.rows[:1] for one in servers))) == 0
-    ):
-        return None  # Nodes with layer 0 alone are tables of older products; or one rank of each node shows that they are joined.
+    if len(layers_used(subject)) < 2 or not _not_joined(subject, (one.rows[:1] for one in servers)):
+        return None  # Nodes with layer 0 alone, or a rank of each node shows that they are joined.
     odd = _not_joined(subject, (one.rows for one in servers))
     if not odd or 2 * len(odd) > len(servers):
         return None  # With many nodes apart the order of the networks is unknown.

@@ -475,6 +475,10 @@ def uneven_super_pods(subject: Subject) -> Iterator[Finding]:
     sizes = [len(pod.server_ids) for pod in pods]
     if len({*sizes}) == 1 or sum(sizes) != len(subject.table.servers) or sum(sizes) % len(sizes):
         return
+    pod_of = {name: number for number, pod in enumerate(pods) for name in pod.server_ids}
+    order = [pod_of.get(server.server_id, -1) for server in subject.table.servers]
+    if order != sorted(order):
+        return  # HCC529 reports a server among those of another super pod.
     large = sizes.index(max(sizes))
     parts = and_more(
         [

@@ -443,6 +443,8 @@ def server_id_outside_order(subject: Subject) -> Iterator[Finding]:
         bool(own) and own[0].isascii() and own[0] == own[0].strip()
     )  # HCC605 and HCC618 report other signs.
     meant = usual_name(subject, wrong[0]) if len(wrong) == 1 and is_plain and not is_double else None
+    if own and own[0] in subject.table.device_ips:
+        meant = None  # HCC614 reports it.
     if meant is not None and (is_near(own[0], meant) or _is_of_another_network(own[0], meant)):
         yield _mistyped_name(subject, wrong[0], meant)
     if len(wrong) < 2 or None in right or sorted(own) != sorted(filter(None, right)):
