@@ -88,7 +88,7 @@ def _bytes_of(file: str) -> bytes:
         raise InputError(
             f"--fix does not change Kubernetes objects such as {path}",
             hint="extract the table to a file, correct it, and make the ConfigMap again from that file: "
-            "`hccl-tools validate FILE` prints the command",
+            f"{config_maps.extraction(data)}",
         )
     return data
 

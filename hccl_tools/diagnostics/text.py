@@ -16,7 +16,7 @@ from hccl_tools.notation.screen import Pen, wrapped
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from hccl_tools.diagnostics.diagnostic import Report
+    from hccl_tools.diagnostics.diagnostic import Path, Report
     from hccl_tools.diagnostics.placing import Placed
 
 #: The width of the list of places in a file, in characters.
@@ -59,6 +59,7 @@ def _report(report: Report, options: ReportOptions, pen: _Pen) -> Iterator[str]:
     shown = [group[: options.limit] for group in groups]
     placed = iter(place(report, [one for group in shown for one in group], whole=False))
     said: dict[str, str] = {}
+    of_keys: dict[tuple[Path, ...], str] = {}
     for group, some in zip(groups, shown, strict=True):
         first, *others = [next(placed) for _ in some]
         if others and group[0].alike is not None:
@@ -66,6 +67,11 @@ def _report(report: Report, options: ReportOptions, pen: _Pen) -> Iterator[str]:
             first = first._replace(finding=group[0]._replace(message=message, hint=hint))
             if (former := said.setdefault(message, group[0].rule.id)) != group[0].rule.id:
                 yield f"{group[0].rule.id} says the same as {former}, of {count(len(group), 'place')}\n"
+                continue
+        if others and group[0].at_key:
+            places = tuple(one.path for one in group)
+            if (former := of_keys.setdefault(places, group[0].rule.id)) != group[0].rule.id:
+                yield f"{group[0].rule.id} names the same keys as {former}, in {count(len(group), 'place')}\n"
                 continue
         yield "\n" + _block(report, first, options, pen, _places([first, *others], len(group), options))
     if folded:
@@ -128,6 +134,23 @@ def _places(shown: Sequence[Placed], number: int, options: ReportOptions) -> lis
     return wrap(f"in {number:,} places: {listed}{more}", room, subsequent_indent="  ")
 
 
+#: The fewest places without words of their own that are listed together.
+_LEAST_PLACES = 3
+
+
+def _repeated_places(placed: Placed, options: ReportOptions) -> list[str]:
+    """Return the lines that list the places of a finding, if the others have no words of their own."""
+    related = placed.finding.related
+    if len(related) < _LEAST_PLACES or any(one.message != "and here" for one in related):
+        return []
+    pairs = zip(related, placed.related, strict=True)
+    found = [
+        placed._replace(finding=placed.finding._replace(path=one.path), place=at, related=())
+        for one, at in pairs
+    ]
+    return _places([placed, *found], 1 + len(found), options)
+
+
 def _block(
     report: Report, placed: Placed, options: ReportOptions, pen: _Pen, places: Sequence[str] = ()
 ) -> str:
@@ -158,7 +181,9 @@ def _block(
     mark = f"{margin or ' '} {pen('frame', '=')}"
     indent = " " * len(margin or " ") + "   "
     lines += [f"{mark if index == 0 else indent} {pen.safe(text)}" for index, text in enumerate(places)]
-    for related, other in zip(finding.related, placed.related, strict=True):
+    several = _repeated_places(placed, options)
+    lines += [f"{mark if index == 0 else indent} {pen.safe(text)}" for index, text in enumerate(several)]
+    for related, other in () if several else zip(finding.related, placed.related, strict=True):
         lines.append(pen.fitted(f"{mark} {pen.safe(reference(related, report.file, other))}", indent + "  "))
     lines.append(pen.fitted(f"{mark} {reaction(finding)}", indent + "  "))
     if finding.hint:

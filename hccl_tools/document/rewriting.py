@@ -24,6 +24,8 @@ _MOST_STEPS, _MOST_BYTES = 1000, 1 << 27
 #: ASCII signs that may stand outside strings in JSON.
 _OUTSIDE = frozenset('{}[],:"0123456789. ')
 _IDEOGRAPHIC_SPACE = "\u3000"
+#: Blanks of word processors and pages, which stand for a space outside strings.
+_SPACES = "\u00a0\u2002\u2003\u2007\u2009\u202f"
 _BYTE_ORDER_MARK = "\ufeff"
 _QUOTES = "\u201c\u201d\u201e\u201f\uff02\u2018\u2019\u201a\u201b\u00ab\u00bb\u2039\u203a\u300c\u300d"
 #: A text in curly quotes; one of the two quotes may be plain.
@@ -148,7 +150,7 @@ def _plain_sign(data: bytes, offset: int) -> bytes | None:
 
 
 def _plain(text: str) -> str:
-    if text == _IDEOGRAPHIC_SPACE:
+    if text == _IDEOGRAPHIC_SPACE or (len(text) == 1 and text in _SPACES):
         return " "
     if text == ",":
         return ""
@@ -167,10 +169,19 @@ def _plain(text: str) -> str:
     return found.ascii if found is not None and is_sign and text not in _QUOTES else text
 
 
+def _plain_spaces(data: bytes, offset: int) -> bytes | None:
+    """Return a text with the blanks of word processors as spaces; or correct the one sign at the offset."""
+    text = data[offset:].decode(errors="surrogateescape")
+    if text[:1] not in _SPACES:
+        return _plain_sign(data, offset)
+    plain = _TOKEN.sub(lambda found: " " if found[0] in _SPACES else found[0], text)
+    return data[:offset] + plain.encode(errors="surrogateescape")
+
+
 _CORRECTIONS: dict[str, Callable[[bytes, int], bytes | None]] = {
     "trailing comma": _without_comma,
     "number": _without_zeros,
     "full-width punctuation": _plain_sign,
-    "invisible character": _plain_sign,
+    "invisible character": _plain_spaces,
     "curly quotes": _plain_sign,
 }

@@ -115,6 +115,8 @@ _FROM_PYTHON = (
     "python3 -c 'import ast, json, sys; "
     "json.dump(ast.literal_eval(sys.stdin.read()), sys.stdout, indent=4)' < OLD > NEW"
 )
+#: A word of Python that JSON does not have, as a value.
+_PYTHON_WORD = re.compile(r"[:,\[]\s*(?:None|True|False)\b", re.ASCII)
 _AGAIN = "copy the complete file again, or make the table with `hccl-tools gen`"
 
 
@@ -199,12 +201,16 @@ def _punctuation(state: ParserState) -> JsonError | None:
     char, at = state.rest[0], state.at
     if char in "'`":
         hint = f"write \" instead of each '; if Python printed this: {_FROM_PYTHON}"
+        if _PYTHON_WORD.search(state.text):
+            hint = f"Python printed this, with None or True in it: {_FROM_PYTHON}"
         return JsonError("single quotes", "single quote; JSON uses double quotes", hint, at)
     if char in _CURLY:
         return JsonError("curly quotes", f"curly quote {char} instead of a plain quote",
                          'write " instead, also for the other curly quotes', at)  # fmt: skip
     if not char.isprintable() or char.isspace():
-        return JsonError("invisible character", f"invisible character (U+{ord(char):04X})",
+        lines = sum(char in line for line in state.text.split("\n"))
+        more = f" in {lines} lines" if lines > 1 else ""
+        return JsonError("invisible character", f"invisible character (U+{ord(char):04X}){more}",
                          "delete it, or use an ordinary space", at)  # fmt: skip
     if (found := look_alike(char)) is not None:
         message = f"{found.name} {char}"

@@ -6,6 +6,7 @@ Source: Kubernetes API, core/v1 ConfigMap (``data`` and ``binaryData``) and List
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.document.reading import is_stream
@@ -56,6 +57,22 @@ class Entry(NamedTuple):
             return base64.b64decode("".join(self.value.split()), validate=True)
         except (ValueError, binascii.Error):
             return None
+
+
+#: The name, the namespace and a key of a ConfigMap in JSON or YAML; only the usual form is read.
+_NAME = re.compile(r'^\s*"?name"?:\s*"?([a-z0-9][a-z0-9.-]{0,252})"?,?\s*$', re.MULTILINE)
+_NAMESPACE = re.compile(r'^\s*"?namespace"?:\s*"?([a-z0-9][a-z0-9-]{0,62})"?,?\s*$', re.MULTILINE)
+_DATA = re.compile(r'^\s*"?(?:data|binaryData)"?:\s*\{?\s*"?([A-Za-z0-9][\w.-]{0,252})"?:', re.MULTILINE)
+
+
+def extraction(data: bytes) -> str:
+    """Return the command that writes the table of a ConfigMap to a file, with the names in its text."""
+    text = data.decode(errors="replace")
+    name, space, key = (found[1] if (found := one.search(text)) else "" for one in (_NAME, _NAMESPACE, _DATA))
+    key = key or "hccl.json"
+    path = key.replace(".", "\\.")
+    where = f" -n {space}" if space else ""
+    return f"kubectl get configmap{where} {name or 'NAME'} -o jsonpath='{{.data.{path}}}' > {key}"
 
 
 def is_object(value: Any) -> bool:

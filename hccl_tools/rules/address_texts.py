@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 LEADING_ZEROS = "leading zeros"
 _BLANKS, _QUOTES, _BRACKETS = "blanks", "quotes", "square brackets"
 _MASK, _SCHEME_NAME, _END = "the netmask", "the scheme", "the end"
-#: The beginnings of faults of which the right text is certain; a port or a letter may hide another mistake.
-_CERTAIN = (LEADING_ZEROS, _BLANKS, _QUOTES, _BRACKETS, _MASK, _SCHEME_NAME, _END)
+_NAME, _PORT_NAME, _OTHER_TEXT = "the name", "the port", "other text"
+#: The beginnings of faults of which the right text is certain; a letter may hide another mistake.
+_CERTAIN = (
+    LEADING_ZEROS, _BLANKS, _QUOTES, _BRACKETS, _MASK, _SCHEME_NAME, _END, _NAME, _PORT_NAME, _OTHER_TEXT,
+)  # fmt: skip
 #: The longest text that is examined; the longest address with all that can be around it is shorter.
 _LONGEST = 120
 _QUOTED = r"(?s)([\"'\u2018\u2019\u201c\u201d])(.*)[\"'\u2018\u2019\u201c\u201d]"
@@ -53,7 +56,7 @@ class Corrected(NamedTuple):
 
 def is_certain(faults: list[str]) -> bool:
     """Return whether the right text without these faults is certain."""
-    return all(fault.startswith(_CERTAIN) and " and the port" not in fault for fault in faults)
+    return all(fault.startswith(_CERTAIN) for fault in faults)
 
 
 def corrected(text: str, accepts: Callable[[str], bool]) -> Corrected | None:
@@ -121,7 +124,7 @@ def _letters(text: str) -> tuple[str, str]:
 def _surroundings(text: str) -> tuple[str, str]:
     """Keep the only IPv4 address of a text with words around it."""
     found = set(re.findall(_DOTTED, text))
-    return ("other text beside the address", found.pop()) if len(found) == 1 else ("", text)
+    return (f"{_OTHER_TEXT} beside the address", found.pop()) if len(found) == 1 else ("", text)
 
 
 def of_number(value: Any) -> str | None:
@@ -150,9 +153,9 @@ def _of_hccn_tool(text: str) -> tuple[str, str]:
 
 _STEPS: tuple[Callable[[str], tuple[str, str]], ...] = (
     _blanks, _of_hccn_tool, _without(_QUOTED, _QUOTES, 2, None), _without(_SCHEME, _SCHEME_NAME, 2, 1),
-    _without(_WITH_MASK, _MASK, 1, 2), _without(_NAMED, "the name", 2, 1),
+    _without(_WITH_MASK, _MASK, 1, 2), _without(_NAMED, _NAME, 2, 1),
     _without(_PATH, _END, 1, 2), _without(_ZONE, "the interface", 1, 2), _brackets, _without(_NETMASK, _MASK, 1, 2),
-    _without(_PORT, "the port", 1, 2), _without(_ENDING, _END, 1, 2), _dashes, _inner_blanks, _letters, _zeros,
+    _without(_PORT, _PORT_NAME, 1, 2), _without(_ENDING, _END, 1, 2), _dashes, _inner_blanks, _letters, _zeros,
     _surroundings, _number,
 )  # fmt: skip
 
@@ -222,3 +225,26 @@ def why_no_eid(text: str) -> str:
     short = _EID_LENGTH - len(digits)
     what = f"{abs(short)} too few" if short > 0 else f"{abs(short)} too many"
     return f"it has {len(digits)} digits, {what}: an EID has {_EID_LENGTH}"
+
+
+#: Signs that stand in place of a dot of an address, and the number of its dots.
+_IN_PLACE_OF_DOTS, _DOTS = r"[,;:/_ -]", 3
+
+
+def with_dots(text: Any, accepts: Callable[[str], bool]) -> tuple[str, str] | None:
+    """Return what separates the parts of a text that are wrongly separated, as a phrase, and the right text."""
+    if type(text) is not str or len(text) > _LONGEST:
+        return None
+    dotted = re.sub(_IN_PLACE_OF_DOTS, ".", text)
+    signs = [one for one in text if re.fullmatch(_IN_PLACE_OF_DOTS, one)]
+    is_one = 0 < len(signs) < _DOTS or signs == [","] * _DOTS
+    if is_one and dotted.count(".") == _DOTS and accepts(dotted):
+        name = {",": "comma", " ": "blank"}.get(signs[0], f'"{signs[0]}"')
+        if len(signs) == 1:
+            return f"{'a ' if name.isalpha() else ''}{name} in place of a dot", dotted
+        return (f"{name}s" if name.isalpha() else "other signs") + " in place of dots", dotted
+    for sign in ";| ":
+        parts = text.split(sign) if text.count(sign) == 1 else []
+        if parts and all(map(accepts, parts)):
+            return f'"{sign}" in place of a comma between two addresses', ",".join(parts)
+    return None

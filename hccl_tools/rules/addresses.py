@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.wording import quoted
-from hccl_tools.rules import right_texts
+from hccl_tools.rules import address_texts, right_texts
 from hccl_tools.rules.address_columns import (
     addresses_read,
     all_plain,
@@ -210,7 +210,9 @@ def invalid_device_ip(subject: Subject) -> Iterator[Found]:
         if "" in addresses:
             message = f"{quoted(subject.table.device_ips[row])} has an empty part"
             yield Finding(message, subject.device_path(row, "device_ip"), how(subject, row))
-        if (dotted := _with_dots(subject.table.device_ips[row])) is not None:
+        if (
+            dotted := address_texts.with_dots(subject.table.device_ips[row], right_texts.is_address)
+        ) is not None:
             yield _wrongly_separated(subject, row, *dotted, alike)
             continue
         for address in filter(None, addresses):
@@ -283,15 +285,3 @@ def _have_one_address(subject: Subject) -> bool:
     known = packed_addresses(subject)
     plain = sum(len(one) == 1 and known[one[0]] is not None for one in addresses_read(subject))
     return plain >= _LEAST_PLAIN and 2 * plain >= len(subject.table)
-
-
-def _with_dots(text: str) -> tuple[str, str] | None:
-    """Return what separates the parts of a text that are wrongly separated, as a phrase, and the right text."""
-    dotted = text.replace(",", ".")
-    if text.count(",") == 3 and right_texts.is_address(dotted):
-        return "commas in place of dots", dotted
-    for sign in ";| ":
-        parts = text.split(sign) if text.count(sign) == 1 else []
-        if parts and all(map(right_texts.is_address, parts)):
-            return f'"{sign}" in place of a comma between two addresses', ",".join(parts)
-    return None

@@ -446,7 +446,8 @@ def server_id_no_name(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 f"server_id {quoted(name)} is not an IP address, and no host has such a name",
                 subject.server_path(index, "server_id"),
-                "write the address or name of the host, wherever the table has this server_id",
+                hint := "write the address or name of the host, wherever the table has this server_id",
+                alike=("server_ids are not IP addresses, and no host has such names", hint),
             )
             continue
         found = _NO_NAME.search(name)
@@ -455,7 +456,8 @@ def server_id_no_name(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 f"server_id {quoted(server.server_id)} is not an address or the name of a host: it has {sign} in it",
                 subject.server_path(index, "server_id"),
-                "write the address or name of the host alone, wherever the table has this server_id",
+                hint := "write the address or name of the host alone, wherever the table has this server_id",
+                alike=(f"server_ids are not addresses or names of hosts: they have {sign} in them", hint),
             )
 
 

@@ -5,6 +5,7 @@ This module declares no rules.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats.detection import detect
@@ -12,8 +13,11 @@ from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
+    from hccl_tools.diagnostics.diagnostic import Path
     from hccl_tools.document.document import Document
 
+#: The deepest level of a table inside other values, the most values of a level, and the longest text, that are examined.
+_DEEPEST, _MOST_INSIDE, _LONGEST_TEXT = 5, 1000, 1 << 24
 #: Makes a list of objects that stand one after the other, with or without commas and brackets around them.
 _READ = 'import json, re, sys; r = json.loads("[" + re.sub(r"}\\s*,?\\s*{", "},{", sys.stdin.read().strip().strip("[]")) + "]")'
 _WRITE = "json.dump(t, sys.stdout, indent=4)"
@@ -103,17 +107,49 @@ def _then(device: Any) -> str:
     return '; then add "super_pod_list"' if _version(device) == "1.2" else ""
 
 
-def of_wrapped(value: Any) -> tuple[str, BareEntries] | None:
-    """Return the only key of an object with several keys whose value is a table, with what to do."""
-    if type(value) is not dict:
+def of_wrapped(value: Any) -> tuple[Path, BareEntries] | None:
+    """Return the path of the only table inside other values, such as the answer of a service, with what to do."""
+    found = _tables_inside(value)
+    if len(found) != 1:
         return None
-    own = [key for key, inner in value.items() if type(inner) is dict and detect(inner).format is not None]
-    if len(own) != 1:
+    (path, is_text), *_ = found
+    shown = "".join(f"[{key}]" if type(key) is int else f".{str(key)[:40]}" for key in path).removeprefix(".")
+    message = f'the table is the value of "{shown}"' + (", in a string" if is_text else "")
+    keys = [str(key) for key in path if type(key) is not int]
+    if not all(key.replace("_", "").replace("-", "").replace(".", "").isalnum() for key in keys):
+        return path, BareEntries(message, "save that value alone in a file")
+    part = "json.load(sys.stdin)" + "".join(f"[{key}]" if type(key) is int else f'["{key}"]' for key in path)
+    program = f"print({part})" if is_text else f"json.dump({part}, sys.stdout, indent=4)"
+    take = f"python3 -c 'import json, sys; {program}' < OLD > NEW"
+    return path, BareEntries(message, f"save that value alone in a file: {take}")
+
+
+def _tables_inside(value: Any) -> list[tuple[Path, bool]]:
+    """Return the paths of the first two tables below a value, nearest first, and whether each is in a string."""
+    found: list[tuple[Path, bool]] = []
+    level: list[tuple[Path, Any]] = [((), value)]
+    for depth in range(_DEEPEST + 1):
+        below: list[tuple[Path, Any]] = []
+        for path, one in level:
+            inner = _in_text(one) if type(one) is str else one
+            if depth and type(inner) is dict and detect(inner).format is not None:
+                found.append((path, type(one) is str))
+                continue
+            parts = one.items() if type(one) is dict else enumerate(one) if type(one) is list else ()
+            below += [((*path, key), part) for key, part in islice(parts, _MOST_INSIDE - len(below))]
+        if found:
+            return found[:2]
+        level = below
+    return found
+
+
+def _in_text(text: str) -> Any:
+    """Return the value that a text has as JSON; None for other texts."""
+    if text.lstrip()[:1] != "{" or len(text) > _LONGEST_TEXT:
         return None
-    shown = own[0][:40]
-    if not shown.replace("_", "").replace("-", "").replace(".", "").isalnum():
-        return own[0], BareEntries(f'the table is the value of "{shown}"', "save that value alone in a file")
-    take = f"python3 -c 'import json, sys; json.dump(json.load(sys.stdin)[\"{own[0]}\"], sys.stdout, indent=4)' < OLD > NEW"
-    return own[0], BareEntries(
-        f'the table is the value of "{shown}"', f"save that value alone in a file: {take}"
-    )
+    from json import loads  # noqa: PLC0415  (only where something is wrong)
+
+    try:
+        return loads(text)
+    except (ValueError, RecursionError):
+        return None

@@ -155,6 +155,27 @@ def repeated_entries(subject: Subject) -> dict[int, int]:
 
 
 @shared
+def old_and_new(subject: Subject) -> dict[int, int]:
+    """Return the rows with the device_id and rank_id of an earlier row of their server, with that row, and another address.
+
+    The result is empty unless the ranks are 0 to N-1 without these rows: the old entry of a device was kept beside the new
+    one.
+    """
+    table = subject.table
+    if not subject.damaged.isdisjoint(_COMPARED) or "rank_id" not in table.columns:
+        return {}
+    ranks, ids, owner, ips = table.rank_numbers, table.device_numbers, table.server_of_row, table.device_ips
+    first, found = dict[tuple[int, int | None, int | None], int](), dict[int, int]()
+    for row, key in enumerate(zip(owner, ids, ranks, strict=True)):
+        seen = first.setdefault(key, row)
+        if seen != row and isinstance(ips[row], str) and ips[row] != ips[seen]:
+            found[row] = seen
+    rest = {number for row, number in enumerate(ranks) if row not in found}
+    is_whole = rest == set(range(len(ranks) - len(found)))
+    return found if is_whole and 2 * len(found) < len(ranks) else {}
+
+
+@shared
 def copied_rows(subject: Subject) -> frozenset[int]:
     """Return the rows of servers that are copies, and of devices that are copies of one of their server."""
     servers = subject.table.servers

@@ -15,6 +15,7 @@ from hccl_tools.rules.copies import (
     absent_devices,
     copied_rows,
     instances_of_other_hosts,
+    old_and_new,
     repeated_entries,
 )
 from hccl_tools.rules.moved_entries import (
@@ -220,7 +221,8 @@ def duplicate_device_id(subject: Subject) -> Iterator[Finding]:
     copied = copied_rows(subject) | owners(subject).keys() | repeated_entries(subject).keys()
     yield from _same_id_of_instances(subject)
     of_others = {row for index in instances_of_other_hosts(subject) for row in table.servers[index].rows}
-    copied |= of_others
+    copied |= of_others | old_and_new(subject).keys()
+    yield from _old_and_new(subject)
     again: dict[tuple[str, int], list[int]] = {}
     for server in table.servers:
         if server.server_id in first and table.format in SERVER_LIST:
@@ -235,6 +237,20 @@ def duplicate_device_id(subject: Subject) -> Iterator[Finding]:
                 again.setdefault((server.server_id, number), []).append(row)
     for (name, number), rows in again.items():
         yield _repeated(subject, name, number, [first[name][number], *rows])
+
+
+def _old_and_new(subject: Subject) -> Iterator[Finding]:
+    """Yield the devices of which the old entry was kept beside the new one."""
+    table = subject.table
+    for row, seen in old_and_new(subject).items():
+        index = table.server_of_row[row]
+        yield Finding(
+            f"device {table.device_ids[row]} of server {quoted(table.servers[index].server_id)} is listed twice, with the addresses "
+            f"{table.device_ips[seen]} and {table.device_ips[row]}: the old entry was probably kept beside the new one",
+            subject.device_path(row, "device_id"),
+            f"keep the entry with the address that the device has, and remove the other one: {how(subject, row)}",
+            (Related(subject.device_path(seen, "device_id"), "first used here"),),
+        )
 
 
 #: The fewest devices that a list has of each of several servers.
@@ -357,5 +373,5 @@ def _right_repeated(
     if absent:
         return f"number the devices of the server: each of 0 to {max(*absent, number)} once{shown}"
     if len(listed) > _limit(subject) or len(listed) - 1 in WHOLE_MACHINES:
-        return f"remove the entry that is too many, and number the ranks without a gap{shown}"
+        return f"remove the surplus entry, and number the ranks without a gap{shown}"
     return f"write the device_id that each entry has on its host{shown}"

@@ -97,7 +97,7 @@ def _other_document(subject: Subject, found: Detection) -> Finding:
     if (bare := bare_entries.of_entries(value, document)) is not None:
         return Finding(f"not a rank table: {bare.message}", hint=bare.hint)
     if (wrapped := bare_entries.of_wrapped(value)) is not None:
-        return Finding(f"not a rank table: {wrapped[1].message}", (wrapped[0],), wrapped[1].hint)
+        return Finding(f"not a rank table: {wrapped[1].message}", wrapped[0], wrapped[1].hint)
     if isinstance(value, dict) or document is None:
         return Finding(f"not a rank table: {found.reason}", hint=found.hint)
     if isinstance(value, str) and explanation.is_headless(document):
@@ -257,7 +257,7 @@ def text_after(document: Document, product: Product, offset: int, message: str, 
         return Finding(
             f"there are two tables in this file: HCCL {reads}, which begins on {place}",
             hint="save each table in a file of its own; to join them: `hccl-tools merge A B`, "
-            "which numbers the ranks on",
+            "which continues the rank numbers",
             offset=start,
         )
     if (edit := explanation.of_rest(document)) is not None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _OF_ENTRIES = frozenset(
     {"server_id", "device", "device_id", "device_ip", "rank_id", "local_id", "level_list", "devices"}
 )
+#: The lists of a table that are in it once.
+_LISTS = frozenset({"server_list", "rank_list", "group_list", "super_pod_list"})
 #: The numbers of devices that a job uses of each machine.
 _USUAL_SIZES = (1, 2, 4, *WHOLE_MACHINES)
 
@@ -53,6 +55,8 @@ def on_servers(subject: Subject, stated: int) -> Doubt | None:
     """
     listed = len(subject.table.servers)
     right = f'write "server_count": "{listed}"'
+    if again := doubled_list(subject):
+        return Doubt(*again)
     if parted := joined(subject):
         return Doubt("two entries are joined", parted)
     if server_copies(subject):
@@ -135,6 +139,27 @@ def _surplus(subject: Subject, stated: int, right: str) -> Doubt | None:
 def is_waiting(subject: Subject) -> bool:
     """Return whether the program that writes a table has not completed it."""
     return isinstance(subject.value, dict) and subject.value.get("status") == "initializing"
+
+
+def doubled_list(subject: Subject) -> tuple[str, str] | None:
+    """Return what follows from a list of the table that the file has twice, and how to join the two; None if none is."""
+    document = subject.document
+    for duplicate in document.duplicates if document is not None else ():
+        key = duplicate.path[-1]
+        if key not in _LISTS or len(duplicate.path) > 1:
+            continue
+        first, last = (
+            (document.position(at).line for at in (duplicate.first, duplicate.last)) if document else (0, 0)
+        )
+        hint = (
+            f"move the entries of the first list (line {first}) into the second one (HCC601), and remove the first; only if the "
+            "job does not use them, remove the first and correct counts and ranks"
+        )
+        return (
+            f'"{key}" appears twice, in lines {first} and {last}, of which HCCL reads only the second',
+            hint,
+        )
+    return None
 
 
 def joined(subject: Subject) -> str:
@@ -255,6 +280,8 @@ def on_ranks(subject: Subject, stated: int) -> Doubt | None:
     """
     size = len(subject.table)
     right = f'write "rank_count": {size}'
+    if again := doubled_list(subject):
+        return Doubt(*again)
     if parted := joined(subject):
         return Doubt("two entries are joined", parted)
     gap = _of_ranks(subject)

@@ -332,7 +332,7 @@ def _other_number(subject: Subject, path: Path, level: Entry, sizes: Counter[int
     gen = f"`hccl-tools gen` on {node} prints the entry of this rank"
     hint = f"write the addresses that the rank lacks: {gen}; do not shorten the lists of the others"
     if size > usual:
-        hint = f"leave the addresses that are too many out: {gen}"
+        hint = f"remove the surplus addresses: {gen}"
     lacking = (
         Counter(map(_ports, whole)) - Counter(map(_ports, entries))
         if usual <= _MOST_COMPARED

@@ -20,6 +20,7 @@ from hccl_tools.rules.copies import (
     device_copies,
     lost_devices,
     named_server,
+    old_and_new,
     server_copies,
     surplus_rows,
     what_a_copy_needs,
@@ -188,7 +189,14 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
     if exchanged(subject):
         return  # HCC203 reports it.
     size, numbers = len(subject.table), subject.table.rank_numbers
-    if (start := _start(numbers)) > 0:
+    if (start := _start(numbers)) > 0 and (again := _of_doubled_list(subject)) is not None:
+        yield Finding(
+            f"{_absent(subject)}, because {again[0]}",
+            subject.device_path(numbers.index(max(size, start)), "rank_id"),
+            again[1],
+        )
+        return
+    if start > 0:
         other = "" if start == 1 else f"; or add the devices with ranks 0-{start - 1} if they are missing"
         hint = f"number the ranks 0 to {size - 1}: each rank id is too high by {start}{other}"
         begin = "start at 1" if start == 1 else f"go from {start} to {start + size - 1}"
@@ -210,6 +218,15 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
             yield exchange(finding, "rank_id") if swapped.get(row) == "rank_id" else finding
 
 
+def _of_doubled_list(subject: Subject) -> tuple[str, str] | None:
+    """Return what a list that the file has twice says about ranks that are missing."""
+    if subject.document is None or not subject.document.duplicates:
+        return None
+    from hccl_tools.rules import doubts  # noqa: PLC0415  (0.8 ms, only where a count is wrong)
+
+    return doubts.doubled_list(subject)
+
+
 def _start(numbers: list[int | None]) -> int:
     """Return the first rank of a table whose ranks are consecutive, and 0 for others."""
     known = {number for number in numbers if number is not None}
@@ -218,11 +235,13 @@ def _start(numbers: list[int | None]) -> int:
 
 
 def _gap_hint(subject: Subject) -> str:
-    """Return the hint on a gap in the ranks: what is lost is added, and only what is left out on purpose is numbered on."""
+    """Return the hint on a gap in the ranks: what is lost is added, and only what is left out on purpose is numbered again."""
     from hccl_tools.rules import doubts  # noqa: PLC0415  (0.8 ms, only where a count is wrong)
 
     hint = f"number the ranks 0 to {len(subject.table) - 1} without a gap"
     absent, lost = absent_ranks(subject), lost_devices(subject)
+    if (again := _of_doubled_list(subject)) is not None:
+        return again[1]
     if doubts.joined(subject):
         return _with_lost_server(subject, hint)
     if lost is not None and len(lost.rows) == len(absent):
@@ -320,7 +339,10 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
     if "rank_id" in with_address_as_id(subject).values():
         return  # HCC202 reports it.
     yield from _copies(subject)
-    copied, hints = set(copied_rows(subject)), dict[tuple[int, int], tuple[str, str]]()
+    copied, hints = (
+        set(copied_rows(subject)) | old_and_new(subject).keys(),
+        dict[tuple[int, int], tuple[str, str]](),
+    )
     for index, seen in _stand_ins(subject).items():
         yield _stand_in(subject, index, seen)
         copied |= set(subject.table.servers[index].rows)
@@ -432,12 +454,12 @@ def _own_values(subject: Subject, row: int) -> str:
         # The last ranks are absent; the ranks are in order, and a table may have as many copies as devices.
         copies = len(device_copies(subject))
         is_last = len(ranks) == copies and ranks[0] == len(subject.table) - copies
-        return "remove it" if is_last else "remove it, and number the ranks on"
+        return "remove it" if is_last else "remove it, and number the ranks without a gap"
     if len(ranks) != 1 or len(devices) != 1:
         return "remove it, or give it its own device_id, device_ip and rank_id"
     device, rank = devices[0], ranks[0]
     return (
-        f"remove it if it is one too many, and number the ranks without a gap; or write device {device}, rank {rank} "
+        f"remove it if it is surplus, and number the ranks without a gap; or write device {device}, rank {rank} "
         f"and the address of that device (`hccn_tool -i {device} -ip -g` on {server.address} shows it)"
     )
 
@@ -454,7 +476,7 @@ def _restarted_servers(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             what,
             subject.device_path(again.row, "rank_id"),
-            f"number on with {again.rank}, or join the tables of the servers with `hccl-tools merge`, which numbers on",
+            f"continue the rank numbers with {again.rank}, or join the tables of the servers with `hccl-tools merge`, which does this",
             (Related(subject.device_path(first, "rank_id"), "first used here"),),
         )
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.rules import right_texts
 from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_addresses
 from hccl_tools.rules.address_order import address_text, is_moved_by_a_server, owners_of_addresses
+from hccl_tools.rules.address_texts import with_dots
 from hccl_tools.rules.commands import how, how_device, of_each
 from hccl_tools.rules.copies import (
     WHOLE_MACHINES,
@@ -214,7 +216,7 @@ def _ask_both(subject: Subject, found: Claim) -> str:
         return f"{ask}{found.rest}"
     return (
         f"{ask}; only if both hosts show these, {quoted(one.server_id)} and {quoted(other.server_id)} are one host: put the server "
-        f"that is missing in place of one of them, or remove one and number the ranks on{found.rest}"
+        f"that is missing in place of one of them, or remove one and number the ranks without a gap{found.rest}"
     )
 
 
@@ -250,7 +252,9 @@ def address_count(subject: Subject) -> Iterator[Finding]:
     usual = Counter(counts).most_common(1)[0][0]
     which = "most devices have" if counts.count(usual) * 2 > len(counts) else "others have"
     for row, count in enumerate(counts):
-        if count != usual:
+        if (
+            count != usual and with_dots(subject.table.device_ips[row], right_texts.is_address) is None
+        ):  # Else HCC403 reports it.
             yield _other_count(subject, row, count, f"{which} {usual}")
 
 

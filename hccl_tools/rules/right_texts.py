@@ -62,6 +62,11 @@ def _without_hidden(
     return finding._replace(message=message, hint=f'delete it: write "{right}"', right=right)
 
 
+def as_digits(text: str) -> str:
+    """Return a text with the letters that look like digits as digits, and a comma as a dot."""
+    return text.strip().translate(str.maketrans("OolI,", "0011."))
+
+
 def is_number(text: str) -> bool:
     """Return whether HCCL reads a text as a number."""
     return read_uint(text) is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules import numbers
 from hccl_tools.rules.commands import how_super_device
 from hccl_tools.rules.copies import absent_devices
@@ -77,10 +78,16 @@ def sloppy_number(subject: Subject) -> Iterator[Finding]:
                 hint = numbers.how_lost(subject, key, row)
                 yield Finding(numbers.rounded(key, value, number), path, hint, alike=alike[kind])
             else:
+                right = _certain(subject, key, value, number)
+                if right is not None and not kind:
+                    hint = f'write "{right}" in place of {quoted(value)}, and the others in the same way'
+                    alike.setdefault(
+                        kind, (f"{key}s have zeros, blanks or other signs beside their numbers", hint)
+                    )
                 yield Finding(
                     f'{key} "{value}" is read as {number}', path, _right_number(subject, key, row, number),
-                    right=_certain(subject, key, value, number),
-                    alike=alike.get(kind),
+                    right=right,
+                    alike=alike.get(kind) if kind or right is not None else None,
                 )  # fmt: skip
 
 

@@ -390,7 +390,7 @@ def _of_another_kind(subject: Subject, others: tuple[int, ...]) -> Iterator[Find
         yield Finding(
             f"{message}: it is probably a machine of another generation",
             subject.server_path(index, "server_id"),
-            "remove it if it is not an A3, correct server_count and number the ranks on; if it is an A3, list it in its super pod, with "
+            "remove it if it is not an A3, correct server_count and number the ranks again without a gap; if it is an A3, list it in its super pod, with "
             f"the SDIDs of its devices: {how_super_device(subject, servers[index].rows[0])}",
         )
 

@@ -287,7 +287,9 @@ def _rank_of_lost(subject: Subject, index: int, devices: Sequence[int]) -> tuple
         return absent[0], ""
     before = [table.rank_numbers[row] for row in rows if (table.device_numbers[row] or 0) < devices[0]]
     rank = (before[-1] or 0) + 1 if before else table.rank_numbers[rows[0]]
-    return rank, "" if rank == len(table) else ", and number the ranks after it on"
+    return rank, "" if rank == len(
+        table
+    ) else f", and continue the rank numbers after it from {(rank or 0) + 1}"
 
 
 def _not_listed(subject: Subject, server_id: str, rows: dict[str, Sequence[int]], usual: int) -> str:

@@ -92,6 +92,8 @@ def _finding_on(
     if violation.keyword == "const":
         value, versions = reduce(getitem, violation.path, subject.value), list(MODULES)
         finding = right_texts.named(finding, value, versions.__contains__)
+        if finding.right is None and type(value) is str and right_texts.as_digits(value) == table_format:
+            finding = finding._replace(right=table_format)  # A letter in place of the digit, as in "1.O".
     elif violation.key is not None and (all_ids := _all_ids(subject, violation)) is not None:
         finding = finding._replace(alike=all_ids)
     elif (shown := _shown_right(subject.value, violation, table_format)) is not None:

@@ -31,10 +31,10 @@ def test_servers_that_start_at_rank_0_again_are_one_finding_each() -> None:
 
     assert [rule for rule, _, _ in found] == ["HCC203", "HCC203"]
     assert found[0][1] == 'server "10.0.0.2" starts at rank 0 again (8 ranks)'
-    assert found[0][2].startswith("number on with 8, or ")
+    assert found[0][2].startswith("continue the rank numbers with 8, or ")
     assert "`hccl-tools merge`" in found[0][2]
     assert found[1][1] == 'server "10.0.0.3" starts at rank 0 again (8 ranks)'
-    assert found[1][2].startswith("number on with 16, or ")
+    assert found[1][2].startswith("continue the rank numbers with 16, or ")
 
 
 def test_following_the_hint_leaves_no_finding() -> None:

@@ -551,7 +551,7 @@ def test_two_joined_tables_start_at_rank_0_again() -> None:
         message
         == "entry 4 of rank_list is rank 0 again (4 ranks from there on), as if two tables were joined"
     )
-    assert hint.startswith("number on with 4")
+    assert hint.startswith("continue the rank numbers with 4")
 
 
 def test_two_joined_tables_of_several_servers_are_one_finding() -> None:
@@ -588,7 +588,7 @@ def test_a_lost_device_of_a_910a_gets_its_rank_too() -> None:
     assert hint.startswith(
         "add device 6 with rank 14 and the address that `hccn_tool -i 6 -ip -g` on 10.0.0.2"
     )
-    assert "shows, and number the ranks after it on; or" in hint
+    assert "shows, and continue the rank numbers after it from 15; or" in hint
     assert hint.endswith("or use the same number of devices on every server, 1, 2, 4 or 8")
 
 

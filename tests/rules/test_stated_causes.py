@@ -1,0 +1,224 @@
+"""Tables with one cause, of which only that cause is said, with the one right text where there is one."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from typing import Any
+
+import pytest
+
+from hccl_tools import validate
+from hccl_tools.diagnostics import render
+from hccl_tools.document.rewriting import parseable
+from hccl_tools.kubernetes import config_maps
+from tests.support.tables import table
+
+
+def found(value: Any, product: str = "a2") -> list[tuple[str, str, str]]:
+    report = validate(value, product=product)
+    assert report.verdict == "refused"
+    return [(each.rule.id, each.message, each.hint or "") for each in report.findings]
+
+
+# A list that is in the file twice
+
+
+def test_a_list_that_is_there_twice_is_the_cause_of_what_is_missing() -> None:
+    value = table("1.0", 2, 8)
+    first, second = value.pop("server_list")
+    text = json.dumps({**value, "A": [first], "B": [second]}).replace('"A"', '"server_list"')
+    data = text.replace('"B"', '"server_list"').encode()
+
+    findings = found(data)
+
+    assert [rule for rule, *_ in findings] == ["HCC501", "HCC202", "HCC601"]
+    for _, message, hint in findings[:2]:
+        assert message.endswith(
+            '"server_list" appears twice, in lines 1 and 1, of which HCCL reads only the second'
+        )
+        assert hint.startswith("move the entries of the first list")
+    joined = json.dumps({**value, "server_list": [first, second]}).encode()
+    assert validate(joined, product="a2").findings == ()
+
+
+# One sign in place of a dot
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("192.168.0,101", "a comma in place of a dot"),
+        ("192.168;0.101", '";" in place of a dot'),
+        ("192.168.0:101", '":" in place of a dot'),
+        ("192,168,0.101", "commas in place of dots"),
+    ],
+)
+def test_a_sign_in_place_of_a_dot_is_one_finding(text: str, what: str) -> None:
+    value = table("1.0", 2, 8)
+    value["server_list"][0]["device"][1]["device_ip"] = text
+
+    assert found(value) == [("HCC403", f'"{text}" has {what}', 'write "192.168.0.101"')]
+
+
+def test_two_addresses_with_a_comma_are_two() -> None:
+    value = table("1.0", 2, 8)
+    value["server_list"][0]["device"][1]["device_ip"] = "192.168.0.101,192.168.0.201"
+
+    ((rule, *_),) = found(value)
+
+    assert rule == "HCC405"
+
+
+# A table inside other values
+
+
+@pytest.mark.parametrize(
+    ("around", "path"),
+    [
+        (lambda one: {"code": 0, "data": {"rankTable": one}}, "data.rankTable"),
+        (lambda one: {"a": {"b": {"c": {"d": {"e": one}}}}}, "a.b.c.d.e"),
+        (lambda one: {"items": [{"name": "job"}, {"table": one}]}, "items[1].table"),
+        (lambda one: {"code": 0, "data": json.dumps(one)}, "data"),
+    ],
+)  # fmt: skip
+def test_the_command_takes_a_table_out_of_other_values(around: Any, path: str) -> None:
+    own = table("1.0", 1, 2)
+    text = json.dumps(around(own)).encode()
+
+    ((rule, message, hint),) = found(text)
+
+    assert (rule, message.partition(", in")[0]) == (
+        "HCC110",
+        f'not a rank table: the table is the value of "{path}"',
+    )
+    command = hint.partition(": ")[2].removesuffix(" < OLD > NEW")
+    taken = subprocess.run(shlex.split(command), input=text, stdout=subprocess.PIPE, check=True).stdout
+    assert json.loads(taken) == own
+
+
+@pytest.mark.parametrize("value", [{"a": {"b": {"c": {"d": {"e": {"f": {}}}}}}}, {"data": {"list": []}}])
+def test_other_files_are_not_taken_for_tables_inside(value: Any) -> None:
+    innermost = value
+    while isinstance(innermost, dict) and innermost.get("f") is None and innermost:
+        innermost = next(iter(innermost.values()))
+    if isinstance(innermost, dict):
+        innermost["f"] = table("1.0", 1, 2)
+
+    assert "is the value of" not in found(value)[0][1]
+
+
+# The old and the new entry of a device
+
+
+def both_entries(own: str) -> Any:
+    value = table("1.0", 2, 8)
+    devices = value["server_list"][1]["device"]
+    devices.insert(3, {**devices[3], "device_ip": own})
+    return value
+
+
+def test_an_old_entry_beside_the_new_one_is_one_finding() -> None:
+    ((rule, message, hint),) = found(both_entries("192.168.1.77"))
+
+    assert rule == "HCC303"
+    assert "with the addresses 192.168.1.77 and 192.168.1.103" in message
+    assert hint.startswith("keep the entry with the address that the device has, and remove the other one")
+
+
+def test_two_devices_with_one_id_and_other_ranks_stay_what_they_are() -> None:
+    value = table("1.0", 2, 8)
+    value["server_list"][1]["device"][3]["device_id"] = "4"
+
+    ((rule, message, _),) = found(value)
+
+    assert rule == "HCC303"
+    assert "old entry" not in message
+
+
+# Corrections that are certain
+
+
+@pytest.mark.parametrize("text", ["address_0=192.168.0.101", "192.168.0.101:16666", "[192.168.0.101]:80"])
+def test_the_one_right_text_of_an_address_is_a_correction(text: str) -> None:
+    value = table("1.0", 2, 8)
+    value["server_list"][0]["device"][1]["device_ip"] = text
+
+    (one,) = validate(value, product="a2").findings
+
+    assert one.right == "192.168.0.101"
+
+
+@pytest.mark.parametrize(
+    ("version", "right"), [("1.O", "1.0"), ("l.0", "1.0"), ("1,0", "1.0"), ("9.0", None)]
+)
+def test_a_letter_in_the_version_is_a_correction(version: str, right: str | None) -> None:
+    findings = validate({**table("1.0", 1, 2), "version": version}, product="a2").findings
+
+    assert [one.right for one in findings if one.rule.id == "HCC108"] == [right]
+
+
+def test_blanks_of_word_processors_become_spaces_outside_texts() -> None:
+    text = '{\n\u00a0\u00a0"version":\u00a0"1.0",\n\u00a0"note": "a\u00a0b"}'
+
+    assert parseable(text.encode()).decode() == '{\n  "version": "1.0",\n "note": "a\u00a0b"}'
+    (one,) = validate(text.encode()).findings
+    assert one.message == "invisible character (U+00A0) in 2 lines"
+
+
+def test_the_words_of_python_leave_only_its_command() -> None:
+    plain = validate(b"{'version': '1.0'}").findings[0].hint or ""
+    with_words = validate(b"{'version': '1.0', 'note': None}").findings[0].hint or ""
+
+    assert plain.startswith('write " instead')
+    assert with_words.startswith("Python printed this, with None or True in it: python3 -c")
+
+
+# ConfigMaps
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "apiVersion: v1\ndata:\n  hccl.json: |\n    {}\nmetadata:\n  name: job7\n  namespace: vcjob\n",
+        '{"data": {\n  "hccl.json": "{}"\n },\n "metadata": {\n  "name": "job7",\n  "namespace": "vcjob"\n }}',
+    ],
+)  # fmt: skip
+def test_the_command_names_the_config_map_of_the_file(text: str) -> None:
+    command = config_maps.extraction(text.encode())
+
+    assert command == "kubectl get configmap -n vcjob job7 -o jsonpath='{.data.hccl\\.json}' > hccl.json"
+
+
+# Equal findings
+
+
+def shown(value: Any, product: str = "a2") -> str:
+    report = validate(json.dumps(value, indent=1).encode(), product=product)
+    return "".join(render([report], "text", show_all=False, color=False))
+
+
+def test_equal_findings_are_one_block() -> None:
+    value = table("1.0", 2, 8)
+    for server in value["server_list"]:
+        for device in server["device"]:
+            device["rank_id"] = device["rank_id"].zfill(2)
+
+    text = shown(value)
+
+    assert text.count("[HCC603]") == 1
+    assert "in 10 places" in text
+
+
+def test_places_without_words_of_their_own_are_one_list() -> None:
+    value = table("1.0", 4, 8)
+    devices = value["server_list"][2]["device"]
+    own = [device["device_ip"] for device in devices]
+    for device, address in zip(devices, reversed(own), strict=True):
+        device["device_ip"] = address
+
+    text = shown(value)
+
+    assert "in 8 places" in text
+    assert "and at" not in text
