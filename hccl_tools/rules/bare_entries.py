@@ -110,8 +110,8 @@ def _then(device: Any) -> str:
 def of_wrapped(value: Any) -> tuple[Path, BareEntries] | None:
     """Return the path of the only table inside other values, such as the answer of a service, with what to do."""
     found = _tables_inside(value)
-    if len(found) != 1:
-        return None
+    if len(found) != 1 or (type(value) is list and len(found[0][0]) == 1):
+        return None  # The list of a table or of tables is told by itself.
     (path, is_text), *_ = found
     shown = "".join(f"[{key}]" if type(key) is int else f".{str(key)[:40]}" for key in path).removeprefix(".")
     message = f'the table is the value of "{shown}"' + (", in a string" if is_text else "")

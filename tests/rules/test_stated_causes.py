@@ -182,7 +182,7 @@ def test_the_words_of_python_leave_only_its_command() -> None:
     "text",
     [
         "apiVersion: v1\ndata:\n  hccl.json: |\n    {}\nmetadata:\n  name: job7\n  namespace: vcjob\n",
-        '{"data": {\n  "hccl.json": "{}"\n },\n "metadata": {\n  "name": "job7",\n  "namespace": "vcjob"\n }}',
+        '{"data": {\n  "hccl.json": ""\n },\n "metadata": {\n  "name": "job7",\n  "namespace": "vcjob"\n }}',
     ],
 )  # fmt: skip
 def test_the_command_names_the_config_map_of_the_file(text: str) -> None:
