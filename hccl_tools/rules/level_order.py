@@ -131,6 +131,8 @@ def _lacking(subject: Subject, levels: list[Any]) -> Iterator[Finding]:
 def _apart(subject: Subject) -> Finding | None:
     """Return the finding on nodes that have no network instance in common with the first one, in any layer."""
     servers, levels = subject.table.servers, subject.table.column("level_list")
+    if not all(levels):
+        return None  # HCC463 reports a rank without layers.
     if len(layers_used(subject)) < 2 or not _not_joined(subject, (one.rows[:1] for one in servers)):
         return None  # Nodes with layer 0 alone, or a rank of each node shows that they are joined.
     odd = _not_joined(subject, (one.rows for one in servers))

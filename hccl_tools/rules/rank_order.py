@@ -107,3 +107,16 @@ def _named(subject: Subject, rows: list[int]) -> str:
     )
     noun = "device" if len(ids) == 1 else "devices"
     return f"{noun} {fold(ids, ', ') if ids == sorted(ids) else ', '.join(map(str, ids))} of {where}"
+
+
+def first_of_run(numbers: list[int | None]) -> int:
+    """Return the first rank of a table whose ranks are consecutive, and 0 for others."""
+    known = {number for number in numbers if number is not None}
+    start = min(known, default=0)
+    return start if known == set(range(start, start + len(numbers))) and None not in numbers else 0
+
+
+def is_between(subject: Subject, absent: tuple[int, ...]) -> bool:
+    """Whether the ranks after the absent ones follow each other, so that those alone are missing."""
+    numbers, size = subject.table.rank_numbers, len(subject.table)
+    return set(numbers) | set(absent) == set(range(size + len(absent)))

@@ -26,7 +26,7 @@ from hccl_tools.rules.copies import (
     what_a_copy_needs,
 )
 from hccl_tools.rules.moved_entries import exchange, exchanged, with_address_as_id
-from hccl_tools.rules.rank_order import ranks_by_order, right_ranks
+from hccl_tools.rules.rank_order import first_of_run, is_between, ranks_by_order, right_ranks
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.table.hccl_values import read_integer, read_uint
 
@@ -189,7 +189,9 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
     if exchanged(subject):
         return  # HCC203 reports it.
     size, numbers = len(subject.table), subject.table.rank_numbers
-    if (start := _start(numbers)) > 0 and (again := _of_doubled_list(subject)) is not None:
+    from hccl_tools.rules import doubts  # noqa: PLC0415  (0.8 ms, only where ranks are wrong)
+
+    if (start := first_of_run(numbers)) > 0 and (again := doubts.doubled_list(subject)) is not None:
         yield Finding(
             f"{_absent(subject)}, because {again[0]}",
             subject.device_path(numbers.index(max(size, start)), "rank_id"),
@@ -218,36 +220,20 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
             yield exchange(finding, "rank_id") if swapped.get(row) == "rank_id" else finding
 
 
-def _of_doubled_list(subject: Subject) -> tuple[str, str] | None:
-    """Return what a list that the file has twice says about ranks that are missing."""
-    if subject.document is None or not subject.document.duplicates:
-        return None
-    from hccl_tools.rules import doubts  # noqa: PLC0415  (0.8 ms, only where a count is wrong)
-
-    return doubts.doubled_list(subject)
-
-
-def _start(numbers: list[int | None]) -> int:
-    """Return the first rank of a table whose ranks are consecutive, and 0 for others."""
-    known = {number for number in numbers if number is not None}
-    start = min(known, default=0)
-    return start if known == set(range(start, start + len(numbers))) and None not in numbers else 0
-
-
 def _gap_hint(subject: Subject) -> str:
     """Return the hint on a gap in the ranks: what is lost is added, and only what is left out on purpose is numbered again."""
     from hccl_tools.rules import doubts  # noqa: PLC0415  (0.8 ms, only where a count is wrong)
 
     hint = f"number the ranks 0 to {len(subject.table) - 1} without a gap"
     absent, lost = absent_ranks(subject), lost_devices(subject)
-    if (again := _of_doubled_list(subject)) is not None:
+    if (again := doubts.doubled_list(subject)) is not None:
         return again[1]
     if doubts.joined(subject):
         return _with_lost_server(subject, hint)
     if lost is not None and len(lost.rows) == len(absent):
         return f"{_lost(subject, lost, absent)}; only if it is left out on purpose, {hint}"
     sizes = {len(server.rows) for server in subject.table.servers}
-    if sizes == {len(absent)} and absent[-1] - absent[0] < len(absent) and _is_between(subject, absent):
+    if sizes == {len(absent)} and absent[-1] - absent[0] < len(absent) and is_between(subject, absent):
         what = "node" if subject.table.format == "2.0" else "server"
         hint = f"if the {what} with {rank_list(absent)} was lost, add it again; if it was removed on purpose, {hint}"
     elif by_order := right_ranks(subject):
@@ -272,12 +258,6 @@ def _lost(subject: Subject, lost: LostDevices, ranks: tuple[int, ...]) -> str:
         ]
         how = f"{how_device(subject, index, device)} shows it"
     return f"{lost.why}{and_more(shown, _MOST_LOST, unlisted=len(ranks) - len(shown))} ({how})"
-
-
-def _is_between(subject: Subject, absent: tuple[int, ...]) -> bool:
-    """Whether the ranks after the absent ones follow each other, so that those alone are missing."""
-    numbers, size = subject.table.rank_numbers, len(subject.table)
-    return set(numbers) | set(absent) == set(range(size + len(absent)))
 
 
 def _with_lost_server(subject: Subject, right: str) -> str:

@@ -74,6 +74,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "clusters": ("1.0",),
     "advice": _ALL,
     "unusual_values": LEGACY,
+    "server_sizes": LEGACY,
     "text_order": LEGACY,
     "spelling": _ALL,
     "endpoint_files": ("endpoints",),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
-from hccl_tools.notation.phrases import and_more, count
+from hccl_tools.notation.phrases import and_more
 from hccl_tools.rules import entry_forms
 from hccl_tools.rules.commands import how_super_device
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
@@ -446,55 +446,6 @@ def no_super_pods(subject: Subject) -> Iterator[Finding]:
         message += f", and {number} of them occur twice, so the servers are in several super pods"
         hint += "; `npu-smi info -t spod-info -i 0 -c 0` on each host shows its super pod"
     yield Finding(message, (), hint)
-
-
-#: The fewest servers of a table whose super pods are compared.
-_LEAST_SERVERS = 4
-
-
-@rule(
-    "HCC650",
-    "uneven-super-pods",
-    "advice",
-    formats=("1.2",),
-    source="the other super pods of the table; HCCL accepts super pods of different sizes",
-)
-def uneven_super_pods(subject: Subject) -> Iterator[Finding]:
-    """The super pods have different numbers of servers, and the servers of the table could be divided evenly.
-
-    A server is probably listed in the super pod of others. HCCL accepts such a table.
-
-    Base: 1.2 4x8
-    Example: /super_pod_list = [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}]}, {"super_pod_id": "1", "server_list": [{"server_id": "10.0.0.2"}, {"server_id": "10.0.0.3"}, {"server_id": "10.0.0.4"}]}]
-    Instead: table
-    Hint: if a server is in the wrong super pod, move it: `npu-smi info -t spod-info -i 0 -c 0` on 10.0.0.2 shows the super pod of the host, and so on for each host of super pod "1"; if the sizes are right, nothing is to be done
-    """
-    pods = subject.table.super_pods or []
-    if not is_used(subject) or len(pods) < 2 or len(subject.table.servers) < _LEAST_SERVERS:
-        return
-    sizes = [len(pod.server_ids) for pod in pods]
-    if len({*sizes}) == 1 or sum(sizes) != len(subject.table.servers) or sum(sizes) % len(sizes):
-        return
-    pod_of = {name: number for number, pod in enumerate(pods) for name in pod.server_ids}
-    order = [pod_of.get(server.server_id, -1) for server in subject.table.servers]
-    if order != sorted(order):
-        return  # HCC529 reports a server among those of another super pod.
-    large = sizes.index(max(sizes))
-    parts = and_more(
-        [
-            f"{quoted(pod.super_pod_id)} has {count(size, 'server')}"
-            for pod, size in zip(pods, sizes, strict=True)
-        ],
-        8,
-    )
-    first = pods[large].server_ids[0]
-    yield Finding(
-        f"the super pods have different numbers of servers: {parts}",
-        ("super_pod_list", large, "server_list"),
-        f"if a server is in the wrong super pod, move it: `npu-smi info -t spod-info -i 0 -c 0` on {first[:64]} shows the super "
-        f"pod of the host, and so on for each host of super pod {quoted(pods[large].super_pod_id)}; if the sizes are right, "
-        "nothing is to be done",
-    )
 
 
 def _like_super_pods(value: Any) -> str | None:

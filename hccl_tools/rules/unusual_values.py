@@ -6,13 +6,11 @@ HCCL accepts such a table, and its ranks connect to other devices than those mea
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.likeness import is_near
-from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.rules.address_order import (
     READ,
@@ -25,9 +23,10 @@ from hccl_tools.rules.address_order import (
     usual_name,
 )
 from hccl_tools.rules.commands import how, how_device, how_super_device, of_each
-from hccl_tools.rules.copies import lost_devices, named_server
+from hccl_tools.rules.copies import named_server
 from hccl_tools.rules.lost_zeros import lost_zeros, of_lost_zeros
 from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule
+from hccl_tools.rules.run_on import addresses_run_on, server_run_on
 from hccl_tools.rules.value_order import (
     DEVICE_BITS,
     Order,
@@ -51,10 +50,6 @@ _MOST_SINGLE, _MOST_PLACES = 2, 16
 _LEAST_SERVERS = 3
 #: Values outside an order are reported if this many times as many follow it.
 _LEAST_FOLLOWING = 4
-#: The number of addresses of a network of the usual size.
-_NETWORK = 256
-#: The fewest servers that can have different numbers of devices.
-_LEAST_OF_SIZES = 2
 
 
 class _Kind:
@@ -103,8 +98,8 @@ def device_ip_outside_order(subject: Subject) -> Iterator[Finding]:
         yield from _moved_rows(subject, order, _ADDRESS)
         for rows in order.groups:
             yield _changed_places(subject, order, rows, _ADDRESS)
-        if is_regular and (found := _server_run_on(subject, numbers, order)) is not None:
-            yield _addresses_run_on(subject, *found)
+        if is_regular and (found := server_run_on(subject, numbers, order)) is not None:
+            yield addresses_run_on(subject, *found)
     ips = subject.table.device_ips
     near = (
         [row for row in order.single if is_near(ips[row], address_text(subject, order.expected[row]))]
@@ -130,50 +125,6 @@ def device_ip_outside_order(subject: Subject) -> Iterator[Finding]:
         ):  # HCC614 reports them.
             expected = order.expected.get(row) if order is not None else None
             yield _mistyped(subject, row, expected, is_outside=row in others)
-
-
-def _server_run_on(subject: Subject, numbers: Sequence[int], order: Order) -> tuple[int, int] | None:
-    """Return the only server whose addresses begin after the last one of the server before, and what it should add.
-
-    All other servers must be the same distance apart, as the numbers of their networks are.
-    """
-    servers = subject.table.servers
-    first = [order.first.get(index) for index in range(len(servers))]
-    if len(first) < _LEAST_SERVERS or None in first:
-        return None
-    bases = [one or 0 for one in first]
-    steps = [later - before for before, later in pairwise(bases)]
-    if len({*steps}) < 2 or len({*steps}) > _LEAST_SERVERS:
-        return None
-    run_on = [
-        index
-        for index, (one, server) in enumerate(pairwise(servers), 1)
-        if len(one.rows) > 1
-        and len(server.rows) == len(one.rows)
-        and numbers[server.rows[0]] - numbers[one.rows[-1]] == numbers[one.rows[1]] - numbers[one.rows[0]]
-    ]
-    if len(run_on) != 1:
-        return None
-    (at,) = run_on
-    others = [one for place, one in enumerate(steps, 1) if place not in (at, at + 1)]
-    if at + 1 < len(bases):
-        half, rest = divmod(bases[at + 1] - bases[at - 1], 2)
-        others += [half] if rest == 0 else [0, 1]
-    is_network = len(others) > 1 or not others[0] % _NETWORK
-    return (at, bases[at - 1] + others[0] - bases[at]) if len({*others}) == 1 and is_network else None
-
-
-def _addresses_run_on(subject: Subject, index: int, add: int) -> Finding:
-    """Return the finding on a server whose addresses continue those of the server before."""
-    servers, numbers = subject.table.servers, address_numbers(subject) or []
-    rows = servers[index].rows
-    first, last = (address_text(subject, numbers[row] + add) for row in (rows[0], rows[-1]))
-    return Finding(
-        f"the device_ips of {named_server(subject, index)} do not follow the order of all others: they continue those of "
-        f"{named_server(subject, index - 1)}, as if a spreadsheet filled the column",
-        subject.device_path(rows[0], "device_ip"),
-        f'{how(subject, rows[0])}: if it is "{first}", write "{first}" to "{last}" in this server',
-    )
 
 
 def _device_of_the_address(subject: Subject, numbers: Sequence[int], row: int) -> int | None:
@@ -516,91 +467,4 @@ def _mistyped_name(subject: Subject, index: int, meant: str) -> Finding:
         message,
         path,
         f'{on_other} shows the address of device {device}: if it is {text}, write "{meant}"',
-    )
-
-
-@rule(
-    "HCC639",
-    "device-of-the-others-missing",
-    "advice",
-    formats=LEGACY,
-    needs=("device_ip", "device_id", "rank_id", "server_id"),
-    source="the other servers of the table; HCCL accepts servers with different numbers of devices on some products (config.cc:483-530)",
-)
-def device_missing(subject: Subject) -> Iterator[Finding]:
-    """A server does not list devices that all other servers list, and the product accepts uneven servers.
-
-    HCCL accepts such a table, and these devices are not used. If one of only two servers has more devices than the other,
-    or one server lacks several, the end of a list was perhaps lost in a copy.
-
-    Base: 4x8 a2
-    Example: remove /server_list/3/device/7
-    Instead: table
-    Hint: add device 7 with its address (`hccn_tool -i 7 -ip -g` on 10.0.0.4 shows it), and number the ranks again without a gap, if it was lost; if it is left out on purpose, nothing is to be done
-    """
-    numbers = subject.table.rank_numbers
-    if subject.product.even_servers or len(subject.table.servers) < _LEAST_OF_SIZES:
-        return
-    if subject.table.devices_of_each is not None or set(numbers) != set(range(len(numbers))):
-        return
-    place = "devices" if subject.table.format == "group_list" else "device"
-    if (short := _short_server(subject)) is not None:
-        index, lacking = short
-        yield _smaller_server(subject, index, lacking, place)
-        return
-    lost = lost_devices(subject) if len(subject.table.servers) >= _LEAST_SERVERS else None
-    for index, device in lost.rows if lost is not None and len(lost.rows) <= _MOST_SINGLE else ():
-        yield Finding(
-            f"{named_server(subject, index)} has no device {device}, unlike all other servers",
-            subject.server_path(index, place),
-            _add(
-                f"device {device} with its address ({how_device(subject, index, device)} shows it)", "it was"
-            ),
-        )
-
-
-def _short_server(subject: Subject) -> tuple[int, list[int]] | None:
-    """Return the only server that lists some of the devices that each other server lists, with those it lacks."""
-    table = subject.table
-    if not subject.damaged.isdisjoint(READ) or len({one.server_id for one in table.servers}) < len(
-        table.servers
-    ):
-        return None
-    if len({one is None for one in table.columns.get("super_device_id", ())}) > 1:
-        return None  # A server without super_device_ids is of another generation, which HCC525 reports.
-    numbers = table.device_numbers
-    sets = [frozenset(numbers[row] for row in server.rows) for server in table.servers]
-    if any(len(one) < len(server.rows) for one, server in zip(sets, table.servers, strict=True)):
-        return None
-    small = min(sets, key=len)
-    others = {*sets} - {small}
-    if sets.count(small) != 1 or len(others) != 1 or not small or not small < (usual := others.pop()):
-        return None
-    return sets.index(small), sorted(one for one in usual - small if one is not None)
-
-
-def _smaller_server(subject: Subject, index: int, lacking: list[int], place: str) -> Finding:
-    """Return the finding on the only server with fewer devices."""
-    rows = subject.table.servers[index].rows
-    others = "the other server" if len(subject.table.servers) == _LEAST_OF_SIZES else "all other servers"
-    shown = how_device(subject, index, lacking[0])
-    if len(lacking) == 1:
-        message = f"{named_server(subject, index)} has no device {lacking[0]}, unlike {others}"
-        what, were = f"device {lacking[0]} with its address ({shown} shows it)", "it was"
-    else:
-        own = fold(sorted(one for row in rows if (one := subject.table.device_numbers[row]) is not None))
-        has = "has" if len(subject.table.servers) == _LEAST_OF_SIZES else "have"
-        message = (
-            f"{named_server(subject, index)} has {count(len(rows), 'device')} ({own}), and {others} {has} "
-            f"{len(rows) + len(lacking)}: devices {fold(lacking)} are perhaps missing"
-        )
-        what, were = f"devices {fold(lacking)} with their addresses ({shown} shows the first)", "they were"
-    return Finding(message, subject.server_path(index, place), _add(what, were))
-
-
-def _add(what: str, were: str) -> str:
-    is_are = "it is" if were == "it was" else "they are"
-    return (
-        f"add {what}, and number the ranks again without a gap, if {were} lost; if {is_are} left out on purpose, nothing is "
-        "to be done"
     )
