@@ -57,6 +57,12 @@ REVIEWED = {
     ("hccl_tools.cli.usage", "rest"): "names of options",
     ("hccl_tools.cli.usage", "rest and ' '"): "a blank",
     ("hccl_tools.launch.runs.absent", "where"): "quoted where it is made",
+    ("hccl_tools.document.places_in_text", "number"): "digits",
+    ("hccl_tools.document.places_in_text", "place"): "digits, and -c with a digit",
+    ("hccl_tools.kubernetes.config_maps", "key"): "letters, digits, dots and hyphens, as its pattern says",
+    ("hccl_tools.kubernetes.config_maps", "name or 'NAME'"): "letters, digits, dots and hyphens",
+    ("hccl_tools.kubernetes.config_maps", "where"): "an option with letters, digits and hyphens",
+    ("hccl_tools.programs.install_hints", "_PIP"): "quoted where it is made",
     ("hccl_tools.launch.cluster.membership", "_cut(shlex.join(words))"): "quoted where it is made",
     ("hccl_tools.launch.mpi.repeated_start", "shim"): "quoted where it is made",
     ("hccl_tools.launch.mpi.repeated_start", "what"): "the name of a launcher of ours",
@@ -117,7 +123,6 @@ REVIEWED = {
     ("hccl_tools.launch.runs.stop", "job"): "decimal digits",
     ("hccl_tools.launch.supervise.leftovers", "stop"): "quoted where it is made",
     ("hccl_tools.pictures.results", "command"): "the name of a command",
-    ("hccl_tools.rules.target_mindie", "subject.table.format"): "the name of a format",
 }
 
 
