@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from hccl_tools.explain.events import time_in
 from hccl_tools.explain.reader import STDIN, LogReader
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ _STEP = re.compile(
 _FURTHER, _DIFFERENT = 5, 20
 #: Bytes before and after a failure in which steps are looked for.
 _WITHIN = 8 << 20
+#: Seconds after a failure from which on a step shows that the job went on.
+_LATER = 60.0
 
 
 def is_outlived(source: Source, event: Event) -> bool:
@@ -27,7 +30,7 @@ def is_outlived(source: Source, event: Event) -> bool:
 
     The ranks of a training wait for each other in each step, so that none goes on without one of them.
     """
-    if source.path in ("", STDIN) or source.pid or source.is_run or event.pid or event.line < 1:
+    if source.path in ("", STDIN) or source.pid or source.is_run or event.line < 1:
         return False
     before, after, read = 0, set[int](), 0
     for block in LogReader(source.path).blocks():
@@ -41,6 +44,24 @@ def is_outlived(source: Source, event: Event) -> bool:
         if len(after) >= _DIFFERENT or (after and max(after) >= before + _FURTHER and len(after) >= _FURTHER):
             return True
         read += len(block.data) - at
+        if read > _WITHIN:
+            break
+    return False
+
+
+def goes_on_after(source: Source, time: float) -> bool:
+    """Return whether the training in a log has steps that were written long after a time."""
+    if source.path in ("", STDIN) or source.pid or source.is_run:
+        return False
+    after, read = set[int](), 0
+    for block in LogReader(source.path).blocks():
+        for found in _STEP.finditer(block.data):
+            begin = block.data.rfind(b"\n", 0, found.start()) + 1
+            if (at := time_in(block.data[begin : found.start()])) is not None:
+                after.update([int(found[1])] if at > time + _LATER else [])
+            if len(after) >= _DIFFERENT:
+                return True
+        read += len(block.data)
         if read > _WITHIN:
             break
     return False

@@ -193,3 +193,17 @@ def test_the_rank_itself_is_not_the_process_to_stop(command_line: CommandLine, o
     if own:
         log += f"[ERROR] 2026-03-18-10:14:51 (PID:{own}, Device:3, RankID:3) ERR00100 PTA call acl api failed. error code is 207001\n"
     assert named in said(command_line, {"train.log": log, "npu-smi.txt": USERS}).splitlines()[0]
+
+
+KILLED = (
+    "[Wed Mar 18 {}:01 2026] Memory cgroup out of memory: Killed process 77310 (python3.10) total-vm:26kB\n"
+)
+
+
+@pytest.mark.parametrize(("time", "is_outlived"), [("10:05", True), ("10:55", False)])
+def test_a_process_that_the_kernel_ended_while_the_job_went_on(
+    command_line: CommandLine, time: str, is_outlived: bool
+) -> None:
+    end = "slurmstepd: error: *** STEP 12.0 ON n03 CANCELLED AT 2026-03-18T11:00:10 DUE TO TIME LIMIT ***\n"
+    out = said(command_line, {"dmesg.txt": KILLED.format(time), "train.log": steps(10, 50) + end})
+    assert out.startswith("The job reached its time limit") is is_outlived
