@@ -241,17 +241,18 @@ def _replace(entry: Entry, chunks: Iterable[str | bytes], mode: int | None, *, c
 def _stage(entry: Entry, chunks: Iterable[str | bytes], mode: int | None) -> str:
     """Write a temporary file in the folder of a file, with the mode and owner that the file gets."""
     old = entry.about
-    if mode is None and old is not None:
-        mode = stat.S_IMODE(old.st_mode)
     temporary = f".hccl-tools-{os.urandom(8).hex()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    handle = os.open(temporary, flags, 0o666 if mode is None else mode & 0o600, dir_fd=entry.folder)
+    first = (0o666 if old is None else 0o600) if mode is None else mode & 0o600
+    handle = os.open(temporary, flags, first, dir_fd=entry.folder)
     try:
         with os.fdopen(handle, "wb") as file:
             file.writelines(chunk if isinstance(chunk, bytes) else chunk.encode() for chunk in chunks)
             file.flush()
             if old is not None and not _is_of_a_stranger(entry.folder, old):
                 _keep_owner(handle, old)
+            if mode is None and old is not None:
+                mode = _kept_mode(handle, entry.folder, old)
             if mode is not None:
                 os.fchmod(handle, mode)
             os.fsync(handle)
@@ -287,6 +288,19 @@ def _is_of_a_stranger(folder: int, old: os.stat_result) -> bool:
     """Return whether another user may have put a file into a folder that is open to all users."""
     about = os.fstat(folder)
     return old.st_uid not in {0, os.geteuid(), about.st_uid} and bool(about.st_mode & stat.S_IWOTH)
+
+
+def _kept_mode(handle: int, folder: int, old: os.stat_result) -> int:
+    """Return the mode of the old file for the new one, without setuid, setgid and sticky bits.
+
+    The owner of the old file chose its mode. If another user owns the new one, all others cannot write to it,
+    and its group cannot in a folder that all users can write to.
+    """
+    mode = old.st_mode & 0o777
+    if os.fstat(handle).st_uid == old.st_uid:
+        return mode
+    is_open = os.fstat(folder).st_mode & stat.S_IWOTH
+    return mode & ~(stat.S_IWOTH | (stat.S_IWGRP if is_open else 0))
 
 
 def _keep_owner(handle: int, old: os.stat_result) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain.events import time_in
 from hccl_tools.explain.reader import STDIN, LogReader
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hccl_tools.explain.events import Event
     from hccl_tools.explain.sources import Source
 
@@ -19,8 +22,8 @@ _STEP = re.compile(
 #: Steps beyond the last one before a failure, or different steps after it, if the job began again from a
 #: checkpoint. The lines that ranks had in their buffers when one of them failed are fewer.
 _FURTHER, _DIFFERENT = 5, 20
-#: Bytes before and after a failure in which steps are looked for.
-_WITHIN = 8 << 20
+#: Bytes after a failure in which steps are looked for, and blocks before it.
+_WITHIN, _BLOCKS_BEFORE = 8 << 20, 4
 #: Seconds after a failure from which on a step shows that the job went on.
 _LATER = 60.0
 
@@ -33,13 +36,14 @@ def is_outlived(source: Source, event: Event) -> bool:
     if source.path in ("", STDIN) or source.pid or source.is_run or event.line < 1:
         return False
     before, after, read = 0, set[int](), 0
+    earlier: deque[bytes] = deque(maxlen=_BLOCKS_BEFORE)
     for block in LogReader(source.path).blocks():
-        lines = block.data.count(b"\n")
-        if block.line + lines < event.line and len(block.data) > _WITHIN:
+        if block.line + block.data.count(b"\n") < event.line:
+            earlier.append(block.data)
             continue
         at = _offset(block.data, event.line - block.line)
-        for found in _STEP.finditer(block.data, 0, at):
-            before = int(found[1])
+        if not read:
+            before = _last_step([*earlier, block.data[:at]])
         after.update(int(found[1]) for found in _STEP.finditer(block.data, at))
         if len(after) >= _DIFFERENT or (after and max(after) >= before + _FURTHER and len(after) >= _FURTHER):
             return True
@@ -47,6 +51,14 @@ def is_outlived(source: Source, event: Event) -> bool:
         if read > _WITHIN:
             break
     return False
+
+
+def _last_step(parts: Sequence[bytes]) -> int:
+    """Return the number of the last step in the parts of a log before a line, 0 if none has one."""
+    for part in reversed(parts):
+        if found := _STEP.findall(part):
+            return int(found[-1])
+    return 0
 
 
 def goes_on_after(source: Source, time: float) -> bool:

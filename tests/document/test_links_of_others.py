@@ -96,6 +96,21 @@ def test_root_does_not_give_its_output_to_another_user(stranger: Stranger) -> No
 
 
 @pytest.mark.bed
+@pytest.mark.parametrize("mode", [0o6777, 0o4755, 0o2775, 0o666, 0o600])
+def test_root_does_not_take_the_bits_of_another_user_s_file(stranger: Stranger, mode: int) -> None:
+    """A setuid file of root that the stranger may write to would run the stranger's program as root."""
+    stranger.folder.chmod(0o1777)
+    stranger.python(f"import os; open('t.svg', 'w').close(); os.chmod('t.svg', {mode})")
+
+    write_atomically(stranger.folder / "t.svg", ["new"])
+    about = (stranger.folder / "t.svg").stat()
+
+    assert about.st_uid == 0
+    assert about.st_mode & 0o7022 == 0
+    assert about.st_mode & 0o700 == mode & 0o700
+
+
+@pytest.mark.bed
 def test_files_that_are_written_together(stranger: Stranger, home: Path) -> None:
     stranger.python(f"import os; os.symlink({str(home / 'precious')!r}, 'b')")
 

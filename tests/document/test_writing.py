@@ -73,6 +73,10 @@ def test_modes(tmp_path: Path) -> None:
     write_atomically(old, ["x"], mode=0o400)
     assert mode(old) == 0o400
 
+    old.chmod(0o6755)
+    write_atomically(old, ["x"])
+    assert mode(old) == 0o755
+
 
 @pytest.mark.bed
 def test_an_existing_file_keeps_its_owner(target: Path) -> None:

@@ -11,6 +11,10 @@ from hccl_tools.launch.runs.names import RUN_VARIABLE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+#: Bytes of the environment of a process that are read. The kernel takes 6 MiB at most with a program, but a
+#: process can claim a mapping of any size to be its environment.
+_MOST_BYTES = 6 << 20
+
 
 def members() -> Iterator[tuple[int, str]]:
     """Yield every process of this host that belongs to a run, with its run directory.
@@ -35,7 +39,7 @@ def run_of(pid: int) -> str | None:
     """Return the run directory of a process, ``None`` if the process has none."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
-            data = b"\0" + file.read()
+            data = b"\0" + file.read(_MOST_BYTES)
     except OSError:
         return None
     _, found, rest = data.partition(f"\0{RUN_VARIABLE}=".encode())
