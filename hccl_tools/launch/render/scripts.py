@@ -191,8 +191,8 @@ def command_line(plan: Plan, tool: str, options: ScriptOptions) -> str:
     lines = [_command_of(plan, ranks, tool, options) for ranks in servers]
     if len(lines) == 1:
         return f"{lines[0]}\n"
-    titles = (f"# {ranks[0].host}: ranks {fold(process.rank for process in ranks)}" for ranks in servers)
-    return "\n".join(f"{title}\n{line}\n" for title, line in zip(titles, lines, strict=True))
+    titles = (serving.title(ranks[0].host, fold(process.rank for process in ranks)) for ranks in servers)
+    return "\n".join(f"{head}\n{line}\n" for head, line in zip(titles, lines, strict=True))
 
 
 def _command_of(plan: Plan, ranks: Sequence[RankProcess], tool: str, options: ScriptOptions) -> str:

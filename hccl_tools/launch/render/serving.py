@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, TableError
 from hccl_tools.notation.number_list import fold
+from hccl_tools.notation.printable import escaped
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.tablefiles.export_targets import TARGETS, require_no_error
 from hccl_tools.validation.checker import validate
@@ -43,8 +44,13 @@ def text(plan: Plan, target: str, environment: Mapping[str, str]) -> str:
     for processes in _by_host(plan):
         ranks = fold(process.rank for process in processes)
         lines = _xllm(plan, processes, before) if target == "xllm" else _mindie(plan, processes, before)
-        blocks.append("\n".join([f"# {processes[0].host}: ranks {ranks}", *lines]) + "\n")
+        blocks.append("\n".join([title(processes[0].host, ranks), *lines]) + "\n")
     return "\n".join(blocks)
+
+
+def title(host: str, ranks: str) -> str:
+    """Return the comment above the commands of a host, whose name may have any characters."""
+    return f"# {escaped(host, ascii_only=True)}: ranks {ranks}"
 
 
 def _by_host(plan: Plan) -> list[list[RankProcess]]:

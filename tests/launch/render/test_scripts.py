@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.tables import table as made_table
+
 #: Each test starts processes.
 pytestmark = pytest.mark.slow
 
@@ -284,3 +286,19 @@ def test_other_tools_cannot_have_ranks_in_any_order(tool: str) -> None:
 
     assert (done.returncode, done.stdout) == (125, "")
     assert f"{tool} would put rank 0 on device 4 of 127.0.0.1, which belongs to rank 1" in done.stderr
+
+
+@pytest.mark.parametrize("target", ["torchrun", "msrun"])
+@pytest.mark.parametrize("name", ["h2\ntouch PWN #", "h2\rtouch PWN", "h2\x1b[31m", "h2\u2028touch PWN"])
+def test_the_name_of_a_server_is_a_comment_on_one_line(target: str, name: str) -> None:
+    value = made_table("1.0", 2, 8)
+    value["server_list"][1]["server_id"] = name
+    Path("named.json").write_text(json.dumps(value))
+
+    done = emit(target, "--cpu", table="named.json", start="torch")
+
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, done.stderr
+    assert [line for line in lines if line.lstrip().startswith("touch")] == []
+    assert sum(line.startswith("# ") for line in lines) == 2
+    assert "\x1b" not in done.stdout
