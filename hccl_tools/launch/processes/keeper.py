@@ -163,8 +163,11 @@ def _start_interpreter(commands: int, events: int, launcher: int) -> int:
     )
     os.set_inheritable(commands, True)
     os.set_inheritable(events, True)
+    command = [sys.executable, "-I", "-S", "-c", program]
     with suppress(OSError):
-        return os.posix_spawn(sys.executable, [sys.executable, "-I", "-S", "-c", program], os.environ)
+        # Ctrl-C goes to all processes of the terminal, and the launcher handles it. Unblocked, it would end
+        # the keeper with a traceback until the keeper has its own session.
+        return os.posix_spawn(sys.executable, command, os.environ, setsigmask=(signal.SIGINT,))
     return 0
 
 

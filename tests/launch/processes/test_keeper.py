@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -265,6 +265,26 @@ def kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
         started = keeper.start(subreaper=False)
     yield started
     started.close()
+
+
+def test_ctrl_c_while_the_keeper_starts_is_not_for_the_keeper(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    spawn = os.posix_spawn
+
+    def interrupted(*args: Any, **options: Any) -> int:
+        pid = spawn(*args, **options)
+        os.kill(pid, signal.SIGINT)
+        return pid
+
+    monkeypatch.setattr(os, "posix_spawn", interrupted)
+    started = keeper.start(subreaper=False)
+    started.start_tasks([task(tmp_path, 0, "/bin/true")], {}, str(tmp_path))
+    seen = events(started)
+    started.close()
+
+    assert [event.kind for event in seen][:2] == [keeper_protocol.STARTED, keeper_protocol.ENDED]
+    assert capfd.readouterr().err == ""
 
 
 def state(pid: int) -> str:
