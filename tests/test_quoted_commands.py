@@ -58,6 +58,7 @@ REVIEWED = {
     ("hccl_tools.cli.usage", "rest and ' '"): "a blank",
     ("hccl_tools.launch.runs.absent", "where"): "quoted where it is made",
     ("hccl_tools.rules.target_mindie", "subject.table.format"): "the name of a format",
+    ("hccl_tools.cli.validate_fix", "'' if is_current else '--fix --write '"): "options",
     ("hccl_tools.document.places_in_text", "number"): "digits",
     ("hccl_tools.document.places_in_text", "place"): "digits, and -c with a digit",
     ("hccl_tools.kubernetes.config_maps", "key"): "letters, digits, dots and hyphens, as its pattern says",

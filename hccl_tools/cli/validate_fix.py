@@ -58,12 +58,12 @@ def diff_of(
     judge(report, left is not None)
     tell(f"{file}: {_done(report, corrected.data != data, write=write)}: {_rest(report)}")
     if report.counts:
-        tell(*_why_left(file, report))
+        tell(*_why_left(file, report, is_current=is_current))
     if left is not None:
         tell(f"{file}: a placeholder of a template is not filled in: {escaped(left)}")
 
 
-def _why_left(file: str, report: Report) -> Iterator[str]:
+def _why_left(file: str, report: Report, *, is_current: bool) -> Iterator[str]:
     """Yield for each kind of finding that remains why no correction is certain, and what to type next."""
     kinds: dict[str, list[Diagnostic]] = {}
     for one in sorted(report.findings, key=lambda one: one.rule.severity):
@@ -74,7 +74,7 @@ def _why_left(file: str, report: Report) -> Iterator[str]:
         yield f"  {identifier}{times}: {found[0].message}: {why}"
     if len(kinds) > _MOST_KINDS:
         yield f"  and {len(kinds) - _MOST_KINDS} more kinds"
-    yield f"next: hccl-tools validate {operand(file)}"
+    yield f"next: hccl-tools validate {'' if is_current else '--fix --write '}{operand(file)}"
 
 
 def _bytes_of(file: str) -> bytes:

@@ -279,6 +279,7 @@ def test_the_exit_code_is_that_of_the_corrected_file(call: CommandLine) -> None:
     assert done.code == 1
     assert '+  "server_count": "1",\n' in done.out
     assert "with these corrections: 1 error: HCCL refuses this table" in done.err
+    assert done.err.endswith("next: hccl-tools validate --fix --write t.json\n")
 
 
 def test_the_mode_and_a_link_stay(call: CommandLine) -> None:
