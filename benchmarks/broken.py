@@ -52,6 +52,23 @@ TABLES: dict[str, tuple[tuple[str, str], Callable[[int], str]]] = {
     "empty ranks": (_RANKS, lambda _: "{}"),
     "numbers as ports": (_PORTS, lambda _: "1"),
     "empty ports": (_PORTS, lambda _: '""'),
+    "ranks with ports of their own": (
+        _RANKS,
+        lambda number: (
+            f'{{"rank_id":{number},"local_id":{number % 8},"device_id":{number % 8},"level_list":[{{"net_layer":0,'
+            f'"net_instance_id":"n{number // 8}","net_type":"TOPO_FILE_DESC","net_attr":"","rank_addr_list":[{{'
+            f'"addr_type":"IPV4","addr":"10.0.{number // 256}.{number % 256}","ports":["{number}"],"plane_id":"0"}}]}}]}}'
+        ),
+    ),
+    "addresses with ports of their own": (
+        (
+            _PORTS[0].removesuffix('{"addr_type":"IPV4","addr":"1.1.1.1","ports":['),
+            _PORTS[1].removeprefix("]}"),
+        ),
+        lambda number: (
+            f'{{"addr_type":"IPV4","addr":"1.1.{number // 256}.{number % 256}","ports":["{number}","{number - 1}"]}}'
+        ),
+    ),
     "empty lab groups": (_LAB, lambda _: "{}"),
     "empty nodes": (_NODES, lambda _: "{}"),
     "super pods of one name": (_PODS, lambda _: '{"super_pod_id":"0","server_list":[{"server_id":"a"}]}'),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ from hccl_tools.table.hccl_values import read_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from hccl_tools.rules.registry import Found
 
 #: The fewest ranks that agree for a finding on one that does not, and the most such ranks.
 _LEAST_OTHERS, _MOST_ODD = 3, 4
@@ -51,7 +54,7 @@ def _gen(subject: Subject, row: int) -> str:
     "advice",
     source="a port belongs to one address of a layer (rank_table_config_a5.md, `ports`); HCCL does not compare them",
 )
-def port_of_two_addresses(subject: Subject) -> Iterator[Finding]:
+def port_of_two_addresses(subject: Subject) -> Iterator[Found]:
     """A rank has a port in two addresses of one layer, or twice in one address.
 
     Base: 2.0 1x2
@@ -66,20 +69,26 @@ def port_of_two_addresses(subject: Subject) -> Iterator[Finding]:
             times = Counter(chain.from_iterable(entry["ports"] for entry in entries))
             seen = set[str]()
             for place, entry in enumerate(entries if times and max(times.values()) > 1 else ()):
+                hint = _right_ports(subject, row, index, place)  # For all its ports, which can be many.
                 for number, port in enumerate(entry["ports"]):
                     if port in seen:
-                        yield _second_port(subject, (row, index, place, number), port)
+                        yield partial(_second_port, subject, (row, index, place, number), port, hint)
                     seen.add(port)
 
 
-def _second_port(subject: Subject, at: tuple[int, int, int, int], port: str) -> Finding:
+def _right_ports(subject: Subject, row: int, index: int, place: int) -> str:
+    """Return the hint to write the ports of an address, with those that the other ranks have there."""
+    entries = subject.table.column("level_list")[row][index]["rank_addr_list"]
+    usual = _usual(subject, row, index)
+    right = usual[place][0] if usual is not None and len(usual) == len(entries) else None
+    if right is not None and right != tuple(entries[place]["ports"]):
+        return f'write "ports": {_list(right)}, as the other ranks have: {_gen(subject, row)}'
+    return f"write the port of this address: {_gen(subject, row)}"
+
+
+def _second_port(subject: Subject, at: tuple[int, int, int, int], port: str, hint: str) -> Finding:
     row, index, place, number = at
     level = subject.table.column("level_list")[row][index]
-    ports, usual = level["rank_addr_list"][place]["ports"], _usual(subject, row, index)
-    right = usual[place][0] if usual is not None and len(usual) == len(level["rank_addr_list"]) else None
-    hint = f"write the port of this address: {_gen(subject, row)}"
-    if right is not None and right != tuple(ports):
-        hint = f'write "ports": {_list(right)}, as the other ranks have: {_gen(subject, row)}'
     return Finding(
         f"{subject.rank_name(row)} has port {quoted(port)} twice in layer {level['net_layer']}: a port belongs to one address",
         ("rank_list", row, "level_list", index, "rank_addr_list", place, "ports", number),
@@ -96,21 +105,20 @@ def _of_level(level: dict[str, Any]) -> tuple[tuple[tuple[str, ...], str], ...]:
 
 
 @shared
-def _kinds(subject: Subject) -> dict[tuple[int | None, int], Counter[tuple[Any, ...]]]:
-    """Return for each layer and place of it how many ranks have which ports and planes."""
-    found: dict[tuple[int | None, int], Counter[tuple[Any, ...]]] = {}
+def _usual_ports(subject: Subject) -> dict[tuple[int | None, int], tuple[Any, ...]]:
+    """Return the ports and planes that nearly all ranks have, for each layer and place where they do not differ."""
+    kinds: dict[tuple[int | None, int], Counter[tuple[Any, ...]]] = {}
     for levels in subject.table.column("level_list"):
         for index, level in enumerate(levels):
-            found.setdefault((read_integer(level["net_layer"]), index), Counter())[_of_level(level)] += 1
-    return found
+            kinds.setdefault((read_integer(level["net_layer"]), index), Counter())[_of_level(level)] += 1
+    usual = {at: (counts.total(), *counts.most_common(1)[0]) for at, counts in kinds.items()}
+    return {at: own for at, (total, own, most) in usual.items() if total - most <= most // _LEAST_OTHERS}
 
 
 def _usual(subject: Subject, row: int, index: int) -> tuple[Any, ...] | None:
-    """Return the ports and planes that nearly all ranks have in a layer; None if they differ."""
+    """Return the ports and planes that nearly all ranks have in a layer of a rank; None if they differ."""
     level = subject.table.column("level_list")[row][index]
-    kinds = _kinds(subject)[read_integer(level["net_layer"]), index]
-    usual, most = kinds.most_common(1)[0]
-    return usual if kinds.total() - most <= most // _LEAST_OTHERS else None
+    return _usual_ports(subject).get((read_integer(level["net_layer"]), index))
 
 
 @rule(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -30,6 +31,8 @@ pytestmark = pytest.mark.slow
 SLOW = Path(__file__).parents[3] / "shared" / "corpus" / "slow"
 #: More than 200 MB for each megabyte, and far less than the gigabytes that these tables once took.
 MOST_MEMORY = 400 << 20
+#: Twice the processor time that the slowest of these tables takes; a rule that is quadratic takes more.
+MOST_SECONDS = 12
 _PEAK = """
 import re, sys
 from hccl_tools.__main__ import main
@@ -73,6 +76,23 @@ def test_twice_the_table_is_at_most_twice_the_work(name: str) -> None:
     more = calls_of(lambda: shown(large, "text"))
 
     assert more < 2.3 * less
+
+
+@pytest.mark.parametrize("name", broken.TABLES)
+def test_no_finding_looks_at_the_whole_table(name: str) -> None:
+    """No count of calls shows what is quadratic within one, such as the comparison of two long tuples."""
+    data = broken.text(name, 200_000).encode()
+
+    def stop(*_: object) -> None:
+        pytest.fail(f"more than {MOST_SECONDS} s of processor time")
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
+    try:
+        validate(data, limit=None)
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 @pytest.mark.parametrize("name", broken.TABLES)
