@@ -61,9 +61,7 @@ def device_missing(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             f"{named_server(subject, index)} has no device {device}, unlike all other servers",
             subject.server_path(index, place),
-            _add(
-                f"device {device} with its address ({how_device(subject, index, device)} shows it)", "it was"
-            ),
+            _add(f"device {device} with its address ({how_device(subject, index, device)} shows it)"),
         )
 
 
@@ -94,7 +92,7 @@ def _smaller_server(subject: Subject, index: int, lacking: list[int], place: str
     shown = how_device(subject, index, lacking[0])
     if len(lacking) == 1:
         message = f"{named_server(subject, index)} has no device {lacking[0]}, unlike {others}"
-        what, were = f"device {lacking[0]} with its address ({shown} shows it)", "it was"
+        what = f"device {lacking[0]} with its address ({shown} shows it)"
     else:
         own = fold(sorted(one for row in rows if (one := subject.table.device_numbers[row]) is not None))
         has = "has" if len(subject.table.servers) == _LEAST_OF_SIZES else "have"
@@ -102,14 +100,14 @@ def _smaller_server(subject: Subject, index: int, lacking: list[int], place: str
             f"{named_server(subject, index)} has {count(len(rows), 'device')} ({own}), and {others} {has} "
             f"{len(rows) + len(lacking)}: devices {fold(lacking)} are perhaps missing"
         )
-        what, were = f"devices {fold(lacking)} with their addresses ({shown} shows the first)", "they were"
-    return Finding(message, subject.server_path(index, place), _add(what, were))
+        what = f"devices {fold(lacking)} with their addresses ({shown} shows the first)"
+    return Finding(message, subject.server_path(index, place), _add(what, several=len(lacking) > 1))
 
 
-def _add(what: str, were: str) -> str:
-    is_are = "it is" if were == "it was" else "they are"
+def _add(what: str, *, several: bool = False) -> str:
+    was, is_out = ("they were", "they are") if several else ("it was", "it is")
     return (
-        f"add {what}, and number the ranks again without a gap, if {were} lost; if {is_are} left out on purpose, nothing is "
+        f"add {what}, and number the ranks again without a gap, if {was} lost; if {is_out} left out on purpose, nothing is "
         "to be done"
     )
 
