@@ -10,8 +10,8 @@ from hccl_tools.explain.places import Place
 from hccl_tools.explain.sources import Source, collect, source
 from hccl_tools.knowledge.registry import messages
 from hccl_tools.launch import run_files
+from hccl_tools.launch.model.hang import users_line
 from hccl_tools.launch.model.outcome import NOT_STARTED
-from hccl_tools.launch.model.python_frame import users_line
 from hccl_tools.launch.runs import directory, files, hosts, index, names
 from hccl_tools.launch.runs.saved import SavedHungRank
 from hccl_tools.notation.number_list import rank_list

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.launch.model import python_frame
+from hccl_tools.launch.model.hang import shortened_frame, users_line
 
 if TYPE_CHECKING:
     from tests.support.commands import CommandLine
 
-LIBRARY = "/root/.pyenv/versions/3.11.7/lib/python3.11/threading.py"
+LIBRARY = "/opt/python/3.11.7/lib/python3.11/threading.py"
 STACK = [f'  File "{LIBRARY}", line 327 in wait', '  File "/home/me/train.py", line 11 in <module>']
 
 
@@ -66,9 +66,9 @@ def test_several_ranks_are_named(command_line: CommandLine) -> None:
     ],
 )
 def test_which_line_is_the_users(stack: list[str], line: str) -> None:
-    assert python_frame.users_line(stack) == line
+    assert users_line(stack) == line
 
 
 def test_a_long_path_does_not_hide_the_number_of_its_line() -> None:
-    assert python_frame.shortened(STACK[0]) == '  File ".../python3.11/threading.py", line 327 in wait'
-    assert python_frame.shortened(STACK[1]) == STACK[1]
+    assert shortened_frame(STACK[0]) == '  File ".../python3.11/threading.py", line 327 in wait'
+    assert shortened_frame(STACK[1]) == STACK[1]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.model.hang import silence
-from hccl_tools.launch.model.python_frame import shortened
+from hccl_tools.launch.model.hang import shortened_frame, silence
 from hccl_tools.launch.runs import names
 from hccl_tools.notation.number_list import rank_list
 
@@ -41,5 +40,5 @@ def _one(one: HungRank, verb: str) -> list[str]:
         found.append(f"    its last line: {one.last_line}")
     if one.stack:
         found.append(f"    its stack, innermost call first, from {names.shown(one.log)}:")
-        found += [f"    | {shortened(line)}" for line in one.stack]
+        found += [f"    | {shortened_frame(line)}" for line in one.stack]
     return found
