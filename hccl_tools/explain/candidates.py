@@ -214,17 +214,16 @@ def _reached_later(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:
 def _recovered(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:
     """Return the faults that went away long before anything else failed."""
     others = [one.since for one in events if one.event.message.id not in _GONE and one.since is not None]
-    endings = {message for message, _ in _GONE.values()}
+    endings = dict(_GONE.values())  # The field by the message that says that a fault went away.
     again = [one for one in cluster.seen if one.event.message.id in endings and one.time is not None]
     if not again or not others:
         return []
     longest = max(cluster.waits.values(), default=0.0)
     last: dict[tuple[str, str, int], float] = {}
     for one in again:
-        for ending, field in _GONE.values():
-            if one.event.message.id == ending:
-                key = (ending, one.event.fields.get(field, ""), one.event.file)
-                last[key] = max(last.get(key, 0.0), one.time or 0.0)
+        ending = one.event.message.id
+        key = (ending, one.event.fields.get(endings[ending], ""), one.event.file)
+        last[key] = max(last.get(key, 0.0), one.time or 0.0)
     recovered = []
     for one in events:
         ending, field = _GONE.get(one.event.message.id, ("", ""))

@@ -9,7 +9,6 @@ from hccl_tools.explain.case import Cause
 from hccl_tools.explain.events import Event, Seen
 from hccl_tools.explain.last_lines import line_of, texts_from_end
 from hccl_tools.explain.places import Place
-from hccl_tools.explain.reader import STDIN
 from hccl_tools.knowledge.registry import messages
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ _LONGEST, _LONGEST_SHOWN = 1000, 600
 def causes(sources: Sequence[Source]) -> list[Cause]:
     """Return the first line from which on a log has only losses that are NaN or infinite; [] if none has."""
     for file, source in enumerate(sources):
-        if source.path in ("", STDIN) or source.pid:
+        if not source.is_program_log:
             continue
         if file >= _MOST_LOGS:
             break

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hccl_tools.explain.cluster import Cluster
     from hccl_tools.explain.elsewhere import Fetched
     from hccl_tools.explain.runs import RunLogs
+    from hccl_tools.explain.scanner import Scan
     from hccl_tools.explain.sources import Source
     from hccl_tools.knowledge.message import Message
 
@@ -68,18 +69,12 @@ def explain(
     if of_run is not None and of_run.has_finished and not sources:
         empty = cluster.build([], logs, places, size)
         return Answer([], empty, logs, all_notes, run_name, run, has_finished=True)
-    events, ends, unknown = [], {}, {}
-    for index, scan in enumerate(scans(logs, extra, progress)):
-        events += scan.events
-        logs[index] = logs[index]._replace(extent=scan.extent)
-        all_notes += [scan.note] if scan.note else []
-        if scan.last_time is not None:
-            ends[index] = scan.last_time
-        if scan.unknown is not None:
-            unknown[index] = scan.unknown
-        if scan.pid and logs[index].names_rank:
-            fields = {"rank": str(logs[index].rank), "pid": scan.pid}
-            events.append(Event(messages()[identities.STARTED], fields, (), index, 0))
+    found_in = list(scans(logs, extra, progress))
+    logs = [log._replace(extent=scan.extent) for log, scan in zip(logs, found_in, strict=True)]
+    all_notes += [scan.note for scan in found_in if scan.note]
+    ends = {index: scan.last_time for index, scan in enumerate(found_in) if scan.last_time is not None}
+    unknown = {index: scan.unknown for index, scan in enumerate(found_in) if scan.unknown is not None}
+    events = _events(logs, found_in)
     if of_run is not None:
         _add_run(of_run, logs, events, all_notes, fetch)
     joined = cluster.build(events, logs, places, size, ends)
@@ -97,6 +92,17 @@ def explain(
     all_notes += said
     answer = Answer(found, joined, logs, all_notes, run_name, run, stopped_first=_stopped_first(of_run))
     return answer._replace(notes=[*all_notes, *_about_table(answer, table)])
+
+
+def _events(logs: Sequence[Source], found_in: Sequence[Scan]) -> list[Event]:
+    """Return the events of all logs, with the start of the process whose rank the name of its log has."""
+    events: list[Event] = []
+    for index, (log, scan) in enumerate(zip(logs, found_in, strict=True)):
+        events += scan.events
+        if scan.pid and log.names_rank:
+            fields = {"rank": str(log.rank), "pid": scan.pid}
+            events.append(Event(messages()[identities.STARTED], fields, (), index, 0))
+    return events
 
 
 def _stopped_first(of_run: RunLogs | None) -> Sequence[str]:

@@ -10,7 +10,7 @@ from hccl_tools.explain.answer import COMPLETED
 from hccl_tools.explain.events import Event, Seen, clock, time_in
 from hccl_tools.explain.jobs import LONGEST_PAUSE, begin_of
 from hccl_tools.explain.places import Place
-from hccl_tools.explain.reader import STDIN, LogReader, from_end
+from hccl_tools.explain.reader import LogReader, from_end
 from hccl_tools.knowledge.registry import messages
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _shows_a_failure(one: Seen, last: dict[int, Seen], end: float) -> bool:
 
 def _end_of_job(source: Source, number: int) -> tuple[bool, bool]:
     """Return whether a line ends the screen of a launcher, and whether its job says it is complete."""
-    if not source.path or source.path == STDIN:
+    if not source.is_file:
         return False, False
     first = next(LogReader(source.path).blocks(), None)
     head = first.data.split(b"\n", _FIRST_LINES)[:_FIRST_LINES] if first is not None else []
@@ -128,11 +128,7 @@ def said(cluster: Cluster, causes: Sequence[Cause]) -> list[Seen]:
         first is None or first.event.message.kind not in {"cause", "error", "timeout", "code", "verdict"}
     ):
         return []
-    programs = [
-        file
-        for file, source in enumerate(cluster.sources)
-        if source.path not in ("", STDIN) and not source.pid
-    ]
+    programs = [file for file, source in enumerate(cluster.sources) if source.is_program_log]
     found = {file: line for file in programs[:_MOST_LOGS] if (line := _completed(cluster, file)) is not None}
     if not found or any(cluster.sources[file].rank is not None and file not in found for file in programs):
         return []
@@ -154,7 +150,7 @@ def of_earlier_job(cluster: Cluster, causes: Sequence[Cause]) -> list[Cause]:
     failed = {one.event.file for one in cluster.seen if one.event.message.kind not in {"fact", "end"}}
     for file, end in sorted(cluster.ends.items()):
         source = cluster.sources[file]
-        if file in failed or end - until < LONGEST_PAUSE or source.path in ("", STDIN):
+        if file in failed or end - until < LONGEST_PAUSE or not source.is_file:
             continue
         begin = begin_of(source)
         if begin is not None and begin - until > LONGEST_PAUSE:

@@ -24,10 +24,9 @@ from hccl_tools.explain import (
     waiting,
 )
 from hccl_tools.explain.case import Case, Cause, is_before
-from hccl_tools.explain.jobs import LONGEST_PAUSE, begin_of
-from hccl_tools.explain.outlived import goes_on_after, is_outlived
+from hccl_tools.explain.jobs import LONGEST_PAUSE
+from hccl_tools.explain.outlived import is_outlived
 from hccl_tools.explain.places import Place
-from hccl_tools.explain.reader import STDIN
 from hccl_tools.knowledge.message import fault_of
 from hccl_tools.knowledge.registry import messages
 
@@ -63,10 +62,6 @@ _TOGETHER = 30.0
 _MOST_UNTIMED = 4
 #: Failures that a job outlived, of which each is found by reading its log again.
 _MOST_OUTLIVED = 8
-#: Logs of programs in which steps after a failure are looked for.
-_MOST_PROGRAMS = 4
-#: Seconds by which such a log may begin after a failure that is in no way that of its job.
-_BEFORE = 7200.0
 #: Codes of the runtime for a fault of the device or of a program on it, not of the device at the other end.
 _DEVICE_FAULT = re.compile(r"50[57](?!05[57])\d{3}")
 
@@ -84,7 +79,7 @@ def causes(
     found = _causes(case)
     for _ in range(_MOST_OUTLIVED):
         seen = found[0].seen if found else None
-        if seen is None or not _is_outlived(cluster, seen):
+        if seen is None or not is_outlived(cluster, seen):
             break
         case = candidates.after(case, seen)
         found = _causes(case)
@@ -104,20 +99,6 @@ def causes(
         if found[0].confidence in _GUESSES:
             return [*found, Cause(case.stop.event.message, "open", (), case.stop)]
     return states.joined(case, found) or _stopped(case)
-
-
-def _is_outlived(cluster: Cluster, seen: Seen) -> bool:
-    """Whether the log of a failure goes on with steps, or that of a program that began at about that time."""
-    if is_outlived(cluster.sources[seen.event.file], seen.event):
-        return True
-    if seen.event.time is None or seen.event.is_yearless or seen.time is None:
-        return False
-    programs = [one for file, one in enumerate(cluster.sources) if file != seen.event.file and not one.pid]
-    return any(
-        goes_on_after(one, seen.time)
-        for one in programs[:_MOST_PROGRAMS]
-        if one.path not in ("", STDIN) and (begin_of(one) or 0.0) <= seen.time + _BEFORE
-    )
 
 
 def _with_handled(case: Case, found: list[Cause]) -> list[Cause]:

@@ -130,8 +130,7 @@ def _earlier_logs(
     last = max(known, key=known.__getitem__, default=None)
     if begin is None and last is not None and known[last] - min(known.values()) > LONGEST_PAUSE:
         begin = begin_of(sources[last])
-    old = set(known)
-    return {file for file in old if begin is not None and begin - known[file] > LONGEST_PAUSE}
+    return {file for file, end in known.items() if begin is not None and begin - end > LONGEST_PAUSE}
 
 
 def begin_of(source: Source) -> float | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.explain import screens
 from hccl_tools.explain.events import Event, Seen, clock, process_in, syslog_time_in, time_in
 from hccl_tools.explain.places import Place
-from hccl_tools.explain.reader import STDIN, from_end
+from hccl_tools.explain.reader import from_end
 from hccl_tools.knowledge.registry import messages
 from hccl_tools.records import NamedTuple
 
@@ -130,7 +130,7 @@ def of_screens(cluster: Cluster, waiting: Collection[Seen], before: float | None
     found: list[Seen] = []
     for file in dict.fromkeys(one.event.file for one in waiting):
         source = cluster.sources[file]
-        if source.is_of_process or not source.path or source.path == STDIN:
+        if source.is_of_process or not source.is_file:
             continue
         last: dict[tuple[int | None, str, str], list[Line]] = {}
         for line in _from_end(source, file, _MOST_OF_SCREEN):
@@ -152,7 +152,7 @@ def of_launcher(cluster: Cluster, rank: int, before: float | None) -> Seen | Non
     ended = [one for one in cluster.seen if one.event.message.kind == "end" and one.place.rank == rank]
     for file in dict.fromkeys(one.event.file for one in ended):
         source = cluster.sources[file]
-        if source.is_of_process or not source.path or source.path == STDIN:
+        if source.is_of_process or not source.is_file:
             continue
         own = (one for one in cluster.seen if one.event.file == file and one.event.message.kind != "fact")
         first = min(one.event.line for one in own)
@@ -217,7 +217,7 @@ def _lines(
     found: dict[int, list[Line]] = {}
     for file, rank in reversed(logs) if is_shared else logs:
         source = sources[file]
-        if not source.path or source.path == STDIN:
+        if not source.is_file:
             continue
         if is_shared:
             _add_from_screen(found, source, file, ranks)

@@ -1,4 +1,4 @@
-"""Failures that a job outlived: the same log goes on with further steps of the training."""
+"""Failures that a job outlived: a log goes on with further steps of the training."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain.events import time_in
-from hccl_tools.explain.reader import STDIN, LogReader
+from hccl_tools.explain.jobs import begin_of
+from hccl_tools.explain.last_lines import texts_from_end
+from hccl_tools.explain.reader import LogReader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.explain.events import Event
+    from hccl_tools.explain.cluster import Cluster
+    from hccl_tools.explain.events import Event, Seen
     from hccl_tools.explain.sources import Source
 
 #: The number of a step, in a line that a training writes for each of them.
@@ -26,14 +29,28 @@ _FURTHER, _DIFFERENT = 5, 20
 _WITHIN, _BLOCKS_BEFORE = 8 << 20, 4
 #: Seconds after a failure from which on a step shows that the job went on.
 _LATER = 60.0
+#: Logs of other programs in which such steps are looked for, and the bytes of their ends.
+_MOST_PROGRAMS, _MOST_BYTES = 4, 1 << 20
+#: Seconds by which such a log may begin after a failure: a later one is that of another job.
+_BEFORE = 7200.0
 
 
-def is_outlived(source: Source, event: Event) -> bool:
-    """Return whether the training in a log goes on after one of its lines.
+def is_outlived(cluster: Cluster, seen: Seen) -> bool:
+    """Return whether the training goes on after a failure: in its log, or in that of another program.
 
     The ranks of a training wait for each other in each step, so that none goes on without one of them.
     """
-    if source.path in ("", STDIN) or source.pid or source.is_run or event.line < 1:
+    if _goes_on_below(cluster.sources[seen.event.file], seen.event):
+        return True
+    if seen.event.time is None or seen.event.is_yearless or seen.time is None:
+        return False
+    programs = [one for file, one in enumerate(cluster.sources) if file != seen.event.file and not one.pid]
+    return any(_goes_on_after(one, seen.time) for one in programs[:_MOST_PROGRAMS])
+
+
+def _goes_on_below(source: Source, event: Event) -> bool:
+    """Whether the training in a log has further steps below one of its lines."""
+    if not source.is_program_log or source.is_run or event.line < 1:
         return False
     before, after, read = 0, set[int](), 0
     earlier: deque[bytes] = deque(maxlen=_BLOCKS_BEFORE)
@@ -61,21 +78,20 @@ def _last_step(parts: Sequence[bytes]) -> int:
     return 0
 
 
-def goes_on_after(source: Source, time: float) -> bool:
-    """Return whether the training in a log has steps that were written long after a time."""
-    if source.path in ("", STDIN) or source.pid or source.is_run:
+def _goes_on_after(source: Source, time: float) -> bool:
+    """Whether the training in a log has steps that were written long after a time."""
+    if not source.is_program_log or source.is_run or (begin_of(source) or 0.0) > time + _BEFORE:
         return False
-    after, read = set[int](), 0
-    for block in LogReader(source.path).blocks():
-        for found in _STEP.finditer(block.data):
-            begin = block.data.rfind(b"\n", 0, found.start()) + 1
-            if (at := time_in(block.data[begin : found.start()])) is not None:
-                after.update([int(found[1])] if at > time + _LATER else [])
-            if len(after) >= _DIFFERENT:
-                return True
-        read += len(block.data)
-        if read > _WITHIN:
-            break
+    after = set[int]()
+    for _, text in texts_from_end(source, _MOST_BYTES):
+        for found in _STEP.finditer(text):
+            if (at := time_in(text[: found.start()])) is None:
+                continue
+            if at <= time + _LATER:
+                return False
+            after.add(int(found[1]))
+        if len(after) >= _DIFFERENT:
+            return True
     return False
 
 

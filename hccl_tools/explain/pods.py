@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain.reader import STDIN, LogReader
+from hccl_tools.explain.reader import LogReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -54,7 +54,7 @@ def named(cause: Cause, sources: Sequence[Source]) -> Cause:
 
 def _described(source: Source, line: int) -> str:
     """Return the last name of a pod above a line, in the first block of its file."""
-    if not source.path or source.path == STDIN:
+    if not source.is_file:
         return ""
     block = next(LogReader(source.path).blocks(), None)
     above = b"\n".join(block.data.split(b"\n", line)[: line - 1]) if block is not None else b""

@@ -15,7 +15,6 @@ from hccl_tools.explain.disagreement import unusual
 from hccl_tools.explain.events import Event, Seen
 from hccl_tools.explain.last_lines import line_of, texts_from_end
 from hccl_tools.explain.places import Place
-from hccl_tools.explain.reader import STDIN
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.knowledge.registry import messages
 from hccl_tools.records import NamedTuple
@@ -255,7 +254,7 @@ def _read(case: Case) -> _Ends:
     in_tables: _Values = {}
     ranks, tables, silent = set[int](), 0, set[bytes]()
     for file, source in enumerate(case.cluster.sources):
-        if source.pid or source.path in ("", STDIN):
+        if not source.is_program_log:
             continue
         rank = source.rank if len(ranks) < _MOST_LOGS else None
         tables += 1

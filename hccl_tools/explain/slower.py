@@ -11,7 +11,6 @@ from hccl_tools.explain.events import Event, Seen, moment
 from hccl_tools.explain.jobs import in_year
 from hccl_tools.explain.last_lines import Line, line_of, texts_from_end
 from hccl_tools.explain.places import Place
-from hccl_tools.explain.reader import STDIN
 from hccl_tools.knowledge.registry import messages
 from hccl_tools.records import NamedTuple
 
@@ -60,11 +59,7 @@ class _Change(NamedTuple):
 
 def causes(case: Case) -> list[Cause]:
     """Return the change of the time of a step that the logs of programs show; [] if none does."""
-    programs = [
-        (file, one)
-        for file, one in enumerate(case.cluster.sources)
-        if one.path not in ("", STDIN) and not one.pid
-    ]
+    programs = [(file, one) for file, one in enumerate(case.cluster.sources) if one.is_program_log]
     found = [
         (change, source)
         for file, source in programs[:_MOST_LOGS]

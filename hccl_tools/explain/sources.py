@@ -75,6 +75,16 @@ class Source(NamedTuple):
     device_folder: int | None = None
 
     @property
+    def is_file(self) -> bool:
+        """Whether it can be read again: standard input, and what the run itself says, cannot."""
+        return self.path not in ("", STDIN)
+
+    @property
+    def is_program_log(self) -> bool:
+        """Whether it is a file with what programs write, not a log of CANN for one process."""
+        return self.is_file and not self.pid
+
+    @property
     def is_of_process(self) -> bool:
         """Whether its lines are those of one process of a job: its path names the process or the rank."""
         return bool(self.pid) or self.rank is not None

@@ -10,7 +10,6 @@ from hccl_tools.explain.disagreement import unusual
 from hccl_tools.explain.events import Event, Seen
 from hccl_tools.explain.last_lines import texts_from_end
 from hccl_tools.explain.places import Place
-from hccl_tools.explain.reader import STDIN
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.knowledge.registry import messages
 from hccl_tools.records import NamedTuple
@@ -96,7 +95,7 @@ def _stacks(case: Case) -> Mapping[int, _Stack]:
     found: dict[int, _Stack] = {}
     read = 0
     for file, source in enumerate(case.cluster.sources):
-        if source.pid or source.path in ("", STDIN):
+        if not source.is_program_log:
             continue
         read += 1
         if read > _MOST_LOGS:

@@ -44,16 +44,15 @@ def causes(case: Case) -> list[Cause]:
             if one.event.message.id == _LOST and reported.has_reason(one, one.peer):
                 continue
             found[one.peer.name] = reported.cause(one, one.peer)
-    if any(_STUCK in one.reason or _is_stuck(one) for one in found.values()) and (
-        shown := stacks.elsewhere(case)
-    ):
+    if any(map(_is_stuck, found.values())) and (shown := stacks.elsewhere(case)):
         return shown
     alive = [cause for cause in found.values() if cause.places[0].rank not in case.ended]
     return alive or list(found.values())  # A rank that the launcher ended is lost as a consequence.
 
 
 def _is_stuck(cause: Cause) -> bool:
-    return cause.seen is not None and _STUCK in cause.seen.event.fields.get("reason", "")
+    said = cause.seen.event.fields.get("reason", "") if cause.seen is not None else ""
+    return _STUCK in said or _STUCK in cause.reason
 
 
 class _Reported:
