@@ -41,6 +41,12 @@ _SERVICE_DEVICES = (
 )
 _SERVICE_SERVERS = _SERVICE[0] + '{"group_id":"2","server_list":[', "]}" + _SERVICE[1]
 
+
+def _address(number: int) -> str:
+    addr = f"10.0.{number // 256 % 256}.{number % 256}"
+    return f'{{"addr_type":"IPV4","addr":"{addr}","ports":["{number}","{number - 1}"],"plane_id":"0"}}'
+
+
 #: Name -> what stands around the repeated entries, and the entry of a number.
 TABLES: dict[str, tuple[tuple[str, str], Callable[[int], str]]] = {
     "empty servers": (_SERVERS, lambda _: "{}"),
@@ -55,19 +61,16 @@ TABLES: dict[str, tuple[tuple[str, str], Callable[[int], str]]] = {
     "ranks with ports of their own": (
         _RANKS,
         lambda number: (
-            f'{{"rank_id":{number},"local_id":{number % 8},"device_id":{number % 8},"level_list":[{{"net_layer":0,'
-            f'"net_instance_id":"n{number // 8}","net_type":"TOPO_FILE_DESC","net_attr":"","rank_addr_list":[{{'
-            f'"addr_type":"IPV4","addr":"10.0.{number // 256}.{number % 256}","ports":["{number}"],"plane_id":"0"}}]}}]}}'
+            f'{{"rank_id":{number},"local_id":{number % 8},"device_id":{number % 8},"level_list":'
+            f'[{{"net_layer":0,"net_instance_id":"n{number // 8}","rank_addr_list":[{_address(number)}]}}]}}'
         ),
     ),
     "addresses with ports of their own": (
         (
-            _PORTS[0].removesuffix('{"addr_type":"IPV4","addr":"1.1.1.1","ports":['),
-            _PORTS[1].removeprefix("]}"),
+            _RANKS[0] + "{" + _RANK + '{"net_layer":0,"net_instance_id":"n","rank_addr_list":[',
+            "]}]}" + _RANKS[1],
         ),
-        lambda number: (
-            f'{{"addr_type":"IPV4","addr":"1.1.{number // 256}.{number % 256}","ports":["{number}","{number - 1}"]}}'
-        ),
+        _address,
     ),
     "empty lab groups": (_LAB, lambda _: "{}"),
     "empty nodes": (_NODES, lambda _: "{}"),
