@@ -109,8 +109,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: objec
     language, source = config.theme["language"], PurePosixPath(page.file.src_uri)
     is_translated = language == DEFAULT or source.parts[0] == language
     markdown = _SWITCH.sub(r"\1", markdown)
-    shown_instead = None if is_translated else Path(config.docs_dir, language)
-    markdown = _LINK.sub(lambda link: _linked(link, source.parent, shown_instead), markdown)
+    own = None if language == DEFAULT else Path(config.docs_dir, language)
+    markdown = _LINK.sub(lambda link: _linked(link, source.parent, own, is_own=is_translated), markdown)
     if source.stem != "README" and source.parent.name == "rules":
         back = "全部规则" if language == "zh" else "All rules"
         markdown = f"{markdown}\n[{back}](README.md)\n"
@@ -122,12 +122,23 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: objec
     return _TITLE.sub(lambda title: title[0] + _only_english(source), markdown)
 
 
-def _linked(link: re.Match[str], folder: PurePosixPath, instead: Path | None) -> str:
-    """Return a link of a page; without the anchor if the folder ``instead`` has the page in its language."""
+def _linked(link: re.Match[str], folder: PurePosixPath, own: Path | None, *, is_own: bool) -> str:
+    """Return a link of a page.
+
+    Args:
+        folder: The folder of the page in docs.
+        own: The folder of the language that is built, if that is another one than English.
+        is_own: Whether the page is in that language.
+    """
     target = normpath(folder / link["file"])
+    page = target.removeprefix(f"{DEFAULT}/")
+    if page != target and own and (own / page).is_file():
+        if is_own:  # A link to the English version: MkDocs would take it for one to the page itself.
+            place = "../" * len(folder.parts) + page.removesuffix(".md") + ".html" + (link["anchor"] or "")
+            return f'<a href="{place}">{link["text"]}</a>'
+        return f"{link['mark']}[{link['text']}]({link['file']})"  # The anchors are others.
     if not target.startswith("../"):
-        is_other = instead and (instead / target.removeprefix(f"{DEFAULT}/")).is_file()
-        return f"{link['mark']}[{link['text']}]({link['file']})" if is_other else link[0]
+        return link[0]
     if target.endswith(".md"):
         return link["text"]
     return f"{link['mark']}[{link['text']}]({link['file'].replace('../', '', 1)})"
