@@ -134,7 +134,8 @@ def _linked(link: re.Match[str], folder: PurePosixPath, own: Path | None, *, is_
     page = target.removeprefix(f"{DEFAULT}/")
     if page != target and own and (own / page).is_file():
         if is_own:  # A link to the English version: MkDocs would take it for one to the page itself.
-            place = "../" * len(folder.parts) + page.removesuffix(".md") + ".html" + (link["anchor"] or "")
+            page = page.removesuffix(".md").replace("README", "index")
+            place = "../" * len(folder.parts) + f"{page}.html" + (link["anchor"] or "")
             return f'<a href="{place}">{link["text"]}</a>'
         return f"{link['mark']}[{link['text']}]({link['file']})"  # The anchors are others.
     if not target.startswith("../"):
@@ -154,6 +155,6 @@ def _only_english(source: PurePosixPath) -> str:
 
 def on_page_context(context: Any, config: MkDocsConfig, **_: object) -> Any:
     """Make the links of the menu of languages relative, so that the site may stand in any folder."""
-    for alternate in config.extra["alternate"]:
+    for alternate in config.extra.alternate:
         alternate["link"] = alternate["link"].lstrip("/")
     return context

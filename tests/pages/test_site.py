@@ -34,9 +34,10 @@ English | [中文](../zh/README.md)
 
 ## 入门
 
-[一](one.md)、[二](../en/howto/two.md)、[规则](../rules/README.md)
+[一](one.md)、[只有中文](howto/alone.md)、[二](../en/howto/two.md)、[规则](../rules/README.md)
 """,
-    "zh/one.md": "# 一\n\n## 部分\n\n[二](../en/howto/two.md)\n",
+    "zh/one.md": "# 一\n\n[2](../en/howto/two.md) [英文](../en/one.md#a-part) [全部](../en/README.md)",
+    "zh/howto/alone.md": "# 只有中文\n",
     "rules/README.md": "# The rules\n\n[one](HCC203.md)\n",
     "rules/HCC203.md": "# HCC203\n\nTwo devices share one rank id.\n",
 }
@@ -70,6 +71,11 @@ def test_a_page_without_a_chinese_one_is_in_the_chinese_site(tmp_path: Path) -> 
     assert 'href="howto/two.html"' in chinese
     assert 'href="index.html" hreflang="zh"' in chinese
     assert "本页目前只有英文" in two
+    one = (site / "zh" / "one.html").read_text(encoding="utf-8")
+    assert '<a href="../one.html#a-part">英文</a>' in one
+    assert '<a href="../index.html">全部</a>' in one
+    alone = (site / "zh" / "howto" / "alone.html").read_text(encoding="utf-8")
+    assert 'href="../../index.html" hreflang="en"' in alone
     assert 'href="../one.html"' in two, "the Chinese page, which has another anchor"
     assert 'href="../../examples/train.py.txt"' in two
     assert (site / "examples" / "train.py.txt").read_text() == "import torch\n"
