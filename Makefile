@@ -37,7 +37,7 @@ SELECT := -m bed
 # Otherwise each worker would compile all tests again, in every run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all steady durations check lint style typecheck bench pyz clean
+.PHONY: help demo test test-all steady durations check lint style typecheck docs bench pyz clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,7 +46,7 @@ demo: $(VENV)/.demo-installed  ## make a table, check it, train on four ranks fr
 	@DEMO_INSTALLED_IN="$$(cat $<)" PATH="$(abspath $(BIN)):$$PATH" examples/demo.sh
 
 test: $(TORCHRUN) $(FLEETRUN) $(BROWSER) $(VENV)/.test-installed  ## run every check and every test
-	@$(MAKE) --jobs=2 --output-sync typecheck lint $(VENV)/.tests-compiled
+	@$(MAKE) --jobs=2 --output-sync typecheck lint docs $(VENV)/.tests-compiled
 	@$(PYTEST) --numprocesses=$(WORKERS) --dist=loadgroup $(PYTEST_ARGS)
 
 test-all:  ## the same with every engine for every fault
@@ -77,6 +77,11 @@ style: $(VENV)/.test-installed
 typecheck: $(VENV)/.test-installed  ## check the types
 	@$(BIN)/mypy
 
+# Warnings, as of a dead link, are errors; not with `--quiet`, which does not count them. No network is used.
+docs: $(VENV)/.test-installed  ## build the pages of docs/en and docs/zh as a site: dist/docs/index.html (10 s)
+	@log="$$(mktemp)"; trap 'rm -f "$$log"' EXIT; NO_MKDOCS_2_WARNING=1 PYTHONPATH=. \
+	$(BIN)/python -m mkdocs build --strict --config-file website/mkdocs.yml >"$$log" 2>&1 || { cat "$$log"; exit 1; }
+
 bench: $(VENV)/.test-installed $(TORCHRUN)  ## take the figures of the README
 	@over=0; for figure in gen validate merge pictures launch; do \
 	  PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m "benchmarks.$$figure" || over=1; done; exit $$over
@@ -102,7 +107,7 @@ $(VENV)/.demo-installed: pyproject.toml | $(BIN)/python
 
 $(VENV)/.test-installed: pyproject.toml | $(BIN)/python
 	@echo 'installing hccl-tools, $(MINDSPORE) and the test tools into $(VENV) (a minute or two)'
-	@$(BIN)/python -m pip install --quiet --editable '.[dev,fast,mpi,plot,examples]' '$(MINDSPORE)'
+	@$(BIN)/python -m pip install --quiet --editable '.[dev,docs,fast,mpi,plot,examples]' '$(MINDSPORE)'
 	@$(COMPILE); touch $@
 
 # All tests are compiled once here, and not by each worker.

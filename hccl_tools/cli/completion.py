@@ -60,11 +60,33 @@ def _runs(ctx: click.Context) -> Iterable[str]:
     return ["latest", *index.completed(ctx.params.get("log_dir") or "log")]
 
 
-def _rules(_ctx: click.Context) -> Iterable[str]:
-    from hccl_tools.knowledge.registry import codes, messages  # noqa: PLC0415
+def _rules(ctx: click.Context) -> Iterable[str]:
     from hccl_tools.rules.registry import all_rules  # noqa: PLC0415
 
-    return [*all_rules(), *(rule.facts.name for rule in all_rules().values()), *codes(), *messages()]
+    return [*_selected(ctx), *(rule.facts.name for rule in all_rules().values()), *_codes(ctx)]
+
+
+def _selected(_ctx: click.Context) -> Iterable[str]:
+    from hccl_tools.doctor.registry import all_checks  # noqa: PLC0415
+    from hccl_tools.rules.registry import all_rules  # noqa: PLC0415
+
+    return [*all_rules(), *all_checks()]
+
+
+def _codes(_ctx: click.Context) -> Iterable[str]:
+    from hccl_tools.knowledge.registry import codes, messages  # noqa: PLC0415
+
+    return [*codes(), *messages()]
+
+
+def _explained(ctx: click.Context) -> Iterable[str]:
+    return [*_runs(ctx), *_codes(ctx)]
+
+
+def _simulated(_ctx: click.Context) -> Iterable[str]:
+    from hccl_tools.table.products import PRODUCTS  # noqa: PLC0415
+
+    return [name for name, product in PRODUCTS.items() if product.simulated]
 
 
 def _topics(_ctx: click.Context) -> Iterable[str]:
@@ -82,9 +104,12 @@ _VALUES: dict[str, Values] = {
     "logs run": _runs,
     "stacks run": _runs,
     "stop run": _runs,
-    "explain what": _runs,
+    "explain what": _explained,
     "rules words": _rules,
     "guide words": _topics,
     "schema table_format": _keys("formats", "MODULES"),
+    "select": _selected,
+    "ignore": _selected,
+    "simulate": _simulated,
     "product": _keys("table.products", "PRODUCTS"),
 }

@@ -41,7 +41,7 @@ def with_table(
         engine, reason = engines.for_several_hosts(environ)
     table, spares = _table(hosts, engine, request, environ, spares=options["spares"])
     servers = len(table.table.servers)
-    note = f"the rank table of {servers} hosts was made at launch; {engine.name} starts the job ({reason})"
+    note = f"made the rank table of {servers} hosts; {engine.name} starts the job ({reason})"
     made = request.table._replace(made=table._replace(notes=(note, *table.notes)))
     start = request.start._replace(engine=engine.name, engine_reason=reason)
     return request._replace(start=start, table=made, spares=spares)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,7 @@ def diff_of(
     report = check(file) if is_current else corrected.report
     left = unfilled(corrected.data)
     judge(report, left is not None)
+    sys.stdout.flush()  # what is told is about the diff above it, also where both go to one file
     tell(f"{file}: {_done(report, corrected.data != data, write=write)}: {_rest(report)}")
     if report.counts:
         tell(*_why_left(file, report, is_current=is_current))

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     Cases = Mapping[str, Case]
 
-_NO_ANSWER = "HCD501"
+#: The check that every host answers.
+NO_ANSWER = "HCD501"
 #: Seconds; hosts are not observed at the same moment.
 _CLOCK_TOLERANCE = 120.0
 #: The variables of HCCL that may differ between hosts.
@@ -42,11 +43,11 @@ class Silent(NamedTuple):
 
 def silence(one: Silent) -> HostFinding:
     """Return the finding on a host that did not answer."""
-    return host_finding(all_checks()[_NO_ANSWER], Finding(one.reason, remedy=one.remedy), one.host)
+    return host_finding(all_checks()[NO_ANSWER], Finding(one.reason, remedy=one.remedy), one.host)
 
 
 @check(
-    _NO_ANSWER,
+    NO_ANSWER,
     "host-did-not-answer",
     "stops",
     remedy="check that the host is up and that `ssh HOST true` works without a question",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from hccl_tools.diagnostics.wording import next_step
 from hccl_tools.discover.recognition import recognise
 from hccl_tools.doctor import bandwidth, table_comparison, ways
-from hccl_tools.doctor.between_checks import Silent, silence
+from hccl_tools.doctor.between_checks import NO_ANSWER, Silent, silence
 from hccl_tools.doctor.case import Case
 from hccl_tools.doctor.findings import (
     Examination,
@@ -144,10 +144,25 @@ def examine(
             found += table_comparison.compared(host, job.report, table_comparison.host_state(case.seen))
     found += compare(cases)
     found += (silence(one) for one in silent)
-    kept = (one for one in without_consequences(found) if selection.keeps(one.check, one.name))
+    kept = (
+        one
+        for one in without_consequences(found)
+        if selection.keeps(one.check, one.name) or _was_not_looked_at(one, selection)
+    )
     hosts = (*seen, *(one.host for one in silent))
     asked = _asked(cases, job, selection, many=len(hosts) > 1)
     return Examination(hosts, folded(kept, hosts), job.report.file if job.report else None, asked)
+
+
+def _was_not_looked_at(one: HostFinding, selection: Selection) -> bool:
+    """Return whether a finding says that what was selected may not have been looked at.
+
+    A verdict without it would be one on hosts that nobody has seen.
+    """
+    if selection.ignores(one.check, one.name):
+        return False
+    of_npus = any(check.of_npus and selection.keeps(check.id, check.name) for check in all_checks().values())
+    return one.check == NO_ANSWER or (one.is_unknown and of_npus)
 
 
 def _asked(

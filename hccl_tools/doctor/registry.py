@@ -198,7 +198,11 @@ class Selection(NamedTuple):
     def keeps(self, check_id: str, name: str) -> bool:
         """Return whether the findings of a check are reported."""
         wanted = not self.select or any(_fits(check_id, name, one) for one in self.select)
-        return wanted and not any(_fits(check_id, name, one) for one in self.ignore)
+        return wanted and not self.ignores(check_id, name)
+
+    def ignores(self, check_id: str, name: str) -> bool:
+        """Return whether ``--ignore`` leaves the findings of a check out."""
+        return any(_fits(check_id, name, one) for one in self.ignore)
 
 
 def _fits(check_id: str, name: str, selector: str) -> bool:

@@ -24,6 +24,9 @@ _ITEM = re.compile(
 _TOKEN = re.compile(r"\s*([\[(][^\])]*[\])]?[^,]*|[^,]*)")
 #: Half-open ranges in other spellings: ``0,8)``, ``[0,8``, ``[0:8)``, ``0:8``, ``range(0, 8)``, ``range(8)``.
 _HALF_OPEN = re.compile(r"(?:range\s*\(|\[)?\s*(?:([0-9]{1,9})\s*[,;:]\s*)?([0-9]{1,9})\s*\)?")
+#: Ranges with another sign between their ends (``0..7``, ``0~7``, ``[0-8)``); lists (``[0,1,2]``, ``0 1 2``).
+_OTHER_SIGN = re.compile(r"\[?\s*([0-9]{1,9})\s*(?:\.\.|-|to|[~\uff5e\u301c])\s*([0-9]{1,9})\s*([\])]?)")
+_LIST = re.compile(r"(?:\[|\{)?\s*([0-9]{1,9}(?:(?:\s*[,;]\s*|\s+)[0-9]{1,9}){2,})\s*(?:\]|\})?")
 _HOW = 'write "[4,8)" or 4-7 for devices 4 to 7, or a list such as 4,5,6,7'
 #: Longer numbers are not device ids on any product and are not converted to integers.
 _MOST_DIGITS = 9
@@ -167,17 +170,30 @@ def _empty(token: str, first: int) -> UsageError:
 
 def _unreadable(text: str, position: int) -> UsageError:
     whole = _clip(text.strip())
+    if meant := _meant(text.strip()):
+        return UsageError(f'cannot read "{whole}" as a device range', hint=meant)
     if typed := look_alikes.mistyped(text):
         return UsageError(typed[0], hint=typed[1])
-    if found := _HALF_OPEN.fullmatch(text.strip()):
-        hint = f'did you mean "[{int(found[1] or 0)},{int(found[2])})"?'
-        return UsageError(f'cannot read "{whole}" as a device range', hint=hint)
     token = _token(text, position)
     if not token:
         where = "at the end" if position >= len(text.rstrip()) else "between two commas"
         return UsageError(f'a device id is missing {where} of "{whole}"', hint=_HOW)
     part = f' in "{whole}"' if token != text.strip() else ""
     return UsageError(f'cannot read "{_clip(token)}"{part} as a device range', hint=_HOW)
+
+
+def _meant(text: str) -> str:
+    """Return a hint with the range or list that is probably meant; "" if none is."""
+    if text.lower() == "all":
+        return "leave the option out: without it all devices are used"
+    if found := _HALF_OPEN.fullmatch(text):
+        return f'did you mean "[{int(found[1] or 0)},{int(found[2])})"?'
+    if found := _OTHER_SIGN.fullmatch(text):
+        first, last = int(found[1]), int(found[2])
+        return f'did you mean "[{first},{last})"?' if found[3] == ")" else f'did you mean "{first}-{last}"?'
+    if found := _LIST.fullmatch(text):
+        return f'did you mean "{_clip(",".join(re.findall("[0-9]+", found[1])))}"?'
+    return ""
 
 
 def _token(text: str, position: int) -> str:

@@ -42,7 +42,7 @@ _STEPS = (
     (r"topology (.+)", "in the topology file: {0}"),
     (r"product (.+)", "product {0}"),
     (r"env (.+)", "{0} in the job's environment"),
-    (r"remove (.+)", "no {0}"),
+    (r"remove (.+)", "without {0}"),
     (r"swap (\S+) (\S+)", "{0} and {1} swapped"),
     (r"host", "this host matches the table"),
     (r"host elsewhere", "this host has other devices and addresses"),

@@ -147,6 +147,8 @@ def device_ids_are_ranks(subject: Subject) -> Iterator[Finding]:
     limit, numbers = subject.product.device_limit, table.device_numbers
     if table.device_ids != ranks or not row or (numbers[-1] or 0) >= limit or numbers[0] != 0:
         return
+    if not numbers[row]:
+        return  # The ranks start again with the devices: HCC203 has that.
     if {len(server.rows) for server in table.servers} != {WHOLE_MACHINES[0]} or table.format != "1.0":
         return  # A job may use the first devices of a machine and the next ones of another.
     size, own, address = len(table.servers[1].rows), table.servers[1], table.device_ips[row]

@@ -321,7 +321,7 @@ def test_launch_without_mpirun_uses_ssh_and_says_so(cluster: Cluster) -> None:
 
     run_dir = (cluster.work / "log" / "latest").resolve()
     assert done.returncode == 0, done.stderr
-    assert "was made at launch; ssh starts the job (no mpirun on PATH)" in done.stderr
+    assert "made the rank table of 2 hosts; ssh starts the job (no mpirun on PATH)" in done.stderr
     ranks = [(run_dir / f"rank_{rank}.log").read_text().split() for rank in range(4)]
     assert ranks == [["0", "0"], ["1", "0"], ["2", "1"], ["3", "1"]]
     assert "  engine:        ssh (no mpirun on PATH)\n" in shown.stdout

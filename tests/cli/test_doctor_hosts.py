@@ -136,6 +136,30 @@ def test_tls_that_differs_between_hosts(cluster: Cluster) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("selected", ["HCD2", "HCD305"])
+def test_a_host_that_does_not_answer_is_told_whatever_is_selected(tmp_path: Path, selected: str) -> None:
+    cluster = Cluster(tmp_path, 1)
+
+    done = cluster.run("--hosts", "node1,down1", "--select", selected)
+    ignored = cluster.run("--hosts", "node1,down1", "--select", selected, "--ignore", "HCD501")
+
+    assert "stops[HCD501]: down1: " in done.stdout
+    assert (done.returncode, ignored.returncode) == (1, 0)
+
+
+@pytest.mark.slow
+def test_what_was_selected_and_could_not_be_looked_at_is_told(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, 1)
+    (tmp_path / "node1" / "bin" / "hccn_tool").unlink()
+
+    done = cluster.run("--hosts", "node1", "--select", "HCD2")
+
+    assert "not looked at: link" in done.stdout
+    assert "node1: nothing was found that would stop the job" in done.stdout
+    assert "not looked at" not in cluster.run("--hosts", "node1", "--select", "HCD305").stdout
+
+
+@pytest.mark.slow
 def test_equal_findings_of_hosts_are_one(cluster: Cluster) -> None:
     for name in ("node1", "node3"):
         cluster.differ(name, 0, npu_health="Alarm")

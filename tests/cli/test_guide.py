@@ -55,7 +55,9 @@ def test_a_page_is_shown_without_marks(command_line: CommandLine, words: list[st
     done = command_line("guide", *words)
 
     assert done.code == 0
-    assert done.out.startswith("# Make the first table\n\nOn a host with NPUs:\n\n    hccl-tools gen ")
+    assert done.out.startswith(
+        "# Make the first table\n\nOn a host with NPUs, here eight of an Atlas A2:\n\n    hccl-tools gen "
+    )
     assert re.search(r"```|<!--|\]\(|\|", done.out) is None
     assert "\nhccl-tools guide: products, ascend-950," in done.out
 
@@ -106,7 +108,7 @@ def test_a_command_and_a_code_have_their_own_pages(
 
 
 def test_a_chinese_word_is_found(command_line: CommandLine) -> None:
-    assert 'did you mean "start-a-job"?' in command_line("guide", "--lang", "zh", "启动").err
+    assert 'did you mean "start-a-job"?' in command_line("guide", "--lang", "zh", "启动作业").err
 
 
 def test_an_empty_topic_is_the_list(command_line: CommandLine) -> None:

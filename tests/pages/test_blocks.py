@@ -175,6 +175,17 @@ def test_a_block_that_is_not_typed_says_why() -> None:
     assert [one for one in reasons if len(one[1].split()) < 3] == []
 
 
+def test_a_page_states_where_its_files_are() -> None:
+    texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in PAGES}
+    silent = [
+        name
+        for name, text in texts.items()
+        if (folder := settings(text).get("folder")) and f"cp -r {folder} try && cd try" not in text
+    ]
+
+    assert silent == []
+
+
 @pytest.mark.parametrize("name", ["tutorial", "howto/first_table", "howto/mindspore", "howto/paddle"])
 def test_the_chinese_page_has_the_commands_of_the_english_one(name: str) -> None:
     assert typed_on(f"docs/zh/{name}.md") == typed_on(f"docs/en/{name}.md")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,11 @@ import pytest
 from hccl_tools.zh.lines import glossary
 
 ROOT = Path(__file__).parents[2]
+#: Made of texts that have tests of their own, and of English ones.
+MADE = ("troubleshooting.md", "codes.md")
 PAGES = [
     ROOT / "README.zh-CN.md",
-    *(path for path in (ROOT / "docs" / "zh").rglob("*.md") if path.name != "troubleshooting.md"),
+    *(path for path in (ROOT / "docs" / "zh").rglob("*.md") if path.name not in MADE),
 ]
 _CHINESE = "\u4e00-\u9fff"
 #: Blocks, code, comments and the targets of links are not Chinese text.
@@ -51,3 +54,13 @@ def test_a_page_is_written_as_chinese_is(page: Path) -> None:
 def test_a_second_word_is_found() -> None:
     assert second_words("作业挂死，看`卡住`。") == ["挂死: write 卡死"]
     assert unlike_chinese("用launch启动,然后") == ["用l", "h启", "动,"]
+
+
+def test_the_page_on_terms_has_every_word_of_the_glossary() -> None:
+    page = (ROOT / "docs" / "zh" / "glossary.md").read_text(encoding="utf-8")
+
+    text = (files("hccl_tools") / "zh" / "glossary.txt").read_text(encoding="utf-8")
+    rows = [line.rpartition(" | ")[0] for line in text.splitlines() if not line.startswith("#")]
+
+    assert len(rows) > 50
+    assert [row for row in rows if f"\n| {row} | " not in page] == []

@@ -11,10 +11,15 @@ HOW = "run: python -m tests.support.reference_pages"
 
 
 @pytest.mark.parametrize(
-    ("folder", "made"), [("en", troubleshooting.english), ("zh", troubleshooting.chinese)]
+    ("page", "made"),
+    [
+        ("en/troubleshooting.md", troubleshooting.english),
+        ("zh/troubleshooting.md", troubleshooting.chinese),
+        ("zh/codes.md", troubleshooting.chinese_codes),
+    ],
 )
-def test_the_published_page_is_made_of_them(folder: str, made: object) -> None:
-    stored = (DOCS / folder / "troubleshooting.md").read_text(encoding="utf-8")
+def test_the_published_page_is_made_of_them(page: str, made: object) -> None:
+    stored = (DOCS / page).read_text(encoding="utf-8")
 
     assert callable(made)
     assert stored == made(), HOW

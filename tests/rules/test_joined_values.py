@@ -74,6 +74,14 @@ def test_device_ids_that_are_the_ranks_are_reported() -> None:
     assert hint.endswith('`hccn_tool -i 0 -ip -g` on 10.0.0.2 then shows "192.168.1.100"')
 
 
+def test_ranks_that_start_again_with_the_devices_are_no_device_ids_that_run_on() -> None:
+    value = table("1.0", 2, 8)
+    for device in servers(value)[1]["device"]:
+        device["rank_id"] = device["device_id"]
+
+    assert [each.rule.id for each in report(value, "a2")] == ["HCC203"]
+
+
 def test_device_ids_that_are_the_ranks_are_reported_without_addresses() -> None:
     value = numbered_as_ranks(table("1.0", 2, 8), "device_id")
     for server in servers(value):

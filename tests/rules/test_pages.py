@@ -20,7 +20,7 @@ def test_published_pages_are_those_of_the_rules() -> None:
     ("steps", "words"),
     [
         ('/server_list/0/server_id = ""', ['/server_list/0/server_id = ""']),
-        ("remove /status; host is 10.0.0.9", ["no /status", "this host's address is 10.0.0.9"]),
+        ("remove /status; host is 10.0.0.9", ["without /status", "this host's address is 10.0.0.9"]),
         ('text {"version": "1.0",}', ['{"version": "1.0",}']),
         ("base 2x4", ["a table of 2 servers with 4 devices each"]),
         ("size 41943041", ["a file of 41,943,041 bytes, blanks not counted"]),

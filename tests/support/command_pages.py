@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 _HEAD = """# Commands
 
-Made from `--help` by `python -m tests.support.reference_pages`. Also: [exit codes](exit_codes.md),
+<!-- made from --help by `python -m tests.support.reference_pages` -->
+
+Also: [exit codes](exit_codes.md),
 [environment variables](environment.md), [products](products.md).
 
 | command | what it does |

@@ -1,7 +1,8 @@
 """Write the pages in docs that are made from the rules, the messages, the products and HCCL's variables.
 
 ``python -m tests.support.reference_pages`` writes docs/rules, docs/messages.md, docs/checks.md,
-and in docs/en/reference products.md, hccl_variables.md and commands.md, and the pages on troubleshooting.
+in docs/en/reference products.md, hccl_variables.md and commands.md, the pages on troubleshooting, and
+docs/zh/codes.md.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _FAMILIES = {
 }
 _PRODUCTS = """# Products
 
-Made from the table of products by `python -m tests.support.reference_pages`.
+<!-- made from the table of products by `python -m tests.support.reference_pages` -->
 
 `--product` and `HCCL_TOOLS_PRODUCT` take a product's name, or the name of its chip or machine in any
 spelling. `...` matches any ending. `gen` writes the first format; HCCL accepts all of them. If no product is
@@ -45,7 +46,9 @@ device count of `--simulate`.
 
 _MESSAGES = """# The messages that `explain` knows
 
-Made from the messages by `python -m tests.support.reference_pages`. `hccl-tools explain HCM207` shows
+<!-- made from the messages by `python -m tests.support.reference_pages` -->
+
+`hccl-tools explain HCM207` shows
 one with its causes, source and an example.
 
 | id | name | says | codes | meaning | what to do |
@@ -55,7 +58,9 @@ one with its causes, source and an example.
 
 _CHECKS = """# The checks of `doctor`
 
-Made from the checks by `python -m tests.support.reference_pages`. `hccl-tools rules HCD202` shows one with
+<!-- made from the checks by `python -m tests.support.reference_pages` -->
+
+`hccl-tools rules HCD202` shows one with
 its source and an example. With a table, the rules of `validate --local` are checked as well.
 
 """
@@ -63,7 +68,7 @@ its source and an example. With a table, the rules of `validate --local` are che
 
 _VARIABLES = """# The variables of HCCL that refuse values
 
-Made from the table of variables by `python -m tests.support.reference_pages`.
+<!-- made from the table of variables by `python -m tests.support.reference_pages` -->
 
 HCCL reads these variables at the start of a job, before the table, and refuses the job if one of them has
 another value. It takes `EmptyString` as not set (except in HCCL_DEBUG_CONFIG), and Ascend 950 an empty value
@@ -111,7 +116,7 @@ def _variable(row: Row) -> list[str]:
 def _index() -> str:
     lines = [
         "# The rules", "",
-        "Generated from the rules by `python -m tests.support.reference_pages`.", "",
+        "<!-- made from the rules by `python -m tests.support.reference_pages` -->", "",
         *(f"* **{name}**: {text}" for name, text in CONSEQUENCES.items()),
     ]  # fmt: skip
     family = ""
@@ -184,6 +189,7 @@ def write() -> None:
     (DOCS / "en" / "reference" / "commands.md").write_text(command_pages.commands(), encoding="utf-8")
     (DOCS / "en" / "troubleshooting.md").write_text(troubleshooting.english(), encoding="utf-8")
     (DOCS / "zh" / "troubleshooting.md").write_text(troubleshooting.chinese(), encoding="utf-8")
+    (DOCS / "zh" / "codes.md").write_text(troubleshooting.chinese_codes(), encoding="utf-8")
 
 
 if __name__ == "__main__":

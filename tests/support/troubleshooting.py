@@ -1,6 +1,7 @@
 """Make the pages on troubleshooting: the commonest rules, checks and messages, in English and Chinese.
 
-``tests.support.reference_pages`` writes docs/en/troubleshooting.md and docs/zh/troubleshooting.md.
+``tests.support.reference_pages`` writes docs/en/troubleshooting.md, docs/zh/troubleshooting.md and docs/zh/codes.md,
+which has all rules, checks and messages in Chinese.
 """
 
 from __future__ import annotations
@@ -38,13 +39,23 @@ STAGES = (
 )  # fmt: skip
 _ENGLISH = """# Troubleshooting
 
-Made from the rules, checks and messages by `python -m tests.support.reference_pages`. `hccl-tools rules ID` prints a page on
-each. All of them: [rules](../rules/README.md), [checks](../checks.md), [messages](../messages.md).
+<!-- made from the rules, checks and messages by `python -m tests.support.reference_pages` -->
+
+`hccl-tools rules ID` prints a page on each. All of them: [rules](../rules/README.md), [checks](../checks.md), [messages](../messages.md).
 """
 _CHINESE = """# 常见问题
 
-本页由 `python -m tests.support.reference_pages` 根据规则、检查项和日志报错生成。`hccl-tools rules 编号` 显示详细说明。命令加 `--lang zh`（或设置
-`HCCL_TOOLS_LANG=zh`）时，输出中也有本页的原因和处理方法。全部内容：[规则](../rules/README.md)、[检查项](../checks.md)、[日志报错](../messages.md)（英文）。
+<!-- made from the rules, checks and messages by `python -m tests.support.reference_pages` -->
+
+`hccl-tools rules 编号` 显示详细说明。命令加 `--lang zh`（或设置
+`HCCL_TOOLS_LANG=zh`）时，输出中也有本页的原因和处理方法。全部编号见[规则、检查项和日志报错一览](codes.md)。
+"""
+_CODES = """# 规则、检查项和日志报错一览
+
+<!-- made from the rules, checks and messages by `python -m tests.support.reference_pages` -->
+
+列出 `validate` 的规则、`doctor` 的检查项和 `explain` 识别的日志报错。`hccl-tools rules 编号`
+显示详细说明，`hccl-tools rules 超时 --lang zh` 按中文查找。
 """
 
 
@@ -68,6 +79,23 @@ def chinese() -> str:
         for identifier in stage.ids.split():
             what, text = _english(identifier)[0], known[identifier]
             parts.append(_row(identifier, what, text.title, text.remedy))
+    return "".join(parts)
+
+
+def chinese_codes() -> str:
+    """Return the text of docs/zh/codes.md."""
+    of_hccl = {rule: known.facts.hccl_code or "" for rule, known in all_rules().items()}
+    in_logs = {
+        name: ", ".join(dict.fromkeys(one.code for one in known.codes)) for name, known in messages().items()
+    }
+    parts = [_CODES]
+    for heading, ids in (
+        ("规则", of_hccl),
+        ("检查项", dict.fromkeys(all_checks(), "")),
+        ("日志报错", in_logs),
+    ):
+        parts.append(f"\n## {heading}\n\n| 编号 | 错误码 | 说明 | 处理 |\n| --- | --- | --- | --- |\n")
+        parts += [_row(name, code, texts()[name].title, texts()[name].remedy) for name, code in ids.items()]
     return "".join(parts)
 
 
