@@ -128,6 +128,23 @@ MESSAGES = (
         example="Reason:         Evicted",
     ),
     Message(
+        "HCM974", "pod-over-limit", "cause",
+        "Kubernetes evicted the pod, because it used more of a resource than its limit",
+        "raise the limit (resources.limits, sizeLimit of the volume), or write less: checkpoints and caches to a volume of their own",
+        anchor=b" exceeds the ",
+        pattern=rb"(?P<reason>(?:Pod ephemeral local storage usage|Usage of EmptyDir volume \"[\w.-]{1,63}\") exceeds the (?:total )?limit[^\n]{0,80}?)\.?\s*$",
+        explains=(*AFTER_AN_END, "HCM751"), source="Kubernetes' sources (eviction)",
+        example="Message:  Pod ephemeral local storage usage exceeds the total limit of containers 50Gi.",
+    ),
+    Message(
+        "HCM975", "pod-stopped", "end",
+        "Kubernetes stopped a container: its pod or job was deleted, or its node was drained",
+        "nothing failed before in these logs: `kubectl get events` and the log of the job's controller may say who did it",
+        anchor=b"topping container", pattern=rb"\bKilling\b[^\n]{0,160}?(?:pod/(?P<pod>[a-z0-9][a-z0-9.-]{0,252}) +)?Stopping container\b",
+        source="Kubernetes' sources (kubelet)",
+        example="14m   Normal   Killing   pod/trainer-master-0   Stopping container trainer",
+    ),
+    Message(
         "HCM954", "pod-preempted", "cause",
         "a job of higher priority took the place of a pod",
         "start the job again, or give it a higher priority (priorityClassName); `kubectl describe pod` names the other job",
