@@ -19,6 +19,7 @@ from hccl_tools.explain import (
     stacks,
     states,
     stops,
+    ties,
     unreachable,
     verdicts,
     waiting,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from hccl_tools.explain.events import Seen
 
 #: What a rank itself did: its program raised an exception, exited or was killed.
-_OWN_FAILURES = {"HCM726", "HCM810", "HCM820", "HCM821", "HCM865", "HCM891", "HCM892"}
+_OWN_FAILURES = {"HCM726", "HCM810", "HCM820", "HCM821", "HCM865", "HCM891", "HCM892", "HCM985", "HCM989"}
 
 #: A connection that ended: an effect of what the other end did before.
 _EFFECTS = {"HCM240", "HCM292", "HCM661", "HCM662", "HCM663", "HCM664"}
@@ -48,8 +49,12 @@ _STORAGE = {"HCM814", "HCM815", "HCM816", "HCM818", "HCM819"}
 _OF_PROGRAM = re.compile(
     r"(?:Value|Key|Type|Attribute|Index|Assertion|Name|Import|ModuleNotFound|ZeroDivision|NotImplemented)Error\b"
 )
+#: Lines in the log of a launcher of ranks.
+_OF_RANKS = {"HCM720", "HCM721", "HCM723", "HCM724", "HCM725", "HCM726", "HCM731", "HCM978"}
 #: Ctrl-C, or the SIGINT with which a user stops a job.
 _INTERRUPTED = "HCM897"
+#: A signal ended the launcher, and Kubernetes stopped a container.
+_SIGNALS, _POD_STOPPED = {"HCM731", "HCM978"}, "HCM975"
 #: How sure an answer is that only says who waits for whom.
 _GUESSES = {"open", "silent", "waits"}
 #: The answers that only the order of the lines supports.
@@ -76,6 +81,8 @@ def causes(
         not_started: The ranks that did not start because another rank failed: they cannot write a log.
     """
     case = candidates.of(cluster, ended, not_started)
+    if case.stop is None and (signalled := _signalled(case)):
+        return signalled
     found = _causes(case)
     for _ in range(_MOST_OUTLIVED):
         seen = found[0].seen if found else None
@@ -153,12 +160,22 @@ def _causes(case: Case) -> list[Cause]:
 
 
 def _stopped(case: Case) -> list[Cause]:
-    """All that is known is that the scheduler or a user ended the job."""
+    """All that is known is that the scheduler, a user or a signal ended the job."""
     stop = case.stop or next((one for one in case.cluster.seen if one.event.message.id == _INTERRUPTED), None)
     if stop is None:
-        return []
+        return _signalled(case)
     sure: Confidence = "named" if stops.is_sure(stop, case.cluster.seen) else "open"
     return [Cause(stop.event.message, sure, (), stop)]
+
+
+def _signalled(case: Case) -> list[Cause]:
+    """A signal ended the launcher; what Kubernetes says of its pod stands beside it."""
+    ends = [one for one in case.cluster.seen if one.event.message.id in {*_SIGNALS, _POD_STOPPED}]
+    signal = next((one for one in ends if one.event.message.id in _SIGNALS), None)
+    if signal is None or not all(stops.is_after(one, [signal]) for one in case.events):
+        return []
+    pod = next((one for one in ends if one.event.message.id == _POD_STOPPED), None)
+    return [Cause(signal.event.message, "named", (), signal, "", (), pod)]
 
 
 def _named_causes(case: Case) -> list[Cause]:
@@ -168,6 +185,7 @@ def _named_causes(case: Case) -> list[Cause]:
         if one.event.message.kind in {"timeout", "error"}:
             first.setdefault(one.actor, one)
     waits = list(first.values())[:2]  # The earliest one, and the earliest of another actor.
+    own = ties.of_programs(_failures_of_ranks(case))
     groups: dict[str, list[Seen]] = {}
     end = _went_on_until(case)
     for one in case.events:
@@ -175,6 +193,8 @@ def _named_causes(case: Case) -> list[Cause]:
             is_before(wait, one) for wait in waits if wait.actor != one.actor
         ):
             if end is not None and one.until is not None and one.until < end:
+                continue
+            if ties.is_apart(one, case.cluster, own):
                 continue
             groups.setdefault(one.event.message.meaning, []).append(one)
     explained = {later for group in groups.values() for later in group[0].event.message.explains}
@@ -258,13 +278,20 @@ def _of_group(group: Sequence[Seen], case: Case) -> Cause:
         group, key=lambda one: (one.event.codes != (), len(one.event.fields))
     )  # The line with the details, not the code alone.
     best = best if best.actor == group[0].actor or best.event.codes else group[0]
-    return pods.named(Cause(best.event.message, "named", places, best, reason), case.cluster.sources)
+    sure: Confidence = "named"
+    if ties.is_loose(best, case.cluster) and _failures_of_ranks(case):
+        sure, reason = "order", "no line says that it is about a rank of this job"
+    return pods.named(Cause(best.event.message, sure, places, best, reason), case.cluster.sources)
 
 
 def _failures_of_ranks(case: Case) -> list[Seen]:
     """Return the exceptions, exits and signals of ranks that do not only pass a failure of HCCL on."""
     passed_on = candidates.passed_on(case)
-    return [one for one in case.events if one.event.message.id in _OWN_FAILURES and id(one) not in passed_on]
+    found = [one for one in case.events if one.event.message.id in _OWN_FAILURES and id(one) not in passed_on]
+    # The exceptions of other programs, such as that of a monitor, do not end a rank.
+    files = {one.event.file for one in case.cluster.seen if one.event.message.id in _OF_RANKS}
+    own = [one for one in found if one.place.rank is not None or one.event.file in files]
+    return own or found
 
 
 def _own_failures(case: Case) -> list[Cause]:

@@ -30,7 +30,7 @@ _DEVICE_LOST, _PCIE_WITHIN = {"EL0001", "507010", "507901", "507899"}, 300.0
 #: A process, a container or a pod ended, and the line may not say of which rank.
 _ENDS_OF_PROCESSES = {
     *("HCM702", "HCM710", "HCM712", "HCM991", "HCM726", "HCM750", "HCM751", "HCM752"),
-    *("HCM971", "HCM974", "HCM790", "HCM801", "HCM802", "HCM853", "HCM854"),
+    *("HCM971", "HCM974", "HCM988", "HCM790", "HCM801", "HCM802", "HCM853", "HCM854"),
 }
 
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 #: torchrun names the rank that failed first.
 _FAILED_RANK, _SIGNAL = "HCM720", "HCM726"
 #: Python's words when a signal ends it.
-_CRASHES = {"HCM853", "HCM854"}
+_CRASHES = {"HCM853", "HCM854", "HCM985", "HCM989"}
 #: What whole jobs and launchers do, of which no rank is the place.
-_OF_JOB = {"HCM713", "HCM716", "HCM723", "HCM725", "HCM731", "HCM970"}
+_OF_JOB = {"HCM713", "HCM716", "HCM723", "HCM725", "HCM731", "HCM970", "HCM978"}
 #: Names that people give to folders and logs of hosts, of which several differ in a number or letter.
 _HOST = re.compile(
     r"(?:(?:host|node|server|machine|box|npu|gpu|cn|hpc|compute|master|worker|pod)[-_.]?[a-z]?\d{0,5}(?:[-_.]\w{1,8}){0,2}"
@@ -66,7 +66,7 @@ def _has_several(cluster: Cluster, seen: Seen) -> bool:
         for one in cluster.seen
         if one.event.file == event.file and one.event.message is event.message and one is not seen
     )
-    return any(one.event.fields == event.fields and one.place.rank is None for one in same)
+    return any(one.event.text == event.text and one.place.rank is None for one in same)
 
 
 def _of_launcher(cluster: Cluster, seen: Seen) -> int | None:

@@ -22,6 +22,11 @@ _SEVERAL = (
     rb"(?!.{0,3000}?--(?:local_worker_num|nproc_per_node)[= ](?P=size)\b)(?!.{0,3000}?--node[_-]?rank[= ]0\b)"
 )
 
+_SIGNALLED = (
+    "nothing failed before in these logs: find out who stopped it: the scheduler, Kubernetes (`kubectl get events`), a user,"
+    " or the launcher of another host after a failure there"
+)
+
 MESSAGES = (
     Message(
         "HCM701", "openmpi-exit", "error",
@@ -99,6 +104,14 @@ MESSAGES = (
         anchor=b"oom", pattern=rb"(?:oom[-_]kill event|Detected .{0,30}oom)|(?i:slurmstepd: .{0,60}memory limit)",
         explains=AFTER_AN_END, source="Slurm's sources",
         example="slurmstepd: error: Detected 1 oom-kill event(s) in StepId=12.0. Some of your processes may have been killed by the cgroup out-of-memory handler.",
+    ),
+    Message(
+        "HCM988", "slurm-oom-task", "cause",
+        "Slurm's memory limit killed a process of the job",
+        "ask for more memory (`--mem`), or use less memory per rank",
+        anchor=b": Out Of Memory", pattern=rb"srun: error: (?P<server>[^\s:]{1,255}): tasks? (?P<ended>\d[0-9,-]{0,80}): Out Of Memory",
+        explains=(*AFTER_AN_END, "HCM710", "HCM714"), source="Slurm's sources (srun)",
+        example="srun: error: hostb: task 3: Out Of Memory",
     ),
     Message(
         "HCM711", "slurm-time-limit", "cause",
@@ -229,9 +242,16 @@ MESSAGES = (
     Message(
         "HCM731", "launcher-signalled", "end",
         "a signal ended torchrun, which ended the ranks",
-        "nothing",
+        _SIGNALLED,
         anchor=b"SignalException", pattern=rb"SignalException: Process \d{1,10} got signal: (?P<signal>\d{1,2})", source="torch's sources (elastic)",
         example="torch.distributed.elastic.multiprocessing.api.SignalException: Process 4711 got signal: 15",
+    ),
+    Message(
+        "HCM978", "launcher-received-signal", "end",
+        "a signal ended torchrun, which ended the ranks",
+        _SIGNALLED,
+        anchor=b" death signal", pattern=rb"Received (?:Signals\.)?(?P<signal>SIGTERM|SIGHUP|SIGQUIT|15|1|3) death signal", source="torch's sources (elastic)",
+        example="W0318 10:33:52.113000 4711 torch/distributed/elastic/agent/server/api.py:704] Received Signals.SIGTERM death signal, shutting down workers",
     ),
     Message(
         "HCM725", "torch-launcher-exception", "code",

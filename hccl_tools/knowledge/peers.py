@@ -31,6 +31,15 @@ MESSAGES = (
         example="torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 7/8 clients joined.",
     ),
     Message(
+        "HCM979", "monitored-barrier", "timeout",
+        "a rank waited in a barrier until the time limit for ranks that did not reach it",
+        "look at the ranks that rank 0 names: they failed, hang, or are in another part of the program",
+        limit="store", anchor=b"monitoredBarrier",
+        pattern=rb"(?:\bRanks? (?P<peer>\d{1,7})(?:, \d{1,7}){0,64} failed to pass monitoredBarrier|\bmonitoredBarrier\b, but received errors|waiting in monitoredBarrier)",
+        source="torch's sources (ProcessGroupGloo)",
+        example="RuntimeError: [Rank 0]: Rank 3 failed to pass monitoredBarrier in 1800000 ms",
+    ),
+    Message(
         "HCM661", "rpc-peer-gone", "error",
         "the process at the other end is gone",
         _GONE,
@@ -159,6 +168,22 @@ MESSAGES = (
         anchor=b"ImagePull", pattern=rb"(?:^(?P<pod>[a-z0-9][a-z0-9.-]{0,252}) +\d{1,3}/\d{1,3} +|[Rr]eason\"?: {0,20}\"?)(?:Init:)?(?P<reason>ErrImagePull|ImagePullBackOff)",
         explains=(*AFTER_AN_END, "HCM660"), source="Kubernetes' sources (kubelet)",
         example="trainer-worker-2   0/1     ImagePullBackOff   0          12m",
+    ),
+    Message(
+        "HCM986", "pod-image-pull", "cause",
+        "Kubernetes could not get the image of a pod, which did not start",
+        "check the name of the image, access to its registry, and the registry's certificate: the line has the reason",
+        anchor=b"ailed to pull ", pattern=rb"(?:\bpod/(?P<pod>[a-z0-9][a-z0-9.-]{0,252}) +)?Failed to pull image (?P<reason>[^\n]{1,400})",
+        explains=(*AFTER_AN_END, "HCM660", "HCM753"), source="Kubernetes' sources (kubelet)",
+        example='Warning  Failed  2m  kubelet  Failed to pull image "registry.local/train:1": rpc error: code = NotFound',
+    ),
+    Message(
+        "HCM987", "pod-device-unhealthy", "cause",
+        "Kubernetes has no healthy device for a pod, which did not start",
+        "look at the devices of the node (`npu-smi info`) and at the log of the device plugin; the pod has to be created again",
+        anchor=b" unhealthy devices ", pattern=rb"(?:\bpod/(?P<pod>[a-z0-9][a-z0-9.-]{0,252}) +)?[^\n]{0,160}?Allocate failed due to (?P<reason>[^\n]{0,40}no healthy devices present[^\n]{0,160}?)(?:, which is unexpected|$)",
+        explains=(*AFTER_AN_END, "HCM660"), source="Kubernetes' sources (device manager), and published logs (truecharts#19201)",
+        example="Warning  UnexpectedAdmissionError  2m  kubelet  Allocate failed due to no healthy devices present; cannot allocate unhealthy devices huawei.com/Ascend910, which is unexpected",
     ),
     Message(
         "HCM754", "pod-not-scheduled", "cause",

@@ -207,3 +207,83 @@ def test_a_process_that_the_kernel_ended_while_the_job_went_on(
     end = "slurmstepd: error: *** STEP 12.0 ON n03 CANCELLED AT 2026-03-18T11:00:10 DUE TO TIME LIMIT ***\n"
     out = said(command_line, {"dmesg.txt": KILLED.format(time), "train.log": steps(10, 50) + end})
     assert out.startswith("The job reached its time limit") is is_outlived
+
+
+ENDED_BY_KERNEL = "[Wed Mar 18 10:19:30 2026] Out of memory: Killed process {} ({}) total-vm:1kB\n"
+PORT_DOWN = "Mar 18 10:19:20 n1 kernel: [ascend] device_id=2, event_id=0x81078603, NPU port link down\n"
+EVICTED = (
+    "20m  Warning  Evicted  pod/prometheus-0  The node was low on resource: memory. Threshold quantity: 1Mi\n"
+)
+LAST_STATE = "Name:         w-0\n    Last State:     Terminated\n      Reason:       OOMKilled\n"
+BESIDE = [
+    ("dmesg.txt", ENDED_BY_KERNEL.format(55555, "python3")),
+    ("messages", PORT_DOWN),
+    ("events.txt", EVICTED),
+    ("describe.txt", LAST_STATE),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), BESIDE)
+def test_a_fault_of_the_host_beside_an_exception_of_a_program(
+    command_line: CommandLine, name: str, text: str
+) -> None:
+    """No fault of a host or pod makes a key missing, and nothing says that it is about a rank."""
+    answer = said(command_line, {"train.log": steps(10) + raised(3, "KeyError: 'labels'"), name: text})
+
+    assert answer.startswith("Rank 3: the program raised an exception: KeyError: 'labels'")
+    assert "(nothing says that it is about this job)" in answer or "(earlier than the cause" in answer
+    assert "consequences" not in answer
+
+
+@pytest.mark.parametrize(("name", "text"), BESIDE)
+def test_a_fault_of_the_host_beside_a_lost_connection(
+    command_line: CommandLine, name: str, text: str
+) -> None:
+    lost = "ConnectionResetError: [Errno 104] Connection reset by peer"
+    answer = said(command_line, {"train.log": steps(10) + raised(3, lost), name: text})
+
+    assert not answer.startswith("Rank 3")
+    assert "Certain" not in answer.splitlines()[0] or "no line says" not in answer
+
+
+def test_the_kernel_killed_the_loader_of_a_rank(command_line: CommandLine) -> None:
+    dead = raised(3, "ValueError: DataLoader worker (pid 55555) is gone")
+    answer = said(
+        command_line, {"train.log": steps(10) + dead, "dmesg.txt": ENDED_BY_KERNEL.format(55555, "python3")}
+    )
+
+    assert "out-of-memory killer ended a process" in answer.splitlines()[0]
+
+
+def test_the_exception_of_a_monitor_beside_a_rank(command_line: CommandLine) -> None:
+    monitor = (
+        "2026-03-18 10:05:00 level=error\nTraceback (most recent call last):\nRuntimeError: no gateway\n"
+    )
+    answer = said(
+        command_line, {"train.log": steps(10) + raised(3, "KeyError: 'labels'"), "exporter.log": monitor}
+    )
+
+    assert answer.startswith("Rank 3: the program raised an exception: KeyError: 'labels'")
+
+
+def test_a_signal_to_the_launcher_before_everything_else(command_line: CommandLine) -> None:
+    signal = "W0318 10:20:00.104000 17 torch/distributed/elastic/agent/server/api.py:704] Received Signals.SIGTERM death signal, shutting down workers\n"
+    after = "[rank3]: EI0013: [PID: 83] 2026-03-18-10:20:01.000.000 An error CQE occurred during operator execution.\n"
+    pod = "14m   Normal   Killing   pod/trainer-master-0   Stopping container trainer\n"
+    stopped = said(command_line, {"train.log": steps(10) + signal + after, "events.txt": pod})
+    failed = said(
+        command_line, {"train.log": steps(10) + raised(3, NO_FILE) + signal + after, "events.txt": pod}
+    )
+
+    assert stopped.startswith("A signal ended torchrun, which ended the ranks: signal SIGTERM")
+    assert "Stopping container trainer" in stopped
+    assert failed.startswith("Rank 3: the program raised an exception")
+
+
+def test_a_rank_that_rank_0_names_in_a_barrier(command_line: CommandLine) -> None:
+    barrier = "RuntimeError: [Rank 0]: Rank 3 failed to pass monitoredBarrier in 1800000 ms"
+    waits = "RuntimeError: Rank 1 successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank 0."
+    waiting = {"n1.log": raised(0, barrier) + raised(1, waits)}
+
+    assert "there is no log of rank 3, for which rank 0 waits" in said(command_line, waiting).lower()
+    assert said(command_line, {"rank_3.log": raised(3, NO_FILE)}).startswith("Rank 3: the program raised")
