@@ -92,19 +92,24 @@ class _Process:
 
 
 def choose(
-    seen: Sequence[Seen], sources: Sequence[Source], ends: Mapping[int, float], limit: float
+    seen: Sequence[Seen],
+    sources: Sequence[Source],
+    ends: Mapping[int, float],
+    ahead: Mapping[int, float],
+    limit: float,
 ) -> tuple[Job, list[Seen], list[str]]:
     """Return the latest job that failed, the events of other jobs, and a sentence on these.
 
     Args:
         seen: All events.
         ends: The time of the last line of each source that has one.
+        ahead: By how much the clock of the host of a source is ahead.
         limit: The longest time limit of a wait in seconds.
     """
     parts = _joined(list(_processes(seen, sources)), limit)
     failed = [part for part in parts if part.has_failed] or parts
     chosen = failed[-1] if failed else None
-    last = _last_program(seen, sources, ends)
+    last = _last_program(seen, sources, ends, ahead)
     if last is not None and chosen is not None and last.begin - chosen.end > LONGEST_PAUSE:
         # The log of a program has a later failure, which is that of a later job.
         chosen = next((part for part in reversed(parts) if part.end >= last.begin), last)
@@ -121,7 +126,10 @@ def choose(
 
 
 def _last_program(
-    seen: Sequence[Seen], sources: Sequence[Source], ends: Mapping[int, float]
+    seen: Sequence[Seen],
+    sources: Sequence[Source],
+    ends: Mapping[int, float],
+    ahead: Mapping[int, float],
 ) -> _Process | None:
     """Return the period of the latest log of a program with a failure, which a job without process ids has.
 
@@ -133,10 +141,9 @@ def _last_program(
         if one.event.message.kind not in {"fact", "end"} and one.event.message.id not in OF_SYSTEM
         if sources[one.event.file].is_program_log and not one.event.is_yearless
     }
+    begins = {file: begin_of(sources[file]) for file in failed & ends.keys()}
     periods = [
-        (begin, ends[file])
-        for file in failed & ends.keys()
-        if (begin := begin_of(sources[file])) is not None and begin <= ends[file]
+        (begin - ahead.get(file, 0.0), ends[file]) for file, begin in begins.items() if begin is not None
     ]
     if not periods:
         return None

@@ -44,8 +44,11 @@ def is_outlived(cluster: Cluster, seen: Seen) -> bool:
         return True
     if seen.event.time is None or seen.event.is_yearless or seen.time is None:
         return False
-    programs = [one for file, one in enumerate(cluster.sources) if file != seen.event.file and not one.pid]
-    return any(_goes_on_after(one, seen.time) for one in programs[:_MOST_PROGRAMS])
+    programs = [file for file, one in enumerate(cluster.sources) if file != seen.event.file and not one.pid]
+    return any(
+        _goes_on_after(cluster.sources[file], seen.time + cluster.ahead.get(file, 0.0))
+        for file in programs[:_MOST_PROGRAMS]
+    )
 
 
 def _goes_on_below(source: Source, event: Event) -> bool:
@@ -93,6 +96,15 @@ def _goes_on_after(source: Source, time: float) -> bool:
         if len(after) >= _DIFFERENT:
             return True
     return False
+
+
+def steps_at_the_end(source: Source, most: int) -> dict[int, float]:
+    """Return the times of the steps in the end of a log whose lines have one."""
+    found: dict[int, float] = {}
+    for _, text in texts_from_end(source, most):
+        if (step := _STEP.search(text)) is not None and (time := time_in(text[: step.start()])) is not None:
+            found[int(step[1])] = time
+    return found
 
 
 def _offset(data: bytes, lines: int) -> int:

@@ -37,11 +37,11 @@ _VARIES = re.compile(r"\d+|(?<![A-Za-z])[A-Za-z](?![A-Za-z])|(?<=[a-z])[A-Z](?![
 
 def named(causes: Sequence[Cause], cluster: Cluster) -> list[Cause]:
     """Return the causes, each with its rank or host if other lines or the names of the logs show it."""
-    hosts = _hosts(cluster.sources)
-    return [_named(cause, cluster, hosts) for cause in causes]
+    names = hosts(cluster.sources)
+    return [_named(cause, cluster, names) for cause in causes]
 
 
-def _named(cause: Cause, cluster: Cluster, hosts: Sequence[str]) -> Cause:
+def _named(cause: Cause, cluster: Cluster, names: Sequence[str]) -> Cause:
     seen = cause.seen
     if seen is None or cause.message is not seen.event.message or cause.message.id in _OF_JOB:
         return cause
@@ -54,7 +54,7 @@ def _named(cause: Cause, cluster: Cluster, hosts: Sequence[str]) -> Cause:
     rank = _of_launcher(cluster, seen) if is_own and not _has_several(cluster, seen) else None
     if rank is not None:
         return cause._replace(places=(cluster.places.find(Place(rank)).merged(own),))
-    host = hosts[seen.event.file]
+    host = names[seen.event.file]
     return cause._replace(places=(own._replace(host=host),)) if host else cause
 
 
@@ -86,7 +86,7 @@ def _of_launcher(cluster: Cluster, seen: Seen) -> int | None:
     return ranks.pop() if len(ranks) == 1 else None
 
 
-def _hosts(sources: Sequence[Source]) -> list[str]:
+def hosts(sources: Sequence[Source]) -> list[str]:
     """Return the host of each log by the first name in its path in which the logs differ, "" if it is none.
 
     Such names are those of several hosts: ``node-a`` and ``node-b``, ``w1.log`` and ``w2.log``.
