@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import clocks, identities, jobs, whereabouts
+from hccl_tools.explain import clocks, identities, jobs
 from hccl_tools.explain.events import Seen
 from hccl_tools.explain.places import Place, Places
-from hccl_tools.explain.sources import host_folders
+from hccl_tools.explain.sources import host_folders, named_hosts
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple
 
@@ -83,7 +83,7 @@ def build(
         "operation": _limit(events, _OPERATION, _OPERATION_SECONDS),
     }
     folders = [
-        folder or host for folder, host in zip(host_folders(sources), whereabouts.hosts(sources), strict=True)
+        folder or host for folder, host in zip(host_folders(sources), named_hosts(sources), strict=True)
     ]
     shifts, notes = clocks.shifts(events, sources, known, folders, limits)
     known_sizes = (_number(event.fields, "size") for event in events)
@@ -295,6 +295,8 @@ def _times(event: Event) -> tuple[float | None, float | None, float | None]:
     after, before = event.after, event.before
     if after is not None and before is not None and after <= before:
         return (after if before - after <= _ABOUT else None), after, before
+    if after is not None and before is not None and event.rank is not None:
+        return None, None, None  # The blocks of several ranks stand in the order in which they ended.
     return None, after, before if after is None else None
 
 

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 #: What a rank itself did: its program raised an exception, exited or was killed.
 _OWN_FAILURES = {"HCM726", "HCM810", "HCM820", "HCM821", "HCM865", "HCM891", "HCM892", "HCM985", "HCM989"}
 
+#: The results of calls of HCCL, which say less than the codes of the runtime.
+_OF_HCCL = "HCM1"
 #: A connection that ended: an effect of what the other end did before.
 _EFFECTS = {"HCM240", "HCM292", "HCM661", "HCM662", "HCM663", "HCM664"}
 
@@ -445,19 +447,32 @@ def _early_codes(case: Case) -> list[Cause]:
     """The code of a rank that does not wait, from before the time at which the first rank gave up waiting."""
     waits = [one for one in case.events if one.event.message.kind == "timeout"]
     waiting_actors = {one.actor for one in waits}
-    found = [
+    codes = [
         one
         for one in case.first.values()
         if one.event.message.kind == "code" and one.actor not in waiting_actors
-        if waits and all(is_before(one, wait) for wait in waits)
     ]
-    first = _first_of(found)
+    first = _first_of([one for one in codes if waits and all(is_before(one, wait) for wait in waits)])
+    reason = "it reports this before the first rank gave up waiting, and does not wait itself"
+    if first is None and not waits:
+        first = _before_lost_connections(case, codes)
+        reason = "another process lost its connection just after it"
     if first is None:
         return []
-    reason = "it reports this before the first rank gave up waiting, and does not wait itself"
     return [
         Cause(first.event.message, "order", (first.place,) if first.place != Place() else (), first, reason)
     ]
+
+
+def _before_lost_connections(case: Case, codes: Sequence[Seen]) -> Seen | None:
+    """Return the first code of a process from before all connections that others lost."""
+    lost = [one for one in case.events if one.event.message.id in _EFFECTS]
+    own = [one for one in codes if one.time is not None and not one.event.message.id.startswith(_OF_HCCL)]
+    first = _first_of(own)
+    if first is None or first.time is None or not lost:
+        return None
+    times = [one.time for one in lost if one.actor != first.actor]
+    return first if all(time is not None and first.time <= time for time in times) and times else None
 
 
 def _codes(case: Case) -> list[Cause]:

@@ -287,3 +287,51 @@ def test_a_rank_that_rank_0_names_in_a_barrier(command_line: CommandLine) -> Non
 
     assert "there is no log of rank 3, for which rank 0 waits" in said(command_line, waiting).lower()
     assert said(command_line, {"rank_3.log": raised(3, NO_FILE)}).startswith("Rank 3: the program raised")
+
+
+TRIED = "[W socket.cpp:663] [c10d] The client socket has failed to connect to [n0]:29500 (errno: 111 - Connection refused).\n"
+
+
+def test_an_attempt_to_connect_after_which_a_training_began(command_line: CommandLine) -> None:
+    """torch writes it at each start until rank 0 listens; the older form has no time."""
+    waited = "[rank{}]: EI0002: [PID: 3] 2026-03-18-10:50:00.000.000 The Notify register has not received the Notify record from remote rank [unknown].\n"
+    files = {f"rank_{rank}.log": TRIED + steps(10) + waited.format(rank) for rank in (0, 1)}
+
+    answer = said(command_line, files)
+    assert "rendezvous store" not in answer.splitlines()[0]
+    assert "(EI0002)" in answer.splitlines()[0]
+
+
+def test_the_blocks_of_ranks_stand_in_another_order_than_their_times(command_line: CommandLine) -> None:
+    waited = "[rank0]: EI0006: [PID: 3] 2026-03-18-10:04:20.444.436 Getting socket times out. Reason: Remote Rank did not send the data in time.\n"
+    memory = "[rank3]: RuntimeError: NPU out of memory. Tried to allocate 3.47 GiB (NPU 3; 60.97 GiB total capacity)\n[rank3]: [ERROR] 2026-03-18-10:02:11 (PID:7103, Device:3, RankID:3) ERR99999 UNKNOWN applicaiton exception\n"
+
+    assert said(command_line, {"screen.txt": waited + memory}).startswith("Rank 3: the device has no memory")
+
+
+def test_an_exception_of_mindspore_with_the_reason_of_hccl_below_it(command_line: CommandLine) -> None:
+    passed_on = (
+        "RuntimeError: Launch kernel failed, name:Default/hccl_allreduce-op12\n\n"
+        "----------------------------------------------------\n- Ascend Error Message:\n"
+        "----------------------------------------------------\n"
+        "EI0006: [PID: 3100] 2026-03-18-10:02:40.444.436 Getting socket times out. Reason: Remote Rank did not send the data in time.\n"
+    )
+    own = 'Traceback (most recent call last):\n  File "t.py", line 1\nRuntimeError: Invalid file, failed to open: /data/a\n'
+
+    answer = said(command_line, {"worker_0.log": passed_on, "worker_1.log": own})
+    assert answer.startswith("Rank 1: the program raised an exception")
+
+
+def test_memory_that_was_refused_just_before_another_process_lost_its_connection(
+    command_line: CommandLine,
+) -> None:
+    line = "[ERROR] {}({},python):2026-03-18-10:24:15.{}.677 [x.cc:1] [{}]{}\n"
+    memory = line.format("RUNTIME", 27, 595, 27, "halMemAlloc failed:size=2122688(bytes), ErrCode=207001")
+    lost = line.format(
+        "HCCL", 128, "{}", 128, "errNo[0x000000000500000d] recv fail, data[0xf], size[48], rtRet[228205]"
+    )
+    files = {"p/plog-27_20260318100000000.log": memory, "d/plog-128_20260318100000000.log": lost.format(682)}
+
+    assert said(command_line, files).startswith("Memory could not be allocated (207001)")
+    files["d/plog-128_20260318100000000.log"] = lost.format(182)
+    assert not said(command_line, files).startswith("Memory could not be allocated")
