@@ -24,6 +24,9 @@ _QUIET = re.compile(r"\b(?:INFO|DEBUG)\b")
 _LEVEL_WITHIN = 60
 #: A rank that raises an exception, exits or aborts after an error of HCCL only passes that error on.
 FOLLOW_UP = {
+    "HCM962",
+    "HCM960",
+    "HCM961",
     "HCM810",
     "HCM813",
     "HCM821",
@@ -46,6 +49,27 @@ FOLLOW_UP = {
     "HCM862",
     "HCM865",
 }
+#: What a rank itself did: its program raised an exception, exited or was killed.
+_OWN_FAILURES = {
+    "HCM726",
+    "HCM810",
+    "HCM820",
+    "HCM821",
+    "HCM865",
+    "HCM891",
+    "HCM892",
+    "HCM960",
+    "HCM961",
+    "HCM962",
+    "HCM985",
+    "HCM989",
+}
+#: Launchers and shells say that a process ended, of which its own lines above say why.
+_EXITS = {"HCM960", "HCM961"}
+#: torchrun names the rank whose failure it observed first.
+_OBSERVED_FIRST = "HCM720"
+#: Lines in the log of a launcher of ranks.
+_OF_RANKS = {"HCM720", "HCM721", "HCM723", "HCM724", "HCM725", "HCM726", "HCM731", "HCM978"}
 #: A launcher started all ranks again.
 _STARTED_AGAIN = "HCM957"
 #: Faults that go away: the message that says so, and the field with what both are about.
@@ -266,6 +290,27 @@ def _listed(text: str) -> Iterable[int]:
     for item in text.split(","):
         if (found := number_list.span(item)) is not None:
             yield from range(found[0], min(found[1], MOST_RANKS) + 1)
+
+
+def failures_of_ranks(case: Case) -> list[Seen]:
+    """Return the exceptions, exits and signals of ranks that do not only pass a failure of HCCL on."""
+    follow_ups = passed_on(case)
+    found = [
+        one for one in case.events if one.event.message.id in _OWN_FAILURES and id(one) not in follow_ups
+    ]
+    # The exceptions of other programs, such as that of a monitor, do not end a rank.
+    files = {one.event.file for one in case.cluster.seen if one.event.message.id in _OF_RANKS}
+    own = [one for one in found if one.place.rank is not None or one.event.file in files] or found
+    said = {one.event.file for one in own if one.event.message.id not in _EXITS}
+    return [one for one in own if one.event.message.id not in _EXITS or one.event.file not in said]
+
+
+def observed_first(case: Case, failures: Sequence[Seen], first: Seen) -> Seen:
+    """Return the failure of the rank that torchrun observed first, unless another is known to be earlier."""
+    named = {one.place.rank for one in case.cluster.seen if one.event.message.id == _OBSERVED_FIRST}
+    own = [one for one in failures if one.place.rank is not None and one.place.rank in named]
+    observed = min(own, key=lambda one: one.since or float("inf"), default=None) if len(named) == 1 else None
+    return first if observed is None or is_before(first, observed) else observed
 
 
 def passed_on(case: Case) -> set[int]:

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from hccl_tools.explain.cluster import Cluster
     from hccl_tools.explain.events import Seen
 
-#: What a rank itself did: its program raised an exception, exited or was killed.
-_OWN_FAILURES = {"HCM726", "HCM810", "HCM820", "HCM821", "HCM865", "HCM891", "HCM892", "HCM985", "HCM989"}
 
 #: The results of calls of HCCL, which say less than the codes of the runtime.
 _OF_HCCL = "HCM1"
@@ -51,8 +49,6 @@ _STORAGE = {"HCM814", "HCM815", "HCM816", "HCM818", "HCM819"}
 _OF_PROGRAM = re.compile(
     r"(?:Value|Key|Type|Attribute|Index|Assertion|Name|Import|ModuleNotFound|ZeroDivision|NotImplemented)Error\b"
 )
-#: Lines in the log of a launcher of ranks.
-_OF_RANKS = {"HCM720", "HCM721", "HCM723", "HCM724", "HCM725", "HCM726", "HCM731", "HCM978"}
 #: Ctrl-C, or the SIGINT with which a user stops a job.
 _INTERRUPTED = "HCM897"
 #: A signal ended the launcher, and Kubernetes stopped a container.
@@ -187,7 +183,7 @@ def _named_causes(case: Case) -> list[Cause]:
         if one.event.message.kind in {"timeout", "error"}:
             first.setdefault(one.actor, one)
     waits = list(first.values())[:2]  # The earliest one, and the earliest of another actor.
-    own = ties.of_programs(_failures_of_ranks(case))
+    own = ties.of_programs(candidates.failures_of_ranks(case))
     groups: dict[str, list[Seen]] = {}
     end = _went_on_until(case)
     for one in case.events:
@@ -244,7 +240,7 @@ def _went_on_until(case: Case) -> float | None:
     """
     own = [
         one.since
-        for one in _failures_of_ranks(case)
+        for one in candidates.failures_of_ranks(case)
         if one.since is not None and (one.time is not None or _is_alone_in_its_file(case, one))
     ]
     if not own:
@@ -281,26 +277,18 @@ def _of_group(group: Sequence[Seen], case: Case) -> Cause:
     )  # The line with the details, not the code alone.
     best = best if best.actor == group[0].actor or best.event.codes else group[0]
     sure: Confidence = "named"
-    if ties.is_loose(best, case.cluster) and _failures_of_ranks(case):
+    if ties.is_loose(best, case.cluster) and candidates.failures_of_ranks(case):
         sure, reason = "order", "no line says that it is about a rank of this job"
     return pods.named(Cause(best.event.message, sure, places, best, reason), case.cluster.sources)
 
 
-def _failures_of_ranks(case: Case) -> list[Seen]:
-    """Return the exceptions, exits and signals of ranks that do not only pass a failure of HCCL on."""
-    passed_on = candidates.passed_on(case)
-    found = [one for one in case.events if one.event.message.id in _OWN_FAILURES and id(one) not in passed_on]
-    # The exceptions of other programs, such as that of a monitor, do not end a rank.
-    files = {one.event.file for one in case.cluster.seen if one.event.message.id in _OF_RANKS}
-    own = [one for one in found if one.place.rank is not None or one.event.file in files]
-    return own or found
-
-
 def _own_failures(case: Case) -> list[Cause]:
     """The earliest exception, exit or signal of a rank that does not only pass a failure of HCCL on."""
-    first = _first_of(_failures_of_ranks(case))
+    failures = candidates.failures_of_ranks(case)
+    first = _first_of(failures)
     if first is None or _is_after_a_wait(case, first):
         return []
+    first = candidates.observed_first(case, failures, first)
     earlier = [
         one
         for one in case.first.values()
@@ -314,7 +302,9 @@ def _own_failures(case: Case) -> list[Cause]:
 
 def _without_times(case: Case, first: Seen) -> list[Cause]:
     """Return the failures of several ranks if no line has a time: which of them was first is not known."""
-    found = {one.actor: one for one in reversed(_failures_of_ranks(case)) if one.place.rank is not None}
+    found = {
+        one.actor: one for one in reversed(candidates.failures_of_ranks(case)) if one.place.rank is not None
+    }
     others = [one for one in found.values() if one.since is None and one.until is None]
     if first.since is not None or len({one.event.fields.get("reason") for one in others}) < 2:
         return []
@@ -331,7 +321,7 @@ def _local_address(case: Case) -> list[Cause]:
     if not found or found[0].seen is None:
         return []
     tried = found[0].seen
-    first = _first_of([one for one in _failures_of_ranks(case) if one.actor != tried.actor])
+    first = _first_of([one for one in candidates.failures_of_ranks(case) if one.actor != tried.actor])
     return [] if first is not None and is_before(first, tried) else found
 
 

@@ -9,7 +9,7 @@ from hccl_tools.explain.places import Place
 from hccl_tools.explain.sources import named_hosts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from hccl_tools.explain.case import Cause
     from hccl_tools.explain.cluster import Cluster
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 #: torchrun names the rank that failed first.
 _FAILED_RANK, _SIGNAL = "HCM720", "HCM726"
+#: DeepSpeed names the local rank; its lines begin with a bracket if pdsh has not put the host before them.
+_DEEPSPEED = "HCM960"
 #: Python's words when a signal ends it.
-_CRASHES = {"HCM853", "HCM854", "HCM985", "HCM989"}
+_CRASHES = {"HCM853", "HCM854", "HCM962", "HCM985", "HCM989"}
 #: What whole jobs and launchers do, of which no rank is the place.
 _OF_JOB = {"HCM713", "HCM716", "HCM723", "HCM725", "HCM731", "HCM970", "HCM978"}
 
@@ -69,6 +71,16 @@ def _of_launcher(cluster: Cluster, seen: Seen) -> int | None:
         if one.place.rank is not None
     ]
     ranks = {one.place.rank for one in below if one.event.message.id == _FAILED_RANK}
+    if not ranks and sum(1 for source in cluster.sources if source.is_program_log) == 1:
+        ranks = set(_of_deepspeed(cluster, seen))
     if len(ranks) > 1 and seen.event.message.id in _CRASHES:
         ranks = {one.place.rank for one in below if one.event.message.id == _SIGNAL}
     return ranks.pop() if len(ranks) == 1 else None
+
+
+def _of_deepspeed(cluster: Cluster, seen: Seen) -> Iterator[int]:
+    """Yield the local ranks that DeepSpeed names as failed: the ranks, if there is one log of one host."""
+    for one in cluster.seen:
+        is_own = one.event.message.id == _DEEPSPEED and one.event.text.startswith("[")
+        if is_own and one.event.line >= seen.event.line and "logical" in one.event.fields:
+            yield int(one.event.fields["logical"])

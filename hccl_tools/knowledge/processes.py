@@ -62,6 +62,22 @@ MESSAGES = (
         example="double free or corruption (!prev)",
     ),
     Message(
+        "HCM962", "cpp-exception", "error",
+        "an exception of a library in C++ ended the process (SIGABRT)",
+        "the line below it (what()) has the reason; `python -X faulthandler` shows the call in the program",
+        anchor=b"terminate called after throwing", pattern=rb"terminate called after throwing an instance of '(?P<reason>[^'\n]{1,120})'",
+        explains=AFTER_AN_END, source="the C++ library",
+        example="terminate called after throwing an instance of 'std::runtime_error'",
+    ),
+    Message(
+        "HCM965", "kernel-panic", "cause",
+        "the kernel of a host stopped (panic): the host is down or has started again",
+        "`last -x` on the host shows the restart; look at the lines before the panic, and at its hardware log (BMC)",
+        anchor=b"Kernel panic", pattern=rb"\bKernel panic - not syncing: ?(?P<reason>[^\n]{0,160})",
+        explains=(*AFTER_AN_END, "HCM712", "HCM991"), source="the Linux kernel",
+        example="Mar 18 10:33:52 hostb kernel: Kernel panic - not syncing: Fatal exception",
+    ),
+    Message(
         "HCM804", "shared-memory", "cause",
         "the shared memory (/dev/shm) is full or too small",
         "start the container with a larger one (docker: --shm-size), or use fewer data-loading workers",

@@ -144,3 +144,30 @@ def test_the_names_of_runs_are_not_those_of_hosts(command_line: CommandLine) -> 
     command_line.write("logs/run2.log", "ModuleNotFoundError: No module named 'mindspeed'\n")
 
     assert command_line("explain", "logs").out.startswith("Python does not find a module")
+
+
+DEEPSPEED = (
+    "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory\n"
+    "{}[2026-03-18 10:00:52,201] [INFO] [launch.py:319:sigkill_handler] Killing subprocess 4000\n"
+    "{}[2026-03-18 10:00:54,400] [ERROR] [launch.py:325:sigkill_handler] ['/usr/bin/python', '-u', 'ft.py',"
+    " '--local_rank=7', '--lr=1'] exits with return code = 1\n"
+)
+
+
+def test_deepspeed_names_the_rank_of_the_only_host(command_line: CommandLine) -> None:
+    command_line.write("logs/ds.log", DEEPSPEED.format("", ""))
+    one = command_line("explain", "logs").out
+    command_line.write("logs/ds.log", DEEPSPEED.format("n2: ", "n2: "))
+
+    assert one.startswith("Rank 7: the program raised an exception")
+    assert not command_line("explain", "logs").out.startswith("Rank 7")
+
+
+def test_torchrun_observed_one_of_two_failures_first(command_line: CommandLine) -> None:
+    raised = "[rank{0}]: Traceback (most recent call last):\n[rank{0}]: {1}\n"
+    failures = raised.format(2, "ValueError: no batch") + raised.format(
+        6, "OSError: [Errno 5] Input/output error"
+    )
+    command_line.write("logs/train.log", "2026-03-18 10:00:00 step 4\n" + failures + ROOT_CAUSE)
+
+    assert command_line("explain", "logs").out.startswith("Rank 6: the program raised an exception: OSError")
