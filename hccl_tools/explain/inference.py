@@ -51,6 +51,8 @@ _OF_PROGRAM = re.compile(
 )
 #: Ctrl-C, or the SIGINT with which a user stops a job.
 _INTERRUPTED = "HCM897"
+#: Seconds within which exceptions follow from the end of a job that a user stopped.
+_FOLLOWS_WITHIN = 600.0
 #: A signal ended the launcher, and Kubernetes stopped a container.
 _SIGNALS, _POD_STOPPED = {"HCM731", "HCM978"}, "HCM975"
 #: How sure an answer is that only says who waits for whom.
@@ -163,7 +165,28 @@ def _stopped(case: Case) -> list[Cause]:
     if stop is None:
         return _signalled(case)
     sure: Confidence = "named" if stops.is_sure(stop, case.cluster.seen) else "open"
+    if (later := _long_after(case, stop)) is not None:
+        # The program was probably started again on the same screen.
+        reason = "it is long after the line with which the job above it was stopped"
+        return [
+            Cause(
+                later.event.message, "open", (later.place,) if later.place != Place() else (), later, reason
+            ),
+            Cause(stop.event.message, "open", (), stop),
+        ]
     return [Cause(stop.event.message, sure, (), stop)]
+
+
+def _long_after(case: Case, stop: Seen) -> Seen | None:
+    """Return the first exception of a rank below a stop in its log that is too late to follow from it."""
+    found = (
+        one
+        for one in case.cluster.seen
+        if one.event.message.id == "HCM810" and one.event.file == stop.event.file
+        if one.event.line > stop.event.line and one.since is not None and stop.since is not None
+        if one.since - stop.since > _FOLLOWS_WITHIN
+    )
+    return next(found, None)
 
 
 def _signalled(case: Case) -> list[Cause]:

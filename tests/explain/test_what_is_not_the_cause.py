@@ -335,3 +335,12 @@ def test_memory_that_was_refused_just_before_another_process_lost_its_connection
     assert said(command_line, files).startswith("Memory could not be allocated (207001)")
     files["d/plog-128_20260318100000000.log"] = lost.format(182)
     assert not said(command_line, files).startswith("Memory could not be allocated")
+
+
+def test_a_start_after_a_job_that_a_user_stopped_on_the_same_screen(command_line: CommandLine) -> None:
+    again = "=== start 2  2026-03-18 12:00:00\n"
+    stopped = steps(10) + "^C\nTraceback (most recent call last):\nKeyboardInterrupt\n"
+    answer = said(command_line, {"nohup.out": stopped + again + raised(5, "RuntimeError: bad checkpoint")})
+
+    assert answer.startswith("Rank 5: the program raised an exception: RuntimeError: bad checkpoint")
+    assert "Certain" not in answer
