@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import further_logs
+from hccl_tools.explain import further_logs, ties
 from hccl_tools.explain.case import CONFIDENCE, is_before
 from hccl_tools.explain.events import moment
 from hccl_tools.explain.places import Place
@@ -45,6 +45,8 @@ _DETAILS = (
 _LONGEST_DETAIL = 200
 #: Why a fault before the cause is not the cause.
 _EARLIER = "earlier than the cause: nothing shows that the job ended because of it"
+#: Why a fault of a host or pod beside the failure of a program is not the cause.
+_APART = "nothing says that it is about this job"
 #: The message of report.json for a rank that ended with an exit code other than 0.
 _EXITED = "HCM821"
 _MILLISECONDS = len(".000")
@@ -88,7 +90,8 @@ class Answer(NamedTuple):
 
     def consequences(self) -> list[Seen]:
         """Return the events that follow from the causes: the first of each message and rank."""
-        used = self.used() | {id(one.event) for one in self._earlier()}
+        apart = ties.apart(self.cluster, self.causes)
+        used = self.used() | {id(one.event) for one in (*self._earlier(), *apart)}
         shown = {(cause.message.meaning, place) for cause in self.causes for place in cause.places}
         shown |= {
             (cause.message.meaning, cause.seen.place)
@@ -115,7 +118,10 @@ class Answer(NamedTuple):
         found: dict[tuple[str, str, str], Seen] = {}
         of_causes = _Faults(self.causes)
         earlier = [one._replace(why=_EARLIER) for one in self._earlier() if not of_causes.has(one)]
-        for one in (*earlier, *self.cluster.others):
+        apart = [one._replace(why=_APART) for one in ties.apart(self.cluster, self.causes)]
+        told = {id(one.event) for one in earlier}
+        apart = [one for one in apart if id(one.event) not in told]
+        for one in (*earlier, *apart, *self.cluster.others):
             if one.event.message.kind not in {"fact", "end"}:
                 found.setdefault((one.event.message.id, one.actor, one.why), one)
         return list(found.values())

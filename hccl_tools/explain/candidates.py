@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.explain import pods, stops
 from hccl_tools.explain.case import DELAY, Case, is_before
 from hccl_tools.explain.identities import JOINED, OF_SYSTEM
+from hccl_tools.explain.outlived import is_outlived
 from hccl_tools.notation import number_list
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ _QUIET = re.compile(r"\b(?:INFO|DEBUG)\b")
 _LEVEL_WITHIN = 60
 #: A rank that raises an exception, exits or aborts after an error of HCCL only passes that error on.
 FOLLOW_UP = {
+    "HCM962",
+    "HCM960",
+    "HCM961",
     "HCM810",
     "HCM813",
     "HCM821",
@@ -45,6 +49,27 @@ FOLLOW_UP = {
     "HCM862",
     "HCM865",
 }
+#: What a rank itself did: its program raised an exception, exited or was killed.
+_OWN_FAILURES = {
+    "HCM726",
+    "HCM810",
+    "HCM820",
+    "HCM821",
+    "HCM865",
+    "HCM891",
+    "HCM892",
+    "HCM960",
+    "HCM961",
+    "HCM962",
+    "HCM985",
+    "HCM989",
+}
+#: Launchers and shells say that a process ended, of which its own lines above say why.
+_EXITS = {"HCM960", "HCM961"}
+#: torchrun names the rank whose failure it observed first.
+_OBSERVED_FIRST = "HCM720"
+#: Lines in the log of a launcher of ranks.
+_OF_RANKS = {"HCM720", "HCM721", "HCM723", "HCM724", "HCM725", "HCM726", "HCM731", "HCM978"}
 #: A launcher started all ranks again.
 _STARTED_AGAIN = "HCM957"
 #: Faults that go away: the message that says so, and the field with what both are about.
@@ -52,6 +77,12 @@ _GONE = {"HCM815": ("HCM817", "reason"), "HCM313": ("HCM391", "device")}
 #: An attempt to connect did not succeed; a process tries again, at the latest after these seconds.
 ATTEMPTS = {"HCM665", "HCM666", "HCM667"}
 _TRIES_AGAIN = 180.0
+#: No log goes on for longer: half a year.
+_LONGEST_RUN = 180 * 86_400.0
+#: torch's words for one attempt; its words for the last one are that the socket has timed out.
+_STORE, _FAILED = "HCM655", "[c10d] The client socket has failed to connect"
+#: A failed operation of HCCL in an exception, whose reason stands below it: MindSpore's Ascend Error Message.
+_OF_HCCL, _REASON_WITHIN = re.compile(r"hccl_|Hccl[A-Z]|Launch kernel failed"), 12
 #: More ranks than any job has.
 MOST_RANKS = 1 << 17
 #: Seconds for which a program writes lines after an error that it has handled.
@@ -75,8 +106,9 @@ def of(cluster: Cluster, ended: Collection[int], not_started: Collection[int]) -
         events = [one for one in events if not stops.is_after(one, stopped, sure)]
     over = pods.over(cluster.seen)
     events = [one for one in events if id(one) not in over]
-    handled = _handled(cluster, events)
     gone = (*_recovered(cluster, events), *_reached_later(cluster, events))
+    are_gone = set(map(id, gone))
+    handled = [one for one in _handled(cluster, events) if id(one) not in are_gone]
     set_aside = set(map(id, (*handled, *gone)))
     events = [one for one in events if id(one) not in set_aside]
     ended = frozenset(ended) | _ended_ranks(cluster.seen, stopped)
@@ -187,14 +219,16 @@ def _handled(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:
 
 def _reached_later(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:
     """Return the attempts to connect after which the rank went on: it waited elsewhere, or wrote for long."""
-    tried = [one for one in events if one.event.message.id in ATTEMPTS]
+    tried = [one for one in events if _is_attempt(one)]
     if not tried:
         return []
+    screens = {one.event.file: one for one in tried if one.place.rank is None}
+    outlasted = [file for file, one in screens.items() if is_outlived(cluster, one)]
     later: dict[str, float] = {}
     actors: dict[int, set[str]] = {}
     for one in cluster.seen:
         actors.setdefault(one.event.file, set()).add(one.actor)
-        if one.event.message.id not in (*ATTEMPTS, *FOLLOW_UP) and one.since is not None:
+        if not _is_attempt(one) and one.event.message.id not in FOLLOW_UP and one.since is not None:
             later[one.actor] = max(later.get(one.actor, 0.0), one.since)
     last: dict[str, float] = {}
     for one in tried:
@@ -206,9 +240,16 @@ def _reached_later(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:
         if tried_until is None:
             continue
         end = cluster.ends.get(one.event.file, 0.0) if len(actors[one.event.file]) == 1 else 0.0
+        end = 0.0 if end - tried_until > _LONGEST_RUN else end  # The line has no year.
         if later.get(one.actor, 0.0) > tried_until + DELAY or end > tried_until + _TRIES_AGAIN:
             gone_on.add(one.actor)
-    return [one for one in tried if one.actor in gone_on]
+    return [one for one in tried if one.actor in gone_on or one.event.file in outlasted]
+
+
+def _is_attempt(one: Seen) -> bool:
+    """Whether a line says that a process did not reach an address, and may try again."""
+    is_torch_s = one.event.message.id == _STORE and _FAILED in one.event.text
+    return one.event.message.id in ATTEMPTS or is_torch_s
 
 
 def _recovered(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:
@@ -251,6 +292,27 @@ def _listed(text: str) -> Iterable[int]:
             yield from range(found[0], min(found[1], MOST_RANKS) + 1)
 
 
+def failures_of_ranks(case: Case) -> list[Seen]:
+    """Return the exceptions, exits and signals of ranks that do not only pass a failure of HCCL on."""
+    follow_ups = passed_on(case)
+    found = [
+        one for one in case.events if one.event.message.id in _OWN_FAILURES and id(one) not in follow_ups
+    ]
+    # The exceptions of other programs, such as that of a monitor, do not end a rank.
+    files = {one.event.file for one in case.cluster.seen if one.event.message.id in _OF_RANKS}
+    own = [one for one in found if one.place.rank is not None or one.event.file in files] or found
+    said = {one.event.file for one in own if one.event.message.id not in _EXITS}
+    return [one for one in own if one.event.message.id not in _EXITS or one.event.file not in said]
+
+
+def observed_first(case: Case, failures: Sequence[Seen], first: Seen) -> Seen:
+    """Return the failure of the rank that torchrun observed first, unless another is known to be earlier."""
+    named = {one.place.rank for one in case.cluster.seen if one.event.message.id == _OBSERVED_FIRST}
+    own = [one for one in failures if one.place.rank is not None and one.place.rank in named]
+    observed = min(own, key=lambda one: one.since or float("inf"), default=None) if len(named) == 1 else None
+    return first if observed is None or is_before(first, observed) else observed
+
+
 def passed_on(case: Case) -> set[int]:
     """Return the ids of the exceptions and exits that follow a failure of HCCL in the same process or log."""
     by_actor: dict[str, Seen] = {}
@@ -273,5 +335,6 @@ def _follows(one: Seen, former: Seen | None) -> bool:
     if former is None or (one.event.rank is not None and former.actor != one.actor):
         return False
     if one.event.file == former.event.file:
-        return former.event.line < one.event.line
+        below = _REASON_WITHIN if _OF_HCCL.search(one.event.text) else 0
+        return former.event.line < one.event.line + below
     return not is_before(one, former)

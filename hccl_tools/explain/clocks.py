@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import median_low
 from typing import TYPE_CHECKING
 
+from hccl_tools.explain import steps as training
 from hccl_tools.explain.identities import COMMUNICATOR, JOINED, SETUP, Key, key
 from hccl_tools.explain.places import Place
 
@@ -19,6 +20,10 @@ _TOLERANCE = 5.0
 #: Time zones differ by multiples of these seconds, from half an hour on; ranks start within the margin.
 _ZONE, _LEAST_ZONE, _ZONE_MARGIN = 900.0, 1800.0, 120.0
 _HOUR = 3600.0
+#: Steps that the logs of two hosts must share, hosts, and the bytes of the ends of their logs.
+_FEWEST_STEPS, _MOST_HOSTS, _MOST_BYTES = 5, 64, 1 << 18
+#: The greatest difference between two clocks: the same steps of two days are those of two jobs.
+_MOST_SHIFT = 14 * _HOUR
 #: A rank begins to make a communicator; the ranks do so at different times.
 _ENTRY = "HCM320"
 #: Waits for a device: the rank knows the addresses of all ranks, which have met before.
@@ -38,8 +43,9 @@ def shifts(
     """Return by how many seconds the clock of each host is ahead, and sentences for the user.
 
     All ranks of a communicator write its key facts, or that they have joined it, right after they have met.
-    Without these lines the times at which they began are compared: the clocks differ if these times differ by
-    a time zone, or by more than the ranks can have waited for each other.
+    Without these lines the times of the same steps of the training are compared, in which all ranks meet,
+    else those at which the ranks began: the clocks differ if these differ by a time zone, or by more than the
+    ranks can have waited for each other.
 
     Args:
         folders: The folder of each source that is probably that of its host: the name of a host that no
@@ -49,6 +55,8 @@ def shifts(
     hosts = [(one, known.get(key(one, sources), Place()).host or folders[one.file]) for one in events]
     met = _moments(hosts, (COMMUNICATOR, JOINED))
     found = _differences(met, _TOLERANCE)
+    if found is None:
+        found = _by_steps(sources, folders)
     if found is None:
         begun = _moments(hosts, (SETUP, _ENTRY))
         found = {
@@ -95,6 +103,39 @@ def _differences(moments: _Moments, tolerance: float) -> dict[str, float] | None
     times = max(several, key=len)
     middle = median_low(times.values())
     return {host: time - middle for host, time in times.items() if abs(time - middle) > tolerance}
+
+
+def _by_steps(sources: Sequence[Source], folders: Sequence[str]) -> dict[str, float] | None:
+    """Return the differences between the times at which the hosts write the same steps; None if they do not.
+
+    The ranks of a training meet in each step, so that the difference is the same in all of them.
+    """
+    steps: dict[str, dict[int, float]] = {}
+    for source, folder in zip(sources, folders, strict=True):
+        host = source.host or source.host_folder or folder
+        if host and source.is_program_log and not source.is_run and len(steps) < _MOST_HOSTS:
+            for number, time in training.at_the_end(source, _MOST_BYTES).items():
+                steps.setdefault(host, {}).setdefault(number, time)
+    several = {host: times for host, times in steps.items() if len(times) >= _FEWEST_STEPS}
+    if len(several) < 2:
+        return None
+    first = next(iter(several.values()))
+    shifts = {host: _constant(first, times) for host, times in several.items()}
+    if any(shift is None for shift in shifts.values()):
+        return None  # Their steps are not those of one job, or not of the same time.
+    known = {host: shift for host, shift in shifts.items() if shift is not None}
+    middle = median_low(known.values())
+    return {host: shift - middle for host, shift in known.items() if abs(shift - middle) > _TOLERANCE}
+
+
+def _constant(times: Mapping[int, float], others: Mapping[int, float]) -> float | None:
+    """Return the difference between the times of the same steps, None if it is not always the same."""
+    both = times.keys() & others.keys()
+    differences = [others[number] - times[number] for number in both]
+    if len(both) < _FEWEST_STEPS or max(differences) - min(differences) > _TOLERANCE:
+        return None
+    shift = median_low(differences)
+    return shift if abs(shift) <= _MOST_SHIFT else None
 
 
 def _zone(shift: float) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.explain import clocks, identities, jobs
 from hccl_tools.explain.events import Seen
 from hccl_tools.explain.places import Place, Places
-from hccl_tools.explain.sources import host_folders
+from hccl_tools.explain.sources import host_folders, named_hosts
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple
 
@@ -44,6 +44,7 @@ class Cluster(NamedTuple):
         ends: The time of the last line of each source that has one, by its index.
         sources: The logs.
         ranks: The rank of each process that is known.
+        ahead: By how many seconds the clock of the host of a source is ahead, by its index.
     """
 
     seen: list[Seen]
@@ -56,6 +57,7 @@ class Cluster(NamedTuple):
     ends: Mapping[int, float] = {}
     sources: Sequence[Source] = ()
     ranks: Mapping[Key, int] = {}
+    ahead: Mapping[int, float] = {}
 
 
 def build(
@@ -80,7 +82,9 @@ def build(
         "connect": _limit(events, _CONNECT, _CONNECT_SECONDS),
         "operation": _limit(events, _OPERATION, _OPERATION_SECONDS),
     }
-    folders = host_folders(sources)
+    folders = [
+        folder or host for folder, host in zip(host_folders(sources), named_hosts(sources), strict=True)
+    ]
     shifts, notes = clocks.shifts(events, sources, known, folders, limits)
     known_sizes = (_number(event.fields, "size") for event in events)
     sizes = [number for number in known_sizes if number is not None]
@@ -93,15 +97,16 @@ def build(
         size=size or max(sizes, default=0),
     )
     seen = [one for event in events if (one := reader.read(event, shifts)) is not None]
-    ends = _shifted(ends or {}, seen, shifts, folders)
-    job, foreign, said = jobs.choose(seen, sources, ends, max(limits.values()))
+    ahead = _ahead(seen, shifts, folders)
+    ends = {file: end - ahead.get(file, 0.0) for file, end in (ends or {}).items()}
+    job, foreign, said = jobs.choose(seen, sources, ends, ahead, max(limits.values()))
     foreign_ids = set(map(id, foreign))
     own, others = _tied([one for one in seen if id(one) not in foreign_ids], job, sources)
     own.sort(key=lambda one: (one.time is None, one.time or one.since or 0.0, one.event.file, one.event.line))
     logged = _logged(own, sources, known)
     size = reader.size or (len(logged) if logged == set(range(len(logged))) else 0)
     ranks = {process: place.rank for process, place in known.items() if place.rank is not None}
-    return Cluster(own, places, size, logged, [*notes, *said], limits, others, ends, sources, ranks)
+    return Cluster(own, places, size, logged, [*notes, *said], limits, others, ends, sources, ranks, ahead)
 
 
 def _logged(own: Iterable[Seen], sources: Sequence[Source], known: Mapping[Key, Place]) -> set[int]:
@@ -135,11 +140,10 @@ def _tied(seen: Iterable[Seen], job: Job, sources: Sequence[Source]) -> tuple[li
     return own, others
 
 
-def _shifted(
-    ends: Mapping[int, float], seen: Iterable[Seen], shifts: Mapping[str, float], folders: Sequence[str]
-) -> dict[int, float]:
+def _ahead(seen: Iterable[Seen], shifts: Mapping[str, float], folders: Sequence[str]) -> dict[int, float]:
     hosts = {one.event.file: one.place.host for one in seen}
-    return {file: end - _shift(shifts, hosts.get(file, ""), folders[file]) for file, end in ends.items()}
+    found = {file: _shift(shifts, hosts.get(file, ""), folder) for file, folder in enumerate(folders)}
+    return {file: shift for file, shift in found.items() if shift}
 
 
 def _shift(shifts: Mapping[str, float], host: str, folder: str) -> float:
@@ -291,6 +295,8 @@ def _times(event: Event) -> tuple[float | None, float | None, float | None]:
     after, before = event.after, event.before
     if after is not None and before is not None and after <= before:
         return (after if before - after <= _ABOUT else None), after, before
+    if after is not None and before is not None and event.rank is not None:
+        return None, None, None  # The blocks of several ranks stand in the order in which they ended.
     return None, after, before if after is None else None
 
 

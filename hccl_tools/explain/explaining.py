@@ -5,7 +5,16 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import cluster, diverged, finished, identities, inference, runs, table_fault
+from hccl_tools.explain import (
+    cluster,
+    diverged,
+    finished,
+    identities,
+    inference,
+    runs,
+    table_fault,
+    whereabouts,
+)
 from hccl_tools.explain.answer import Answer
 from hccl_tools.explain.events import Event
 from hccl_tools.explain.places import Place, Places, read_table
@@ -87,7 +96,7 @@ def explain(
     )
     if of_run is None and (ended := finished.said(joined, found)):
         return _of_finished(Answer([], joined, logs, all_notes, finished=ended))
-    found = finished.of_earlier_job(joined, found)
+    found = whereabouts.named(finished.of_earlier_job(joined, found), joined)
     found, said = _weighed(table_fault.with_fault(found, table, logs), unknown, logs)
     all_notes += said
     answer = Answer(found, joined, logs, all_notes, run_name, run, stopped_first=_stopped_first(of_run))

@@ -142,9 +142,11 @@ def said(cluster: Cluster, causes: Sequence[Cause]) -> list[Seen]:
 def of_earlier_job(cluster: Cluster, causes: Sequence[Cause]) -> list[Cause]:
     """Return the causes, of which the first is open if it is long before a log that has no failure."""
     first = causes[0] if causes else None
-    if first is None or first.seen is None or first.confidence not in {"alone", "open"}:
+    if first is None or first.seen is None:
         return list(causes)
     until = first.seen.until
+    if until is None and cluster.sources[first.seen.event.file].is_program_log:
+        until = cluster.ends.get(first.seen.event.file)
     if until is None or first.seen.event.is_yearless:
         return list(causes)
     failed = {one.event.file for one in cluster.seen if one.event.message.kind not in {"fact", "end"}}
@@ -200,4 +202,9 @@ def _is_over(one: Seen, found: dict[int, Seen], begin: float | None, cluster: Cl
         until = one.until if one.until is not None else one.time
         is_above = one.event.line < line.event.line
         return is_above and end is not None and until is not None and end - until > _GOES_ON
-    return one.until is not None and begin is not None and one.until < begin - _EARLIER
+    if one.until is not None:
+        return begin is not None and one.until < begin - _EARLIER
+    # A line below the last time of its log, such as a traceback, may be some hours later.
+    end = cluster.ends.get(one.event.file)
+    is_old = end is not None and begin is not None and end < begin - LONGEST_PAUSE
+    return is_old and cluster.sources[one.event.file].is_program_log

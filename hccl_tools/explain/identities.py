@@ -41,7 +41,19 @@ STATES = (*(f"HCM{number}" for number in range(870, 886)), "HCM992")
 #: Lines of the kernel, Kubernetes and Slurm: no rank wrote them, whatever the name of their file.
 OF_SYSTEM = {
     *OF_SLURM,
-    *("HCM750", "HCM751", "HCM752", "HCM753", "HCM754"),
+    *(
+        "HCM750",
+        "HCM751",
+        "HCM752",
+        "HCM753",
+        "HCM754",
+        "HCM971",
+        "HCM974",
+        "HCM975",
+        "HCM986",
+        "HCM987",
+        "HCM988",
+    ),
     *(f"HCM{number}" for number in (*range(900, 911), 930, 931, 932)),
     *("HCM801", "HCM802", "HCM809", "HCM814", "HCM815", "HCM816", "HCM817", "HCM818", "HCM819"),
     *STATES,

@@ -19,6 +19,7 @@ from hccl_tools.explain import (
     stacks,
     states,
     stops,
+    ties,
     unreachable,
     verdicts,
     waiting,
@@ -37,9 +38,9 @@ if TYPE_CHECKING:
     from hccl_tools.explain.cluster import Cluster
     from hccl_tools.explain.events import Seen
 
-#: What a rank itself did: its program raised an exception, exited or was killed.
-_OWN_FAILURES = {"HCM726", "HCM810", "HCM820", "HCM821", "HCM865", "HCM891", "HCM892"}
 
+#: The results of calls of HCCL, which say less than the codes of the runtime.
+_OF_HCCL = "HCM1"
 #: A connection that ended: an effect of what the other end did before.
 _EFFECTS = {"HCM240", "HCM292", "HCM661", "HCM662", "HCM663", "HCM664"}
 
@@ -50,6 +51,10 @@ _OF_PROGRAM = re.compile(
 )
 #: Ctrl-C, or the SIGINT with which a user stops a job.
 _INTERRUPTED = "HCM897"
+#: Seconds within which exceptions follow from the end of a job that a user stopped.
+_FOLLOWS_WITHIN = 600.0
+#: A signal ended the launcher, and Kubernetes stopped a container.
+_SIGNALS, _POD_STOPPED = {"HCM731", "HCM978"}, "HCM975"
 #: How sure an answer is that only says who waits for whom.
 _GUESSES = {"open", "silent", "waits"}
 #: The answers that only the order of the lines supports.
@@ -76,6 +81,8 @@ def causes(
         not_started: The ranks that did not start because another rank failed: they cannot write a log.
     """
     case = candidates.of(cluster, ended, not_started)
+    if case.stop is None and (signalled := _signalled(case)):
+        return signalled
     found = _causes(case)
     for _ in range(_MOST_OUTLIVED):
         seen = found[0].seen if found else None
@@ -153,12 +160,43 @@ def _causes(case: Case) -> list[Cause]:
 
 
 def _stopped(case: Case) -> list[Cause]:
-    """All that is known is that the scheduler or a user ended the job."""
+    """All that is known is that the scheduler, a user or a signal ended the job."""
     stop = case.stop or next((one for one in case.cluster.seen if one.event.message.id == _INTERRUPTED), None)
     if stop is None:
-        return []
+        return _signalled(case)
     sure: Confidence = "named" if stops.is_sure(stop, case.cluster.seen) else "open"
+    if (later := _long_after(case, stop)) is not None:
+        # The program was probably started again on the same screen.
+        reason = "it is long after the line with which the job above it was stopped"
+        return [
+            Cause(
+                later.event.message, "open", (later.place,) if later.place != Place() else (), later, reason
+            ),
+            Cause(stop.event.message, "open", (), stop),
+        ]
     return [Cause(stop.event.message, sure, (), stop)]
+
+
+def _long_after(case: Case, stop: Seen) -> Seen | None:
+    """Return the first exception of a rank below a stop in its log that is too late to follow from it."""
+    found = (
+        one
+        for one in case.cluster.seen
+        if one.event.message.id == "HCM810" and one.event.file == stop.event.file
+        if one.event.line > stop.event.line and one.since is not None and stop.since is not None
+        if one.since - stop.since > _FOLLOWS_WITHIN
+    )
+    return next(found, None)
+
+
+def _signalled(case: Case) -> list[Cause]:
+    """A signal ended the launcher; what Kubernetes says of its pod stands beside it."""
+    ends = [one for one in case.cluster.seen if one.event.message.id in {*_SIGNALS, _POD_STOPPED}]
+    signal = next((one for one in ends if one.event.message.id in _SIGNALS), None)
+    if signal is None or not all(stops.is_after(one, [signal]) for one in case.events):
+        return []
+    pod = next((one for one in ends if one.event.message.id == _POD_STOPPED), None)
+    return [Cause(signal.event.message, "named", (), signal, "", (), pod)]
 
 
 def _named_causes(case: Case) -> list[Cause]:
@@ -168,6 +206,7 @@ def _named_causes(case: Case) -> list[Cause]:
         if one.event.message.kind in {"timeout", "error"}:
             first.setdefault(one.actor, one)
     waits = list(first.values())[:2]  # The earliest one, and the earliest of another actor.
+    own = ties.of_programs(candidates.failures_of_ranks(case))
     groups: dict[str, list[Seen]] = {}
     end = _went_on_until(case)
     for one in case.events:
@@ -175,6 +214,8 @@ def _named_causes(case: Case) -> list[Cause]:
             is_before(wait, one) for wait in waits if wait.actor != one.actor
         ):
             if end is not None and one.until is not None and one.until < end:
+                continue
+            if ties.is_apart(one, case.cluster, own):
                 continue
             groups.setdefault(one.event.message.meaning, []).append(one)
     explained = {later for group in groups.values() for later in group[0].event.message.explains}
@@ -222,7 +263,7 @@ def _went_on_until(case: Case) -> float | None:
     """
     own = [
         one.since
-        for one in _failures_of_ranks(case)
+        for one in candidates.failures_of_ranks(case)
         if one.since is not None and (one.time is not None or _is_alone_in_its_file(case, one))
     ]
     if not own:
@@ -258,20 +299,19 @@ def _of_group(group: Sequence[Seen], case: Case) -> Cause:
         group, key=lambda one: (one.event.codes != (), len(one.event.fields))
     )  # The line with the details, not the code alone.
     best = best if best.actor == group[0].actor or best.event.codes else group[0]
-    return pods.named(Cause(best.event.message, "named", places, best, reason), case.cluster.sources)
-
-
-def _failures_of_ranks(case: Case) -> list[Seen]:
-    """Return the exceptions, exits and signals of ranks that do not only pass a failure of HCCL on."""
-    passed_on = candidates.passed_on(case)
-    return [one for one in case.events if one.event.message.id in _OWN_FAILURES and id(one) not in passed_on]
+    sure: Confidence = "named"
+    if ties.is_loose(best, case.cluster) and candidates.failures_of_ranks(case):
+        sure, reason = "order", "no line says that it is about a rank of this job"
+    return pods.named(Cause(best.event.message, sure, places, best, reason), case.cluster.sources)
 
 
 def _own_failures(case: Case) -> list[Cause]:
     """The earliest exception, exit or signal of a rank that does not only pass a failure of HCCL on."""
-    first = _first_of(_failures_of_ranks(case))
+    failures = candidates.failures_of_ranks(case)
+    first = _first_of(failures)
     if first is None or _is_after_a_wait(case, first):
         return []
+    first = candidates.observed_first(case, failures, first)
     earlier = [
         one
         for one in case.first.values()
@@ -285,7 +325,9 @@ def _own_failures(case: Case) -> list[Cause]:
 
 def _without_times(case: Case, first: Seen) -> list[Cause]:
     """Return the failures of several ranks if no line has a time: which of them was first is not known."""
-    found = {one.actor: one for one in reversed(_failures_of_ranks(case)) if one.place.rank is not None}
+    found = {
+        one.actor: one for one in reversed(candidates.failures_of_ranks(case)) if one.place.rank is not None
+    }
     others = [one for one in found.values() if one.since is None and one.until is None]
     if first.since is not None or len({one.event.fields.get("reason") for one in others}) < 2:
         return []
@@ -302,7 +344,7 @@ def _local_address(case: Case) -> list[Cause]:
     if not found or found[0].seen is None:
         return []
     tried = found[0].seen
-    first = _first_of([one for one in _failures_of_ranks(case) if one.actor != tried.actor])
+    first = _first_of([one for one in candidates.failures_of_ranks(case) if one.actor != tried.actor])
     return [] if first is not None and is_before(first, tried) else found
 
 
@@ -418,19 +460,32 @@ def _early_codes(case: Case) -> list[Cause]:
     """The code of a rank that does not wait, from before the time at which the first rank gave up waiting."""
     waits = [one for one in case.events if one.event.message.kind == "timeout"]
     waiting_actors = {one.actor for one in waits}
-    found = [
+    codes = [
         one
         for one in case.first.values()
         if one.event.message.kind == "code" and one.actor not in waiting_actors
-        if waits and all(is_before(one, wait) for wait in waits)
     ]
-    first = _first_of(found)
+    first = _first_of([one for one in codes if waits and all(is_before(one, wait) for wait in waits)])
+    reason = "it reports this before the first rank gave up waiting, and does not wait itself"
+    if first is None and not waits:
+        first = _before_lost_connections(case, codes)
+        reason = "another process lost its connection just after it"
     if first is None:
         return []
-    reason = "it reports this before the first rank gave up waiting, and does not wait itself"
     return [
         Cause(first.event.message, "order", (first.place,) if first.place != Place() else (), first, reason)
     ]
+
+
+def _before_lost_connections(case: Case, codes: Sequence[Seen]) -> Seen | None:
+    """Return the first code of a process from before all connections that others lost."""
+    lost = [one for one in case.events if one.event.message.id in _EFFECTS]
+    own = [one for one in codes if one.time is not None and not one.event.message.id.startswith(_OF_HCCL)]
+    first = _first_of(own)
+    if first is None or first.time is None or not lost:
+        return None
+    times = [one.time for one in lost if one.actor != first.actor]
+    return first if all(time is not None and first.time <= time for time in times) and times else None
 
 
 def _codes(case: Case) -> list[Cause]:

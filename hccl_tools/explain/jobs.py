@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain.events import clock, time_in
-from hccl_tools.explain.identities import IDENTITY, OF_SLURM, Key, key
+from hccl_tools.explain.identities import IDENTITY, OF_SLURM, OF_SYSTEM, Key, key
 from hccl_tools.explain.reader import LogReader
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.records import NamedTuple
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _RESTART = 600.0
 #: The names that the kernel gives processes of jobs.
 _OF_JOBS = re.compile(r"python|pt_|torch|msrun|mpi|ray|vllm|mindie|\w*worker|data_?loader|\d", re.IGNORECASE)
-#: Bytes of a log in which its first time is looked for.
-_HEAD = 4096
+#: Bytes of a log in which its first time is looked for: libraries may write many warnings without one.
+_HEADS = (4096, 1 << 18)
 #: Seconds between the processes of different ranks of one job.
 LONGEST_PAUSE = 43_200.0
 #: A wait may take this many times the limit until its process writes about it.
@@ -92,25 +92,64 @@ class _Process:
 
 
 def choose(
-    seen: Sequence[Seen], sources: Sequence[Source], ends: Mapping[int, float], limit: float
+    seen: Sequence[Seen],
+    sources: Sequence[Source],
+    ends: Mapping[int, float],
+    ahead: Mapping[int, float],
+    limit: float,
 ) -> tuple[Job, list[Seen], list[str]]:
     """Return the latest job that failed, the events of other jobs, and a sentence on these.
 
     Args:
         seen: All events.
         ends: The time of the last line of each source that has one.
+        ahead: By how much the clock of the host of a source is ahead.
         limit: The longest time limit of a wait in seconds.
     """
     parts = _joined(list(_processes(seen, sources)), limit)
     failed = [part for part in parts if part.has_failed] or parts
     chosen = failed[-1] if failed else None
+    last = _last_program(seen, sources, ends, ahead)
+    if last is not None and chosen is not None and last.begin - chosen.end > LONGEST_PAUSE:
+        # The log of a program has a later failure, which is that of a later job.
+        chosen = next((part for part in reversed(parts) if part.end >= last.begin), last)
     others = {one for part in parts if part is not chosen for one in part.keys}
     earlier = _earlier_logs(seen, sources, ends, chosen.begin if chosen is not None else None)
     is_own = [key(one.event, sources) not in others and one.event.file not in earlier for one in seen]
     foreign = [one for one, own in zip(seen, is_own, strict=True) if not own]
     own = [one for one, own in zip(seen, is_own, strict=True) if own]
     job = _job(own, sources, chosen)
+    if chosen is None and last is not None:
+        # When the program wrote its last lines, most of which have no time, is not known.
+        job = job._replace(begin=last.begin)
     return job._replace(end=_end(job, sources, ends, others)), foreign, _about(foreign)
+
+
+def _last_program(
+    seen: Sequence[Seen],
+    sources: Sequence[Source],
+    ends: Mapping[int, float],
+    ahead: Mapping[int, float],
+) -> _Process | None:
+    """Return the period of the latest log of a program with a failure, which a job without process ids has.
+
+    The logs of the kernel and of schedulers are about many jobs.
+    """
+    failed = {
+        one.event.file
+        for one in seen
+        if one.event.message.kind not in {"fact", "end"} and one.event.message.id not in OF_SYSTEM
+        if sources[one.event.file].is_program_log and not one.event.is_yearless
+    }
+    begins = {file: begin_of(sources[file]) for file in failed & ends.keys()}
+    periods = [
+        (begin - ahead.get(file, 0.0), ends[file]) for file, begin in begins.items() if begin is not None
+    ]
+    if not periods:
+        return None
+    end = max(end for _, end in periods)
+    begin = min(begin for begin, its_end in periods if end - its_end <= LONGEST_PAUSE)
+    return _Process(("", ""), begin, end, has_failed=True)
 
 
 def _earlier_logs(
@@ -136,7 +175,12 @@ def _earlier_logs(
 def begin_of(source: Source) -> float | None:
     """Return the first time in the beginning of a log."""
     first = next(LogReader(source.path).blocks(), None)
-    return time_in(first.data[:_HEAD]) if first is not None else None
+    if first is None:
+        return None
+    for size in _HEADS:
+        if (found := time_in(first.data[:size])) is not None:
+            return found
+    return None
 
 
 def _end(
@@ -283,16 +327,25 @@ def objection(one: Seen, job: Job, sources: Sequence[Source], failed: Iterable[s
             return f"process {killed} ({program}) is not a process of the job"
         if one.time is None:
             return f"process {killed} is in no log of the job, and the line has no date"
-    if _is_of_process(one, sources) or job.begin is None or job.end is None:
+    if _is_of_process(one, sources) or job.begin is None:
         return _launch(one, job, failed)
-    is_end = message.id in _ENDS or (message.kind != "cause" and fields.get("pid", "") in job.pids)
-    after = LONGEST_PAUSE if is_end else _AFTER
-    if one.time is not None and not job.begin - _BEFORE <= one.time <= job.end + after:
+    if one.time is not None and not _is_in_period(one, job):
         return f"it is from {clock(one.time)[:16]}, the job from {clock(job.begin)[:16]}"
     named = fields.get("server", "")
     if message.kind == "cause" and one.place.rank is None and _is_strange(named, job.hosts):
         return f"the job has no host {named}"
     return _launch(one, job, failed)
+
+
+def _is_in_period(one: Seen, job: Job) -> bool:
+    """Whether an event is at the time of the job, which began at a known time."""
+    if one.time is None or job.begin is None:
+        return True
+    message, pid = one.event.message, one.event.fields.get("pid", "")
+    is_end = message.id in _ENDS or (message.kind != "cause" and pid in job.pids)
+    after = LONGEST_PAUSE if is_end else _AFTER
+    is_late = job.end is not None and one.time > job.end + after
+    return one.time >= job.begin - _BEFORE and not is_late
 
 
 def _is_strange(host: str, hosts: Iterable[str]) -> bool:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from hccl_tools.explain import screens
 from hccl_tools.explain.events import Event, Seen, clock, process_in, syslog_time_in, time_in
 from hccl_tools.explain.places import Place
-from hccl_tools.explain.reader import from_end
 from hccl_tools.knowledge.registry import messages
 from hccl_tools.records import NamedTuple
 
@@ -249,7 +248,7 @@ def _add(lines: list[Line], line: Line) -> None:
 def _from_end(source: Source, file: int, most: int) -> Iterator[Line]:
     """Yield the lines of a log from the last one on, with their times, in about its last ``most`` bytes."""
     untimed: list[Line] = []
-    for number, text in texts_from_end(source, most):
+    for number, text in screens.texts_from_end(source, most):
         line = line_of(file, number, text)
         if not line.is_own and len(untimed) < _MOST_UNTIMED:
             untimed.append(line)
@@ -258,14 +257,6 @@ def _from_end(source: Source, file: int, most: int) -> Iterator[Line]:
         untimed.clear()
         yield line
     yield from untimed
-
-
-def texts_from_end(source: Source, most: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the numbers and texts of the lines of a log from the last one on, without empty ones."""
-    for number, line in from_end(source.path, source.extent, most):
-        for text in reversed(screens.plain(line).split(b"\r")):
-            if text.strip():
-                yield number, text
 
 
 def line_of(file: int, number: int, text: bytes) -> Line:

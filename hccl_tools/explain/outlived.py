@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain.events import time_in
 from hccl_tools.explain.jobs import begin_of
-from hccl_tools.explain.last_lines import texts_from_end
 from hccl_tools.explain.reader import LogReader
+from hccl_tools.explain.screens import texts_from_end
+from hccl_tools.explain.steps import STEP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from hccl_tools.explain.events import Event, Seen
     from hccl_tools.explain.sources import Source
 
-#: The number of a step, in a line that a training writes for each of them.
-_STEP = re.compile(
-    rb"\b(?:step|iter(?:ation)?|batch)s?['\"]?[ =:#\[\]]{1,14}(\d{1,9})\b(?! ?(?:ms|s)\b)", re.IGNORECASE
-)
 #: Steps beyond the last one before a failure, or different steps after it, if the job began again from a
 #: checkpoint. The lines that ranks had in their buffers when one of them failed are fewer.
 _FURTHER, _DIFFERENT = 5, 20
@@ -44,8 +40,11 @@ def is_outlived(cluster: Cluster, seen: Seen) -> bool:
         return True
     if seen.event.time is None or seen.event.is_yearless or seen.time is None:
         return False
-    programs = [one for file, one in enumerate(cluster.sources) if file != seen.event.file and not one.pid]
-    return any(_goes_on_after(one, seen.time) for one in programs[:_MOST_PROGRAMS])
+    programs = [file for file, one in enumerate(cluster.sources) if file != seen.event.file and not one.pid]
+    return any(
+        _goes_on_after(cluster.sources[file], seen.time + cluster.ahead.get(file, 0.0))
+        for file in programs[:_MOST_PROGRAMS]
+    )
 
 
 def _goes_on_below(source: Source, event: Event) -> bool:
@@ -61,7 +60,7 @@ def _goes_on_below(source: Source, event: Event) -> bool:
         at = _offset(block.data, event.line - block.line)
         if not read:
             before = _last_step([*earlier, block.data[:at]])
-        after.update(int(found[1]) for found in _STEP.finditer(block.data, at))
+        after.update(int(found[1]) for found in STEP.finditer(block.data, at))
         if len(after) >= _DIFFERENT or (after and max(after) >= before + _FURTHER and len(after) >= _FURTHER):
             return True
         read += len(block.data) - at
@@ -73,7 +72,7 @@ def _goes_on_below(source: Source, event: Event) -> bool:
 def _last_step(parts: Sequence[bytes]) -> int:
     """Return the number of the last step in the parts of a log before a line, 0 if none has one."""
     for part in reversed(parts):
-        if found := _STEP.findall(part):
+        if found := STEP.findall(part):
             return int(found[-1])
     return 0
 
@@ -84,7 +83,7 @@ def _goes_on_after(source: Source, time: float) -> bool:
         return False
     after = set[int]()
     for _, text in texts_from_end(source, _MOST_BYTES):
-        for found in _STEP.finditer(text):
+        for found in STEP.finditer(text):
             if (at := time_in(text[: found.start()])) is None:
                 continue
             if at <= time + _LATER:

@@ -23,7 +23,7 @@ _AGO = re.compile(
     r"(?<![\w.:-])(?:(\d{1,4})d)?(?:(\d{1,4})h)?(?:(\d{1,4})m)?(?:(\d{1,4})s)?(?<=[dhms])(?![\w.:-])"
 )
 #: Faults of a pod in lines that may not name it, and the line of ``kubectl describe`` above them that does.
-_OF_POD = {"HCM750", "HCM751", "HCM752", "HCM753", "HCM754", "HCM879", "HCM900", "HCM992"}
+_OF_POD = {"HCM750", "HCM751", "HCM752", "HCM753", "HCM754", "HCM879", "HCM900", "HCM974", "HCM992"}
 _NAME = re.compile(rb"^Name: {1,40}([a-z0-9][a-z0-9.-]{0,252})[ \r]*$", re.MULTILINE)
 _SECONDS = (86_400, 3_600, 60, 1)
 

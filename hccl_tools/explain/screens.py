@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
+from hccl_tools.explain.reader import from_end
 from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hccl_tools.explain.sources import Source
 
 _ESCAPE = b"\x1b"
 #: Colours and other commands to a terminal.
@@ -85,3 +92,11 @@ def prefix(line: bytes) -> Prefix:
         host = fields["host"].decode() if fields.get("host") else host
         pid = fields["pid"].decode() if fields.get("pid") else pid
     return Prefix(length, rank, host, pid)
+
+
+def texts_from_end(source: Source, most: int) -> Iterator[tuple[int, bytes]]:
+    """Yield the numbers and texts of the lines of a log from the last one on, without empty ones."""
+    for number, line in from_end(source.path, source.extent, most):
+        for text in reversed(plain(line).split(b"\r")):
+            if text.strip():
+                yield number, text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,14 @@ _STATE = re.compile(
 )
 #: What is open in this process already, perhaps a file without a name; and an empty log.
 _OPENED = re.compile(r"/(?:dev|proc/self)/fd/[0-9]+|/dev/(?:stdin|null)")
+#: Names that people give to folders and logs of hosts, of which several differ in a number or letter.
+_ALIKE = re.compile(
+    r"(?:(?:host|node|server|machine|box|npu|gpu|cn|hpc|compute|master|worker|pod)[-_.]?[a-z]?\d{0,5}(?:[-_.]\w{1,8}){0,2}"
+    r"|(?!run|log|job|try|out|err|exp|std|tmp)[a-z]{1,3}\d{1,4})",
+    re.IGNORECASE,
+)
+_ENDINGS = re.compile(r"(?:\.(?:log|txt|out|err))?(?:\.gz)?$")
+_VARIES = re.compile(r"\d+|(?<![A-Za-z])[A-Za-z](?![A-Za-z])|(?<=[a-z])[A-Z](?![a-z])")
 #: Levels of folders below the one that the user named; os.walk calls itself for each before Python 3.12.
 _DEEPEST = 64
 
@@ -207,6 +216,21 @@ def host_folders(sources: Sequence[Source]) -> list[str]:
         if one.pid:
             processes.setdefault(folder, set()).add((one.group, one.pid))
     return [folder if len(processes.get(folder, ())) > 1 else "" for folder in folders]
+
+
+def named_hosts(sources: Sequence[Source]) -> list[str]:
+    """Return the host of each log by the first name in its path in which the logs differ, "" if it is none.
+
+    Such names are those of several hosts: ``node-a`` and ``node-b``, ``w1.log`` and ``w2.log``.
+    """
+    paths = [one.path.split(os.sep) if one.path else [] for one in sources]
+    files = [path for path, one in zip(paths, sources, strict=True) if one.is_file]
+    levels = zip(*files, strict=False)
+    level = sum(1 for _ in takewhile(lambda parts: len(set(parts)) == 1, levels))
+    names = [_ENDINGS.sub("", path[level]) if len(path) > level else "" for path in paths]
+    shapes = [_VARIES.sub("0", name) if _ALIKE.fullmatch(name) else "" for name in names]
+    different = Counter(shape for _, shape in set(zip(names, shapes, strict=True)))
+    return [name if shape and different[shape] > 1 else "" for name, shape in zip(names, shapes, strict=True)]
 
 
 def _walk(top: str, notes: list[str]) -> Iterator[Source]:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from hccl_tools.explain.case import Cause
 from hccl_tools.explain.disagreement import unusual
 from hccl_tools.explain.events import Event, Seen
-from hccl_tools.explain.last_lines import texts_from_end
 from hccl_tools.explain.places import Place
+from hccl_tools.explain.screens import texts_from_end
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.knowledge.registry import messages
+from hccl_tools.notation.phrases import and_more
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -20,9 +21,14 @@ if TYPE_CHECKING:
     from hccl_tools.explain.case import Case
     from hccl_tools.explain.sources import Source
 
+    #: A rank, or the id of a process of which no line says the rank.
+    _Writer = int | str
+
 _ELSEWHERE = "HCM996"
 #: ``Process 4711: python3 train.py --rank 3`` of py-spy, which begins a process.
-_PROCESS = re.compile(rb"^Process \d{1,10}: ?(?:.{0,2000}?--?(?:global[_-])?rank[ =](?P<rank>\d{1,6})\b)?")
+_PROCESS = re.compile(
+    rb"^Process (?P<pid>\d{1,10}): ?(?:.{0,2000}?--?(?:global[_-])?rank[ =](?P<rank>\d{1,6})\b)?"
+)
 #: A thread: py-spy names it; of faulthandler, the last one of a process is usually the main thread.
 _MAIN = re.compile(rb"^(?:Thread .{0,80}MainThread|Current thread 0x)")
 _THREAD = re.compile(rb"^(?:Thread|Current thread) (?:0x)?[0-9a-f]{1,20}\b")
@@ -52,6 +58,7 @@ _LIBRARY = re.compile(
 _INSTALLED = re.compile(rb"/(?:site|dist)-packages/|/lib(?:64)?/python\d")
 #: Logs whose ends are read, and the bytes of an end.
 _MOST_LOGS, _MOST_BYTES = 256, 1 << 16
+_MOST_NAMED = 8
 
 
 class _Stack(NamedTuple):
@@ -69,30 +76,45 @@ def elsewhere(case: Case) -> list[Cause]:
     """Return the ranks that are in no collective operation while most others wait in one."""
     found = _stacks(case)
     waiting = {rank: one for rank, one in found.items() if one.collective}
-    odd = sorted(set(found) - set(waiting)) or _in_another(waiting)
+    odd = sorted(set(found) - set(waiting), key=_order) or _in_another(waiting)
     if not odd or len(odd) > len(set(waiting) - set(odd)):
         return []
     waiting = {rank: one for rank, one in waiting.items() if rank not in odd}
-    usual = min(waiting)
-    places = tuple(case.cluster.places.find(Place(rank)) for rank in odd)
+    usual = min(waiting, key=_order)
+    places = tuple(case.cluster.places.find(Place(rank)) for rank in odd if isinstance(rank, int))
     are = "is" if len(odd) == 1 else "are"
-    others = ranks_text([Place(rank) for rank in waiting])
+    others = _writers(list(waiting))
     reason = (
-        f"{ranks_text(places)} {are} in {found[odd[0]].frame}, {others}"
+        f"{_writers(odd)} {are} in {found[odd[0]].frame}, {others}"
         f" {'waits' if len(waiting) == 1 else 'wait'} in {waiting[usual].collective}"
     )
     seen, beside = _seen(case, odd[0], found[odd[0]]), _seen(case, usual, waiting[usual])
     return [Cause(messages()[_ELSEWHERE], "compared", places, seen, reason, (), beside)]
 
 
-def _in_another(waiting: Mapping[int, _Stack]) -> list[int]:
+def _order(writer: _Writer) -> tuple[bool, int]:
+    return isinstance(writer, str), int(writer)
+
+
+def _writers(writers: Sequence[_Writer]) -> str:
+    """Return ranks, and processes of which no line says the rank, in words."""
+    ranks = ranks_text([Place(rank) for rank in writers if isinstance(rank, int)])
+    pids = [pid for pid in writers if isinstance(pid, str)]
+    words = f"process{'' if len(pids) == 1 else 'es'} {and_more(pids, _MOST_NAMED)}" if pids else ""
+    return f"{ranks} and {words}" if ranks and words else ranks or words
+
+
+def _in_another(waiting: Mapping[_Writer, _Stack]) -> list[_Writer]:
     """Return the ranks that wait in another operation than most: a wait for the device may be in any."""
     names = {str(rank): one.collective for rank, one in waiting.items() if not one.is_of_device}
-    return sorted(map(int, unusual(names)))
+    odd = unusual(names)
+    return sorted((writer for writer in waiting if str(writer) in odd), key=_order)
 
 
-def _stacks(case: Case) -> Mapping[int, _Stack]:
-    found: dict[int, _Stack] = {}
+def _stacks(case: Case) -> Mapping[_Writer, _Stack]:
+    found: dict[_Writer, _Stack] = {}
+    ranks = {pid: rank for (_, pid), rank in case.cluster.ranks.items()}
+    ranks = ranks if len(ranks) == len(case.cluster.ranks) else {}  # Two hosts have processes of one id.
     read = 0
     for file, source in enumerate(case.cluster.sources):
         if not source.is_program_log:
@@ -102,19 +124,27 @@ def _stacks(case: Case) -> Mapping[int, _Stack]:
             break
         lines = list(reversed([*texts_from_end(source, _MOST_BYTES)]))
         if any(_THREAD.match(text) for _, text in lines):
-            found |= _of_file(file, source, lines)
+            found |= _of_file(file, source, lines, ranks)
     return found
 
 
-def _of_file(file: int, source: Source, lines: Sequence[tuple[int, bytes]]) -> Mapping[int, _Stack]:
-    """Return the stacks of the main threads in a file: of the rank that its name or the command has."""
-    found: dict[int, _Stack] = {}
-    rank = source.rank
+def _of_file(
+    file: int, source: Source, lines: Sequence[tuple[int, bytes]], ranks: Mapping[str, int]
+) -> Mapping[_Writer, _Stack]:
+    """Return the stacks of the main threads in a file: of the rank that its name or the command has.
+
+    Args:
+        ranks: The ranks of processes that other lines name.
+    """
+    found: dict[_Writer, _Stack] = {}
+    rank: _Writer | None = source.rank
     frames: list[tuple[int, bytes]] = []
     is_main = False
     for number, text in (*lines, (0, b"Thread 0 (end)")):
-        if (process := _PROCESS.match(text)) is not None and process["rank"] is not None:
-            rank = int(process["rank"])
+        if (process := _PROCESS.match(text)) is not None:
+            pid = process["pid"].decode()
+            own = source.rank if source.rank is not None else ranks.get(pid, pid)
+            rank = int(process["rank"]) if process["rank"] is not None else own
         if (is_thread := _THREAD.match(text) is not None) or not _FRAME.match(text):
             if is_main and frames and rank is not None and (stack := _stack(file, frames)) is not None:
                 found[rank] = stack
@@ -162,6 +192,8 @@ def _shown(text: bytes) -> str:
     return f"{name.decode()} ({where})"
 
 
-def _seen(case: Case, rank: int, stack: _Stack) -> Seen:
+def _seen(case: Case, rank: _Writer, stack: _Stack) -> Seen:
     event = Event(messages()[_ELSEWHERE], {}, (), stack.file, stack.line, text=stack.text)
+    if isinstance(rank, str):
+        return Seen(event, Place(), f"process {rank}")
     return Seen(event, case.cluster.places.find(Place(rank)), f"rank {rank}")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import stacks
+from hccl_tools.explain import heartbeats, pods, stacks
 from hccl_tools.explain.candidates import FOLLOW_UP
 from hccl_tools.explain.case import Case, Cause, is_before
+from hccl_tools.knowledge.message import fault_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from hccl_tools.explain.places import Place
 
 #: HCCL's heartbeat was lost, for which the process, its host or the network can be the reason.
-_LOST = "HCM343"
+_LOST = heartbeats.LOST
 #: The kernel lost a device on the PCIe bus, and what the rank of such a device reports at about that time.
 _PCIE = {"HCM930", "HCM931", "HCM932"}
 _MOST_PCIE = 64
@@ -29,7 +30,7 @@ _DEVICE_LOST, _PCIE_WITHIN = {"EL0001", "507010", "507901", "507899"}, 300.0
 #: A process, a container or a pod ended, and the line may not say of which rank.
 _ENDS_OF_PROCESSES = {
     *("HCM702", "HCM710", "HCM712", "HCM991", "HCM726", "HCM750", "HCM751", "HCM752"),
-    *("HCM790", "HCM801", "HCM802", "HCM853", "HCM854"),
+    *("HCM971", "HCM974", "HCM988", "HCM790", "HCM801", "HCM802", "HCM853", "HCM854"),
 }
 
 
@@ -46,8 +47,13 @@ def causes(case: Case) -> list[Cause]:
             found[one.peer.name] = reported.cause(one, one.peer)
     if any(map(_is_stuck, found.values())) and (shown := stacks.elsewhere(case)):
         return shown
+    is_lost = all(cause.message.id == _LOST for cause in found.values())
+    if found and is_lost and (apart := heartbeats.apart(case)):
+        return apart
     alive = [cause for cause in found.values() if cause.places[0].rank not in case.ended]
-    return alive or list(found.values())  # A rank that the launcher ended is lost as a consequence.
+    # A rank that the launcher ended is lost as a consequence.
+    joined = heartbeats.joined(alive or list(found.values()))
+    return [pods.named(cause, case.cluster.sources) for cause in joined]
 
 
 def _is_stuck(cause: Cause) -> bool:
@@ -108,6 +114,7 @@ class _Reported:
         is_lost = verdict.event.message.id == _LOST
         if is_lost and (end := self._end_of_a_process(verdict, device)) is not None:
             reason = f"HCCL's heartbeat lost {device.name} then, and no other process ended before"
+            end = self._in_full(end)
             return Cause(end.event.message, "order", (device,), end, reason)
         places = self._lost_with(device) if is_lost else (device,)
         return Cause(verdict.event.message, "named", places, verdict, "", places)
@@ -133,6 +140,16 @@ class _Reported:
             if len(kinds) > 1 and len(logs) > 1 and len(pids - {""}) != 1:
                 return None
         return first
+
+    def _in_full(self, end: Seen) -> Seen:
+        """Return the line about the same end in the same file that says more, the same one if none does."""
+        fault = fault_of(end.event.message.id)
+        same = (
+            one
+            for one in self._ends
+            if one.event.file == end.event.file and fault_of(one.event.message.id) == fault
+        )
+        return max((end, *same), key=lambda one: len(one.event.fields))
 
     def _lost_with(self, lost: Place) -> tuple[Place, ...]:
         """Return a lost rank, or all ranks of its host if none of them has reported anything."""

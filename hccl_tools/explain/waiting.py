@@ -14,7 +14,7 @@ from hccl_tools.notation import number_list
 from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Mapping, Sequence
+    from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 
     from hccl_tools.explain.absent import Absent
     from hccl_tools.explain.case import Confidence
@@ -353,7 +353,21 @@ def ranks_text(places: Sequence[Place]) -> str:
     """Return ranks as ``rank 3`` or ``ranks 0-4,7``, other places by their names."""
     ranks = sorted({place.rank for place in places if place.rank is not None and place.rank >= 0})
     if not ranks:
-        return and_more(list(dict.fromkeys(place.name for place in places if place.name)), _MOST_NAMED)
+        return and_more(list(dict.fromkeys(filter(None, _names(places)))), _MOST_NAMED)
     spans = number_list.fold(ranks).split(",")
     listed = ",".join(spans) if len(spans) <= _MOST_SPANS else and_more(spans, _MOST_SPANS)
     return f"rank{'' if len(ranks) == 1 else 's'} {listed}"
+
+
+def _names(places: Sequence[Place]) -> Iterator[str]:
+    """Yield the names of places without ranks: the devices of one host together."""
+    devices: dict[str, set[int]] = {}
+    for place in places:
+        if place.host and place.device is not None:
+            devices.setdefault(place.host, set()).add(place.device)
+    for place in places:
+        several = devices.get(place.host, set()) if place.device is not None else set()
+        if len(several) > 1:
+            yield f"devices {number_list.fold(sorted(several))} of {place.host}"
+        else:
+            yield place.name

@@ -48,7 +48,7 @@ MESSAGES = (
         "HCM005", "Invalid_Argument", "cause",
         "the ranks called different operations, or have different tables or HCCL settings",
         "use the same script, data, table and HCCL_BUFFSIZE on all hosts; the message names two ranks that differ",
-        anchor=b"EI0005", pattern=rb"EI0005(?:.*?parameter \[?(?P<variable>\w+)\]?, local(?: end)? \[?(?P<local>\w+)\]?, remote(?: end)? \[?(?P<remote>\w+))?", codes=(Code("EI0005"),),
+        anchor=b"EI0005", pattern=rb"EI0005(?:.*?parameter ?\[?(?P<variable>\w{1,40})\]?, ?local(?: end)? ?\[?(?P<local>\w{1,40})\]?, ?remote(?: end)? ?\[?(?P<remote>\w{1,40}))?", codes=(Code("EI0005"),),
         causes=("the ranks run different code or data", "HCCL_BUFFSIZE or another setting differs", "the hosts have different tables"),
         source=_SOURCE,
         example="EI0005: The arguments for collective communication are inconsistent between ranks: tag [HcomAllReduce_0], parameter [count], local [9556480], remote [9555712]",

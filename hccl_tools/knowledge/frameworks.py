@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hccl_tools.knowledge.message import Code, Message
+from hccl_tools.knowledge.message import AFTER_AN_END, Code, Message
 
 _MINDSPORE = "ascend-faultdiag, public rules, and MindSpore's sources"
 _TORCH = "torch_npu's sources (ProcessGroupHCCL.cpp, HCCLUtils.cpp)"
@@ -214,5 +214,24 @@ MESSAGES = (
         anchor=b"PADDLE_TRAINER_ENDPOINTS", pattern=rb"environment variable '(?P<variable>PADDLE_TRAINER_ENDPOINTS)' cannot be found",
         source="Paddle's sources (store_utils.cc)",
         example="RuntimeError: (NotFound) The environment variable 'PADDLE_TRAINER_ENDPOINTS' cannot be found.",
+    ),
+    Message(
+        "HCM971", "ray-out-of-memory", "cause",
+        "Ray ended processes, because the host had almost no memory left",
+        "use less memory per process or fewer processes on the host (`ray logs raylet.out -ip ADDRESS` lists the largest ones), or"
+        " raise RAY_memory_usage_threshold",
+        anchor=b"emory",
+        pattern=rb"\b[1-9]\d{0,5} Workers \(tasks / actors\) killed due to memory pressure \(OOM\)(?:[^\n]{0,200}?\bIP: (?P<server>[0-9a-fA-F.:]{2,45}))?"
+        rb"|Memory on the node \(IP: [0-9a-fA-F.:]{2,45}[^\n]{0,400}?exceeds the memory usage threshold[^\n]{0,60}?Ray killed this worker",
+        explains=("HCM723", "HCM810", "HCM898", *AFTER_AN_END), source="Ray's sources (node_manager.cc), and published logs (EasyR1#185)",
+        example="(raylet) [2026-03-18 10:33:52,113 E 911 911] (raylet) node_manager.cc:3069: 1 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed due to other reasons at node (ID: 351e40, IP: 10.0.0.2) over the last time period.",
+    ),
+    Message(
+        "HCM972", "ray-worker-died", "error",
+        "a process of Ray ended without a message of its own",
+        "look at the log of that process (`ray logs worker-ID*`), and at the `dmesg` of its host: a signal ended it",
+        anchor=b"Worker exit type: SYSTEM_ERROR", pattern=rb"Worker exit type: SYSTEM_ERROR",
+        explains=("HCM723",), source="Ray's sources (ActorDiedError)",
+        example="The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit detail: Worker unexpectedly exits with a connection error code 2. End of file.",
     ),
 )  # fmt: skip

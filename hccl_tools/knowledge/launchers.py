@@ -22,6 +22,11 @@ _SEVERAL = (
     rb"(?!.{0,3000}?--(?:local_worker_num|nproc_per_node)[= ](?P=size)\b)(?!.{0,3000}?--node[_-]?rank[= ]0\b)"
 )
 
+_SIGNALLED = (
+    "nothing failed before in these logs: find out who stopped it: the scheduler, Kubernetes (`kubectl get events`), a user,"
+    " or the launcher of another host after a failure there"
+)
+
 MESSAGES = (
     Message(
         "HCM701", "openmpi-exit", "error",
@@ -99,6 +104,14 @@ MESSAGES = (
         anchor=b"oom", pattern=rb"(?:oom[-_]kill event|Detected .{0,30}oom)|(?i:slurmstepd: .{0,60}memory limit)",
         explains=AFTER_AN_END, source="Slurm's sources",
         example="slurmstepd: error: Detected 1 oom-kill event(s) in StepId=12.0. Some of your processes may have been killed by the cgroup out-of-memory handler.",
+    ),
+    Message(
+        "HCM988", "slurm-oom-task", "cause",
+        "Slurm's memory limit killed a process of the job",
+        "ask for more memory (`--mem`), or use less memory per rank",
+        anchor=b": Out Of Memory", pattern=rb"srun: error: (?P<server>[^\s:]{1,255}): tasks? (?P<ended>\d[0-9,-]{0,80}): Out Of Memory",
+        explains=(*AFTER_AN_END, "HCM710", "HCM714"), source="Slurm's sources (srun)",
+        example="srun: error: hostb: task 3: Out Of Memory",
     ),
     Message(
         "HCM711", "slurm-time-limit", "cause",
@@ -229,9 +242,16 @@ MESSAGES = (
     Message(
         "HCM731", "launcher-signalled", "end",
         "a signal ended torchrun, which ended the ranks",
-        "nothing",
+        _SIGNALLED,
         anchor=b"SignalException", pattern=rb"SignalException: Process \d{1,10} got signal: (?P<signal>\d{1,2})", source="torch's sources (elastic)",
         example="torch.distributed.elastic.multiprocessing.api.SignalException: Process 4711 got signal: 15",
+    ),
+    Message(
+        "HCM978", "launcher-received-signal", "end",
+        "a signal ended torchrun, which ended the ranks",
+        _SIGNALLED,
+        anchor=b" death signal", pattern=rb"Received (?:Signals\.)?(?P<signal>SIGTERM|SIGHUP|SIGQUIT|15|1|3) death signal", source="torch's sources (elastic)",
+        example="W0318 10:33:52.113000 4711 torch/distributed/elastic/agent/server/api.py:704] Received Signals.SIGTERM death signal, shutting down workers",
     ),
     Message(
         "HCM725", "torch-launcher-exception", "code",
@@ -312,5 +332,37 @@ MESSAGES = (
         "look for what failed before",
         anchor=b"SIGTERM", pattern=rb"(?:received|got|caught|by) (?:signal )?SIGTERM|SignalException.*SIGTERM", source="Python programs",
         example="error: received SIGTERM, exiting",
+    ),
+    Message(
+        "HCM960", "deepspeed-exit", "error",
+        "DeepSpeed's launcher saw a rank fail, and ended the others",
+        "look at the lines of that rank above; return code -9 is SIGKILL (`dmesg`), -11 a fault in a library",
+        anchor=b"exits with return code = ", pattern=rb"(?:--local_rank=(?P<logical>\d{1,5})[^\n\]]{0,400})?\] (?P<reason>exits with return code = (?P<status>-?[1-9]\d{0,3}))",
+        explains=AFTER_AN_END, source="DeepSpeed's sources (launcher/launch.py)",
+        example="[2026-03-18 10:33:52,113] [ERROR] [launch.py:1:sigkill_handler] ['/usr/bin/python', '-u', 'train.py', '--local_rank=5'] exits with return code = -9",
+    ),
+    Message(
+        "HCM961", "shell-signal", "error",
+        "a signal ended the program, as the shell says",
+        "Killed is SIGKILL: of the out-of-memory killer (`dmesg`) or of kill -9; Terminated is SIGTERM, Aborted a failed check of a library",
+        anchor=b": line ", pattern=rb": line \d{1,6}: {1,8}(?P<pid>\d{1,10}) (?P<signal>Killed|Terminated|Aborted|Bus error|Hangup)\b",
+        explains=AFTER_AN_END, source="bash",
+        example="train.sh: line 12:  4711 Killed                  python train.py",
+    ),
+    Message(
+        "HCM963", "slurm-execve", "cause",
+        "Slurm could not start the program of the job",
+        "check the path and the rights of the program on the compute nodes, and its folder (--chdir)",
+        anchor=b"slurmstepd: error: ", pattern=rb"slurmstepd: error: (?P<reason>(?:execve\(\)|couldn't chdir|[Cc]ould not (?:open|chdir))[^\n]{1,300})",
+        explains=(*AFTER_AN_END, "HCM714"), source="Slurm's sources (slurmstepd)",
+        example="slurmstepd: error: execve(): /opt/env/bin/python: No such file or directory",
+    ),
+    Message(
+        "HCM964", "slurm-not-submitted", "cause",
+        "Slurm did not take the job",
+        "the line has Slurm's reason: account, partition, limits (`sacctmgr show assoc user=$USER`, `scontrol show partition`)",
+        anchor=b"failed: ", pattern=rb"\b(?:sbatch|srun|salloc): error: (?P<reason>(?:Batch job submission|Job submit/allocate|Unable to allocate resources|Unable to create step)[^\n]{0,20}failed: [^\n]{1,200})",
+        source="Slurm's sources (sbatch, srun)",
+        example="sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified",
     ),
 )  # fmt: skip

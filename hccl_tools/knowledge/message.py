@@ -33,9 +33,11 @@ AFTER_AN_END = (
 
 #: Messages of several programs about one fault: the kernel, Kubernetes, Slurm and the program itself report it.
 _ONE_FAULT = (
-    ("HCM710", "HCM752", "HCM801", "HCM802", "HCM822"),
-    ("HCM750", "HCM751"),
+    ("HCM710", "HCM752", "HCM801", "HCM802", "HCM822", "HCM971", "HCM988"),
+    ("HCM750", "HCM751", "HCM974"),
     ("HCM712", "HCM991"),
+    ("HCM753", "HCM986"),
+    ("HCM985", "HCM989"),
     ("HCM517", "HCM958"),
     ("HCM205", "HCM206", "HCM208", "HCM209", "HCM603", "HCM604", "HCM656", "HCM890"),
     ("HCM213", "HCM214", "HCM605"),
@@ -150,6 +152,8 @@ FIELDS = {
     "self": "the rank waits for a part of itself",
     "place": "the place in the program",
     "process_group": "the process group of torch",
+    "moment": "when it happened, if that is not the time of the line",
+    "finder": "the host of the device that found it",
 }
 #: Rows of the page of a message: what each kind is called.
 KINDS = {

@@ -44,6 +44,40 @@ MESSAGES = (
         example="MemoryError: error",
     ),
     Message(
+        "HCM985", "heap-damaged", "error",
+        "a library damaged the memory of the process, which ended it (SIGABRT)",
+        "look for libraries of other versions and for extensions of your own: `python -X faulthandler` shows the Python stack,"
+        " MALLOC_CHECK_=3 the first damaged block",
+        anchor=b"(): ", pattern=rb"^(?:\[[^\]]{0,40}\]:? ?)?(?P<reason>(?:free|malloc|munmap_chunk|realloc)\(\): (?:invalid|corrupted|mismatching|unaligned|unsorted|double)[^\n]{0,80})",
+        explains=AFTER_AN_END, source="the C library (malloc)",
+        example="free(): invalid pointer",
+    ),
+    Message(
+        "HCM989", "double-free", "error",
+        "a library damaged the memory of the process, which ended it (SIGABRT)",
+        "look for libraries of other versions and for extensions of your own: `python -X faulthandler` shows the Python stack,"
+        " MALLOC_CHECK_=3 the first damaged block",
+        anchor=b"orrupt", pattern=rb"^(?:\[[^\]]{0,40}\]:? ?)?(?:\*{3} Error in [^\n]{0,200}?: )?(?P<reason>double free or corruption|corrupted size vs\. prev_size|corrupted double-linked list)",
+        explains=AFTER_AN_END, source="the C library (malloc)",
+        example="double free or corruption (!prev)",
+    ),
+    Message(
+        "HCM962", "cpp-exception", "error",
+        "an exception of a library in C++ ended the process (SIGABRT)",
+        "the line below it (what()) has the reason; `python -X faulthandler` shows the call in the program",
+        anchor=b"terminate called after throwing", pattern=rb"terminate called after throwing an instance of '(?P<reason>[^'\n]{1,120})'",
+        explains=AFTER_AN_END, source="the C++ library",
+        example="terminate called after throwing an instance of 'std::runtime_error'",
+    ),
+    Message(
+        "HCM965", "kernel-panic", "cause",
+        "the kernel of a host stopped (panic): the host is down or has started again",
+        "`last -x` on the host shows the restart; look at the lines before the panic, and at its hardware log (BMC)",
+        anchor=b"Kernel panic", pattern=rb"\bKernel panic - not syncing: ?(?P<reason>[^\n]{0,160})",
+        explains=(*AFTER_AN_END, "HCM712", "HCM991"), source="the Linux kernel",
+        example="Mar 18 10:33:52 hostb kernel: Kernel panic - not syncing: Fatal exception",
+    ),
+    Message(
         "HCM804", "shared-memory", "cause",
         "the shared memory (/dev/shm) is full or too small",
         "start the container with a larger one (docker: --shm-size), or use fewer data-loading workers",
@@ -272,6 +306,14 @@ MESSAGES = (
         anchor=b"ssh: connect to host", pattern=rb"connect to host (?P<server>\S+) port (?P<port>\d+): (?P<reason>.*)",
         explains=("HCM830", "HCM703"), source="OpenSSH",
         example="ssh: connect to host hostb port 22: No route to host",
+    ),
+    Message(
+        "HCM984", "ssh-host-key", "cause",
+        "ssh does not know the key of a host, or the host has another key now",
+        "`ssh HOST true` must work without a question: compare the key with the host's, then `ssh-keyscan HOST >> ~/.ssh/known_hosts`",
+        anchor=b"ost key verification failed", pattern=rb"^(?:pdsh@\S{1,64}: )?(?:(?P<server>[A-Za-z0-9][\w.-]{0,252}): )?Host key verification failed",
+        explains=("HCM830", "HCM703"), source="OpenSSH",
+        example="hostb: Host key verification failed.",
     ),
     Message(
         "HCM832", "ssh-refused", "cause",

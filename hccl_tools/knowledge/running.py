@@ -22,9 +22,16 @@ MESSAGES = (
         "HCCL's heartbeat lost the process: it has ended, or its host or network is gone",
         "look at the end of its log and at its host: `dmesg`, `last -x` (restarts), `hccn_tool -i N -link_stat -g`",
         anchor=b"Cluster Exception Location",
-        pattern=rb"Location\[IP/ID\]: ?\[(?P<peer_server>[^\]/]+)/(?P<peer_device>\d+)\].*?ExceptionType: ?\[(?P<reason>[^\]]*Lost[^\]]*)\]",
+        pattern=rb"Location\[IP/ID\]: ?\[(?P<peer_server>[^\]/]+)/(?P<peer_device>\d+)\](?:, ?Arrival Time: ?\[(?P<moment>[^\]]{1,40})\], ?Discoverer: ?\[(?P<finder>[^\]/]{1,64})/\d{1,5}\])?.*?ExceptionType: ?\[(?P<reason>[^\]]*Lost[^\]]*)\]",
         explains=_LATER, source=_GUIDE,
         example="[ERROR] HCCL(835695,python3):2026-03-18-10:33:52.113.403 [task_exception_handler.cc:1] [835695][TaskExecStage][HeartbeatAbnormal]Cluster Exception Location[IP/ID]:[10.0.0.2/1], Arrival Time:[Wed Mar 18 10:33:20 2026], Discoverer:[10.0.0.1/0], ExceptionType:[Heartbeat Lost Occurred], Possible Reason:1. Process has exited, 2. Network Disconnected",
+    ),
+    Message(
+        "HCM970", "hosts-apart", "verdict",
+        "the network between two hosts failed",
+        "look at the switch and the cables between them, and at the ports of their devices"
+        " (`hccn_tool -i N -link_stat -g`, `hccn_tool -i N -net_health -g`)",
+        explains=_LATER, source="lost heartbeats of both hosts",
     ),
     Message(
         "HCM301", "cluster-exception", "verdict",
@@ -92,6 +99,16 @@ MESSAGES = (
         anchor=b"taskType[", pattern=rb"taskType\[(?:Memcpy|Reduce Inline)\]",
         codes=(Code("EI0012", "9"),), source="ascend-faultdiag, public rules",
         example="[ERROR] HCCL(17528,python3):2026-03-18-10:33:52.113.403 [task_exception_handler.cc:1] [17528]Task run failed, base information is streamID:[5], taskID[3], taskType[Memcpy]",
+    ),
+    Message(
+        "HCM973", "sdma-error", "error",
+        "copying between devices failed (SDMA)",
+        "look for memory that was freed, or a communicator that was destroyed, before its operations had ended: wait for the"
+        " stream (torch.npu.synchronize()) first; then for a rank that exited earlier, and at the link of the devices",
+        anchor=b"sdma ", pattern=rb"(?:err_type=\d{1,4}\[fftsplus sdma error\]|there is an? (?:fftsplus )?sdma error|reason=\[sdma copy error\])",
+        codes=(Code("EI0012", "9"), Code("507013")), explains=("HCM307", "HCM310", "HCM012"),
+        source="the HCCL guide, fault diagnosis (SDMA ERROR), and CANN's sources (runtime)",
+        example="[ERROR] RUNTIME(4711,python3):2026-03-18-10:33:52.113.403 [task_info.cc:1]4712 PrintSdmaErrorInfoForFftsPlusTask:fftsplus task execute failed, dev_id=0, stream_id=5, task_id=2, context_id=1, thread_id=0, err_type=4[fftsplus sdma error]",
     ),
     Message(
         "HCM307", "task-failed", "timeout",

@@ -77,6 +77,14 @@ MESSAGES = (
         example="[2026-03-18 10:33:52.113403+08:00] [41] [41] [server] [ERROR] [llm_daemon.cpp:1] : ConfigManager init exception",
     ),
     Message(
+        "HCM977", "mindie-coded-error", "error",
+        "MindIE reports an error",
+        "the line says what MindIE refuses or could not do: correct config.json, or free what the line names; its log (mindie/log) has more",
+        anchor=b"[MIE", pattern=rb"\[(?:ERROR|CRITICAL)\] \[[\w.]{1,80}:\d{1,6}\] ?: ?\[MIE\w{6,16}\] (?P<reason>[^\n]{1,300})",
+        source="published logs (gpustack#3894)",
+        example="[2026-03-18 10:33:52.113+08:00] [41] [41] [server] [ERROR] [http_server.cpp:163] : [MIE04E02041C] [endpoint] Failed to listen 172.17.0.3:40032, please check if business ip and port are legal.",
+    ),
+    Message(
         "HCM924", "argument-refused", "cause",
         "a program refuses its arguments",
         "correct the command line: `--help` of the program lists its arguments",

@@ -185,3 +185,53 @@ def test_a_process_that_waits_for_a_file_server(command_line: CommandLine, text:
     (job.folder / "10.0.0.1" / "journal.txt").write_text(text)
 
     assert expected in first(command_line)
+
+
+def lost(device: str, finder: str, second: int) -> str:
+    return (
+        f"[TaskExecStage][HeartbeatAbnormal]Cluster Exception Location[IP/ID]:[{device}], Arrival Time:[Wed Mar 18"
+        f" 10:05:{second:02} 2026], Discoverer:[{finder}], ExceptionType:[Heartbeat Lost Occurred], Possible Reason:1."
+    )
+
+
+def test_two_hosts_that_lost_each_other(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 4, 2).start()
+    for rank in range(4):
+        job.notify(rank, None, 2136)
+        peer = (rank + 2) % 4
+        there, here = (f"{job.host(one)}/{job.device(one)}" for one in (peer, rank))
+        job.error(rank, 2137, lost(there, here, 10 + rank))
+
+    assert first(command_line).startswith(
+        "The network between two hosts failed. 10.0.0.1 and 10.0.0.2 lost each other at Wed Mar 18 10:05:10 2026,"
+        " and processes of both went on (inferred from the lines of the ranks)."
+    )
+
+
+def test_a_host_that_only_one_other_lost(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 4, 2)
+    for rank in (0, 1):
+        job.identity(rank, rank, 4, "world")
+        job.error(rank, 2137, lost(f"10.0.0.2/{1 - rank}", f"10.0.0.1/{rank}", 12 - rank))
+
+    assert first(command_line).startswith("Devices 0-1 of 10.0.0.2: HCCL's heartbeat lost the process")
+    assert "also a cause" not in command_line("explain", "logs").out
+
+
+def test_the_sdma_error_of_a_rank_comes_before_the_waits_of_others(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 4).start()
+    job.error(
+        3,
+        300,
+        "PrintSdmaErrorInfoForFftsPlusTask:fftsplus task execute failed, dev_id=3, stream_id=5, err_type=4[fftsplus sdma error]",
+    )
+    for rank in range(4):
+        job.error(
+            rank,
+            300 if rank == 3 else 2136,
+            "Task run failed, base information is streamID:[5], taskID[3], tag[AllReduce_world], AlgType(level 0-1-2):[x].",
+        )
+
+    assert first(command_line).startswith(
+        "Rank 3 (device 3 of 10.0.0.1, address 192.168.0.103): copying between devices failed (SDMA)"
+    )

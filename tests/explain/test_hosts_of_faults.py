@@ -105,3 +105,69 @@ def test_a_port_that_was_down_before_the_wait_is_not_the_cause(
 ) -> None:
     (waits(command_line).folder / "messages").write_text(lines)
     assert ("the network port of the device went down" in first(command_line)) == is_cause
+
+
+ROOT_CAUSE = (
+    "Failures:\n  <NO_OTHER_FAILURES>\nRoot Cause (first observed failure):\n"
+    "[0]:\n  time      : 2026-03-18_10:00:00\n  host      : n1\n  rank      : 6 (local_rank: 6)\n  exitcode  : -11 (pid: 4711)\n"
+)
+CRASH = "2026-03-18 10:00:00 step 4\nFatal Python error: Segmentation fault\n"
+
+
+def test_torchrun_names_the_rank_of_a_crash(command_line: CommandLine) -> None:
+    command_line.write("logs/train.log", CRASH + ROOT_CAUSE)
+
+    assert command_line("explain", "logs").out.startswith("Rank 6: the Python process crashed")
+
+
+def test_torchrun_names_several_ranks(command_line: CommandLine) -> None:
+    several = ROOT_CAUSE.replace("<NO_OTHER_FAILURES>", "rank      : 2 (local_rank: 2)")
+    command_line.write("logs/train.log", CRASH + several)
+
+    assert command_line("explain", "logs").out.startswith("The Python process crashed")
+
+
+def test_the_names_of_logs_are_those_of_hosts(command_line: CommandLine) -> None:
+    missing = "ModuleNotFoundError: No module named 'mindspeed'\n"
+    command_line.write("logs/l1/train.log", "2026-03-18 10:00:00 INFO start\n")
+    command_line.write("logs/l2/train.log", missing * 4)
+    folders = command_line("explain", "logs").out
+    command_line.write("screens/node-a.log", "2026-03-18 10:00:00 INFO start\n")
+    command_line.write("screens/node-b.log", missing * 4)
+
+    assert folders.startswith("Host l2: Python does not find a module")
+    assert command_line("explain", "screens").out.startswith("Host node-b: Python does not find a module")
+
+
+def test_the_names_of_runs_are_not_those_of_hosts(command_line: CommandLine) -> None:
+    command_line.write("logs/run1.log", "2026-03-18 10:00:00 INFO start\n")
+    command_line.write("logs/run2.log", "ModuleNotFoundError: No module named 'mindspeed'\n")
+
+    assert command_line("explain", "logs").out.startswith("Python does not find a module")
+
+
+DEEPSPEED = (
+    "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory\n"
+    "{}[2026-03-18 10:00:52,201] [INFO] [launch.py:319:sigkill_handler] Killing subprocess 4000\n"
+    "{}[2026-03-18 10:00:54,400] [ERROR] [launch.py:325:sigkill_handler] ['/usr/bin/python', '-u', 'ft.py',"
+    " '--local_rank=7', '--lr=1'] exits with return code = 1\n"
+)
+
+
+def test_deepspeed_names_the_rank_of_the_only_host(command_line: CommandLine) -> None:
+    command_line.write("logs/ds.log", DEEPSPEED.format("", ""))
+    one = command_line("explain", "logs").out
+    command_line.write("logs/ds.log", DEEPSPEED.format("n2: ", "n2: "))
+
+    assert one.startswith("Rank 7: the program raised an exception")
+    assert not command_line("explain", "logs").out.startswith("Rank 7")
+
+
+def test_torchrun_observed_one_of_two_failures_first(command_line: CommandLine) -> None:
+    raised = "[rank{0}]: Traceback (most recent call last):\n[rank{0}]: {1}\n"
+    failures = raised.format(2, "ValueError: no batch") + raised.format(
+        6, "OSError: [Errno 5] Input/output error"
+    )
+    command_line.write("logs/train.log", "2026-03-18 10:00:00 step 4\n" + failures + ROOT_CAUSE)
+
+    assert command_line("explain", "logs").out.startswith("Rank 6: the program raised an exception: OSError")

@@ -91,3 +91,15 @@ def test_stacks_of_faulthandler_at_the_end_of_logs(command_line: CommandLine) ->
 def test_stacks_that_show_no_rank_elsewhere(command_line: CommandLine, frames: list[list[str]]) -> None:
     files = {f"rank{rank}.txt": spied(rank, one) for rank, one in enumerate(frames)}
     assert answer(command_line, files).startswith("no cause found")
+
+
+def test_processes_of_which_no_line_says_the_rank(command_line: CommandLine) -> None:
+    wait = "    synchronize (torch_npu/npu/utils.py:60)\n    all_reduce (torch/distributed/distributed_c10d.py:2501)\n"
+    work = "    readinto (socket.py:705)\n    report (/job/hooks.py:31)\n    main (/job/train.py:9)\n"
+    for pid, frames in ((5200, wait), (5201, wait), (5202, work), (5203, wait)):
+        text = f'Process {pid}: python3 -u /job/train.py\nPython v3.10.14\n\nThread {pid} (active): "MainThread"\n{frames}'
+        command_line.write(f"logs/pyspy_{pid}.txt", text)
+
+    assert "Process 5202 is in report (/job/hooks.py:31), processes 5200, 5201, 5203 wait in" in (
+        command_line("explain", "logs").out.replace("process 5202", "Process 5202")
+    )

@@ -207,3 +207,140 @@ def test_a_process_that_the_kernel_ended_while_the_job_went_on(
     end = "slurmstepd: error: *** STEP 12.0 ON n03 CANCELLED AT 2026-03-18T11:00:10 DUE TO TIME LIMIT ***\n"
     out = said(command_line, {"dmesg.txt": KILLED.format(time), "train.log": steps(10, 50) + end})
     assert out.startswith("The job reached its time limit") is is_outlived
+
+
+ENDED_BY_KERNEL = "[Wed Mar 18 10:19:30 2026] Out of memory: Killed process {} ({}) total-vm:1kB\n"
+PORT_DOWN = "Mar 18 10:19:20 n1 kernel: [ascend] device_id=2, event_id=0x81078603, NPU port link down\n"
+EVICTED = (
+    "20m  Warning  Evicted  pod/prometheus-0  The node was low on resource: memory. Threshold quantity: 1Mi\n"
+)
+LAST_STATE = "Name:         w-0\n    Last State:     Terminated\n      Reason:       OOMKilled\n"
+BESIDE = [
+    ("dmesg.txt", ENDED_BY_KERNEL.format(55555, "python3")),
+    ("messages", PORT_DOWN),
+    ("events.txt", EVICTED),
+    ("describe.txt", LAST_STATE),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), BESIDE)
+def test_a_fault_of_the_host_beside_an_exception_of_a_program(
+    command_line: CommandLine, name: str, text: str
+) -> None:
+    """No fault of a host or pod makes a key missing, and nothing says that it is about a rank."""
+    answer = said(command_line, {"train.log": steps(10) + raised(3, "KeyError: 'labels'"), name: text})
+
+    assert answer.startswith("Rank 3: the program raised an exception: KeyError: 'labels'")
+    assert "(nothing says that it is about this job)" in answer or "(earlier than the cause" in answer
+    assert "consequences" not in answer
+
+
+@pytest.mark.parametrize(("name", "text"), BESIDE)
+def test_a_fault_of_the_host_beside_a_lost_connection(
+    command_line: CommandLine, name: str, text: str
+) -> None:
+    lost = "ConnectionResetError: [Errno 104] Connection reset by peer"
+    answer = said(command_line, {"train.log": steps(10) + raised(3, lost), name: text})
+
+    assert not answer.startswith("Rank 3")
+    assert "Certain" not in answer.splitlines()[0] or "no line says" not in answer
+
+
+def test_the_kernel_killed_the_loader_of_a_rank(command_line: CommandLine) -> None:
+    dead = raised(3, "ValueError: DataLoader worker (pid 55555) is gone")
+    answer = said(
+        command_line, {"train.log": steps(10) + dead, "dmesg.txt": ENDED_BY_KERNEL.format(55555, "python3")}
+    )
+
+    assert "out-of-memory killer ended a process" in answer.splitlines()[0]
+
+
+def test_the_exception_of_a_monitor_beside_a_rank(command_line: CommandLine) -> None:
+    monitor = (
+        "2026-03-18 10:05:00 level=error\nTraceback (most recent call last):\nRuntimeError: no gateway\n"
+    )
+    answer = said(
+        command_line, {"train.log": steps(10) + raised(3, "KeyError: 'labels'"), "exporter.log": monitor}
+    )
+
+    assert answer.startswith("Rank 3: the program raised an exception: KeyError: 'labels'")
+
+
+def test_a_signal_to_the_launcher_before_everything_else(command_line: CommandLine) -> None:
+    signal = "W0318 10:20:00.104000 17 torch/distributed/elastic/agent/server/api.py:704] Received Signals.SIGTERM death signal, shutting down workers\n"
+    after = "[rank3]: EI0013: [PID: 83] 2026-03-18-10:20:01.000.000 An error CQE occurred during operator execution.\n"
+    pod = "14m   Normal   Killing   pod/trainer-master-0   Stopping container trainer\n"
+    stopped = said(command_line, {"train.log": steps(10) + signal + after, "events.txt": pod})
+    failed = said(
+        command_line, {"train.log": steps(10) + raised(3, NO_FILE) + signal + after, "events.txt": pod}
+    )
+
+    assert stopped.startswith("A signal ended torchrun, which ended the ranks: signal SIGTERM")
+    assert "Stopping container trainer" in stopped
+    assert failed.startswith("Rank 3: the program raised an exception")
+
+
+def test_a_rank_that_rank_0_names_in_a_barrier(command_line: CommandLine) -> None:
+    barrier = "RuntimeError: [Rank 0]: Rank 3 failed to pass monitoredBarrier in 1800000 ms"
+    waits = "RuntimeError: Rank 1 successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank 0."
+    waiting = {"n1.log": raised(0, barrier) + raised(1, waits)}
+
+    assert "there is no log of rank 3, for which rank 0 waits" in said(command_line, waiting).lower()
+    assert said(command_line, {"rank_3.log": raised(3, NO_FILE)}).startswith("Rank 3: the program raised")
+
+
+TRIED = "[W socket.cpp:663] [c10d] The client socket has failed to connect to [n0]:29500 (errno: 111 - Connection refused).\n"
+
+
+def test_an_attempt_to_connect_after_which_a_training_began(command_line: CommandLine) -> None:
+    """torch writes it at each start until rank 0 listens; the older form has no time."""
+    waited = "[rank{}]: EI0002: [PID: 3] 2026-03-18-10:50:00.000.000 The Notify register has not received the Notify record from remote rank [unknown].\n"
+    files = {f"rank_{rank}.log": TRIED + steps(10) + waited.format(rank) for rank in (0, 1)}
+
+    answer = said(command_line, files)
+    assert "rendezvous store" not in answer.splitlines()[0]
+    assert "(EI0002)" in answer.splitlines()[0]
+
+
+def test_the_blocks_of_ranks_stand_in_another_order_than_their_times(command_line: CommandLine) -> None:
+    waited = "[rank0]: EI0006: [PID: 3] 2026-03-18-10:04:20.444.436 Getting socket times out. Reason: Remote Rank did not send the data in time.\n"
+    memory = "[rank3]: RuntimeError: NPU out of memory. Tried to allocate 3.47 GiB (NPU 3; 60.97 GiB total capacity)\n[rank3]: [ERROR] 2026-03-18-10:02:11 (PID:7103, Device:3, RankID:3) ERR99999 UNKNOWN applicaiton exception\n"
+
+    assert said(command_line, {"screen.txt": waited + memory}).startswith("Rank 3: the device has no memory")
+
+
+def test_an_exception_of_mindspore_with_the_reason_of_hccl_below_it(command_line: CommandLine) -> None:
+    passed_on = (
+        "RuntimeError: Launch kernel failed, name:Default/hccl_allreduce-op12\n\n"
+        "----------------------------------------------------\n- Ascend Error Message:\n"
+        "----------------------------------------------------\n"
+        "EI0006: [PID: 3100] 2026-03-18-10:02:40.444.436 Getting socket times out. Reason: Remote Rank did not send the data in time.\n"
+    )
+    own = 'Traceback (most recent call last):\n  File "t.py", line 1\nRuntimeError: Invalid file, failed to open: /data/a\n'
+
+    answer = said(command_line, {"worker_0.log": passed_on, "worker_1.log": own})
+    assert answer.startswith("Rank 1: the program raised an exception")
+
+
+def test_memory_that_was_refused_just_before_another_process_lost_its_connection(
+    command_line: CommandLine,
+) -> None:
+    line = "[ERROR] {}({},python):2026-03-18-10:24:15.{}.677 [x.cc:1] [{}]{}\n"
+    memory = line.format("RUNTIME", 27, 595, 27, "halMemAlloc failed:size=2122688(bytes), ErrCode=207001")
+    lost = line.format(
+        "HCCL", 128, "{}", 128, "errNo[0x000000000500000d] recv fail, data[0xf], size[48], rtRet[228205]"
+    )
+    files = {"p/plog-27_20260318100000000.log": memory, "d/plog-128_20260318100000000.log": lost.format(682)}
+
+    assert said(command_line, files).startswith("Memory could not be allocated (207001)")
+    files["d/plog-128_20260318100000000.log"] = lost.format(182)
+    assert not said(command_line, files).startswith("Memory could not be allocated")
+
+
+def test_a_start_after_a_job_that_a_user_stopped_on_the_same_screen(command_line: CommandLine) -> None:
+    again = "=== start 2  2026-03-18 12:00:00\n"
+    stopped = steps(10) + "^C\nTraceback (most recent call last):\nKeyboardInterrupt\n"
+    answer = said(command_line, {"nohup.out": stopped + again + raised(5, "RuntimeError: bad checkpoint")})
+
+    assert answer.startswith("Rank 5: the program raised an exception: RuntimeError: bad checkpoint")
+    assert "Certain" not in answer

@@ -161,3 +161,53 @@ def test_a_job_without_a_cause_has_the_faults_of_others(command_line: CommandLin
 
     assert lines[0].startswith("no cause found in ")
     assert "  also seen:" in lines
+
+
+#: A screen without steps: most of its lines have no time.
+LOADS = (
+    "UserWarning: a private function\n" * 300
+    + "[2026-03-18 10:00:00] INFO reading /ckpt/iter_0012000\n"
+    + "[rank4]: Traceback (most recent call last):\n"
+    + "[rank4]: RuntimeError: PytorchStreamReader failed reading zip archive\n"
+)
+
+
+def test_the_kernel_ended_a_process_days_before_the_job_of_a_screen(command_line: CommandLine) -> None:
+    command_line.write("logs/train.log", LOADS)
+    command_line.write("logs/dmesg.txt", OOM.format("02:00:00").replace("Wed Mar 18", "Mon Mar 16"))
+    lines = command_line("explain", "logs").out.splitlines()
+
+    assert lines[0].startswith("Rank 4: the program raised an exception")
+    assert any("it is from 2026-03-16 02:00, the job from 2026-03-18 10:00" in line for line in lines)
+
+
+def test_the_kernel_ended_a_process_while_the_job_of_a_screen_ran(command_line: CommandLine) -> None:
+    command_line.write("logs/train.log", LOADS)
+    command_line.write("logs/dmesg.txt", OOM.format("10:00:30"))
+
+    assert "out-of-memory killer" in first_line(command_line)
+
+
+def test_the_logs_of_processes_of_an_earlier_job(command_line: CommandLine) -> None:
+    """The later job has a screen with its failure, and no process of it wrote an error."""
+    job = Plogs(command_line.folder / "logs", 2).start()
+    job.error(1, 60, f"socket type[0], listen on ip[{job.address(1)}] and specific port[16666] fail.")
+    command_line.write("logs/train.log", LOADS.replace("03-18", "03-25"))
+    lines = command_line("explain", "logs").out.splitlines()
+
+    assert lines[0].startswith("Rank 4: the program raised an exception")
+    assert any(line.startswith("  messages of another job were left out") for line in lines)
+
+
+@pytest.mark.parametrize(("day", "is_over"), [("18", False), ("26", True)])
+def test_a_complete_job_beside_the_rotated_log_of_a_failed_one(
+    command_line: CommandLine, day: str, *, is_over: bool
+) -> None:
+    steps = "".join(f"[2026-03-18 09:{minute}:00] step {minute}/59\n" for minute in range(10, 60))
+    command_line.write("logs/train.log.1", steps + "Fatal Python error: Segmentation fault\n")
+    later = steps.replace("03-18 09", f"03-{day} 10")
+    command_line.write(
+        "logs/train.log", later + f"[after training is done] datetime: 2026-03-{day} 11:00:00\n"
+    )
+
+    assert first_line(command_line).startswith("The job is complete") is is_over

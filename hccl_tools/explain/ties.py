@@ -1,0 +1,62 @@
+"""Which faults that the kernel or Kubernetes report are tied to the ranks, and which may be of others."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hccl_tools.explain.identities import OF_SLURM, OF_SYSTEM, STATES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from hccl_tools.explain.case import Cause
+    from hccl_tools.explain.cluster import Cluster
+    from hccl_tools.explain.events import Seen
+
+#: A network port of a device went down, of which any job of the host can be the user.
+_PORT = "HCM313"
+#: Lines that are about whatever runs on a host or in a cluster. Slurm's lines are in the log of their job.
+_BESIDE = {*OF_SYSTEM, _PORT} - {*OF_SLURM, *STATES, "HCM988"}
+#: Exceptions of a program about its own data and code, which no fault of a host or a pod brings about.
+_OF_PROGRAM = re.compile(
+    r"(?:[\w.]{0,60}\.)?(?:Value|Key|Type|Attribute|Index|Assertion|Name|Import|ModuleNotFound|ZeroDivision"
+    r"|NotImplemented|FileNotFound|Unicode\w{0,9}|JSONDecode|Unpickling|UnboundLocal|Recursion|Permission)Error\b"
+)
+
+
+def is_loose(one: Seen, cluster: Cluster) -> bool:
+    """Whether an event is of the kernel or of Kubernetes, and nothing says that it is about a rank."""
+    if one.event.message.id not in _BESIDE or one.event.message.kind not in {"cause", "error"}:
+        return False
+    if one.place.rank is not None or one.peer is not None:
+        return False
+    pid, pod = one.event.fields.get("pid", ""), one.event.fields.get("pod", "")
+    if pid and any(pid == known for _, known in cluster.ranks):
+        return False
+    return not pod or not any(pod in source.path for source in cluster.sources if source.is_file)
+
+
+def of_programs(failures: Iterable[Seen]) -> list[Seen]:
+    """Return the failures that are exceptions of a program about its own data and code."""
+    return [one for one in failures if _OF_PROGRAM.match(one.event.fields.get("reason", ""))]
+
+
+def is_apart(one: Seen, cluster: Cluster, failures: Sequence[Seen]) -> bool:
+    """Whether a loose fault does not explain why the program of a rank failed, by its own data or code.
+
+    Args:
+        failures: The exceptions of programs: see ``of_programs``.
+    """
+    if not failures or not is_loose(one, cluster):
+        return False
+    pid = one.event.fields.get("pid", "")
+    return not any(pid and pid in failure.event.fields.get("reason", "") for failure in failures)
+
+
+def apart(cluster: Cluster, causes: Sequence[Cause]) -> list[Seen]:
+    """Return the loose faults beside a program that failed by itself: neither its cause nor what follows."""
+    failures = of_programs(cause.seen for cause in causes[:1] if cause.seen is not None)
+    if not failures:
+        return []
+    return [one for one in cluster.seen if is_apart(one, cluster, failures)]
