@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hccl_tools.launch.processes import procfs
+from hccl_tools.launch.processes.stack_dump import StackDump, Target
 from hccl_tools.launch.runs import rank_processes
 from tests.support.jobs import eventually
 
@@ -145,3 +148,79 @@ def test_a_list_of_runs_reads_a_bounded_part_of_those_of_others(stranger: Strang
             f"{name} is skipped: the newer runs of this user have more than 32 MiB of plans and reports"
             in done.stderr
         )
+
+
+#: Makes a run whose launcher is alive, with a rank that has started a setuid program.
+RUNNING = """\
+import fcntl, json, os, signal, subprocess, sys, time
+run = sys.argv[1]
+os.mkdir(run, 0o755)
+host = os.uname().nodename
+process = {"rank": 0, "host": host, "here": True, "log": "rank_0.log", "argv": ["true"]}
+with open(os.path.join(run, "plan.json"), "w") as file:
+    json.dump({"processes": [process], "hosts": [host]}, file)
+open(os.path.join(run, "rank_0.log"), "w").close()
+launcher = open(os.path.join(run, "launcher"), "w")
+launcher.write(f"{os.getpid()}\\n{host}\\n1.0\\nlaunch\\n1\\n")
+launcher.flush()
+fcntl.flock(launcher, fcntl.LOCK_EX)
+variables = {"HCCL_TOOLS_RUN_DIR": run, "RANK_ID": "0"}
+rank = "import subprocess, sys; print(subprocess.Popen(['./program', '1000']).pid, flush=True); input()"
+ranks = subprocess.Popen([sys.executable, "-I", "-c", rank], env=variables, stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, text=True)
+program = int(ranks.stdout.readline())
+while open(f"/proc/{program}/comm").read() != "program\\n":
+    time.sleep(0.01)
+os.kill(program, signal.SIGSTOP)
+while open(f"/proc/{program}/stat").read().rpartition(")")[2].split()[0] != "T":
+    time.sleep(0.01)
+print(program, ranks.pid, flush=True)
+sys.stdin.read()
+os.kill(program, signal.SIGKILL)
+"""
+PY_SPY = "#!/bin/sh\necho $4 >> {asked}\necho 'Thread 1 (idle): \"MainThread\"'\necho '    main (a.py:1)'\n"
+
+
+@contextmanager
+def running_with_a_program_of(uid: int, stranger: Stranger) -> Iterator[tuple[int, int]]:
+    """Run a job whose rank has started a setuid program of a user; yield the ids of program and rank."""
+    program = stranger.folder / "program"
+    shutil.copy("/bin/sleep", program)
+    os.chown(program, uid, uid)
+    program.chmod(0o4755)
+    with subprocess.Popen(
+        [stranger.interpreter, "-I", "-c", RUNNING, str(stranger.folder / "run")], cwd=stranger.folder,
+        user=stranger.user, group=stranger.user, extra_groups=[], env=stranger.environ(), text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as job:  # fmt: skip
+        assert job.stdout is not None
+        found = job.stdout.readline().split()
+        yield int(found[0]), int(found[1])
+        job.communicate()
+
+
+@pytest.mark.bed
+@pytest.mark.parametrize("uid", [OTHER, 0], ids=["user", "root"])
+def test_stacks_does_not_ask_a_setuid_program_of_a_third_user(
+    stranger: Stranger, uid: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = tmp_path / "asked"
+    (tmp_path / "py-spy").write_text(PY_SPY.format(asked=asked))
+    (tmp_path / "py-spy").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with running_with_a_program_of(uid, stranger) as (program, rank_pid):
+        if procfs.user(program) != uid:
+            pytest.skip("this file system is mounted without setuid programs")
+        done = tools(stranger, 0, "stacks", str(stranger.folder / "run"))
+
+        assert done.returncode == 0, done.stderr
+        assert f"pid {rank_pid})" in done.stdout
+        assert str(program) not in done.stdout
+        assert asked.read_text().split() == [str(rank_pid)]
+
+        log = tmp_path / "log"
+        log.touch()
+        target = Target(program, str(log))
+        stack = StackDump([target], wake=True, owner=stranger.user).finish()[target]
+        assert "another user" in stack.problem
+        assert asked.read_text().split() == [str(rank_pid)]
