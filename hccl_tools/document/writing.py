@@ -32,6 +32,7 @@ _REASONS = {
     errno.ENOTDIR: ("its folder is a file", "specify a file in a folder that exists"),
     errno.ELOOP: ("it is a symbolic link that leads back to itself", "remove the link"),
     errno.ENAMETOOLONG: ("its name is too long", "choose a shorter name"),
+    errno.ESTALE: ("another file has its name since it was checked", "try again"),
     errno.EEXIST: ("another process has made it meanwhile", None),
     errno.EBUSY: ("it is a mount point, and a mounted file cannot be replaced",
                   "mount its folder instead, or write to another name and copy: cat NEW > TARGET"),
@@ -96,20 +97,23 @@ def open_new(path: str, mode: int) -> tuple[Entry, int]:
         raise refusal(path, error) from None
 
 
-def change_mode(path: str, mode: int) -> None:
-    """Give an existing file a mode, unless it has it.
+def change_mode(path: str, mode: int, content: bytes) -> None:
+    """Give an existing file a mode, unless it has it; ``content`` is what has been read from it.
+
+    In a folder of another user, another file can have the name by now, even one of this user that was closed
+    to others. Therefore the file must still have the content.
 
     Raises:
-        WriteError: The path leads through a link of another user, or the mode cannot be changed.
+        WriteError: The path leads through a link of another user, the file has changed, or the mode cannot be
+            changed.
     """
     try:
-        with links.Entry(path) as entry:
-            handle = entry.open(os.O_RDONLY)
-            try:
-                if os.fstat(handle).st_mode & 0o777 != mode:
-                    os.fchmod(handle, mode)
-            finally:
-                os.close(handle)
+        with links.Entry(path) as entry, open(entry.open(os.O_RDONLY), "rb") as file:
+            if os.fstat(file.fileno()).st_mode & 0o777 == mode:
+                return
+            if file.read(len(content) + 1) != content:
+                raise WriteError(f"{path} has changed since it was read", hint="try again")
+            os.fchmod(file.fileno(), mode)
     except OSError as error:
         raise refusal(path, error) from None
 
@@ -216,7 +220,10 @@ def _check(entry: Entry, shown: str) -> None:
 
 
 def _content(entry: Entry) -> bytes:
+    """Return the content of the file that was checked, whose mode a copy of it gets."""
     with open(entry.open(os.O_RDONLY), "rb") as file:
+        if entry.about is None or not os.path.samestat(os.fstat(file.fileno()), entry.about):
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), entry.name)
         return file.read()
 
 
