@@ -50,13 +50,15 @@ def write_atomically(
     mode: int | None = None,
     follow_link: bool = True,
     create: bool = False,
+    keep_owner: bool = True,
 ) -> str:
     """Write text (as UTF-8) or bytes to a file, completely or not at all.
 
     A temporary file in the same folder is written, synced and renamed. A new file gets 0666 minus the umask;
-    an existing file keeps its mode, and its owner if possible. ``mode`` overrides both. If ``path`` is a
-    symbolic link, its target is replaced and the link stays; without ``follow_link`` that is an error, and so
-    is a link of another user. With ``create``, a file that exists by then is an error.
+    an existing file keeps its mode, and its owner if possible. ``mode`` overrides the mode; without
+    ``keep_owner`` the file belongs to this user. If ``path`` is a symbolic link, its target is replaced and
+    the link stays; without ``follow_link`` that is an error, and so is a link of another user. With
+    ``create``, a file that exists by then is an error.
 
     Returns:
         The file that was written: ``path``, or its target.
@@ -69,7 +71,7 @@ def write_atomically(
         with links.Entry(target, follow_last=follow_link) as entry:
             shown = entry.path if entry.is_behind_link else target
             _check(entry, shown)
-            _replace(entry, chunks, mode, create=create)
+            _replace(entry, chunks, mode, create=create, keep_owner=keep_owner)
     except UnicodeEncodeError:
         raise WriteError(f"{path} cannot be written: its text has a lone surrogate") from None
     except OSError as error:
@@ -231,8 +233,10 @@ def _rename(entry: Entry, temporary: str) -> None:
     os.replace(temporary, entry.name, src_dir_fd=entry.folder, dst_dir_fd=entry.folder)
 
 
-def _replace(entry: Entry, chunks: Iterable[str | bytes], mode: int | None, *, create: bool) -> None:
-    temporary = _stage(entry, chunks, mode)
+def _replace(
+    entry: Entry, chunks: Iterable[str | bytes], mode: int | None, *, create: bool, keep_owner: bool
+) -> None:
+    temporary = _stage(entry, chunks, mode, keep_owner=keep_owner)
     try:
         if create:
             _create(entry, temporary)
@@ -245,7 +249,7 @@ def _replace(entry: Entry, chunks: Iterable[str | bytes], mode: int | None, *, c
     _sync_folder(entry.folder)
 
 
-def _stage(entry: Entry, chunks: Iterable[str | bytes], mode: int | None) -> str:
+def _stage(entry: Entry, chunks: Iterable[str | bytes], mode: int | None, *, keep_owner: bool = True) -> str:
     """Write a temporary file in the folder of a file, with the mode and owner that the file gets."""
     old = entry.about
     temporary = f".hccl-tools-{os.urandom(8).hex()}.tmp"
@@ -256,7 +260,7 @@ def _stage(entry: Entry, chunks: Iterable[str | bytes], mode: int | None) -> str
         with os.fdopen(handle, "wb") as file:
             file.writelines(chunk if isinstance(chunk, bytes) else chunk.encode() for chunk in chunks)
             file.flush()
-            if old is not None and not _is_of_a_stranger(entry.folder, old):
+            if keep_owner and old is not None and not _is_of_a_stranger(entry.folder, old):
                 _keep_owner(handle, old)
             if mode is None and old is not None:
                 mode = _kept_mode(handle, entry.folder, old)
