@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -148,6 +149,40 @@ def test_a_list_of_runs_reads_a_bounded_part_of_those_of_others(stranger: Strang
             f"{name} is skipped: the newer runs of this user have more than 32 MiB of plans and reports"
             in done.stderr
         )
+
+
+#: Makes many copies of a run: argv has the run, and the number.
+MANY = """\
+import os, shutil, sys
+for number in range(int(sys.argv[2])):
+    shutil.copytree(sys.argv[1], f"log/20010101-{number:06}-ab")
+"""
+
+
+@pytest.mark.bed
+def test_a_list_of_runs_looks_at_a_bounded_number_of_those_of_others(stranger: Stranger) -> None:
+    stranger.python("import os; os.mkdir('log', 0o777); os.chmod('log', 0o777)")
+    stranger.python(RUN, str(stranger.folder / "run"), "rank_0.log", "0")
+    stranger.python(MANY, str(stranger.folder / "run"), "1040")
+    stranger.as_user(OTHER).python(
+        RUN, str(stranger.folder / "log" / "20000101-000000-cd"), "rank_0.log", "0"
+    )
+
+    done = tools(stranger, OTHER, "jobs", "-f", "json")
+
+    listed = [run["name"] for run in json.loads(done.stdout)["runs"]]
+    kept = [name for name in listed if name.startswith("2001")]
+    assert sorted(kept) == [f"20010101-{number:06}-ab" for number in range(40, 1040)]
+    assert "20000101-000000-cd" in listed
+    assert "nobody: 40 older runs are left out; of another user, the newest 1,000 are listed" in done.stderr
+
+    for name in ("20010101-000003-ab", "20010101-000003"):
+        shown = tools(stranger, OTHER, "logs", "--log-dir", "log", name)
+        assert (shown.returncode, shown.stdout) == (0, "a line\n"), shown.stderr
+        assert "left out" not in shown.stderr
+    absent = tools(stranger, OTHER, "logs", "--log-dir", "log", "1999-x")
+    assert (absent.returncode, absent.stdout) == (2, "")
+    assert "lists the 1,001 runs there" in " ".join(absent.stderr.split())
 
 
 #: Makes a run whose launcher is alive, with a rank that has started a setuid program.
