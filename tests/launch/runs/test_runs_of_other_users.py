@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import subprocess
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ import pytest
 
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.processes.stack_dump import StackDump, Target
-from hccl_tools.launch.runs import rank_processes
+from hccl_tools.launch.runs import members, rank_processes
 from tests.support.jobs import eventually
 
 if TYPE_CHECKING:
@@ -183,6 +183,61 @@ def test_a_list_of_runs_looks_at_a_bounded_number_of_those_of_others(stranger: S
     absent = tools(stranger, OTHER, "logs", "--log-dir", "log", "1999-x")
     assert (absent.returncode, absent.stdout) == (2, "")
     assert "lists the 1,001 runs there" in " ".join(absent.stderr.split())
+
+
+#: Lets a mapping of argv[1] bytes, with argv[2] in it, be the environment of a process (PR_SET_MM_MAP).
+LARGE = """\
+import ctypes, struct, sys
+size, variable = int(sys.argv[1]), sys.argv[2].encode() + bytes(1)
+libc = ctypes.CDLL(None)
+libc.mmap.restype = libc.sbrk.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+begin = libc.mmap(None, size, 3, 0x4022, -1, 0)
+ctypes.memmove(begin, variable, len(variable))
+fields = open("/proc/self/stat").read().rpartition(")")[2].split()
+code_1, code_2, stack, data_1, data_2, heap, arg_1, arg_2 = (
+    int(fields[number - 3]) for number in (26, 27, 28, 45, 46, 47, 48, 49))
+places = code_1, code_2, data_1, data_2, heap, libc.sbrk(0), stack, arg_1, arg_2, begin, begin + size, 0
+packed = struct.pack("=12QIi", *places, 0, -1)
+print(libc.prctl(35, 14, packed, ctypes.c_ulong(len(packed)), 0), flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def large_environments(stranger: Stranger, number: int, size: int, variable: str) -> Iterator[list[int]]:
+    """Processes of the stranger; yield their ids."""
+    with ExitStack() as stack:
+        started = [
+            stack.enter_context(
+                subprocess.Popen(
+                    [stranger.interpreter, "-I", "-c", LARGE, str(size), variable], user=stranger.user,
+                    group=stranger.user, extra_groups=[], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                )
+            )
+            for _ in range(number)
+        ]  # fmt: skip
+        stack.callback(lambda: [one.communicate() for one in started])
+        if {one.stdout.readline() for one in started if one.stdout} != {b"0\n"}:
+            pytest.skip("this kernel does not let a process choose its environment")
+        yield [one.pid for one in started]
+
+
+def bytes_read() -> int:
+    """Return the bytes that this process has read, from /proc as well."""
+    return int(Path("/proc/self/io").read_text().split()[1])
+
+
+@pytest.mark.bed
+def test_a_bounded_part_of_the_environments_of_a_user_is_read(stranger: Stranger) -> None:
+    """An environment of any size costs the process nothing; each process is a member of its run."""
+    run = str(stranger.folder / "run")
+    stranger.python(RUN, run, "rank_0.log", "0")
+    with large_environments(stranger, 40, 1 << 31, f"HCCL_TOOLS_RUN_DIR={run}") as pids:
+        before = bytes_read()
+        found = [pid for pid, path in members.members() if path == run]
+        assert sorted(found) == sorted(pids)
+        assert bytes_read() - before < 128 << 20
 
 
 #: Makes a run whose launcher is alive, with a rank that has started a setuid program.
