@@ -8,6 +8,7 @@ printed with its seed, each kind of it once.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import tempfile
@@ -66,7 +67,7 @@ def main() -> int:
         hostile_inputs.make_folder(folder)
         os.chdir(folder)
         targets = hostile_inputs.targets(folder)
-        wrong = sum(campaign(one, number // len(targets), seed, folder) for one in targets)
+        wrong = sum(campaign(one, math.ceil(number / len(targets)), seed, folder) for one in targets)
     return int(wrong > 0)
 
 

@@ -217,12 +217,15 @@ def emit_remedies(result: Examination, destination: str | None) -> None:
     if destination is None:
         return
     from hccl_tools.doctor_report import remedies  # noqa: PLC0415  (only for --emit-remedies)
+    from hccl_tools.launch.runs import parents  # noqa: PLC0415
 
     if destination == STDOUT:
         write([remedies.script(result.hosts[0], list(result.findings))])
         return
     written = remedies.write(destination, remedies.scripts(result))
     tell(f"wrote {count(len(written), 'script')} to {destination}; nothing was run")
+    if written:
+        tell(*parents.doubts(destination, "the scripts"))
 
 
 def with_product_of(seen: Mapping[str, Observation], job: examining.Job) -> examining.Job:

@@ -12,7 +12,7 @@ import click
 from hccl_tools.cli import product_option
 from hccl_tools.cli.values import EITHER_SPELLING, Choice
 from hccl_tools.errors import InputError
-from hccl_tools.notation.printable import on_stdout
+from hccl_tools.notation.printable import is_in_workflow, on_stdout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -45,7 +45,7 @@ def _split_names(_ctx: click.Context, _param: click.Parameter, values: tuple[str
 
 
 def _output_format(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str:
-    return value or ("github" if os.environ.get("GITHUB_ACTIONS") == "true" else "text")
+    return value or ("github" if is_in_workflow() else "text")
 
 
 def _color(_ctx: click.Context, _param: click.Parameter, value: str) -> bool:

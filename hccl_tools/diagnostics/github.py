@@ -8,6 +8,7 @@ from hccl_tools.diagnostics import concise
 from hccl_tools.diagnostics.placing import place
 from hccl_tools.diagnostics.wording import SEVEREST_FIRST, reaction
 from hccl_tools.diagnostics.workflow_commands import LIMIT, annotation, beyond
+from hccl_tools.notation.printable import not_a_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -33,7 +34,7 @@ def render(reports: Iterable[Report], options: ReportOptions) -> Iterator[str]:
     if others or folded:
         yield beyond(len(others) + folded)
     for report, placed in _placed(others):
-        yield concise.line(report, placed, ascii_only=options.ascii_only)
+        yield not_a_command(concise.line(report, placed, ascii_only=options.ascii_only))
     if folded:
         yield f"... and {folded:,} more (`--all`)\n"
 

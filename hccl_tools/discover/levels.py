@@ -124,7 +124,7 @@ def load_root_info(site: Site) -> RootInfo:
         entries, missing = {}, "does not exist"
     except OSError as error:
         entries, missing = {}, f"cannot be read: {error.strerror}"
-    except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
+    except (ValueError, OverflowError, AttributeError, KeyError, TypeError, RecursionError):
         entries, missing = {}, "is not a root info file"
     if missing and site.rootinfo is not None:
         raise InputError(f"--rootinfo {path} {missing}", hint=f"its default path is {USUAL_PLACE}")

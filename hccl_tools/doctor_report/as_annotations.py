@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.workflow_commands import LIMIT, annotation, beyond
 from hccl_tools.doctor_report import as_lines
 from hccl_tools.notation.host_list import fold
+from hccl_tools.notation.printable import not_a_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +25,7 @@ def render(result: Examination) -> Iterator[str]:
     if others:
         yield beyond(len(others))
     for one in others:
-        yield as_lines.line(one)
+        yield not_a_command(as_lines.line(one))
 
 
 def _annotation(one: HostFinding) -> str:

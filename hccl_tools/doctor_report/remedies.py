@@ -59,8 +59,10 @@ def write(folder: str, found: dict[str, str]) -> list[str]:
         raise WriteError(
             f"--emit-remedies {folder}: {(error.strerror or str(error)).lower()}", hint="name a folder"
         ) from None
+    # Most commands need root: who owned an older file of the name must not own the script.
     return [
-        write_atomically(Path(folder, file_name(host)), [text], mode=_MODE) for host, text in found.items()
+        write_atomically(Path(folder, file_name(host)), [text], mode=_MODE, keep_owner=False)
+        for host, text in found.items()
     ]
 
 

@@ -32,6 +32,7 @@ _REASONS = {
     errno.ENOTDIR: ("its folder is a file", "specify a file in a folder that exists"),
     errno.ELOOP: ("it is a symbolic link that leads back to itself", "remove the link"),
     errno.ENAMETOOLONG: ("its name is too long", "choose a shorter name"),
+    errno.ESTALE: ("another file has its name since it was checked", "try again"),
     errno.EEXIST: ("another process has made it meanwhile", None),
     errno.EBUSY: ("it is a mount point, and a mounted file cannot be replaced",
                   "mount its folder instead, or write to another name and copy: cat NEW > TARGET"),
@@ -49,13 +50,15 @@ def write_atomically(
     mode: int | None = None,
     follow_link: bool = True,
     create: bool = False,
+    keep_owner: bool = True,
 ) -> str:
     """Write text (as UTF-8) or bytes to a file, completely or not at all.
 
     A temporary file in the same folder is written, synced and renamed. A new file gets 0666 minus the umask;
-    an existing file keeps its mode, and its owner if possible. ``mode`` overrides both. If ``path`` is a
-    symbolic link, its target is replaced and the link stays; without ``follow_link`` that is an error, and so
-    is a link of another user. With ``create``, a file that exists by then is an error.
+    an existing file keeps its mode, and its owner if possible. ``mode`` overrides the mode; without
+    ``keep_owner`` the file belongs to this user. If ``path`` is a symbolic link, its target is replaced and
+    the link stays; without ``follow_link`` that is an error, and so is a link of another user. With
+    ``create``, a file that exists by then is an error.
 
     Returns:
         The file that was written: ``path``, or its target.
@@ -68,7 +71,7 @@ def write_atomically(
         with links.Entry(target, follow_last=follow_link) as entry:
             shown = entry.path if entry.is_behind_link else target
             _check(entry, shown)
-            _replace(entry, chunks, mode, create=create)
+            _replace(entry, chunks, mode, create=create, keep_owner=keep_owner)
     except UnicodeEncodeError:
         raise WriteError(f"{path} cannot be written: its text has a lone surrogate") from None
     except OSError as error:
@@ -96,20 +99,23 @@ def open_new(path: str, mode: int) -> tuple[Entry, int]:
         raise refusal(path, error) from None
 
 
-def change_mode(path: str, mode: int) -> None:
-    """Give an existing file a mode, unless it has it.
+def change_mode(path: str, mode: int, content: bytes) -> None:
+    """Give an existing file a mode, unless it has it; ``content`` is what has been read from it.
+
+    In a folder of another user, another file can have the name by now, even one of this user that was closed
+    to others. Therefore the file must still have the content.
 
     Raises:
-        WriteError: The path leads through a link of another user, or the mode cannot be changed.
+        WriteError: The path leads through a link of another user, the file has changed, or the mode cannot be
+            changed.
     """
     try:
-        with links.Entry(path) as entry:
-            handle = entry.open(os.O_RDONLY)
-            try:
-                if os.fstat(handle).st_mode & 0o777 != mode:
-                    os.fchmod(handle, mode)
-            finally:
-                os.close(handle)
+        with links.Entry(path) as entry, open(entry.open(os.O_RDONLY), "rb") as file:
+            if os.fstat(file.fileno()).st_mode & 0o777 == mode:
+                return
+            if file.read(len(content) + 1) != content:
+                raise WriteError(f"{path} has changed since it was read", hint="try again")
+            os.fchmod(file.fileno(), mode)
     except OSError as error:
         raise refusal(path, error) from None
 
@@ -216,7 +222,10 @@ def _check(entry: Entry, shown: str) -> None:
 
 
 def _content(entry: Entry) -> bytes:
+    """Return the content of the file that was checked, whose mode a copy of it gets."""
     with open(entry.open(os.O_RDONLY), "rb") as file:
+        if entry.about is None or not os.path.samestat(os.fstat(file.fileno()), entry.about):
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), entry.name)
         return file.read()
 
 
@@ -224,8 +233,10 @@ def _rename(entry: Entry, temporary: str) -> None:
     os.replace(temporary, entry.name, src_dir_fd=entry.folder, dst_dir_fd=entry.folder)
 
 
-def _replace(entry: Entry, chunks: Iterable[str | bytes], mode: int | None, *, create: bool) -> None:
-    temporary = _stage(entry, chunks, mode)
+def _replace(
+    entry: Entry, chunks: Iterable[str | bytes], mode: int | None, *, create: bool, keep_owner: bool
+) -> None:
+    temporary = _stage(entry, chunks, mode, keep_owner=keep_owner)
     try:
         if create:
             _create(entry, temporary)
@@ -238,7 +249,7 @@ def _replace(entry: Entry, chunks: Iterable[str | bytes], mode: int | None, *, c
     _sync_folder(entry.folder)
 
 
-def _stage(entry: Entry, chunks: Iterable[str | bytes], mode: int | None) -> str:
+def _stage(entry: Entry, chunks: Iterable[str | bytes], mode: int | None, *, keep_owner: bool = True) -> str:
     """Write a temporary file in the folder of a file, with the mode and owner that the file gets."""
     old = entry.about
     temporary = f".hccl-tools-{os.urandom(8).hex()}.tmp"
@@ -249,7 +260,7 @@ def _stage(entry: Entry, chunks: Iterable[str | bytes], mode: int | None) -> str
         with os.fdopen(handle, "wb") as file:
             file.writelines(chunk if isinstance(chunk, bytes) else chunk.encode() for chunk in chunks)
             file.flush()
-            if old is not None and not _is_of_a_stranger(entry.folder, old):
+            if keep_owner and old is not None and not _is_of_a_stranger(entry.folder, old):
                 _keep_owner(handle, old)
             if mode is None and old is not None:
                 mode = _kept_mode(handle, entry.folder, old)

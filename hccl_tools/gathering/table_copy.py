@@ -87,11 +87,9 @@ def handle(request: CopyRequest) -> FileState:
     Raises:
         WriteError: The file cannot be read or written, or must not be replaced.
     """
-    seen = look(request)
-    if not request.write:
+    seen = _look(request, with_mode=request.write)
+    if not request.write or seen.sha256 == request.sha256:
         return seen
-    if seen.sha256 == request.sha256:
-        return _with_mode(request, seen)
     if seen.kind in _WHAT:
         what, hint = _WHAT[seen.kind]
         raise WriteError(f"{request.path} is {what}", hint=hint)
@@ -105,58 +103,65 @@ def handle(request: CopyRequest) -> FileState:
             request.path, [data], mode=request.mode, follow_link=False, create=seen.kind == "none"
         )
     except WriteError:
-        after = look(request)
+        after = _look(request, with_mode=True)
         if after.sha256 == request.sha256:  # hosts may share the folder: another was faster
-            return _with_mode(request, after)
+            return after
         raise
-    after = look(request)
+    after = _look(request)
     if after.sha256 != request.sha256:
         raise WriteError(f"{request.path} changed after it was written", hint="find out which program did")
     return after._replace(written=True)
 
 
-def look(request: CopyRequest) -> FileState:
+def _look(request: CopyRequest, *, with_mode: bool = False) -> FileState:
     """Return what is at the path of a request; links are not followed.
 
+    ``with_mode`` gives the table that is there already the mode of the request. The mode is that of the file
+    that was read: another user can own the folder, and exchange the file meanwhile.
+
     Raises:
-        WriteError: The file cannot be read.
+        WriteError: The file cannot be read, or its mode cannot be changed.
     """
     try:
         with Entry(request.path, follow_last=False) as entry:
-            found = entry.about
-            if found is None:
+            if entry.about is None:
                 return FileState("none")
-            if not stat.S_ISREG(found.st_mode):
-                kinds: dict[int, Kind] = {stat.S_IFLNK: "link", stat.S_IFDIR: "directory"}
-                return FileState(kinds.get(stat.S_IFMT(found.st_mode), "special"))
+            if not stat.S_ISREG(entry.about.st_mode):
+                return FileState(_kind(entry.about))
             with os.fdopen(entry.open(os.O_RDONLY), "rb") as file:
+                found = os.fstat(file.fileno())
+                if not stat.S_ISREG(found.st_mode):
+                    return FileState(_kind(found))
                 data = file.read(MOST_BYTES + 1)
+                digest = hashlib.sha256(data).hexdigest()
+                if with_mode and digest == request.sha256:
+                    return _with_mode(request, file.fileno(), stat.S_IMODE(found.st_mode))
     except (FileNotFoundError, NotADirectoryError):
         return FileState("none")
     except OSError as error:
         raise _unreadable(request.path, error) from None
-    digest = hashlib.sha256(data).hexdigest()
     packed = "" if digest == request.sha256 or len(data) > MOST_BYTES else pack(data)
     return FileState(
         "file", digest, stat.S_IMODE(found.st_mode), packed if len(packed) <= _MOST_ANSWERED else ""
     )
 
 
-def _with_mode(request: CopyRequest, seen: FileState) -> FileState:
-    if request.mode is None or seen.mode == request.mode:
-        return seen
+def _kind(found: os.stat_result) -> Kind:
+    kinds: dict[int, Kind] = {stat.S_IFLNK: "link", stat.S_IFDIR: "directory"}
+    return kinds.get(stat.S_IFMT(found.st_mode), "special")
+
+
+def _with_mode(request: CopyRequest, handle: int, mode: int) -> FileState:
+    """Give the table, which is open, the mode of the request."""
+    if request.mode is None or mode == request.mode:
+        return FileState("file", request.sha256, mode)
     try:
-        with Entry(request.path, follow_last=False) as entry:
-            handle = entry.open(os.O_RDONLY)
-            try:
-                os.fchmod(handle, request.mode)
-            finally:
-                os.close(handle)
+        os.fchmod(handle, request.mode)
     except OSError as error:
         raise WriteError(
-            f"{request.path} has mode {seen.mode:o}, and cannot get {request.mode:o}: {error.strerror}"
+            f"{request.path} has mode {mode:o}, and cannot get {request.mode:o}: {error.strerror}"
         ) from None
-    return seen._replace(mode=request.mode, written=True)
+    return FileState("file", request.sha256, request.mode, written=True)
 
 
 def _payload() -> str:

@@ -13,9 +13,14 @@ if TYPE_CHECKING:
 #: that change the direction of text or have no width, halves of surrogate pairs.
 _TERMINAL_CONTROL = "[\x7f-\x9f\u200b-\u200f\u061c\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
 
+#: What a GitHub runner takes for a command: the first at the beginning of a line, the second anywhere in it.
+_WORKFLOW_COMMAND, _OLD_WORKFLOW_COMMAND = "::", "##["
+
 
 def escaped(text: str, *, keep: str = "", ascii_only: bool = False) -> str:
     r"""Return a text without control sequences: characters that are not printable become ``\u001b``.
+
+    In a GitHub workflow, a text is not a command for the runner either.
 
     Args:
         keep: Characters that are not escaped, such as a newline.
@@ -23,11 +28,33 @@ def escaped(text: str, *, keep: str = "", ascii_only: bool = False) -> str:
     >>> escaped("\x1b[31mred")
     '\\u001b[31mred'
     """
+    if (_WORKFLOW_COMMAND in text or _OLD_WORKFLOW_COMMAND in text) and is_in_workflow():
+        text = "\n".join(map(not_a_command, text.split("\n")))
     if text.isprintable() and (not ascii_only or text.isascii()):
         return text
     return "".join(
         char if char in keep or (char.isprintable() and (not ascii_only or char.isascii())) else _escape(char)
         for char in text
+    )
+
+
+def is_in_workflow() -> bool:
+    """Return whether a GitHub runner reads the output of this process."""
+    return os.environ.get("GITHUB_ACTIONS") == "true"
+
+
+def not_a_command(line: str) -> str:
+    r"""Return a line that a GitHub runner only prints, whatever file or host is named in it.
+
+    >>> not_a_command(" ::error::a ##[group]b")
+    ' \\u003a:error::a ##\\u005bgroup]b'
+    """
+    text = line.lstrip()
+    # No command begins with a digit, but the IPv6 address of a host does: ::1.
+    if text.startswith(_WORKFLOW_COMMAND) and not text[2:3].isdecimal():
+        line = line[: -len(text)] + _escape(text[0]) + text[1:]
+    return line.replace(
+        _OLD_WORKFLOW_COMMAND, _OLD_WORKFLOW_COMMAND[:-1] + _escape(_OLD_WORKFLOW_COMMAND[-1])
     )
 
 

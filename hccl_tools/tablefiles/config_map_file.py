@@ -38,9 +38,9 @@ def save(text: str, path: str, *, force: bool = False, mode: int | None = None) 
         WriteError: The file cannot be written; an existing file is unchanged.
     """
     if os.path.exists(path) and not os.path.isdir(path):
-        if read_file(path) == text.encode():
+        if (content := read_file(path)) == text.encode():
             if mode is not None:
-                change_mode(path, mode)
+                change_mode(path, mode, content)
             return f"already up to date: {path}"
         if not force:
             raise TableError(

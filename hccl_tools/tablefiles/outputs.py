@@ -159,10 +159,13 @@ def save(
         WriteError: The file cannot be written; an existing file is unchanged.
     """
     if os.path.exists(path) and not os.path.isdir(path):
-        existing = _table_in(path)
+        from hccl_tools.document.reading import read_file  # noqa: PLC0415  (only for an existing file)
+
+        content = read_file(path)
+        existing = _table_in(content, path)
         if existing == table:
             if mode is not None:
-                change_mode(path, mode)
+                change_mode(path, mode, content)
             return Saved(path, unchanged=True, product=to_be_named(product, table))
         if not force:
             what = "contains another table" if existing is not None else "is not a rank table"
@@ -171,11 +174,10 @@ def save(
     return Saved(written, product=to_be_named(product, table))
 
 
-def _table_in(path: str) -> RankTable | None:
+def _table_in(content: bytes, path: str) -> RankTable | None:
     from hccl_tools.document.document import Document  # noqa: PLC0415  (only for an existing file)
-    from hccl_tools.document.reading import read_file  # noqa: PLC0415
 
     try:
-        return formats.read(Document.parse(read_file(path), path).value)
+        return formats.read(Document.parse(content, path).value)
     except formats.StructureError:
         return None

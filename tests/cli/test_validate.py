@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support import reports
 from tests.support.commands import run_here
 
 if TYPE_CHECKING:
@@ -109,6 +110,24 @@ def test_annotations_are_the_default_in_github_s_actions() -> None:
     assert run("bad.json", GITHUB_ACTIONS="true").stdout == run("-f", "github", "bad.json").stdout
     assert run("bad.json", GITHUB_ACTIONS="true").stdout.startswith("::error ")
     assert run("-f", "text", "bad.json", GITHUB_ACTIONS="true").stdout == run("bad.json").stdout
+
+
+@pytest.mark.parametrize("arguments", [(), ("-f", "text"), ("-f", "concise"), ("--fix",)], ids=str)
+@pytest.mark.parametrize(
+    "name", ["##[error]absent.json", "::error::absent.json", "##[group]a.json", "::error::a.json"]
+)
+def test_a_workflow_takes_no_name_of_a_file_for_a_command(
+    tables: Path, arguments: tuple[str, ...], name: str
+) -> None:
+    if "absent" not in name:
+        (tables / name).write_text(table(("0", "0")))
+    result = run(*arguments, name, GITHUB_ACTIONS="true")
+
+    annotations = [
+        line for line in result.stdout.splitlines() if line.startswith("::error title=hccl-tools (")
+    ]
+    assert result.returncode != 0
+    assert reports.commands_of_workflow(result.stdout + result.stderr) == annotations
 
 
 @pytest.mark.usefixtures("tables")

@@ -190,6 +190,29 @@ def test_github_properties_and_messages_are_escaped() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "file", ["::warning file=x::pwn.json", " \t::add-mask::a", "##[group]b", "a ##[error]"]
+)
+@pytest.mark.parametrize("kept", [12, 1500])
+def test_github_takes_no_name_of_a_file_for_a_command(file: str, kept: int) -> None:
+    report = reports.many(kept, file)
+
+    text = "".join(render([report], "github"))
+
+    assert reports.commands_of_workflow(text) == text.splitlines()[:10]
+    assert len(text.splitlines()) > 12
+    assert all(line.startswith("::error title=hccl-tools") for line in text.splitlines()[:10])
+
+
+def test_github_takes_no_value_of_a_table_for_a_command() -> None:
+    findings = tuple(Diagnostic(reports.DUPLICATE_RANK, f"server ##[add-path]/x{n}") for n in range(12))
+
+    text = "".join(render([reports.table("a.json", findings=findings)], "github"))
+
+    assert reports.commands_of_workflow(text) == text.splitlines()[:10]
+    assert text.splitlines()[-1].endswith("server ##\\u005badd-path]/x11")
+
+
 def test_concise_is_one_line_a_finding() -> None:
     lines = "".join(render(EVERYTHING, "concise")).splitlines()
 

@@ -233,6 +233,8 @@ def test_a_busy_tool_is_asked_again(tmp_path: Path) -> None:
         "", "[]", "{}", '{"rank_list": [1]}', '{"rank_list": [{"device_id": 0}]}',
         '{"rank_list": [{"device_id": 0, "level_list": [{"net_layer": 0, "rank_addr_list": [{}]}]}]}',
         '{"rank_list": [{"device_id": 0, "level_list": [{"net_layer": "0", "rank_addr_list": []}]}]}',
+        '{"rank_list": [{"device_id": 1e999, "level_list": [{"net_layer": 0, "rank_addr_list": []}]}]}',
+        '{"rank_list": [{"device_id": 0, "local_id": 1e999, "level_list": [{"rank_addr_list": []}]}]}',
     ],
 )  # fmt: skip
 def test_a_named_root_info_must_be_one(tmp_path: Path, text: str) -> None:

@@ -16,6 +16,7 @@ from hccl_tools.doctor.registry import all_checks
 from hccl_tools.doctor_report import render
 from hccl_tools.version import __version__
 from tests.support import junit
+from tests.support.reports import commands_of_workflow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,3 +117,14 @@ def test_github_shows_ten_and_lists_the_others() -> None:
     assert [line.startswith("::error ") for line in lines] == [True] * 10 + [False] * 3
     assert lines[10] == "2 more findings beyond the 10 annotations that GitHub shows for a step"
     assert lines[11] == "node1: stops HCD204 fault 10"
+
+
+@pytest.mark.parametrize("place", ["", "::error::a.json:1:2"])
+@pytest.mark.parametrize("text", ["::add-mask::a", "a ##[error]b"])
+def test_github_takes_no_text_of_a_host_for_a_command(place: str, text: str) -> None:
+    many = (finding("HCD204", "stops", f"fault {text}", text, place=place),) * 12
+
+    lines = rendered("github", Examination((text,), many))
+
+    assert commands_of_workflow(lines) == lines.splitlines()[:10]
+    assert len(lines.splitlines()) == 13

@@ -6,6 +6,7 @@ private folder or file of the victim in the place of a part of the path.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from contextlib import suppress
@@ -13,7 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hccl_tools import formats
 from hccl_tools.doctor_report import remedies
+from hccl_tools.document import writing
+from hccl_tools.document.document import Document
 from hccl_tools.document.writing import change_mode, open_new, write_atomically, write_together
 from hccl_tools.errors import HcclToolsError, UsageError
 from hccl_tools.explain import sources, table_fault
@@ -21,10 +25,13 @@ from hccl_tools.gathering import table_copy
 from hccl_tools.launch import run_files
 from hccl_tools.launch.runs import index, secret_file
 from hccl_tools.launch.runs.files import MalformedRunError
+from hccl_tools.tablefiles import config_map_file, outputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from hccl_tools.document.links import Entry
 
 pytestmark = pytest.mark.bed
 NOBODY = 65534
@@ -129,7 +136,7 @@ OPERATIONS: dict[str, Callable[[Path], Any]] = {
     "link in a link": lambda path: write_atomically(path, [NEW], follow_link=False),
     "together": lambda path: write_together({str(path.with_name("a.json")): NEW, str(path): NEW}),
     "bundle": lambda path: bundle(path.with_name("new.json")),
-    "mode": lambda path: change_mode(str(path), 0o644),
+    "mode": lambda path: change_mode(str(path), 0o644, b"{}"),
     "key": lambda path: secret_file.write(str(path), NEW.encode(), replace=True),
     "new key": lambda path: secret_file.write(str(path.parent / "new" / "key"), b"", replace=False),
     "remedies": lambda path: remedies.write(str(path.parent / "new"), {"host": NEW}),
@@ -141,7 +148,13 @@ OPERATIONS: dict[str, Callable[[Path], Any]] = {
 }
 
 
-def attack(shared: Path, operation: Callable[[Path], Any], part: str, moment: int) -> bool:
+def attack(
+    shared: Path,
+    operation: Callable[[Path], Any],
+    part: str,
+    moment: int,
+    act: Callable[[Path, str], None] = exchange,
+) -> bool:
     """Do an operation, with an exchange before one of its system calls; return whether it has so many."""
     count, real = 0, {name: getattr(os, name) for name in CALLS}
 
@@ -152,7 +165,7 @@ def attack(shared: Path, operation: Callable[[Path], Any], part: str, moment: in
             if count == moment:
                 for each, function in real.items():
                     setattr(os, each, function)
-                exchange(shared, part)
+                act(shared, part)
             return real[name](*args, **options)
 
         return call
@@ -182,5 +195,77 @@ def test_nothing_is_done_where_a_link_of_another_user_leads(shared: Path, name: 
         run_files.release_logs()
         end(shared)
         begin(shared)
+
+    assert moment > 5
+
+
+TABLE = (
+    '{"version": "1.0", "server_count": "1", "status": "completed", "server_list": [{"server_id": '
+    '"10.0.0.1", "device": [{"device_id": "0", "device_ip": "10.1.0.1", "rank_id": "0"}]}]}'
+)
+
+
+def copied_again(path: Path) -> None:
+    data = TABLE.encode()
+    request = table_copy.CopyRequest(str(path), hashlib.sha256(data).hexdigest(), table_copy.pack(data))
+    table_copy.handle(request._replace(write=True, mode=0o644))
+
+
+def together(path: Path) -> None:
+    """Write two files, of which the second cannot be replaced: the first gets its old content back."""
+    rename = writing._rename
+
+    def refuse(entry: Entry, temporary: str) -> None:
+        if entry.name == "second.json":
+            raise OSError(errno.EBUSY, "a mount point")
+        rename(entry, temporary)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writing, "_rename", refuse)
+        write_together({str(path): NEW, str(path.with_name("second.json")): NEW})
+
+
+#: What changes the mode of a file, or makes a copy with its mode, after looking at it.
+LOOKING: dict[str, Callable[[Path], Any]] = {
+    "table": lambda path: outputs.save(
+        formats.read(Document.parse(TABLE.encode(), "x").value), str(path), mode=0o644
+    ),
+    "ConfigMap": lambda path: config_map_file.save(TABLE, str(path), mode=0o644),
+    "copy": copied_again,
+    "together": together,
+}
+
+
+def begin_with_a_private_file(shared: Path) -> None:
+    """Let the path be a table of the stranger, beside a private file of the victim."""
+    folder = shared / "folder"
+    folder.mkdir()
+    folder.chmod(0o777)
+    for name in ("out.json", "second.json"):
+        (folder / name).write_text(TABLE)
+        (folder / name).chmod(0o666)
+        os.chown(folder / name, NOBODY, NOBODY)
+    os.chown(folder, NOBODY, NOBODY)
+    (folder / "private").write_text(PRECIOUS)
+    (folder / "private").chmod(0o600)
+
+
+def exchange_for_the_private_file(shared: Path, part: str) -> None:
+    """Give the private file the name of the table."""
+    with suppress(FileNotFoundError):
+        (shared / "folder" / "private").rename(shared / part)
+
+
+@pytest.mark.parametrize("name", LOOKING)
+def test_a_private_file_in_the_folder_of_another_user_stays_private(shared: Path, name: str) -> None:
+    moment = 1
+    begin_with_a_private_file(shared)
+    while attack(shared, LOOKING[name], "folder/out.json", moment, exchange_for_the_private_file):
+        files = [path for path in (shared / "folder").iterdir() if path.is_file()]
+        found = [path.stat().st_mode & 0o777 for path in files if path.read_text() == PRECIOUS]
+        assert set(found) <= {0o600}, moment
+        moment += 1
+        end(shared)
+        begin_with_a_private_file(shared)
 
     assert moment > 5

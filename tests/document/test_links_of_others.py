@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hccl_tools.doctor_report import remedies
 from hccl_tools.document import links
 from hccl_tools.document.writing import write_atomically, write_together
 from hccl_tools.errors import WriteError
+from hccl_tools.launch.runs import parents
 
 if TYPE_CHECKING:
     import subprocess
@@ -141,3 +143,27 @@ def test_the_owner_of_a_folder_may_link_in_it(stranger: Stranger, mode: int, is_
     refusal = pytest.raises(links.ForeignLinkError, match="own/link is a symbolic link of nobody")
     with nullcontext() if is_followed else refusal:
         links.Entry(f"{stranger.folder}/own/link").close()
+
+
+@pytest.mark.bed
+@pytest.mark.parametrize("mode", [0o755, 0o777, 0o1777, 0o3775])
+@pytest.mark.parametrize("owner", [0, 65534])
+def test_scripts_belong_to_the_user_who_writes_them(
+    stranger: Stranger, monkeypatch: pytest.MonkeyPatch, mode: int, owner: int
+) -> None:
+    """Most commands of the scripts need root: their owner could put commands into them."""
+    monkeypatch.delenv(parents.TRUSTED_VARIABLE)
+    folder = stranger.folder / "scripts"
+    folder.mkdir()
+    folder.chmod(0o777)
+    old = folder / remedies.file_name(os.uname().nodename)
+    stranger.python(f"import os; open({str(old)!r}, 'w').close(); os.chmod({str(old)!r}, 0o777)")
+    folder.chmod(mode)
+    os.chown(folder, owner, owner)
+
+    done = stranger.as_user(0).tools("doctor", "--emit-remedies", str(folder))
+
+    assert "wrote 1 script" in done.stderr, done.stderr
+    about = old.stat()
+    assert (about.st_uid, about.st_mode & 0o7777) == (0, 0o755)
+    assert "can replace the scripts, because" in done.stderr

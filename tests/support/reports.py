@@ -109,3 +109,8 @@ def many(count: int, file: str = "many.json") -> Report:
         Diagnostic(DUPLICATE_RANK, f"device {number} is wrong", rank(number)) for number in range(count)
     )
     return table(file, text=text, findings=findings)
+
+
+def commands_of_workflow(text: str) -> list[str]:
+    """Return the lines that a GitHub runner takes for commands: ``::`` begins them, or ``##[`` is in them."""
+    return [line for line in text.splitlines() if line.lstrip().startswith("::") or "##[" in line]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from contextlib import suppress
@@ -137,6 +138,31 @@ def waits_in(pid: int) -> str:
     """Return the kernel function in which a process sleeps, "" if it runs or the function is unknown."""
     channel = read(f"/proc/{pid}/wchan").strip()
     return "" if channel == "0" else channel
+
+
+def send(pid: int, number: int, is_expected: Callable[[int], bool]) -> None:
+    """Signal a process if it is the expected process: another process may have its process id.
+
+    Raises:
+        ProcessLookupError: The process has exited, or another one has its id.
+        PermissionError: This user may not signal it.
+    """
+    try:
+        descriptor = os.pidfd_open(pid)
+    except OSError as error:
+        if error.errno not in {errno.ENOSYS, errno.EPERM}:
+            raise ProcessLookupError from error
+        if is_expected(pid):  # Before Linux 5.3, the process can change after the check.
+            os.kill(pid, number)
+        return
+    try:
+        if not is_expected(pid):
+            raise ProcessLookupError
+        import signal  # noqa: PLC0415  (a shim of an MPI rank does not signal)
+
+        signal.pidfd_send_signal(descriptor, number)
+    finally:
+        os.close(descriptor)
 
 
 def signal_all(ancestor: int, *numbers: int, since: int = 0, but: int = 0) -> int:

@@ -37,6 +37,8 @@ _NO_SPY = (
 )
 _NO_HANDLER = "it is not Python, or does not handle SIGUSR2, and py-spy is not installed"
 
+_OF_OTHERS = "it runs as another user than the job, for example as a setuid program"
+
 
 class Target(NamedTuple):
     """A process, and the log to which its standard error goes."""
@@ -61,8 +63,15 @@ class Stack(NamedTuple):
 class StackDump:
     """The stacks of some processes, while they are being written."""
 
-    def __init__(self, targets: Sequence[Target], *, wake: bool = False) -> None:
-        """Request the stacks; ``wake`` continues stopped processes that can write their stack themselves."""
+    def __init__(self, targets: Sequence[Target], *, wake: bool = False, owner: int | None = None) -> None:
+        """Request the stacks.
+
+        Args:
+            targets: The processes.
+            wake: Whether to continue stopped processes that can write their stack themselves.
+            owner: The user as whom the processes must run; those of other users are not asked.
+        """
+        self._owner = owner
         self.helpers: list[Helper] = []
         self._signalled: dict[Target, int] = {}
         self._spies: dict[Target, tuple[Helper, int]] = {}
@@ -70,7 +79,10 @@ class StackDump:
         self._by_target: dict[Target, Stack] = {}
         program = find_program("py-spy", os.environ.get("PATH", os.defpath))
         for target in targets:
-            state = wait_state.of(target.pid)
+            if not self._is_asked(target.pid):
+                self._problems[target] = _OF_OTHERS
+                continue
+            state = wait_state.of(target.pid, owner)
             is_stopped = state is not None and state.is_stopped
             if (wake or not is_stopped) and writes_stacks(target.pid):
                 self._signal(target, wake=wake)
@@ -107,6 +119,9 @@ class StackDump:
         self._spies.clear()
         return found
 
+    def _is_asked(self, pid: int) -> bool:
+        return self._owner in {None, procfs.user(pid)}
+
     def _signal(self, target: Target, *, wake: bool) -> None:
         begin = _size(target.log)
         if begin < 0:
@@ -114,9 +129,9 @@ class StackDump:
             return
         self._signalled[target] = begin
         with suppress(ProcessLookupError, PermissionError):
-            os.kill(target.pid, signal.SIGUSR2)
+            procfs.send(target.pid, signal.SIGUSR2, self._is_asked)
             if wake:
-                os.kill(target.pid, signal.SIGCONT)
+                procfs.send(target.pid, signal.SIGCONT, self._is_asked)
 
     def _start_spy(self, program: str, target: Target) -> None:
         output = os.memfd_create("py-spy")

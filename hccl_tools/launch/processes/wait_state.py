@@ -1,7 +1,7 @@
 """What a process does right now: its state and the system call in which it waits, from /proc.
 
 If a process waits for its child, the description is that of the child. If another thread or a child is stuck,
-the description is that of this thread or child.
+it is that of this thread or child. Children of another user, such as setuid programs, can be left out.
 """
 
 from __future__ import annotations
@@ -103,21 +103,26 @@ class WaitState(NamedTuple):
         return f"{text} in {self.channel}" if self.channel else text
 
 
-def of(pid: int) -> WaitState | None:
-    """Return what a process does, ``None`` if it does not exist."""
-    return _of(pid, _MOST_GENERATIONS)
+def of(pid: int, owner: int | None = None) -> WaitState | None:
+    """Return what a process does, ``None`` if it does not exist.
+
+    With an ``owner``, the descendants that run as another user are not looked at: every user can start them.
+    """
+    return _of(pid, owner, _MOST_GENERATIONS)
 
 
-def _of(pid: int, generations: int) -> WaitState | None:
+def _of(pid: int, owner: int | None, generations: int) -> WaitState | None:
     main = _of_thread(pid, pid)
     if main is None or main.is_stopped or main.state == "R":
         return main
     children = procfs.children(pid) if generations else []
+    if owner is not None:
+        children = [child for child in children if procfs.user(child) == owner]
     if main.call in _WAITING_FOR_CHILD:
-        states = [state for child in children if (state := _of(child, generations - 1))]
+        states = [state for child in children if (state := _of(child, owner, generations - 1))]
         return max(states, key=_shows_cause, default=main)
     threads = (_of_thread(thread, pid) for thread in _other_threads(pid))
-    helpers = (*threads, *(_of(child, generations - 1) for child in children))
+    helpers = (*threads, *(_of(child, owner, generations - 1) for child in children))
     return next((state for state in helpers if state and state.is_stuck), main)
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import fcntl
 import os
 import shlex
+import stat
 import sys
 import time
 from collections import Counter
+from itertools import islice
+from typing import TYPE_CHECKING
 
 from hccl_tools.document import links
 from hccl_tools.errors import UsageError
@@ -15,11 +18,16 @@ from hccl_tools.launch import run_files
 from hccl_tools.launch.runs import absent, files, names
 from hccl_tools.launch.runs import members as run_members
 from hccl_tools.launch.runs.saved import SavedReport
-from hccl_tools.notation.phrases import and_more
+from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.notation.printable import escaped
 from hccl_tools.records import NamedTuple
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 _MOST_NAMED = 8
+#: Directories of one other user that a list of runs looks at, the newest; each run costs a millisecond.
+_MOST_OF_OTHERS = 1000
 
 
 class NoSuchRunError(UsageError):
@@ -69,25 +77,28 @@ class Run(NamedTuple):
         return escaped(names.short(os.path.basename(self.path)))
 
 
-def find(log_dir: str, *, quiet: bool = False) -> list[Run]:
+def find(log_dir: str, beginning: str = "") -> list[Run]:
     """Return the runs in a log directory, oldest first, then other runs with processes on this host.
 
-    Unreadable runs are skipped and, unless ``quiet``, listed on stderr.
+    Unreadable runs are skipped, and of each other user all but the newest runs; stderr says so.
+
+    Args:
+        log_dir: The log directory.
+        beginning: That of the names of the runs; other runs cost nothing.
     """
     here = os.path.abspath(log_dir)
-    found_names = sorted(os.listdir(here)) if os.path.isdir(here) else []
-    paths = [os.path.join(here, name) for name in found_names if name != names.LATEST]
+    paths = _inside(here, beginning)
     members = Counter(path for _pid, path in run_members.members())
-    elsewhere = sorted(path for path in members.keys() - set(paths) if files.is_run(path))
-    skipped = [(path, "it belongs to another user") for path in paths if _is_closed(path)]
+    elsewhere = [path for path in members.keys() - set(paths) if os.path.basename(path).startswith(beginning)]
+    looked_at, left_out = _limited((*sorted(elsewhere), *reversed(paths)))
     found: list[Run] = []
+    skipped: list[tuple[str, str]] = []
     with files.limited_in_all():
-        tried = [(path, _tried(path)) for path in (*elsewhere, *filter(files.is_run, reversed(paths)))]
-    for path, (run, why) in tried:
-        found += [run] if run else []
-        skipped += [(path, why)] if why else []
-    if skipped and not quiet:
-        _tell_skipped(skipped)
+        for path in looked_at:
+            run, why = _tried(path)
+            found += [run] if run else []
+            skipped += [(path, why)] if why else []
+    _tell_skipped(skipped, left_out)
     # Sort by time: names begin with the time, but only in whole seconds.
     found.sort(key=lambda run: (os.path.dirname(run.path) != here, run.started, run.path))
     return [run._replace(left=members[run.path]) if run.state == "killed" else run for run in found]
@@ -99,26 +110,65 @@ def completed(log_dir: str) -> list[str]:
     No file of a run is read.
     """
     here = os.path.abspath(log_dir)
+    others = {path for _pid, path in run_members.members() if os.path.dirname(path) != here}
+    found: list[str] = []
+    for paths in (reversed(_inside(here)), sorted(others, reverse=True)):
+        newest, _left_out = _limited(path for path in paths if names.is_of_a_run(os.path.basename(path)))
+        found += [os.path.basename(path) for path in reversed(newest) if files.is_run(path)]
+    return found
+
+
+def _inside(here: str, beginning: str = "") -> list[str]:
+    """Return the paths in a log directory by name, without the link to the latest run."""
     found = sorted(os.listdir(here)) if os.path.isdir(here) else []
-    inside = [name for name in found if names.is_of_a_run(name) and files.is_run(os.path.join(here, name))]
-    others = sorted({path for _pid, path in run_members.members() if os.path.dirname(path) != here})
-    elsewhere = [os.path.basename(path) for path in others if files.is_run(path)]
-    return [*inside, *filter(names.is_of_a_run, elsewhere)]
+    return [os.path.join(here, name) for name in found if name != names.LATEST and name.startswith(beginning)]
+
+
+def _limited(paths: Iterable[str]) -> tuple[list[str], dict[int, int]]:
+    """Return the directories, of each other user the first ones only, and how many of each are left out.
+
+    Every user can put any number of directories into a shared log directory.
+    """
+    found: list[str] = []
+    seen: Counter[int] = Counter()
+    for path in paths:
+        try:
+            about = os.lstat(path)
+        except OSError:
+            continue
+        if stat.S_ISDIR(about.st_mode):
+            seen[about.st_uid] += 1
+            if about.st_uid == os.geteuid() or seen[about.st_uid] <= _MOST_OF_OTHERS:
+                found.append(path)
+    del seen[os.geteuid()]
+    return found, {
+        user: number - _MOST_OF_OTHERS for user, number in seen.items() if number > _MOST_OF_OTHERS
+    }
 
 
 def _tried(path: str) -> tuple[Run | None, str]:
-    """Return the run in a directory, or why it cannot be read."""
+    """Return the run in a directory, or why it cannot be read; neither if the directory is no run."""
+    if _is_closed(path):
+        return None, "it belongs to another user"
     try:
-        return read(path), ""
+        return read(path) if files.is_run(path) else None, ""
     except files.MalformedRunError as error:
         return None, error.message
 
 
-def _tell_skipped(skipped: list[tuple[str, str]]) -> None:
+def _tell_skipped(skipped: list[tuple[str, str]], left_out: dict[int, int]) -> None:
     for path, why in skipped[:_MOST_NAMED]:
         sys.stderr.write(f"hccl-tools: {escaped(f'{path} is skipped: {why}')}\n")
     if len(skipped) > _MOST_NAMED:
         sys.stderr.write(f"hccl-tools: {len(skipped) - _MOST_NAMED} more runs are skipped\n")
+    for user, number in islice(left_out.items(), _MOST_NAMED):
+        older = count(number, "older run is", "older runs are")
+        sys.stderr.write(
+            f"hccl-tools: {links.user_name(user)}: {older} left out; of another user, the newest"
+            f" {_MOST_OF_OTHERS:,} are listed, and what a command names\n"
+        )
+    if len(left_out) > _MOST_NAMED:
+        sys.stderr.write(f"hccl-tools: runs of {len(left_out) - _MOST_NAMED} more users are left out\n")
 
 
 def _is_closed(path: str) -> bool:
@@ -144,8 +194,7 @@ def resolve(name: str, log_dir: str) -> Run:
                 f"{os.path.realpath(path)} belongs to {user_of(path)}, and you cannot read it",
                 hint="ask that user to open it, or to launch with --log-mode 750",
             )
-    known_runs = find(log_dir)
-    all_runs = [run for run in known_runs if os.path.basename(run.path).startswith(name)]
+    all_runs = find(log_dir, name)
     here = os.path.abspath(log_dir)
     found = [run for run in all_runs if os.path.dirname(run.path) == here] or all_runs
     if len(found) == 1:
@@ -157,7 +206,7 @@ def resolve(name: str, log_dir: str) -> Run:
         raise UsageError(f'"{name}" is ambiguous: {shown}', hint="type more of the name")
     raise NoSuchRunError(
         absent.sentence(log_dir, None if name == names.LATEST else name),
-        hint=absent.remedy(log_dir, sum(os.path.dirname(run.path) == here for run in known_runs)),
+        hint=absent.remedy(log_dir, sum(os.path.dirname(run.path) == here for run in find(log_dir))),
     )
 
 

@@ -69,7 +69,22 @@ def check(folder: str) -> None:
             )
 
 
-def warnings(folder: str) -> tuple[str, ...]:
+def doubts(folder: str, what: str) -> tuple[str, ...]:
+    """Return a line of warning if others can exchange what is in a directory, none if nobody can."""
+    for path, about in _checked(folder):
+        try:
+            is_trusted = _is_trusted_owner(path, about.st_uid)
+        except OSError:  # Only the owner of the directory can read it.
+            is_trusted = False
+        if not is_trusted:
+            user = links.user_name(about.st_uid)
+            return (f"warning: {user} can replace {what}, because {path} belongs to {user}",)
+        if _is_writable(about, stat.S_IWOTH):
+            return (f"warning: every user can replace {what}, because all may write to {path}",)
+    return warnings(folder, what)
+
+
+def warnings(folder: str, what: str = "the logs") -> tuple[str, ...]:
     """Return a line of warning if a group can exchange a directory, none if no other user can."""
     for path, about in _checked(folder):
         if _is_writable(about, stat.S_IWGRP) and not about.st_mode & stat.S_IWOTH:
@@ -86,7 +101,7 @@ def warnings(folder: str) -> tuple[str, ...]:
                 links.user_name(os.geteuid()),
             }:
                 continue
-            return (f"warning: the group {name} can replace the logs, because it may write to {path}",)
+            return (f"warning: the group {name} can replace {what}, because it may write to {path}",)
     return ()
 
 

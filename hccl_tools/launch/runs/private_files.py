@@ -86,7 +86,14 @@ def ensure(path: str) -> None:
         raise LaunchError(f"cannot create the private directory {path}: {error.strerror}") from error
     if problem := _problem(path):
         raise LaunchError(f"no private directory for this user: {problem}")
-    os.chmod(path, 0o700)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            os.fchmod(descriptor, 0o700)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise LaunchError(f"cannot open the private directory {path}: {error.strerror}") from error
 
 
 def remove(path: str) -> None:

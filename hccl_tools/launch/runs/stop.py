@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import shlex
 import signal
@@ -20,8 +19,6 @@ from hccl_tools.notation.phrases import as_root
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from hccl_tools.launch.runs.index import Run
 
 #: Seconds between two checks.
@@ -99,28 +96,6 @@ def _processes(run: Run) -> list[int]:
     return [pid for pid in index.processes(run) if pid > 1 and procfs.user(pid) == user]
 
 
-def _send(pid: int, number: int, is_expected: Callable[[int], bool]) -> None:
-    """Signal a process if it is the expected process: another process may have its process id.
-
-    Raises:
-        ProcessLookupError: The process has exited.
-    """
-    try:
-        descriptor = os.pidfd_open(pid)
-    except OSError as error:
-        if error.errno not in {errno.ENOSYS, errno.EPERM}:
-            raise ProcessLookupError from error
-        if is_expected(pid):  # Before Linux 5.3, the process can change after the check.
-            os.kill(pid, number)
-        return
-    try:
-        if not is_expected(pid):
-            raise ProcessLookupError
-        signal.pidfd_send_signal(descriptor, number)
-    finally:
-        os.close(descriptor)
-
-
 def _is_launcher(run: Run, pid: int) -> bool:
     noted, process = files.holder(run.path), procfs.status(pid)
     if process is None or pid <= 1 or procfs.user(pid) != directory.owner_of_processes(run.path):
@@ -149,7 +124,7 @@ def _spawned(run: Run, left: list[int], *, wait: float) -> Stopped:
     """End the ranks only: the launcher is the user's own program, which detects that they have exited."""
     for pid in left:
         with contextlib.suppress(ProcessLookupError):
-            _send(pid, signal.SIGTERM, partial(_is_member, run))
+            procfs.send(pid, signal.SIGTERM, partial(_is_member, run))
     deadline = time.monotonic() + wait
     while _processes(run) and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
@@ -159,7 +134,7 @@ def _spawned(run: Run, left: list[int], *, wait: float) -> Stopped:
 
 def _signal(run: Run, number: int) -> None:
     try:
-        _send(run.pid, number, partial(_is_launcher, run))
+        procfs.send(run.pid, number, partial(_is_launcher, run))
     except ProcessLookupError:
         # A launcher in another container holds the lock; here, its pid belongs to another process.
         if index.is_held(run.path):
@@ -188,7 +163,7 @@ def _kill(run: Run) -> bool:
         _resume_keepers(left)
         for pid in left:
             with contextlib.suppress(ProcessLookupError):
-                _send(pid, signal.SIGKILL, partial(_is_member, run))
+                procfs.send(pid, signal.SIGKILL, partial(_is_member, run))
         return left
 
     return procfs.kill_until_gone(kill, timeout=_KILL_SECONDS)

@@ -72,11 +72,13 @@ def serve(path: str) -> list[RankStack]:
 def _here(run: Run, planned: list[SavedProcess]) -> list[RankStack]:
     owner = directory.owner_of_processes(run.path)
     pids = rank_processes.find(run.path, owner=owner) if planned else {}
-    states = {pid: wait_state.of(pid) for pid in pids.values()}
+    # A rank of another user may start a setuid program, so that root would act on a process of a third user.
+    asked = None if directory.is_own(run.path) else owner
+    states = {pid: wait_state.of(pid, asked) for pid in pids.values()}
     # The link stays valid if the log is in another mount namespace (a container).
     looked_at = {pid: state.pid if state else pid for pid, state in states.items()}
     targets = {pid: Target(at, f"/proc/{at}/fd/2") for pid, at in looked_at.items()}
-    dump = StackDump(list(targets.values()))
+    dump = StackDump(list(targets.values()), owner=asked)
     try:
         deadline = time.monotonic() + dump.seconds
         while not dump.is_complete and time.monotonic() < deadline:

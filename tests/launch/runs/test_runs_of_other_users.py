@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.launch.runs import rank_processes
+from hccl_tools.launch.processes import procfs
+from hccl_tools.launch.processes.stack_dump import StackDump, Target
+from hccl_tools.launch.runs import members, rank_processes
 from tests.support.jobs import eventually
 
 if TYPE_CHECKING:
@@ -145,3 +149,168 @@ def test_a_list_of_runs_reads_a_bounded_part_of_those_of_others(stranger: Strang
             f"{name} is skipped: the newer runs of this user have more than 32 MiB of plans and reports"
             in done.stderr
         )
+
+
+#: Makes many copies of a run: argv has the run, and the number.
+MANY = """\
+import os, shutil, sys
+for number in range(int(sys.argv[2])):
+    shutil.copytree(sys.argv[1], f"log/20010101-{number:06}-ab")
+"""
+
+
+@pytest.mark.bed
+def test_a_list_of_runs_looks_at_a_bounded_number_of_those_of_others(stranger: Stranger) -> None:
+    stranger.python("import os; os.mkdir('log', 0o777); os.chmod('log', 0o777)")
+    stranger.python(RUN, str(stranger.folder / "run"), "rank_0.log", "0")
+    stranger.python(MANY, str(stranger.folder / "run"), "1040")
+    stranger.as_user(OTHER).python(
+        RUN, str(stranger.folder / "log" / "20000101-000000-cd"), "rank_0.log", "0"
+    )
+
+    done = tools(stranger, OTHER, "jobs", "-f", "json")
+
+    listed = [run["name"] for run in json.loads(done.stdout)["runs"]]
+    kept = [name for name in listed if name.startswith("2001")]
+    assert sorted(kept) == [f"20010101-{number:06}-ab" for number in range(40, 1040)]
+    assert "20000101-000000-cd" in listed
+    assert "nobody: 40 older runs are left out; of another user, the newest 1,000 are listed" in done.stderr
+
+    for name in ("20010101-000003-ab", "20010101-000003"):
+        shown = tools(stranger, OTHER, "logs", "--log-dir", "log", name)
+        assert (shown.returncode, shown.stdout) == (0, "a line\n"), shown.stderr
+        assert "left out" not in shown.stderr
+    absent = tools(stranger, OTHER, "logs", "--log-dir", "log", "1999-x")
+    assert (absent.returncode, absent.stdout) == (2, "")
+    assert "lists the 1,001 runs there" in " ".join(absent.stderr.split())
+
+
+#: Lets a mapping of argv[1] bytes, with argv[2] in it, be the environment of a process (PR_SET_MM_MAP).
+LARGE = """\
+import ctypes, struct, sys
+size, variable = int(sys.argv[1]), sys.argv[2].encode() + bytes(1)
+libc = ctypes.CDLL(None)
+libc.mmap.restype = libc.sbrk.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+begin = libc.mmap(None, size, 3, 0x4022, -1, 0)
+ctypes.memmove(begin, variable, len(variable))
+fields = open("/proc/self/stat").read().rpartition(")")[2].split()
+code_1, code_2, stack, data_1, data_2, heap, arg_1, arg_2 = (
+    int(fields[number - 3]) for number in (26, 27, 28, 45, 46, 47, 48, 49))
+places = code_1, code_2, data_1, data_2, heap, libc.sbrk(0), stack, arg_1, arg_2, begin, begin + size, 0
+packed = struct.pack("=12QIi", *places, 0, -1)
+print(libc.prctl(35, 14, packed, ctypes.c_ulong(len(packed)), 0), flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def large_environments(stranger: Stranger, number: int, size: int, variable: str) -> Iterator[list[int]]:
+    """Processes of the stranger; yield their ids."""
+    with ExitStack() as stack:
+        started = [
+            stack.enter_context(
+                subprocess.Popen(
+                    [stranger.interpreter, "-I", "-c", LARGE, str(size), variable], user=stranger.user,
+                    group=stranger.user, extra_groups=[], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                )
+            )
+            for _ in range(number)
+        ]  # fmt: skip
+        stack.callback(lambda: [one.communicate() for one in started])
+        if {one.stdout.readline() for one in started if one.stdout} != {b"0\n"}:
+            pytest.skip("this kernel does not let a process choose its environment")
+        yield [one.pid for one in started]
+
+
+def bytes_read() -> int:
+    """Return the bytes that this process has read, from /proc as well."""
+    return int(Path("/proc/self/io").read_text().split()[1])
+
+
+@pytest.mark.bed
+def test_a_bounded_part_of_the_environments_of_a_user_is_read(stranger: Stranger) -> None:
+    """An environment of any size costs the process nothing; each process is a member of its run."""
+    run = str(stranger.folder / "run")
+    stranger.python(RUN, run, "rank_0.log", "0")
+    with large_environments(stranger, 40, 1 << 31, f"HCCL_TOOLS_RUN_DIR={run}") as pids:
+        before = bytes_read()
+        found = [pid for pid, path in members.members() if path == run]
+        assert sorted(found) == sorted(pids)
+        assert bytes_read() - before < 128 << 20
+
+
+#: Makes a run whose launcher is alive, with a rank that has started a setuid program.
+RUNNING = """\
+import fcntl, json, os, signal, subprocess, sys, time
+run = sys.argv[1]
+os.mkdir(run, 0o755)
+host = os.uname().nodename
+process = {"rank": 0, "host": host, "here": True, "log": "rank_0.log", "argv": ["true"]}
+with open(os.path.join(run, "plan.json"), "w") as file:
+    json.dump({"processes": [process], "hosts": [host]}, file)
+open(os.path.join(run, "rank_0.log"), "w").close()
+launcher = open(os.path.join(run, "launcher"), "w")
+launcher.write(f"{os.getpid()}\\n{host}\\n1.0\\nlaunch\\n1\\n")
+launcher.flush()
+fcntl.flock(launcher, fcntl.LOCK_EX)
+variables = {"HCCL_TOOLS_RUN_DIR": run, "RANK_ID": "0"}
+rank = "import subprocess, sys; print(subprocess.Popen(['./program', '1000']).pid, flush=True); input()"
+ranks = subprocess.Popen([sys.executable, "-I", "-c", rank], env=variables, stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, text=True)
+program = int(ranks.stdout.readline())
+while open(f"/proc/{program}/comm").read() != "program\\n":
+    time.sleep(0.01)
+os.kill(program, signal.SIGSTOP)
+while open(f"/proc/{program}/stat").read().rpartition(")")[2].split()[0] != "T":
+    time.sleep(0.01)
+print(program, ranks.pid, flush=True)
+sys.stdin.read()
+os.kill(program, signal.SIGKILL)
+"""
+PY_SPY = "#!/bin/sh\necho $4 >> {asked}\necho 'Thread 1 (idle): \"MainThread\"'\necho '    main (a.py:1)'\n"
+
+
+@contextmanager
+def running_with_a_program_of(uid: int, stranger: Stranger) -> Iterator[tuple[int, int]]:
+    """Run a job whose rank has started a setuid program of a user; yield the ids of program and rank."""
+    program = stranger.folder / "program"
+    shutil.copy("/bin/sleep", program)
+    os.chown(program, uid, uid)
+    program.chmod(0o4755)
+    with subprocess.Popen(
+        [stranger.interpreter, "-I", "-c", RUNNING, str(stranger.folder / "run")], cwd=stranger.folder,
+        user=stranger.user, group=stranger.user, extra_groups=[], env=stranger.environ(), text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as job:  # fmt: skip
+        assert job.stdout is not None
+        found = job.stdout.readline().split()
+        yield int(found[0]), int(found[1])
+        job.communicate()
+
+
+@pytest.mark.bed
+@pytest.mark.parametrize("uid", [OTHER, 0], ids=["user", "root"])
+def test_stacks_does_not_ask_a_setuid_program_of_a_third_user(
+    stranger: Stranger, uid: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = tmp_path / "asked"
+    (tmp_path / "py-spy").write_text(PY_SPY.format(asked=asked))
+    (tmp_path / "py-spy").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with running_with_a_program_of(uid, stranger) as (program, rank_pid):
+        if procfs.user(program) != uid:
+            pytest.skip("this file system is mounted without setuid programs")
+        done = tools(stranger, 0, "stacks", str(stranger.folder / "run"))
+
+        assert done.returncode == 0, done.stderr
+        assert f"pid {rank_pid})" in done.stdout
+        assert str(program) not in done.stdout
+        assert asked.read_text().split() == [str(rank_pid)]
+
+        log = tmp_path / "log"
+        log.touch()
+        target = Target(program, str(log))
+        stack = StackDump([target], wake=True, owner=stranger.user).finish()[target]
+        assert "another user" in stack.problem
+        assert asked.read_text().split() == [str(rank_pid)]
