@@ -126,14 +126,14 @@ def _is_closed(path: str) -> bool:
 
 
 def resolve(name: str, log_dir: str) -> Run:
-    """Return a run by its path, its name in the log directory, the beginning of its name, or ``latest``.
+    """Return a run by its path, its name in the log directory, a part of its name, or ``latest``.
 
     Raises:
         NoSuchRunError: No run matches.
         UsageError: More than one run matches, or the run cannot be read.
     """
     link = os.path.join(log_dir, names.LATEST)
-    for path in (name, link) if name == names.LATEST else (name,):
+    for path in (name, link) if name in names.NEWEST else (name,):
         real = os.path.realpath(path)
         if files.is_run(real):
             # All files that the command reads are those of one directory.
@@ -145,7 +145,8 @@ def resolve(name: str, log_dir: str) -> Run:
                 hint="ask that user to open it, or to launch with --log-mode 750",
             )
     known_runs = find(log_dir)
-    all_runs = [run for run in known_runs if os.path.basename(run.path).startswith(name)]
+    selected = frozenset(names.matching(name, [os.path.basename(run.path) for run in known_runs]))
+    all_runs = [run for run in known_runs if os.path.basename(run.path) in selected]
     here = os.path.abspath(log_dir)
     found = [run for run in all_runs if os.path.dirname(run.path) == here] or all_runs
     if len(found) == 1:
@@ -156,7 +157,7 @@ def resolve(name: str, log_dir: str) -> Run:
         shown = and_more([escaped(names.short(one, known)) for one in known])
         raise UsageError(f'"{name}" is ambiguous: {shown}', hint="type more of the name")
     raise NoSuchRunError(
-        absent.sentence(log_dir, None if name == names.LATEST else name),
+        absent.sentence(log_dir, None if name in names.NEWEST else name),
         hint=absent.remedy(log_dir, sum(os.path.dirname(run.path) == here for run in known_runs)),
     )
 
