@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 #: Ids of rules, checks and messages, and error codes of HCCL.
 _CODE = re.compile(r"(HC[CDM]|E[A-Z])\d{3,4}", re.IGNORECASE)
 #: Words that say nothing about a page.
-_EVERYWHERE = frozenset(
-    "a an and are can do does for from get have how i if in is it my of on or that the there this to use what "
-    "when where which why with without not no".split()
+_EVERYWHERE = re.compile(
+    r"an?|and|are|can|do|does|for|from|get|have|how|i|if|in|is|it|my|of|on|or|that|the|there|this|to|use|what|"
+    r"when|where|which|why|with|without|not|no"
 )
 _SHORTEST_PLURAL = 3
 #: The weights of a page that has a word: anywhere, in its title, in its first characters.
@@ -120,7 +120,7 @@ def _meant(typed: str, known: dict[str, Topic]) -> str:
 def _words(typed: str) -> list[str]:
     """Return the words to look for, without those that every text has; the plural is that of the singular."""
     words = [word for word in re.split(r"[\s,;?!]+", typed) if word]
-    words = [word for word in words if word not in _EVERYWHERE] or words
+    words = [word for word in words if not _EVERYWHERE.fullmatch(word)] or words
     return [word[:-1] if len(word) > _SHORTEST_PLURAL and word.endswith("s") else word for word in words]
 
 

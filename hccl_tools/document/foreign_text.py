@@ -54,6 +54,14 @@ _STANDS_FOR = re.compile(
     r"\u4ee5\u4e0b|\u66f4\u591a|\u91cd\u590d|\u4f9d\u6b21",
     re.IGNORECASE,
 )
+#: What a comment has that cannot go without a loss: what stands for entries, an entry, another value, or that
+#: a value is still to be written.
+_MEANS_MORE = re.compile(
+    rf'{_STANDS_FOR.pattern}|{_LINE_FOR.pattern}|[{{}}\[\]"]|\d\.\d|^\W*\d[\W\d]*$|'
+    r"\b(?:todo|fixme|xxx|tbd|fill|replace\w{0,9}|change\w{0,9}|your|example|placeholder|instead|wrong|old|new|was)"
+    r"\b|\u66ff\u6362|\u4fee\u6539|\u586b\u5199|\u793a\u4f8b",
+    re.IGNORECASE,
+)
 #: Statements and comments of Jinja, Go and ERB, those of a line from first to last, the beginning of a loop.
 _ONE_STATEMENT = (
     r"\{%[^%\n]*%\}|\{#[^#\n]*#\}|<%[^%\n]*%>|"
@@ -224,6 +232,23 @@ def _left_out(stop: Stop) -> Foreign | None:
         f"comments are not allowed in JSON: {_shown(comments[0][0])}, and {count(len(comments) - 1, 'other')}"
     )
     return Foreign(message, f"remove {'both' if len(comments) == 2 else 'all'} comments", stop.at)
+
+
+def without_comment(text: str, at: int) -> str | None:
+    """Return a text without the comment at an offset; ``None`` if it may stand for something that is missing.
+
+    No comment from there on may stand for entries, contain one, or say that a value is still to be written.
+    The lines stay: each block comment leaves its line breaks.
+    """
+    comments = [found for found in _COMMENT.finditer(text, at) if found["comment"]]
+    first = comments[0] if comments else None
+    if first is None or first.start() != at or any(_MEANS_MORE.search(one[0]) for one in comments):
+        return None
+    is_open = first[0].startswith("/*") and not first[0].endswith("*/", 2)
+    if is_open or (first[0].startswith("<!--") and not first[0].endswith("-->", 4)):
+        return None
+    before = text[:at].rstrip(" \t") if text[first.end() : first.end() + 1] in {"", "\n", "\r"} else text[:at]
+    return before + "\n" * first[0].count("\n") + text[first.end() :]
 
 
 def _shown(text: str) -> str:
