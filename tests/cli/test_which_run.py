@@ -69,6 +69,7 @@ def test_a_part_that_two_runs_have(runs: CommandLine, typed: str) -> None:
     done = runs("logs", typed)
 
     assert done.sentence == f'"{typed}" is ambiguous: 20261127-101530-a1b2, 20261127-101530-e4b8'
+    assert "the last run of these is 20261127-101530-" in done.err
 
 
 @pytest.mark.parametrize("typed", ["20", "add", "dead"])

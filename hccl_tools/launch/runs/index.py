@@ -155,7 +155,11 @@ def resolve(name: str, log_dir: str) -> Run:
     if found:
         known = [os.path.basename(run.path) for run in found]
         shown = and_more([escaped(names.short(one, known)) for one in known])
-        raise UsageError(f'"{name}" is ambiguous: {shown}', hint="type more of the name")
+        last = escaped(names.short(known[-1], known))
+        raise UsageError(
+            f'"{name}" is ambiguous: {shown}',
+            hint=f"type more of the name; the last run of these is {last}",
+        )
     raise NoSuchRunError(
         absent.sentence(log_dir, None if name in names.NEWEST else name),
         hint=absent.remedy(log_dir, sum(os.path.dirname(run.path) == here for run in known_runs)),
