@@ -62,6 +62,8 @@ _MEANS_MORE = re.compile(
     r"\b|\u66ff\u6362|\u4fee\u6539|\u586b\u5199|\u793a\u4f8b",
     re.IGNORECASE,
 )
+#: The signs of JSON after which a comment can begin; in ``http://`` none does.
+_BEFORE_COMMENT = ' \t\r\n{}[],:"*/>'
 #: Statements and comments of Jinja, Go and ERB, those of a line from first to last, the beginning of a loop.
 _ONE_STATEMENT = (
     r"\{%[^%\n]*%\}|\{#[^#\n]*#\}|<%[^%\n]*%>|"
@@ -234,21 +236,28 @@ def _left_out(stop: Stop) -> Foreign | None:
     return Foreign(message, f"remove {'both' if len(comments) == 2 else 'all'} comments", stop.at)
 
 
-def without_comment(text: str, at: int) -> str | None:
-    """Return a text without the comment at an offset; ``None`` if it may stand for something that is missing.
+def without_comments(text: str, at: int) -> str | None:
+    """Return a text without its comments from an offset on; ``None`` if one may stand for what is missing.
 
-    No comment from there on may stand for entries, contain one, or say that a value is still to be written.
-    The lines stay: each block comment leaves its line breaks.
+    None of them may stand for entries, contain one, or say that a value is still to be written. The lines
+    stay: each comment of several lines leaves its line breaks.
     """
-    comments = [found for found in _COMMENT.finditer(text, at) if found["comment"]]
-    first = comments[0] if comments else None
-    if first is None or first.start() != at or any(_MEANS_MORE.search(one[0]) for one in comments):
-        return None
-    is_open = first[0].startswith("/*") and not first[0].endswith("*/", 2)
-    if is_open or (first[0].startswith("<!--") and not first[0].endswith("-->", 4)):
-        return None
-    before = text[:at].rstrip(" \t") if text[first.end() : first.end() + 1] in {"", "\n", "\r"} else text[:at]
-    return before + "\n" * first[0].count("\n") + text[first.end() :]
+    pieces, end = list[str](), 0
+    for found in _COMMENT.finditer(text, at):
+        comment, start = found["comment"], found.start()
+        if not comment:
+            continue
+        if _MEANS_MORE.search(comment) or text[max(0, start - 1) : start].strip(_BEFORE_COMMENT):
+            return None
+        closing = "*/" if comment.startswith("/*") else "-->" if comment.startswith("<!--") else ""
+        if closing and not comment.endswith(closing, len(closing)):
+            return None
+        pieces += [text[end:start], "\n" * comment.count("\n")]
+        end = found.end()
+        if text[end : end + 1] in {"", "\n", "\r"}:
+            pieces[-2] = pieces[-2].rstrip(" \t")
+    without = "".join([*pieces, text[end:]])
+    return without if end > at else None
 
 
 def _shown(text: str) -> str:

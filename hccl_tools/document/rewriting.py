@@ -180,16 +180,16 @@ def _plain_spaces(data: bytes, offset: int) -> bytes | None:
     return data[:offset] + plain.encode(errors="surrogateescape")
 
 
-def _without_comment(data: bytes, offset: int) -> bytes | None:
+def _without_comments(data: bytes, offset: int) -> bytes | None:
     text = data.decode(errors="surrogateescape")
     at = len(data[:offset].decode(errors="surrogateescape"))
-    following = foreign_text.without_comment(text, at)
+    following = foreign_text.without_comments(text, at)
     return None if following is None else following.encode(errors="surrogateescape")
 
 
 _CORRECTIONS: dict[str, Callable[[bytes, int], bytes | None]] = {
     "trailing comma": _without_comma,
-    "comment": _without_comment,
+    "comment": _without_comments,
     "number": _without_zeros,
     "full-width punctuation": _plain_sign,
     "invisible character": _plain_spaces,

@@ -340,6 +340,13 @@ def test_comments_and_trailing_commas_are_removed(call: CommandLine, begin: str)
     assert json.loads((call.folder / "t.json").read_text()) == json.loads(GOOD)
 
 
+def test_many_comments_take_linear_time() -> None:
+    def read(many: int) -> None:
+        parseable(("[\n" + '{"rank_id": "0"}, // device\n' * many + '"x"]').encode())
+
+    assert least(lambda: read(2000)) < 16 * least(lambda: read(500))
+
+
 @pytest.mark.parametrize(
     "comment",
     [
