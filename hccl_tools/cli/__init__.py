@@ -77,7 +77,9 @@ def cli() -> None:
     hccl-tools gen --device_num "[0,8)"           write this host's rank table
     hccl-tools validate hccl_8p_*.json            check it as HCCL does
     hccl-tools launch --rank-table FILE train.py  start one process per rank
-    hccl-tools guide                              the documentation; --lang zh: in Chinese
+    hccl-tools launch -n 4 --cpu train.py         rehearse without NPUs
+    hccl-tools guide tutorial                     15 minutes without an NPU
+    hccl-tools guide [--lang zh]                  the pages [in Chinese]
     """  # noqa: D301  (click's own mark: keep the lines)
 
 

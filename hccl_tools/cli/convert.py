@@ -88,7 +88,7 @@ def command(
     names, framework = config_map_option.read(settings), settings.pop("framework")
     if target is None and names is None:
         message = f"missing option --to: one of {', '.join(_ENDINGS)}; or --to-configmap NAME"
-        raise UsageError(message, hint=_example(file, settings["product"]))
+        raise UsageError(message, hint=_example(file, settings["product"], settings["output"]))
     table_options.wait_for(file, wait)
     inputs = Inputs(product=settings["product"])
     if instance is None:
@@ -119,13 +119,18 @@ def command(
     table_options.deliver(made, name=f"{stem}.{_ENDINGS[target]}.json", **settings)
 
 
-def _example(file: str, product: str | None) -> str:
-    """Return a call that fits the table at hand: 1.2 needs super pods, which a 1.0 table does not have."""
+def _example(file: str, product: str | None, output: str | None) -> str:
+    """Return a call that fits the table at hand: 1.2 needs super pods, which a 1.0 table does not have.
+
+    A file in YAML can only be a ConfigMap.
+    """
     from hccl_tools.tablefiles.inputs import Inputs  # noqa: PLC0415
 
     table = Inputs(product=product).table(file)
     other = {"1.0": "group_list", "2.0": ""}.get(table.format, "1.0")
-    what = f"--to {other}" if other else "--to-configmap NAME"
+    is_yaml = output is not None and output.endswith((".yaml", ".yml"))
+    what = f"--to {other}" if other and not is_yaml else "--to-configmap NAME"
+    what += f" -o {operand(output)}" if output is not None else ""
     return f"{file} is a {table.format} table: for example `hccl-tools convert {operand(file)} {what}`"
 
 

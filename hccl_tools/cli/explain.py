@@ -213,10 +213,13 @@ def _own(knowledge: str | None) -> list[Message]:
 
 def _run(words: list[str], log_dir: str) -> Run | None:
     """Return the run that the arguments name; None if they name files."""
-    from hccl_tools.launch.runs import files, index  # noqa: PLC0415
+    from hccl_tools.launch.runs import files, index, names  # noqa: PLC0415
 
-    if not words:
-        return index.resolve("latest", log_dir)
+    if not words or (words[0] in names.NEWEST and len(words) == 1 and not os.path.lexists(words[0])):
+        latest = index.resolve(names.LATEST, log_dir)
+        if sys.stderr.isatty():
+            tell(f"run {latest.name}:")
+        return latest
     if len(words) > 1 or words[0] == "-":
         return None
     if os.path.lexists(words[0]) and not files.is_run(os.path.realpath(words[0])):

@@ -14,12 +14,21 @@ from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from hccl_tools.guide.topics import Topic
 
 #: Ids of rules, checks and messages, and error codes of HCCL.
 _CODE = re.compile(r"(HC[CDM]|E[A-Z])\d{3,4}", re.IGNORECASE)
+#: Words that say nothing about a page.
+_EVERYWHERE = re.compile(
+    r"an?|and|are|can|do|does|for|from|get|have|how|i|if|in|is|it|my|of|on|or|that|the|there|this|to|use|what|"
+    r"when|where|which|why|with|without|not|no"
+)
+_SHORTEST_PLURAL = 3
+#: The weights of a page that has a word: anywhere, in its title, in its first characters.
+_PRESENT, _IN_TITLE, _AT_BEGIN = 0.5, 0.5, 0.5
+_BEGIN = 600
 #: Topics that are proposed for a word that is not one.
 _MOST = 5
 
@@ -99,12 +108,40 @@ def _meant(typed: str, known: dict[str, Topic]) -> str:
     named = [one.name for one in known.values() if name in one.name or word in one.title.lower()]
     if len(named) == 1 and word not in COMMANDS:
         return f'did you mean "{named[0]}"?'
-    pattern = re.compile(rf"(?<![a-z0-9]){re.escape(word)}")
-    shares = {one.name: len(pattern.findall(one.text.lower())) / len(one.text) for one in known.values()}
-    having = sorted(
-        (one for one, share in shares.items() if share), key=lambda one: (one not in named, -shares[one])
-    )
-    return f"pages with this word: {', '.join(having[:_MOST])}" if having else did_you_mean(name, known)
+    words = _words(word)
+    # The name of a page says more than its text.
+    having = sorted(_pages_with(words, known), key=lambda one: one not in named)[:_MOST]
+    if not having:
+        return did_you_mean(name, known)
+    which = "with this word" if len(words) == 1 else "about these words"
+    return f"pages {which}: {', '.join(having)}"
+
+
+def _words(typed: str) -> list[str]:
+    """Return the words to look for, without those that every text has; the plural is that of the singular."""
+    words = [word for word in re.split(r"[\s,;?!]+", typed) if word]
+    words = [word for word in words if not _EVERYWHERE.fullmatch(word)] or words
+    return [word[:-1] if len(word) > _SHORTEST_PLURAL and word.endswith("s") else word for word in words]
+
+
+def _pages_with(words: Sequence[str], known: dict[str, Topic]) -> list[str]:
+    """Return the pages that have the words, the one that is most about them first.
+
+    A word in the title counts most, then one in the first lines, then how much of all its places a page has.
+    """
+    points = dict.fromkeys(known, 0.0)
+    for word in dict.fromkeys(words):
+        pattern = re.compile(rf"(?<![a-z0-9]){re.escape(word)}")
+        texts = {one.name: one.text.lower() for one in known.values()}
+        shares = {name: len(pattern.findall(text)) / len(text) for name, text in texts.items()}
+        for name in (name for name, share in shares.items() if share):
+            title = f"{name} {known[name].title}".lower()
+            points[name] += shares[name] / sum(shares.values()) + _PRESENT
+            points[name] += _IN_TITLE * bool(pattern.search(title))
+            points[name] += _AT_BEGIN * bool(pattern.search(texts[name][:_BEGIN]))
+    best = max(points.values())
+    found = [name for name, value in points.items() if value and value >= best / 2]
+    return sorted(found, key=lambda name: -points[name])
 
 
 def _hint(typed: str) -> str:

@@ -72,7 +72,8 @@ GROUPS: dict[str, list[Option]] = {
         _option("--mpirun", metavar="PROGRAM",
                 help="The mpirun or mpiexec of --engine mpirun; by default the first on PATH."),
         _option("--start", type=Choice(["auto", "table", "cluster", "mpi", "torch"]), default="auto",
-                show_default=True, help="How the framework finds its peers."),
+                show_default=True, help="How the framework finds its peers. torch sets RANK, WORLD_SIZE, "
+                "LOCAL_RANK, MASTER_ADDR and MASTER_PORT, as torchrun does; cluster sets MS_*, as msrun."),
         _option("--bind", type=Choice(["none", "cores", "numa"]), default="none", show_default=True,
                 help="cores: share a host's cores among its ranks; numa: one NUMA node per rank."),
         _option("--start-port", "--master-port", "start_port", type=IntRange(1024, 65535), metavar="PORT",
@@ -176,14 +177,15 @@ Every rank gets RANK_ID, DEVICE_ID, RANK_SIZE, RANK_TABLE_FILE and its own log; 
 When a rank fails, launch stops the other ranks and exits with the exit code of the failed rank.
 
 \b
-hccl-tools launch --rank-table hccl_8p_01234567_10.0.0.1.json train.py --epochs 3
-hccl-tools launch --rank-table hccl_8p_01234567_10.0.0.1.json --dry-run train.py
-hccl-tools launch --rank-table hccl_4p_4567_127.0.0.1.json --cpu train.py
-hccl-tools launch -n 2 --engine mpirun train.py
-hccl-tools launch --no-table -n 4 -m package.module
-hccl-tools launch --hostfile hosts train.py
+hccl-tools launch --rank-table FILE train.py --epochs 3  one rank per device
+hccl-tools launch --rank-table FILE --dry-run train.py   print the plan
+hccl-tools launch --rank-table FILE --cpu train.py       try it without NPUs
+hccl-tools launch -n 4 --cpu train.py                    without a table
+hccl-tools launch -n 8 --start torch train.py            as torchrun does
+hccl-tools launch -n 2 --engine mpirun train.py          use MPI
+hccl-tools launch --no-table -n 4 -m package.module      start a module
+hccl-tools launch --hostfile hosts train.py              query many hosts
 
-Examples 2 to 6 print the plan, rehearse without NPUs, use MPI, use no table, and query many hosts.
 Options end at PROGRAM; the arguments after it belong to the program. launch also accepts the options of
 torchrun, msrun and paddle (--nproc_per_node, --master_addr, --worker_num, --log_dir, --gpus, --ips), or it
 refuses them and reports what to use instead.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from contextlib import ExitStack
@@ -12,17 +13,20 @@ import click
 from hccl_tools.cli.site_options import from_site
 from hccl_tools.cli.values import EITHER_SPELLING, Choice, IntRange
 from hccl_tools.discover.site_defaults import LOG_DIR, SSH
+from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.runs.index import NoSuchRunError
+    from collections.abc import Sequence
+
+    from hccl_tools.launch.runs.index import NoSuchRunError, Run
 
 #: A rank as people type it in place of a run: 3, rank3, rank_3.log.
 _RANK = re.compile(r"(?:rank[_ -]?)?([0-9]{1,6})(?:\.log)?", re.IGNORECASE)
 
 
 @click.command("logs", context_settings=dict(EITHER_SPELLING))
-@click.argument("run", default="latest")
+@click.argument("run", required=False)
 @click.option(
     "--rank",
     "ranks",
@@ -47,7 +51,7 @@ _RANK = re.compile(r"(?:rank[_ -]?)?([0-9]{1,6})(?:\.log)?", re.IGNORECASE)
 )
 @click.option("--serve", type=Choice(["plain", "prefix"]), hidden=True)  # Set for other hosts.
 def command(  # noqa: PLR0917  (click passes them by name)
-    run: str,
+    run: str | None,
     ranks: tuple[str, ...],
     scheduler: bool,
     follow: bool,
@@ -56,7 +60,9 @@ def command(  # noqa: PLR0917  (click passes them by name)
     typed_ssh: str | None,
     serve: str | None,
 ) -> None:
-    """Print the log of a rank of RUN: a run directory, its name or a prefix of it, or "latest".
+    """Print the log of a rank of RUN: a run directory, its name or a part of it, or "latest".
+
+    By default it is the last run; with -f, the one that is running. A number is a rank of that run.
 
     After a restart of the job (--max-restarts), the log is from the last attempt. A log on another host is
     read over ssh without a password, or with srun in a running Slurm job.
@@ -64,24 +70,24 @@ def command(  # noqa: PLR0917  (click passes them by name)
     \b
     hccl-tools logs                        the rank that failed first, or rank 0, of the last run
     hccl-tools logs latest --rank 3 -f     follow rank 3
+    hccl-tools logs 3                      rank 3 of the last run
     hccl-tools logs --rank 0,2-4           ranks 0 and 2 to 4
     hccl-tools logs 20261121-101530 -n 50  the last 50 lines
     """  # noqa: D301  (click's mark: keep the lines)
     from hccl_tools.launch.logs import viewer  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.launch.runs import directory, index  # noqa: PLC0415  (`--help` does not need it)
 
-    if serve:
+    if serve and run is not None:
         from hccl_tools.launch.logs import sender  # noqa: PLC0415  (on another host only)
 
         own = [-1] if scheduler else [int(rank) for rank in ranks]
         sender.serve(run, own, follow=follow, lines=lines, prefixed=serve == "prefix")
         return
-    try:
-        found = index.resolve(run, log_dir)
-    except index.NoSuchRunError as error:
-        raise _as_rank(run, error) from error
-    chosen = viewer.chosen_ranks(found, ranks) or [viewer.default_rank(found)]
-    if not ranks and not scheduler and chosen != [0]:
+    found, typed = _chosen(run, ranks, log_dir, follow=follow)
+    chosen = viewer.chosen_ranks(found, typed) or [viewer.default_rank(found)]
+    if follow and run is None:
+        tell(f"{rank_list(chosen)} of {found.name}, which {_condition(found)}:")
+    elif not ranks and not scheduler and (chosen != [0] or typed):
         tell(f"rank {chosen[0]} of {found.name}:")
     with ExitStack() as connections:
         prefixed = len(chosen) > 1
@@ -103,11 +109,42 @@ def command(  # noqa: PLR0917  (click passes them by name)
         viewer.show(sources, is_over=lambda: still_runs is None or not still_runs(), escape=escape)
 
 
-def _as_rank(name: str, error: NoSuchRunError) -> NoSuchRunError:
+def _chosen(
+    name: str | None, ranks: Sequence[str], log_dir: str, *, follow: bool
+) -> tuple[Run, Sequence[str]]:
+    """Return the run that is meant, and the ranks as typed: a number in place of a run is a rank."""
+    from hccl_tools.launch.runs import files, index, names, running  # noqa: PLC0415  (see above)
+
+    rank = _RANK.fullmatch(name) if name is not None and not ranks else None
+    if name is None or (rank is not None and not files.is_run(os.path.realpath(name))):
+        try:
+            latest = running.followed(log_dir) if follow else index.resolve(names.LATEST, log_dir)
+        except index.NoSuchRunError as error:
+            raise _about_rank(rank, error) from error
+        if rank is None:
+            return latest, ranks
+        # Longer numbers can be a part of a run's name.
+        if len(rank[0]) < names.SHORTEST_PART or not rank[0].isdecimal() or int(rank[1]) < latest.ranks:
+            return latest, [str(int(rank[1]))]
+    try:
+        return index.resolve(name or names.LATEST, log_dir), ranks
+    except index.NoSuchRunError as error:
+        raise _about_rank(rank, error) from error
+
+
+def _about_rank(rank: re.Match[str] | None, error: NoSuchRunError) -> NoSuchRunError:
     """Return the error for a name that is not that of a run; that of a rank is the value of an option."""
-    found = _RANK.fullmatch(name)
-    if found is None:
+    if rank is None:
         return error
     return type(error)(
-        error.message, hint=f"the log of rank {found[1]}: `hccl-tools logs --rank {int(found[1])}`"
+        f"the log of rank {int(rank[1])} is that of a run, and {error.message}", hint=error.hint
     )
+
+
+def _condition(run: Run) -> str:
+    """Return the state of a run as a phrase: ``is running``, ``has ended with exit code 143``."""
+    if run.state == "running":
+        return "is running"
+    if run.state == "elsewhere":
+        return f"was started on {run.host}"
+    return "has ended" if run.exit_code is None else f"has ended with exit code {run.exit_code}"

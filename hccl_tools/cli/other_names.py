@@ -115,6 +115,9 @@ def problem(ctx: click.Context, group: click.Group, word: str, rest: Sequence[st
     if answers := list(_answers(ctx, group, word, rest)):
         return message, "; ".join(answers)
     guess = did_you_mean(word, group.list_commands(ctx))
+    if guess and rest:
+        name = guess.split('"')[1]
+        return f"{message}; {guess}", f"type `{ctx.command_path} {name} {shlex.join(rest)}`"
     return f"{message}; {guess}" if guess else message, f"see `{ctx.command_path} --help`"
 
 

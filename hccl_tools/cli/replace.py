@@ -57,6 +57,7 @@ def _spare(inputs: Inputs, name: str, before: RankTable, server: str, settings: 
         return inputs.table(name)
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
     from hccl_tools.discover.survey import SurveyRequest  # noqa: PLC0415
+    from hccl_tools.gathering.failures import GatheringError  # noqa: PLC0415
     from hccl_tools.transform import generation  # noqa: PLC0415  (not needed for a file)
     from hccl_tools.transform.spare import index_of  # noqa: PLC0415
     from hccl_tools.validation.product_choice import product_of  # noqa: PLC0415
@@ -65,7 +66,12 @@ def _spare(inputs: Inputs, name: str, before: RankTable, server: str, settings: 
     ids = sorted(number for row in rows if (number := before.device_numbers[row]) is not None)
     wanted = Wanted(devices=",".join(map(str, ids)))
     request = SurveyRequest(wanted, product=settings["product"], table_format=before.format)
-    facts = gather_options.facts_of(name, request, how)
+    try:
+        facts = gather_options.facts_of(name, request, how)
+    except GatheringError as error:
+        also = "`--with FILE` takes the table that `hccl-tools gen` writes on that host"
+        error.hint = f"{error.hint}; {also}" if error.hint else also
+        raise
     checked_for = product_of(before, settings["product"]).name
     if facts.product != checked_for:
         tell(

@@ -40,7 +40,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
 ) -> None:
     """Show what each rank of RUN does: its state, the system call in which it waits, its Python stack.
 
-    RUN is a run directory, its name or a prefix of it, or "latest". By default it is the run that is running;
+    RUN is a run directory, its name or a part of it, or "latest". By default it is the run that is running;
     if several are running in the log directory, they are listed. Ranks with equal stacks are shown together.
     A rank writes its stack, also to its log, if the job was started with launch --faulthandler; else py-spy
     is used where it is installed and allowed. Other hosts are asked over ssh without a password, or with

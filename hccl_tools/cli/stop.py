@@ -33,7 +33,7 @@ from hccl_tools.notation.printable import tell
 def command(  # noqa: PLR0917  (click passes them by name)
     ctx: click.Context, run: str | None, log_dir: str, wait: float, now: bool, every: bool
 ) -> None:
-    """Stop RUN: a run directory, its name or a prefix of it, or "latest". By default the run that is running.
+    """Stop RUN: a run directory, its name or a part of it, or "latest". By default the run that is running.
 
     If several runs of the log directory are running, they are listed and none is stopped, except with --all.
 

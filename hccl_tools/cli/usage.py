@@ -60,6 +60,7 @@ _SAME_PURPOSE: dict[str, tuple[str, ...]] = {
 _SIMILAR = 0.75
 #: click's message for an argument that a command does not accept.
 _EXTRA_ARGUMENT = re.compile(r"Got unexpected extra (arguments?) \((.*)\)")
+_TABLE_ENDS = (".json", ".yaml", ".yml")
 _RANGE = re.compile(r"[\[(0-9][\[\](),0-9 -]*")
 
 
@@ -165,6 +166,9 @@ def _table_as_argument(ctx: click.Context, option: str, args: Sequence[str]) -> 
     for word in args[len(ctx.command_path.split()) - 1 :]:
         name, equals, value = word.partition("=")
         words += [word] if hyphenated(name) != hyphenated(option) else [value] if equals else []
+    needed = _OF_VALUES.get(ctx.info_name or "") if not any(word.startswith("-") for word in words) else None
+    if needed and ctx.info_name in _NEEDS_VALUES and (example := _example(ctx, ["", *words], *needed)):
+        return f"the table needs no option, but {' or '.join(needed)} is missing: {example}"
     return f"the table needs no option: `{ctx.command_path} {shlex.join(words)}`"
 
 
@@ -194,6 +198,8 @@ _OF_VALUES = {
     "stacks": (),
     "subset": ("--servers", "--devices"),
 }
+#: Those of them that do nothing without one of these options.
+_NEEDS_VALUES = frozenset({"convert", "env", "replace", "subset"})
 _RANK_VALUE = re.compile(r"[0-9][0-9,-]*")
 
 
@@ -232,7 +238,7 @@ def _example(ctx: click.Context | None, args: Sequence[str], *options: str) -> s
 
     A call with a table is shown as it was typed, with the options of the example that it lacks.
     """
-    own = any(word.endswith(".json") for word in args[1:])
+    own = any(word.endswith(_TABLE_ENDS) for word in args[1:])
     wanted = {hyphenated(option) for option in options}
     for line in ((ctx.command.epilog or "") if ctx is not None else "").splitlines():
         example = line.strip().partition("  ")[0]

@@ -30,6 +30,8 @@ _CONTEXT = 3
 #: The kinds of findings that are listed.
 _MOST_KINDS = 8
 _SEVERAL = "the file does not tell which value is right"
+#: What a finding says of the right value, as most values of the table have an order.
+_BY_ORDER = re.compile(r"by the order of the others,? [^;]{1,300}")
 _NOT_READABLE = "the file cannot be read beyond this place"
 _NO_END = "\\ No newline at end of file\n"
 
@@ -58,25 +60,31 @@ def diff_of(
     left = unfilled(corrected.data)
     judge(report, left is not None)
     sys.stdout.flush()  # what is told is about the diff above it, also where both go to one file
-    tell(f"{file}: {_done(report, corrected.data != data, write=write)}: {_rest(report)}")
-    if report.counts:
-        tell(*_why_left(file, report, is_current=is_current))
+    tell(f"{file}: {_done(report, corrected.data != data, write=write)} {_rest(report)}")
+    tell(*_why_left(report))
+    if report.counts or not is_current:
+        tell(f"next: hccl-tools validate {'' if is_current else '--fix --write '}{operand(file)}")
     if left is not None:
         tell(f"{file}: a placeholder of a template is not filled in: {escaped(left)}")
 
 
-def _why_left(file: str, report: Report, *, is_current: bool) -> Iterator[str]:
-    """Yield for each kind of finding that remains why no correction is certain, and what to type next."""
+def _why_left(report: Report) -> Iterator[str]:
+    """Yield for each kind of finding that remains why no correction is certain."""
     kinds: dict[str, list[Diagnostic]] = {}
     for one in sorted(report.findings, key=lambda one: one.rule.severity):
         kinds.setdefault(one.rule.id, []).append(one)
     for identifier, found in [*kinds.items()][:_MOST_KINDS]:
         times = f" ({len(found)} times)" if len(found) > 1 else ""
-        why = _NOT_READABLE if found[0].offset is not None else _SEVERAL
+        why = _NOT_READABLE if found[0].offset is not None else _probable(found[0]) or _SEVERAL
         yield f"  {identifier}{times}: {found[0].message}: {why}"
     if len(kinds) > _MOST_KINDS:
         yield f"  and {len(kinds) - _MOST_KINDS} more kinds"
-    yield f"next: hccl-tools validate {'' if is_current else '--fix --write '}{operand(file)}"
+
+
+def _probable(found: Diagnostic) -> str:
+    """Return the value that `validate` takes for the right one by the order of the others, "" if for none."""
+    probable = _BY_ORDER.search(found.hint or "")
+    return f"{probable[0].strip()}: this is probable, not certain" if probable else ""
 
 
 def _bytes_of(file: str) -> bytes:
@@ -129,8 +137,8 @@ def _hunks(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
 
 def _done(report: Report, changed: bool, *, write: bool) -> str:
     if not changed:
-        return "no correction is certain" if report.counts else "nothing to fix"
-    return "corrected, now" if write else "not written (add --write), with these corrections"
+        return "no correction is certain;" if report.counts else "nothing to fix;"
+    return "corrected; now" if write else "not written (add --write); with these corrections,"
 
 
 def _rest(report: Report) -> str:

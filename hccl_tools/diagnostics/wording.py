@@ -15,6 +15,10 @@ _VERDICTS = {
     "refused": "{} refuses this {}",
     "hangs": "{} waits 30 minutes for this {} and then fails",
 }
+#: Problems of a text that is none of a table in JSON, of which nothing is left to check.
+_NO_JSON = frozenset(
+    {"empty file", "binary", "utf-16", "bad utf-8", "other file", "cut off", "Kubernetes object"}
+)
 #: Why a service table is no input of a command that needs a rank table, and what to do.
 _NOT_FOR_HCCL = "it is a service table (server_group_list), which HCCL does not read"
 _INSTANCE_HINT = "`hccl-tools convert FILE --instance N --to 1.0` writes the rank table of an instance"
@@ -119,11 +123,19 @@ def _guides(report: Report) -> list[str]:
 
 def conclusion(report: Report, counted: str) -> str:
     """Return the last line of a report: the counts, the verdict, and the hidden rules behind the verdict."""
+    if counted and _is_half_checked(report):
+        return f"{counted} so far, the rest was not checked; {verdict(report)}"
     if not report.left_out:
         return f"{counted or 'no findings'}: {verdict(report)}"
     is_or_are = "is" if len(report.left_out) == 1 else "are"
     rules = f"{', '.join(report.left_out)} {is_or_are} {report.left_out_as}"
     return f"{counted or 'nothing shown'} ({rules}), but {verdict(report)}"
+
+
+def _is_half_checked(report: Report) -> bool:
+    """Whether the text of a table ends the check before its values are seen."""
+    problem = report.document.problem if report.document is not None else None
+    return problem is not None and problem.kind not in _NO_JSON
 
 
 def next_step(report: Report) -> str:

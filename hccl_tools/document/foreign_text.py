@@ -54,6 +54,16 @@ _STANDS_FOR = re.compile(
     r"\u4ee5\u4e0b|\u66f4\u591a|\u91cd\u590d|\u4f9d\u6b21",
     re.IGNORECASE,
 )
+#: What a comment has that cannot go without a loss: what stands for entries, an entry, another value, or that
+#: a value is still to be written.
+_MEANS_MORE = re.compile(
+    rf'{_STANDS_FOR.pattern}|{_LINE_FOR.pattern}|[{{}}\[\]"]|\d\.\d|^\W*\d[\W\d]*$|'
+    r"\b(?:todo|fixme|xxx|tbd|fill|replace\w{0,9}|change\w{0,9}|your|example|placeholder|instead|wrong|old|new|was)"
+    r"\b|\u66ff\u6362|\u4fee\u6539|\u586b\u5199|\u793a\u4f8b",
+    re.IGNORECASE,
+)
+#: The signs of JSON after which a comment can begin; in ``http://`` none does.
+_BEFORE_COMMENT = ' \t\r\n{}[],:"*/>'
 #: Statements and comments of Jinja, Go and ERB, those of a line from first to last, the beginning of a loop.
 _ONE_STATEMENT = (
     r"\{%[^%\n]*%\}|\{#[^#\n]*#\}|<%[^%\n]*%>|"
@@ -224,6 +234,30 @@ def _left_out(stop: Stop) -> Foreign | None:
         f"comments are not allowed in JSON: {_shown(comments[0][0])}, and {count(len(comments) - 1, 'other')}"
     )
     return Foreign(message, f"remove {'both' if len(comments) == 2 else 'all'} comments", stop.at)
+
+
+def without_comments(text: str, at: int) -> str | None:
+    """Return a text without its comments from an offset on; ``None`` if one may stand for what is missing.
+
+    None of them may stand for entries, contain one, or say that a value is still to be written. The lines
+    stay: each comment of several lines leaves its line breaks.
+    """
+    pieces, end = list[str](), 0
+    for found in _COMMENT.finditer(text, at):
+        comment, start = found["comment"], found.start()
+        if not comment:
+            continue
+        if _MEANS_MORE.search(comment) or text[max(0, start - 1) : start].strip(_BEFORE_COMMENT):
+            return None
+        closing = "*/" if comment.startswith("/*") else "-->" if comment.startswith("<!--") else ""
+        if closing and not comment.endswith(closing, len(closing)):
+            return None
+        pieces += [text[end:start], "\n" * comment.count("\n")]
+        end = found.end()
+        if text[end : end + 1] in {"", "\n", "\r"}:
+            pieces[-2] = pieces[-2].rstrip(" \t")
+    without = "".join([*pieces, text[end:]])
+    return without if end > at else None
 
 
 def _shown(text: str) -> str:

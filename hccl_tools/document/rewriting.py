@@ -1,7 +1,8 @@
 """Rewrite a file that is not JSON in UTF-8, if it is clear what its author meant; all other bytes stay.
 
 This covers other encodings, full-width signs, curly and single quotes around keys and values, keys without
-quotes, numbers with leading zeros or in hexadecimal digits, and trailing commas.
+quotes, numbers with leading zeros or in hexadecimal digits, trailing commas, and comments that say nothing of
+the table.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import codecs
 import re
 from typing import TYPE_CHECKING
 
+from hccl_tools.document import foreign_text
 from hccl_tools.document.document import Document
 from hccl_tools.document.encoding_problem import WIDE, reads_as_chinese
 from hccl_tools.notation.look_alikes import look_alike
@@ -178,8 +180,16 @@ def _plain_spaces(data: bytes, offset: int) -> bytes | None:
     return data[:offset] + plain.encode(errors="surrogateescape")
 
 
+def _without_comments(data: bytes, offset: int) -> bytes | None:
+    text = data.decode(errors="surrogateescape")
+    at = len(data[:offset].decode(errors="surrogateescape"))
+    following = foreign_text.without_comments(text, at)
+    return None if following is None else following.encode(errors="surrogateescape")
+
+
 _CORRECTIONS: dict[str, Callable[[bytes, int], bytes | None]] = {
     "trailing comma": _without_comma,
+    "comment": _without_comments,
     "number": _without_zeros,
     "full-width punctuation": _plain_sign,
     "invisible character": _plain_spaces,

@@ -18,7 +18,10 @@ _MOST_LOGS = 512
 #: Bytes of a plan; that of 4,096 ranks has about 6 MB.
 _LARGEST_PLAN = 1 << 23
 #: Causes that the report of the job states itself.
-_REPORTED = {"HCM810", "HCM820", "HCM821", "HCM822", "HCM823", "HCM827", "HCM833", "HCM891", "HCM892"}
+_REPORTED = {
+    *("HCM810", "HCM820", "HCM821", "HCM822", "HCM823", "HCM827", "HCM833", "HCM891", "HCM892"),
+    "HCM897",  # Ctrl-C, which the launcher has received, too.
+}
 
 
 def explained(run_dir: str, hints: Sequence[str] = ()) -> str:

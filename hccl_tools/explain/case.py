@@ -22,7 +22,7 @@ DELAY = 1.0
 #: code or a wait.
 Confidence = Literal["named", "alone", "order", "compared", "waits", "silent", "open"]
 CONFIDENCE: Mapping[Confidence, str] = {
-    "named": "certain: this line says so",
+    "named": "certain: the log says so",
     "alone": "the only failure in these logs",
     "order": "inferred from the order in time",
     "compared": "inferred from the lines of the ranks",

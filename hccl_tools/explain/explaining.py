@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 _MOST_NAMES = 8
 #: Logs of which the first line of level ERROR without a message is shown.
 _MOST_UNKNOWN = 3
+#: Messages on variables that are set by a start: with it, the name is that of another key of the program.
+_NOT_OF_START = {"torch": ("HCM743", "HCM744", "HCM745", "HCM746"), "cluster": ("HCM747", "HCM748")}
 _TORCH_TABLE = ("HCM651", "HCM652", "HCM653")
 
 
@@ -85,6 +87,8 @@ def explain(
     unknown = {index: scan.unknown for index, scan in enumerate(found_in) if scan.unknown is not None}
     events = _events(logs, found_in)
     if of_run is not None:
+        events = [_as_exception(event, of_run.start) for event in events]
+    if of_run is not None:
         _add_run(of_run, logs, events, all_notes, fetch)
     joined = cluster.build(events, logs, places, size, ends)
     if of_run is None and (ended := finished.lines(joined)):
@@ -100,7 +104,16 @@ def explain(
     found, said = _weighed(table_fault.with_fault(found, table, logs), unknown, logs)
     all_notes += said
     answer = Answer(found, joined, logs, all_notes, run_name, run, stopped_first=_stopped_first(of_run))
+    if of_run is not None and of_run.cpu:
+        return answer  # Without devices no rank uses the table.
     return answer._replace(notes=[*all_notes, *_about_table(answer, table)])
+
+
+def _as_exception(event: Event, start: str) -> Event:
+    """Return an event; one on a variable that the run sets is about another key of the program."""
+    if event.message.id not in _NOT_OF_START.get(start, ()):
+        return event
+    return event._replace(message=messages()["HCM810"], fields={"reason": event.text})
 
 
 def _events(logs: Sequence[Source], found_in: Sequence[Scan]) -> list[Event]:

@@ -420,8 +420,9 @@ def _is_long_before(one: Seen, other: Seen) -> bool:
 
 
 def _error(case: Case, first: Seen) -> Cause:
-    others = len(case.first) > 1
-    places = tuple(dict.fromkeys([first.place, *(one.place for one in _alike(case, first))]))
+    alike = _alike(case, first)
+    others = bool(case.first.keys() - {first.actor, *(one.actor for one in alike)})
+    places = tuple(dict.fromkeys([first.place, *(one.place for one in alike)]))
     reason = "it is the earliest error of all ranks" if others and first.time is not None else ""
     return Cause(first.event.message, "order" if others else "alone", places, first, reason)
 

@@ -69,6 +69,8 @@ class RunLogs(NamedTuple):
     notes: list[str]
     has_finished: bool = False
     stopped_first: Sequence[str] = ()
+    start: str = ""
+    cpu: bool = False
 
 
 def read(path: str) -> RunLogs:
@@ -109,6 +111,8 @@ def read(path: str) -> RunLogs:
         list(dict.fromkeys(notes)),
         report is not None and report.exit_code == 0 and not report.restarts,
         list(_stopped_first(report)) if report else (),
+        plan.start,
+        plan.cpu,
     )
 
 

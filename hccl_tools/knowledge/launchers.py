@@ -21,6 +21,21 @@ _SEVERAL = (
     rb"^(?=.{0,3000}?--(?:nnodes|num_nodes|nodes)[= ](?:\d{1,5}:)?(?!0{0,4}1\b)\d|.{0,3000}?--worker_num[= ](?P<size>\d{1,6})\b)"
     rb"(?!.{0,3000}?--(?:local_worker_num|nproc_per_node)[= ](?P=size)\b)(?!.{0,3000}?--node[_-]?rank[= ]0\b)"
 )
+#: The variables of torchrun and of msrun that `launch` sets with these starts only; a test compares them.
+_OF_TORCHRUN = (
+    rb"(?P<variable>(?:LOCAL_)?(?:RANK|WORLD_SIZE)|MASTER_(?:ADDR|PORT)|TORCHELASTIC_RESTART_COUNT)"
+)
+_OF_MSRUN = rb"(?P<variable>MS_(?:ROLE|WORKER_NUM|SCHED_HOST|SCHED_PORT|NODE_ID))"
+_NEEDS_TORCHRUN = "the program reads a variable of torchrun, which is not set"
+_START_TORCH = (
+    "start it with `hccl-tools launch --start torch`, which sets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT as torchrun"
+    " does; all starts of `launch` set RANK_ID, RANK_SIZE and DEVICE_ID"
+)
+_NEEDS_MSRUN = "the program reads a variable of msrun, which is not set"
+_START_CLUSTER = (
+    "start it with `hccl-tools launch --start cluster`, which sets MS_ROLE, MS_WORKER_NUM, MS_SCHED_HOST, MS_SCHED_PORT and MS_NODE_ID as"
+    " msrun does"
+)
 
 _SIGNALLED = (
     "nothing failed before in these logs: find out who stopped it: the scheduler, Kubernetes (`kubectl get events`), a user,"
@@ -28,6 +43,49 @@ _SIGNALLED = (
 )
 
 MESSAGES = (
+    Message(
+        "HCM743", "torchrun-variable", "cause",
+        _NEEDS_TORCHRUN,
+        _START_TORCH,
+        anchor=b"KeyError: '", pattern=rb"\bKeyError: '" + _OF_TORCHRUN + rb"'\s*$", source="Python",
+        example="KeyError: 'LOCAL_RANK'",
+    ),
+    Message(
+        "HCM744", "torchrun-variable-shell", "cause",
+        _NEEDS_TORCHRUN,
+        _START_TORCH,
+        anchor=b": unbound variable", pattern=rb": " + _OF_TORCHRUN + rb": unbound variable\s*$", source="bash",
+        example="train.sh: line 3: WORLD_SIZE: unbound variable",
+    ),
+    Message(
+        "HCM745", "torchrun-variable-parameter", "cause",
+        _NEEDS_TORCHRUN,
+        _START_TORCH,
+        anchor=b": parameter n", pattern=rb": " + _OF_TORCHRUN + rb": parameter n(?:ot set|ull or not set)", source="dash, bash and zsh",
+        example="train.sh: 3: RANK: parameter not set",
+    ),
+    Message(
+        "HCM746", "torch-without-variable", "cause",
+        _NEEDS_TORCHRUN,
+        _START_TORCH,
+        anchor=b"expected, but not set", pattern=rb"environment variable " + _OF_TORCHRUN + rb" expected, but not set",
+        source="torch's sources (rendezvous)",
+        example="ValueError: Error initializing torch.distributed using env:// rendezvous: environment variable RANK expected, but not set",
+    ),
+    Message(
+        "HCM747", "msrun-variable", "cause",
+        _NEEDS_MSRUN,
+        _START_CLUSTER,
+        anchor=b"KeyError: 'MS_", pattern=rb"\bKeyError: '" + _OF_MSRUN + rb"'\s*$", source="Python",
+        example="KeyError: 'MS_WORKER_NUM'",
+    ),
+    Message(
+        "HCM748", "msrun-variable-shell", "cause",
+        _NEEDS_MSRUN,
+        _START_CLUSTER,
+        anchor=b": MS_", pattern=rb": " + _OF_MSRUN + rb": (?:unbound variable|parameter n(?:ot set|ull or not set))", source="bash, dash and zsh",
+        example="train.sh: line 3: MS_SCHED_HOST: unbound variable",
+    ),
     Message(
         "HCM701", "openmpi-exit", "error",
         "mpirun saw a rank fail",

@@ -52,6 +52,8 @@ _ONE_FAULT = (
     ("HCM930", "HCM931", "HCM932"),
     ("HCM008", "HCM249", "HCM250"),
     ("HCM657", "HCM659"),
+    ("HCM743", "HCM744", "HCM745", "HCM746"),
+    ("HCM747", "HCM748"),
 )
 _FAULTS = {message: number for number, several in enumerate(_ONE_FAULT) for message in several}
 

@@ -29,7 +29,7 @@ def page(message: Message, chinese: str = "") -> str:
     if message.causes:
         lines += ["Causes, the most likely first:", "", *(f"* {cause}" for cause in message.causes), ""]
     lines += [f"What to do: {message.remedy}.", ""]
-    lines += [f"* Id: {message.id}, {KINDS[message.kind]}"]
+    lines += [f"* Id: {message.id}", f"* As evidence: {KINDS[message.kind]}"]
     lines += [f"* Codes: {_codes(message)}"] if own is None and message.codes else []
     if own is not None and (lead := with_code(own)):
         lines += [f"* Messages with this code: {', '.join(f'{one.id} {one.name}' for one in lead)}"]

@@ -238,7 +238,7 @@ MESSAGES = (
     Message(
         "HCM810", "python-exception", "error",
         "the program raised an exception",
-        "look at the traceback in the log of this rank",
+        "look at the traceback above this line of the log",
         anchor=b"Error", pattern=rb"^(?:\[[^\]]{0,40}\]:? ?)?(?P<reason>[\w.]{0,100}(?:Error|Exception)(?:: .{0,3000})?)\s*$",
         source="Python",
         example="ValueError: 0 samples in this shard",

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 LONGEST_TEXT = 1000
 #: A chip for examples; the guide does not restrict its device sets.
 EXAMPLE_CHIP = "910B4"
+#: The user's program in commands that are printed.
+EXAMPLE_PROGRAM = "train.py"
 #: A hint for a device id that the assumed product does not have.
 NAME_THE_CHIP = f"specify the machine's chip, as in --product {EXAMPLE_CHIP}"
 

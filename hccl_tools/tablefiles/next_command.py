@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import TYPE_CHECKING
 
 from hccl_tools.discover.simulated import CLUSTER_NETWORK
-from hccl_tools.notation.phrases import operand
+from hccl_tools.notation.phrases import EXAMPLE_PROGRAM, operand
 from hccl_tools.table.addresses import is_loopback
 
 if TYPE_CHECKING:
@@ -30,12 +32,19 @@ def launch(
     if service:
         words += ["--no-python --emit", service, "PROGRAM"]
     elif simulated or is_simulated(table):
-        words += [*_rehearsal(table), "train.py"]
+        words += [*_rehearsal(table), EXAMPLE_PROGRAM]
     else:
         # The servers of a 2.0 table are network instances and not hosts.
         several = len(table.servers) > 1 and table.format != "2.0"
-        words += ["--engine ssh train.py" if several else "train.py"]
+        words += [f"--engine ssh {EXAMPLE_PROGRAM}" if several else EXAMPLE_PROGRAM]
     return " ".join(words)
+
+
+def explained(command: str) -> str:
+    """Return the line of the next command; on a terminal, also that its program stands for the user's own."""
+    is_example = command.endswith(f" {EXAMPLE_PROGRAM}") and not os.path.lexists(EXAMPLE_PROGRAM)
+    note = f"\n  {EXAMPLE_PROGRAM} stands for your own program" if is_example and sys.stderr.isatty() else ""
+    return f"next: {command}{note}"
 
 
 def is_simulated(table: RankTable) -> bool:

@@ -39,7 +39,7 @@ class Saved(NamedTuple):
         command = next_command.launch(
             table, self.path, product=self.product, service=service, simulated=simulated
         )
-        return f"{done} {self.path}\nnext: {command}"
+        return f"{done} {self.path}\n{next_command.explained(command)}"
 
 
 def parse_mode(digits: str) -> int:

@@ -6,10 +6,11 @@ from collections import Counter
 from os.path import normpath
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.discover.simulated import CLUSTER_NETWORK
 from hccl_tools.errors import TableError
 from hccl_tools.notation.phrases import and_more, operand
 from hccl_tools.records import NamedTuple
-from hccl_tools.table.addresses import packed
+from hccl_tools.table.addresses import is_loopback, packed
 from hccl_tools.table.hccl_values import read_column
 
 if TYPE_CHECKING:
@@ -222,6 +223,11 @@ def _first_repeated(ids: list[str]) -> list[int]:
     return [first, ids.index(name, first + 1)]
 
 
+def _is_invented(server_id: str) -> bool:
+    """Whether a server has an address that only simulated machines have, as the text of it shows."""
+    return is_loopback(server_id) or server_id.startswith(CLUSTER_NETWORK)
+
+
 def _duplicate(
     collected: MergeState, what: str, places: Sequence[tuple[int, int | None]], key: str
 ) -> MergeConflictError:
@@ -235,4 +241,9 @@ def _duplicate(
         return MergeConflictError(f"{one} is specified twice", (), hint="specify each file once")
     where = f"{one} and {other}" if one != other else f"{one} twice"
     hint = "omit one of the tables, or correct it" if one != other else "correct the table"
+    if one != other and all(_is_invented(collected.servers[index].server_id) for index, _ in places):
+        hint += (
+            "; tables of `gen --simulate` have the same invented addresses: with `--servers 2` it writes one "
+            "table of two machines"
+        )
     return MergeConflictError(f"{what} is in {where}", found, hint=hint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.screens import on_terminal
+from tests.support.tables import table
 
 if TYPE_CHECKING:
     from tests.support.commands import CommandLine
@@ -101,9 +103,8 @@ def test_fix_says_why_it_corrects_nothing_and_what_to_type(tables: CommandLine) 
 
     done = tables("validate", "--fix", "bad.json")
 
-    assert (
-        'HCC203: rank id "5" is used by two devices: the file does not tell which value is right' in done.err
-    )
+    finding = 'HCC203: rank id "5" is used by two devices: by the order of the others, device 1 of server 2'
+    assert finding in done.err
     assert done.err.endswith("next: hccl-tools validate bad.json\n")
     assert "next:" not in tables("validate", "--fix", "four.json").err
 
@@ -156,3 +157,62 @@ def test_the_rules_of_a_code_do_not_hide_its_answer_on_a_terminal(tables: Comman
     assert len(shown.lines) <= 30
     assert "Rules of `validate` with this code: HCC108, HCC109" in shown.joined
     assert "HCC108  unknown-version" in tables("explain", "EI0014").out
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "env --rank-table t.json",
+        "subset --table t.json",
+        "replace --rank-table t.json",
+        "convert --rank-table t.json",
+    ],
+)
+def test_a_table_typed_as_an_option_leads_to_a_complete_command(
+    command_line: CommandLine, typed: str
+) -> None:
+    command_line.write("t.json", table("1.0", 2, 8))
+
+    found = re.search(r"`hccl-tools ([^`]*)`", command_line(*typed.split()).err)
+    assert found is not None
+    again = command_line(*shlex.split(found[1]))
+    assert "missing option" not in again.err
+    assert "no such option" not in again.err
+
+
+def test_a_misspelt_command_is_shown_with_its_arguments(command_line: CommandLine) -> None:
+    done = command_line("lanuch", "--rank_table", "two.json", "--cpu", "my train.py")
+
+    assert "help: type `hccl-tools launch --rank_table two.json --cpu 'my train.py'`" in done.err
+
+
+def test_a_file_in_yaml_is_a_config_map(command_line: CommandLine) -> None:
+    command_line.write("t.json", table("1.0", 1, 8))
+
+    done = command_line("convert", "t.json", "-o", "two.yaml")
+
+    assert "`hccl-tools convert t.json --to-configmap NAME -o two.yaml`" in done.err
+
+
+def test_the_table_that_was_written_last_is_suggested(command_line: CommandLine) -> None:
+    for age, name in enumerate(("b.json", "c.json", "a.json")):
+        command_line.write(name, table("1.0", 1, 8))
+        os.utime(command_line.folder / name, (1e9 - age, 1e9 - age))
+
+    assert "`hccl-tools validate --local b.json`" in command_line("validate", "--local").err
+
+
+def test_tables_with_invented_addresses_are_named_as_such(command_line: CommandLine) -> None:
+    command_line("gen", "--simulate", "910a")
+    command_line("gen", "--simulate", "910a", "--servers", "2", "-o", "two.json")
+
+    done = command_line("merge", "hccl_8p_01234567_127.0.0.1.json", "two.json")
+
+    assert "tables of `gen --simulate` have the same invented addresses" in " ".join(done.err.split())
+
+
+def test_a_program_of_printed_commands_that_does_not_exist(command_line: CommandLine) -> None:
+    said = command_line("launch", "-n", "2", "--cpu", "train.py").err
+
+    assert "train.py stands for your own program: name yours" in " ".join(said.split())
+    assert "stands for" not in command_line("launch", "-n", "2", "--cpu", "mine.py").err

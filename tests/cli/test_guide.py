@@ -83,6 +83,8 @@ def test_a_topic_without_a_chinese_page_is_shown_in_english(command_line: Comman
         ("Spare hosts", 'did you mean "spares"?'),
         ("docker", "pages with this word: container, "),
         ("host", "pages with this word: "),
+        ("kubernetes config maps", "pages about these words: kubernetes, "),
+        ("why does my job hang", "pages about these words: hangs, "),
     ],
 )
 def test_an_unknown_topic_is_a_sentence(command_line: CommandLine, word: str, message: str) -> None:

@@ -74,12 +74,12 @@ def test_ranks_that_a_run_does_not_have(
 
 
 @pytest.mark.parametrize("typed", ["3", "rank3", "rank_3", "rank_3.log", "Rank-03"])
-def test_a_rank_in_place_of_a_run(job: CommandLine, typed: str) -> None:
+def test_a_rank_in_place_of_a_run_without_a_latest_run(job: CommandLine, typed: str) -> None:
     done = job("logs", typed)
 
     assert done.code == 2
-    assert done.sentence == f'there is no run "{typed}" in {Path.cwd()}/log'
-    assert "`hccl-tools logs --rank 3`" in done.err
+    assert done.sentence == f"the log of rank 3 is that of a run, and there is no run in {Path.cwd()}/log"
+    assert "`hccl-tools jobs` lists the 1 run there" in done.err
 
 
 def test_another_name_is_not_taken_for_a_rank(job: CommandLine) -> None:

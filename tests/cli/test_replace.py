@@ -201,3 +201,16 @@ def test_a_subset_of_a_simulated_cluster_is_rehearsed(job: CommandLine) -> None:
     done = job("subset", "cluster.json", "--servers", "127.0.0.1")
 
     assert done.err.endswith("next: hccl-tools launch --rank-table cluster.s1.json --cpu train.py\n")
+
+
+def test_a_spare_that_does_not_answer_can_be_a_file(command_line: CommandLine) -> None:
+    command_line("gen", "--simulate", "910a", "--servers", "2", "-o", "two.json")
+    ssh = command_line.folder / "ssh"
+    ssh.write_text("#!/bin/sh\necho 'ssh: connect to host spare port 22: No route to host' >&2; exit 255\n")
+    ssh.chmod(0o755)
+
+    spare = ("--with", "spare", "--engine", "ssh", "--ssh", str(ssh))
+    said = " ".join(command_line("replace", "two.json", "--server", "192.0.2.1", *spare).err.split())
+
+    assert "spare: ssh: connect to host spare port 22: No route to host" in said
+    assert "`--with FILE` takes the table that `hccl-tools gen` writes on that host" in said

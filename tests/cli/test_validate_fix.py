@@ -44,7 +44,7 @@ def written(call: CommandLine, data: bytes) -> bytes:
     fixed = file.read_bytes()
     again = call("validate", "--fix", "--write", "t.json")
     assert again.out == ""
-    assert again.err.startswith(("t.json: nothing to fix: ", "t.json: no correction is certain: "))
+    assert again.err.startswith(("t.json: nothing to fix; ", "t.json: no correction is certain; "))
     assert file.read_bytes() == fixed
     return fixed
 
@@ -61,7 +61,7 @@ def test_the_diff_is_shown_and_nothing_is_written(call: CommandLine) -> None:
         ["-", '"rank_id":', "3"],
         ["+", '"rank_id":', '"3"'],
     ]
-    assert "t.json: not written (add --write), with these corrections: no findings: HCCL accepts" in done.err
+    assert "t.json: not written (add --write); with these corrections, no findings: HCCL accepts" in done.err
     assert (call.folder / "t.json").read_text() == bad
 
 
@@ -170,7 +170,7 @@ def test_what_has_several_answers_is_left(call: CommandLine, damaged: str) -> No
 
     assert done.out == ""
     assert done.code == 1
-    assert "t.json: no correction is certain: " in done.err
+    assert "t.json: no correction is certain; " in done.err
     assert (call.folder / "t.json").read_text() == damaged
 
 
@@ -278,7 +278,7 @@ def test_the_exit_code_is_that_of_the_corrected_file(call: CommandLine) -> None:
 
     assert done.code == 1
     assert '+  "server_count": "1",\n' in done.out
-    assert "with these corrections: 1 error: HCCL refuses this table" in done.err
+    assert "with these corrections, 1 error: HCCL refuses this table" in done.err
     assert done.err.endswith("next: hccl-tools validate --fix --write t.json\n")
 
 
@@ -316,6 +316,71 @@ def test_a_report_names_the_command_that_corrects_its_file(call: CommandLine) ->
 
         assert call("validate", name).out.splitlines()[-1] == command.format(shown)
         assert "--fix" not in call("validate", "-f", "concise", name).out
+
+
+def test_the_next_command_after_a_diff_writes_it(call: CommandLine) -> None:
+    call.write("t.json", GOOD.replace('"rank_id": "3"', '"rank_id": 3'))
+
+    assert call("validate", "--fix", "t.json").err.endswith(
+        "next: hccl-tools validate --fix --write t.json\n"
+    )
+    assert "next:" not in call("validate", "--fix", "--write", "t.json").err
+
+
+@pytest.mark.parametrize(
+    "begin", ["// ring A, made by hand\n", "# ring A\n/* of two\nlines */\n", "<!-- ring A -->\n"]
+)
+def test_comments_and_trailing_commas_are_removed(call: CommandLine, begin: str) -> None:
+    inside = GOOD.replace('"7"\n', '"7", // the last one\n')
+    call.write("t.json", begin + inside)
+
+    shown = call("validate", "--fix", "--write", "t.json")
+
+    assert shown.code == 0, shown.err
+    assert json.loads((call.folder / "t.json").read_text()) == json.loads(GOOD)
+
+
+def test_many_comments_take_linear_time() -> None:
+    def read(many: int) -> None:
+        parseable(("[\n" + '{"rank_id": "0"}, // device\n' * many + '"x"]').encode())
+
+    assert least(lambda: read(2000)) < 16 * least(lambda: read(500))
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "// ... 6 more devices",
+        "// ranks 1 to 7 as above",
+        '// {"device_id": "9"}',
+        "// TODO: write the real address",
+        "// 10.0.0.9",
+        "// 3",
+        "/* open",
+    ],
+)
+def test_a_comment_that_may_stand_for_something_stays(call: CommandLine, comment: str) -> None:
+    text = GOOD.replace('"7"\n', f'"7" {comment}\n') + "// the end\n"
+    call.write("t.json", text)
+
+    done = call("validate", "--fix", "--write", "t.json")
+
+    assert (done.code, done.out) == (1, "")
+    assert (call.folder / "t.json").read_text() == text
+
+
+def test_a_verdict_on_text_that_is_no_json_says_that_the_rest_was_not_checked(call: CommandLine) -> None:
+    call.write("t.json", GOOD.replace('"rank_id": "3"', '"rank_id": 3').replace('"7"\n', '"7",\n'))
+
+    line = "1 error so far, the rest was not checked; HCCL refuses this table"
+    assert line in call("validate", "t.json").out.splitlines()
+
+
+def test_a_probable_value_is_named_as_such(call: CommandLine) -> None:
+    call.write("t.json", GOOD.replace('"rank_id": "5"', '"rank_id": "4"'))
+
+    said = " ".join(call("validate", "--fix", "t.json").err.split())
+    assert "has rank 5: this is probable, not certain" in said
 
 
 @pytest.mark.parametrize("text", [GOOD, GOOD[:-1], GOOD.replace('"rank_id": "3"', '"rank_id": "4"')])

@@ -223,7 +223,7 @@ def test_a_signal_without_a_known_sender_is_not_called_memory(command_line: Comm
 @pytest.mark.parametrize(
     ("after", "sure"),
     [
-        ("Traceback (most recent call last):\n  File a\nKeyboardInterrupt\n", "Certain: this line says so"),
+        ("Traceback (most recent call last):\n  File a\nKeyboardInterrupt\n", "Certain: the log says so"),
         ("$ ls\n", "The logs do not show the cause"),
     ],
 )

@@ -106,7 +106,7 @@ def test_the_device_whose_switch_differs_is_named(command_line: CommandLine) -> 
     lines = answer(command_line)
 
     assert lines[0].startswith("Rank 3 (device 3 of 10.0.0.1, address 192.168.0.103): the TLS switch")
-    assert "It is on for 10.0.0.1/3, and off for 7 others (certain: this line says so)" in lines[0]
+    assert "It is on for 10.0.0.1/3, and off for 7 others (certain: the log says so)" in lines[0]
     assert not any("TLS" in line for line in lines[3:])
 
 

@@ -33,7 +33,7 @@ def test_a_message_of_the_user_is_the_cause(command_line: CommandLine) -> None:
     done = explain(command_line, "step 1\nLICENSE-7: host license01 is down\nEI0006: no data\n")
 
     assert done.out.splitlines()[0] == (
-        "Rank 0 (host license01): the license server did not answer. Certain: this line says so."
+        "Rank 0 (host license01): the license server did not answer. Certain: the log says so."
         " What to do: ask the site's operators to restart it."
     )
 

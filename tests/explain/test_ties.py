@@ -79,7 +79,7 @@ CASES = {
             "torchrun.log": f"{CHILD_FAILED}\n  rank      : 1 (local_rank: 1)\n  exitcode  : -9 (pid: 4711)\n",
             "rank_0.log": "2026-03-18 10:00:00,000 INFO step 1\n[rank0]: received SIGTERM\n",
         },
-        "Rank 1: the kernel's out-of-memory killer ended a process. Certain: this line says so.",
+        "Rank 1: the kernel's out-of-memory killer ended a process. Certain: the log says so.",
     ),
     "a process that no log names may be of another job": (
         {

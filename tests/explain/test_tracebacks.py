@@ -69,7 +69,7 @@ def test_an_interrupt_is_an_end_and_not_a_failure(command_line: CommandLine) -> 
     lines = first_of_screen(command_line, f"{STACK}KeyboardInterrupt\n")
 
     assert lines[0].startswith(
-        "The process was interrupted (SIGINT). Certain: this line says so. What to do: nothing"
+        "The process was interrupted (SIGINT). Certain: the log says so. What to do: nothing"
     )
 
 

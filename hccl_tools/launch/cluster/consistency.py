@@ -11,6 +11,7 @@ from hccl_tools.errors import HcclToolsError, LaunchError
 from hccl_tools.launch.cluster import job_hosts
 from hccl_tools.launch.cluster.membership import (
     ARGUMENTS,
+    CPU,
     MACHINES,
     PORT,
     PROGRAM,
@@ -125,6 +126,7 @@ def manifest_values(prepared: PreparedLaunch, request: LaunchRequest) -> dict[st
     found = {
         "number of ranks": str(plan.world_size),
         "--start": plan.start,
+        CPU: "yes" if plan.cpu else "no",
         ARGUMENTS: arguments_value(
             _hash(os.fsencode("\0".join([request.program.kind, *request.program.argv[1:]]))),
             request.program.argv[1:],

@@ -25,6 +25,8 @@ PORT = "--start-port"
 PROGRAM = "program"
 #: Subject of the program's arguments: a digest of all of them, and their text, without secrets and shortened.
 ARGUMENTS = "arguments"
+#: Subject of the rehearsal on the CPU.
+CPU = "--cpu"
 #: Subject of the machines of the job, in any order.
 MACHINES = "machines"
 #: Characters of the arguments that are sent, and of a difference that is shown.
@@ -184,11 +186,12 @@ def refusal(message: Refused, host: str) -> RefusalError:
     return RefusalError(one_line(message.why), hint=hint)
 
 
-def waiting(whom: str, seconds: float, *, is_first: bool, also: str = "") -> str:
+def waiting(whom: str, own: HostManifest, seconds: float, *, is_first: bool, also: str = "") -> str:
     """Return the message while hosts are missing: the first one says what to do, the others what is left.
 
     Args:
         whom: The hosts, with what they have to do.
+        own: This host; a simulated table can have its address by accident.
         seconds: How long this host waits in all; in further messages, how much of it is left.
         also: What was heard from other programs.
     """
@@ -196,9 +199,14 @@ def waiting(whom: str, seconds: float, *, is_first: bool, also: str = "") -> str
     if not is_first:
         return f"still waiting for {whom}, {span} left{also}"
     return (
-        f"waiting for {whom}{also}; run the same command on each host of the job within {span}; "
-        "to rehearse all ranks on this host, add `--cpu --all-here`"
+        f"waiting for {whom}{also}; this host is {own.host}; run the same command on each host of the job "
+        f"within {span}; to rehearse all ranks on this host, add `{_rehearsal(own)}`"
     )
+
+
+def _rehearsal(own: HostManifest) -> str:
+    """Return the options that are missing for a rehearsal of all ranks on this host."""
+    return "--all-here" if own.values.get(CPU) == "yes" else "--cpu --all-here"
 
 
 def missing_hosts_error(hosts: Sequence[str], wait: float, strangers: str = "") -> RefusalError:

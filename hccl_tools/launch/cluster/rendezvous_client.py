@@ -58,7 +58,7 @@ class RendezvousClient:
                 heard = self.answers.summary()
                 left, also = wait if is_first else deadline - time.monotonic(), f"{heard and '; '}{heard}"
                 text = f"{where} to start its part"
-                self.notify(waiting(text, left, is_first=is_first, also=also))
+                self.notify(waiting(text, self.own, left, is_first=is_first, also=also))
                 self.notify_at, is_first = time.monotonic() + TIMING.again, False
             self.discover(deadline)
             time.sleep(TIMING.retry)

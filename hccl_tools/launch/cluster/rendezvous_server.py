@@ -140,9 +140,8 @@ class RendezvousServer:
                 missing, strangers = and_more(self.names(self.missing)), self.listener.strangers()
                 also = f"; {strangers}" if strangers else ""
                 where = f"{missing} to start its part (port {self.hosts.address[1]} here)"
-                notify(
-                    waiting(where, wait if is_first else self.deadline - now, is_first=is_first, also=also)
-                )
+                left = wait if is_first else self.deadline - now
+                notify(waiting(where, self.own, left, is_first=is_first, also=also))
                 notify_at, is_first = now + TIMING.again, False
             self.poll_once()
             self.name_hosts_without_key(notify)

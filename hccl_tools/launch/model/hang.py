@@ -10,11 +10,13 @@ from hccl_tools.notation.phrases import time_span
 from hccl_tools.records import Count, Index, NamedTuple, OsText, Seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 #: Ranks of several hosts stopped at the same time if their silence differs by less than this factor: a host
 #: looks at its ranks eight times in the time after which a job counts as hanging.
 _SAME_TIME = 0.75
+#: How the calls end in which a rank waits for another one.
+_ON_SOCKET = " on a socket"
 #: The maximum number of ranks that a host reports to others.
 MOST_RANKS = 16
 #: ``File "/home/me/train.py", line 11 in step`` and ``step (/home/me/train.py:11)``.
@@ -85,18 +87,29 @@ def on_all_hosts(reported: Sequence[HungRank], others: Sequence[HungRank]) -> li
 
 
 def odd_ones_first(hung: Sequence[HungRank]) -> list[HungRank]:
-    """Return the ranks of a job with the few whose Python stack differs from that of all others first.
+    """Return the ranks of a job with the few first that differ from all others, which wait for them.
 
-    The others wait for these in a collective. Nothing changes if a stack is not known, if a rank's state
-    shows the cause, or if the ranks fall apart into more than two groups.
+    They differ by their Python stack, if the ranks have two; or all others wait on a socket. Nothing changes
+    if neither tells, or if a rank's state shows the cause.
     """
-    groups: dict[tuple[str, ...], list[int]] = {}
+    if any(one.is_first and one.is_culprit for one in hung):
+        return list(hung)
+    by_stack, by_call = dict[object, list[int]](), dict[object, list[int]]()
     for one in hung:
-        groups.setdefault(tuple(one.stack), []).append(one.rank)
-    few, many = sorted(groups.values(), key=len)[:2] if len(groups) == 2 else ((), ())
-    if () in groups or len(few) >= len(many) or any(one.is_first and one.is_culprit for one in hung):
+        by_stack.setdefault(tuple(one.stack), []).append(one.rank)
+        by_call.setdefault(one.doing.endswith(_ON_SOCKET), []).append(one.rank)
+    few = [] if () in by_stack else _few(by_stack)
+    if not few and len(by_call.get(False, hung)) < len(by_call.get(True, ())):
+        few = by_call[False]
+    if not few:
         return list(hung)
     return sorted((one._replace(is_first=one.rank in few) for one in hung), key=lambda one: not one.is_first)
+
+
+def _few(groups: Mapping[object, list[int]]) -> list[int]:
+    """Return the smaller of two groups, [] if there are more or both are equal."""
+    few, many = sorted(groups.values(), key=len)[:2] if len(groups) == 2 else ([], [])
+    return few if len(few) < len(many) else []
 
 
 def _silent_seconds(one: HungRank) -> float:

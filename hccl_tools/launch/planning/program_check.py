@@ -7,7 +7,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.planning import script_kind
-from hccl_tools.notation.phrases import operand
+from hccl_tools.notation.phrases import EXAMPLE_PROGRAM, operand
 from hccl_tools.programs.lookup import ProgramMissingError, ProgramRefusedError, on_path
 
 if TYPE_CHECKING:
@@ -65,6 +65,11 @@ def _check_script(argv: Sequence[str], environ: Mapping[str, str]) -> None:
     name = argv[0]
     if not os.path.exists(name):
         looked = f"looked for {os.path.abspath(name)}"
+        if name == EXAMPLE_PROGRAM:
+            looked += (
+                f"; in printed commands, {name} stands for your own program: name yours, or try the ranks "
+                "with `--no-python env` in its place"
+            )
         hint = (
             f"`--no-python {shlex.join(argv)}` starts the program of that name"
             if on_path(name, environ)

@@ -13,15 +13,14 @@ _MOST = 500
 
 
 def names() -> list[str]:
-    """Return the names of the rank tables of the current folder, sorted."""
+    """Return the names of the rank tables of the current folder, the one that was written last first."""
     try:
         with os.scandir() as entries:
-            files = [
-                one.name for one in islice(entries, _MOST) if one.name.endswith(".json") and one.is_file()
-            ]
+            found = [one for one in islice(entries, _MOST) if one.name.endswith(".json") and one.is_file()]
+            files = sorted((-one.stat().st_mtime_ns, one.name) for one in found)
     except OSError:
         return []
-    return [name for name in sorted(files) if script_kind.is_table(name)]
+    return [name for _age, name in files if script_kind.is_table(name)]
 
 
 def hint() -> str:

@@ -14,7 +14,7 @@ from hccl_tools.launch.runs import disk_space
 from hccl_tools.notation.phrases import operand
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from hccl_tools.launch.model.outcome import RankEnd
 
@@ -56,16 +56,25 @@ def for_traceback(lines: Iterable[str], argv: Sequence[str]) -> list[str]:
     return [f"{argv[0]} has no module {names[-1]}: select another Python for the ranks with --python"]
 
 
-#: Messages of Paddle and gloo about how the ranks were started.
-_OF_THE_START = ("HCM980", "HCM981", "HCM982", "HCM983")
+#: Messages of Paddle and gloo about how the ranks were started, and of programs that need a variable.
+_OF_THE_START = (
+    *("HCM980", "HCM981", "HCM982", "HCM983"),
+    *("HCM743", "HCM744", "HCM745", "HCM746", "HCM747", "HCM748"),
+)
 
 
-def for_start(lines: Sequence[str]) -> list[str]:
-    """Return a hint if a framework reports that something was missing at the start of its ranks."""
+def for_start(lines: Sequence[str], environ: Mapping[str, str]) -> list[str]:
+    """Return a hint if the log says that something was missing at the start of the ranks.
+
+    Args:
+        environ: The variables of the rank: one that was set is a key of the program's own.
+    """
     for message in map(known_messages().__getitem__, _OF_THE_START):
         anchor, pattern = message.anchor, re.compile(message.pattern)
-        if any(anchor in line and pattern.search(line) for line in map(str.encode, lines)):
-            return [message.sentence]
+        for line in map(str.encode, lines):
+            found = pattern.search(line) if anchor in line else None
+            if found and found.groupdict().get("variable", b"").decode() not in environ:
+                return [message.sentence]
     return []
 
 

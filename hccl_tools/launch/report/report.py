@@ -30,6 +30,8 @@ SCHEMA_VERSION = 1
 _OF_ATTEMPT = ("reason", "detail", "began_on", "exit_code", "first_failure", "warnings")
 #: The ways to end that the text lists, each with its ranks.
 _MOST_CONSEQUENCES = 4
+#: Ranks whose logs are compared with that of the first failure: each takes a millisecond.
+_MOST_COMPARED = 256
 #: Lines of a log in the text.
 _MOST_QUOTED = 10
 #: Seconds until a ``--notify`` command is killed.
@@ -94,7 +96,7 @@ def first_failure(first: RankEnd, *, killed_by_oom: bool | None) -> RankFailure:
     codes = excerpt.hccl_codes(lines)
     traceback = excerpt.last_traceback(lines)
     said = hints.for_traceback(traceback, first.process.argv) + hints.for_codes(codes)
-    said += hints.for_start(lines)
+    said += hints.for_start(lines, first.process.environment)
     return RankFailure(
         **_end(first),
         hints=hints.for_disk(first.log) + hints.for_end(first, killed_by_oom=killed_by_oom) + said,
@@ -224,7 +226,10 @@ def text(
         from hccl_tools.launch.report import hang  # noqa: PLC0415  (rare)
 
         lines += hang.lines([HungRank(**one) for one in report["hung"]])
-    lines += _consequences(report["consequences"], after_failure=bool(first))
+    same = _with_same_exception(report["consequences"], first["traceback"]) if first else []
+    lines += _listed("failed with the same exception", same)
+    others = [end for end in report["consequences"] if end not in same]
+    lines += _consequences(others, after_failure=bool(first))
     for process in report["stuck"]:
         whose = "" if process["rank"] is None else f" of rank {process['rank']}"
         where = f" in {process['waits_in']}" if process["waits_in"] else ""
@@ -289,6 +294,21 @@ def _shortened(lines: Sequence[str]) -> list[str]:
         return kept
     tail = _MOST_QUOTED - 2
     return [kept[0], f"  ... {len(kept) - 1 - tail} lines ...", *kept[-tail:]]
+
+
+def _with_same_exception(
+    ends: Sequence[Mapping[str, Any]], traceback: Sequence[str]
+) -> list[Mapping[str, Any]]:
+    """Return the ranks whose logs end with the exception of the first failure: they failed by themselves.
+
+    The launcher may have terminated them while Python was on its way out.
+    """
+    from hccl_tools.launch.logs import excerpt  # noqa: PLC0415  (most jobs succeed)
+
+    if not traceback:
+        return []
+    here = [end for end in ends if not end["log_host"] and end["rank"] >= 0][:_MOST_COMPARED]
+    return [end for end in here if excerpt.last_traceback(excerpt.log_end(end["log"]))[-1:] == traceback[-1:]]
 
 
 def _consequences(ends: list[Mapping[str, Any]], *, after_failure: bool) -> list[str]:

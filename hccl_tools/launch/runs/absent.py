@@ -49,7 +49,8 @@ def none_listed(log_dir: str, ended: int) -> str:
 
 
 def _others(log_dir: str) -> Iterator[str]:
-    """Yield log directories with runs: above the current folder, then below it."""
+    """Yield log directories with runs: above the current folder, below it, of the shell's folder before."""
+    before = os.environ.get("OLDPWD", "")
     looked_at = os.path.abspath(log_dir)
     above = [os.path.join(*[os.pardir] * depth, _USUAL) for depth in range(1, _MOST_ABOVE + 1)]
     try:
@@ -57,7 +58,8 @@ def _others(log_dir: str) -> Iterator[str]:
             below = sorted(entry.name for entry in islice(entries, _MOST_BESIDE) if entry.is_dir())
     except OSError:
         below = []
-    for folder in (_USUAL, *above, *(os.path.join(name, _USUAL) for name in below)):
+    former = [os.path.join(before, _USUAL)] if os.path.isabs(before) else []
+    for folder in (_USUAL, *above, *(os.path.join(name, _USUAL) for name in below), *former):
         if os.path.abspath(folder) != looked_at and _has_runs(folder):
             yield folder
 

@@ -77,20 +77,23 @@ class Run(NamedTuple):
         return escaped(names.short(os.path.basename(self.path)))
 
 
-def find(log_dir: str, beginning: str = "") -> list[Run]:
+def find(log_dir: str, part: str = "") -> list[Run]:
     """Return the runs in a log directory, oldest first, then other runs with processes on this host.
 
     Unreadable runs are skipped, and of each other user all but the newest runs; stderr says so.
 
     Args:
         log_dir: The log directory.
-        beginning: That of the names of the runs; other runs cost nothing.
+        part: A part of the names of the runs (``names.matching``); other runs cost nothing.
     """
     here = os.path.abspath(log_dir)
-    paths = _inside(here, beginning)
+    paths = _inside(here)
     members = Counter(path for _pid, path in run_members.members())
-    elsewhere = [path for path in members.keys() - set(paths) if os.path.basename(path).startswith(beginning)]
-    looked_at, left_out = _limited((*sorted(elsewhere), *reversed(paths)))
+    paths = [*sorted(members.keys() - set(paths)), *reversed(paths)]
+    if part:
+        selected = frozenset(names.matching(part, [os.path.basename(path) for path in paths]))
+        paths = [path for path in paths if os.path.basename(path) in selected]
+    looked_at, left_out = _limited(paths)
     found: list[Run] = []
     skipped: list[tuple[str, str]] = []
     with files.limited_in_all():
@@ -118,10 +121,10 @@ def completed(log_dir: str) -> list[str]:
     return found
 
 
-def _inside(here: str, beginning: str = "") -> list[str]:
+def _inside(here: str) -> list[str]:
     """Return the paths in a log directory by name, without the link to the latest run."""
     found = sorted(os.listdir(here)) if os.path.isdir(here) else []
-    return [os.path.join(here, name) for name in found if name != names.LATEST and name.startswith(beginning)]
+    return [os.path.join(here, name) for name in found if name != names.LATEST]
 
 
 def _limited(paths: Iterable[str]) -> tuple[list[str], dict[int, int]]:
@@ -176,14 +179,14 @@ def _is_closed(path: str) -> bool:
 
 
 def resolve(name: str, log_dir: str) -> Run:
-    """Return a run by its path, its name in the log directory, the beginning of its name, or ``latest``.
+    """Return a run by its path, its name in the log directory, a part of its name, or ``latest``.
 
     Raises:
         NoSuchRunError: No run matches.
         UsageError: More than one run matches, or the run cannot be read.
     """
     link = os.path.join(log_dir, names.LATEST)
-    for path in (name, link) if name == names.LATEST else (name,):
+    for path in (name, link) if name in names.NEWEST else (name,):
         real = os.path.realpath(path)
         if files.is_run(real):
             # All files that the command reads are those of one directory.
@@ -203,9 +206,13 @@ def resolve(name: str, log_dir: str) -> Run:
     if found:
         known = [os.path.basename(run.path) for run in found]
         shown = and_more([escaped(names.short(one, known)) for one in known])
-        raise UsageError(f'"{name}" is ambiguous: {shown}', hint="type more of the name")
+        last = escaped(names.short(known[-1], known))
+        raise UsageError(
+            f'"{name}" is ambiguous: {shown}',
+            hint=f"type more of the name; the last run of these is {last}",
+        )
     raise NoSuchRunError(
-        absent.sentence(log_dir, None if name == names.LATEST else name),
+        absent.sentence(log_dir, None if name in names.NEWEST else name),
         hint=absent.remedy(log_dir, sum(os.path.dirname(run.path) == here for run in find(log_dir))),
     )
 

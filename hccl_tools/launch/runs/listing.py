@@ -67,7 +67,10 @@ def as_text(
     for row, line in zip(rows, lines, strict=True):
         style = _STYLES.get(row[1], "warning")
         shown.append(line.replace(f"  {row[1]}", f"  {pen(style, row[1])}", 1))
-    shown += [part for note in _notes(runs, rows, log_dir) for part in screen.wrapped(note, width)]
+    here = os.path.abspath(log_dir)
+    is_elsewhere = all(os.path.dirname(run.path) != here for run in among or runs)
+    notes = _notes(runs, rows, log_dir, is_elsewhere=is_elsewhere)
+    shown += [part for note in notes for part in screen.wrapped(note, width)]
     return "".join(f"{line}\n" for line in shown)
 
 
@@ -80,8 +83,14 @@ def short_names(runs: Sequence[Run]) -> dict[str, str]:
     }
 
 
-def _notes(runs: Sequence[Run], rows: Sequence[Sequence[str]], log_dir: str) -> Iterator[str]:
-    """Yield what the rows have no room for: processes that are left, and the folders of other runs."""
+def _notes(
+    runs: Sequence[Run], rows: Sequence[Sequence[str]], log_dir: str, *, is_elsewhere: bool
+) -> Iterator[str]:
+    """Yield what the rows have no room for: processes that are left, and the folders of other runs.
+
+    Args:
+        is_elsewhere: Whether the log directory itself has no run.
+    """
     here = os.path.abspath(log_dir)
     places: dict[tuple[str, str], list[str]] = {}
     for run, row in zip(runs, rows, strict=True):
@@ -90,6 +99,8 @@ def _notes(runs: Sequence[Run], rows: Sequence[Sequence[str]], log_dir: str) -> 
             yield f"{row[0]}: {left} left; `hccl-tools stop {operand(row[0])}` ends them"
         is_there = run.state in {"running", "elsewhere"} and run.host != os.uname().nodename
         places.setdefault((os.path.dirname(run.path), run.host if is_there else ""), []).append(row[0])
+    if is_elsewhere:
+        yield f"{absent.sentence(log_dir)}; {absent.remedy(log_dir, 0)}"
     for (folder, host), some in places.items():
         if where := [
             *([f"in {names.shown(folder)}"] if folder != here else []),

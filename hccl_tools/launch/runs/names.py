@@ -6,12 +6,14 @@ import os
 
 TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 #: Set for every process of a job; identifies processes left over from an older run.
 RUN_VARIABLE = "HCCL_TOOLS_RUN_DIR"
 #: The link to the latest run, beside the run directories.
 LATEST = "latest"
+#: What people type for the latest run.
+NEWEST = frozenset({LATEST, "last", "newest", "most-recent"})
 PLAN = "plan.json"
 REPORT = "report.json"
 #: The copy of the rank table.
@@ -40,6 +42,31 @@ _OF_NAMES = frozenset("0123456789abcdef-")
 def is_of_a_run(name: str) -> bool:
     """Return whether a name has the form of a run's; other users may have chosen it."""
     return name[:1] not in {"", "-"} and _OF_NAMES.issuperset(name)
+
+
+#: Characters of a part of a name that selects a run. Each name of this century begins with 2, and a random
+#: name of 32 digits has most short numbers and words such as "add".
+SHORTEST_PART, _SHORTEST_RANDOM_PART = 4, 8
+
+
+def matching(part: str, known: Sequence[str]) -> list[str]:
+    """Return the names that a part of a name selects.
+
+    They are those that begin with it, else those that have it in their short name, else anywhere.
+
+    >>> matching("a1b2", ["20261121-101530-a1b2c3d4", "20261121-101530-e4b8a1b2"])
+    ['20261121-101530-a1b2c3d4']
+    """
+    if part in known:
+        return [part]
+    if len(part) < SHORTEST_PART:
+        return []
+    random = part if len(part) >= _SHORTEST_RANDOM_PART else None
+    return (
+        [name for name in known if name.startswith(part)]
+        or [name for name in known if part in short(name)]
+        or [name for name in known if random is not None and random in name]
+    )
 
 
 #: The characters of a short name: those of the time, and four of the random digits, ``20261121-101530-a1b2``.

@@ -55,6 +55,23 @@ def the_run(name: str | None, log_dir: str, command: str) -> Run:
     )
 
 
+def followed(log_dir: str) -> Run:
+    """Return the run whose output is followed: the one that was started last of those that are running.
+
+    Without any, it is the latest run.
+
+    Raises:
+        NoSuchRunError: No run was found.
+    """
+    here = os.path.abspath(log_dir)
+    found = [run for run in index.find(log_dir) if os.path.dirname(run.path) == here]
+    running = [run for run in found if run.state == "running"]
+    if not running:
+        return index.resolve(names.LATEST, log_dir)
+    run_files.hold(running[-1].path)
+    return running[-1]
+
+
 def _listed(found: Sequence[Run]) -> str:
     """Return the name of the last of several runs as the list has it."""
     return listing.short_names(found)[os.path.basename(found[-1].path)]

@@ -44,6 +44,8 @@ class SavedPlan(NamedTuple):
         command: The command line of the engine; empty if the launcher starts the processes itself.
         meeting: The address to which launchers that were typed on each host connect.
         slurm_job: The id of the Slurm job.
+        start: The start method of the ranks.
+        cpu: Whether the job was a rehearsal on the CPU.
     """
 
     processes: tuple[SavedProcess, ...]
@@ -51,6 +53,8 @@ class SavedPlan(NamedTuple):
     command: tuple[OsText, ...] = ()
     meeting: str | None = None
     slurm_job: str | None = None
+    start: str = ""
+    cpu: bool = False
 
     @property
     def ranks(self) -> list[SavedProcess]:

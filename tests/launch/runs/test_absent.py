@@ -77,3 +77,19 @@ def test_stopping_all_where_none_runs(job: Path) -> None:
 
     assert (done.returncode, done.stderr) == (0, "no run is running here: nothing to stop\n")
     assert run_here("stop", "--all", NAMES[0], folder=job).returncode == 2
+
+
+def test_the_shells_folder_before_is_looked_at(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (job.parent / "far" / "away").mkdir(parents=True)
+    monkeypatch.chdir(job.parent / "far" / "away")
+    monkeypatch.setenv("OLDPWD", str(job))
+
+    assert f"add `--log-dir {job}/log`" in listing.as_text([], "log").replace("\n    ", " ")
+
+
+def test_a_list_of_the_runs_of_other_folders_says_that_this_one_has_none(job: Path) -> None:
+    shown = listing.as_text([index.find("../log")[0]], "log")
+
+    lines = " ".join(shown.split())
+    assert f"there is no run: {job}/other/log does not exist; there are runs in another folder: add" in lines
+    assert "there is no run" not in listing.as_text(index.find("../log"), "../log")

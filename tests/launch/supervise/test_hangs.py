@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hccl_tools.launch.model.hang import HungRank, headline, odd_ones_first
+from hccl_tools.launch.report import hang
 from tests.support import published
 from tests.support.hanging import without_py_spy
 from tests.support.mpiruns import every_mpirun
@@ -294,3 +296,32 @@ def test_the_host_of_the_stopped_rank_ends_the_job_on_all_hosts(typed: list[Type
         assert found["reason"] == "hang"
         assert [one["rank"] for one in found["hung"] if one["is_first"]] == [1]
         assert "rank 1 stopped first" in job.said[host]
+
+
+def _hung(rank: int, doing: str, *stack: str) -> HungRank:
+    return HungRank(
+        rank, f"rank {rank}", "a", 7, True, 5.0, None, doing, f"rank_{rank}.log", stack=list(stack)
+    )
+
+
+def test_the_rank_that_does_not_wait_on_a_socket_is_first() -> None:
+    waits = "sleeping in recvfrom() on a socket"
+    job = [_hung(0, waits, "a"), _hung(1, "sleeping in clock_nanosleep()", "b"), _hung(2, waits, "c")]
+
+    found = odd_ones_first(job)
+
+    assert [one.rank for one in found if one.is_first] == [1]
+    assert headline(found) == "rank 1 stopped first: sleeping in clock_nanosleep()"
+    assert "  ranks 0, 2: sleeping in recvfrom() on a socket" in hang.lines(found)
+    computing = [one._replace(doing="sleeping in futex()") for one in job]
+    assert odd_ones_first(computing) == computing
+
+
+def test_ranks_with_one_stack_are_described_once() -> None:
+    stack = '  File "train.py", line 20 in all_reduce'
+    shown = hang.lines([_hung(rank, "running", stack if rank else "  other") for rank in range(16)])
+
+    assert shown[0].startswith("  rank 0 stopped at the same time (host a, pid 7): running")
+    assert any(line.startswith("  ranks 1-15 stopped at the same time: running") for line in shown)
+    assert shown.count(f"    | {stack}") == 1
+    assert len(shown) == 6
