@@ -1,0 +1,54 @@
+"""A remedy that is carried out literally never makes a new error, and one cause is one finding."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from hccl_tools.diagnostics.diagnostic import Diagnostic  # noqa: TC001  (used in annotations of tests)
+from tests.rules.test_remedies import is_sound, numbered, one, report, servers
+from tests.support.tables import table
+
+
+def errors(value: Any, product: str | None = None) -> list[Diagnostic]:
+    return [each for each in report(value, product) if each.rule.severity == "error"]
+
+
+# Servers
+
+
+@pytest.mark.parametrize("place", [1, 2, 5])
+def test_a_server_in_the_place_of_another_one_gets_its_values(place: int) -> None:
+    right = table("1.0", 6, 8)
+    value = deepcopy(right)
+    servers(value)[place] = deepcopy(servers(value)[place - 1])
+    value = numbered(value)
+
+    message, hint = one(value, "HCC503")
+
+    assert message.startswith(f"server {place + 1} is server {place} again")
+    assert f'server {place + 1} is "10.0.0.{place + 1}", which is missing: write this server_id' in hint
+    assert "keep the ranks; only if no server is missing, remove it" in hint
+    servers(value)[place]["server_id"] = f"10.0.0.{place + 1}"
+    for device, own in zip(servers(value)[place]["device"], servers(right)[place]["device"], strict=True):
+        device["device_ip"] = own["device_ip"]
+    assert is_sound(value)
+
+
+def test_of_a_server_that_was_overwritten_with_the_next_one_the_first_is_named() -> None:
+    value = table("1.0", 6, 8)
+    servers(value)[2] = deepcopy(servers(value)[3])
+    value = numbered(value)
+
+    assert 'server 3 is "10.0.0.3", which is missing' in one(value, "HCC503")[1]
+
+
+def test_a_server_in_two_entries_does_not_continue_the_addresses_of_another() -> None:
+    value = table("1.0", 2, 8)
+    first = deepcopy(servers(value)[0])
+    servers(value)[0]["device"] = servers(value)[0]["device"][:4]
+    servers(value).insert(1, {**first, "device": first["device"][4:]})
+
+    assert {each.rule.id for each in report(numbered(value), "a2")} == {"HCC503"}
