@@ -52,3 +52,55 @@ def test_a_server_in_two_entries_does_not_continue_the_addresses_of_another() ->
     servers(value).insert(1, {**first, "device": first["device"][4:]})
 
     assert {each.rule.id for each in report(numbered(value), "a2")} == {"HCC503"}
+
+
+# Super pods
+
+
+@pytest.mark.parametrize("damaged", ["010.0.0.3", "10.0.0.3:16666"])
+def test_a_damaged_server_id_is_not_copied_to_the_super_pod(damaged: str) -> None:
+    value = table("1.2", 4, 8, 2)
+    servers(value)[2]["server_id"] = damaged
+
+    (found,) = errors(value, "a3")
+
+    assert found.rule.id == "HCC524"
+    assert found.hint == f'write "server_id": "10.0.0.3" in server 3 of server_list, which has "{damaged}"'
+
+
+def test_a_mistyped_server_id_is_corrected_where_it_was_mistyped() -> None:
+    value = table("1.2", 6, 8, 2)
+    servers(value)[2]["server_id"] = "10.0.0.30"
+
+    (found,) = errors(value, "a3")
+
+    assert found.hint is not None
+    assert found.hint.startswith('write "server_id": "10.0.0.3" in server 3 of server_list')
+
+
+def test_a_super_pod_with_an_unknown_server_gets_the_one_of_the_list() -> None:
+    value = table("1.2", 6, 8, 2)
+    value["super_pod_list"][0]["server_list"][2]["server_id"] = "10.0.0.30"
+
+    assert errors(value, "a3")[0].hint == (
+        'write "10.0.0.3", the only server of server_list that is in no super pod'
+    )
+
+
+@pytest.mark.parametrize("entry", [{}, {"server_id": None}, None])
+def test_a_server_of_a_super_pod_without_server_id_is_the_one_that_is_left(entry: Any) -> None:
+    value = table("1.2", 4, 8, 2)
+    value["super_pod_list"][0]["server_list"][1] = entry
+
+    (found,) = errors(value, "a3")
+
+    assert found.hint == (
+        'write "server_id": "10.0.0.2", the only server of server_list that is in no super pod'
+    )
+
+
+def test_a_super_pod_that_is_listed_again_is_one_finding() -> None:
+    value = table("1.2", 4, 8, 2)
+    value["super_pod_list"].append(deepcopy(value["super_pod_list"][0]))
+
+    assert [(each.rule.id, each.hint) for each in errors(value, "a3")] == [("HCC523", "remove this entry")]
