@@ -104,3 +104,37 @@ def test_a_super_pod_that_is_listed_again_is_one_finding() -> None:
     value["super_pod_list"].append(deepcopy(value["super_pod_list"][0]))
 
     assert [(each.rule.id, each.hint) for each in errors(value, "a3")] == [("HCC523", "remove this entry")]
+
+
+# Entries in the wrong list
+
+
+def test_a_server_of_a_super_pod_in_a_list_of_devices_gets_no_ids() -> None:
+    value = table("1.2", 4, 16, 2)
+    servers(value)[1]["device"].append(value["super_pod_list"][1]["server_list"].pop())
+
+    hints = {each.hint for each in errors(value, "a3") if each.rule.id == "HCC111"}
+
+    assert hints == {
+        "remove the entry, or move it to its own list: it names a server, and has no key of a device"
+    }
+
+
+def test_a_device_beside_all_devices_of_the_product_gets_no_number() -> None:
+    value = table("group_list", 2, 8)
+    value["group_list"][0]["instance_list"][0]["devices"].append({"device_ip": "192.168.9.9"})
+
+    hints = [each.hint for each in errors(value) if each.rule.id == "HCC111"]
+
+    assert hints == ["remove the entry: the other entries of the server are all devices that the product has"]
+
+
+def test_a_device_that_is_listed_again_does_not_change_the_count() -> None:
+    value = table("group_list", 2, 8)
+    devices = value["group_list"][0]["instance_list"][0]["devices"]
+    devices.append(deepcopy(devices[3]))
+
+    (found,) = [each for each in errors(value) if each.rule.id == "HCC512"]
+
+    assert found.right is None
+    assert found.hint == "remove the surplus entry; device_count is then right"
