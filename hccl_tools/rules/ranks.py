@@ -201,6 +201,9 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
     if start > 0:
         other = "" if start == 1 else f"; or add the devices with ranks 0-{start - 1} if they are missing"
         hint = f"number the ranks 0 to {size - 1}: each rank id is too high by {start}{other}"
+        lost, lacking = lost_devices(subject), absent_ranks(subject)
+        if lost is not None and len(lost.rows) == len(lacking):
+            hint = f"{_lost(subject, lost, lacking)}; only if it is left out on purpose, number the ranks 0 to {size - 1}"
         begin = "start at 1" if start == 1 else f"go from {start} to {start + size - 1}"
         yield Finding(
             f"{_absent(subject)}: the ranks {begin}",

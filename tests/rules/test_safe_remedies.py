@@ -138,3 +138,39 @@ def test_a_device_that_is_listed_again_does_not_change_the_count() -> None:
 
     assert found.right is None
     assert found.hint == "remove the surplus entry; device_count is then right"
+
+
+# Ranks, ids and addresses
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_lost_first_device_is_added(count: int) -> None:
+    value = table("1.0", count, 8)
+    del servers(value)[0]["device"][0]
+
+    (found,) = [each for each in report(value, "910a") if each.rule.id == "HCC202"]
+
+    assert found.hint is not None
+    assert "has no device 0: add it with rank 0" in found.hint
+    assert found.hint.endswith(f"number the ranks 0 to {8 * count - 2}")
+
+
+def test_ids_of_two_servers_that_changed_places_are_not_exchanged_in_one_entry() -> None:
+    value = table("1.0", 2, 8)
+    first, second = servers(value)[0]["device"][7], servers(value)[1]["device"][0]
+    first["device_id"], second["rank_id"] = second["rank_id"], first["device_id"]
+
+    assert not [each for each in errors(value, "a2") if "exchanged" in each.message]
+
+
+def test_a_text_that_looks_like_an_address_of_another_device_is_not_corrected_to_it() -> None:
+    value = table("1.0", 1, 8)
+    servers(value)[0]["device"][1]["device_ip"] = "192.168.0.1O0"
+
+    (found,) = errors(value, "910a")
+
+    assert found.right is None
+    assert found.hint == (
+        '`hccn_tool -i 1 -ip -g` on 10.0.0.1 shows the address of device 1; "192.168.0.100" '
+        "is that of another device"
+    )
