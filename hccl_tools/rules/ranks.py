@@ -162,10 +162,9 @@ def _are_in_names(subject: Subject) -> bool:
 def _right_rank(subject: Subject) -> str:
     absent = absent_ranks(subject)
     if len(absent) == 1:
-        return f'write "{absent[0]}", the rank that no device has'
-    if by_order := right_ranks(subject):
-        return by_order
-    return f"number the ranks 0 to {len(subject.table) - 1}"
+        value = absent[0] if subject.table.format == "2.0" else f'"{absent[0]}"'
+        return f"write {value}, the rank that no device has"
+    return right_ranks(subject) or f"number the ranks 0 to {len(subject.table) - 1}"
 
 
 @rule(
