@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold
-from hccl_tools.rules.address_order import usual_name
+from hccl_tools.rules.address_order import likely_name, usual_name
 from hccl_tools.rules.commands import how
 from hccl_tools.rules.copies import named_server, other_copies, server_copies, what_a_copy_needs
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
@@ -91,8 +91,12 @@ def server_id_length(subject: Subject) -> Iterator[Finding]:
     for index, server in enumerate(subject.table.servers):
         size = byte_length(server.server_id)
         if not server.server_id:
+            name = likely_name(subject, index)
+            likely = "" if name is None else f': by the order of the others it is "{name}"'
             yield Finding(
-                "server_id is empty", subject.server_path(index, "server_id"), "give the server its address"
+                "server_id is empty",
+                subject.server_path(index, "server_id"),
+                f"give the server its address{likely}",
             )
         elif size > LONGEST_SERVER_ID:
             message = f"server_id has {size} bytes; HCCL accepts at most {LONGEST_SERVER_ID}"

@@ -174,3 +174,73 @@ def test_a_text_that_looks_like_an_address_of_another_device_is_not_corrected_to
         '`hccn_tool -i 1 -ip -g` on 10.0.0.1 shows the address of device 1; "192.168.0.100" '
         "is that of another device"
     )
+
+
+# Names, levels and addresses
+
+
+def test_damaged_server_ids_get_those_by_the_order_of_the_others() -> None:
+    value = table("1.0", 6, 8)
+    for index in (3, 4):
+        servers(value)[index]["server_id"] += "10"
+
+    _, hint = one({**value}, "HCC619")
+
+    assert hint.endswith('by the order of the others, that of server 4 is "10.0.0.4"')
+
+
+def test_an_empty_server_id_gets_that_by_the_order_of_the_others() -> None:
+    value = table("1.0", 6, 8)
+    servers(value)[3]["server_id"] = ""
+
+    assert (
+        one(value, "HCC502")[1] == 'give the server its address: by the order of the others it is "10.0.0.4"'
+    )
+
+
+def test_a_level_that_is_a_copy_of_another_one_does_not_only_get_its_number() -> None:
+    value = table("2.0", 2, 2)
+    for rank in value["rank_list"]:
+        level = {
+            **deepcopy(rank["level_list"][0]),
+            "net_layer": 1,
+            "net_type": "CLOS",
+            "net_instance_id": "0",
+        }
+        level["rank_addr_list"] = [
+            {**each, "addr": f"10.9.0.{rank['rank_id'] + 1}"} for each in level["rank_addr_list"]
+        ]
+        rank["level_list"].append(level)
+    value["rank_list"][1]["level_list"][1] = deepcopy(value["rank_list"][1]["level_list"][0])
+
+    (found,) = [each for each in errors(value, "a5") if each.rule.id == "HCC451"]
+
+    assert found.hint == (
+        "level 2 of the rank is a copy of level 1: write its layer 1 in this place, "
+        "which `hccl-tools gen` on its host prints"
+    )
+
+
+def test_an_addr_type_is_that_of_all_others() -> None:
+    value = table("2.0", 2, 2)
+    entry = value["rank_list"][1]["level_list"][0]["rank_addr_list"][0]
+    usual, entry["addr_type"] = entry["addr_type"], "x"
+
+    assert one(value, "HCC455", "a5")[1] == f'write "{usual}", as the other addresses have'
+
+
+def test_an_address_and_its_type_in_the_place_of_the_other_are_exchanged() -> None:
+    value = table("2.0", 2, 2)
+    entry = value["rank_list"][1]["level_list"][0]["rank_addr_list"][0]
+    entry["addr_type"], entry["addr"] = entry["addr"], entry["addr_type"]
+
+    hints = [each.hint for each in errors(value, "a5") if each.rule.id == "HCC455"]
+
+    assert hints == ["exchange the values of addr and addr_type"]
+
+
+def test_a_rank_id_of_a_2_0_table_is_a_number() -> None:
+    value = table("2.0", 2, 2)
+    value["rank_list"][1]["rank_id"] = -1
+
+    assert "write 1, the rank that no device has" in {each.hint for each in errors(value, "a5")}
