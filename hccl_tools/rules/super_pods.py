@@ -12,7 +12,6 @@ from hccl_tools.rules import entry_forms
 from hccl_tools.rules.commands import how_super_device
 from hccl_tools.rules.pod_servers import (
     all_unknown,
-    has_server_id,
     meant_servers,
     missing_server_id,
     unknown_servers,
@@ -117,7 +116,7 @@ def _entry_faults(subject: Subject, entry: Any, index: int) -> Iterator[Finding]
                     'write {"server_id": ...} around each string',
                 ),
             )
-        elif not has_server_id(server):
+        elif not isinstance(server, dict) or not isinstance(server.get("server_id"), str):
             yield Finding("server_id is missing or not a string", where, missing_server_id(subject))
 
 
@@ -304,7 +303,7 @@ def server_without_super_pod(subject: Subject) -> Iterator[Finding]:
         return  # HCC521 reports it, and the list has no place for a server.
     if len(unknown_servers(subject)) >= len(unplaced(subject)) > 0:
         return  # HCC524 names the servers that are meant.
-    if len(unplaced(subject)) == without_server_id(subject) == 1:
+    if len(unplaced(subject)) == 1 == without_server_id(subject):
         return  # HCC521 names the server that is meant.
     others = servers_of_another_kind(subject)
     yield from _of_another_kind(subject, others)
