@@ -102,6 +102,33 @@ def usual_name(subject: Subject, index: int) -> str | None:
     return _usual_names(subject).get(index)
 
 
+def likely_name(subject: Subject, index: int) -> str | None:
+    """Return the server_id by the order of the others of a server whose own is damaged; None if nothing says it."""
+    order, names = order_of_addresses(subject), names_by_addresses(subject)
+    if order is None or names is None or index not in order.first:
+        return None
+    found, taken = names.name_of(order.first[index]), _taken_names(subject)
+    return None if found in taken else found
+
+
+def right_name(subject: Subject, index: int) -> str:
+    """Return the hint on a server_id that no host has, with the one by the order of the others."""
+    hint, name = (
+        "write the address or name of the host, wherever the table has this server_id",
+        likely_name(subject, index),
+    )
+    return (
+        hint
+        if name is None
+        else f'{hint}: by the order of the others, that of server {index + 1} is "{name}"'
+    )
+
+
+@shared
+def _taken_names(subject: Subject) -> frozenset[str]:
+    return frozenset(server.server_id for server in subject.table.servers)
+
+
 @shared
 def _usual_names(subject: Subject) -> dict[int, str]:
     """Return the server_id that a server has by the order of all others, if it is the only one with another."""

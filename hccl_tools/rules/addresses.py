@@ -230,7 +230,7 @@ def _no_address(subject: Subject, row: int, address: str, alike: dict[str, tuple
     finding = Finding(f'"{address}" is not an IP address', path, how(subject, row))
     if (key := with_address_as_id(subject).get(row)) is not None:
         return exchange(finding, key)
-    found = right_texts.address(finding, address, whole)
+    found = _unless_used(subject, right_texts.address(finding, address, whole), finding)
     said: tuple[str, str] | None = None
     if found.hint == finding.hint and found.message.startswith(f"{finding.message}: "):
         why = found.message.removeprefix(f"{finding.message}: ")
@@ -242,6 +242,17 @@ def _no_address(subject: Subject, row: int, address: str, alike: dict[str, tuple
             f"{found.hint} in place of {quoted(whole)}, and the others in the same way",
         )
     return found if said is None else found._replace(alike=alike.setdefault(said[0], said))
+
+
+def _unless_used(subject: Subject, found: Finding, finding: Finding) -> Finding:
+    """Return a finding without the text that it says to write if another device has this address.
+
+    Then more than a sign is wrong, and the text would be a duplicate.
+    """
+    right = (found.hint or "").removeprefix('write "').removesuffix('"')
+    if right == (found.hint or "") or right not in packed_addresses(subject):
+        return found
+    return found._replace(hint=f"{finding.hint}; {quoted(right)} is that of another device", right=None)
 
 
 def _of_several(why: str) -> str:

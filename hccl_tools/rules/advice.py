@@ -10,7 +10,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation import invisible, placeholders
 from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_addresses
-from hccl_tools.rules.address_order import order_of_addresses, usual_name
+from hccl_tools.rules.address_order import order_of_addresses, right_name, usual_name
 from hccl_tools.rules.commands import how
 from hccl_tools.rules.moved_entries import owners
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
@@ -443,12 +443,13 @@ def server_id_no_name(subject: Subject) -> Iterator[Finding]:
             continue
         name = server.server_id.strip()
         if _NUMBERS.fullmatch(name) and packed(name) is None:
-            yield Finding(
-                f"server_id {quoted(name)} is not an IP address, and no host has such a name",
-                subject.server_path(index, "server_id"),
-                hint := "write the address or name of the host, wherever the table has this server_id",
-                alike=("server_ids are not IP addresses, and no host has such names", hint),
+            said, hint = (
+                "server_ids are not IP addresses, and no host has such names",
+                right_name(subject, index),
             )
+            message = f"server_id {quoted(name)} is not an IP address, and no host has such a name"
+            alike = subject.memo.setdefault("no names", (said, hint))
+            yield Finding(message, subject.server_path(index, "server_id"), hint, alike=alike)
             continue
         found = _NO_NAME.search(name)
         if found is not None:

@@ -325,7 +325,26 @@ def on_group(
             return Doubt(f"its instances have {shown} devices", both)
         if len(sizes) < 2 or sizes[0] not in _USUAL_SIZES:
             return Doubt("", both)
+    elif key == "device_count" and (again := _listed_again(subject, group)):
+        if counts[key][0] == actual - len(again):
+            device, server = again[0]
+            return Doubt(
+                f"device {device} of server {quoted(server)} is listed twice",
+                f"remove the surplus {'entry' if len(again) == 1 else 'entries'}; device_count is then right",
+            )
     elif not lower and len({subject.table.servers[one].server_id for one in group.servers}) < len(sizes):
         either = f"{right} if all instances belong to the job, or remove those that do not"
         return Doubt("two instances have one server_id", either)
     return None
+
+
+def _listed_again(subject: Subject, group: Group) -> list[tuple[int, str]]:
+    """Return the devices of a group that their instance lists again, with the server_id."""
+    numbers, servers, found = subject.table.device_numbers, subject.table.servers, list[tuple[int, str]]()
+    for index in group.servers:
+        seen = set[int]()
+        for number in (numbers[row] for row in servers[index].rows):
+            if number in seen and number is not None:
+                found.append((number, servers[index].server_id))
+            seen |= {number} if number is not None else set()
+    return found

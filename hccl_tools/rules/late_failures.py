@@ -132,6 +132,8 @@ def server_in_two_super_pods(subject: Subject) -> Iterator[Finding]:
             path = ("super_pod_list", number, "server_list", place, "server_id")
             same = pods[seen[0]].super_pod_id == pod.super_pod_id
             message = f'server "{name}" is listed twice in super_pod_list'
+            if same and number != seen[0] and set(pod.server_ids) <= set(pods[seen[0]].server_ids):
+                break  # HCC523 says to remove the whole entry.
             if same:
                 pod_id = quoted(pod.super_pod_id)
                 yield Finding(

@@ -51,15 +51,17 @@ def addr_type(subject: Subject) -> Iterator[Finding]:
     Instead: /rank_list/0/level_list/0/rank_addr_list/0/addr_type = "IPV4"
     Hint: write "IPV4"
     """
+    known = [one for one in address_types(subject) if one in V2_CHECKS]
+    usual = f'write "{known[0]}", as the other addresses have' if len(known) == 1 else ""
     for path, entry in _each_typed(subject):
         if entry["addr_type"] not in V2_CHECKS:
             upper = entry["addr_type"].strip().upper()
-            yield Finding(
-                f'addr_type "{entry["addr_type"]}" is unknown',
-                (*path, "addr_type"),
-                f'write "{upper}"' if upper in V2_CHECKS else "write EID, IPV4 or IPV6 in upper case",
-                right=upper if upper in V2_CHECKS else None,
-            )
+            right = upper if upper in V2_CHECKS else None
+            hint = f'write "{upper}"' if right else usual or "write EID, IPV4 or IPV6 in upper case"
+            if right is None and entry["addr"] in V2_CHECKS:
+                hint = "exchange the values of addr and addr_type"
+            message = f'addr_type "{entry["addr_type"]}" is unknown'
+            yield Finding(message, (*path, "addr_type"), hint, right=right)
 
 
 def _each_typed(subject: Subject) -> Iterator[tuple[Path, Entry]]:
@@ -229,7 +231,7 @@ def ports(subject: Subject) -> Iterator[Finding]:
 
     Example: /rank_list/0/level_list/0/rank_addr_list/0/ports = [""]
     Instead: /rank_list/0/level_list/0/rank_addr_list/0/ports = ["0/4"]
-    Hint: write it as die/port: "0/4"
+    Hint: write die and port with a slash between them: `hccl-tools gen` on the host prints this entry
     """
     most = LONGEST["port"]
     if all(
@@ -250,7 +252,7 @@ def ports(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     f"a port is not 1 to {most} bytes long",
                     (*path, "ports", index),
-                    'write it as die/port: "0/4"',
+                    "write die and port with a slash between them: `hccl-tools gen` on the host prints this entry",
                 )
 
 

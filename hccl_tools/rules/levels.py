@@ -206,7 +206,7 @@ def net_layer(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     f"net_layer {value} follows net_layer {previous}",
                     path,
-                    _right_layer(subject, layers, index),
+                    _right_layer(subject, levels, index),
                 )
             previous = number
 
@@ -220,8 +220,22 @@ def _usual_layers(subject: Subject) -> tuple[Any, ...]:
     return usual if 2 * number > len(column) else ()
 
 
-def _right_layer(subject: Subject, layers: list[Any], index: int) -> str:
+@shared
+def _usual_levels(subject: Subject) -> list[Any]:
+    """Return the levels of the first rank with the layers of most ranks."""
+    usual = _usual_layers(subject)
+    column = subject.table.column("level_list")
+    return next((one for one in column if tuple(level["net_layer"] for level in one) == usual), [])
+
+
+def _are_alike(levels: list[Any], one: int, other: int) -> bool:
+    """Return whether two levels of a rank have the same addresses."""
+    return bool(levels[one]["rank_addr_list"] == levels[other]["rank_addr_list"])
+
+
+def _right_layer(subject: Subject, levels: list[Any], index: int) -> str:
     """Return the hint on a layer that does not ascend: that of the other ranks in its place, if it is not only in another order."""
+    layers = [level["net_layer"] for level in levels]
     if len(layers) > HIGHEST_LAYER + 1:
         return "list the levels by ascending net_layer"
     numbers, usual = [read_integer(one) for one in layers], _usual_layers(subject)
@@ -231,6 +245,12 @@ def _right_layer(subject: Subject, layers: list[Any], index: int) -> str:
     ) == len(numbers):
         return "list the levels by ascending net_layer"
     if len(wrong) == 1:
+        twin = index if wrong[0] != index else numbers.index(numbers[index])
+        if _are_alike(levels, wrong[0], twin) and not _are_alike(_usual_levels(subject), wrong[0], twin):
+            return (
+                f"level {wrong[0] + 1} of the rank is a copy of level {twin + 1}: write its layer {usual[wrong[0]]} in this place, "
+                "which `hccl-tools gen` on its host prints"
+            )
         place = (
             "here"
             if wrong[0] == index

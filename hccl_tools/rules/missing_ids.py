@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from hccl_tools.formats.shapes import Violation
     from hccl_tools.rules.registry import Subject
 
+#: Keys of a device, and keys of other entries that are moved into a list of devices by mistake.
+_OF_DEVICES = frozenset({"device_id", "device_ip", "rank_id", "super_device_id"})
+_OF_SERVERS = frozenset({"server_id", "pod_name", "devices", "device", "server_list"})
+_NO_DEVICE = "remove the entry, or move it to its own list: it names a server, and has no key of a device"
 _SERVER = "give the server an id of its own, usually the address of its host"
 
 
@@ -42,6 +46,8 @@ def hint_on(subject: Subject, violation: Violation, table_format: str) -> str | 
         return None
     if key == "net_layer" and not violation.key:
         return None
+    if table_format != "2.0" and _is_no_device(subject, holder):
+        return _NO_DEVICE
     if key == "net_layer":
         among, absent = "no other level of the rank has", _absent(subject, holder[:-1], key).first()
     elif key != "rank_id" and table_format == "2.0":
@@ -52,12 +58,20 @@ def hint_on(subject: Subject, violation: Violation, table_format: str) -> str | 
         among, absent = "no other device has", _absent(subject, holder[:1], key)
     if not absent.numbers:
         return None
+    if key == "device_id" and absent.numbers[0] >= subject.product.device_limit:
+        return "remove the entry: the other entries of the server are all devices that the product has"
     if len(absent.numbers) > 1:
         place = place_of(subject, holder, key, table_format)
         if place is not None:
             return f'write "{key}": {_shown(place, table_format)}, its number in the order of the file'
         return f'write "{key}" with one of the numbers that {among}: {absent.text}'
     return f'write "{key}": {_shown(absent.numbers[0], table_format)}, the number that {among}'
+
+
+def _is_no_device(subject: Subject, path: Path) -> bool:
+    """Return whether an entry of a list of devices has no key of a device, but one of a server."""
+    entry = reduce(getitem, path, subject.value)
+    return isinstance(entry, dict) and not _OF_DEVICES & entry.keys() and bool(_OF_SERVERS & entry.keys())
 
 
 def _shown(number: int, table_format: str) -> str:

@@ -96,11 +96,21 @@ def exchanged(subject: Subject) -> frozenset[int]:
         return frozenset()
     others = {frozenset(ids[row] for row in one.rows) for one in table.servers if rows.isdisjoint(one.rows)}
     for server in table.servers:
+        if not rows.isdisjoint(server.rows) and not _are_a_block(
+            [ids[row] if row in rows else ranks[row] for row in server.rows]
+        ):
+            return frozenset()  # Ids of different servers were exchanged.
         right = frozenset(ranks[row] if row in rows else ids[row] for row in server.rows)
         is_whole = right in others or right == frozenset(range(len(server.rows)))
         if len(right) != len(server.rows) or not (is_whole or rows.isdisjoint(server.rows)):
             return frozenset()
     return frozenset(rows)
+
+
+def _are_a_block(numbers: list[int | None]) -> bool:
+    """Return whether numbers follow one another without a gap, in any order."""
+    known = [number for number in numbers if number is not None]
+    return len(known) == len(numbers) and max(known) - min(known) == len(set(known)) - 1
 
 
 #: The ids of a device beside which its address may stand in the wrong place.

@@ -162,10 +162,9 @@ def _are_in_names(subject: Subject) -> bool:
 def _right_rank(subject: Subject) -> str:
     absent = absent_ranks(subject)
     if len(absent) == 1:
-        return f'write "{absent[0]}", the rank that no device has'
-    if by_order := right_ranks(subject):
-        return by_order
-    return f"number the ranks 0 to {len(subject.table) - 1}"
+        value = absent[0] if subject.table.format == "2.0" else f'"{absent[0]}"'
+        return f"write {value}, the rank that no device has"
+    return right_ranks(subject) or f"number the ranks 0 to {len(subject.table) - 1}"
 
 
 @rule(
@@ -201,6 +200,9 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
     if start > 0:
         other = "" if start == 1 else f"; or add the devices with ranks 0-{start - 1} if they are missing"
         hint = f"number the ranks 0 to {size - 1}: each rank id is too high by {start}{other}"
+        lost, lacking = lost_devices(subject), absent_ranks(subject)
+        if lost is not None and len(lost.rows) == len(lacking):
+            hint = f"{_lost(subject, lost, lacking)}; only if it is left out on purpose, number the ranks 0 to {size - 1}"
         begin = "start at 1" if start == 1 else f"go from {start} to {start + size - 1}"
         yield Finding(
             f"{_absent(subject)}: the ranks {begin}",

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold
-from hccl_tools.rules.address_order import usual_name
+from hccl_tools.rules.address_order import likely_name, usual_name
 from hccl_tools.rules.commands import how
 from hccl_tools.rules.copies import named_server, other_copies, server_copies, what_a_copy_needs
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
+from hccl_tools.rules.value_order import number_at_end
 from hccl_tools.table.hccl_values import byte_length, read_uint
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 #: SERVERID_MAX_LENGTH, in bytes.
 LONGEST_SERVER_ID = 64
+#: The fewest server_ids that show how the servers are numbered.
+_LEAST_NUMBERED = 2
 
 
 @rule(
@@ -88,8 +91,12 @@ def server_id_length(subject: Subject) -> Iterator[Finding]:
     for index, server in enumerate(subject.table.servers):
         size = byte_length(server.server_id)
         if not server.server_id:
+            name = likely_name(subject, index)
+            likely = "" if name is None else f': by the order of the others it is "{name}"'
             yield Finding(
-                "server_id is empty", subject.server_path(index, "server_id"), "give the server its address"
+                "server_id is empty",
+                subject.server_path(index, "server_id"),
+                f"give the server its address{likely}",
             )
         elif size > LONGEST_SERVER_ID:
             message = f"server_id has {size} bytes; HCCL accepts at most {LONGEST_SERVER_ID}"
@@ -190,6 +197,12 @@ def _listed_again(subject: Subject, again: dict[int, int]) -> Finding:
     if declared is not None and declared != number:
         hint += f', and write "server_count": "{number}"'
     index, seen = next(iter(again.items()))
+    if (
+        len(again) == 1
+        and declared == str(len(servers))
+        and (instead := _instead_of_another(subject, index, seen))
+    ):
+        hint = f"{instead}; only if no server is missing, {hint}"
     return Finding(
         f"{which} {'is' if len(again) == 1 else 'are'} {firsts} again: server_ids, device_ids and addresses repeat, as if a list was "
         "joined with itself",
@@ -197,6 +210,37 @@ def _listed_again(subject: Subject, again: dict[int, int]) -> Finding:
         hint,
         (Related(subject.server_path(seen, "server_id"), "the first of the two"),),
     )
+
+
+def _instead_of_another(subject: Subject, index: int, seen: int) -> str:
+    """Return the hint on a server that stands in the place of another one; "" if the ranks do not say so.
+
+    The ranks are 0 to N-1 and server_count is right, so that both count the entry.
+    """
+    table = subject.table
+    if set(table.rank_numbers) != set(range(len(table))):
+        return ""
+    named = [(one, name) for one in (index, seen) if (name := _name_by_place(subject, one)) is not None]
+    if len(named) != 1:
+        return "if another server is missing, write its server_id and device_ips in one of the two entries, and keep the ranks"
+    place, name = named[0]
+    return (
+        f'by the order of the others, server {place + 1} is "{name}", which is missing: write this server_id and the device_ips of '
+        f"its devices in this entry (`hccl-tools gen` on {name} prints them), and keep the ranks"
+    )
+
+
+def _name_by_place(subject: Subject, index: int) -> str | None:
+    """Return the server_id that no server has and that one has by its place, if all others are numbered in the order of the file."""
+    names = [server.server_id for server in subject.table.servers]
+    parts = {place: number_at_end(name) for place, name in enumerate(names) if place != index}
+    begins = {(part[0], part[1] - place) if part is not None else None for place, part in parts.items()}
+    if len(parts) < _LEAST_NUMBERED or len(begins) != 1 or (found := begins.pop()) is None:
+        return None
+    begin, first = found
+    right = f"{begin}{first + index}"
+    is_plain = all(name == f"{begin}{first + place}" for place, name in enumerate(names) if place != index)
+    return right if is_plain and first + index >= 0 and right not in names else None
 
 
 def _parted(subject: Subject) -> set[str]:

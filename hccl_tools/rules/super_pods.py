@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
-from hccl_tools.notation.phrases import and_more
 from hccl_tools.rules import entry_forms
 from hccl_tools.rules.commands import how_super_device
+from hccl_tools.rules.pod_servers import (
+    all_unknown,
+    meant_servers,
+    missing_server_id,
+    unknown_servers,
+    unplaced,
+    without_server_id,
+)
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.rules.super_pod_ids import (
     SHOW_POD,
@@ -110,11 +117,7 @@ def _entry_faults(subject: Subject, entry: Any, index: int) -> Iterator[Finding]
                 ),
             )
         elif not isinstance(server, dict) or not isinstance(server.get("server_id"), str):
-            yield Finding(
-                "server_id is missing or not a string",
-                where,
-                "write the server_id that the server has in server_list, as a string",
-            )
+            yield Finding("server_id is missing or not a string", where, missing_server_id(subject))
 
 
 @shared
@@ -256,7 +259,7 @@ def unknown_super_pod_server(subject: Subject) -> Iterator[Finding]:
     Hint: remove it here if it has left the job, or add it to server_list with its devices if it belongs to the job
     """
     known = {server.server_id for server in subject.table.servers}
-    meant, rest = _meant_servers(subject), _unplaced(subject)
+    meant, rest = meant_servers(subject), unplaced(subject)
     hint = "write the server_id as in server_list, or add the server there if it is missing"
     if not rest:
         hint = "remove it here if it has left the job, or add it to server_list with its devices if it belongs to the job"
@@ -265,7 +268,7 @@ def unknown_super_pod_server(subject: Subject) -> Iterator[Finding]:
         for number, name in enumerate(pod.server_ids):
             if name not in known:
                 path = ("super_pod_list", pod.number, "server_list", number, "server_id")
-                alike = alike or _all_unknown(subject, hint)
+                alike = alike or all_unknown(subject, hint)
                 is_by_host = meant.get(name, "").endswith("with this host_ip")
                 yield Finding(
                     f'super pod {quoted(pod.super_pod_id)} has server "{name}", which is not in server_list',
@@ -273,59 +276,6 @@ def unknown_super_pod_server(subject: Subject) -> Iterator[Finding]:
                     meant.get(name, hint),
                     alike=None if is_by_host else alike,
                 )
-
-
-@shared
-def _unplaced(subject: Subject) -> list[str]:
-    """Return the server_ids of server_list that are in no super pod."""
-    placed = {name for pod in listed_pods(subject) for name in pod.server_ids}
-    return [server.server_id for server in subject.table.servers if server.server_id not in placed]
-
-
-@shared
-def _unknown(subject: Subject) -> list[str]:
-    """Return the servers of super pods that are not in server_list, each once."""
-    known = {server.server_id for server in subject.table.servers}
-    return list(
-        dict.fromkeys(name for pod in listed_pods(subject) for name in pod.server_ids if name not in known)
-    )
-
-
-def _meant_servers(subject: Subject) -> dict[str, str]:
-    """Return the hints on unknown servers of super pods of which it is certain which server is meant."""
-    unknown, placed = _unknown(subject), set(_unplaced(subject))
-    rest = [server for server in subject.table.servers if server.server_id in placed]
-    folded = {server.server_id.casefold().strip(): server.server_id for server in rest}
-    found = {
-        server.host_ip: f'write "{server.server_id}", the server_id of the server with this host_ip'
-        for server in rest
-        if isinstance(server.host_ip, str)
-    }
-    for name in unknown:
-        if (right := folded.get(name.casefold().strip())) is not None:
-            found[name] = f'write "{right}", as in server_list'
-    if len(unknown) == len(rest) == 1:
-        found[unknown[0]] = (
-            f'write "{rest[0].server_id}", the only server of server_list that is in no super pod'
-        )
-    return found
-
-
-def _all_unknown(subject: Subject, hint: str) -> tuple[str, str]:
-    """Return message and hint on several unknown servers of super pods."""
-    unknown, rest = _unknown(subject), _unplaced(subject)
-    message = "servers of super pods are not in server_list"
-    folded = {name.casefold().strip(): name for name in rest}
-    if unknown and all(name.casefold().strip() in folded for name in unknown):
-        first = unknown[0]
-        return (
-            f"{message} in this spelling",
-            f'write each as in server_list: "{first}" as "{folded[first.casefold().strip()]}"',
-        )
-    if len(unknown) == len(rest) > 1:
-        shown = and_more([f'"{name}"' for name in rest], 8)
-        return message, f"write the server_ids of these servers as in server_list: {shown}"
-    return message, hint.replace(" it ", " each ", 1)
 
 
 @rule(
@@ -351,12 +301,14 @@ def server_without_super_pod(subject: Subject) -> Iterator[Finding]:
     entries = listed_entries(subject)
     if not isinstance(entries, list) or not entries:
         return  # HCC521 reports it, and the list has no place for a server.
-    if len(_unknown(subject)) >= len(_unplaced(subject)) > 0:
+    if len(unknown_servers(subject)) >= len(unplaced(subject)) > 0:
         return  # HCC524 names the servers that are meant.
+    if len(unplaced(subject)) == 1 == without_server_id(subject):
+        return  # HCC521 names the server that is meant.
     others = servers_of_another_kind(subject)
     yield from _of_another_kind(subject, others)
     hint = ""
-    if _unknown(subject):
+    if unknown_servers(subject):
         hint = "write its server_id in place of the unknown one in super_pod_list, or add it to its super pod"
     for index, server in enumerate(subject.table.servers):
         if server.server_id not in placed and index not in others:
