@@ -296,9 +296,13 @@ def _exists(entry: Entry) -> bool:
 
 
 def _is_of_a_stranger(folder: int, old: os.stat_result) -> bool:
-    """Return whether another user may have put a file into a folder that is open to all users."""
+    """Return whether another user may have put a file into a folder that is open to all users.
+
+    In a folder that is open to a group, the members can replace each other's files, unless it is sticky.
+    """
     about = os.fstat(folder)
-    return old.st_uid not in {0, os.geteuid(), about.st_uid} and bool(about.st_mode & stat.S_IWOTH)
+    group = stat.S_IWGRP if about.st_mode & stat.S_ISVTX else 0
+    return old.st_uid not in {0, os.geteuid(), about.st_uid} and bool(about.st_mode & (stat.S_IWOTH | group))
 
 
 def _kept_mode(handle: int, folder: int, old: os.stat_result) -> int:

@@ -32,9 +32,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hccl_tools.document.links import Entry
+    from tests.support.strangers import Stranger
 
 pytestmark = pytest.mark.bed
-NOBODY = 65534
+NOBODY, VICTIM = 65534, 65533
 PRECIOUS, NEW = '{"server_list": "precious"}', '{"server_list": "new"}'
 CALLS = ("open", "stat", "lstat", "fstat", "readlink", "scandir", "listdir", "mkdir", "chmod", "fchmod",
          "replace", "rename", "link", "unlink", "access")  # fmt: skip
@@ -236,7 +237,7 @@ LOOKING: dict[str, Callable[[Path], Any]] = {
 }
 
 
-def begin_with_a_private_file(shared: Path) -> None:
+def begin_with_a_private_file(shared: Path, victim: int) -> None:
     """Let the path be a table of the stranger, beside a private file of the victim."""
     folder = shared / "folder"
     folder.mkdir()
@@ -248,24 +249,45 @@ def begin_with_a_private_file(shared: Path) -> None:
     os.chown(folder, NOBODY, NOBODY)
     (folder / "private").write_text(PRECIOUS)
     (folder / "private").chmod(0o600)
+    os.chown(folder / "private", victim, victim)
 
 
 def exchange_for_the_private_file(shared: Path, part: str) -> None:
-    """Give the private file the name of the table."""
+    """Give the private file the name of the table, as the stranger."""
+    victim = os.geteuid()
+    os.seteuid(0)
+    os.seteuid(NOBODY)
     with suppress(FileNotFoundError):
         (shared / "folder" / "private").rename(shared / part)
+    os.seteuid(0)
+    os.seteuid(victim)
+
+
+def as_user(user: int, operation: Callable[[Path], Any]) -> Callable[[Path], Any]:
+    def act(path: Path) -> None:
+        os.seteuid(user)
+        try:
+            operation(path)
+        finally:
+            os.seteuid(0)
+
+    return act
 
 
 @pytest.mark.parametrize("name", LOOKING)
-def test_a_private_file_in_the_folder_of_another_user_stays_private(shared: Path, name: str) -> None:
-    moment = 1
-    begin_with_a_private_file(shared)
-    while attack(shared, LOOKING[name], "folder/out.json", moment, exchange_for_the_private_file):
+@pytest.mark.parametrize("victim", [0, VICTIM], ids=["root", "user"])
+def test_a_private_file_in_the_folder_of_another_user_stays_private(
+    stranger: Stranger, name: str, victim: int
+) -> None:
+    shared, moment = stranger.folder, 1
+    begin_with_a_private_file(shared, victim)
+    operation = as_user(victim, LOOKING[name])
+    while attack(shared, operation, "folder/out.json", moment, exchange_for_the_private_file):
         files = [path for path in (shared / "folder").iterdir() if path.is_file()]
         found = [path.stat().st_mode & 0o777 for path in files if path.read_text() == PRECIOUS]
         assert set(found) <= {0o600}, moment
         moment += 1
         end(shared)
-        begin_with_a_private_file(shared)
+        begin_with_a_private_file(shared, victim)
 
     assert moment > 5

@@ -88,9 +88,11 @@ def test_a_folder_behind_a_link_of_another_user_is_not_written_to(stranger: Stra
 
 
 @pytest.mark.bed
-def test_root_does_not_give_its_output_to_another_user(stranger: Stranger) -> None:
-    stranger.folder.chmod(0o1777)
+@pytest.mark.parametrize("mode", [0o1777, 0o1775, 0o3775], ids=oct)
+def test_root_does_not_give_its_output_to_another_user(stranger: Stranger, mode: int) -> None:
     stranger.python("open('hccl.json', 'w').close()")
+    os.chown(stranger.folder, 0, stranger.user)
+    stranger.folder.chmod(mode)
 
     write_atomically(stranger.folder / "hccl.json", ["new"])
 

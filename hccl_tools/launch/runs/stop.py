@@ -160,7 +160,7 @@ def _wait(run: Run, seconds: float) -> bool:
 def _kill(run: Run) -> bool:
     def kill() -> list[int]:
         left = _processes(run)
-        _resume_keepers(left)
+        _resume_keepers(left, directory.owner_of_processes(run.path))
         for pid in left:
             with contextlib.suppress(ProcessLookupError):
                 procfs.send(pid, signal.SIGKILL, partial(_is_member, run))
@@ -169,14 +169,14 @@ def _kill(run: Run) -> bool:
     return procfs.kill_until_gone(kill, timeout=_KILL_SECONDS)
 
 
-def _resume_keepers(left: list[int]) -> None:
-    """Resume stopped keepers and watchers, so that they detect the exit of their launcher."""
+def _resume_keepers(left: list[int], owner: int) -> None:
+    """Resume stopped keepers and watchers of a user, so that they detect the exit of their launcher."""
     for pid in left:
         while (process := procfs.status(pid)) and process.parent > 1:
             pid = process.parent  # noqa: PLW2901  (upwards)
             if procfs.read(f"/proc/{pid}/comm").startswith("hccl-"):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGCONT)
+                    procfs.send(pid, signal.SIGCONT, lambda keeper: procfs.user(keeper) == owner)
 
 
 def _others(run: Run) -> str:

@@ -314,3 +314,50 @@ def test_stacks_does_not_ask_a_setuid_program_of_a_third_user(
         stack = StackDump([target], wake=True, owner=stranger.user).finish()[target]
         assert "another user" in stack.problem
         assert asked.read_text().split() == [str(rank_pid)]
+
+
+#: Starts a member of a run below a setuid program whose name is that of a keeper; argv has the run directory.
+BELOW_A_PROGRAM = """\
+import os, signal, subprocess, sys, time
+member = "import os; os.setreuid(os.getuid(), os.getuid()); os.execvp('sleep', ['sleep', '1000'])"
+start = f'{sys.executable} -I -c "{member}" & wait'
+variables = {"HCCL_TOOLS_RUN_DIR": sys.argv[1], "PATH": os.defpath}
+program = subprocess.Popen(["./hccl-program", "-p", "-c", start], env=variables).pid
+def inside():
+    return open(f"/proc/{program}/task/{program}/children").read().split()
+while not inside() or open(f"/proc/{inside()[0]}/comm").read() != "sleep\\n":
+    time.sleep(0.01)
+os.kill(program, signal.SIGSTOP)
+print(program, inside()[0], flush=True)
+sys.stdin.read()
+os.kill(program, signal.SIGKILL)
+"""
+
+
+@pytest.mark.bed
+def test_stop_does_not_resume_a_setuid_program_of_a_third_user(stranger: Stranger) -> None:
+    run, program = stranger.folder / "run", stranger.folder / "hccl-program"
+    stranger.python(RUN, str(run), "rank_0.log", "0")
+    shutil.copy("/bin/sh", program)
+    os.chown(program, OTHER, OTHER)
+    program.chmod(0o4755)
+    with subprocess.Popen(
+        [stranger.interpreter, "-I", "-c", BELOW_A_PROGRAM, str(run)], cwd=stranger.folder,
+        user=stranger.user, group=stranger.user, extra_groups=[], text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as job:  # fmt: skip
+        assert job.stdout is not None
+        above, member = map(int, job.stdout.readline().split())
+        if procfs.user(above) != OTHER:
+            pytest.skip("this file system is mounted without setuid programs")
+        assert eventually(lambda: (status := procfs.status(above)) is not None and status.state == "T")
+
+        done = tools(stranger, 0, "stop", str(run))
+
+        assert "killed 1 remaining process" in done.stderr, done.stderr
+        ended = procfs.status(member)
+        assert ended is None or ended.state in procfs.ENDED_STATES
+        left = procfs.status(above)
+        assert left is not None
+        assert left.state == "T"
+        job.communicate()
