@@ -15,6 +15,7 @@ from hccl_tools.launch.model.variables import (
     RESTART_VARIABLE,
     TORCH_RESTART_VARIABLE,
 )
+from hccl_tools.launch.planning import recorder
 from hccl_tools.launch.runs.names import BACKUP_VARIABLES, RUN_VARIABLE, heartbeat, plog_folder
 from hccl_tools.records import NamedTuple
 
@@ -75,6 +76,8 @@ class JobFacts(NamedTuple):
     #: The folder that is put at the front of PYTHONPATH, and the user's PYTHONPATH; ``None`` without
     #: ``--faulthandler``.
     python_path: str | None = None
+    #: Whether the ranks record their collectives: ``--flight-recorder``.
+    flight_recorder: bool = False
     #: The number of restarts before this start.
     restart: int = 0
 
@@ -162,6 +165,11 @@ def _heartbeat(placement: RankPlacement, job: JobFacts) -> str | None:
     return f"{job.run_dir}/{heartbeat(placement.rank)}" if job.heartbeats and job.run_dir else None
 
 
+def _recorder(value: str) -> Callable[[RankPlacement, JobFacts], str | None]:
+    """Return the function for a variable of the flight recorder; ``{run_dir}`` in it is the run directory."""
+    return lambda _, job: value.format(run_dir=job.run_dir) if job.flight_recorder and job.run_dir else None
+
+
 def _visible(_placement: RankPlacement, job: JobFacts) -> str | None:
     if "visible devices" not in FAMILIES[job.start] or job.cpu or job.devices_are_placeholders:
         return None
@@ -212,6 +220,16 @@ VARIABLES: dict[str, tuple[Variable, ...]] = {
             _heartbeat,
             "the file that `current_rank().heartbeat()` touches; only with `--hang-timeout`",
         ),
+    ),
+    "flight recorder": tuple(
+        Variable(
+            name,
+            _recorder(value),
+            f"{meaning}; only with `--flight-recorder`",
+            shared=True,
+            users_first=users_first,
+        )
+        for name, value, meaning, users_first in recorder.VARIABLES
     ),
     "rank": (
         Variable("RANK_ID", lambda at, _: str(at.rank), "the rank, 0 to RANK_SIZE-1"),
@@ -358,7 +376,7 @@ def set_by_user(environ: Iterable[str]) -> frozenset[str]:
 
 def families(job: JobFacts) -> set[str]:
     """Return the families of variables that this job sets."""
-    chosen = {"process", "supervision", "logs", *FAMILIES[job.start]}
+    chosen = {"process", "supervision", "logs", "flight recorder", *FAMILIES[job.start]}
     if job.start == "mpi" and job.cpu:
         # MindSpore's CPU back end has no MPI start: its ranks register with the scheduler.
         chosen.add("cluster")

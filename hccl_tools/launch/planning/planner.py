@@ -171,6 +171,11 @@ def _job(
     is_blind = request.watch.hang_timeout is not None and request.watch.progress is None
     if is_blind and around.nodes and not (request.part or request.start.cpu):
         notes.append(_POLLING_RANKS)
+    if request.watch.flight_recorder and not request.part:
+        from hccl_tools.launch.planning import recorder  # noqa: PLC0415  (an option)
+
+        assigned = {**around.environ, **request.variables.assigned}
+        notes += recorder.warnings(request.watch.hang_timeout, assigned, cpu=request.start.cpu)
     log_paths.check(request.logs, len(job.placements))
     if not request.program.may_be_missing:
         assigned = {**around.environ, **request.variables.assigned}
@@ -245,5 +250,6 @@ def _facts(
         python_path=rank_site.python_path({**around.environ, **assigned}.get("PYTHONPATH", ""))
         if request.watch.faulthandler
         else None,
+        flight_recorder=request.watch.flight_recorder,
         restart=request.part.restart if request.part else 0,
     )
