@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from hccl_tools.explain.events import Event
     from hccl_tools.explain.identities import Groups, Key
     from hccl_tools.explain.jobs import Job
+    from hccl_tools.explain.recorder_traces import Trace
     from hccl_tools.explain.sources import Source
+    from hccl_tools.launch.model.evidence import HostEvidence
 
 #: The limits that HCCL has if no line says otherwise, in seconds.
 _CONNECT_SECONDS, _OPERATION_SECONDS = 120.0, 1836.0
@@ -44,6 +46,8 @@ class Cluster(NamedTuple):
         ends: The time of the last line of each source that has one, by its index.
         sources: The logs.
         ranks: The rank of each process that is known.
+        traces: What the dumps of the flight recorders say.
+        evidence: What hosts have found of their ranks before the end.
     """
 
     seen: list[Seen]
@@ -56,6 +60,8 @@ class Cluster(NamedTuple):
     ends: Mapping[int, float] = {}
     sources: Sequence[Source] = ()
     ranks: Mapping[Key, int] = {}
+    traces: Sequence[Trace] = ()
+    evidence: Sequence[HostEvidence] = ()
 
 
 def build(

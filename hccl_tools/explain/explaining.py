@@ -5,7 +5,16 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import cluster, diverged, finished, identities, inference, runs, table_fault
+from hccl_tools.explain import (
+    cluster,
+    diverged,
+    finished,
+    identities,
+    inference,
+    recorder_traces,
+    runs,
+    table_fault,
+)
 from hccl_tools.explain.answer import Answer
 from hccl_tools.explain.events import Event
 from hccl_tools.explain.places import Place, Places, read_table
@@ -21,6 +30,7 @@ if TYPE_CHECKING:
     from hccl_tools.explain.case import Cause
     from hccl_tools.explain.cluster import Cluster
     from hccl_tools.explain.elsewhere import Fetched
+    from hccl_tools.explain.recorder_traces import Dumps
     from hccl_tools.explain.runs import RunLogs
     from hccl_tools.explain.scanner import Scan
     from hccl_tools.explain.sources import Source
@@ -69,6 +79,9 @@ def explain(
     if of_run is not None and of_run.has_finished and not sources:
         empty = cluster.build([], logs, places, size)
         return Answer([], empty, logs, all_notes, run_name, run, has_finished=True)
+    dumps = recorder_traces.read(one for one in logs if one.is_dump)
+    all_notes += dumps.notes
+    logs = [one for one in logs if not one.is_dump]
     found_in = list(scans(logs, extra, progress))
     logs = [log._replace(extent=scan.extent) for log, scan in zip(logs, found_in, strict=True)]
     all_notes += [scan.note for scan in found_in if scan.note]
@@ -76,8 +89,11 @@ def explain(
     unknown = {index: scan.unknown for index, scan in enumerate(found_in) if scan.unknown is not None}
     events = _events(logs, found_in)
     if of_run is not None:
-        _add_run(of_run, logs, events, all_notes, fetch)
+        _add_run(of_run, logs, events, all_notes, fetch, dumps=dumps)
     joined = cluster.build(events, logs, places, size, ends)
+    if dumps.traces or dumps.evidence:
+        logs += dumps.sources
+        joined = joined._replace(sources=logs, traces=dumps.traces, evidence=dumps.evidence)
     if of_run is None and (ended := finished.lines(joined)):
         return Answer([], joined, logs, all_notes, finished=ended)
     found = (
@@ -166,6 +182,8 @@ def _add_run(
     events: list[Event],
     notes: list[str],
     fetch: Callable[[Mapping[str, Collection[int]]], Fetched] | None,
+    *,
+    dumps: Dumps,
 ) -> None:
     """Add what report.json says, and the logs of other hosts."""
     logs.append(of_run.sources[-1])
@@ -175,6 +193,7 @@ def _add_run(
         events += [event._replace(file=event.file + len(logs)) for event in fetched.events]
         logs += fetched.sources
         notes += fetched.notes
+        dumps.add(fetched.traces, fetched.evidence)
         return
     notes += _on_other_hosts(of_run.elsewhere)
 

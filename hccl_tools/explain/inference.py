@@ -15,6 +15,7 @@ from hccl_tools.explain import (
     pods,
     progress,
     proxies,
+    recorder,
     skew,
     stacks,
     states,
@@ -132,7 +133,7 @@ def _gone_on(case: Case, cause: Cause) -> Cause:
 
 
 def _causes(case: Case) -> list[Cause]:
-    later = (_own_failures, skew.late_starts, operations.differences, _earliest_error)
+    later = (_own_failures, recorder.causes, skew.late_starts, operations.differences, _earliest_error)
     for rule in (
         verdicts.causes,
         _named_causes,

@@ -54,7 +54,7 @@ _INSTALLED = re.compile(rb"/(?:site|dist)-packages/|/lib(?:64)?/python\d")
 _MOST_LOGS, _MOST_BYTES = 256, 1 << 16
 
 
-class _Stack(NamedTuple):
+class Stack(NamedTuple):
     """What a rank does: the collective in which it waits, or the innermost frame of its program."""
 
     collective: str
@@ -67,7 +67,7 @@ class _Stack(NamedTuple):
 
 def elsewhere(case: Case) -> list[Cause]:
     """Return the ranks that are in no collective operation while most others wait in one."""
-    found = _stacks(case)
+    found = of_ranks(case)
     waiting = {rank: one for rank, one in found.items() if one.collective}
     odd = sorted(set(found) - set(waiting)) or _in_another(waiting)
     if not odd or len(odd) > len(set(waiting) - set(odd)):
@@ -81,18 +81,24 @@ def elsewhere(case: Case) -> list[Cause]:
         f"{ranks_text(places)} {are} in {found[odd[0]].frame}, {others}"
         f" {'waits' if len(waiting) == 1 else 'wait'} in {waiting[usual].collective}"
     )
-    seen, beside = _seen(case, odd[0], found[odd[0]]), _seen(case, usual, waiting[usual])
-    return [Cause(messages()[_ELSEWHERE], "compared", places, seen, reason, (), beside)]
+    own, beside = seen(case, odd[0], found[odd[0]]), seen(case, usual, waiting[usual])
+    return [Cause(messages()[_ELSEWHERE], "compared", places, own, reason, (), beside)]
 
 
-def _in_another(waiting: Mapping[int, _Stack]) -> list[int]:
+def _in_another(waiting: Mapping[int, Stack]) -> list[int]:
     """Return the ranks that wait in another operation than most: a wait for the device may be in any."""
     names = {str(rank): one.collective for rank, one in waiting.items() if not one.is_of_device}
     return sorted(map(int, unusual(names)))
 
 
-def _stacks(case: Case) -> Mapping[int, _Stack]:
-    found: dict[int, _Stack] = {}
+def of_ranks(case: Case) -> Mapping[int, Stack]:
+    """Return the stacks of the ranks' main threads: of the evidence before the end, and of the logs."""
+    found: dict[int, Stack] = {}
+    for host in case.cluster.evidence:
+        for one in host.ranks:
+            frames = [(0, line.encode(errors="surrogateescape")) for line in one.stack]
+            if frames and (stack := _stack(-1, frames)) is not None:
+                found[one.rank] = stack
     read = 0
     for file, source in enumerate(case.cluster.sources):
         if not source.is_program_log:
@@ -106,9 +112,9 @@ def _stacks(case: Case) -> Mapping[int, _Stack]:
     return found
 
 
-def _of_file(file: int, source: Source, lines: Sequence[tuple[int, bytes]]) -> Mapping[int, _Stack]:
+def _of_file(file: int, source: Source, lines: Sequence[tuple[int, bytes]]) -> Mapping[int, Stack]:
     """Return the stacks of the main threads in a file: of the rank that its name or the command has."""
-    found: dict[int, _Stack] = {}
+    found: dict[int, Stack] = {}
     rank = source.rank
     frames: list[tuple[int, bytes]] = []
     is_main = False
@@ -127,7 +133,7 @@ def _of_file(file: int, source: Source, lines: Sequence[tuple[int, bytes]]) -> M
     return found
 
 
-def _stack(file: int, frames: Sequence[tuple[int, bytes]]) -> _Stack | None:
+def _stack(file: int, frames: Sequence[tuple[int, bytes]]) -> Stack | None:
     """Return what the frames of a thread say, the innermost one first."""
     collective, first, is_of_device = "", None, False
     own: tuple[int, bytes] | None = None
@@ -150,7 +156,7 @@ def _stack(file: int, frames: Sequence[tuple[int, bytes]]) -> _Stack | None:
     if first is None:
         return None
     number, text = first
-    return _Stack(collective, _shown(text), file, number, text.decode(errors="replace").strip(), is_of_device)
+    return Stack(collective, _shown(text), file, number, text.decode(errors="replace").strip(), is_of_device)
 
 
 def _shown(text: bytes) -> str:
@@ -162,6 +168,9 @@ def _shown(text: bytes) -> str:
     return f"{name.decode()} ({where})"
 
 
-def _seen(case: Case, rank: int, stack: _Stack) -> Seen:
+def seen(case: Case, rank: int, stack: Stack) -> Seen | None:
+    """Return the line of a log that shows a stack, None if it is in no log."""
+    if stack.file < 0:
+        return None
     event = Event(messages()[_ELSEWHERE], {}, (), stack.file, stack.line, text=stack.text)
     return Seen(event, case.cluster.places.find(Place(rank)), f"rank {rank}")

@@ -202,6 +202,12 @@ def _locate(
     return engine.of_flavour(located.flavour), located
 
 
+def _python_path(request: LaunchRequest, environ: Mapping[str, str]) -> str | None:
+    if not request.watch.faulthandler:
+        return None
+    return rank_site.python_path(environ.get("PYTHONPATH", ""))
+
+
 def _facts(
     request: LaunchRequest,
     job: Job,
@@ -247,9 +253,7 @@ def _facts(
         under_mpirun=engine.starts_mpi_ranks,
         ignore_visible=request.devices.ignore_visible,
         heartbeats=request.watch.hang_timeout is not None,
-        python_path=rank_site.python_path({**around.environ, **assigned}.get("PYTHONPATH", ""))
-        if request.watch.faulthandler
-        else None,
+        python_path=_python_path(request, {**around.environ, **assigned}),
         flight_recorder=request.watch.flight_recorder,
         restart=request.part.restart if request.part else 0,
     )

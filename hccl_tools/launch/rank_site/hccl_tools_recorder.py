@@ -10,6 +10,7 @@ import _thread
 import faulthandler
 import os
 import sys
+import time
 
 TYPE_CHECKING = False  # The rank may not import typing.
 if TYPE_CHECKING:
@@ -50,17 +51,22 @@ def _serve(receiver: int, folder: int, name: str) -> None:
 
 
 def _answer(folder: int, name: str) -> None:
-    try:
-        dump = _dump()
-    except Exception as error:  # noqa: BLE001  (the rank must go on)
-        dump = {"problem": f"{type(error).__name__}: {error}"}
-    try:
-        _write(folder, name, dump)
-    except (OSError, TypeError, ValueError):
-        return  # A full disk loses this dump only.
+    # The frames come later: torch reads the symbols of its libraries first, for a second or two.
+    for with_frames in (False, True):
+        try:
+            dump = _dump(with_frames)
+        except Exception as error:  # noqa: BLE001  (the rank must go on)
+            dump = {"problem": f"{type(error).__name__}: {error}"}
+        is_final = with_frames or "problem" in dump
+        try:
+            _write(folder, name, {**dump, "is_final": True} if is_final else dump)
+        except (OSError, TypeError, ValueError):
+            return  # A full disk loses this dump only.
+        if is_final:
+            return
 
 
-def _dump() -> dict[str, Any]:
+def _dump(with_frames: bool) -> dict[str, Any]:
     """Return the trace in torch's form, with the groups' ranks, which gloo's does not have."""
     trace: dict[str, Any] = {}
     for module, function in _SOURCES:
@@ -68,7 +74,8 @@ def _dump() -> dict[str, Any]:
         if call is not None and not trace.get("entries"):
             import pickle  # noqa: PLC0415  (at a dump only)
 
-            trace = pickle.loads(call())  # noqa: S301  # nosec B301  (it comes from this process)
+            data = call(includeStackTraces=with_frames)
+            trace = pickle.loads(data)  # noqa: S301  # nosec B301  (it comes from this process)
     if not trace:
         has_torch = "torch" in sys.modules
         return {"problem": "its torch has no flight recorder" if has_torch else "it has not loaded torch"}
@@ -80,6 +87,7 @@ def _dump() -> dict[str, Any]:
     config.pop("", None)
     trace["pg_config"] = {**_groups(), **config}
     trace["rank"] = int(os.environ["RANK_ID"])
+    trace["taken_ns"] = time.time_ns()
     return trace
 
 

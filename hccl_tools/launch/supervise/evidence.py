@@ -83,7 +83,10 @@ class Evidence:
         from hccl_tools.launch.supervise.recorder_dumps import RecorderDumps  # noqa: PLC0415  (an option)
 
         pids = {end.process.rank: end.pid for end in self._ranks if _runs(end)}
-        return RecorderDumps(self._run_dir, pids, self._attempt.keeper.descendants, restart)
+        # Only a hang is worth the second or two that the frames take.
+        with_frames = self._attempt.state.reason == "hang"
+        descendants = self._attempt.keeper.descendants
+        return RecorderDumps(self._run_dir, pids, descendants, restart, with_frames=with_frames)
 
     def _check(self) -> None:
         waits = any(map(_runs, self._ranks)) and not self._is_complete()

@@ -1,7 +1,8 @@
 """Ask the ranks of this host for the dumps of their flight recorders, and find the files that they write.
 
-A thread of the rank's Python writes the dump (``rank_site.hccl_tools_recorder``). torch_npu's own thread,
-which reads a pipe, is asked where that one does not answer: the interpreter may be blocked.
+A thread of the rank's Python writes the dump (``rank_site.hccl_tools_recorder``), and soon after that again
+with the stack frames of the calls, for which torch needs a second or two. torch_npu's own thread, which reads
+a pipe, is asked where that one does not answer: the interpreter may be blocked.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch import run_files
-from hccl_tools.launch.processes import rank_site, wait_state
+from hccl_tools.launch.processes import linux, rank_site, wait_state
 from hccl_tools.launch.runs import names
 
 if TYPE_CHECKING:
@@ -23,8 +24,12 @@ if TYPE_CHECKING:
 
 #: Seconds until the pipe of torch_npu is used; its thread looks at it once a second.
 _PIPE_AFTER = 0.5
+#: Seconds for the stack frames of the calls, of which the dump can do without.
+_FRAMES_SECONDS = 2.0
 #: Bytes of a file that may have a reason in place of a dump.
 _LARGEST_PROBLEM = 1 << 12
+#: The end of the last dump that a rank writes.
+_FINAL = b'"is_final": true}'
 _NO_HANDLER = "its Python was not started with `launch --flight-recorder`, or has ended"
 _NO_ANSWER = "it has not written the dump in time: it is stopped, or inside compiled code"
 
@@ -38,11 +43,14 @@ class RecorderDumps:
         pids: Mapping[int, int],
         descendants: Callable[[], Sequence[Status]],
         restart: int,
+        with_frames: bool,
     ) -> None:
         """Request the dumps.
 
         ``pids`` has the process of each rank that runs, ``restart`` is the number of this start of the job.
+        The dumps are complete without frames unless ``with_frames``.
         """
+        self._with_frames = with_frames
         self._run_dir, self._began = run_dir, time.monotonic()
         self._names = {rank: names.generation(names.recorder_dump(rank), restart) for rank in pids}
         self._problems: dict[int, str] = {}
@@ -57,12 +65,12 @@ class RecorderDumps:
                 continue
             self._before[rank] = self._identity(self._names[rank])
             with suppress(ProcessLookupError, PermissionError):
-                os.kill(target, rank_site.RECORDER_SIGNAL)
+                linux.signal_main_thread(target, rank_site.RECORDER_SIGNAL)
 
     @property
     def is_complete(self) -> bool:
         """Whether all dumps have been written."""
-        missing = [rank for rank in self._before if not self._has_written(rank)]
+        missing = [rank for rank in self._before if not self._is_final(rank)]
         if missing and not self._is_pipe_used and time.monotonic() > self._began + _PIPE_AFTER:
             self._is_pipe_used = True
             for rank in missing:
@@ -81,6 +89,24 @@ class RecorderDumps:
                 problem = self._problem(self._names[rank])
                 found[rank] = ("", problem) if problem else (self._names[rank], "")
         return found
+
+    def _is_final(self, rank: int) -> bool:
+        if not self._has_written(rank):
+            return False
+        if not self._with_frames or time.monotonic() > self._began + _FRAMES_SECONDS:
+            return True
+        is_of_pipe = self._identity(self._names[rank]) == self._before[rank]
+        return is_of_pipe or self._ends(rank)
+
+    def _ends(self, rank: int) -> bool:
+        """Return whether a dump has its last key: no other one follows."""
+        try:
+            with open(run_files.open_read(os.path.join(self._run_dir, self._names[rank])), "rb") as file:
+                file.seek(0, os.SEEK_END)
+                file.seek(max(0, file.tell() - len(_FINAL)))
+                return file.read() == _FINAL
+        except OSError:
+            return False
 
     def _has_written(self, rank: int) -> bool:
         if self._identity(self._names[rank]) != self._before[rank]:
