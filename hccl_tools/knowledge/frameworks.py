@@ -188,7 +188,7 @@ MESSAGES = (
     Message(
         "HCM973", "torch-last-work", "fact",
         "torch says which operation of a group the rank has issued last, and which has ended",
-        "nothing: the rank with the lowest number is behind",
+        "nothing",
         anchor=b"ast enqueued",
         pattern=rb"(?:\[PG (?:ID )?(?P<process_group>\d{1,6})\b[^\]]{0,120}? )?Rank (?P<rank>\d{1,6})\].{0,300}?[Ll]ast enqueued (?:NCCL |HCCL )?work: (?P<index>\d{1,12}), last completed (?:NCCL |HCCL )?work: (?P<completed>-?\d{1,12})",
         source=_TORCH,

@@ -135,8 +135,7 @@ class AgentLink:
 
     def watch(self, attempt: Attempt) -> None:
         """Read the launcher's messages, watch the engine, and report the cause of an early end."""
-        longest_end = attempt.state.grace + attempt.state.evidence_timeout
-        self._attempt, self._release_timeout = attempt, longest_end + TIMING.other_hosts
+        self._attempt, self._release_timeout = attempt, attempt.state.longest_end + TIMING.other_hosts
         attempt.on_ending.append(self._report_ending)
         attempt.on_readable(self._connection.fileno(), lambda: self._read(attempt))
         attempt.report_quiet = lambda idle: self._connection.send(Quiet(round(idle, 3)))

@@ -204,7 +204,8 @@ class Controller:
     def _end_hung(self, hung: list[HungRank], cause: Cause) -> None:
         self._reports.hung = hung
         if self._attempt is not None and not self._attempt.state.is_ending:
-            self._attempt.say(f"the job hangs: ending it (at most {self._attempt.state.grace:g} s)")
+            seconds = self._attempt.state.grace + self._evidence_timeout
+            self._attempt.say(f"the job hangs: ending it (at most {seconds:g} s)")
         self._end_for(cause)
 
     def _hosts_missing(self, servers: Sequence[int], why: str) -> None:

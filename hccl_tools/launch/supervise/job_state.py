@@ -100,6 +100,11 @@ class JobState:
         return self.phase is not Phase.RUNNING
 
     @property
+    def longest_end(self) -> float:
+        """Seconds from the beginning of an end with evidence to SIGKILL."""
+        return self.grace + self.evidence_timeout
+
+    @property
     def is_over(self) -> bool:
         """Whether no process is left, except for processes that cannot be killed."""
         return self.phase is Phase.OVER

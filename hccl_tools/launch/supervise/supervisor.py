@@ -170,6 +170,9 @@ class HostSupervision:
         """Add the observers and timers of an attempt."""
         options = self.options
         attempt.on_ending.append(lambda: self.reporter.report_interrupt(attempt))
+        if options.watch.evidence_timeout > 0:
+            attempt.state.evidence_timeout = options.watch.evidence_timeout
+            attempt.take_evidence = partial(self.take_evidence, attempt)
         if options.on_attempt:
             options.on_attempt(attempt)
         LogSpace(attempt, self.run_dir, options.watch.on_log_error)
@@ -181,9 +184,6 @@ class HostSupervision:
             EarlyExit(attempt, options.watch.early_exit_warn)
         if options.watch.hang_warn is not None or options.watch.hang_timeout is not None:
             HangWatch(attempt, options, self.run_dir)
-        if options.watch.evidence_timeout > 0:
-            attempt.state.evidence_timeout = options.watch.evidence_timeout
-            attempt.take_evidence = partial(self.take_evidence, attempt)
         if self.console.progress:
             Progress(attempt, options.count_ranks)
 
@@ -212,8 +212,8 @@ class HostSupervision:
     def announce_timeout(self, attempt: Attempt) -> None:
         """Show a message if the job ends because it has exceeded its time limit."""
         if attempt.state.reason == "timeout" and attempt.state.remote_cause is None:
-            limit, grace = self.options.watch.timeout, self.options.watch.grace
-            attempt.say(f"--timeout {limit:g} s exceeded: ending the job (at most {grace:g} s)")
+            limit, longest = self.options.watch.timeout, attempt.state.longest_end
+            attempt.say(f"--timeout {limit:g} s exceeded: ending the job (at most {longest:g} s)")
 
     def tasks(self, ends: list[RankEnd]) -> list[Task]:
         """Return the tasks for the keeper."""
