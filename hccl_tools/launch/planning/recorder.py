@@ -1,39 +1,15 @@
-"""What ``--flight-recorder`` sets for torch and torch_npu, and which of their limits end a hung job earlier.
-
-The names and defaults are those of torch 2.13 and of torch_npu's sources of August 2026
-(ProcessGroupHCCL.cpp, TraceUtils.h). Older versions ignore the variables that they do not know.
-"""
+"""Which limits of torch and torch_npu end a job that hangs before ``--hang-timeout`` does."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.processes.rank_site import RECORDER_SIGNAL, RECORDER_VARIABLE
-from hccl_tools.launch.runs.names import PIPE_STEM
 from hccl_tools.notation.phrases import time_span
 from hccl_tools.notation.whole_number import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: The collectives of each rank that are kept; torch's own default, in 2.13.
-_ENTRIES = "2000"
-_STEM = f"{{run_dir}}/{PIPE_STEM}"
-#: The name, the value, the meaning, and whether the user's value is kept.
-VARIABLES: tuple[tuple[str, str, str, bool], ...] = (
-    (RECORDER_VARIABLE, str(RECORDER_SIGNAL), "the signal that asks the rank's Python for a dump", False),
-    ("TORCH_FR_BUFFER_SIZE", _ENTRIES, "torch: the collectives that are kept", True),
-    ("TORCH_HCCL_TRACE_BUFFER_SIZE", _ENTRIES, "torch_npu: the collectives that are kept", True),
-    ("TORCH_HCCL_DUMP_ON_TIMEOUT", "1", "torch_npu: also write a dump when its own time limit is over", True),
-    ("TORCH_HCCL_ENABLE_MONITORING", "1", "torch_npu: run the thread that writes these dumps", True),
-    ("TORCH_HCCL_DEBUG_INFO_TEMP_FILE", _STEM, "torch_npu: the beginning of the path of its dumps", True),
-    (
-        "TORCH_HCCL_DEBUG_INFO_PIPE_FILE",
-        _STEM,
-        "torch_npu: the beginning of the path of the pipe that asks for a dump",
-        True,
-    ),
-)
 #: Seconds: HCCL's limit for an operation, torch_npu's for a watchdog without a heartbeat, torch's for gloo.
 _EXEC_TIMEOUT, _HEARTBEAT, _GLOO = 1836, 600, 1800
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 
 from hccl_tools.version import IMPORT_ROOT
 
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 #: Asks a rank for the dump of its flight recorder. The first and last real-time signals have other uses.
-RECORDER_SIGNAL = signal.SIGRTMAX - 5
+RECORDER_SIGNAL = 59
 #: Has the number of this signal in the environment of a rank with a flight recorder.
 RECORDER_VARIABLE = "HCCL_TOOLS_RECORDER"
 FOLDER = os.path.join(IMPORT_ROOT, "hccl_tools", "launch", "rank_site")
