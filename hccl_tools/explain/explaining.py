@@ -22,7 +22,7 @@ from hccl_tools.explain.scanning import scans
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.knowledge.registry import messages
 from hccl_tools.notation import host_list
-from hccl_tools.notation.phrases import and_more
+from hccl_tools.notation.phrases import and_more, count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -91,9 +91,9 @@ def explain(
     if of_run is not None:
         _add_run(of_run, logs, events, all_notes, fetch, dumps=dumps)
     joined = cluster.build(events, logs, places, size, ends)
-    if dumps.traces or dumps.evidence:
-        logs += dumps.sources
-        joined = joined._replace(sources=logs, traces=dumps.traces, evidence=dumps.evidence)
+    logs += dumps.sources
+    all_notes += _about_evidence(dumps)
+    joined = joined._replace(sources=logs, traces=dumps.traces, evidence=dumps.evidence)
     if of_run is None and (ended := finished.lines(joined)):
         return Answer([], joined, logs, all_notes, finished=ended)
     found = (
@@ -206,6 +206,17 @@ def _on_other_hosts(ranks: Mapping[str, Collection[int]]) -> list[str]:
     what, are = ("log", "is") if len(places) == 1 else ("logs", "are")
     where = and_more(host_list.fold(ranks).split(","), _MOST_NAMES)
     return [f"the {what} of {ranks_text(places)} {are} on {where} only"]
+
+
+def _about_evidence(dumps: Dumps) -> list[str]:
+    """Return where the evidence is that was taken before the end of the job."""
+    if not dumps.files:
+        return []
+    stacks = sum(bool(one.stack) for host in dumps.evidence for one in host.ranks)
+    missing = [problem for host in dumps.evidence for problem in host.problems]
+    what = f"{count(stacks, 'stack')}, {count(len(dumps.traces), 'recorder dump')}"
+    where = and_more([os.path.basename(file) for file in dumps.files], _MOST_NAMES)
+    return [f"evidence from before the end: {what} ({where})", *missing]
 
 
 def _about_table(answer: Answer, table: str | None) -> list[str]:

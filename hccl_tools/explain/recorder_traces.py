@@ -98,12 +98,13 @@ class Trace(NamedTuple):
 
 
 class Dumps(NamedTuple):
-    """What dumps and evidence in files say; ``sources`` has the file of each trace."""
+    """What dumps and evidence in files say; ``sources`` are those of traces, ``files`` those of evidence."""
 
     traces: list[Trace]
     evidence: list[HostEvidence]
     notes: list[str]
     sources: list[Source]
+    files: list[str]
 
     def add(self, traces: Iterable[Trace], evidence: Iterable[HostEvidence]) -> None:
         """Add what another host has; a trace of a rank that is known already is the same."""
@@ -114,13 +115,14 @@ class Dumps(NamedTuple):
 
 def read(sources: Iterable[Source]) -> Dumps:
     """Return the traces in dumps, of each rank that of the last start; what cannot be read costs a note."""
-    found = Dumps([], [], [], [])
+    found = Dumps([], [], [], [], [])
     newest: dict[int, tuple[int, Trace, Source]] = {}
     for source in sources:
         try:
             data = _content(source.path)
             if isinstance(data, HostEvidence):
                 found.evidence.append(data)
+                found.files.append(source.shown)
                 continue
             trace = _trace(data, source)
         except (OSError, DecodeError, _RefusedError) as error:
