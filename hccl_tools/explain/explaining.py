@@ -210,9 +210,9 @@ def _on_other_hosts(ranks: Mapping[str, Collection[int]]) -> list[str]:
 
 def _about_evidence(dumps: Dumps) -> list[str]:
     """Return where the evidence is that was taken before the end of the job."""
-    if not dumps.files:
-        return []
     stacks = sum(bool(one.stack) for host in dumps.evidence for one in host.ranks)
+    if not dumps.files or not (stacks or dumps.traces):
+        return []
     missing = [problem for host in dumps.evidence for problem in host.problems]
     what = f"{count(stacks, 'stack')}, {count(len(dumps.traces), 'recorder dump')}"
     where = and_more([os.path.basename(file) for file in dumps.files], _MOST_NAMES)

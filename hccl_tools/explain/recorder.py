@@ -119,6 +119,8 @@ def _last_calls(found: Found) -> str:
     behind = found.waits[0].behind
     numbers = {behind[rank] for rank in found.ranks}
     who, have = recorder_groups.names_of(found.ranks), "has" if len(found.ranks) == 1 else "have"
+    if found.waits[0].transfer:
+        return f"{who} {have} not issued the {found.waits[0].counterpart}"
     if numbers == {0}:
         return f"{who} {have} issued nothing in this group"
     if len(numbers) == 1:

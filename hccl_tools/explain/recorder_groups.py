@@ -20,7 +20,7 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from hccl_tools.explain.recorder_traces import Call, Group, Trace
+    from hccl_tools.explain.recorder_traces import Call, Group, Trace, Transfer
 
 Kind = Literal["operation", "size", "behind", "order", "unknown", "transport"]
 #: The name of torch's first group, which has all ranks.
@@ -38,6 +38,8 @@ class Wait(NamedTuple):
         waiting: The ranks for which it has not ended.
         behind: The members that have not begun it, each with the number of its last collective in the group.
         unknown: The members without a trace.
+        transfer: Of a send or a receive what it is, ``recv from rank 1``; "" of a collective.
+        counterpart: What the other rank of a transfer has not issued: ``send``.
     """
 
     title: str
@@ -46,10 +48,14 @@ class Wait(NamedTuple):
     waiting: tuple[int, ...]
     behind: Mapping[int, int]
     unknown: tuple[int, ...]
+    transfer: str = ""
+    counterpart: str = ""
 
     @property
     def operation(self) -> str:
         """The operation with its number and group: ``all_gather number 12 of group tp0``."""
+        if self.transfer:
+            return f"{self.transfer} in group {self.title}"
         name = next((one.name for one in self.calls.values() if one.name), "operation")
         return f"{name} number {self.number:,} of group {self.title}"
 
@@ -78,7 +84,7 @@ def found(traces: Sequence[Trace], size: int = 0) -> Found | None:
 
     ``size`` is the number of ranks, 0 if it is unknown.
     """
-    waits = _waits(traces, size)
+    waits = [*_waits(traces, size), *_transfers(traces)]
     if not waits:
         return None
     for wait in waits:
@@ -106,6 +112,35 @@ def _waits(traces: Sequence[Trace], size: int) -> list[Wait]:
         unknown = tuple(rank for rank in ranks if rank not in by_rank)
         waits.append(Wait(title, number, at, waiting, behind, unknown))
     return sorted(waits, key=lambda one: -len(one.waiting))
+
+
+def _transfers(traces: Sequence[Trace]) -> list[Wait]:
+    """Return the sends and receives that have not ended, each with what the other rank has issued of it."""
+    by_rank = {trace.rank: trace for trace in traces}
+    waits = []
+    for trace in traces:
+        titles = {group.name: group.title for group in trace.groups}
+        for one in trace.transfers:
+            if not one.pending or one.peer == trace.rank:
+                continue
+            preposition, other = ("to", "recv") if one.kind == "send" else ("from", "send")
+            text = f"{one.kind} {preposition} rank {one.peer}"
+            peer = by_rank.get(one.peer)
+            is_behind = peer is not None and not _has_issued(peer, trace.rank, one, other)
+            wait = Wait(
+                titles.get(one.group, one.group), 0, {}, (trace.rank,), {one.peer: 0} if is_behind else {},
+                () if peer is not None else (one.peer,), text, other,
+            )  # fmt: skip
+            waits.append(wait)
+    return waits
+
+
+def _has_issued(peer: Trace, rank: int, own: Transfer, kind: str) -> bool:
+    """Return whether the other rank has issued its side of a transfer."""
+    for one in peer.transfers:
+        if (one.group, one.kind, one.peer) == (own.group, kind, rank):
+            return bool(one.pending) or not (one.is_whole and own.is_whole) or one.issued >= own.issued
+    return False
 
 
 def _members(traces: Sequence[Trace], size: int) -> dict[tuple[int, str], tuple[int, ...]]:
@@ -206,10 +241,14 @@ def _in_order(waits: Sequence[Wait]) -> Found | None:
         for other in waits:
             here, there = set(wait.behind) & set(other.waiting), set(other.behind) & set(wait.waiting)
             if wait is not other and here and there:
+                is_of_groups = not (wait.transfer or other.transfer)
+                end = (
+                    "they use the two groups in another order" if is_of_groups else "they wait for each other"
+                )
                 reason = (
                     f"{names_of(there)} {_s(there, 'wait')} in {wait.operation} for {names_of(here)}, and"
                     f" {names_of(here)} {_s(here, 'wait')} in {other.operation} for {names_of(there)}:"
-                    " they use the two groups in another order"
+                    f" {end}"
                 )
                 ranks = tuple(sorted(here | there))
                 return Found("order", ranks, reason, (wait, other), min(there))

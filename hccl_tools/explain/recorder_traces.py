@@ -20,7 +20,7 @@ from hccl_tools.explain.recorder_files import EVIDENCE_KEY, PICKLE
 from hccl_tools.launch import run_files
 from hccl_tools.launch.model.evidence import HostEvidence
 from hccl_tools.launch.model.hang import is_of_user
-from hccl_tools.records import Index, NamedTuple, OsText, Size
+from hccl_tools.records import Count, Index, NamedTuple, OsText, Size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -38,6 +38,8 @@ _RESTART = re.compile(r"\.restart_(\d{1,6})\.json$")
 _VARIANT = re.compile(r"_?(?:base|into_tensor|tensor|single|coalesced|uneven)$")
 _BACKEND = re.compile(r"^(?:nccl|hccl|gloo|xccl|mpi|ucc|c10d):")
 _MOST_RANKS = 1 << 17
+#: The two ranks are numbers in the group, the own one first.
+_TRANSFER = re.compile(r"\b(send|recv) (\d{1,6})(?:->|<-)(\d{1,6})$")
 
 
 class Call(NamedTuple):
@@ -84,6 +86,24 @@ class Group(NamedTuple):
     completed: Index = -1
 
 
+class Transfer(NamedTuple):
+    """The sends to another rank, or the receives from it, in a group.
+
+    Attributes:
+        kind: ``send`` or ``recv``.
+        issued: Their number in the dump.
+        pending: The number of those that have not ended.
+        is_whole: Whether the dump has all calls from the first one on.
+    """
+
+    group: OsText
+    kind: str
+    peer: Index
+    issued: Count
+    pending: Count
+    is_whole: bool
+
+
 class Trace(NamedTuple):
     """What a rank has issued; ``shown`` is where that was read.
 
@@ -95,6 +115,7 @@ class Trace(NamedTuple):
     groups: tuple[Group, ...] = ()
     calls: tuple[Call, ...] = ()
     taken: Size = 0
+    transfers: tuple[Transfer, ...] = ()
 
 
 class Dumps(NamedTuple):
@@ -194,7 +215,8 @@ def _trace(data: Any, source: Source) -> Trace:
     groups = _groups(data.get("pg_config"), entries, status)
     completed = {group.name: group.completed for group in groups}
     taken = max(0, _integer(data.get("taken_ns")))
-    return Trace(rank, source.shown, groups, _kept(_calls(entries, completed)), taken)
+    calls = _kept(_calls(entries, completed))
+    return Trace(rank, source.shown, groups, calls, taken, _transfers(entries, groups))
 
 
 def _groups(
@@ -244,6 +266,25 @@ def _calls(entries: Iterable[Mapping[str, Any]], completed: Mapping[str, int]) -
             )
         )  # fmt: skip
     return found
+
+
+def _transfers(entries: Sequence[Mapping[str, Any]], groups: Sequence[Group]) -> tuple[Transfer, ...]:
+    """Return the sends and receives of which torch's name has the peer: ``nccl:send 0->1``."""
+    members = {group.name: group.ranks for group in groups}
+    is_whole = not entries or _integer(entries[0].get("record_id")) == 0
+    found: dict[tuple[str, str, int], Transfer] = {}
+    for entry in entries:
+        named = _TRANSFER.search(str(entry.get("profiling_name") or "")) if _is_p2p(entry) else None
+        if named is None:
+            continue
+        group, peer = _group_of(entry)[0], int(named[3])
+        ranks = members.get(group, ())
+        peer = ranks[peer] if peer < len(ranks) else peer
+        key = (group, named[1], peer)
+        old = found.get(key, Transfer(*key, 0, 0, is_whole))
+        is_done = bool(entry.get("retired")) or entry.get("state") == "completed"
+        found[key] = old._replace(issued=old.issued + 1, pending=old.pending + (not is_done))
+    return tuple(found.values())
 
 
 def _kept(calls: Sequence[Call]) -> tuple[Call, ...]:

@@ -179,6 +179,35 @@ def test_a_rank_without_a_dump_is_no_rank_that_is_behind(command_line: CommandLi
     assert "The logs do not show the cause" in out or "the logs do not show the cause" in out
 
 
+def test_a_pipeline_waits_for_its_first_stage(command_line: CommandLine, folder: Path) -> None:
+    groups = {"default_pg": range(8), "pp": (1, 3, 5, 7)}
+    ranks = {rank: Recorder(rank, groups, backend="nccl") for rank in (1, 3, 5, 7)}
+    for rank, one in ranks.items():
+        for step in range(3):
+            is_last = step == 2
+            if rank > 1:
+                one.transfer("recv", rank - 2, "pp", done=not is_last)
+            if rank < 7 and not is_last:
+                one.transfer("send", rank + 2, "pp")
+        one.write(folder)
+    (folder / "rank1.txt").write_text(spied(1, READ))
+
+    out = answer(command_line)
+
+    assert out.startswith("Rank 1: the rank is behind the others")
+    assert (
+        "Rank 3 waits in recv from rank 1 in group pp; rank 1 has not issued the send and is in read" in out
+    )
+
+
+def test_two_ranks_that_both_receive_wait_for_each_other(command_line: CommandLine, folder: Path) -> None:
+    for rank in range(2):
+        one = Recorder(rank, {"default_pg": range(2)}, backend="nccl").calls(3)
+        one.transfer("recv", 1 - rank, done=False).write(folder)
+
+    assert "for rank 1, and rank 1 waits in recv from rank 0" in answer(command_line)
+
+
 def test_a_rank_that_comes_last_each_time(command_line: CommandLine, folder: Path) -> None:
     groups = {"default_pg": range(4)}
     ranks = [Recorder(rank, groups).calls(20, after=0.6 if rank == 2 else rank / 1000) for rank in range(4)]

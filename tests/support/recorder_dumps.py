@@ -82,6 +82,16 @@ class Recorder:
             self.call(**about)
         return self
 
+    def transfer(self, kind: str, peer: int, group: str = "default_pg", *, done: bool = True) -> Recorder:
+        """Send to another rank of the group, or receive from it (``recv``)."""
+        arrow = "->" if kind == "send" else "<-"
+        ranks = list(self._groups[group][1])
+        name = f"{kind} {ranks.index(self.rank)}{arrow}{ranks.index(peer)}"
+        number = self._last[group]
+        self.call(name, group, done=done, number=number)
+        self._entries[-1] |= {"is_p2p": True, "p2p_seq_id": len(self._entries)}
+        return self
+
     def dump(self) -> dict[str, Any]:
         """Return the dump in the form of its backend."""
         is_npu = self._backend == "hccl"
