@@ -94,14 +94,15 @@ def explain(
     logs += dumps.sources
     all_notes += _about_evidence(dumps)
     joined = joined._replace(sources=logs, traces=dumps.traces, evidence=dumps.evidence)
-    if of_run is None and (ended := finished.lines(joined)):
+    hangs = bool(dumps.traces)  # Recorders are dumped when a job hangs, whatever a log says at its end.
+    if of_run is None and not hangs and (ended := finished.lines(joined)):
         return Answer([], joined, logs, all_notes, finished=ended)
     found = (
         inference.causes(joined)
         if of_run is None
         else inference.causes(joined, of_run.ended, not_started=of_run.not_started)
     )
-    if of_run is None and (ended := finished.said(joined, found)):
+    if of_run is None and not hangs and (ended := finished.said(joined, found)):
         return _of_finished(Answer([], joined, logs, all_notes, finished=ended))
     found = finished.of_earlier_job(joined, found)
     found, said = _weighed(table_fault.with_fault(found, table, logs), unknown, logs)

@@ -133,7 +133,14 @@ def _gone_on(case: Case, cause: Cause) -> Cause:
 
 
 def _causes(case: Case) -> list[Cause]:
-    later = (_own_failures, recorder.causes, skew.late_starts, operations.differences, _earliest_error)
+    later = (
+        _recorded,
+        _own_failures,
+        recorder.causes,
+        skew.late_starts,
+        operations.differences,
+        _earliest_error,
+    )
     for rule in (
         verdicts.causes,
         _named_causes,
@@ -282,6 +289,11 @@ def _own_failures(case: Case) -> list[Cause]:
     if earlier:
         return []
     return _without_times(case, first) or [_error(case, first)]
+
+
+def _recorded(case: Case) -> list[Cause]:
+    """What dumps of flight recorders show, if ranks failed because they had waited."""
+    return recorder.before_failures(case, _failures_of_ranks(case))
 
 
 def _without_times(case: Case, first: Seen) -> list[Cause]:

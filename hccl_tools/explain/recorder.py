@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain import recorder_groups, stacks, stragglers
@@ -31,10 +32,27 @@ _MESSAGES = {
 _SLOW, _ELSEWHERE = "HCM972", "HCM996"
 #: The lines of torch's watchdog: a collective that is late, and the numbers of the last ones.
 _LATE, _LAST = "HCM690", "HCM973"
+#: The end of a wait, in the words of an exception.
+_GAVE_UP = re.compile(r"[Tt]imed? ?out\b")
 #: Seconds after which a wait is no usual one.
 _LONG_WAIT = 60.0
 #: Ranks of which it is said what they do.
 _MOST_DOING = 4
+
+
+def before_failures(case: Case, failed: Sequence[Seen]) -> list[Cause]:
+    """Return what the dumps show if the failures follow from it: ranks gave up waiting, or waited.
+
+    ``failed`` are the failures of ranks.
+    """
+    if not case.cluster.traces or not failed:
+        return []
+    found = recorder_groups.found(case.cluster.traces, case.cluster.size)
+    if found is None or found.kind not in {"operation", "size", "behind", "order"}:
+        return []
+    waiting = {rank for wait in found.waits for rank in wait.waiting}
+    own = [one for one in failed if not _GAVE_UP.search(one.event.text) and one.place.rank not in waiting]
+    return causes(case) if not own else []
 
 
 def causes(case: Case) -> list[Cause]:

@@ -12,11 +12,12 @@ import io
 import os
 import pickle  # nosec B403  (see _PlainUnpickler)
 import re
+import zlib
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools import codec
 from hccl_tools.codec import DecodeError
-from hccl_tools.explain.recorder_files import EVIDENCE_KEY, PICKLE
+from hccl_tools.explain.recorder_files import EVIDENCE_KEY, PICKLE, beginning
 from hccl_tools.launch import run_files
 from hccl_tools.launch.model.evidence import HostEvidence
 from hccl_tools.launch.model.hang import is_of_user
@@ -32,7 +33,7 @@ _LARGEST, _LONGEST_RANKS = 1 << 26, 1 << 20
 #: What has ended and is kept of each group, and the calls that have not ended.
 _MOST_ENDED, _MOST_PENDING = 40, 400
 #: The number at the end of a name: torch writes ``PREFIX<rank>``.
-_LAST_NUMBER = re.compile(r"(\d{1,6})(?:\.(?:json|pkl|pickle|trace|bin))?$")
+_LAST_NUMBER = re.compile(r"(\d{1,6})(?:\.(?:json|pkl|pickle|trace|bin|dump))?(?:\.gz)?$")
 _RESTART = re.compile(r"\.restart_(\d{1,6})\.json$")
 #: Parts of names by which variants of one operation differ.
 _VARIANT = re.compile(r"_?(?:base|into_tensor|tensor|single|coalesced|uneven)$")
@@ -145,14 +146,15 @@ def read(sources: Iterable[Source]) -> Dumps:
                 found.evidence.append(data)
                 found.files.append(source.shown)
                 continue
-            trace = _trace(data, source)
-        except (OSError, DecodeError, _RefusedError) as error:
+            traces = [_trace(one, source, rank) for rank, one in _each(data)]
+        except (OSError, zlib.error, DecodeError, _RefusedError) as error:
             reason = run_files.reason(error) if isinstance(error, OSError) else str(error)
             found.notes.append(f"{source.shown} was not read: {reason}")
             continue
         restart = int(name[1]) if (name := _RESTART.search(source.path)) else 0
-        if trace.rank not in newest or newest[trace.rank][0] <= restart:
-            newest[trace.rank] = (restart, trace, source)
+        for trace in traces:
+            if trace.rank not in newest or newest[trace.rank][0] <= restart:
+                newest[trace.rank] = (restart, trace, source)
     for _, trace, source in sorted(newest.values(), key=lambda one: one[1].rank):
         found.traces.append(trace)
         found.sources.append(source)
@@ -179,7 +181,7 @@ class _PlainUnpickler(pickle.Unpickler):
 def _content(path: str) -> Any:
     with open(run_files.open_read(path), "rb") as file:
         about = os.fstat(file.fileno())
-        data = file.read(_LARGEST + 1)
+        data = beginning(file, _LARGEST + 1)
     if len(data) > _LARGEST:
         raise _RefusedError(f"it is larger than {_LARGEST >> 20} MiB")
     if not data.startswith(PICKLE):
@@ -195,15 +197,28 @@ def _content(path: str) -> Any:
         raise _RefusedError(f"it is no pickle of plain values ({error})") from None
 
 
-def _trace(data: Any, source: Source) -> Trace:
-    """Return the trace in a dump.
+def _each(data: Any) -> Iterable[tuple[int, Any]]:
+    """Yield the dumps in a file, each with the rank that is its key, -1 without: one, a list, or by rank."""
+    values = list(data.values()) if isinstance(data, dict) else []
+    if isinstance(data, list):
+        yield from ((-1, one) for one in data)
+    elif values and all(isinstance(one, dict) and "entries" in one for one in values):
+        for key, one in data.items():
+            number = _LAST_NUMBER.search(str(key))
+            yield int(number[1]) if number else -1, one
+    else:
+        yield -1, data
+
+
+def _trace(data: Any, source: Source, rank: int) -> Trace:
+    """Return the trace in a dump; ``rank`` is -1 if it is not known yet.
 
     Raises:
         _RefusedError: It is not a dump, or its rank is unknown.
     """
     if not isinstance(data, dict):
         raise _RefusedError("it is no dump of a flight recorder")
-    rank = _integer(data.get("rank"))
+    rank = _integer(data.get("rank")) if rank < 0 else rank
     rank = source.rank if rank < 0 and source.rank is not None else rank
     if rank < 0 and (number := _LAST_NUMBER.search(os.path.basename(source.path))):
         rank = int(number[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import pickle
@@ -305,6 +306,61 @@ def test_a_stack_in_the_collective_itself_names_no_other_rank(
     (folder / "rank_3.log").write_text("step 7\n" + spied(3, REDUCE))
 
     assert "rank 3 is in" not in answer(command_line)
+
+
+def test_ranks_that_gave_up_waiting_are_not_the_cause(command_line: CommandLine, folder: Path) -> None:
+    said = "RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation"
+    ranks = recorders(4)
+    for one in ranks:
+        if one.rank != 2:
+            one.call(done=False)
+            (folder / f"rank_{one.rank}.log").write_text(f"{said} to complete\n")
+    written(folder, ranks)
+
+    assert answer(command_line).startswith("Rank 2: the rank is behind the others")
+
+
+def test_an_exception_of_a_rank_comes_first(command_line: CommandLine, folder: Path) -> None:
+    ranks = recorders(4)
+    for one in ranks:
+        if one.rank != 2:
+            one.call(done=False)
+    written(folder, [ranks[0], ranks[1], ranks[3]])
+    text = (
+        'Traceback (most recent call last):\n  File "t.py", line 3, in <module>\n    x()\nValueError: bad\n'
+    )
+    (folder / "rank_2.log").write_text(text)
+
+    assert answer(command_line).startswith("Rank 2: the program raised an exception: ValueError: bad")
+
+
+def test_a_rank_that_says_that_it_is_done_is_awaited(command_line: CommandLine, folder: Path) -> None:
+    ranks = recorders(4)
+    for one in ranks[:3]:
+        one.call(done=False)
+    written(folder, ranks[:3])
+    (folder / "rank_3.log").write_text("epoch 9\ntraining finished\n")
+
+    assert answer(command_line).startswith("Rank 3: the rank has left no dump")
+
+
+@pytest.mark.parametrize("kind", ["by rank", "list", "compressed"])
+def test_other_places_of_dumps(command_line: CommandLine, folder: Path, kind: str) -> None:
+    ranks = recorders(4)
+    for one in ranks[1:]:
+        one.call(done=False)
+    dumps = {f"rank {one.rank}": one.dump() for one in ranks}
+    if kind == "by rank":
+        (folder / "all.json").write_text(json.dumps(dumps))
+    elif kind == "list":
+        (folder / "all.json").write_text(
+            json.dumps([{**dump, "rank": rank} for rank, dump in enumerate(dumps.values())])
+        )
+    else:
+        for rank, dump in enumerate(dumps.values()):
+            (folder / f"trace_{rank}.json.gz").write_bytes(gzip.compress(json.dumps(dump).encode()))
+
+    assert answer(command_line).startswith("Rank 0: the rank is behind the others")
 
 
 def test_evidence_is_read_beside_dumps(command_line: CommandLine, folder: Path) -> None:
