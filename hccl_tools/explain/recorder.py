@@ -64,6 +64,9 @@ def causes(case: Case) -> list[Cause]:
     found = recorder_groups.found(traces, case.cluster.size)
     if found is None:
         return _slow(case)
+    looked_at = {one.rank for host in case.cluster.evidence for one in host.ranks}
+    if found.kind == "unknown" and looked_at and not looked_at >= set(found.ranks):
+        return []  # The evidence of their hosts is not here.
     dumped = {trace.rank for trace in case.cluster.traces}
     if found.kind in {"unknown", "transport"} and not dumped >= set(found.waits[0].waiting):
         return []  # Only some ranks write such lines: that others have none says nothing.

@@ -136,29 +136,34 @@ class Dumps(NamedTuple):
 
 
 def read(sources: Iterable[Source]) -> Dumps:
-    """Return the traces in dumps, of each rank that of the last start; what cannot be read costs a note."""
+    """Return what the dumps and the evidence of the last start say; what cannot be read costs a note."""
     found = Dumps([], [], [], [], [])
-    newest: dict[int, tuple[int, Trace, Source]] = {}
-    for source in sources:
+    ordered = sorted(sources, key=lambda one: _restart(one.path))
+    last = _restart(ordered[-1].path) if ordered else 0
+    of_rank: dict[int, tuple[Trace, Source]] = {}
+    for source in ordered:
+        if _restart(source.path) < last:
+            continue
         try:
             data = _content(source.path)
             if isinstance(data, HostEvidence):
                 found.evidence.append(data)
                 found.files.append(source.shown)
                 continue
-            traces = [_trace(one, source, rank) for rank, one in _each(data)]
+            of_rank |= {one.rank: (one, source) for one in (_trace(*each, source) for each in _each(data))}
         except (OSError, zlib.error, DecodeError, _RefusedError) as error:
             reason = run_files.reason(error) if isinstance(error, OSError) else str(error)
             found.notes.append(f"{source.shown} was not read: {reason}")
-            continue
-        restart = int(name[1]) if (name := _RESTART.search(source.path)) else 0
-        for trace in traces:
-            if trace.rank not in newest or newest[trace.rank][0] <= restart:
-                newest[trace.rank] = (restart, trace, source)
-    for _, trace, source in sorted(newest.values(), key=lambda one: one[1].rank):
+    for _, (trace, source) in sorted(of_rank.items()):
         found.traces.append(trace)
         found.sources.append(source)
     return found
+
+
+def _restart(path: str) -> int:
+    """Return the number of the restart in the name of a file."""
+    name = _RESTART.search(path)
+    return int(name[1]) if name else 0
 
 
 class _RefusedError(Exception):
@@ -210,7 +215,7 @@ def _each(data: Any) -> Iterable[tuple[int, Any]]:
         yield -1, data
 
 
-def _trace(data: Any, source: Source, rank: int) -> Trace:
+def _trace(rank: int, data: Any, source: Source) -> Trace:
     """Return the trace in a dump; ``rank`` is -1 if it is not known yet.
 
     Raises:

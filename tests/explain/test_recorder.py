@@ -363,6 +363,37 @@ def test_other_places_of_dumps(command_line: CommandLine, folder: Path, kind: st
     assert answer(command_line).startswith("Rank 0: the rank is behind the others")
 
 
+def test_dumps_of_an_earlier_start_do_not_count(command_line: CommandLine, folder: Path) -> None:
+    for number, late in enumerate((0, 2)):
+        for one in recorders(3):
+            if one.rank != late:
+                one.call(done=False)
+            end = ".restart_1" if number else ""
+            one.write(folder, f"recorder_rank_{{rank}}{end}.json")
+
+    assert answer(command_line).startswith("Rank 2: the rank is behind")
+
+
+def test_ranks_of_hosts_without_evidence_here_are_not_missing(
+    command_line: CommandLine, folder: Path
+) -> None:
+    ranks = recorders(3)
+    for one in ranks[:2]:
+        one.call(done=False)
+    written(folder, ranks[:2])
+    about = [{"rank": rank, "pid": 1, "recorder_problem": ""} for rank in range(2)]
+    host = {
+        "host": "a",
+        "reason": "hang",
+        "taken": "2026-03-18T10:00:00+0000",
+        "seconds": 1.0,
+        "ranks": about,
+    }
+    (folder / "evidence_0.json").write_text(json.dumps(host))
+
+    assert "has left no dump" not in answer(command_line)
+
+
 def test_evidence_is_read_beside_dumps(command_line: CommandLine, folder: Path) -> None:
     ranks = recorders(3)
     for one in ranks[:2]:
