@@ -209,3 +209,37 @@ def test_each_host_leaves_its_evidence(three_hosts: ThreeHosts, start: Start) ->
     for note in notes:
         (one,) = json.loads(Path(note["file"]).read_text())["ranks"]
         assert one["rank"] == 1 or one["stack"][0].endswith(" in wait_for_others")
+
+
+#: A rank whose main thread keeps Python's lock, as torch_npu's code may do, beside a thread that reads a pipe.
+KEEPS_THE_LOCK = """\
+import os, pickle, re, subprocess
+path = f"{os.environ['HCCL_TOOLS_RUN_DIR']}/hccl_trace_rank_{os.environ['RANK_ID']}"
+os.mkfifo(path + ".pipe")
+with open(path + ".new", "wb") as file:
+    pickle.dump({"version": "2.4", "pg_config": {}, "pg_status": {}, "entries": []}, file)
+subprocess.Popen(["sh", "-c", f"read x < {path}.pipe; mv {path}.new {path}"])
+print("step 0", flush=True)
+re.match("(a+)+$", "a" * 60 + "b")
+"""
+
+
+@pytest.mark.slow
+def test_a_rank_that_keeps_the_interpreter_is_asked_through_the_pipe_of_torch_npu() -> None:
+    Path("train.py").write_text(KEEPS_THE_LOCK)
+    job = launch("wait", "--timeout", "2", "--flight-recorder")
+
+    assert job.returncode == 124, job.stderr
+    found = evidence()["ranks"]
+    assert [one["recorder"] for one in found] == [f"hccl_trace_rank_{rank}" for rank in range(3)]
+    assert all(one["stack"] for one in found)
+    assert report()["evidence"][0]["recorders"] == 3
+
+
+def test_a_rank_without_torch_says_so() -> None:
+    job = launch("fail", "--flight-recorder")
+
+    assert job.returncode == 1, job.stderr
+    found = evidence()["ranks"]
+    assert {one["recorder_problem"] for one in found if one["pid"]} == {"it has not loaded torch"}
+    assert not list(Path("log/latest/").glob("recorder_rank_*"))
