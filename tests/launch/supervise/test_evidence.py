@@ -211,7 +211,7 @@ def test_each_host_leaves_its_evidence(three_hosts: ThreeHosts, start: Start) ->
         assert one["rank"] == 1 or one["stack"][0].endswith(" in wait_for_others")
 
 
-#: A rank whose main thread keeps Python's lock, as torch_npu's code may do, beside a thread that reads a pipe.
+#: A rank whose main thread keeps the lock of Python, as compiled code may do; another process reads a pipe.
 KEEPS_THE_LOCK = """\
 import os, pickle, re, subprocess
 path = f"{os.environ['HCCL_TOOLS_RUN_DIR']}/hccl_trace_rank_{os.environ['RANK_ID']}"
