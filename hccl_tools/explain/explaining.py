@@ -80,8 +80,7 @@ def explain(
         empty = cluster.build([], logs, places, size)
         return Answer([], empty, logs, all_notes, run_name, run, has_finished=True)
     dumps = recorder_traces.read(one for one in logs if one.is_dump)
-    all_notes += dumps.notes
-    logs = [one for one in logs if not one.is_dump]
+    logs, all_notes = [one for one in logs if not one.is_dump], [*all_notes, *dumps.notes]
     found_in = list(scans(logs, extra, progress))
     logs = [log._replace(extent=scan.extent) for log, scan in zip(logs, found_in, strict=True)]
     all_notes += [scan.note for scan in found_in if scan.note]

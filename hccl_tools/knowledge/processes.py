@@ -405,7 +405,7 @@ MESSAGES = (
         source="the dumps of torch's flight recorder",
     ),
     Message(
-        "HCM972", "rank-late", "timeout",
+        "HCM972", "rank-comes-last", "timeout",
         "the rank comes last to the operations of its group: the others wait for it each time",
         "compare its work and its host with the others': data, checkpoints, other programs, a slower device",
         source="the dumps of torch's flight recorder",
