@@ -187,7 +187,7 @@ def _seen(case: Case, trace: Trace | None, found: Found) -> Seen | None:
     file = next((at for at, one in enumerate(case.cluster.sources) if one.shown == trace.shown), None)
     if file is None:
         return None
-    wait = found.waits[0]
+    wait = next((one for one in found.waits if trace.rank in one.waiting), found.waits[0])
     call = wait.calls.get(trace.rank)
     if call is None:  # Its last one in the group.
         names = {one.group for one in wait.calls.values()}

@@ -240,18 +240,19 @@ def _in_order(waits: Sequence[Wait]) -> Found | None:
     for wait in waits:
         for other in waits:
             here, there = set(wait.behind) & set(other.waiting), set(other.behind) & set(wait.waiting)
-            if wait is not other and here and there:
-                is_of_groups = not (wait.transfer or other.transfer)
-                end = (
-                    "they use the two groups in another order" if is_of_groups else "they wait for each other"
-                )
-                reason = (
-                    f"{names_of(there)} {_s(there, 'wait')} in {wait.operation} for {names_of(here)}, and"
-                    f" {names_of(here)} {_s(here, 'wait')} in {other.operation} for {names_of(there)}:"
-                    f" {end}"
-                )
-                ranks = tuple(sorted(here | there))
-                return Found("order", ranks, reason, (wait, other), min(there))
+            if wait is other or not (here and there):
+                continue
+            if wait.transfer or other.transfer:
+                end = "they wait for each other"
+            else:
+                end = "they use the two groups in another order, or some have left out one operation"
+            reason = (
+                f"{names_of(there)} {_s(there, 'wait')} in {wait.operation} for {names_of(here)}, and"
+                f" {names_of(here)} {_s(here, 'wait')} in {other.operation} for {names_of(there)}: {end}"
+            )
+            few, many = sorted((here, there), key=len)
+            ranks = few if len(few) < len(many) else here | there
+            return Found("order", tuple(sorted(ranks)), reason, (wait, other), min(many))
     return None
 
 

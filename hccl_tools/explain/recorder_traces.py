@@ -120,7 +120,7 @@ class Trace(NamedTuple):
 
 
 class Dumps(NamedTuple):
-    """What dumps and evidence in files say; ``sources`` are those of traces, ``files`` those of evidence."""
+    """What dumps and evidence in files say; ``sources`` are their files, ``files`` those of evidence."""
 
     traces: list[Trace]
     evidence: list[HostEvidence]
@@ -148,6 +148,7 @@ def read(sources: Iterable[Source]) -> Dumps:
             data = _content(source.path)
             if isinstance(data, HostEvidence):
                 found.evidence.append(data)
+                found.sources.append(source)
                 found.files.append(source.shown)
                 continue
             of_rank |= {one.rank: (one, source) for one in (_trace(*each, source) for each in _each(data))}

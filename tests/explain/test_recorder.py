@@ -150,7 +150,8 @@ def test_another_order_of_two_groups(command_line: CommandLine, folder: Path) ->
 
     assert "Ranks 0-2 wait in all_reduce number 1 of group a for rank 3" in out
     assert "rank 3 waits in all_reduce number 1 of group b for ranks 0-2" in out
-    assert "they use the two groups in another order" in out
+    assert "they use the two groups in another order, or some have left out one operation" in out
+    assert out.startswith("Rank 3: ")
 
 
 @pytest.mark.parametrize("config", [True, False])
