@@ -17,10 +17,11 @@ One rank (``--rank``, by default the last one) misbehaves in step 5. With ``laun
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import select
 import signal
 import socket
-import stat
 import time
 from pathlib import Path
 
@@ -38,29 +39,32 @@ def load_data(kind: str) -> None:
             time.sleep(1000)
 
 
-def lose_data() -> None:
-    """Let the connections of this process receive nothing any more, as a network that drops packets."""
-    for number in [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]:
-        try:
-            is_socket = stat.S_ISSOCK(os.fstat(number).st_mode)
-        except OSError:
-            continue  # The folder that was listed.
-        if is_socket and "TCP" in kind_of(number):
-            os.dup(number)  # It stays open: the other side sees no end.
-            silent, _other = socket.socketpair()
-            silent.setblocking(False)
-            os.dup2(silent.fileno(), number)
-            KEPT.extend((silent, _other))
-
-
 #: Sockets that must not be closed.
 KEPT: list[socket.socket] = []
 
 
-def kind_of(number: int) -> str:
+def lose_data() -> None:
+    """Let the connections of this process receive nothing any more, as a network that drops packets."""
+    files = {int(entry.name): entry for entry in Path("/proc/self/fd").iterdir()}
+    kinds = {number: str(entry.readlink()) for number, entry in files.items() if entry.is_symlink()}
+    waiting = [
+        select.epoll.fromfd(os.dup(number)) for number, kind in kinds.items() if kind.endswith("[eventpoll]")
+    ]
+    for number in [number for number, kind in kinds.items() if kind.startswith("socket:") and is_tcp(number)]:
+        for one in waiting:
+            with contextlib.suppress(OSError):
+                one.unregister(number)
+        os.dup(number)  # It stays open: the other side sees no end.
+        silent, other = socket.socketpair()
+        silent.setblocking(False)
+        os.dup2(silent.fileno(), number)
+        KEPT.extend((silent, other))
+
+
+def is_tcp(number: int) -> bool:
     """Return whether a socket is a connection of TCP."""
     with socket.socket(fileno=os.dup(number)) as one:
-        return "TCP" if one.family in {socket.AF_INET, socket.AF_INET6} else ""
+        return one.family in {socket.AF_INET, socket.AF_INET6}
 
 
 def step(kind: str, tensor: torch.Tensor, groups: list[dist.ProcessGroup]) -> None:
