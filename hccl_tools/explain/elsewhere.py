@@ -177,8 +177,13 @@ def fetch(run: Run, ranks: Mapping[str, Collection[int]], typed_ssh: str | None 
             traces += [
                 one._replace(shown=f"{host}:{one.shown}") for one in found.traces if one.rank in ranks[host]
             ]
-            evidence += found.evidence
+            evidence += [_own(one, ranks[host]) for one in found.evidence]
     return fetched._replace(traces=traces, evidence=evidence)
+
+
+def _own(evidence: HostEvidence, ranks: Collection[int]) -> HostEvidence:
+    """Return what evidence says about the ranks of its host: on a shared disk it is that of all hosts."""
+    return evidence._replace(ranks=tuple(one for one in evidence.ranks if one.rank in ranks))
 
 
 def _start(run: Run, host: str, typed_ssh: str | None, notes: list[str]) -> remote.RemoteLogs | None:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 #: Seconds until the pipe of torch_npu is used; its thread looks at it once a second.
 _PIPE_AFTER = 0.5
-#: Seconds for the stack frames of the calls, of which the dump can do without.
-_FRAMES_SECONDS = 2.0
+#: Seconds for the rank's thread to answer, and for the stack frames, without which a dump is of use, too.
+_ANSWER_SECONDS = _FRAMES_SECONDS = 2.0
 #: Bytes of a file that may have a reason in place of a dump.
 _LARGEST_PROBLEM = 1 << 12
 #: The end of the last dump that a rank writes.
@@ -69,13 +69,14 @@ class RecorderDumps:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all dumps have been written."""
+        """Whether all dumps have been written, or the last ones will not be."""
         missing = [rank for rank in self._before if not self._is_final(rank)]
         if missing and not self._is_pipe_used and time.monotonic() > self._began + _PIPE_AFTER:
             self._is_pipe_used = True
             for rank in missing:
                 self._use_pipe(rank)
-        return not missing
+        # A thread that has not answered by now does not: its process may be ending.
+        return not missing or (not self._piped and time.monotonic() > self._began + _ANSWER_SECONDS)
 
     def finish(self) -> dict[int, tuple[str, str]]:
         """Return the name of the file of each rank, "" if it has none, and why."""
