@@ -70,24 +70,24 @@ def causes(case: Case) -> list[Cause]:
     dumped = {trace.rank for trace in case.cluster.traces}
     if found.kind in {"unknown", "transport"} and not dumped >= set(found.waits[0].waiting):
         return []  # Only some ranks write such lines: that others have none says nothing.
-    return _if_short(case, found, by_rank) or [_cause(case, found, by_rank)]
-
-
-def _if_short(case: Case, found: Found, traces: Mapping[int, Trace]) -> list[Cause]:
-    """Return what a short wait says in a job that was not ended because it hung: it may be a usual one.
-
-    [] if the job hung, or the wait was long.
-    """
-    if found.kind != "behind" or not case.cluster.evidence:
-        return []
-    seconds = max(_waited(traces[rank], found) for rank in found.waits[0].waiting if rank in traces)
-    if any(host.reason == "hang" for host in case.cluster.evidence) or seconds >= _LONG_WAIT:
-        return []
-    if late := _slow(case):
+    if not _is_short(case, found, by_rank):
+        return [_cause(case, found, by_rank)]
+    late = _slow(case)
+    if late or found.kind == "transport":
         return late
-    cause = _cause(case, found, traces)
-    reason = f"{cause.reason}; when the job was ended they had waited for {seconds:.2g} s only"
+    cause = _cause(case, found, by_rank)
+    reason = f"{cause.reason}; when the job was ended they had not waited for long"
     return [cause._replace(confidence="open", reason=reason)]
+
+
+def _is_short(case: Case, found: Found, traces: Mapping[int, Trace]) -> bool:
+    """Return whether a wait may be a usual one: it was short, and the job was not ended because it hung."""
+    if found.kind not in {"behind", "transport"} or not case.cluster.evidence:
+        return False
+    if any(host.reason == "hang" for host in case.cluster.evidence):
+        return False
+    waited = [_waited(traces[rank], found) for rank in found.waits[0].waiting if rank in traces]
+    return max(waited, default=0.0) < _LONG_WAIT
 
 
 def _waited(trace: Trace, found: Found) -> float:
@@ -228,6 +228,10 @@ def _all_traces(case: Case) -> list[Trace]:
         elif (ended := whole_number(fields.get("completed", ""))) is not None:
             groups[rank][name] = groups[rank][name]._replace(completed=ended)
     for rank, own in groups.items():
+        for group in own.values():  # The lines may name no operation.
+            if 0 <= group.completed < group.issued:
+                first = Call(group.name, group.completed + 1)
+                calls.setdefault(rank, {}).setdefault((group.name, first.number), first)
         made = tuple(
             call._replace(is_done=call.number <= own[call.group].completed)
             for call in calls.get(rank, {}).values()

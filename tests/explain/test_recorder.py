@@ -299,6 +299,38 @@ def test_lines_of_the_watchdog_with_the_last_work_of_each_rank(
     assert "rank 19 last issued number 362,248 and is in read (nfs_reader.py:57)" in out
 
 
+def test_the_last_work_of_each_rank_alone(command_line: CommandLine, folder: Path) -> None:
+    for rank in range(4):
+        text = LAST.format(rank=rank, last=362248 if rank == 1 else 362249)
+        (folder / f"rank_{rank}.log").write_text(text)
+
+    out = answer(command_line)
+
+    assert out.startswith("Rank 1: the rank is behind the others")
+    assert "Ranks 0,2-3 wait in operation number 362,249 of group 0; rank 1 last issued number 362,248" in out
+
+
+@pytest.mark.parametrize("reason", ["timeout", "hang"])
+def test_a_collective_on_its_way_when_a_job_was_ended_is_no_hang(
+    command_line: CommandLine, folder: Path, reason: str
+) -> None:
+    ranks = recorders(3)
+    for one in ranks:
+        one.call(done=False)
+    written(folder, ranks)
+    about = [{"rank": rank, "pid": 1, "recorder_problem": ""} for rank in range(3)]
+    host = {
+        "host": "a",
+        "reason": reason,
+        "taken": "2026-03-18T10:00:00+0000",
+        "seconds": 1.0,
+        "ranks": about,
+    }
+    (folder / "evidence_0.json").write_text(json.dumps(host))
+
+    assert ("all ranks have begun the operation" in answer(command_line)) is (reason == "hang")
+
+
 def test_a_stack_in_the_collective_itself_names_no_other_rank(
     command_line: CommandLine, folder: Path
 ) -> None:
