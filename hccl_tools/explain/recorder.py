@@ -50,6 +50,8 @@ def before_failures(case: Case, failed: Sequence[Seen]) -> list[Cause]:
     found = recorder_groups.found(case.cluster.traces, case.cluster.size)
     if found is None or found.kind not in {"operation", "size", "behind", "order"}:
         return []
+    if _is_short(case, found, {trace.rank: trace for trace in case.cluster.traces}):
+        return []
     waiting = {rank for wait in found.waits for rank in wait.waiting}
     own = [one for one in failed if not _GAVE_UP.search(one.event.text) and one.place.rank not in waiting]
     return causes(case) if not own else []
