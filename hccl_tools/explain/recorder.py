@@ -26,10 +26,10 @@ _MESSAGES = {
     "size": "HCM894",
     "order": "HCM894",
     "behind": "HCM895",
-    "unknown": "HCM971",
-    "transport": "HCM970",
+    "unknown": "HCM941",
+    "transport": "HCM940",
 }
-_SLOW, _ELSEWHERE = "HCM972", "HCM996"
+_SLOW, _ELSEWHERE = "HCM942", "HCM996"
 #: The lines of torch's watchdog: a collective that is late, and the numbers of the last ones.
 _LATE, _LAST = "HCM690", "HCM973"
 #: The end of a wait, in the words of an exception.

@@ -64,7 +64,7 @@ def test_it_is_a_script_of_a_user_who_never_heard_of_us() -> None:
         ),
         ("operation", (), 3, ["HCM894 [2]", "ranks 0-1 in all_reduce, rank 2 in broadcast"]),
         ("order", (), 2, ["HCM894 [0, 1]", "group tp0", "group dp0", "in another order"]),
-        ("lost", (), 2, ["HCM970 [0, 1]", "Both ranks of the group have begun all_reduce number 6"]),
+        ("lost", (), 2, ["HCM940 [0, 1]", "Both ranks of the group have begun all_reduce number 6"]),
     ],
 )
 def test_a_hang_is_explained(
