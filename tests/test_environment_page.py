@@ -76,6 +76,7 @@ def test_every_variable_on_the_page_is_in_the_code() -> None:
 _STARTS = {
     "process": "all",
     "supervision": "all",
+    "flight recorder": "all",
     "rank": "all",
     "rank table": "`table`, `cluster`; `torch` with `--pass-table`",
     "cluster": "`cluster`; `mpi` with `--cpu`",

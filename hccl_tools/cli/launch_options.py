@@ -134,6 +134,11 @@ GROUPS: dict[str, list[Option]] = {
         _flag("--faulthandler", help="Let the ranks' Python write its stacks to the log: in a crash, at the "
               "end of a hang and on SIGUSR2. The default with --hang-timeout."),
         _flag("--no-faulthandler", help="With --hang-timeout: do not change the ranks' Python for that."),
+        _option("--evidence-timeout", type=Seconds(), default=5.0, show_default=True, metavar="SECONDS",
+                help="Time for evidence before a failed or hung job is ended: stacks, ends of logs, npu-smi, "
+                "recorder dumps. 0: none."),
+        _flag("--flight-recorder", help="Record the collectives of torch and torch_npu; the evidence has the "
+              "dumps, and explain says which rank is behind. Includes --faulthandler."),
         _option("--host-timeout", type=Seconds(2.0, 3600.0), default=DEFAULT_SILENCE, show_default=True,
                 metavar="SECONDS", help="Time without an answer from a host until it counts as lost."),
         _option("--join-timeout", type=Seconds(2.0), default=DEFAULT_JOIN_SECONDS, show_default=True,

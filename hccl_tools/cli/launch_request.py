@@ -103,6 +103,11 @@ def _watch(options: dict[str, Any]) -> Watch:
         )
     if options["faulthandler"] and options["no_faulthandler"]:
         raise UsageError("--faulthandler and --no-faulthandler exclude each other", hint="leave one out")
+    if options["flight_recorder"] and options["no_faulthandler"]:
+        raise UsageError(
+            "--flight-recorder and --no-faulthandler exclude each other",
+            hint="leave one out: a thread in the ranks' Python writes the dumps of the recorder",
+        )
     by_default = options["hang_timeout"] is not None and not options["no_faulthandler"]
     return Watch(
         options["grace"],
@@ -114,7 +119,9 @@ def _watch(options: dict[str, Any]) -> Watch:
         options["max_restarts"],
         options["host_timeout"],
         options["hang_timeout"],
-        options["faulthandler"] or by_default,
+        options["faulthandler"] or by_default or options["flight_recorder"],
+        options["evidence_timeout"],
+        options["flight_recorder"],
         options["restart_delay"],
         options["restart_on"],
         options["restarts_per_hour"],

@@ -9,6 +9,8 @@ from hccl_tools.explain import pods, stops
 from hccl_tools.explain.case import DELAY, Case, is_before
 from hccl_tools.explain.identities import JOINED, OF_SYSTEM
 from hccl_tools.explain.outlived import is_outlived
+from hccl_tools.explain.places import Place
+from hccl_tools.knowledge.message import fault_of
 from hccl_tools.notation import number_list
 
 if TYPE_CHECKING:
@@ -338,3 +340,25 @@ def _follows(one: Seen, former: Seen | None) -> bool:
         below = _REASON_WITHIN if _OF_HCCL.search(one.event.text) else 0
         return former.event.line < one.event.line + below
     return not is_before(one, former)
+
+
+def is_same_fault(group: Sequence[Seen], other: Sequence[Seen]) -> bool:
+    """Whether two groups of lines are about one fault, of which another program tells no other rank."""
+    if fault_of(group[0].event.message.id) != fault_of(other[0].event.message.id):
+        return False
+    ranks = [{one.place.rank for one in several} - {None} for several in (group, other)]
+    return not ranks[0] or not ranks[1] or bool(ranks[0] & ranks[1])
+
+
+def is_one_failure(one: Seen, other: Seen) -> bool:
+    """Whether two lines are of one rank or host, and neither is known to be earlier."""
+    return one.actor == other.actor and not is_before(one, other) and not is_before(other, one)
+
+
+def says_more(one: Seen, other: Seen) -> bool:
+    """Whether two messages of a rank are about one failure, and the first has more details."""
+    codes = [{code.code for code in seen.event.message.codes} for seen in (one, other)]
+    is_known = Place() not in {one.place, other.place}
+    is_same = not is_before(one, other) and not is_before(other, one)
+    is_same = is_same and (one.actor == other.actor or not is_known)
+    return bool(codes[0] & codes[1]) and is_same and len(one.event.fields) > len(other.event.fields)

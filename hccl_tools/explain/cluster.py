@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from hccl_tools.explain.events import Event
     from hccl_tools.explain.identities import Groups, Key
     from hccl_tools.explain.jobs import Job
+    from hccl_tools.explain.recorder_traces import Trace
     from hccl_tools.explain.sources import Source
+    from hccl_tools.launch.model.evidence import HostEvidence
 
 #: The limits that HCCL has if no line says otherwise, in seconds.
 _CONNECT_SECONDS, _OPERATION_SECONDS = 120.0, 1836.0
@@ -45,6 +47,8 @@ class Cluster(NamedTuple):
         sources: The logs.
         ranks: The rank of each process that is known.
         ahead: By how many seconds the clock of the host of a source is ahead, by its index.
+        traces: What the dumps of the flight recorders say.
+        evidence: What hosts have found of their ranks before the end.
     """
 
     seen: list[Seen]
@@ -58,6 +62,8 @@ class Cluster(NamedTuple):
     sources: Sequence[Source] = ()
     ranks: Mapping[Key, int] = {}
     ahead: Mapping[int, float] = {}
+    traces: Sequence[Trace] = ()
+    evidence: Sequence[HostEvidence] = ()
 
 
 def build(

@@ -10,18 +10,21 @@ from typing import TYPE_CHECKING
 from hccl_tools import codec
 from hccl_tools.codec import DecodeError
 from hccl_tools.errors import HcclToolsError
+from hccl_tools.explain import recorder_traces
 from hccl_tools.explain.events import Event
 from hccl_tools.explain.identities import IDENTITIES
+from hccl_tools.explain.recorder_traces import Trace  # noqa: TC001  (the codec looks it up)
 from hccl_tools.explain.scanner import LONGEST_NUMBER, NUMBERS, Scanner
 from hccl_tools.explain.sources import Source, collect
 from hccl_tools.knowledge.pattern_fields import is_number, pattern_fields
 from hccl_tools.knowledge.registry import messages
 from hccl_tools.launch import run_files
 from hccl_tools.launch.logs import answers, remote
+from hccl_tools.launch.model.evidence import HostEvidence  # noqa: TC001  (the codec looks it up)
 from hccl_tools.records import Count, Index, NamedTuple, OsText, Seconds, Size, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from hccl_tools.launch.runs.index import Run
 
@@ -39,6 +42,8 @@ class Fetched(NamedTuple):
     sources: list[Source]
     events: list[Event]
     notes: list[str]
+    traces: Sequence[Trace] = ()
+    evidence: Sequence[HostEvidence] = ()
 
 
 class FoundLog(NamedTuple):
@@ -113,6 +118,8 @@ class HostLogs(NamedTuple):
     sources: tuple[FoundLog, ...]
     events: tuple[FoundEvent, ...]
     notes: tuple[OsText, ...]
+    traces: tuple[Trace, ...] = ()
+    evidence: tuple[HostEvidence, ...] = ()
 
 
 def serve(path: str) -> None:
@@ -123,7 +130,10 @@ def serve(path: str) -> None:
     """
     with suppress(OSError):
         run_files.hold(path)
-    logs, notes = collect([path])
+    found, notes = collect([path])
+    logs = [one for one in found if not one.is_dump]
+    dumps = recorder_traces.read(one for one in found if one.is_dump)
+    notes += dumps.notes
     scanner, events = Scanner(), []
     for index, log in enumerate(logs):
         scan = scanner.scan(log.path, index)
@@ -131,8 +141,10 @@ def serve(path: str) -> None:
         notes += [scan.note] if scan.note else []
     if len(events) > _MOST_EVENTS:
         notes.append(f"only the first {_MOST_EVENTS:,} of {len(events):,} messages were sent")
-    found = tuple(FoundLog(log.path, log.rank, log.pid, log.group) for log in logs)
-    answer = HostLogs(found, tuple(events[:_MOST_EVENTS]), tuple(notes))
+    sent = tuple(FoundLog(log.path, log.rank, log.pid, log.group) for log in logs)
+    answer = HostLogs(
+        sent, tuple(events[:_MOST_EVENTS]), tuple(notes), tuple(dumps.traces), tuple(dumps.evidence)
+    )
     sys.stdout.write(to_json(answer).decode() + "\n")
 
 
@@ -143,6 +155,8 @@ def fetch(run: Run, ranks: Mapping[str, Collection[int]], typed_ssh: str | None 
     cannot be reached, has another version or does not answer in time costs a note.
     """
     fetched = Fetched([], [], [])
+    traces: list[Trace] = []
+    evidence: list[HostEvidence] = []
     with ExitStack() as connections:
         readers: dict[str, remote.RemoteLogs] = {}
         for host in ranks:
@@ -155,10 +169,21 @@ def fetch(run: Run, ranks: Mapping[str, Collection[int]], typed_ssh: str | None 
                 fetched.notes.append("; ".join(filter(None, (answer.problem, answer.hint))))
                 continue
             try:
-                _add(fetched, host, ranks[host], answer.data)
+                found = codec.from_json(HostLogs, answer.data)
             except DecodeError as error:
                 fetched.notes.append(f"the answer of {host} cannot be read: {error.message}")
-    return fetched
+                continue
+            _add(fetched, host, ranks[host], found)
+            traces += [
+                one._replace(shown=f"{host}:{one.shown}") for one in found.traces if one.rank in ranks[host]
+            ]
+            evidence += [_own(one, ranks[host]) for one in found.evidence]
+    return fetched._replace(traces=traces, evidence=evidence)
+
+
+def _own(evidence: HostEvidence, ranks: Collection[int]) -> HostEvidence:
+    """Return what evidence says about the ranks of its host: on a shared disk it is that of all hosts."""
+    return evidence._replace(ranks=tuple(one for one in evidence.ranks if one.rank in ranks))
 
 
 def _start(run: Run, host: str, typed_ssh: str | None, notes: list[str]) -> remote.RemoteLogs | None:
@@ -169,13 +194,8 @@ def _start(run: Run, host: str, typed_ssh: str | None, notes: list[str]) -> remo
         return None
 
 
-def _add(fetched: Fetched, host: str, ranks: Collection[int], answer: bytes) -> None:
-    """Add what a host has found in the logs of its ranks.
-
-    Raises:
-        DecodeError: The answer is not that of a host with this version.
-    """
-    found = codec.from_json(HostLogs, answer)
+def _add(fetched: Fetched, host: str, ranks: Collection[int], found: HostLogs) -> None:
+    """Add what a host has found in the logs of its ranks."""
     own = [index for index, log in enumerate(found.sources) if log.rank is None or log.rank in ranks]
     places = {index: len(fetched.sources) + place for place, index in enumerate(own)}
     fetched.sources.extend(found.sources[index].source(host, ranks) for index in own)

@@ -11,6 +11,7 @@ from hccl_tools.explain import (
     finished,
     identities,
     inference,
+    recorder_traces,
     runs,
     table_fault,
     whereabouts,
@@ -22,7 +23,7 @@ from hccl_tools.explain.scanning import scans
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.knowledge.registry import messages
 from hccl_tools.notation import host_list
-from hccl_tools.notation.phrases import and_more
+from hccl_tools.notation.phrases import and_more, count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from hccl_tools.explain.case import Cause
     from hccl_tools.explain.cluster import Cluster
     from hccl_tools.explain.elsewhere import Fetched
+    from hccl_tools.explain.recorder_traces import Dumps
     from hccl_tools.explain.runs import RunLogs
     from hccl_tools.explain.scanner import Scan
     from hccl_tools.explain.sources import Source
@@ -80,6 +82,8 @@ def explain(
     if of_run is not None and of_run.has_finished and not sources:
         empty = cluster.build([], logs, places, size)
         return Answer([], empty, logs, all_notes, run_name, run, has_finished=True)
+    dumps = recorder_traces.read(one for one in logs if one.is_dump)
+    logs, all_notes = [one for one in logs if not one.is_dump], [*all_notes, *dumps.notes]
     found_in = list(scans(logs, extra, progress))
     logs = [log._replace(extent=scan.extent) for log, scan in zip(logs, found_in, strict=True)]
     all_notes += [scan.note for scan in found_in if scan.note]
@@ -88,17 +92,16 @@ def explain(
     events = _events(logs, found_in)
     if of_run is not None:
         events = [_as_exception(event, of_run.start) for event in events]
-    if of_run is not None:
-        _add_run(of_run, logs, events, all_notes, fetch)
+        _add_run(of_run, logs, events, all_notes, fetch, dumps=dumps)
     joined = cluster.build(events, logs, places, size, ends)
-    if of_run is None and (ended := finished.lines(joined)):
+    logs += dumps.sources
+    all_notes += _about_evidence(dumps)
+    joined = joined._replace(sources=logs, traces=dumps.traces, evidence=dumps.evidence)
+    hangs = bool(dumps.traces)  # Recorders are dumped when a job hangs, whatever a log says at its end.
+    if of_run is None and not hangs and (ended := finished.lines(joined)):
         return Answer([], joined, logs, all_notes, finished=ended)
-    found = (
-        inference.causes(joined)
-        if of_run is None
-        else inference.causes(joined, of_run.ended, not_started=of_run.not_started)
-    )
-    if of_run is None and (ended := finished.said(joined, found)):
+    found = _causes(joined, of_run)
+    if of_run is None and not hangs and (ended := finished.said(joined, found)):
         return _of_finished(Answer([], joined, logs, all_notes, finished=ended))
     found = whereabouts.named(finished.of_earlier_job(joined, found), joined)
     found, said = _weighed(table_fault.with_fault(found, table, logs), unknown, logs)
@@ -107,6 +110,12 @@ def explain(
     if of_run is not None and of_run.cpu:
         return answer  # Without devices no rank uses the table.
     return answer._replace(notes=[*all_notes, *_about_table(answer, table)])
+
+
+def _causes(joined: Cluster, of_run: RunLogs | None) -> list[Cause]:
+    if of_run is None:
+        return inference.causes(joined)
+    return inference.causes(joined, of_run.ended, not_started=of_run.not_started)
 
 
 def _as_exception(event: Event, start: str) -> Event:
@@ -188,6 +197,8 @@ def _add_run(
     events: list[Event],
     notes: list[str],
     fetch: Callable[[Mapping[str, Collection[int]]], Fetched] | None,
+    *,
+    dumps: Dumps,
 ) -> None:
     """Add what report.json says, and the logs of other hosts."""
     logs.append(of_run.sources[-1])
@@ -197,6 +208,7 @@ def _add_run(
         events += [event._replace(file=event.file + len(logs)) for event in fetched.events]
         logs += fetched.sources
         notes += fetched.notes
+        dumps.add(fetched.traces, fetched.evidence)
         return
     notes += _on_other_hosts(of_run.elsewhere)
 
@@ -209,6 +221,17 @@ def _on_other_hosts(ranks: Mapping[str, Collection[int]]) -> list[str]:
     what, are = ("log", "is") if len(places) == 1 else ("logs", "are")
     where = and_more(host_list.fold(ranks).split(","), _MOST_NAMES)
     return [f"the {what} of {ranks_text(places)} {are} on {where} only"]
+
+
+def _about_evidence(dumps: Dumps) -> list[str]:
+    """Return where the evidence is that was taken before the end of the job."""
+    stacks = sum(bool(one.stack) for host in dumps.evidence for one in host.ranks)
+    if not dumps.files or not (stacks or dumps.traces):
+        return []
+    missing = [problem for host in dumps.evidence for problem in host.problems]
+    what = f"{count(stacks, 'stack')}, {count(len(dumps.traces), 'recorder dump')}"
+    where = and_more([os.path.basename(file) for file in dumps.files], _MOST_NAMES)
+    return [f"evidence from before the end: {what} ({where})", *missing]
 
 
 def _about_table(answer: Answer, table: str | None) -> list[str]:

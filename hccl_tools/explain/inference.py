@@ -15,6 +15,7 @@ from hccl_tools.explain import (
     pods,
     progress,
     proxies,
+    recorder,
     skew,
     stacks,
     states,
@@ -28,7 +29,6 @@ from hccl_tools.explain.case import Case, Cause, is_before
 from hccl_tools.explain.jobs import LONGEST_PAUSE
 from hccl_tools.explain.outlived import is_outlived
 from hccl_tools.explain.places import Place
-from hccl_tools.knowledge.message import fault_of
 from hccl_tools.knowledge.registry import messages
 
 if TYPE_CHECKING:
@@ -139,7 +139,14 @@ def _gone_on(case: Case, cause: Cause) -> Cause:
 
 
 def _causes(case: Case) -> list[Cause]:
-    later = (_own_failures, skew.late_starts, operations.differences, _earliest_error)
+    later = (
+        _recorded,
+        _own_failures,
+        recorder.causes,
+        skew.late_starts,
+        operations.differences,
+        _earliest_error,
+    )
     for rule in (
         verdicts.causes,
         _named_causes,
@@ -223,14 +230,17 @@ def _named_causes(case: Case) -> list[Cause]:
         group
         for group in groups.values()
         if group[0].event.message.id not in explained
-        and not any(_says_more(other[0], group[0]) for other in groups.values())
+        and not any(candidates.says_more(other[0], group[0]) for other in groups.values())
     ]
     kept = kept or list(groups.values())
     # One failure of one process is one cause, however many messages it has.
     several = [
         group
         for at, group in enumerate(kept)
-        if not any(_is_one_failure(former[0], group[0]) or _is_same(former, group) for former in kept[:at])
+        if not any(
+            candidates.is_one_failure(former[0], group[0]) or candidates.is_same_fault(former, group)
+            for former in kept[:at]
+        )
     ]
     return [_of_group(_in_full(group, kept), case) for group in several]
 
@@ -238,21 +248,11 @@ def _named_causes(case: Case) -> list[Cause]:
 def _in_full(group: list[Seen], others: Sequence[list[Seen]]) -> list[Seen]:
     """Return the lines about the same fault in the same file that say more, the same ones if none does."""
     same = [
-        other for other in others if other[0].event.file == group[0].event.file and _is_same(group, other)
+        other
+        for other in others
+        if other[0].event.file == group[0].event.file and candidates.is_same_fault(group, other)
     ]
     return max([group, *same], key=lambda one: len(one[0].event.fields))
-
-
-def _is_same(group: Sequence[Seen], other: Sequence[Seen]) -> bool:
-    """Whether two groups of lines are about one fault, of which another program tells no other rank."""
-    if fault_of(group[0].event.message.id) != fault_of(other[0].event.message.id):
-        return False
-    ranks = [{one.place.rank for one in several} - {None} for several in (group, other)]
-    return not ranks[0] or not ranks[1] or bool(ranks[0] & ranks[1])
-
-
-def _is_one_failure(one: Seen, other: Seen) -> bool:
-    return one.actor == other.actor and not is_before(one, other) and not is_before(other, one)
 
 
 def _went_on_until(case: Case) -> float | None:
@@ -278,15 +278,6 @@ def _is_alone_in_its_file(case: Case, one: Seen) -> bool:
     """Whether a file has lines of one rank only: on a screen, the lines above may be later ones of others."""
     actors = {other.actor for other in case.cluster.seen if other.event.file == one.event.file}
     return len(actors) == 1
-
-
-def _says_more(one: Seen, other: Seen) -> bool:
-    """Whether two messages of a rank are about one failure, and the first has more details."""
-    codes = [{code.code for code in seen.event.message.codes} for seen in (one, other)]
-    is_known = Place() not in {one.place, other.place}
-    is_same = not is_before(one, other) and not is_before(other, one)
-    is_same = is_same and (one.actor == other.actor or not is_known)
-    return bool(codes[0] & codes[1]) and is_same and len(one.event.fields) > len(other.event.fields)
 
 
 def _of_group(group: Sequence[Seen], case: Case) -> Cause:
@@ -321,6 +312,11 @@ def _own_failures(case: Case) -> list[Cause]:
     if earlier:
         return []
     return _without_times(case, first) or [_error(case, first)]
+
+
+def _recorded(case: Case) -> list[Cause]:
+    """What dumps of flight recorders show, if ranks failed because they had waited."""
+    return recorder.before_failures(case, candidates.failures_of_ranks(case))
 
 
 def _without_times(case: Case, first: Seen) -> list[Cause]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.document import links
 from hccl_tools.errors import InputError
+from hccl_tools.explain import recorder_files
 from hccl_tools.explain.reader import STDIN
 from hccl_tools.launch import run_files
 from hccl_tools.records import NamedTuple
@@ -69,6 +70,7 @@ class Source(NamedTuple):
         extent: What was read of it, None before it is read.
         host_folder: The folder with the name of a host, "" if there is none.
         device_folder: The device that a folder is named after.
+        is_dump: Whether it is a dump of a flight recorder, or the evidence of a host, and no log.
     """
 
     path: str
@@ -82,6 +84,7 @@ class Source(NamedTuple):
     extent: Extent | None = None
     host_folder: str = ""
     device_folder: int | None = None
+    is_dump: bool = False
 
     @property
     def is_file(self) -> bool:
@@ -91,7 +94,7 @@ class Source(NamedTuple):
     @property
     def is_program_log(self) -> bool:
         """Whether it is a file with what programs write, not a log of CANN for one process."""
-        return self.is_file and not self.pid
+        return self.is_file and not self.pid and not self.is_dump
 
     @property
     def is_of_process(self) -> bool:
@@ -168,7 +171,7 @@ def _typed(path: str) -> Source:
                 real = entry.path if entry.is_behind_link else path
                 # A folder whose names are known need not be readable.
                 run_files.hold_logs(os.path.dirname(real), os.dup(entry.folder), below=False)
-                return one._replace(path=real)
+                return one._replace(path=real, is_dump=recorder_files.is_dump(real))
     except links.ForeignLinkError:
         raise
     except OSError:
@@ -244,5 +247,8 @@ def _walk(top: str, notes: list[str]) -> Iterator[Source]:
             folders.clear()
         for name in sorted(names):
             path = os.path.join(folder, name)
+            if recorder_files.is_dump(path):
+                yield source(path, root=top)._replace(is_dump=True)
+                continue
             if not name.lower().endswith(_NO_LOGS) and not os.path.islink(path) and os.path.isfile(path):
                 yield source(path, root=top)

@@ -61,7 +61,7 @@ _MOST_LOGS, _MOST_BYTES = 256, 1 << 16
 _MOST_NAMED = 8
 
 
-class _Stack(NamedTuple):
+class Stack(NamedTuple):
     """What a rank does: the collective in which it waits, or the innermost frame of its program."""
 
     collective: str
@@ -74,7 +74,7 @@ class _Stack(NamedTuple):
 
 def elsewhere(case: Case) -> list[Cause]:
     """Return the ranks that are in no collective operation while most others wait in one."""
-    found = _stacks(case)
+    found = of_ranks(case)
     waiting = {rank: one for rank, one in found.items() if one.collective}
     odd = sorted(set(found) - set(waiting), key=_order) or _in_another(waiting)
     if not odd or len(odd) > len(set(waiting) - set(odd)):
@@ -88,8 +88,8 @@ def elsewhere(case: Case) -> list[Cause]:
         f"{_writers(odd)} {are} in {found[odd[0]].frame}, {others}"
         f" {'waits' if len(waiting) == 1 else 'wait'} in {waiting[usual].collective}"
     )
-    seen, beside = _seen(case, odd[0], found[odd[0]]), _seen(case, usual, waiting[usual])
-    return [Cause(messages()[_ELSEWHERE], "compared", places, seen, reason, (), beside)]
+    own, beside = seen(case, odd[0], found[odd[0]]), seen(case, usual, waiting[usual])
+    return [Cause(messages()[_ELSEWHERE], "compared", places, own, reason, (), beside)]
 
 
 def _order(writer: _Writer) -> tuple[bool, int]:
@@ -104,17 +104,23 @@ def _writers(writers: Sequence[_Writer]) -> str:
     return f"{ranks} and {words}" if ranks and words else ranks or words
 
 
-def _in_another(waiting: Mapping[_Writer, _Stack]) -> list[_Writer]:
+def _in_another(waiting: Mapping[_Writer, Stack]) -> list[_Writer]:
     """Return the ranks that wait in another operation than most: a wait for the device may be in any."""
     names = {str(rank): one.collective for rank, one in waiting.items() if not one.is_of_device}
     odd = unusual(names)
     return sorted((writer for writer in waiting if str(writer) in odd), key=_order)
 
 
-def _stacks(case: Case) -> Mapping[_Writer, _Stack]:
-    found: dict[_Writer, _Stack] = {}
+def of_ranks(case: Case) -> Mapping[_Writer, Stack]:
+    """Return the stacks of the ranks' main threads: of the evidence before the end, and of the logs."""
+    found: dict[_Writer, Stack] = {}
     ranks = {pid: rank for (_, pid), rank in case.cluster.ranks.items()}
     ranks = ranks if len(ranks) == len(case.cluster.ranks) else {}  # Two hosts have processes of one id.
+    for host in case.cluster.evidence:
+        for one in host.ranks:
+            frames = [(0, line.encode(errors="surrogateescape")) for line in one.stack]
+            if frames and (stack := _stack(-1, frames)) is not None:
+                found[one.rank] = stack
     read = 0
     for file, source in enumerate(case.cluster.sources):
         if not source.is_program_log:
@@ -130,13 +136,13 @@ def _stacks(case: Case) -> Mapping[_Writer, _Stack]:
 
 def _of_file(
     file: int, source: Source, lines: Sequence[tuple[int, bytes]], ranks: Mapping[str, int]
-) -> Mapping[_Writer, _Stack]:
+) -> Mapping[_Writer, Stack]:
     """Return the stacks of the main threads in a file: of the rank that its name or the command has.
 
     Args:
         ranks: The ranks of processes that other lines name.
     """
-    found: dict[_Writer, _Stack] = {}
+    found: dict[_Writer, Stack] = {}
     rank: _Writer | None = source.rank
     frames: list[tuple[int, bytes]] = []
     is_main = False
@@ -157,7 +163,7 @@ def _of_file(
     return found
 
 
-def _stack(file: int, frames: Sequence[tuple[int, bytes]]) -> _Stack | None:
+def _stack(file: int, frames: Sequence[tuple[int, bytes]]) -> Stack | None:
     """Return what the frames of a thread say, the innermost one first."""
     collective, first, is_of_device = "", None, False
     own: tuple[int, bytes] | None = None
@@ -180,7 +186,7 @@ def _stack(file: int, frames: Sequence[tuple[int, bytes]]) -> _Stack | None:
     if first is None:
         return None
     number, text = first
-    return _Stack(collective, _shown(text), file, number, text.decode(errors="replace").strip(), is_of_device)
+    return Stack(collective, _shown(text), file, number, text.decode(errors="replace").strip(), is_of_device)
 
 
 def _shown(text: bytes) -> str:
@@ -192,7 +198,10 @@ def _shown(text: bytes) -> str:
     return f"{name.decode()} ({where})"
 
 
-def _seen(case: Case, rank: _Writer, stack: _Stack) -> Seen:
+def seen(case: Case, rank: _Writer, stack: Stack) -> Seen | None:
+    """Return the line of a log that shows a stack, None if it is in no log."""
+    if stack.file < 0:
+        return None
     event = Event(messages()[_ELSEWHERE], {}, (), stack.file, stack.line, text=stack.text)
     if isinstance(rank, str):
         return Seen(event, Place(), f"process {rank}")

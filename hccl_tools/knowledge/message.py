@@ -151,6 +151,7 @@ FIELDS = {
     "index": "the number of the operation in its communicator",
     "milliseconds": "the time limit in milliseconds",
     "count": "the number of elements of the operation",
+    "completed": "the number of the last operation that has ended",
     "self": "the rank waits for a part of itself",
     "place": "the place in the program",
     "process_group": "the process group of torch",

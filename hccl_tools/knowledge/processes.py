@@ -434,6 +434,25 @@ MESSAGES = (
         source="the stacks of the ranks (py-spy, faulthandler)",
     ),
     Message(
+        "HCM940", "collective-not-ended", "timeout",
+        "all ranks have begun the operation, and it has not ended: none is behind",
+        "look at the transport: links and their errors (`hccn_tool -i N -link_stat -g`, `error cqe` in the plogs), the network between the"
+        " hosts, and the devices (`npu-smi info`)",
+        source="the dumps of torch's flight recorder",
+    ),
+    Message(
+        "HCM941", "rank-without-dump", "timeout",
+        "the rank has left no dump of its flight recorder, and the others wait",
+        "look at the end of its log and at its stack: it has ended, is stopped, or is inside compiled code",
+        source="the dumps of torch's flight recorder",
+    ),
+    Message(
+        "HCM942", "rank-comes-last", "timeout",
+        "the rank comes last to the operations of its group: the others wait for it each time",
+        "compare its work and its host with the others': data, checkpoints, other programs, a slower device",
+        source="the dumps of torch's flight recorder",
+    ),
+    Message(
         "HCM995", "ring-waits", "timeout",
         "an operation of HCCL did not end, and no rank is behind the others",
         "look for a link that lost packets (`error cqe` in the plogs, `hccn_tool -i N -link_stat -g`), and for ranks that got less time"

@@ -205,6 +205,7 @@ def _open_controller(prepared: PreparedLaunch, request: LaunchRequest) -> Contro
             prepared.table_data,
             spares=[spare.name for spare in request.spares],
             hang_timeout=request.watch.hang_timeout,
+            evidence_timeout=request.watch.evidence_timeout,
         )
     except OSError as error:
         raise LaunchError(f"cannot listen for the job's processes on a TCP port: {error.strerror}") from error

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hccl_tools import codec
 from hccl_tools.codec import DecodeError
 from hccl_tools.explain import elsewhere, explaining
 from hccl_tools.explain.events import clock
@@ -159,7 +160,7 @@ def changed(value: Any) -> Iterator[Any]:
 def test_a_hostile_answer_costs_a_note(answer: Any) -> None:
     fetched = elsewhere.Fetched([], [], [])
     with suppress(DecodeError):
-        elsewhere._add(fetched, "hostb", {1}, json.dumps(answer).encode())
+        elsewhere._add(fetched, "hostb", {1}, codec.from_json(elsewhere.HostLogs, json.dumps(answer)))
 
     assert all(source.host == "hostb" and source.rank in {1, None} for source in fetched.sources)
     for event in fetched.events:
@@ -169,7 +170,7 @@ def test_a_hostile_answer_costs_a_note(answer: Any) -> None:
 
 def test_the_answer_that_is_changed_is_right() -> None:
     fetched = elsewhere.Fetched([], [], [])
-    elsewhere._add(fetched, "hostb", {1}, json.dumps(ANSWER).encode())
+    elsewhere._add(fetched, "hostb", {1}, codec.from_json(elsewhere.HostLogs, json.dumps(ANSWER)))
 
     assert [event.message.id for event in fetched.events] == ["HCM205"]
 

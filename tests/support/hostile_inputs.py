@@ -34,6 +34,7 @@ from hccl_tools.inspection.observing import observe
 from hccl_tools.launch import run_files
 from hccl_tools.launch.logs import remote
 from hccl_tools.launch.logs.answers import Answer
+from hccl_tools.launch.model.evidence import EvidenceNote
 from hccl_tools.launch.model.hang import HungRank
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_exit import RankExit
@@ -289,6 +290,7 @@ def _messages() -> list[Any]:
         3, "rank 3", "h1", 3, 77, 1, None, "exited with 1", 2.0, hints=["h"], last_lines=["l"]
     )
     cause = Cause("h1", "failed", 1, "rank 3 failed", 0, failure, (hung,))
+    note = EvidenceNote("h1", "/run/evidence_0.json", 0.5, 1, 1, ("late",))
     end = RankExit(3, 1234, 9, 1.5, was_terminated=False, log="rank_3.log")
     return [
         plain_tagged(one)
@@ -300,7 +302,7 @@ def _messages() -> list[Any]:
             messages.Refused("why", 0),
             messages.Start(0, {1: "/run"}),
             messages.Ending(cause, 0),
-            Ended((end,), cause, (hung,), 0),
+            Ended((end,), cause, (hung,), 0, (note,)),
             messages.End(cause, 2, 0),
             messages.Kill(0),
             messages.Heard(0),

@@ -135,7 +135,7 @@ class AgentLink:
 
     def watch(self, attempt: Attempt) -> None:
         """Read the launcher's messages, watch the engine, and report the cause of an early end."""
-        self._attempt, self._release_timeout = attempt, attempt.state.grace + TIMING.other_hosts
+        self._attempt, self._release_timeout = attempt, attempt.state.longest_end + TIMING.other_hosts
         attempt.on_ending.append(self._report_ending)
         attempt.on_readable(self._connection.fileno(), lambda: self._read(attempt))
         attempt.report_quiet = lambda idle: self._connection.send(Quiet(round(idle, 3)))
@@ -145,7 +145,8 @@ class AgentLink:
         """Report how the ranks of this host exited; all their processes have exited."""
         ends = tuple(RankExit.of(end) for end in outcome.ends if end.process.rank >= 0)
         cause = self._cause(outcome) if outcome.reason != "ended" and not self._end_requested else None
-        self._connection.send(Ended(ends, self._daemon_lost or cause, tuple(outcome.hung[:MOST_RANKS])))
+        hung, evidence = tuple(outcome.hung[:MOST_RANKS]), tuple(outcome.evidence)
+        self._connection.send(Ended(ends, self._daemon_lost or cause, hung, evidence=evidence))
 
     def end(self, outcome: Outcome) -> int:
         """Disconnect and return the exit code; after a failure, first wait until all ranks have exited.

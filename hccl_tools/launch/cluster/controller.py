@@ -59,6 +59,7 @@ class Controller:
         *,
         spares: Sequence[str] = (),
         hang_timeout: float | None = None,
+        evidence_timeout: float = 0.0,
     ) -> None:
         """Start listening; supervisors receive the table. ``spares`` are hosts that may connect later.
 
@@ -78,7 +79,7 @@ class Controller:
         else:
             self._listener.listen_locally(self._name)
         self.unreported = Unreported()
-        self._hang_timeout = hang_timeout
+        self._hang_timeout, self._evidence_timeout = hang_timeout, evidence_timeout
         self.follow(plan, table)
         #: epoll lists ready descriptors in order of time: the first of two losses is the cause.
         self._order = select.epoll()
@@ -114,7 +115,7 @@ class Controller:
         attempt.on_end.append(self._engine_ended)
         if not self._has_supervisors:
             return  # Shims and ranks are on this host: the keeper signals them itself.
-        self._ending = EngineEnd(attempt, self._agents)
+        self._ending = EngineEnd(attempt, self._agents, self._evidence_timeout)
         MissingHosts(attempt, self._agents, self._plan, self._hosts_missing)
         if self._hang_timeout is not None:
             self._hangs = HangDecision(
@@ -184,7 +185,9 @@ class Controller:
             self._ending.announce()
         left_running = any(agent.number >= 0 and not agent.done for agent in self._agents.connected)
         seconds = (
-            attempt.state.grace + TIMING.report if left_running and self._has_supervisors else TIMING.drain
+            attempt.state.grace + attempt.state.extra_grace
+            if left_running and self._has_supervisors
+            else TIMING.drain
         )
         deadline = time.monotonic() + seconds
         while not self._agents.is_empty and (left := deadline - time.monotonic()) > 0:
@@ -201,7 +204,8 @@ class Controller:
     def _end_hung(self, hung: list[HungRank], cause: Cause) -> None:
         self._reports.hung = hung
         if self._attempt is not None and not self._attempt.state.is_ending:
-            self._attempt.say(f"the job hangs: ending it (at most {self._attempt.state.grace:g} s)")
+            seconds = self._attempt.state.grace + self._evidence_timeout
+            self._attempt.say(f"the job hangs: ending it (at most {seconds:g} s)")
         self._end_for(cause)
 
     def _hosts_missing(self, servers: Sequence[int], why: str) -> None:
@@ -296,6 +300,7 @@ class Controller:
             if message.cause is not None:
                 self._record(agent, message.cause)
             self._reports.hung += message.hung
+            self._reports.evidence += message.evidence
             self._record_ends(agent, [host_status.rank_end(self._plan, one) for one in message.ranks])
 
     def _identify(self, agent: Agent, message: Join) -> None:

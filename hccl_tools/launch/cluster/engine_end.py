@@ -43,12 +43,13 @@ TIMING = timing.from_environment("engine", Timing())
 class EngineEnd:
     """Ends one start of a job."""
 
-    def __init__(self, attempt: Attempt, agents: Agents) -> None:
+    def __init__(self, attempt: Attempt, agents: Agents, evidence_timeout: float) -> None:
+        """``evidence_timeout`` is the time in which the agents take evidence before they end their ranks."""
         self._attempt, self._agents = attempt, agents
         self._given_up = False
         #: Whether this launcher has sent the engine a signal.
         self.has_signalled = False
-        attempt.state.extra_grace = TIMING.report
+        attempt.state.extra_grace = TIMING.report + evidence_timeout
         attempt.on_kill.append(lambda: agents.broadcast(Kill()))
         attempt.terminate = self._terminate
 

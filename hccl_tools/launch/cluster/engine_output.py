@@ -56,7 +56,7 @@ def shown_by(supervision: Supervision, plan: Plan, watch: Callable[[Attempt], No
     """
     if plan.supervisor:
         # Here is only the engine; the supervisor of each host watches its ranks.
-        alone = supervision.watch._replace(hang_warn=None, hang_timeout=None)
+        alone = supervision.watch._replace(hang_warn=None, hang_timeout=None, evidence_timeout=0.0)
         return supervision._replace(
             watch=alone, tail=(0,), hidden=engines.of(plan).hidden_output, on_attempt=watch
         )

@@ -230,7 +230,8 @@ class PeerCoordination:
             attempt.end("ended")
             return
         if attempt.state.reason == "ended":
-            attempt.say(f"{cause.message}: ending the ranks here (at most {attempt.state.grace:g} s)")
+            seconds = attempt.state.longest_end
+            attempt.say(f"{cause.message}: ending the ranks here (at most {seconds:g} s)")
         attempt.adopt_cause(cause)
 
     def _peer_lost(self, server: int) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.launch.cluster.agents import Agents
+    from hccl_tools.launch.model.evidence import EvidenceNote
     from hccl_tools.launch.model.hang import HungRank
     from hccl_tools.launch.model.outcome import Outcome, Reason
     from hccl_tools.launch.model.plan import Plan, RankProcess
@@ -72,6 +73,7 @@ class Reports:
         self._of_agent: dict[int, int] = {}
         self.ranks: dict[int, RankEnd] = {}
         self.hung: list[HungRank] = []
+        self.evidence: list[EvidenceNote] = []
         self.has_signalled = False
 
     def add(self, finding: Finding) -> None:
@@ -125,6 +127,7 @@ def decide(plan: Plan, outcome: Outcome, reports: Reports, unreported: Unreporte
         if about and about.st_size:
             engine.log = errors
     outcome.hung = outcome.hung or reports.hung
+    outcome.evidence = outcome.evidence or reports.evidence
     missing = frozenset(unreported.missing)
     outcome.ends = scheduler + [
         reports.ranks.get(process.rank) or _without_report(plan, process, missing, outcome)

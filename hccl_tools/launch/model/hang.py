@@ -136,6 +136,11 @@ def silence(one: HungRank) -> str:
     return f"{what} for {time_span(one.idle, 2)}"
 
 
+def is_of_user(path: str) -> bool:
+    """Return whether a file of a stack is the user's, not one of Python or of what is installed into it."""
+    return not _NOT_OF_USER.search(path)
+
+
 def users_line(stack: Sequence[str]) -> str:
     """Return the innermost line of the user's code in a stack of Python, which faulthandler or py-spy wrote.
 
@@ -151,7 +156,7 @@ def users_line(stack: Sequence[str]) -> str:
             function, path, number = found[1], found[2], found[3]
         else:
             continue
-        if not _NOT_OF_USER.search(path):
+        if is_of_user(path):
             return f"{path}:{number} in {function}"
     return ""
 

@@ -16,6 +16,7 @@ from hccl_tools.records import ExitCode, NamedTuple, OsText, Signal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from hccl_tools.launch.model.evidence import EvidenceNote
     from hccl_tools.launch.model.plan import RankProcess
     from hccl_tools.launch.processes.procfs import Status
 
@@ -187,6 +188,8 @@ class Outcome:
     #: The ranks of this host when the job hung (for the launcher of an engine's job: the ranks of all hosts),
     #: those that stopped first before the others.
     hung: list[HungRank] = field(default_factory=list)
+    #: The evidence that was taken before the end, by host.
+    evidence: list[EvidenceNote] = field(default_factory=list)
     #: Whether a job with spares has lost a host, even if it is not known which.
     is_host_lost: bool = False
     #: The indices of the servers whose hosts were lost, or refused their part: spares must replace them.

@@ -9,6 +9,7 @@ from hccl_tools.records import Count, Index, NamedTuple, OsText
 
 TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
+    from hccl_tools.launch.model.evidence import EvidenceNote
     from hccl_tools.launch.model.hang import HungRank
     from hccl_tools.launch.model.outcome import Cause
     from hccl_tools.launch.model.rank_exit import RankExit
@@ -41,18 +42,25 @@ class Ended(NamedTuple):
     Attributes:
         cause: The cause of an early end that began on this host.
         hung: What the ranks of this host did when another host reported that the job hangs.
+        evidence: What this host has taken before the end of its ranks.
     """
 
     ranks: tuple[RankExit, ...] = ()
     cause: Cause | None = None
     hung: tuple[HungRank, ...] = ()
     restart: Count = 0
+    evidence: tuple[EvidenceNote, ...] = ()
 
 
 def __getattr__(name: str) -> object:
     """Return a record for the decoder; a shim, which decodes nothing, does not import it."""
-    if name not in {"Cause", "HungRank", "RankExit"}:
+    if name not in {"Cause", "EvidenceNote", "HungRank", "RankExit"}:
         raise AttributeError(name)
-    from hccl_tools.launch.model import hang, outcome, rank_exit  # noqa: PLC0415
+    from hccl_tools.launch.model import evidence, hang, outcome, rank_exit  # noqa: PLC0415
 
-    return {"Cause": outcome.Cause, "HungRank": hang.HungRank, "RankExit": rank_exit.RankExit}[name]
+    return {
+        "Cause": outcome.Cause,
+        "EvidenceNote": evidence.EvidenceNote,
+        "HungRank": hang.HungRank,
+        "RankExit": rank_exit.RankExit,
+    }[name]

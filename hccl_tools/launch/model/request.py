@@ -178,6 +178,10 @@ class Watch(NamedTuple):
     hang_timeout: float | None = None
     #: Whether the ranks' Python writes its stacks to the log on SIGUSR2.
     faulthandler: bool = False
+    #: Seconds by which evidence may postpone the end after a failure, a hang or a timeout; 0: none is taken.
+    evidence_timeout: float = 5.0
+    #: Whether torch's flight recorder is switched on, and its dumps belong to the evidence.
+    flight_recorder: bool = False
     #: Seconds before each restart.
     restart_delay: float = 0.0
     #: The causes after which the job is started again; a lost host needs a spare.

@@ -15,7 +15,8 @@ from hccl_tools.launch.model.variables import (
     RESTART_VARIABLE,
     TORCH_RESTART_VARIABLE,
 )
-from hccl_tools.launch.runs.names import BACKUP_VARIABLES, RUN_VARIABLE, heartbeat, plog_folder
+from hccl_tools.launch.processes.rank_site import RECORDER_SIGNAL, RECORDER_VARIABLE
+from hccl_tools.launch.runs.names import BACKUP_VARIABLES, PIPE_STEM, RUN_VARIABLE, heartbeat, plog_folder
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ class JobFacts(NamedTuple):
     #: The folder that is put at the front of PYTHONPATH, and the user's PYTHONPATH; ``None`` without
     #: ``--faulthandler``.
     python_path: str | None = None
+    #: Whether the ranks record their collectives: ``--flight-recorder``.
+    flight_recorder: bool = False
     #: The number of restarts before this start.
     restart: int = 0
 
@@ -168,6 +171,24 @@ def _visible(_placement: RankPlacement, job: JobFacts) -> str | None:
     return ",".join(str(job.visible.runtime_id(device)) for device in sorted(job.devices))
 
 
+#: The beginning of the paths of torch_npu's dumps.
+_TRACE_STEM = f"{{run_dir}}/{PIPE_STEM}"
+
+
+def _of_recorder(name: str, value: str, meaning: str, *, users_first: bool = True) -> Variable:
+    """Return a variable of the flight recorder, with torch's default; ``{run_dir}`` is the run directory.
+
+    The names are those of torch 2.13 and of torch_npu's sources of August 2026 (ProcessGroupHCCL.cpp,
+    TraceUtils.h). Older versions ignore the names that they do not know.
+    """
+
+    def get(_placement: RankPlacement, job: JobFacts) -> str | None:
+        return value.format(run_dir=job.run_dir) if job.flight_recorder and job.run_dir else None
+
+    said = f"{meaning}; only with `--flight-recorder`"
+    return Variable(name, get, said, shared=True, users_first=users_first)
+
+
 #: The variables by family. The family decides which starts set them, and remove the caller's values.
 VARIABLES: dict[str, tuple[Variable, ...]] = {
     "process": (
@@ -211,6 +232,32 @@ VARIABLES: dict[str, tuple[Variable, ...]] = {
             HEARTBEAT_VARIABLE,
             _heartbeat,
             "the file that `current_rank().heartbeat()` touches; only with `--hang-timeout`",
+        ),
+    ),
+    "flight recorder": (
+        _of_recorder(
+            RECORDER_VARIABLE,
+            str(RECORDER_SIGNAL),
+            "the signal that asks the rank's Python for a dump",
+            users_first=False,
+        ),
+        _of_recorder("TORCH_FR_BUFFER_SIZE", "2000", "torch: the collectives that are kept"),
+        _of_recorder("TORCH_HCCL_TRACE_BUFFER_SIZE", "2000", "torch_npu: the collectives that are kept"),
+        _of_recorder(
+            "TORCH_HCCL_DUMP_ON_TIMEOUT", "1", "torch_npu: also write a dump when its own time limit is over"
+        ),
+        _of_recorder(
+            "TORCH_HCCL_ENABLE_MONITORING", "1", "torch_npu: run the thread that writes these dumps"
+        ),
+        _of_recorder(
+            "TORCH_HCCL_DEBUG_INFO_TEMP_FILE",
+            _TRACE_STEM,
+            "torch_npu: the beginning of the path of its dumps",
+        ),
+        _of_recorder(
+            "TORCH_HCCL_DEBUG_INFO_PIPE_FILE",
+            _TRACE_STEM,
+            "torch_npu: the beginning of the path of the pipe that asks for a dump",
         ),
     ),
     "rank": (
@@ -358,7 +405,7 @@ def set_by_user(environ: Iterable[str]) -> frozenset[str]:
 
 def families(job: JobFacts) -> set[str]:
     """Return the families of variables that this job sets."""
-    chosen = {"process", "supervision", "logs", *FAMILIES[job.start]}
+    chosen = {"process", "supervision", "logs", "flight recorder", *FAMILIES[job.start]}
     if job.start == "mpi" and job.cpu:
         # MindSpore's CPU back end has no MPI start: its ranks register with the scheduler.
         chosen.add("cluster")

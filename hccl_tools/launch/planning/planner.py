@@ -171,6 +171,11 @@ def _job(
     is_blind = request.watch.hang_timeout is not None and request.watch.progress is None
     if is_blind and around.nodes and not (request.part or request.start.cpu):
         notes.append(_POLLING_RANKS)
+    if request.watch.flight_recorder and not request.part:
+        from hccl_tools.launch.planning import recorder  # noqa: PLC0415  (an option)
+
+        assigned = {**around.environ, **request.variables.assigned}
+        notes += recorder.warnings(request.watch.hang_timeout, assigned, cpu=request.start.cpu)
     log_paths.check(request.logs, len(job.placements))
     if not request.program.may_be_missing:
         assigned = {**around.environ, **request.variables.assigned}
@@ -195,6 +200,12 @@ def _locate(
         environ, request.start.mpirun, list(dict.fromkeys(placement.host for placement in job.placements))
     )
     return engine.of_flavour(located.flavour), located
+
+
+def _python_path(request: LaunchRequest, environ: Mapping[str, str]) -> str | None:
+    if not request.watch.faulthandler:
+        return None
+    return rank_site.python_path(environ.get("PYTHONPATH", ""))
 
 
 def _facts(
@@ -242,8 +253,7 @@ def _facts(
         under_mpirun=engine.starts_mpi_ranks,
         ignore_visible=request.devices.ignore_visible,
         heartbeats=request.watch.hang_timeout is not None,
-        python_path=rank_site.python_path({**around.environ, **assigned}.get("PYTHONPATH", ""))
-        if request.watch.faulthandler
-        else None,
+        python_path=_python_path(request, {**around.environ, **assigned}),
+        flight_recorder=request.watch.flight_recorder,
         restart=request.part.restart if request.part else 0,
     )

@@ -52,6 +52,22 @@ def _prctl(option: int, value: int) -> None:
         raise OSError(error, os.strerror(error), f"prctl({option})")
 
 
+def signal_main_thread(pid: int, number: int) -> None:
+    """Send a signal to the main thread of a process: to the process alone, any thread may get it.
+
+    ``faulthandler`` dumps the stack of the thread that gets the signal, and a thread of a library has none.
+
+    Raises:
+        ProcessLookupError: There is no such process.
+        PermissionError: The process belongs to another user.
+    """
+    if not hasattr(_libc, "tgkill"):  # glibc before 2.30
+        os.kill(pid, number)
+    elif _libc.tgkill(pid, pid, number) != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error), f"tgkill({pid})")
+
+
 def become_subreaper(wanted: bool = True) -> None:
     """Make orphaned descendants children of this process instead of init."""
     _prctl(_PR_SET_CHILD_SUBREAPER, int(wanted))

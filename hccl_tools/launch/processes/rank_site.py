@@ -10,6 +10,10 @@ TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+#: Asks a rank for the dump of its flight recorder. The first and last real-time signals have other uses.
+RECORDER_SIGNAL = 59
+#: Has the number of this signal in the environment of a rank with a flight recorder.
+RECORDER_VARIABLE = "HCCL_TOOLS_RECORDER"
 FOLDER = os.path.join(IMPORT_ROOT, "hccl_tools", "launch", "rank_site")
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch import run_files
-from hccl_tools.launch.processes import procfs, rank_site, signals, wait_state
+from hccl_tools.launch.processes import linux, procfs, rank_site, signals, wait_state
 from hccl_tools.programs.lookup import find_program
 from hccl_tools.records import NamedTuple
 
@@ -129,7 +129,8 @@ class StackDump:
             return
         self._signalled[target] = begin
         with suppress(ProcessLookupError, PermissionError):
-            procfs.send(target.pid, signal.SIGUSR2, self._is_asked)
+            if self._is_asked(target.pid):
+                linux.signal_main_thread(target.pid, signal.SIGUSR2)
             if wake:
                 procfs.send(target.pid, signal.SIGCONT, self._is_asked)
 

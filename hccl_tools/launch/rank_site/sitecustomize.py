@@ -24,6 +24,18 @@ def _run_other_sitecustomize() -> None:
         sys.modules.setdefault(__name__, own)
 
 
+def _begin_recorder() -> None:
+    """Write the dumps of torch's flight recorder on another signal; without it, the rank runs as well."""
+    try:
+        import hccl_tools_recorder  # type: ignore[import-not-found]  # noqa: PLC0415  (beside this module)
+
+        hccl_tools_recorder.begin(int(os.environ["HCCL_TOOLS_RECORDER"]))
+    except Exception as error:  # noqa: BLE001
+        sys.stderr.write(f"hccl-tools: no flight recorder: {error}\n")
+
+
 if __name__ == "sitecustomize":  # Not if it is imported as a module of hccl-tools.
     faulthandler.register(signal.SIGUSR2, all_threads=True)
+    if os.environ.get("HCCL_TOOLS_RECORDER"):
+        _begin_recorder()
     _run_other_sitecustomize()

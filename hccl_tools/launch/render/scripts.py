@@ -53,7 +53,7 @@ _ACCEPTED_BY: Mapping[str, tuple[str, ...]] = {
     "--all-here": (),
     "--timeout": (), "--early-exit-warn": (), "--hang-warn": (), "--hang-timeout": (), "--notify": (),
     "--on-log-error": (), "--faulthandler": (), "--no-faulthandler": (), "--progress": (),
-    "--join-timeout": (),
+    "--join-timeout": (), "--evidence-timeout": (), "--flight-recorder": (),
     "--spares": (), "--spare-hosts": (),
     "--restart-delay": (), "--restart-on": (), "--max-restarts-per-hour": (),
     "--log-file": (), "--log-mode": (), "--flat-logs": (), "--buffered": (), "--tail": (), "--stdin": (),

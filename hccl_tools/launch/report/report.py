@@ -16,7 +16,7 @@ from hccl_tools.launch.processes.signal_names import signal_name
 from hccl_tools.launch.processes.signals import ENDING, spawn
 from hccl_tools.launch.runs import names
 from hccl_tools.notation.number_list import rank_ranges
-from hccl_tools.notation.phrases import time_span
+from hccl_tools.notation.phrases import and_more, count, time_span
 from hccl_tools.notation.whole_number import whole_number
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ _OF_ATTEMPT = ("reason", "detail", "began_on", "exit_code", "first_failure", "wa
 _MOST_CONSEQUENCES = 4
 #: Ranks whose logs are compared with that of the first failure: each takes a millisecond.
 _MOST_COMPARED = 256
+#: The files with evidence that the text names.
+_MOST_FILES = 3
 #: Lines of a log in the text.
 _MOST_QUOTED = 10
 #: Seconds until a ``--notify`` command is killed.
@@ -67,6 +69,7 @@ def make(
         "run_dir": run_dir,
         "first_failure": None,
         "hung": [one._asdict() for one in _hung(outcome)],
+        "evidence": [one._asdict() for one in outcome.evidence],
         "consequences": [_end(end) for end in outcome.consequences],
         "stuck": [_stuck(process) for process in outcome.stuck],
         "ranks": [_end(end) for end in outcome.ends],
@@ -236,12 +239,25 @@ def text(
         why = f"stuck in the kernel{where}" if process["state"] == "D" else "could not be killed"
         what = f"process {process['pid']}{whose}, state {process['state']} ({process['command']})"
         lines.append(f"  left running ({why}): {what}")
+    lines += _evidence(report)
     run_dir = names.shown(report["run_dir"])
     if unwritten:
         lines.append(f"  logs: {run_dir} (without report.json: {unwritten})")
     else:
         lines.append(f"  logs and report.json: {run_dir}")
     return "\n".join(lines)
+
+
+def _evidence(report: Mapping[str, Any]) -> list[str]:
+    """Return where the evidence is, which ``explain`` reads; nothing if none has a stack or a dump."""
+    found = [one for one in report["evidence"] if one["stacks"] or one["recorders"]]
+    if not found:
+        return []
+    stacks, dumps = (sum(one[name] for one in found) for name in ("stacks", "recorders"))
+    what = [count(number, noun) for number, noun in ((stacks, "stack"), (dumps, "recorder dump")) if number]
+    files = and_more([os.path.basename(one["file"]) for one in found if one["file"]], _MOST_FILES)
+    where = f", from {count(len(found), 'host')}" if len(found) > 1 else ""
+    return [f"  evidence: {' and '.join(what)}{where}" + (f" ({files})" if files else "")]
 
 
 def _head(report: Mapping[str, Any]) -> str:

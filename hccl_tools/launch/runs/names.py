@@ -115,6 +115,25 @@ def heartbeat(rank: int) -> str:
     return f"heartbeat_{rank}"
 
 
+def evidence(server: int) -> str:
+    """Return the name of the file with the evidence that a host has taken before the end of its ranks."""
+    return f"evidence_{server}.json"
+
+
+def recorder_dump(rank: int) -> str:
+    """Return the name of the file with the dump of a rank's flight recorder."""
+    return f"recorder_rank_{rank}.json"
+
+
+#: What torch_npu puts before the rank in the names of its dumps, and of the pipes that ask for them.
+PIPE_STEM = "hccl_trace_rank_"
+
+
+def pipe_dump(rank: int) -> str:
+    """Return the name of the dump, a pickle, that torch_npu writes itself."""
+    return f"{PIPE_STEM}{rank}"
+
+
 def plog_folder(rank: int) -> str:
     """Return the name of the folder in which CANN writes the logs of a rank."""
     return f"plog_rank_{rank}"

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.processes.keeper import Keeper
     from hccl_tools.launch.processes.keeper_protocol import Event
     from hccl_tools.launch.processes.signals import Signals
+    from hccl_tools.launch.processes.stack_dump import Stack
     from hccl_tools.launch.supervise.decisions import Decision
 
 
@@ -37,11 +38,15 @@ class Attempt:
         on_end: Called with every process that has exited, before ``state`` handles its end.
         on_ending: Called when the end of the job begins.
         on_kill: Called when all processes of the job are to be killed, here and on other hosts.
+        on_over: Called when no process is left.
         terminate: Terminates the processes; they are killed when the grace time is over.
         call_later: Calls a function after the given seconds; a later timer of the same name replaces it.
         on_readable: Calls a function whenever a descriptor is readable; ``None`` removes the function.
         report_quiet: Reports for how long the ranks of this host have done nothing, 0 once they go on;
             ``None`` if this host decides alone whether the job hangs.
+        stacks: The stacks of the ranks when they were found to hang, by rank.
+        take_evidence: Takes evidence of what the ranks do, and calls a function when it is done; ``None``:
+            there is none to take.
         describe_ranks: Calls a function with what the ranks of this host do; ``None`` without a watch.
         helpers: Programs that the launcher has started for itself; it kills them when the job ends.
     """
@@ -63,14 +68,17 @@ class Attempt:
         self.keeper, self.signals = keeper, signals
         self.console, self.followers = console, followers
         self.helpers = list[received.Helper]()
+        self.stacks = dict[int, "Stack"]()
         self._followed = followed
         self.reactor = Reactor()
         self.call_later, self.on_readable = self.reactor.at, self.reactor.on_readable
         self.on_end: list[Callable[[RankEnd], None]] = []
         self.on_ending: list[Callable[[], None]] = []
         self.on_kill: list[Callable[[], None]] = []
+        self.on_over: list[Callable[[], None]] = []
         self.terminate: Callable[[int], None] = keeper.signal
         self.report_quiet: Callable[[float], None] | None = None
+        self.take_evidence: Callable[[Callable[[], None]], None] | None = None
         self.describe_ranks: Callable[[Callable[[list[HungRank]], None]], None] | None = None
 
     def say(self, text: str) -> None:
@@ -109,6 +117,8 @@ class Attempt:
         self.reactor.poller.register(self.signals.fileno(), select.POLLIN)
         while not self.state.is_over:
             self._poll()
+        for finish in self.on_over:
+            finish()
         self.console.err.show_status("")
         for helper in self.helpers:
             helper.end()
@@ -176,10 +186,25 @@ class Attempt:
     def _set_timer(self, name: str, seconds: float) -> None:
         self.call_later(name, seconds, lambda: self._act(self.state.timer(name, time.monotonic())))
 
+    def _take_evidence(self) -> None:
+        def proceed() -> None:
+            self._act(self.state.evidence_taken(time.monotonic()))
+
+        if self.take_evidence is None:
+            proceed()
+            return
+        try:
+            self.take_evidence(proceed)
+        except Exception as error:  # noqa: BLE001  (the job must end in any case)
+            self.say(f"no evidence was taken: {error}")
+            proceed()
+
     def _take_step(self, step: Step) -> None:
         if step is Step.BEGIN_END:
             for begin in self.on_ending:
                 begin()
+        elif step is Step.TAKE_EVIDENCE:
+            self._take_evidence()
         elif step is Step.KILL_ELSEWHERE:
             for kill in self.on_kill:
                 kill()

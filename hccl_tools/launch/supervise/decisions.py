@@ -41,6 +41,8 @@ class Step(Enum):
 
     #: Notify the observers that the end of the job begins.
     BEGIN_END = "begin the end"
+    #: Take evidence of what the ranks do, then call ``JobState.evidence_taken``.
+    TAKE_EVIDENCE = "take evidence"
     #: Request that the other hosts kill their processes, too.
     KILL_ELSEWHERE = "kill elsewhere"
     #: Show which processes the ranks have left behind.

@@ -162,7 +162,7 @@ class HangWatch:
         attempt = self._attempt
         attempt.say(
             f"the job hangs (--hang-timeout {self._end_after:g} s): ending it"
-            f" (at most {attempt.state.grace:g} s)"
+            f" (at most {attempt.state.longest_end:g} s)"
         )
         self._with_stacks(hung, self._finish)
 

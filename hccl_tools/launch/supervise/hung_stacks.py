@@ -52,6 +52,8 @@ class HungStacks:
         first = {_target(one) for one in self._hung if one.is_first}
         for problem in sorted({stack.problem for target, stack in found.items() if target in first} - {""}):
             self._attempt.say(f"no Python stack of the rank that stopped first: {problem}")
+        ranks = {_target(one): one.rank for one in self._hung}
+        self._attempt.stacks |= {ranks[target]: stack for target, stack in found.items()}
         stacks = {target: list(stack.lines) for target, stack in found.items()}
         self._finish(odd_ones_first([one._replace(stack=stacks.get(_target(one), [])) for one in self._hung]))
 

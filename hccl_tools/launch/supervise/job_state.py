@@ -4,8 +4,9 @@ A pure state machine: the methods accept events with their times and return deci
 (``attempt``, ``spawn.context``) carries out in order. It does not start, signal or wait for processes, and
 does not read a clock.
 
-The earliest failure decides. The end of a process after the end of the job has begun is a consequence. All
-processes get SIGTERM and, after the grace time, SIGKILL repeatedly until no process is left.
+The earliest failure decides. The end of a process after the end of the job has begun is a consequence. After
+a failure, a hang or a timeout evidence is taken first. Then all processes get SIGTERM and, after the grace
+time, SIGKILL repeatedly until no process is left.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from hccl_tools.launch.supervise.timing import TIMING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hccl_tools.launch.model.evidence import EvidenceNote
     from hccl_tools.launch.model.hang import HungRank
     from hccl_tools.launch.model.outcome import Cause, RankEnd, Reason
     from hccl_tools.launch.processes.keeper_protocol import Event
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 
 #: The timers that a job state sets, by name.
 TERMINATE, KILL, GIVE_UP, SCHEDULER, LEFTOVERS = "terminate", "kill", "give up", "scheduler", "leftovers"
+EVIDENCE = "evidence"
+#: The ends before which evidence is taken: what the ranks do then shows the cause.
+_WITH_EVIDENCE = frozenset({"failed", "hang", "timeout"})
 _NEVER = float("inf")
 
 
@@ -50,11 +55,12 @@ class JobState:
     """One start of a job's processes on this host.
 
     All times are ``time.monotonic()`` seconds. ``reason``, ``detail``, ``signal``, ``first_failure``,
-    ``remote_cause``, ``stuck``, ``notes`` and ``hung`` have the same meaning as in ``Outcome``.
+    ``remote_cause``, ``stuck``, ``notes``, ``hung`` and ``evidence`` have the same meaning as in ``Outcome``.
 
     Attributes:
         ends: The end of each process, as far as events have reported it.
         grace: Seconds from SIGTERM to SIGKILL.
+        evidence_timeout: Seconds by which evidence may postpone the first SIGTERM; 0: none is taken.
         extra_grace: Seconds added to ``grace``, for other hosts to report.
         scheduler_wait: Seconds for the scheduler to exit after all ranks have exited with 0.
         second_sigterm_kills: Whether a second SIGTERM, or SIGTERM after SIGINT, skips the grace time.
@@ -71,15 +77,19 @@ class JobState:
     ) -> None:
         self.ends, self.grace, self.scheduler_wait = list(ends), grace, scheduler_wait
         self.extra_grace, self.second_sigterm_kills = 0.0, True
+        self.evidence_timeout = 0.0
         self.phase = Phase.RUNNING
         self.reason: Reason = "ended"
         self.detail, self.signal = "", 0
         self.first_failure: RankEnd | None = None
         self.remote_cause: Cause | None = None
         self.stuck, self.notes, self.hung = list["Status"](), list[str](), list["HungRank"]()
+        self.evidence = list["EvidenceNote"]()
         self._timing, self._began, self._end_began, self._interrupted = timing, now, _NEVER, -_NEVER
         #: Processes whose failure began before the first reported failure.
         self._failing: list[RankEnd] = []
+        #: The signal that is sent once the evidence is taken.
+        self._postponed = 0
         self._first_is_known = True
         self._processes_left = len(self.ends)
         self._ranks_left = sum(end.process.rank >= 0 for end in self.ends)
@@ -88,6 +98,11 @@ class JobState:
     def is_ending(self) -> bool:
         """Whether the end of the job has begun."""
         return self.phase is not Phase.RUNNING
+
+    @property
+    def longest_end(self) -> float:
+        """Seconds from the beginning of an end with evidence to SIGKILL."""
+        return self.grace + self.evidence_timeout
 
     @property
     def is_over(self) -> bool:
@@ -109,6 +124,7 @@ class JobState:
         return Outcome(
             self.reason, self.ends, now - self._began, self.first_failure, self.signal, self.stuck,
             detail=self.detail, notes=self.notes, remote_cause=self.remote_cause, hung=self.hung,
+            evidence=self.evidence,
         )  # fmt: skip
 
     def apply(self, event: Event, now: float) -> list[Decision]:
@@ -173,11 +189,22 @@ class JobState:
         """Begin to end the job unless it is already ending: terminate, then kill all processes."""
         if self.phase is not Phase.RUNNING:
             return []
-        self.phase, self._end_began = Phase.ENDING, now
-        self.reason, self.detail = reason, detail
+        self.phase, self.reason, self.detail = Phase.ENDING, reason, detail
+        if self.evidence_timeout > 0 and reason in _WITH_EVIDENCE:
+            self._postponed = number
+            return [Step.BEGIN_END, Step.TAKE_EVIDENCE, SetTimer(EVIDENCE, self.evidence_timeout)]
+        return [Step.BEGIN_END, *self._terminate(number, now)]
+
+    def evidence_taken(self, now: float) -> list[Decision]:
+        """Terminate the processes, unless that was done already."""
+        number, self._postponed = self._postponed, 0
+        return self._terminate(number, now) if number and self.phase is Phase.ENDING else []
+
+    def _terminate(self, number: int, now: float) -> list[Decision]:
+        self._end_began = now
         if self.grace <= 0:
-            return [Step.BEGIN_END, *self.kill(now)]
-        decisions: list[Decision] = [Step.BEGIN_END, Signal(number)]
+            return self.kill(now)
+        decisions: list[Decision] = [Signal(number)]
         if number != signal.SIGTERM:
             decisions.append(SetTimer(TERMINATE, self.grace / 3))
         return [*decisions, SetTimer(KILL, self.grace + self.extra_grace)]
@@ -240,7 +267,7 @@ class JobState:
             self.reason, self.signal, self._end_began = "signal", signal.SIGKILL, now
             decisions.append(Step.BEGIN_END)
         if self.phase is not Phase.KILLING:
-            self.phase = Phase.KILLING
+            self.phase, self._end_began = Phase.KILLING, min(self._end_began, now)
             decisions.append(SetTimer(GIVE_UP, self._timing.give_up))
         return [*decisions, Signal(signal.SIGKILL), SetTimer(KILL, self._timing.kill_again)]
 
@@ -250,6 +277,8 @@ class JobState:
             return self.kill(now)
         if name == GIVE_UP:
             return self._give_up(now)
+        if name == EVIDENCE:
+            return self.evidence_taken(now)
         if name == TERMINATE:
             return [Signal(signal.SIGTERM)] if self.phase is Phase.ENDING else []
         shown: list[Decision] = [Step.SHOW_LEFTOVERS] if name == LEFTOVERS else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError
@@ -26,9 +27,10 @@ from hccl_tools.notation.phrases import time_span
 from hccl_tools.programs.lookup import find_program
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from hccl_tools.launch.model.evidence import EvidenceNote
     from hccl_tools.launch.model.plan import RankProcess
     from hccl_tools.launch.processes.keeper import Keeper
 
@@ -168,6 +170,9 @@ class HostSupervision:
         """Add the observers and timers of an attempt."""
         options = self.options
         attempt.on_ending.append(lambda: self.reporter.report_interrupt(attempt))
+        if options.watch.evidence_timeout > 0:
+            attempt.state.evidence_timeout = options.watch.evidence_timeout
+            attempt.take_evidence = partial(self.take_evidence, attempt)
         if options.on_attempt:
             options.on_attempt(attempt)
         LogSpace(attempt, self.run_dir, options.watch.on_log_error)
@@ -182,11 +187,33 @@ class HostSupervision:
         if self.console.progress:
             Progress(attempt, options.count_ranks)
 
+    def take_evidence(self, attempt: Attempt, done: Callable[[], None]) -> None:
+        """Take evidence of what the ranks of this host do; ``done`` is called at its end."""
+        from hccl_tools.launch.supervise.evidence import Evidence  # noqa: PLC0415  (most jobs succeed)
+
+        def finish(note: EvidenceNote) -> None:
+            attempt.state.evidence.append(note)
+            done()
+
+        own = self.options.engine_ranks
+        ends = own.running(attempt) if own else [end for end in attempt.state.ends if end.process.rank >= 0]
+        if not ends:
+            done()
+            return
+        Evidence(
+            attempt,
+            ends,
+            run_dir=self.run_dir,
+            restart=self.options.restart + self.restarts.made,
+            records=self.options.watch.flight_recorder,
+            done=finish,
+        )
+
     def announce_timeout(self, attempt: Attempt) -> None:
         """Show a message if the job ends because it has exceeded its time limit."""
         if attempt.state.reason == "timeout" and attempt.state.remote_cause is None:
-            limit, grace = self.options.watch.timeout, self.options.watch.grace
-            attempt.say(f"--timeout {limit:g} s exceeded: ending the job (at most {grace:g} s)")
+            limit, longest = self.options.watch.timeout, attempt.state.longest_end
+            attempt.say(f"--timeout {limit:g} s exceeded: ending the job (at most {longest:g} s)")
 
     def tasks(self, ends: list[RankEnd]) -> list[Task]:
         """Return the tasks for the keeper."""

@@ -324,3 +324,21 @@ def test_a_stopped_rank_ends_the_job_as_a_hang(cluster: Cluster) -> None:
     report = json.loads(cluster.log(cluster.bed.login, "report.json"))
     assert [one["rank"] for one in report["hung"] if one["is_first"]] == [3]
     assert not cluster.ranks()
+
+
+def test_each_node_leaves_evidence_of_its_ranks(cluster: Cluster) -> None:
+    script = 'echo up; [ "$RANK_ID" = 3 ] && { sleep 2; exit 7; }; exec sleep 6464'
+    with cluster.running(script) as job:
+        _, said = job.communicate(timeout=LONG)
+
+    assert job.returncode == 7, said
+    report = json.loads(cluster.log(cluster.bed.login, "report.json"))
+    assert sorted(note["host"] for note in report["evidence"]) == ["10.79.0.1", "10.79.0.2"], said
+    files = [
+        path for host in cluster.hosts[1:] for path in (cluster.path(host) / "log").glob("*/evidence_*.json")
+    ]
+    found = {one["rank"]: one for path in set(files) for one in json.loads(path.read_text())["ranks"]}
+    assert sorted(found) == [0, 1, 2, 3]
+    assert found[3]["problem"] == "exit code 7"
+    assert all(found[rank]["doing"].startswith("sleeping in") for rank in range(3))
+    assert all(one["last_lines"] == ["up"] for one in found.values())

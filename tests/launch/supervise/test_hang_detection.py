@@ -51,7 +51,8 @@ class Job:
         ]
         self.running = list(ends)
         attempt: Any = SimpleNamespace(
-            state=SimpleNamespace(ends=ends, running=self.running, is_ending=False, grace=1.0),
+            state=SimpleNamespace(ends=ends, running=self.running, is_ending=False, longest_end=1.0),
+            stacks={},
             keeper=SimpleNamespace(
                 descendants=lambda: [Status(pid, 1, "S", cpu, 0) for pid, cpu in self.cpu.items()]
             ),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 STEPS = {
     Step.BEGIN_END: "begin",
+    Step.TAKE_EVIDENCE: "evidence",
     Step.KILL_ELSEWHERE: "elsewhere",
     Step.SHOW_LEFTOVERS: "leftovers",
     Step.GIVE_UP: "give-up",
@@ -48,11 +49,17 @@ class Job:
     """A job state with its timers; what it decides is written down with the time, ``0.5 TERM``."""
 
     def __init__(
-        self, ranks: int = 2, *, scheduler: bool = False, grace: float = 4.0, extra: float = 0.0
+        self,
+        ranks: int = 2,
+        *,
+        scheduler: bool = False,
+        grace: float = 4.0,
+        extra: float = 0.0,
+        evidence: float = 0.0,
     ) -> None:
         ends = [end_of(rank) for rank in range(ranks)] + [end_of(-1)] * scheduler
         self.state = JobState(ends, grace=grace, scheduler_wait=1.0, now=0.0)
-        self.state.extra_grace = extra
+        self.state.extra_grace, self.state.evidence_timeout = extra, evidence
         self.now, self.decided, self.said = 0.0, list[str](), list[str]()
         self.timers: dict[str, float] = {}
         self.on_begin: Callable[[], None] = lambda: None
@@ -106,6 +113,8 @@ class Job:
             self.event(keeper_protocol.ENDING, int(rest[0]), status_of(rest[1]))
         elif what == "start":
             self.event(keeper_protocol.STARTED, int(rest[0]))
+        elif what == "taken":
+            self.act(state.evidence_taken(now))
         elif what == "cannot":
             self.event(keeper_protocol.CANNOT_RUN, int(rest[0]), 2, extra=int(rest[1]))
         elif what == "empty":
@@ -193,6 +202,28 @@ ROWS = [
     Row("SIGKILL is repeated",
         "1 end 1 7; 1.25 end 0 KILL; 1.25 empty", "1 begin;1 KILL;1.1 KILL;1.2 KILL", "failed", 7, 1,
         {"grace": 0.0}),
+    # Evidence before the first SIGTERM.
+    Row("evidence is taken before SIGTERM",
+        "1 end 1 7; 1.5 taken; 2 end 0 TERM; 2 empty", "1 begin;1 evidence;1.5 TERM", "failed", 7, 1,
+        {"evidence": 2.0}),
+    Row("evidence that is late is not waited for",
+        "1 end 1 7; 3.5 taken; 4 end 0 TERM; 4 empty", "1 begin;1 evidence;3 TERM", "failed", 7, 1,
+        {"evidence": 2.0}),
+    Row("the grace time begins after the evidence",
+        "1 end 1 7; 2 taken; 6.05 end 0 KILL; 6.05 empty", "1 begin;1 evidence;2 TERM;6 KILL", "failed", 7, 1,
+        {"evidence": 2.0}),
+    Row("all end while evidence is taken",
+        "1 end 1 7; 1.5 end 0 9; 1.5 empty; 1.6 taken", "1 begin;1 evidence", "failed", 7, 1,
+        {"evidence": 2.0}),
+    Row("no grace, with evidence",
+        "1 end 1 7; 2 taken; 2.05 end 0 KILL; 2.05 empty", "1 begin;1 evidence;2 KILL", "failed", 7, 1,
+        {"evidence": 2.0, "grace": 0.0}),
+    Row("Ctrl-C does not wait for evidence",
+        "1 SIGINT; 4 empty", "1 begin;1 INT;2.33333 TERM", "signal", 130, None, {"evidence": 2.0}),
+    Row("Ctrl-C while evidence is taken kills",
+        "1 end 1 7; 1.5 SIGINT; 1.55 end 0 KILL; 1.55 empty; 2 taken",
+        "1 begin;1 evidence;1.5 elsewhere;1.5 KILL",
+        "failed", 7, 1, {"evidence": 2.0}),
     # Signals to the launcher.
     Row("SIGTERM", "1 SIGTERM; 2 end 0 TERM; 2 end 1 TERM; 2 empty", "1 begin;1 TERM", "signal", 143),
     Row("SIGINT is followed by SIGTERM", "1 SIGINT; 4 empty", "1 begin;1 INT;2.33333 TERM", "signal", 130),

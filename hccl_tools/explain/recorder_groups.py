@@ -1,0 +1,288 @@
+"""Compare what ranks have issued, group by group: which rank is behind, differs, or waits in another order.
+
+``found`` returns the first of these that the traces show. In a collective that has not ended:
+
+1. ranks are in different operations, or in one of different sizes;
+2. a rank that waits in no collective has not begun it;
+3. ranks wait for each other in two groups, which they use in another order;
+4. there is no trace of a member;
+5. all members have begun it: the transport.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from hccl_tools.explain.disagreement import unusual
+from hccl_tools.notation import number_list
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from hccl_tools.explain.recorder_traces import Call, Group, Trace, Transfer
+
+Kind = Literal["operation", "size", "behind", "order", "unknown", "transport"]
+#: The name of torch's first group, which has all ranks.
+_WORLD = "0"
+#: Operations in which all ranks have the same number of elements.
+_EVEN = frozenset({"allreduce", "broadcast", "reduce", "allgather", "reducescatter"})
+_MOST_SPANS = 20
+
+
+class Wait(NamedTuple):
+    """A collective that has not ended, and the members of its group.
+
+    Attributes:
+        calls: The call of each rank that has begun it.
+        waiting: The ranks for which it has not ended.
+        behind: The members that have not begun it, each with the number of its last collective in the group.
+        unknown: The members without a trace.
+        transfer: Of a send or a receive what it is, ``recv from rank 1``; "" of a collective.
+        counterpart: What the other rank of a transfer has not issued: ``send``.
+    """
+
+    title: str
+    number: int
+    calls: Mapping[int, Call]
+    waiting: tuple[int, ...]
+    behind: Mapping[int, int]
+    unknown: tuple[int, ...]
+    transfer: str = ""
+    counterpart: str = ""
+
+    @property
+    def operation(self) -> str:
+        """The operation with its number and group: ``all_gather number 12 of group tp0``."""
+        if self.transfer:
+            return f"{self.transfer} in group {self.title}"
+        name = next((one.name for one in self.calls.values() if one.name), "operation")
+        return f"{name} number {self.number:,} of group {self.title}"
+
+
+class Found(NamedTuple):
+    """What the traces show.
+
+    Attributes:
+        ranks: The ranks that it is about, the first one first.
+        reason: A clause.
+        waits: The collective; of ``order`` the two.
+        other: A rank with which they are compared, None without one.
+        is_sure: Whether the traces say it; else another reading is possible.
+    """
+
+    kind: Kind
+    ranks: tuple[int, ...]
+    reason: str
+    waits: tuple[Wait, ...]
+    other: int | None = None
+    is_sure: bool = True
+
+
+def found(traces: Sequence[Trace], size: int = 0) -> Found | None:
+    """Return why collectives have not ended, None if all have.
+
+    ``size`` is the number of ranks, 0 if it is unknown.
+    """
+    waits = [*_waits(traces, size), *_transfers(traces)]
+    if not waits:
+        return None
+    for wait in waits:
+        if (different := _different(wait)) is not None:
+            return different
+    return _behind(waits) or _in_order(waits) or _without_trace(waits) or _transport(waits)
+
+
+def _waits(traces: Sequence[Trace], size: int) -> list[Wait]:
+    """Return the earliest collective of each group that has not ended; that of most ranks first."""
+    members = _members(traces, size)
+    by_rank = {trace.rank: trace for trace in traces}
+    waits = []
+    for (name, ranks), title in _titles(traces, members).items():
+        have = [rank for rank in ranks if rank in by_rank]
+        calls = {rank: _calls_of(by_rank[rank], name) for rank in have}
+        numbers = [min(pending) for some in calls.values() if (pending := _pending(some))]
+        if not numbers:
+            continue
+        number = min(numbers)
+        last = {rank: _issued(by_rank[rank], name) for rank in have}
+        at = {rank: some[number] for rank, some in calls.items() if number in some}
+        waiting = tuple(rank for rank, call in at.items() if not call.is_done)
+        behind = {rank: last[rank] for rank in have if rank not in at and last[rank] < number}
+        unknown = tuple(rank for rank in ranks if rank not in by_rank)
+        waits.append(Wait(title, number, at, waiting, behind, unknown))
+    return sorted(waits, key=lambda one: -len(one.waiting))
+
+
+def _transfers(traces: Sequence[Trace]) -> list[Wait]:
+    """Return the sends and receives that have not ended, each with what the other rank has issued of it."""
+    by_rank = {trace.rank: trace for trace in traces}
+    waits = []
+    for trace in traces:
+        titles = {group.name: group.title for group in trace.groups}
+        for one in trace.transfers:
+            if not one.pending or one.peer == trace.rank:
+                continue
+            preposition, other = ("to", "recv") if one.kind == "send" else ("from", "send")
+            text = f"{one.kind} {preposition} rank {one.peer}"
+            peer = by_rank.get(one.peer)
+            is_behind = peer is not None and not _has_issued(peer, trace.rank, one, other)
+            wait = Wait(
+                titles.get(one.group, one.group), 0, {}, (trace.rank,), {one.peer: 0} if is_behind else {},
+                () if peer is not None else (one.peer,), text, other,
+            )  # fmt: skip
+            waits.append(wait)
+    return waits
+
+
+def _has_issued(peer: Trace, rank: int, own: Transfer, kind: str) -> bool:
+    """Return whether the other rank has issued its side of a transfer."""
+    for one in peer.transfers:
+        if (one.group, one.kind, one.peer) == (own.group, kind, rank):
+            return bool(one.pending) or not (one.is_whole and own.is_whole) or one.issued >= own.issued
+    return False
+
+
+def _members(traces: Sequence[Trace], size: int) -> dict[tuple[int, str], tuple[int, ...]]:
+    """Return the members of each group of each rank, by rank and name."""
+    known: dict[str, set[tuple[int, ...]]] = {}
+    users: dict[str, set[int]] = {}
+    for trace in traces:
+        for group in trace.groups:
+            users.setdefault(group.name, set()).add(trace.rank)
+            if trace.rank in group.ranks:
+                known.setdefault(group.name, set()).add(group.ranks)
+    highest = max((trace.rank for trace in traces), default=-1)
+    every = tuple(range(max(size, highest + 1)))
+    found = {}
+    for trace in traces:
+        for group in trace.groups:
+            own = [ranks for ranks in known.get(group.name, ()) if trace.rank in ranks]
+            if len(own) == 1:
+                ranks = own[0]
+            else:
+                ranks = every if _is_world(group) else tuple(sorted(users[group.name]))
+            found[trace.rank, group.name] = ranks
+    return found
+
+
+def _is_world(group: Group) -> bool:
+    return group.name == _WORLD or group.title == "default_pg"
+
+
+def _titles(
+    traces: Sequence[Trace], members: Mapping[tuple[int, str], tuple[int, ...]]
+) -> dict[tuple[str, tuple[int, ...]], str]:
+    """Return the title of each group by its name and its members: two groups may have one name."""
+    found: dict[tuple[str, tuple[int, ...]], str] = {}
+    for trace in traces:
+        for group in trace.groups:
+            found.setdefault((group.name, members[trace.rank, group.name]), group.title)
+    return found
+
+
+def _calls_of(trace: Trace, name: str) -> dict[int, Call]:
+    return {call.number: call for call in trace.calls if call.group == name}
+
+
+def _pending(calls: Mapping[int, Call]) -> list[int]:
+    return [number for number, call in calls.items() if not call.is_done]
+
+
+def _issued(trace: Trace, name: str) -> int:
+    numbers = [group.issued for group in trace.groups if group.name == name]
+    return max([*numbers, *_calls_of(trace, name), 0])
+
+
+def _different(wait: Wait) -> Found | None:
+    """Return the ranks whose operation, or whose size, is not that of most others."""
+    kinds = {str(rank): call.kind for rank, call in wait.calls.items() if call.kind}
+    where = f"at number {wait.number:,} of group {wait.title}"
+    if len(set(kinds.values())) > 1:
+        parts = {rank: f"in {wait.calls[int(rank)].name}" for rank in kinds}
+        return _odd("operation", wait, kinds, parts, f"{where},")
+    if kinds and set(kinds.values()) <= _EVEN:
+        sizes = {str(rank): call.sizes for rank, call in wait.calls.items() if call.sizes not in {"", "[]"}}
+        if len(set(sizes.values())) > 1:
+            parts = {rank: f"with {size}" for rank, size in sizes.items()}
+            name = next(call.name for call in wait.calls.values() if call.name)
+            return _odd("size", wait, sizes, parts, f"{where} all are in {name},")
+    return None
+
+
+def _odd(kind: Kind, wait: Wait, keys: Mapping[str, str], parts: Mapping[str, str], where: str) -> Found:
+    """Return the ranks with another key than most; ``parts`` is what is said of a rank: ``in broadcast``."""
+    groups: dict[str, list[int]] = {}
+    for rank in sorted(keys, key=int):
+        groups.setdefault(keys[rank], []).append(int(rank))
+    odd = sorted(map(int, unusual(keys)))
+    listed = [f"{names_of(ranks)} {parts[str(ranks[0])]}" for ranks in groups.values()]
+    usual = max(groups.values(), key=len)[0]
+    ranks = tuple(odd or sorted(map(int, keys)))
+    other = next((rank for rank in (usual, *ranks) if keys[str(rank)] != keys[str(ranks[0])]), None)
+    return Found(kind, ranks, f"{where} {', '.join(listed)}", (wait,), other)
+
+
+def _behind(waits: Sequence[Wait]) -> Found | None:
+    """Return the ranks that others wait for, and that wait in no collective themselves."""
+    busy = {rank for wait in waits for rank in wait.waiting}
+    for wait in waits:
+        free = {rank: last for rank, last in wait.behind.items() if rank not in busy}
+        if free:
+            reason = f"{names_of(wait.waiting)} {_s(wait.waiting, 'wait')} in {wait.operation}"
+            is_sure = len(free) <= len(wait.waiting)
+            return Found("behind", tuple(sorted(free)), reason, (wait,), wait.waiting[0], is_sure)
+    return None
+
+
+def _in_order(waits: Sequence[Wait]) -> Found | None:
+    """Return two groups whose ranks wait for each other: each group misses ranks that wait in the other."""
+    for wait in waits:
+        for other in waits:
+            here, there = set(wait.behind) & set(other.waiting), set(other.behind) & set(wait.waiting)
+            if wait is other or not (here and there):
+                continue
+            if wait.transfer or other.transfer:
+                end = "they wait for each other"
+            else:
+                end = "they use the two groups in another order, or some have left out one operation"
+            reason = (
+                f"{names_of(there)} {_s(there, 'wait')} in {wait.operation} for {names_of(here)}, and"
+                f" {names_of(here)} {_s(here, 'wait')} in {other.operation} for {names_of(there)}: {end}"
+            )
+            few, many = sorted((here, there), key=len)
+            ranks = few if len(few) < len(many) else here | there
+            return Found("order", tuple(sorted(ranks)), reason, (wait, other), min(many))
+    return None
+
+
+def _without_trace(waits: Sequence[Wait]) -> Found | None:
+    for wait in waits:
+        if wait.unknown:
+            reason = f"{names_of(wait.waiting)} {_s(wait.waiting, 'wait')} in {wait.operation}"
+            return Found("unknown", wait.unknown, reason, (wait,), wait.waiting[0], is_sure=False)
+    return None
+
+
+def _transport(waits: Sequence[Wait]) -> Found | None:
+    whole = [wait for wait in waits if not wait.behind and not wait.unknown and len(wait.calls) > 1]
+    if not whole or len(whole) < len(waits):
+        return None
+    wait = whole[0]
+    count = len(wait.calls)
+    ended = [rank for rank in wait.calls if rank not in wait.waiting]
+    for_whom = f" for {names_of(wait.waiting)}" if ended else ""
+    which = "both" if count == 2 else f"all {count:,}"
+    reason = f"{which} ranks of the group have begun {wait.operation}, and it has not ended{for_whom}"
+    return Found("transport", tuple(sorted(wait.waiting)), reason, (wait,))
+
+
+def names_of(ranks: Collection[int]) -> str:
+    """Return ranks as ``rank 3`` or ``ranks 0-4,7``."""
+    spans = number_list.fold(sorted(ranks)).split(",")
+    listed = ",".join(spans[:_MOST_SPANS]) + (" and more" if len(spans) > _MOST_SPANS else "")
+    return f"rank{'' if len(ranks) == 1 else 's'} {listed}"
+
+
+def _s(ranks: Collection[int], verb: str) -> str:
+    return f"{verb}s" if len(ranks) == 1 else verb

@@ -1,0 +1,216 @@
+"""Take evidence of what the ranks of this host do before they are ended.
+
+Stacks, the ends of the logs, the devices and the dumps of the flight recorder are asked for at the same
+time. The end waits for those that come within ``--evidence-timeout``; what is late or cannot be written is
+lost, and the record says so.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from hccl_tools.launch import run_files
+from hccl_tools.launch.logs import excerpt
+from hccl_tools.launch.model.evidence import EvidenceNote, HostEvidence, RankEvidence
+from hccl_tools.launch.processes import wait_state
+from hccl_tools.launch.processes.signals import spawn
+from hccl_tools.launch.processes.stack_dump import Stack, StackDump, Target, writes_stacks
+from hccl_tools.launch.runs import names
+from hccl_tools.programs.lookup import find_program
+from hccl_tools.records import to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from hccl_tools.launch.model.outcome import RankEnd
+    from hccl_tools.launch.processes.signals import Helper
+    from hccl_tools.launch.processes.wait_state import WaitState
+    from hccl_tools.launch.supervise.attempt import Attempt
+    from hccl_tools.launch.supervise.recorder_dumps import RecorderDumps
+
+#: Seconds between two looks at what has been written.
+_INTERVAL = 0.01
+#: The part of the time after which the record is written, so that the end waits no longer than it may.
+_TO_WRITE = 0.9
+#: The ranks of a host that are looked at, and those for which py-spy runs.
+_MOST_RANKS, _MOST_SPIES = 256, 16
+_MOST_LINES = 20
+#: Bytes and lines of npu-smi's output that are kept.
+_LARGEST_OUTPUT, _MOST_DEVICE_LINES = 1 << 16, 400
+
+
+class Evidence:
+    """The evidence of one end of the ranks on this host, while it is taken."""
+
+    def __init__(
+        self,
+        attempt: Attempt,
+        ranks: Sequence[RankEnd],
+        *,
+        run_dir: str,
+        restart: int,
+        records: bool,
+        done: Callable[[EvidenceNote], None],
+    ) -> None:
+        """Ask for everything; ``done`` is called when it is written, or when the time is over.
+
+        ``ranks`` are those of this host, with those that have ended; ``records`` tells whether they have
+        flight recorders.
+        """
+        self._began = time.monotonic()
+        self._attempt, self._run_dir, self._done = attempt, run_dir, done
+        self._name = names.generation(names.evidence(ranks[0].process.server_index), restart)
+        self._deadline = self._began + _TO_WRITE * attempt.state.evidence_timeout
+        self._ranks, self._problems = ranks[:_MOST_RANKS], list[str]()
+        if len(ranks) > _MOST_RANKS:
+            self._problems.append(f"only the first {_MOST_RANKS} of {len(ranks):,} ranks were looked at")
+        self._states = {end.process.rank: wait_state.of(end.pid) for end in self._ranks if _runs(end)}
+        # Before the stacks are written there.
+        self._lines = {
+            end.process.rank: tuple(excerpt.last_lines(excerpt.log_end(end.log), _MOST_LINES))
+            for end in self._ranks
+        }
+        self._recorders = self._ask_recorders(restart) if records else None
+        self._stacks = _Stacks(attempt, self._ranks, self._states)
+        self._devices = _Devices(attempt)
+        self._is_done = False
+        attempt.on_over.append(self._finish)
+        self._check()
+
+    def _ask_recorders(self, restart: int) -> RecorderDumps:
+        from hccl_tools.launch.supervise.recorder_dumps import RecorderDumps  # noqa: PLC0415  (an option)
+
+        pids = {end.process.rank: end.pid for end in self._ranks if _runs(end)}
+        # Only a hang is worth the second or two that the frames take.
+        with_frames = self._attempt.state.reason == "hang"
+        descendants = self._attempt.keeper.descendants
+        return RecorderDumps(self._run_dir, pids, descendants, restart, with_frames=with_frames)
+
+    def _check(self) -> None:
+        waits = any(map(_runs, self._ranks)) and not self._is_complete()
+        if waits and time.monotonic() < self._deadline:
+            self._attempt.call_later("evidence parts", _INTERVAL, self._check)
+        else:
+            self._finish()
+
+    def _is_complete(self) -> bool:
+        has_dumps = self._recorders is None or self._recorders.is_complete
+        return has_dumps and self._stacks.is_complete and self._devices.is_complete
+
+    def _finish(self) -> None:
+        if self._is_done:
+            return
+        self._is_done = True
+        devices, problem = self._devices.finish()
+        problems = [*self._problems, *([problem] if problem else [])]
+        stacks = self._stacks.finish()
+        dumps = self._recorders.finish() if self._recorders else {}
+        found = [self._of_rank(end, stacks, dumps) for end in self._ranks]
+        first, state = self._ranks[0].process, self._attempt.state
+        seconds = round(time.monotonic() - self._began, 3)
+        taken = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+        record = HostEvidence(
+            first.host, state.reason, taken, seconds, tuple(found), devices, tuple(problems)
+        )
+        path = ""
+        try:
+            path = run_files.write(self._run_dir, self._name, to_json(record) + b"\n")
+        except OSError as error:
+            problems.append(f"{self._name} cannot be written: {run_files.reason(error)}")
+        stacked = sum(bool(one.stack) for one in found)
+        dumped = sum(bool(one.recorder) for one in found)
+        self._done(EvidenceNote(first.host, path, seconds, stacked, dumped, tuple(problems)))
+
+    def _of_rank(
+        self, end: RankEnd, stacks: Mapping[int, Stack], dumps: Mapping[int, tuple[str, str]]
+    ) -> RankEvidence:
+        rank = end.process.rank
+        state, lines = self._states.get(rank), self._lines[rank]
+        recorder, recorder_problem = dumps.get(rank, ("", ""))
+        if state is None:
+            how = end.description if end.status is not None else "ended"
+            return RankEvidence(rank, 0, "", problem=how, last_lines=lines, recorder=recorder)
+        stack = stacks.get(rank, Stack())
+        return RankEvidence(
+            rank, state.pid, state.description, stack.lines, stack.source, stack.problem, lines,
+            recorder, recorder_problem,
+        )  # fmt: skip
+
+
+def _runs(end: RankEnd) -> bool:
+    return bool(end.pid) and end.status is None
+
+
+class _Stacks:
+    """The stacks of the ranks; those that were taken when the hang was noticed are not taken again."""
+
+    def __init__(
+        self, attempt: Attempt, ranks: Sequence[RankEnd], states: Mapping[int, WaitState | None]
+    ) -> None:
+        self._known = {rank: one for rank, one in attempt.stacks.items() if rank in states and one.lines}
+        logs = {end.process.rank: end.log for end in ranks}
+        self._targets = {
+            rank: Target(state.pid, logs[rank])
+            for rank, state in states.items()
+            if state is not None and rank not in self._known
+        }
+        writing = [rank for rank, target in self._targets.items() if writes_stacks(target.pid)]
+        spied = [rank for rank in self._targets if rank not in writing]
+        self._skipped = spied[_MOST_SPIES:]
+        asked = [target for rank, target in self._targets.items() if rank not in self._skipped]
+        self._dump = StackDump(asked, wake=attempt.state.reason == "hang")
+        attempt.helpers += self._dump.helpers
+        self._deadline = time.monotonic() + self._dump.seconds
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all stacks are there, or the last ones are too late."""
+        return self._dump.is_complete or time.monotonic() >= self._deadline
+
+    def finish(self) -> dict[int, Stack]:
+        """Return the stacks by rank."""
+        found = self._dump.finish()
+        late = Stack(problem=f"py-spy runs for at most {_MOST_SPIES} ranks")
+        return {
+            **self._known,
+            **{rank: found.get(target, late) for rank, target in self._targets.items()},
+        }
+
+
+class _Devices:
+    """The state of the devices, from npu-smi."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self._helper: Helper | None = None
+        self._output = -1
+        program = find_program("npu-smi", os.environ.get("PATH", os.defpath))
+        if not program:
+            return
+        self._output = os.memfd_create("npu-smi")
+        try:
+            self._helper = spawn([program, "info"], stdout=self._output, stderr=self._output)
+        except OSError:
+            os.close(self._output)
+            return
+        attempt.helpers.append(self._helper)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether npu-smi has ended, or was not found."""
+        return self._helper is None or self._helper.ended()
+
+    def finish(self) -> tuple[tuple[str, ...], str]:
+        """Return the lines of npu-smi, and what is wrong, "" if nothing is."""
+        if self._helper is None:
+            return (), ""
+        has_ended = self._helper.ended()
+        self._helper.end()
+        os.lseek(self._output, 0, os.SEEK_SET)
+        text = os.read(self._output, _LARGEST_OUTPUT).decode(errors="replace")
+        os.close(self._output)
+        if not has_ended:
+            return (), "npu-smi has not answered in time"
+        lines = tuple(line.rstrip() for line in text.split("\n")[:_MOST_DEVICE_LINES])
+        return lines, f"npu-smi exited with {self._helper.code}" if self._helper.code else ""

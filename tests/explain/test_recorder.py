@@ -1,0 +1,484 @@
+"""Dumps of flight recorders: which rank is behind, differs, or waits in another order than the others."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import pickle
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.explain.test_stacks_of_ranks import READ, REDUCE, spied
+from tests.support.jobs import LONG
+from tests.support.recorder_dumps import Recorder
+from tests.support.torch_python import TORCH_PYTHON, needs_torch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tests.support.commands import CommandLine
+
+NAMES = ["trace_{rank}.json", "nccl_trace_rank_{rank}", "hccl_trace_rank_{rank}", "rank_{rank}.pkl"]
+
+
+@pytest.fixture
+def folder(command_line: CommandLine) -> Path:
+    path = command_line.folder / "dumps"
+    path.mkdir()
+    return path
+
+
+def recorders(size: int, titles: Sequence[str] = (), **about: str | bool) -> list[Recorder]:
+    """Return the recorders of all ranks; each group has all of them, and ten collectives have ended."""
+    groups = {title: range(size) for title in ("default_pg", *titles)}
+    found = [Recorder(rank, groups, **about) for rank in range(size)]  # type: ignore[arg-type]
+    return [one.calls(10) for one in found]
+
+
+def written(folder: Path, ranks: Sequence[Recorder], name: str = NAMES[0]) -> None:
+    for one in ranks:
+        one.write(folder, name)
+
+
+def answer(command_line: CommandLine) -> str:
+    return command_line("explain", "dumps").out
+
+
+@pytest.mark.parametrize("size", [2, 4, 20, 64])
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("backend", ["gloo", "nccl", "hccl"])
+def test_a_rank_that_has_not_come_is_behind(
+    command_line: CommandLine, folder: Path, size: int, name: str, backend: str
+) -> None:
+    ranks = recorders(size, backend=backend)
+    late = size // 2
+    for one in ranks:
+        if one.rank != late:
+            one.call("all_gather", done=False)
+    written(folder, ranks, name)
+
+    out = answer(command_line)
+
+    assert out.startswith(f"Rank {late}: the rank is behind the others")
+    assert f"in all_gather number 11 of group default_pg; rank {late} last issued number 10" in out
+    assert "(inferred from the lines of the ranks)" in out
+
+
+def test_its_stack_says_where_it_is(command_line: CommandLine, folder: Path) -> None:
+    ranks = recorders(4)
+    for one in ranks[:3]:
+        one.call(done=False)
+    written(folder, ranks)
+    (folder / "rank3.txt").write_text(spied(3, READ))
+
+    assert "rank 3 last issued number 10 and is in read (nfs_reader.py:57)" in answer(command_line)
+
+
+def test_ranks_that_issue_ahead_do_not_hide_the_first_one(command_line: CommandLine, folder: Path) -> None:
+    ranks = recorders(4, backend="hccl")
+    for one in ranks[:3]:
+        one.calls(5, done=False)
+    written(folder, ranks)
+
+    assert "Ranks 0-2 wait in all_reduce number 11 of group default_pg; rank 3 last" in answer(command_line)
+
+
+def test_a_group_without_all_ranks_misses_its_own_members_only(
+    command_line: CommandLine, folder: Path
+) -> None:
+    groups = {"default_pg": range(8), "tp0": range(4), "tp1": range(4, 8)}
+    ranks = [Recorder(rank, groups).calls(3) for rank in range(8)]
+    for one in ranks:
+        title = f"tp{one.rank // 4}"
+        one.calls(2, group=title)
+        if one.rank not in {0, 1, 2, 3}:
+            one.call(done=False)
+        elif one.rank != 2:
+            one.call(group=title, done=False)
+    written(folder, ranks)
+
+    out = answer(command_line)
+
+    assert out.startswith("Rank 2: the rank is behind")
+    assert "rank 2 last issued number" in out
+
+
+def test_another_operation(command_line: CommandLine, folder: Path) -> None:
+    ranks = recorders(4)
+    for one in ranks:
+        one.call("broadcast" if one.rank == 1 else "all_reduce", done=False)
+    written(folder, ranks)
+
+    out = answer(command_line)
+
+    assert out.startswith("Rank 1: the ranks of a communicator are in different operations.")
+    assert "At number 11 of group default_pg, ranks 0,2-3 in all_reduce, rank 1 in broadcast" in out
+
+
+def test_another_size(command_line: CommandLine, folder: Path) -> None:
+    ranks = recorders(3)
+    for one in ranks:
+        one.call(size=(8, 4) if one.rank == 2 else (8, 8), done=False)
+    written(folder, ranks)
+
+    out = answer(command_line)
+
+    assert out.startswith("Rank 2: the ranks of a communicator are in different operations.")
+    assert "all are in all_reduce, ranks 0-1 with [[8, 8]], rank 2 with [[8, 4]]" in out
+
+
+def test_sizes_that_may_differ_are_no_difference(command_line: CommandLine, folder: Path) -> None:
+    ranks = recorders(3)
+    for one in ranks:
+        one.call("all_to_all", size=(one.rank + 1,), done=False)
+    written(folder, ranks)
+
+    assert "all ranks have begun the operation, and it has not ended" in answer(command_line)
+
+
+def test_another_order_of_two_groups(command_line: CommandLine, folder: Path) -> None:
+    ranks = recorders(4, ("a", "b"))
+    for one in ranks:
+        one.call(group="b" if one.rank == 3 else "a", done=False)
+    written(folder, ranks)
+
+    out = answer(command_line)
+
+    assert "Ranks 0-2 wait in all_reduce number 1 of group a for rank 3" in out
+    assert "rank 3 waits in all_reduce number 1 of group b for ranks 0-2" in out
+    assert "they use the two groups in another order, or some have left out one operation" in out
+    assert out.startswith("Rank 3: ")
+
+
+@pytest.mark.parametrize("config", [True, False])
+def test_all_have_come_and_the_transport_is_at_fault(
+    command_line: CommandLine, folder: Path, config: bool
+) -> None:
+    ranks = recorders(4, config=config)
+    for one in ranks:
+        one.call(done=False)
+    written(folder, ranks)
+
+    out = answer(command_line)
+
+    assert "all ranks have begun the operation, and it has not ended: none is behind" in out
+    assert "All 4 ranks of the group have begun all_reduce number 11 of group default_pg" in out
+
+
+def test_a_rank_without_a_dump_is_no_rank_that_is_behind(command_line: CommandLine, folder: Path) -> None:
+    ranks = recorders(4)
+    for one in ranks[:3]:
+        one.call(done=False)
+    written(folder, ranks[:3])
+
+    out = answer(command_line)
+
+    assert out.startswith("Rank 3: the rank has left no dump of its flight recorder, and the others wait.")
+    assert "The logs do not show the cause" in out or "the logs do not show the cause" in out
+
+
+def test_a_pipeline_waits_for_its_first_stage(command_line: CommandLine, folder: Path) -> None:
+    groups = {"default_pg": range(8), "pp": (1, 3, 5, 7)}
+    ranks = {rank: Recorder(rank, groups, backend="nccl") for rank in (1, 3, 5, 7)}
+    for rank, one in ranks.items():
+        for step in range(3):
+            is_last = step == 2
+            if rank > 1:
+                one.transfer("recv", rank - 2, "pp", done=not is_last)
+            if rank < 7 and not is_last:
+                one.transfer("send", rank + 2, "pp")
+        one.write(folder)
+    (folder / "rank1.txt").write_text(spied(1, READ))
+
+    out = answer(command_line)
+
+    assert out.startswith("Rank 1: the rank is behind the others")
+    assert (
+        "Rank 3 waits in recv from rank 1 in group pp; rank 1 has not issued the send and is in read" in out
+    )
+
+
+def test_two_ranks_that_both_receive_wait_for_each_other(command_line: CommandLine, folder: Path) -> None:
+    for rank in range(2):
+        one = Recorder(rank, {"default_pg": range(2)}, backend="nccl").calls(3)
+        one.transfer("recv", 1 - rank, done=False).write(folder)
+
+    assert "for rank 1, and rank 1 waits in recv from rank 0" in answer(command_line)
+
+
+def test_a_rank_that_comes_last_each_time(command_line: CommandLine, folder: Path) -> None:
+    groups = {"default_pg": range(4)}
+    ranks = [Recorder(rank, groups).calls(20, after=0.6 if rank == 2 else rank / 1000) for rank in range(4)]
+    written(folder, ranks)
+
+    out = answer(command_line)
+
+    assert out.startswith("Rank 2: the rank comes last to the operations of its group")
+    assert "the last to begin 20 of the last 20 collectives of group default_pg, 0.597 s after" in out
+
+
+def test_a_healthy_job_has_no_cause(command_line: CommandLine, folder: Path) -> None:
+    written(folder, recorders(4))
+
+    assert answer(command_line).startswith("no cause found")
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (
+            pickle.dumps({"pg_config": os.system}, 2),
+            "it is no pickle of plain values (it names posix.system)",
+        ),
+        (pickle.dumps({"pg_config": {}, "entries": []}, 2)[:-9], "it is no pickle of plain values"),
+        (b'{"pg_config": {}, "entries": [', "this is not JSON"),
+        (json.dumps({"pg_config": [], "pg_status": 3, "entries": {"a": 1}, "rank": -7}).encode(), "the rank"),
+    ],
+)
+def test_a_dump_that_is_none_costs_a_note(
+    command_line: CommandLine, folder: Path, content: bytes, why: str
+) -> None:
+    (folder / "trace_").write_bytes(content)
+    ranks = recorders(3)
+    for one in ranks[:2]:
+        one.call(done=False)
+    written(folder, ranks)
+
+    out = answer(command_line)
+
+    assert out.startswith("Rank 2: the rank is behind")
+    assert "dumps/trace_ was not read: " in out
+    assert why in out
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_pickle_of_another_user_is_not_read(command_line: CommandLine, folder: Path) -> None:
+    written(folder, recorders(2), "nccl_trace_rank_{rank}")
+    os.chown(folder / "nccl_trace_rank_0", 65534, 65534)
+
+    assert "dumps/nccl_trace_rank_0 was not read: it is a pickle of another user" in answer(command_line)
+
+
+WATCHDOG = (
+    "[rank{rank}]:[E119 04:12:55.018230101 compiler_depend.ts:1] [Rank {rank}] Watchdog caught collective operation"
+    " timeout: WorkHCCL(SeqNum=362249, OpType=ALLGATHER, Timeout(ms)=1800000) ran for 1800278 milliseconds\n"
+)
+LAST = (
+    "[rank{rank}]:[E119 04:12:56.018230101 ProcessGroupHCCL.cpp:1717] [PG ID 0 PG GUID 0 Rank {rank}] Received a dump"
+    " signal due to a collective timeout from rank 0. Last enqueued HCCL work: {last}, last completed HCCL work: 362248.\n"
+)
+
+
+def test_lines_of_the_watchdog_and_a_stack(command_line: CommandLine, folder: Path) -> None:
+    for rank in range(19):
+        (folder / f"rank_{rank}.log").write_text(WATCHDOG.format(rank=rank))
+    (folder / "rank_19.log").write_text("step 7\n" + spied(19, READ))
+
+    out = answer(command_line)
+
+    assert out.startswith("Rank 19: the rank is not in the operation in which the others wait for it.")
+    assert "Ranks 0-18 wait in allgather number 362,249 of group 0; rank 19 is in read" in out
+
+
+def test_lines_of_the_watchdog_with_the_last_work_of_each_rank(
+    command_line: CommandLine, folder: Path
+) -> None:
+    for rank in range(20):
+        lines = WATCHDOG.format(rank=rank) if rank != 19 else ""
+        lines += LAST.format(rank=rank, last=362248 if rank == 19 else 362249)
+        (folder / f"rank_{rank}.log").write_text(lines)
+    (folder / "stack_rank_19.txt").write_text(spied(19, READ))
+
+    out = answer(command_line)
+
+    assert out.startswith("Rank 19: the rank is behind the others")
+    assert "rank 19 last issued number 362,248 and is in read (nfs_reader.py:57)" in out
+
+
+def test_the_last_work_of_each_rank_alone(command_line: CommandLine, folder: Path) -> None:
+    for rank in range(4):
+        text = LAST.format(rank=rank, last=362248 if rank == 1 else 362249)
+        (folder / f"rank_{rank}.log").write_text(text)
+
+    out = answer(command_line)
+
+    assert out.startswith("Rank 1: the rank is behind the others")
+    assert "Ranks 0,2-3 wait in operation number 362,249 of group 0; rank 1 last issued number 362,248" in out
+
+
+@pytest.mark.parametrize("reason", ["timeout", "hang"])
+def test_a_collective_on_its_way_when_a_job_was_ended_is_no_hang(
+    command_line: CommandLine, folder: Path, reason: str
+) -> None:
+    ranks = recorders(3)
+    for one in ranks:
+        one.call(done=False)
+    written(folder, ranks)
+    about = [{"rank": rank, "pid": 1, "recorder_problem": ""} for rank in range(3)]
+    host = {
+        "host": "a",
+        "reason": reason,
+        "taken": "2026-03-18T10:00:00+0000",
+        "seconds": 1.0,
+        "ranks": about,
+    }
+    (folder / "evidence_0.json").write_text(json.dumps(host))
+
+    assert ("all ranks have begun the operation" in answer(command_line)) is (reason == "hang")
+
+
+def test_a_stack_in_the_collective_itself_names_no_other_rank(
+    command_line: CommandLine, folder: Path
+) -> None:
+    for rank in range(3):
+        (folder / f"rank_{rank}.log").write_text(WATCHDOG.format(rank=rank))
+    (folder / "rank_3.log").write_text("step 7\n" + spied(3, REDUCE))
+
+    assert "rank 3 is in" not in answer(command_line)
+
+
+def test_ranks_that_gave_up_waiting_are_not_the_cause(command_line: CommandLine, folder: Path) -> None:
+    said = "RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation"
+    ranks = recorders(4)
+    for one in ranks:
+        if one.rank != 2:
+            one.call(done=False)
+            (folder / f"rank_{one.rank}.log").write_text(f"{said} to complete\n")
+    written(folder, ranks)
+
+    assert answer(command_line).startswith("Rank 2: the rank is behind the others")
+
+
+def test_an_exception_of_a_rank_comes_first(command_line: CommandLine, folder: Path) -> None:
+    ranks = recorders(4)
+    for one in ranks:
+        if one.rank != 2:
+            one.call(done=False)
+    written(folder, [ranks[0], ranks[1], ranks[3]])
+    text = (
+        'Traceback (most recent call last):\n  File "t.py", line 3, in <module>\n    x()\nValueError: bad\n'
+    )
+    (folder / "rank_2.log").write_text(text)
+
+    assert answer(command_line).startswith("Rank 2: the program raised an exception: ValueError: bad")
+
+
+def test_a_rank_that_says_that_it_is_done_is_awaited(command_line: CommandLine, folder: Path) -> None:
+    ranks = recorders(4)
+    for one in ranks[:3]:
+        one.call(done=False)
+    written(folder, ranks[:3])
+    (folder / "rank_3.log").write_text("epoch 9\ntraining finished\n")
+
+    assert answer(command_line).startswith("Rank 3: the rank has left no dump")
+
+
+@pytest.mark.parametrize("kind", ["by rank", "list", "compressed"])
+def test_other_places_of_dumps(command_line: CommandLine, folder: Path, kind: str) -> None:
+    ranks = recorders(4)
+    for one in ranks[1:]:
+        one.call(done=False)
+    dumps = {f"rank {one.rank}": one.dump() for one in ranks}
+    if kind == "by rank":
+        (folder / "all.json").write_text(json.dumps(dumps))
+    elif kind == "list":
+        (folder / "all.json").write_text(
+            json.dumps([{**dump, "rank": rank} for rank, dump in enumerate(dumps.values())])
+        )
+    else:
+        for rank, dump in enumerate(dumps.values()):
+            (folder / f"trace_{rank}.json.gz").write_bytes(gzip.compress(json.dumps(dump).encode()))
+
+    assert answer(command_line).startswith("Rank 0: the rank is behind the others")
+
+
+def test_dumps_of_an_earlier_start_do_not_count(command_line: CommandLine, folder: Path) -> None:
+    for number, late in enumerate((0, 2)):
+        for one in recorders(3):
+            if one.rank != late:
+                one.call(done=False)
+            end = ".restart_1" if number else ""
+            one.write(folder, f"recorder_rank_{{rank}}{end}.json")
+
+    assert answer(command_line).startswith("Rank 2: the rank is behind")
+
+
+def test_ranks_of_hosts_without_evidence_here_are_not_missing(
+    command_line: CommandLine, folder: Path
+) -> None:
+    ranks = recorders(3)
+    for one in ranks[:2]:
+        one.call(done=False)
+    written(folder, ranks[:2])
+    about = [{"rank": rank, "pid": 1, "recorder_problem": ""} for rank in range(2)]
+    host = {
+        "host": "a",
+        "reason": "hang",
+        "taken": "2026-03-18T10:00:00+0000",
+        "seconds": 1.0,
+        "ranks": about,
+    }
+    (folder / "evidence_0.json").write_text(json.dumps(host))
+
+    assert "has left no dump" not in answer(command_line)
+
+
+def test_evidence_is_read_beside_dumps(command_line: CommandLine, folder: Path) -> None:
+    ranks = recorders(3)
+    for one in ranks[:2]:
+        one.call(done=False)
+    written(folder, ranks[:2])
+    stack = [
+        '  File "/home/me/train.py", line 11 in compute',
+        '  File "/home/me/train.py", line 30 in <module>',
+    ]
+    rank = {
+        "rank": 2,
+        "pid": 11,
+        "doing": "running",
+        "stack": stack,
+        "recorder_problem": "it has not answered",
+    }
+    host = {
+        "host": "a",
+        "reason": "hang",
+        "taken": "2026-03-18T10:00:00+0000",
+        "seconds": 1.0,
+        "ranks": [rank],
+    }
+    (folder / "evidence_0.json").write_text(json.dumps(host))
+
+    out = answer(command_line)
+
+    assert out.startswith("Rank 2: the rank has left no dump")
+    assert "it has not answered and is in compute (/home/me/train.py:11)" in out
+
+
+#: What torch's own analyser calls each hang.
+ANALYSER = {
+    "missing": "missing ranks: {2}",
+    "operation": "Culprit rank 2; Error type: COLLECTIVE_TYPE_MISMATCH",
+    "size": "Culprit rank 2; Error type: SIZE_OR_SYNTAX_MISMATCH",
+}
+
+
+@needs_torch
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ANALYSER)
+def test_the_rank_is_that_of_torchs_own_analyser(command_line: CommandLine, folder: Path, kind: str) -> None:
+    for one in recorders(4, backend="nccl"):
+        if kind != "missing" or one.rank != 2:
+            name = "broadcast" if kind == "operation" and one.rank == 2 else "all_reduce"
+            one.call(name, size=(4,) if kind == "size" and one.rank == 2 else (16,), done=False)
+        one.write(folder, "trace_{rank}")
+    torchs = subprocess.run(
+        [TORCH_PYTHON, "-m", "torch.distributed.flight_recorder.fr_trace", str(folder), "-p", "trace_"],
+        capture_output=True, text=True, check=False, timeout=LONG,
+    )  # fmt: skip
+
+    assert ANALYSER[kind] in torchs.stdout + torchs.stderr
+    assert answer(command_line).startswith("Rank 2: ")
