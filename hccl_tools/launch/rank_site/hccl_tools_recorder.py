@@ -51,13 +51,15 @@ def _serve(receiver: int, folder: int, name: str) -> None:
 
 
 def _answer(folder: int, name: str) -> None:
-    # The frames come later: torch reads the symbols of its libraries first, for a second or two.
+    # The frames of torch_npu's dumps have the names of the operations. They come later: torch reads the
+    # symbols of its libraries first, for a second or two.
     for with_frames in (False, True):
         try:
             dump = _dump(with_frames)
         except Exception as error:  # noqa: BLE001  (the rank must go on)
             dump = {"problem": f"{type(error).__name__}: {error}"}
-        is_final = with_frames or "problem" in dump
+        is_named = any(one.get("profiling_name") for one in dump.get("entries", ()))
+        is_final = with_frames or is_named or "problem" in dump
         try:
             _write(folder, name, {**dump, "is_final": True} if is_final else dump)
         except (OSError, TypeError, ValueError):

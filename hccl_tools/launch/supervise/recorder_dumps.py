@@ -1,8 +1,8 @@
 """Ask the ranks of this host for the dumps of their flight recorders, and find the files that they write.
 
-A thread of the rank's Python writes the dump (``rank_site.hccl_tools_recorder``), and soon after that again
-with the stack frames of the calls, for which torch needs a second or two. torch_npu's own thread, which reads
-a pipe, is asked where that one does not answer: the interpreter may be blocked.
+A thread of the rank's Python writes the dump (``rank_site.hccl_tools_recorder``); of torch_npu soon after
+that again with the stack frames of the calls, for which torch needs a second or two. torch_npu's own thread,
+which reads a pipe, is asked where that one does not answer: the interpreter may be blocked.
 """
 
 from __future__ import annotations
