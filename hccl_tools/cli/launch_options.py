@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from click import Option
 
-from hccl_tools.cli import product_option, site_options
+from hccl_tools.cli import exclude_option, product_option, site_options
 from hccl_tools.cli.values import Choice, Choices, IntRange, Pattern, Seconds
 from hccl_tools.discover import site_defaults
 from hccl_tools.launch import engines
@@ -51,6 +51,7 @@ GROUPS: dict[str, list[Option]] = {
             callback=product_option.read,
             help=product_option.help_text("this host's, else the product of the table's format"),
         ),
+        _option("--exclude", **exclude_option.ATTRIBUTES),
         _option("--ignore", multiple=True, metavar="RULES", help="Rules to ignore: HCC304 or HCC4,HCC6."),
         _option("--preflight", type=Choice(["none", "quick", "full"]), metavar="LEVEL",
                 help="Checks before the start: none, quick (devices, ports and variables of each host; the "
