@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hccl_tools.cli import exclude_option
 from hccl_tools.cli.options import together
 from hccl_tools.cli.site_options import is_from_site, state
 from hccl_tools.cli.values import Choice, Seconds
@@ -93,6 +94,7 @@ _HOSTS = (
         help="Collect the answers of all hosts on which mpirun or srun runs this command. In a Slurm "
         "allocation without srun: query all its nodes.",
     ),
+    exclude_option.option,
 )
 
 
@@ -170,6 +172,11 @@ def wanted(options: dict[str, Any]) -> bool:
         raise UsageError("--via is for the tables of other hosts", hint="add --hosts LIST, or leave it out")
     if not named and options["order"] != "given":
         raise UsageError("--order is for the tables of many hosts", hint="add --hosts LIST, or leave it out")
+    if not named and options["exclude"]:
+        raise UsageError(
+            "--exclude is for the tables of many hosts",
+            hint="add --hosts LIST; for this host alone, name the devices to use with --devices",
+        )
     return bool(named)
 
 
@@ -201,12 +208,19 @@ def _gathered(request: SurveyRequest, options: dict[str, Any]) -> Gathered | Non
         from hccl_tools.gathering import within_job  # noqa: PLC0415
 
         if within_job.is_started_by_launcher(os.environ) or not os.environ.get("SLURM_JOB_NODELIST"):
+            if options["exclude"]:
+                raise UsageError(
+                    "--exclude cannot be used with --gather inside a running job",
+                    hint="start the job on the other hosts only, or use --hosts LIST",
+                )
             return within_job.gather_within_job(request, seconds=seconds, allow_missing=allow_missing)
     from hccl_tools.gathering.coordinator import survey_hosts  # noqa: PLC0415
 
-    hosts = _hosts(options)
+    hosts = exclude_option.hosts_left(_hosts(options), options["exclude"])
     how = reached(options)._replace(allow_missing=allow_missing)
-    return survey_hosts(hosts, request, _announced(how, hosts))
+    gathered = survey_hosts(hosts, request, _announced(how, hosts))
+    answers = exclude_option.answers_left(gathered.answers, options["exclude"])
+    return gathered._replace(answers=answers)
 
 
 def reached(options: dict[str, Any]) -> GatherOptions:

@@ -39,7 +39,8 @@ def is_wanted(options: dict[str, Any]) -> bool:
             f"--{given[0].replace('_', '-')} is for a simulated cluster",
             hint='add --simulate 910a; for a real cluster use --hosts "10.0.0.[1-4]"',
         )
-    if given and (named := next((name for name in ("hosts", "hostfile", "gather") if options[name]), None)):
+    named = next((name for name in ("hosts", "hostfile", "gather", "exclude") if options[name]), None)
+    if given and named:
         raise UsageError(
             f"--{given[0].replace('_', '-')} and --{named} exclude each other", hint="keep one of them"
         )

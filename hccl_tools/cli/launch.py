@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from hccl_tools.cli import launch_request, preflight_options
-from hccl_tools.cli.launch_options import BARE, EPILOG, GROUPS, HELP, SPELLINGS
+from hccl_tools.cli.launch_options import BARE, CLUSTER_MANAGERS, EPILOG, GROUPS, HELP, OF_OBJECTS, SPELLINGS
 from hccl_tools.cli.option_groups import TYPED_OPTIONS, GroupedCommand
 from hccl_tools.cli.site_options import is_from_site
 from hccl_tools.cli.values import hyphenated
 from hccl_tools.discover import site_defaults
+from hccl_tools.errors import UsageError
 from hccl_tools.launch import engines
 from hccl_tools.notation.printable import on_stdout, tell
 
@@ -29,6 +30,17 @@ def _launch(**options: Any) -> int:
     context = click.get_current_context()
     request = launch_request.read(options, own_python=context.find_root().info_name == MODULE_NAME)
     request = request._replace(remarks=_remarks(request.program.argv, context))
+    if options["emit"] in CLUSTER_MANAGERS:
+        from hccl_tools.cli import launch_kubernetes  # noqa: PLC0415  (few jobs are written as YAML)
+
+        text, notes = launch_kubernetes.text(request, options, _own_names(options))
+        tell(*(f"note: {note}" for note in notes))
+        click.echo(os.fsencode(on_stdout(text)), nl=False)
+        return 0
+    if given := next((name for name in OF_OBJECTS if options[name[2:].replace("-", "_")] is not None), None):
+        raise UsageError(
+            f"{given} is for a job that a cluster manager places", hint="add --emit vcjob or --emit acjob"
+        )
     if options["hostfile"] or options["hosts"] or os.environ.get("SLURM_JOB_NODELIST"):
         from hccl_tools.cli import launch_table  # noqa: PLC0415  (other jobs have a table or one host)
 
@@ -69,19 +81,23 @@ def _emitted(request: LaunchRequest, options: dict[str, Any]) -> tuple[str, str 
     from hccl_tools.launch import preview  # noqa: PLC0415  (only with --emit)
     from hccl_tools.launch.render import scripts  # noqa: PLC0415  (only with --emit)
 
-    context = click.get_current_context()
-    source = click.core.ParameterSource.COMMANDLINE
-    typed = {name for name in options if context.get_parameter_source(name) is source}
-    own_names = {
-        parameter.opts[0] for parameter in context.command.get_params(context) if parameter.name in typed
-    }
+    own_names = _own_names(options)
     scripts.check_options(own_names, options["emit"])
-    given = {name: options[name] for name in ("log_dir", "grace", "max_restarts") if name in typed}
+    kept = {"--log-dir": "log_dir", "--grace": "grace", "--max-restarts": "max_restarts"}
+    given = {name: options[name] for option, name in kept.items() if option in own_names}
     if is_from_site("log_dir"):
         given["log_dir"] = options["log_dir"]
     for_one = options["server"] is not None or options["node_rank"] is not None
     chosen = scripts.ScriptOptions(request.variables.assigned, **given, this_host_only=for_one)
     return preview.emit(request, options["emit"], chosen)
+
+
+def _own_names(options: dict[str, Any]) -> set[str]:
+    """Return the options on the command line, by their canonical names (``--grace``)."""
+    context = click.get_current_context()
+    source = click.core.ParameterSource.COMMANDLINE
+    typed = {name for name in options if context.get_parameter_source(name) is source}
+    return {parameter.opts[0] for parameter in context.command.get_params(context) if parameter.name in typed}
 
 
 def _remarks(program: tuple[str, ...], context: click.Context) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from click import Option
 
-from hccl_tools.cli import product_option, site_options
+from hccl_tools.cli import exclude_option, product_option, site_options
 from hccl_tools.cli.values import Choice, Choices, IntRange, Pattern, Seconds
 from hccl_tools.discover import site_defaults
 from hccl_tools.launch import engines
@@ -24,6 +24,9 @@ def _option(*names: str, **attributes: Any) -> Option:
 def _flag(*names: str, **attributes: Any) -> Option:
     return Option(names, is_flag=True, **attributes)
 
+
+#: The targets of ``--emit`` that place the job themselves.
+CLUSTER_MANAGERS = ("vcjob", "acjob")
 
 GROUPS: dict[str, list[Option]] = {
     "What to start": [
@@ -51,6 +54,7 @@ GROUPS: dict[str, list[Option]] = {
             callback=product_option.read,
             help=product_option.help_text("this host's, else the product of the table's format"),
         ),
+        _option("--exclude", **exclude_option.ATTRIBUTES),
         _option("--ignore", multiple=True, metavar="RULES", help="Rules to ignore: HCC304 or HCC4,HCC6."),
         _option("--preflight", type=Choice(["none", "quick", "full"]), metavar="LEVEL",
                 help="Checks before the start: none, quick (devices, ports and variables of each host; the "
@@ -159,9 +163,17 @@ GROUPS: dict[str, list[Option]] = {
     "Preview": [
         _option("--dry-run", type=Choice(["text", "json"]), metavar="[=json]",
                 help="Print the plan, start nothing."),
-        _option("--emit",
-                type=Choice(["rank_loop", "mpirun", "slurm", "msrun", "torchrun", "xllm", "mindie"]),
-                help="Print a script or command for this launcher that starts the same job."),
+        _option("--emit", metavar="TARGET",
+                type=Choice(["rank_loop", "mpirun", "slurm", "msrun", "torchrun", "xllm", "mindie",
+                             *CLUSTER_MANAGERS]),
+                help="Print a script or command that starts the same job: rank_loop, mpirun, slurm, msrun, "
+                "torchrun, xllm, mindie; or the YAML of Volcano's Job (vcjob) or MindCluster's AscendJob "
+                "(acjob)."),
+        _option("--image", metavar="NAME", help="With --emit vcjob|acjob: the image of the containers."),
+        _option("--job-name", metavar="NAME", help="The name of that job; by default that of PROGRAM."),
+        _option("--namespace", metavar="NAME", help="The namespace of that job."),
+        _option("--pin-nodes", metavar="LIST",
+                help="The nodes of that job, which are the servers of --rank-table."),
     ],
     _HABITS: [
         # The launcher passes these options to the supervisor of each host of a job on several hosts.
@@ -171,6 +183,8 @@ GROUPS: dict[str, list[Option]] = {
     ],
 }  # fmt: skip
 
+#: The options for the objects of :data:`CLUSTER_MANAGERS`.
+OF_OBJECTS = ("--image", "--job-name", "--namespace", "--pin-nodes")
 #: Options whose value may be omitted, with their value in that case.
 BARE = {"--dry-run": "text"}
 #: mpirun's spelling, which click would read as ``-n p``.

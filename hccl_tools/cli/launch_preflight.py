@@ -82,4 +82,9 @@ def _report(request: LaunchRequest) -> Report | None:
             "--preflight full cannot read the table from standard input, which can be read once",
             hint="write the table to a file, and name it with --rank-table",
         )
+    if request.table.exclude:
+        from hccl_tools.tablefiles import remainder  # noqa: PLC0415  (few jobs leave hosts out)
+
+        left, _ = remainder.of_file(located[0], request.table.exclude, product=product)
+        return validate(left, product=product, ignore=ignore)
     return validate(located[0], product=product, ignore=ignore)

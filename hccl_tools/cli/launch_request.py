@@ -87,6 +87,8 @@ def _table(options: dict[str, Any]) -> TableChoice:
         ignore=preflight_options.ignored_rules(options),
         wait=options["wait"],
         local_check=not options["no_local_check"],
+        # The launcher of the whole job has left them out of the table that it sends.
+        exclude=options["exclude"] if options["run_dir"] is None else (),
     )
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.cli.values import hyphenated
+from hccl_tools.cli.option_groups import typed_without
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.launch import engines
 from hccl_tools.launch.model.request import SpareHost
 from hccl_tools.notation.phrases import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from hccl_tools.discover.facts import HostFacts
     from hccl_tools.launch.engines.engine import Engine
@@ -68,7 +68,7 @@ def batch_script(request: LaunchRequest, options: dict[str, Any]) -> str:
             "--emit slurm --spares needs the number of nodes of the job",
             hint="add --rank-table FILE or --nnodes N",
         )
-    own = _without(request.typed_options, "--emit", "--engine", "--nnodes")
+    own = typed_without(request.typed_options, "--emit", "--engine", "--nnodes")
     command = ["hccl-tools", "launch", "--engine", "slurm", *own, *options["program"]]
     return batch_script.text(servers, options["spares"], command, has_table=table is not None)
 
@@ -85,17 +85,6 @@ def of_facts(hosts: Sequence[HostFacts]) -> tuple[SpareHost, ...]:
 
     tables = [generation.table([facts], table_format=facts.table_format) for facts in hosts]
     return tuple(SpareHost(table.servers[0].address, table) for table in tables)
-
-
-def _without(typed: Sequence[str], *names: str) -> Iterator[str]:
-    """Yield typed options without some options that take a value."""
-    words = iter(typed)
-    for word in words:
-        name, equals, _ = word.partition("=")
-        if hyphenated(name) not in names:
-            yield word
-        elif not equals:
-            next(words, None)
 
 
 def _check(request: LaunchRequest, engine: Engine) -> None:

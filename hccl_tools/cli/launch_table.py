@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import launch_request, launch_spares
+from hccl_tools.cli import exclude_option, launch_request, launch_spares
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.launch import engines
 from hccl_tools.notation.phrases import count
@@ -37,6 +37,7 @@ def with_table(
         hosts = _allocated(request, environ)
         if not hosts:
             return request
+    hosts = exclude_option.hosts_left(hosts, request.table.exclude)
     if not engine.starts_all_hosts:
         engine, reason = engines.for_several_hosts(environ)
     table, spares = _table(hosts, engine, request, environ, spares=options["spares"])
@@ -155,7 +156,8 @@ def _table(
         found = survey_hosts(hosts, SurveyRequest(wanted, product=request.table.product), how)
         if len(found.answers) < needed:
             raise failures.no_answer(found.left_out, len(hosts))
-        facts = agreement.check(found.answers)
+        answers = exclude_option.answers_left(found.answers, request.table.exclude)
+        facts = agreement.check(answers)
         table = generation.table(facts[:needed], table_format=facts[0].table_format)
         report = outputs.check(table, product=facts[0].product, ignore=request.table.ignore)
         if not report.ok:

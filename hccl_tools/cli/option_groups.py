@@ -18,6 +18,19 @@ if TYPE_CHECKING:
 TYPED_OPTIONS = "hccl_tools.typed_options"
 
 
+def typed_without(typed: Sequence[str], *left_out: str) -> Iterator[str]:
+    """Yield typed options without some options that take a value."""
+    words = iter(typed)
+    for word in words:
+        name, equals, _ = word.partition("=")
+        short = word[:2] if word[:1] == "-" != word[1:2] else ""
+        if hyphenated(name) in left_out:
+            if not equals:
+                next(words, None)
+        elif short not in left_out:
+            yield word
+
+
 class GroupedCommand(click.Command):
     """A command that starts a program: ``options... PROGRAM its-own-arguments...``.
 

@@ -6,19 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import options, revise, table_options
+from hccl_tools.cli import exclude_option, options, revise, table_options
 from hccl_tools.errors import UsageError
 from hccl_tools.notation import number_list
 from hccl_tools.notation.phrases import named, operand
 from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
+    from hccl_tools.notation.exclusion import Exclusion
     from hccl_tools.table.products import Product
 
 _EXAMPLES = """\
   hccl-tools subset job.json --servers 10.0.0.1,10.0.0.2             two of its servers
   hccl-tools subset job.json --servers 10.0.0.1 --devices 0-3        four devices of one server
   hccl-tools subset job.json --devices "[4,8)" -o second_group.json  the same devices of every server
+  hccl-tools subset job.json --exclude 10.0.0.3@10.0.0.4:0,1         all but a server and two devices
 """
 
 
@@ -28,11 +30,19 @@ _EXAMPLES = """\
 @click.option(
     "--devices", metavar="RANGE", help='The device ids to keep per server: 0-3, 0,2 or "[4,8)". Default: all.'
 )
+@exclude_option.option
 @revise.output("s")
 @table_options.mode
 @options.product
 @options.ignore
-def command(*, file: str, servers: str | None, devices: str | None, **settings: Any) -> None:
+def command(
+    *,
+    file: str,
+    servers: str | None,
+    devices: str | None,
+    exclude: tuple[Exclusion, ...],
+    **settings: Any,
+) -> None:
     """Keep some servers or devices of a table.
 
     The remaining ranks are renumbered from 0, in their old order. The new table is written to a new file
@@ -41,16 +51,19 @@ def command(*, file: str, servers: str | None, devices: str | None, **settings: 
     from hccl_tools.notation.phrases import count  # noqa: PLC0415
     from hccl_tools.tablefiles import outputs  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.tablefiles.inputs import Inputs  # noqa: PLC0415
-    from hccl_tools.transform.subsetting import subset  # noqa: PLC0415
+    from hccl_tools.transform.subsetting import subset, without  # noqa: PLC0415
     from hccl_tools.validation.product_choice import product_of  # noqa: PLC0415
 
-    if not servers and not devices:
-        raise UsageError("--servers and --devices are missing", hint=_examples(file, settings["product"]))
+    if not servers and not devices and not exclude:
+        raise UsageError(
+            "--servers, --devices or --exclude is missing", hint=_examples(file, settings["product"])
+        )
     inputs = Inputs(product=settings["product"])
     before = inputs.table(file)
     names = [name.strip() for name in servers.split(",") if name.strip()] if servers is not None else None
     ids = _device_ids(devices, product_of(before, settings["product"])) if devices else None
     after = subset(before, servers=names, devices=ids)
+    after = without(after, exclude) if exclude else after
     of_servers, of_ranks = count(len(before.servers), "server"), count(len(before), "rank")
     kept = f"{len(after.servers)} of {of_servers}, {len(after)} of {of_ranks}"
     changes = [f"kept: {kept}", f"the ranks are renumbered, 0 to {len(after) - 1}"]

@@ -42,11 +42,32 @@ def checked(name: str, *, key: str, namespace: str | None = None) -> ConfigMapNa
     """
     if len(name) > _NAME_LENGTH or not all(map(_LABEL.fullmatch, name.split("."))):
         raise UsageError(f'--to-configmap "{name}" is not the name of a ConfigMap', hint=_SUBDOMAIN_RULE)
-    if namespace is not None and (len(namespace) > _NAMESPACE_LENGTH or not _LABEL.fullmatch(namespace)):
-        raise UsageError(f'--namespace "{namespace}" is not the name of a namespace', hint=_LABEL_RULE)
+    if namespace is not None:
+        check_namespace(namespace)
     if len(key) > _KEY_LENGTH or key.startswith("..") or not _KEY.fullmatch(key):
         raise UsageError(f'--key "{key}" is not a key of a ConfigMap', hint=_KEY_RULE)
     if not key.endswith(".json"):
         reason = "a pod sees it as a file name, and HCCL opens only files whose name ends in .json"
         raise UsageError(f'--key "{key}": {reason}', hint=f"use --key {key}.json")
     return ConfigMapName(name, key, namespace)
+
+
+def check_namespace(namespace: str) -> None:
+    """Refuse what is not the name of a namespace.
+
+    Raises:
+        UsageError: Kubernetes refuses the name.
+    """
+    if len(namespace) > _NAMESPACE_LENGTH or not _LABEL.fullmatch(namespace):
+        raise UsageError(f'--namespace "{namespace}" is not the name of a namespace', hint=_LABEL_RULE)
+
+
+def check_job(name: str, *, most: int) -> None:
+    """Refuse what is not the name of a job, whose pods and objects have longer names.
+
+    Raises:
+        UsageError: Kubernetes refuses the name, or would refuse those that are made from it.
+    """
+    if len(name) > most or not _LABEL.fullmatch(name):
+        rule = _LABEL_RULE.replace(f"at most {_NAMESPACE_LENGTH}", f"at most {most}")
+        raise UsageError(f'--job-name "{name}" is not the name of a job', hint=rule)

@@ -28,6 +28,22 @@ class SimulatedMachine(NamedTuple):
     first_address: int = 8
 
 
+class NodeLabels(NamedTuple):
+    """How MindCluster names the devices and nodes of a product in Kubernetes.
+
+    Source: Ascend/mind-cluster, docs/en/scheduling/api/k8s.md, and its samples of jobs.
+
+    Attributes:
+        resource: The resource that a container requests, and the annotation with its devices.
+        product: The label ``ring-controller.atlas``.
+        server: The label ``accelerator-type`` of the usual node.
+    """
+
+    resource: str
+    product: str
+    server: str
+
+
 class Product(NamedTuple):
     """One kind of machine that HCCL distinguishes.
 
@@ -63,6 +79,7 @@ class Product(NamedTuple):
         server_size: Devices of a whole server, or None if sizes vary.
         lab_device_limit: The limit of device ids in the old "lab" form of a group_list, or None for
             the general limit.
+        labels: Its names in Kubernetes, if ``launch --emit vcjob|acjob`` supports it.
     """
 
     name: str
@@ -92,6 +109,7 @@ class Product(NamedTuple):
     single_server: bool = False
     server_size: int | None = None
     lab_device_limit: int | None = None
+    labels: NodeLabels | None = None
 
 
 #: topoinfo_parse.cc:32: one whole group, or two opposite pairs in both groups.
@@ -115,6 +133,7 @@ PRODUCTS = {
             pci_ids=("d801",), simulated=SimulatedMachine(8), assumed_for=("1.0", "group_list"),
             group_size=4, hccs_size=4, counts_per_server=(1, 2, 4, 8), cluster_count=8, even_servers=True,
             checks_hccs_count=True, four_device_sets=_FOUR_OF_910A, server_size=8, lab_device_limit=8,
+            labels=NodeLabels("huawei.com/Ascend910", "ascend-910", "module"),
         ),
         Product(
             "a2", "Atlas A2 (Ascend 910B)", 16,
@@ -122,6 +141,7 @@ PRODUCTS = {
             machines=("800T A2", "800I A2", "900 A2", "200T A2 Box16", "200I A2 Box16", "300T A2"),
             pci_ids=("d802",), simulated=SimulatedMachine(8), hccs_size=8, needs_device_ip="always",
             server_size=8, device_type="910B",
+            labels=NodeLabels("huawei.com/Ascend910", "ascend-910b", "module-910b-8"),
         ),
         Product(
             "a3", "Atlas A3 super pod (Ascend 910_93)", 16,
@@ -130,10 +150,12 @@ PRODUCTS = {
             npu_smi_names=("Ascend910",), pci_ids=("d803",), simulated=SimulatedMachine(16, first_address=6),
             default_format="1.2", assumed_for=("1.2",), needs_device_ip="never", super_pods=True,
             hccs_size=16, dies_per_npu=2, server_size=16, device_type="910_93",
+            labels=NodeLabels("huawei.com/Ascend910", "ascend-910b", "module-a3-16-super-pod"),
         ),
         Product(
             "a3-server", "Atlas A3 outside super-pod mode (Ascend 910_93)", 16,
             needs_device_ip="never", hccs_size=16, dies_per_npu=2, server_size=16, device_type="910_93",
+            labels=NodeLabels("huawei.com/Ascend910", "ascend-910b", "module-a3-16"),
         ),
         Product(
             "300i", "Atlas 300I Duo (Ascend 310P3)", 32,

@@ -6,12 +6,18 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import TableError
 from hccl_tools.formats import group_list
+from hccl_tools.notation import exclusion
 from hccl_tools.table.model import Group, RankTable, Server, SuperPod
 from hccl_tools.transform.spare import index_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
+
+    from hccl_tools.notation.exclusion import Exclusion
+
+#: The keys of a server, besides server_id and host_ip, whose value is a name of its host.
+_NAMES = ("container_ip", "pod_name", "pod_ip")
 
 
 def subset(
@@ -26,8 +32,43 @@ def subset(
     Raises:
         TableError: A server or device does not exist.
     """
-    indices = _indices(table, servers)
-    rows_of = {index: _rows(table, index, devices) for index in indices}
+    return _part(table, {index: _rows(table, index, devices) for index in _indices(table, servers)})
+
+
+def without(table: RankTable, exclusions: Sequence[Exclusion]) -> RankTable:
+    """Return a table without some hosts, or devices of hosts; ranks are renumbered in their old order.
+
+    A host is a server that has the name as its server_id, host_ip, container_ip, pod_name or pod_ip.
+
+    Raises:
+        UsageError: A host or device does not exist, or nothing is left.
+    """
+    names = [
+        (one.server_id, one.host_ip, *(_text(one.fields.get(key)) for key in _NAMES)) for one in table.servers
+    ]
+    excluded = exclusion.matched(exclusions, names, where="the table", what="server")
+    ids = table.device_numbers
+    rows_of = {}
+    for index, server in enumerate(table.servers):
+        devices = excluded.get(index, frozenset())
+        if devices is None:
+            continue
+        present = [number for row in server.rows if (number := ids[row]) is not None]
+        exclusion.refuse_absent_devices(f"server {server.server_id}", devices, present)
+        if rows := [row for row in server.rows if ids[row] not in devices]:
+            rows_of[index] = rows
+    if not rows_of:
+        raise exclusion.nothing_left("the table")
+    return _part(table, rows_of)
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _part(table: RankTable, rows_of: Mapping[int, Sequence[int]]) -> RankTable:
+    """Return a table of some rows of some servers, which are named by their indices in ascending order."""
+    indices = list(rows_of)
     kept = [row for index in indices for row in rows_of[index]]
     if table.format == "2.0":
         kept.sort()

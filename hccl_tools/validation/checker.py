@@ -114,20 +114,24 @@ def check_table(
 
 
 def load(
-    path: str | os.PathLike[str],
+    source: str | os.PathLike[str] | bytes,
     *,
     product: str | None = None,
     ignore: Iterable[str] = (),
     env: Mapping[str, str] | None = None,
     on_this_host: bool = False,
+    name: str | None = None,
 ) -> tuple[RankTable, Report]:
     """Read a table that must not have errors; see ``validate`` for the arguments.
+
+    ``name`` is what messages call the table; by default the name of its file.
 
     Raises:
         TableError: The table has an error; the message has the findings.
         InputError: The file cannot be read.
     """
-    report = validate(path, product=product, ignore=ignore, env=env, on_this_host=on_this_host)
+    report = validate(source, product=product, ignore=ignore, env=env, on_this_host=on_this_host)
+    report = report._replace(file=name) if name is not None else report
     if other := no_rank_table(report):
         raise TableError(f"{report.file} cannot be used: {other[0]}", hint=other[1])
     if not report.ok:

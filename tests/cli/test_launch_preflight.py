@@ -30,6 +30,7 @@ def launch(cluster: Cluster, *args: str, host: str = "node1") -> subprocess.Comp
         "LANG": "C.UTF-8",
         "HCCL_TOOLS_ROOT": str(cluster.hosts[host].root),
         "OMPI_MCA_plm_rsh_agent": str(cluster.ssh),
+        "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
     }
     command = [sys.executable, "-m", "hccl_tools", "launch", "--product", "a2", *args]
     return subprocess.run(

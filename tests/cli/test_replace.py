@@ -145,7 +145,7 @@ def test_a_subset_that_the_guide_forbids(job: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        (("job.json",), 2, "--servers and --devices are missing"),
+        (("job.json",), 2, "--servers, --devices or --exclude is missing"),
         (("job.json", "--servers", "10.1.0.9"), 1, 'the table has no server "10.1.0.9"'),
         (("job.json", "--devices", "4-"), 2, '"4-" is no device range'),
         (("job.json", "--devices", "0-9"), 2, '"0-9" contains device 9'),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hccl_tools.launch.model.plan import Start
+    from hccl_tools.notation.exclusion import Exclusion
     from hccl_tools.table.model import RankTable
 
 ProgramKind = Literal["script", "module", "program"]
@@ -74,6 +75,8 @@ class TableChoice(NamedTuple):
     #: Seconds to wait for a table that is being completed.
     wait: float | None = None
     local_check: bool = True
+    #: What is left out of the table in a file.
+    exclude: tuple[Exclusion, ...] = ()
 
 
 class SpareHost(NamedTuple):

@@ -43,6 +43,11 @@ def find(request: LaunchRequest, around: Surroundings, made_at: str) -> JobTable
         return choice.made._replace(path=made_at)
     found = locate(choice, around.environ)
     if found is None:
+        if choice.exclude:
+            raise UsageError(
+                "--exclude leaves out hosts of a table or of a list of hosts, and this job has neither",
+                hint="add --rank-table FILE or --hosts LIST, or leave --exclude out",
+            )
         return None
     path, why = found
     try:
@@ -116,21 +121,28 @@ def load_file(
     """
     from hccl_tools.validation import checker  # noqa: PLC0415  (a launch without a table does not need it)
 
+    left: list[str] = []
     try:
+        source: str | bytes = path
+        if choice.exclude:
+            from hccl_tools.tablefiles import remainder  # noqa: PLC0415  (few jobs leave hosts out)
+
+            source, *left = remainder.of_file(path, choice.exclude, product=choice.product)
         table, report = checker.load(
-            path, product=choice.product, ignore=choice.ignore, env=env, on_this_host=on_this_host
-        )
+            source, product=choice.product, ignore=choice.ignore, env=env, on_this_host=on_this_host,
+            name=f"{path} without {', '.join(map(str, choice.exclude))}" if choice.exclude else None,
+        )  # fmt: skip
     except (InputError, TableError) as error:
         raise LaunchError(error.head, hint=error.hint, lines=error.lines) from error
     _require_ranks(table, path)
-    notes = tuple(f"{path}: {finding.message}" for finding in report.warnings)
+    notes = (*left, *(f"{path}: {finding.message}" for finding in report.warnings))
     product = f"{report.product}: {report.product_reason}"
-    source = "standard input" if path == "-" else os.path.abspath(path)
+    shown = "standard input" if path == "-" else os.path.abspath(path)
     if table.format == "group_list":
-        return JobTable(source, *_as_1_0(table), product, notes)
+        return JobTable(shown, *_as_1_0(table), product, notes)
     # Use the bytes that were checked: the file may have changed since then.
     data = report.document.data if report.document else b""
-    return JobTable(source, table, data, product, notes)
+    return JobTable(shown, table, data, product, notes)
 
 
 def _require_ranks(table: RankTable, path: str) -> None:

@@ -54,7 +54,7 @@ _ACCEPTED_BY: Mapping[str, tuple[str, ...]] = {
     "--timeout": (), "--early-exit-warn": (), "--hang-warn": (), "--hang-timeout": (), "--notify": (),
     "--on-log-error": (), "--faulthandler": (), "--no-faulthandler": (), "--progress": (),
     "--join-timeout": (), "--evidence-timeout": (), "--flight-recorder": (),
-    "--spares": (), "--spare-hosts": (),
+    "--spares": (), "--spare-hosts": (), "--exclude": (),
     "--restart-delay": (), "--restart-on": (), "--max-restarts-per-hour": (),
     "--log-file": (), "--log-mode": (), "--flat-logs": (), "--buffered": (), "--tail": (), "--stdin": (),
     "--bind": (), "--keep-mpi": (), "--pass-table": (), "--mpirun": (), "--export": (), "--no-export": (),

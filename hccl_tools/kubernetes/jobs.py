@@ -1,0 +1,221 @@
+"""The objects of a job that a cluster manager places: Volcano's Job and MindCluster's AscendJob.
+
+Sources: volcano-sh/volcano v1.16.0-alpha.1, config/crd/volcano/bases/batch.volcano.sh_jobs.yaml;
+Ascend/mind-cluster 22bb3d98 (2026-08-21): component/ascend-operator (its CRD, validation and rank tables),
+docs/en/scheduling/api (k8s.md, ascend_job.md, hccl.json_file_description.md) and its samples of jobs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hccl_tools.table.products import NodeLabels
+
+Kind = Literal["vcjob", "acjob"]
+JSON = dict[str, Any]
+#: The folder of the table in a pod, and its name, which MindCluster's documentation fixes.
+TABLE_FOLDER, TABLE_KEY = "/user/serverid/devindex/config", "hccl.json"
+#: ascend-operator looks for the ConfigMap of a job by this name, and writes the table into it.
+_RINGS_CONFIG = "rings-config-"
+#: The table before ascend-operator has filled it in.
+_INITIALIZING = '{\n    "status": "initializing"\n}\n'
+#: ascend-operator requires this name of the container.
+_CONTAINER = "ascend"
+_PRODUCT_LABEL = "ring-controller.atlas"
+#: The label with the name of its job, which each of the two gives a pod.
+_JOB_LABEL: Mapping[Kind, str] = {"vcjob": "volcano.sh/job-name", "acjob": "job-name"}
+#: The first pod of an AscendJob has a role of its own.
+_LEADER = {"mindspore": "Scheduler", "pytorch": "Master"}
+
+
+class JobSpec(NamedTuple):
+    """What is known about a job before the cluster manager places it.
+
+    Attributes:
+        kind: Which of the two objects.
+        name: Its name; an RFC 1123 label.
+        namespace: Its namespace; ``None`` for that of the ``kubectl`` command.
+        image: The image of its containers.
+        command: What each pod runs.
+        pods: The number of pods, each on a node of its own.
+        devices: The number of devices of each pod.
+        labels: The names of the product in Kubernetes.
+        framework: For an AscendJob: mindspore or pytorch.
+        restarts: How often the manager starts the job again.
+        grace: Seconds from SIGTERM to SIGKILL.
+        mounts: Files and folders of the node, such as the driver; those that end with / are folders.
+        super_pod: The number of devices in a logical super pod; ``None`` for a product without super pods.
+        nodes: The only nodes on which pods may run; empty for all.
+        table: The text of a table that is fixed, for ``nodes``; ``None`` if ascend-operator makes it.
+    """
+
+    kind: Kind
+    name: str
+    namespace: str | None
+    image: str
+    command: Sequence[str]
+    pods: int
+    devices: int
+    labels: NodeLabels
+    framework: str = "pytorch"
+    restarts: int = 0
+    grace: int = 30
+    mounts: Sequence[str] = ()
+    super_pod: int | None = None
+    nodes: Sequence[str] = ()
+    table: str | None = None
+
+
+def objects(spec: JobSpec) -> list[JSON]:
+    """Return the objects of a job: the ConfigMap for its table, and the job."""
+    build = _volcano_job if spec.kind == "vcjob" else _ascend_job
+    return [_config_map(spec), build(spec)]
+
+
+def _config_map(spec: JobSpec) -> JSON:
+    metadata = _metadata(_table_name(spec), spec)
+    if spec.table is None:
+        metadata["labels"] = {_PRODUCT_LABEL: spec.labels.product}
+    data = {TABLE_KEY: _INITIALIZING if spec.table is None else spec.table}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def _table_name(spec: JobSpec) -> str:
+    """Return the name of the ConfigMap; ascend-operator must not overwrite a table that is fixed."""
+    return f"{spec.name}-table" if spec.table is not None else f"{_RINGS_CONFIG}{spec.name}"
+
+
+def _metadata(name: str, spec: JobSpec) -> JSON:
+    return {"name": name} if spec.namespace is None else {"name": name, "namespace": spec.namespace}
+
+
+def _job_metadata(spec: JobSpec, **labels: str) -> JSON:
+    metadata = _metadata(spec.name, spec) | {"labels": {_PRODUCT_LABEL: spec.labels.product, **labels}}
+    if spec.super_pod is not None:
+        metadata["annotations"] = {"sp-block": str(spec.super_pod)}
+    return metadata
+
+
+def _volcano_job(spec: JobSpec) -> JSON:
+    """Return Volcano's Job.
+
+    It has a single task: Volcano counts the pods of each task from 0, so that the first pods of two tasks
+    would both have rank 0.
+    """
+    end = "RestartJob" if spec.restarts else "AbortJob"
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": _job_metadata(spec),
+        "spec": {
+            "minAvailable": spec.pods,
+            "schedulerName": "volcano",
+            "queue": "default",
+            "maxRetry": spec.restarts,
+            "policies": [
+                {"event": "PodFailed", "action": end},
+                {"event": "PodEvicted", "action": end},
+                {"event": "TaskCompleted", "action": "CompleteJob"},
+            ],
+            "tasks": [{"name": "worker", "replicas": spec.pods, "template": _template(spec)}],
+        },
+    }
+
+
+def _ascend_job(spec: JobSpec) -> JSON:
+    """Return MindCluster's AscendJob; ascend-operator numbers the leader 0, and the workers from 1.
+
+    It starts a job whose pods fail again only if the job has the label with the number of times.
+    """
+    roles = {_LEADER[spec.framework]: 1}
+    if spec.pods > 1:
+        roles["Worker"] = spec.pods - 1
+    again = {"fault-scheduling": "grace", "fault-retry-times": str(spec.restarts)} if spec.restarts else {}
+    return {
+        "apiVersion": "mindxdl.gitee.com/v1",
+        "kind": "AscendJob",
+        "metadata": _job_metadata(spec, framework=spec.framework, **again),
+        "spec": {
+            "schedulerName": "volcano",
+            "runPolicy": {"schedulingPolicy": {"minAvailable": spec.pods, "queue": "default"}},
+            "successPolicy": "AllWorkers",
+            "replicaSpecs": {
+                role: {"replicas": number, "restartPolicy": "Never", "template": _template(spec)}
+                for role, number in roles.items()
+            },
+        },
+    }
+
+
+def _template(spec: JobSpec) -> JSON:
+    volumes = [_host_volume(index, path) for index, path in enumerate(spec.mounts)]
+    mounts = [
+        {"name": _volume_name(index), "mountPath": path.rstrip("/"), "readOnly": True}
+        for index, path in enumerate(spec.mounts)
+    ]
+    shared = {"name": "dshm", "emptyDir": {"medium": "Memory"}}
+    table = {"name": "table", "configMap": {"name": _table_name(spec)}}
+    container = {
+        "name": _CONTAINER,
+        "image": spec.image,
+        "command": list(spec.command),
+        "env": _environment(spec),
+        "resources": {limit: {spec.labels.resource: spec.devices} for limit in ("requests", "limits")},
+        "volumeMounts": [
+            {"name": "table", "mountPath": TABLE_FOLDER, "readOnly": True},
+            {"name": "dshm", "mountPath": "/dev/shm"},  # noqa: S108  (a mount point)  # nosec B108
+            *mounts,
+        ],
+    }
+    pod: JSON = {
+        # On the network of the node: its address is that of the table, and HCCL uses its ports.
+        "hostNetwork": True,
+        "dnsPolicy": "ClusterFirstWithHostNet",
+        "terminationGracePeriodSeconds": spec.grace,
+        "nodeSelector": {"accelerator-type": spec.labels.server},
+        "affinity": _affinity(spec),
+        "containers": [container],
+        "volumes": [table, shared, *volumes],
+    }
+    if spec.kind == "vcjob":  # ascend-operator warns of the policy of a pod: it has that of the role.
+        pod["restartPolicy"] = "Never"
+    return {"metadata": {"labels": {_PRODUCT_LABEL: spec.labels.product}}, "spec": pod}
+
+
+def _environment(spec: JobSpec) -> list[JSON]:
+    fields = {
+        "HOST_IP": "status.hostIP",
+        "POD_IP": "status.podIP",
+        "POD_NAME": "metadata.name",
+        "XDL_IP": "status.hostIP",
+        "HCCL_IF_IP": "status.hostIP",
+        # The scheduler plug-in of MindCluster writes the devices of the pod there, for ascend-docker-runtime.
+        "ASCEND_VISIBLE_DEVICES": f"metadata.annotations['{spec.labels.resource}']",
+    }
+    return [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()]
+
+
+def _affinity(spec: JobSpec) -> JSON:
+    """Place each pod on a node of its own, among the given nodes."""
+    own = [{"key": _JOB_LABEL[spec.kind], "operator": "In", "values": [spec.name]}]
+    apart = {"labelSelector": {"matchExpressions": own}, "topologyKey": "kubernetes.io/hostname"}
+    affinity: JSON = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    if spec.nodes:
+        among = {"key": "kubernetes.io/hostname", "operator": "In", "values": list(spec.nodes)}
+        terms = {"nodeSelectorTerms": [{"matchExpressions": [among]}]}
+        affinity["nodeAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+    return affinity
+
+
+def _volume_name(index: int) -> str:
+    return f"ascend-{index}"
+
+
+def _host_volume(index: int, path: str) -> JSON:
+    kind = "Directory" if path.endswith("/") else "File"
+    return {"name": _volume_name(index), "hostPath": {"path": path.rstrip("/"), "type": kind}}

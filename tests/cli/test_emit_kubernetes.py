@@ -1,0 +1,258 @@
+"""``launch --emit vcjob|acjob``: the YAML of a job that Volcano or MindCluster places."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hccl_tools import formats
+from hccl_tools.transform.merging import merge
+from tests.support.clusters import host_table
+from tests.support.kubernetes_objects import documents, violations
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.commands import CommandLine
+
+KINDS = ("vcjob", "acjob")
+DEVICES = {"910a": 8, "a2": 8, "a3": 16}
+
+
+def emitted(command_line: CommandLine, kind: str, *options: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the ConfigMap and the job."""
+    done = command_line("launch", "--emit", kind, "--image", "cann:9.1", *options)
+    assert done.code == 0, done.err
+    config_map, job = documents(done.out)
+    return config_map, job
+
+
+def templates(job: dict[str, Any]) -> list[tuple[int, dict[str, Any]]]:
+    """Return the number of pods of each role, and their template."""
+    spec = job["spec"]
+    roles = spec["tasks"] if job["kind"] == "Job" else spec["replicaSpecs"].values()
+    return [(role["replicas"], role["template"]) for role in roles]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("product", sorted(DEVICES))
+@pytest.mark.parametrize("nodes", [1, 2, 64])
+def test_the_objects_fit_their_schemas(
+    command_line: CommandLine, kind: str, product: str, nodes: int
+) -> None:
+    size = ("--nnodes", str(nodes), "--product", product, "--max-restarts", "3")
+
+    config_map, job = emitted(command_line, kind, *size, "train.py", "--lr", "0.1")
+
+    assert violations(kind, job) == []
+    assert sum(number for number, _ in templates(job)) == nodes
+    label = job["metadata"]["labels"]["ring-controller.atlas"]
+    assert config_map["metadata"]["labels"] == {"ring-controller.atlas": label}
+    assert config_map["metadata"]["name"] == f"rings-config-{job['metadata']['name']}"
+    assert json.loads(config_map["data"]["hccl.json"]) == {"status": "initializing"}
+    for _, template in templates(job):
+        assert template["metadata"]["labels"]["ring-controller.atlas"] == label
+        (container,) = template["spec"]["containers"]
+        wanted = {"huawei.com/Ascend910": DEVICES[product]}
+        assert container["resources"] == {"requests": wanted, "limits": wanted}
+        assert container["command"] == [
+            *("hccl-tools", "launch", "--rank-table", "/user/serverid/devindex/config/hccl.json"),
+            *("--wait", "600", "--product", product, "train.py", "--lr", "0.1"),
+        ]
+    assert job["metadata"].get("annotations", {}) == (
+        {"sp-block": str(16 * nodes)} if product == "a3" else {}
+    )
+
+
+def test_a_schema_refuses_what_the_api_server_would_drop(command_line: CommandLine) -> None:
+    """The tests above would not notice a misspelt field otherwise."""
+    _, job = emitted(command_line, "vcjob", "--product", "a2", "train.py")
+    job["spec"]["tasks"][0]["template"]["spec"]["hostnetwork"] = True
+    job["spec"]["minAvailable"] = "1"
+
+    assert [one.partition(":")[0] for one in violations("vcjob", job)] == [
+        "$.spec.minAvailable",
+        "$.spec.tasks[0].template.spec",
+    ]
+
+
+def test_no_two_pods_have_one_index(command_line: CommandLine) -> None:
+    """Volcano counts the pods of each task from 0; ascend-operator counts workers from 1 after the leader."""
+    _, volcano = emitted(command_line, "vcjob", "--nnodes", "3", "--product", "a2", "train.py")
+    _, torch = emitted(command_line, "acjob", "--nnodes", "3", "--product", "a2", "train.py")
+    start = ("--start", "cluster")
+    _, mindspore = emitted(command_line, "acjob", "--nnodes", "3", "--product", "a2", *start, "train.py")
+
+    assert [task["replicas"] for task in volcano["spec"]["tasks"]] == [3]
+    assert {role: one["replicas"] for role, one in torch["spec"]["replicaSpecs"].items()} == {
+        "Master": 1, "Worker": 2
+    }  # fmt: skip
+    assert torch["metadata"]["labels"]["framework"] == "pytorch"
+    assert list(mindspore["spec"]["replicaSpecs"]) == ["Scheduler", "Worker"]
+    assert mindspore["metadata"]["labels"]["framework"] == "mindspore"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_doctor_asks_of_a_container(command_line: CommandLine, kind: str) -> None:
+    """HCD402 wants these mounts, and another check more than 64 MiB of shared memory."""
+    _, job = emitted(command_line, kind, "--product", "a2", "train.py")
+
+    ((_, template),) = templates(job)
+    pod, (container,) = template["spec"], template["spec"]["containers"]
+    volumes = {volume["name"]: volume for volume in pod["volumes"]}
+    mounted = {mount["mountPath"]: volumes[mount["name"]] for mount in container["volumeMounts"]}
+    assert {"/usr/local/Ascend/driver", "/etc/hccn.conf", "/usr/local/sbin/npu-smi"} < mounted.keys()
+    assert mounted["/dev/shm"]["emptyDir"] == {"medium": "Memory"}
+    assert pod["hostNetwork"] is True
+    environment = {one["name"]: one["valueFrom"]["fieldRef"]["fieldPath"] for one in container["env"]}
+    assert environment["HOST_IP"] == environment["HCCL_IF_IP"] == "status.hostIP"
+    assert environment["ASCEND_VISIBLE_DEVICES"] == "metadata.annotations['huawei.com/Ascend910']"
+
+
+def test_restarts_are_those_of_the_manager(command_line: CommandLine) -> None:
+    options = ("--product", "a2", "--max-restarts", "2")
+    _, volcano = emitted(command_line, "vcjob", *options, "train.py")
+    _, once = emitted(command_line, "vcjob", "--product", "a2", "train.py")
+    _, ascend = emitted(command_line, "acjob", *options, "train.py")
+
+    actions = [[one["action"] for one in job["spec"]["policies"]] for job in (volcano, once)]
+    assert actions == [["RestartJob", "RestartJob", "CompleteJob"], ["AbortJob", "AbortJob", "CompleteJob"]]
+    assert volcano["spec"]["maxRetry"] == 2
+    assert ascend["metadata"]["labels"]["fault-retry-times"] == "2"
+    for job in (volcano, ascend):
+        ((_, template),) = templates(job)
+        assert "--max-restarts" not in template["spec"]["containers"][0]["command"]
+
+
+def test_names_and_own_options(command_line: CommandLine) -> None:
+    own = ("--grace=60", "--preflight", "full", "-m")
+    objects = emitted(
+        command_line, "vcjob", "--product", "910B3", "-n", "16", "--namespace", "ns", *own, "a.b_C"
+    )
+
+    assert [one["metadata"]["namespace"] for one in objects] == ["ns", "ns"]
+    assert objects[1]["metadata"]["name"] == "a-b-c"
+    ((pods, template),) = templates(objects[1])
+    assert pods == 2
+    assert template["spec"]["terminationGracePeriodSeconds"] == 75
+    command = template["spec"]["containers"][0]["command"]
+    assert command[6:] == ["--product", "a2", "--grace=60", "--preflight", "full", "-m", "a.b_C"]
+
+
+def test_a_table_that_is_fixed(command_line: CommandLine) -> None:
+    table = merge([("1", host_table(1)), ("2", host_table(2))]).table
+    name = command_line.write("job.json", "".join(formats.write(table)))
+    pinned = ("--rank-table", name, "--product", "910a", "--pin-nodes", "node[1-2]")
+
+    config_map, job = emitted(command_line, "vcjob", *pinned, "train.py")
+
+    assert violations("vcjob", job) == []
+    assert config_map["metadata"] == {"name": "train-table"}  # ascend-operator does not write into it.
+    assert config_map["data"]["hccl.json"] == (command_line.folder / name).read_text()
+    ((pods, template),) = templates(job)
+    (term,) = template["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
+        "nodeSelectorTerms"
+    ]
+    assert (pods, term["matchExpressions"][0]["values"]) == (2, ["node1", "node2"])
+    assert "--wait" not in template["spec"]["containers"][0]["command"]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (["--product", "a2"], 2, "needs the image of the containers"),
+        (["--image", "i"], 2, "the product of the nodes is not known here"),
+        (["--image", "i", "--product", "a5"], 125, "does not know the names of Ascend 950 in Kubernetes"),
+        (["--image", "i", "--product", "a2", "--hosts", "a,b"], 2, "does not support --hosts"),
+        (["--image", "i", "--product", "a2", "--exclude", "a"], 2, "does not support --exclude"),
+        (["--image", "i", "--product", "a2", "--nproc-per-node", "9"], 2, "9 devices in a pod"),
+        (["--image", "i", "--product", "910a", "--nproc-per-node", "3"], 2, "allows 1, 2, 4, 8"),
+        (["--image", "i", "--product", "910a", "--nnodes", "2", "--nproc-per-node", "4"], 2, "uses all 8"),
+        (["--image", "i", "--product", "a2", "-n", "9"], 2, "9 devices in a pod"),
+        (["--image", "i", "--product", "a2", "--job-name", "Train"], 2, "not the name of a job"),
+        (["--image", "i", "--product", "a2", "--job-name", "a" * 60], 2, "at most 45 characters"),
+        (["--image", "i", "--product", "a2", "--namespace", "a_b"], 2, "not the name of a namespace"),
+        (["--image", "i", "--product", "a2", "--rank-table", "t.json"], 2, "or add --pin-nodes"),
+        (["--image", "i", "--product", "a2", "--pin-nodes", "n1"], 2, "add --rank-table FILE"),
+        (["--image", "i", "--product", "910a", "--pin-nodes", "n1", "--rank-table", "t.json"], 2, "2 ser"),
+    ],
+)  # fmt: skip
+def test_wrong_usage(command_line: CommandLine, options: list[str], code: int, words: str) -> None:
+    table = merge([("1", host_table(1)), ("2", host_table(2))]).table
+    command_line.write("t.json", "".join(formats.write(table)))
+
+    done = command_line("launch", "--emit", "vcjob", *options, "train.py")
+
+    assert done.code == code
+    assert words in done.err
+    assert done.out == ""
+
+
+def test_the_options_of_another_target(command_line: CommandLine) -> None:
+    done = command_line("launch", "-n", "2", "--cpu", "--image", "i", "train.py")
+
+    assert done.code == 2
+    assert "--image is for a job that a cluster manager places" in done.err
+
+
+def kubectl(folder: Path, *args: str) -> str:
+    """Run kubectl without a cluster."""
+    if shutil.which("kubectl") is None:
+        pytest.skip("no kubectl on PATH")
+    done = subprocess.run(
+        ["kubectl", *args], capture_output=True, text=True, check=False, cwd=folder, timeout=60,
+        env={"HOME": str(folder), "PATH": "/usr/local/bin:/usr/bin:/bin", "KUBECONFIG": "/dev/null"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kubectl_reads_the_objects(command_line: CommandLine, kind: str) -> None:
+    done = command_line(
+        "launch", "--emit", kind, "--image", "i", "--nnodes", "2", "--product", "a3", "train.py"
+    )
+    command_line.write("job.yaml", done.out)
+
+    printed = kubectl(command_line.folder, "annotate", "--local", "-f", "job.yaml", "-o", "yaml", "a=b")
+
+    for read, written in zip(documents(printed), documents(done.out), strict=True):
+        assert read["metadata"].pop("annotations").pop("a") == "b"
+        written["metadata"].pop("annotations", None)
+        assert {key: read[key] for key in written} == written
+
+
+def test_the_config_map_of_kubectl_is_read_back(command_line: CommandLine) -> None:
+    table = merge([("1", host_table(1)), ("2", host_table(2))]).table
+    command_line.write("hccl.json", "".join(formats.write(table)))
+    made = kubectl(
+        command_line.folder,
+        *(
+            "create",
+            "configmap",
+            "rings-config-train",
+            "--from-file=hccl.json",
+            "--dry-run=client",
+            "-o",
+            "yaml",
+        ),
+    )
+    command_line.write("cm.yaml", made)
+
+    assert command_line("validate", "cm.yaml", "--product", "910a").code == 0
+    pinned = (
+        "--rank-table",
+        "hccl.json",
+        "--product",
+        "910a",
+        "--pin-nodes",
+        "n[1-2]",
+        "--job-name",
+        "train",
+    )
+    config_map, _ = emitted(command_line, "acjob", *pinned, "train.py")
+    assert config_map["data"] == documents(made)[0]["data"]
