@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hccl_tools.explain.events import Seen
 
 #: A level of a line, in its first characters, that a healthy job writes too, for example at each connect.
-_WARNING = re.compile(r"\bWARN(?:ING)?\b|\[W\d{0,4} ?[\w.]{0,80}:?\d{0,6}\]|^\S{0,20}W\d{4} \d\d:")
+_WARNING = re.compile(r"\bWARN(?:ING)?\b|\bWarning: |\[W\d{0,4} ?[\w.]{0,80}:?\d{0,6}\]|^\S{0,20}W\d{4} \d\d:")
 #: Programs write such lines about what they have handled; CANN's own lines of this level are about the job.
 _QUIET = re.compile(r"\b(?:INFO|DEBUG)\b")
 _LEVEL_WITHIN = 60
@@ -99,8 +99,7 @@ def of(cluster: Cluster, ended: Collection[int], not_started: Collection[int]) -
         not_started: The ranks that did not start because another rank failed: they cannot write a log.
     """
     events = [one for one in cluster.seen if one.event.message.kind not in {"fact", "end"}]
-    failed = {one.actor for one in events if not _is_warning(one)}
-    events = _of_last_attempt(cluster, [one for one in events if one.actor in failed])
+    events = _of_last_attempt(cluster, [one for one in events if not _is_warning(one)])
     events = _before_their_end(events, ended)
     stopped = stops.first_of(cluster.seen)
     if stopped:

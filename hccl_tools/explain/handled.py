@@ -16,6 +16,7 @@ _SAYS = re.compile(
     rb"|ignor(?:ed|ing)(?!(?: \w{1,16}){0,2} ?[:=] {0,12}\d)|will (?:be )?(?:skip|ignore|retr)\w{0,5}"
     rb"|retry(?:ing)?\b(?! (?:limit|failed))|try(?:ing)? again|fall(?:ing|s)? ?back"
     rb"|continu(?:e|es|ing) (?:with|without|training|anyway)"
+    rb"|(?:is|are) (?:disabled|unavailable|not (?:usable|available))|disabling"
     rb"|using (?:the )?default|not fatal|non-fatal|dropp(?:ed|ing) (?:the )?(?:sample|record|batch|file|it))",
     re.IGNORECASE,
 )

@@ -42,6 +42,8 @@ _ENDS = {*OF_SLURM, "HCM720", "HCM723", "HCM725"}
 _NAME_PROCESSES = {"HCM721", "HCM722", "HCM724", "HCM329", "HCM330", "HCM331", "HCM332"}
 #: Failures before the ranks start: a job whose ranks write lines has none.
 _LAUNCH_FAILED = {"HCM703", "HCM830"}
+#: Ranks are missing: those of a host that was not reached have no log, and no line names that host.
+_RANKS_MISSING = {"HCM660"}
 
 
 class Job(NamedTuple):
@@ -331,6 +333,8 @@ def objection(one: Seen, job: Job, sources: Sequence[Source], failed: Iterable[s
         return _launch(one, job, failed)
     if one.time is not None and not _is_in_period(one, job):
         return f"it is from {clock(one.time)[:16]}, the job from {clock(job.begin)[:16]}"
+    if _LAUNCH_FAILED & set(message.explains) and _RANKS_MISSING & set(failed):
+        return ""
     named = fields.get("server", "")
     if message.kind == "cause" and one.place.rank is None and _is_strange(named, job.hosts):
         return f"the job has no host {named}"

@@ -22,12 +22,15 @@ _BESIDE = {*OF_SYSTEM, _PORT} - {*OF_SLURM, *STATES, "HCM988"}
 _OF_PROGRAM = re.compile(
     r"(?:[\w.]{0,60}\.)?(?:Value|Key|Type|Attribute|Index|Assertion|Name|Import|ModuleNotFound|ZeroDivision"
     r"|NotImplemented|FileNotFound|Unicode\w{0,9}|JSONDecode|Unpickling|UnboundLocal|Recursion|Permission)Error\b"
+    r"|RuntimeError: PytorchStreamReader failed"
 )
 
 
 def is_loose(one: Seen, cluster: Cluster) -> bool:
-    """Whether an event is of the kernel or of Kubernetes, and nothing says that it is about a rank."""
-    if one.event.message.id not in _BESIDE or one.event.message.kind not in {"cause", "error"}:
+    """Whether an event is of the kernel, Kubernetes or an unused device, and nothing says that it is about a rank."""
+    if one.event.message.kind not in {"cause", "error"}:
+        return False
+    if one.event.message.id not in _BESIDE and not _is_of_unused_device(one, cluster):
         return False
     if one.place.rank is not None or one.peer is not None:
         return False
@@ -35,6 +38,15 @@ def is_loose(one: Seen, cluster: Cluster) -> bool:
     if pid and any(pid == known for _, known in cluster.ranks):
         return False
     return not pod or not any(pod in source.path for source in cluster.sources if source.is_file)
+
+
+def _is_of_unused_device(one: Seen, cluster: Cluster) -> bool:
+    """Whether the devices of all ranks are known, and a line is about another one.
+
+    In a container the numbers can differ from those of the host, so that this alone proves nothing.
+    """
+    used = {place.device for place in cluster.places.by_rank.values()}
+    return one.place.device is not None and bool(used) and None not in used and one.place.device not in used
 
 
 def of_programs(failures: Iterable[Seen]) -> list[Seen]:
