@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from hccl_tools.explain.events import Seen
 
 #: A level of a line, in its first characters, that a healthy job writes too, for example at each connect.
-_WARNING = re.compile(r"\bWARN(?:ING)?\b|\bWarning: |\[W\d{0,4} ?[\w.]{0,80}:?\d{0,6}\]|^\S{0,20}W\d{4} \d\d:")
+_WARNING = re.compile(
+    r"\bWARN(?:ING)?\b|\bWarning: |\[W\d{0,4} ?[\w.]{0,80}:?\d{0,6}\]|^\S{0,20}W\d{4} \d\d:"
+)
 #: Programs write such lines about what they have handled; CANN's own lines of this level are about the job.
 _QUIET = re.compile(r"\b(?:INFO|DEBUG)\b")
 _LEVEL_WITHIN = 60
@@ -99,7 +101,9 @@ def of(cluster: Cluster, ended: Collection[int], not_started: Collection[int]) -
         not_started: The ranks that did not start because another rank failed: they cannot write a log.
     """
     events = [one for one in cluster.seen if one.event.message.kind not in {"fact", "end"}]
-    events = _of_last_attempt(cluster, [one for one in events if not _is_warning(one)])
+    failed = {one.actor for one in events if not _is_warning(one)}
+    events = [one for one in events if one.actor in failed and (_tells(one) or not _is_warning(one))]
+    events = _of_last_attempt(cluster, events)
     events = _before_their_end(events, ended)
     stopped = stops.first_of(cluster.seen)
     if stopped:
@@ -179,6 +183,13 @@ def _is_warning(one: Seen) -> bool:
     if one.event.message.limit == "store" or one.event.message.id in OF_SYSTEM:
         return False  # torch writes the end of such a wait at this level, and the kernel what is blocked.
     return bool(_WARNING.search(head)) or (not one.event.pid and bool(_QUIET.search(head)))
+
+
+def _tells(one: Seen) -> bool:
+    """Whether a warning tells of a failure: programs write the message so, or it is one attempt of a wait."""
+    return one.event.message.kind == "timeout" or bool(
+        _WARNING.search(one.event.message.example[:_LEVEL_WITHIN])
+    )
 
 
 def _is_more_telling(one: Seen, former: Seen) -> bool:

@@ -22,12 +22,11 @@ _BESIDE = {*OF_SYSTEM, _PORT} - {*OF_SLURM, *STATES, "HCM988"}
 _OF_PROGRAM = re.compile(
     r"(?:[\w.]{0,60}\.)?(?:Value|Key|Type|Attribute|Index|Assertion|Name|Import|ModuleNotFound|ZeroDivision"
     r"|NotImplemented|FileNotFound|Unicode\w{0,9}|JSONDecode|Unpickling|UnboundLocal|Recursion|Permission)Error\b"
-    r"|RuntimeError: PytorchStreamReader failed"
 )
 
 
 def is_loose(one: Seen, cluster: Cluster) -> bool:
-    """Whether an event is of the kernel, Kubernetes or an unused device, and nothing says that it is about a rank."""
+    """Whether an event of the kernel, Kubernetes or an unused device is not known to be about a rank."""
     if one.event.message.kind not in {"cause", "error"}:
         return False
     if one.event.message.id not in _BESIDE and not _is_of_unused_device(one, cluster):
