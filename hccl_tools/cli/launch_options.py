@@ -59,6 +59,11 @@ GROUPS: dict[str, list[Option]] = {
         _option("--preflight", type=Choice(["none", "quick", "full"]), metavar="LEVEL",
                 help="Checks before the start: none, quick (devices, ports and variables of each host; the "
                 "default), full (all that doctor asks, on all hosts)."),
+        _option("--preflight-command", metavar="CMD",
+                help="Run this health check on all hosts before the start: a spare replaces a host that "
+                "fails, or the job is refused."),
+        _option("--preflight-timeout", type=Seconds(5, 86400), metavar="SECONDS",
+                help="Time limit for asking all hosts before the start. Default: 60."),
         _flag("--no-preflight", help="The same as --preflight none."),
         _flag("--require-key", help="Refuse to start by hand on several hosts without a job key."),
         _flag("--no-local-check", help="Do not compare the table with this host's devices."),
