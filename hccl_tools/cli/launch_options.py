@@ -169,7 +169,7 @@ GROUPS: dict[str, list[Option]] = {
                 "torchrun, xllm, mindie; or the YAML of Volcano's Job (vcjob) or MindCluster's AscendJob "
                 "(acjob)."),
         _option("--image", metavar="NAME", help="With --emit vcjob|acjob: the image of the containers."),
-        _option("--job-name", metavar="NAME", help="The name of that job; by default that of PROGRAM."),
+        _option("--object-name", metavar="NAME", help="The name of that job; by default that of PROGRAM."),
         _option("--namespace", metavar="NAME", help="The namespace of that job."),
         _option("--pin-nodes", metavar="LIST",
                 help="The nodes of that job, which are the servers of --rank-table."),
@@ -183,7 +183,7 @@ GROUPS: dict[str, list[Option]] = {
 }  # fmt: skip
 
 #: The options for the objects of :data:`CLUSTER_MANAGERS`.
-OF_OBJECTS = ("--image", "--job-name", "--namespace", "--pin-nodes")
+OF_OBJECTS = ("--image", "--object-name", "--namespace", "--pin-nodes")
 #: Options whose value may be omitted, with their value in that case.
 BARE = {"--dry-run": "text"}
 #: mpirun's spelling, which click would read as ``-n p``.
