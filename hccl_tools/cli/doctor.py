@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from hccl_tools.cli import gather_options, language, options, table_options
+from hccl_tools.cli import doctor_probe, gather_options, language, options, table_options
 from hccl_tools.cli.values import IntRange, Seconds
 from hccl_tools.notation import screen
 from hccl_tools.notation.printable import stdout_is_ascii
@@ -22,6 +22,7 @@ _EXAMPLES = """\
   hccl-tools doctor --full -f matrix rank_table.json      which devices reach each other
   hccl-tools doctor --bandwidth rank_table.json           also all_reduce_test between devices
   hccl-tools doctor --emit-remedies DIR rank_table.json   a script per host; nothing is run
+  hccl-tools doctor --probe --timeout 20    for a probe, again and again: exit code 0, 1 or 2
   hccl-tools doctor --list                  the checks
 """
 
@@ -81,6 +82,7 @@ def _list(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
     help="Also write a shell script per host to this folder, with the commands for its findings. "
     "- prints the script of the only host in place of the findings. Nothing is run.",
 )  # fmt: skip
+@doctor_probe.options
 @options.format_of_findings("matrix")
 @options.color
 @language.lang

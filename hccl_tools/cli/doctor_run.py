@@ -41,7 +41,9 @@ STDOUT = "-"
 _FILE_RULES = ("HCC861", "HCC871", "HCC881")
 
 
-def checked_table(table: str | None, product: str | None, target: str | None) -> Report | None:
+def checked_table(
+    table: str | None, product: str | None, target: str | None, *, quietly: bool = False
+) -> Report | None:
     """Return the report on the table of the job, if there is one; say so if it is that of a variable.
 
     Raises:
@@ -52,7 +54,8 @@ def checked_table(table: str | None, product: str | None, target: str | None) ->
 
     if table is None and (variable := table_source.naming_variable(os.environ)):
         table = table_source.usual_file(os.environ[variable])
-        tell(f"note: no TABLE given: using {variable}={os.environ[variable]}")
+        if not quietly:
+            tell(f"note: no TABLE given: using {variable}={os.environ[variable]}")
     if table is None:
         return None
     from hccl_tools.diagnostics.wording import no_rank_table  # noqa: PLC0415

@@ -68,13 +68,21 @@ def _launch(**options: Any) -> int:
         shown = preview.dry_run(request, form=options["dry_run"])
         click.echo(shown.encode(errors="backslashreplace"), nl=False)
         return 0
-    if options["preflight"] == "full" and request.part is None:
-        from hccl_tools.cli import launch_preflight  # noqa: PLC0415  (few launches ask all hosts)
-
-        launch_preflight.ask_hosts(request, preflight_options.ignored_checks(options))
+    if preflight_options.has_gate(options) and request.part is None:
+        request = _admitted(request, options)
     from hccl_tools.launch import launcher  # noqa: PLC0415  (`--help` does not need it)
 
     return launcher.launch(request)
+
+
+def _admitted(request: LaunchRequest, options: dict[str, Any]) -> LaunchRequest:
+    """Return the request for hosts that pass the checks before the start."""
+    from hccl_tools.cli import launch_preflight  # noqa: PLC0415  (few launches ask all hosts)
+
+    seconds = options["preflight_timeout"] or preflight_options.SECONDS
+    is_full, own = options["preflight"] == "full", options["preflight_command"]
+    ignored = preflight_options.ignored_checks(options)
+    return launch_preflight.admitted(request, launch_preflight.Gate(is_full, own, seconds, ignored))
 
 
 def _emitted(request: LaunchRequest, options: dict[str, Any]) -> tuple[str, str | None]:

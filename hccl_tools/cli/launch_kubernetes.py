@@ -192,9 +192,9 @@ def _pinned(request: LaunchRequest, product: Product, nodes: Sequence[str]) -> t
 
 
 def _name(options: Mapping[str, Any], program: str, *, is_module: bool) -> str:
-    if options["job_name"] is not None:
-        names.check_job(options["job_name"], most=_LONGEST_NAME)
-        return str(options["job_name"])
+    if options["object_name"] is not None:
+        names.check_job(options["object_name"], most=_LONGEST_NAME)
+        return str(options["object_name"])
     name = program.replace(".", "-") if is_module else program.rpartition("/")[2].partition(".")[0]
     stem = name.lower()
     made = _OTHER_SIGNS.sub("-", stem)[:_LONGEST_NAME].strip("-")

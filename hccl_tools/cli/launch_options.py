@@ -59,6 +59,11 @@ GROUPS: dict[str, list[Option]] = {
         _option("--preflight", type=Choice(["none", "quick", "full"]), metavar="LEVEL",
                 help="Checks before the start: none, quick (devices, ports and variables of each host; the "
                 "default), full (all that doctor asks, on all hosts)."),
+        _option("--preflight-command", metavar="CMD",
+                help="Run this health check on all hosts before the start: a spare replaces a host that "
+                "fails, or the job is refused."),
+        _option("--preflight-timeout", type=Seconds(5, 86400), metavar="SECONDS",
+                help="Time limit for asking all hosts before the start. Default: 60."),
         _flag("--no-preflight", help="The same as --preflight none."),
         _flag("--require-key", help="Refuse to start by hand on several hosts without a job key."),
         _flag("--no-local-check", help="Do not compare the table with this host's devices."),
@@ -170,7 +175,7 @@ GROUPS: dict[str, list[Option]] = {
                 "torchrun, xllm, mindie; or the YAML of Volcano's Job (vcjob) or MindCluster's AscendJob "
                 "(acjob)."),
         _option("--image", metavar="NAME", help="With --emit vcjob|acjob: the image of the containers."),
-        _option("--job-name", metavar="NAME", help="The name of that job; by default that of PROGRAM."),
+        _option("--object-name", metavar="NAME", help="The name of that job; by default that of PROGRAM."),
         _option("--namespace", metavar="NAME", help="The namespace of that job."),
         _option("--pin-nodes", metavar="LIST",
                 help="The nodes of that job, which are the servers of --rank-table."),
@@ -184,7 +189,7 @@ GROUPS: dict[str, list[Option]] = {
 }  # fmt: skip
 
 #: The options for the objects of :data:`CLUSTER_MANAGERS`.
-OF_OBJECTS = ("--image", "--job-name", "--namespace", "--pin-nodes")
+OF_OBJECTS = ("--image", "--object-name", "--namespace", "--pin-nodes")
 #: Options whose value may be omitted, with their value in that case.
 BARE = {"--dry-run": "text"}
 #: mpirun's spelling, which click would read as ``-n p``.

@@ -1,4 +1,4 @@
-"""``launch --preflight full``: the checks of ``doctor`` on all hosts of the job, before anything starts."""
+"""``launch --preflight full`` and ``--preflight-command``: the health of all hosts before the start."""
 
 from __future__ import annotations
 
@@ -7,64 +7,181 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import doctor_run
+from hccl_tools.cli import doctor_run, gather_options
+from hccl_tools.discover.site import Site
 from hccl_tools.doctor import examining, registry
+from hccl_tools.doctor.between_checks import Silent
 from hccl_tools.doctor_report import as_text
-from hccl_tools.errors import LaunchError, UsageError
+from hccl_tools.errors import LaunchError, TableError, UsageError
 from hccl_tools.gathering import choice
+from hccl_tools.inspection.observation import ObservationRequest
+from hccl_tools.inspection.observing import observe
 from hccl_tools.launch import engines
 from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import count
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.diagnostics.diagnostic import Report
-    from hccl_tools.launch.model.request import LaunchRequest
+    from hccl_tools.doctor.findings import Examination
+    from hccl_tools.inspection.observation import Observation
+    from hccl_tools.launch.engines.engine import Engine
+    from hccl_tools.launch.model.request import JobTable, LaunchRequest
 
 _TOOL_TIMEOUT_S = 10.0
-_GATHER_TIMEOUT_S = 60
+#: The time that a host has to start and to send its answer, in addition to that of the command.
+_START_S = 5.0
+#: The checks on the command, and on who does not answer.
+_OF_COMMAND = ("HCD325", "HCD501")
+#: It judges the table with the spares in it, which is not the table of the job.
+_TABLE_HAS_ERRORS = "HCD002"
+
+Seen = tuple["dict[str, Observation]", "list[Silent]"]
 
 
-def ask_hosts(request: LaunchRequest, ignored_checks: Sequence[str]) -> None:
-    """Print what may stop or slow the job, on standard error.
+class Gate(NamedTuple):
+    """What every host is asked before the start.
 
-    All hosts of the table are asked, with the engine of the job; under ``--engine loop`` this host alone.
+    Attributes:
+        full: Whether all checks of ``doctor`` are asked.
+        command: The user's own health check; ``None`` for none.
+        seconds: The time limit for all hosts together.
+        ignored: The checks of ``doctor`` to ignore.
+    """
+
+    full: bool
+    command: str | None
+    seconds: float
+    ignored: Sequence[str] = ()
+
+    @property
+    def own(self) -> tuple[str, float]:
+        """The user's command, and the seconds for it."""
+        return self.command or "", max(1.0, self.seconds - _START_S)
+
+
+def admitted(request: LaunchRequest, gate: Gate) -> LaunchRequest:
+    """Return the request for hosts that pass the gate; print on standard error what may stop or slow the job.
+
+    All hosts of the table and all spares are asked, with the engine of the job; under ``--engine loop`` this
+    host alone. A sound spare takes the ranks of a host that fails.
 
     Raises:
         LaunchError: Something would stop the job, or the table cannot be read.
         UsageError: The job uses no NPU, its table is read from standard input, or a check does not exist.
     """
-    if request.start.cpu:
+    if request.start.cpu and gate.full:
         raise UsageError(
             "--preflight full asks the NPUs of the hosts, but --cpu uses none",
             hint="use --preflight quick, or leave --cpu out",
         )
-    selection = registry.selection((), ignored_checks, ())
-    selection = selection._replace(ignore=(*selection.ignore, *request.table.ignore))
     engine = engines.get(request.start.engine)
-    report = _report(request)
-    pings = doctor_run.pings(selection, every=False)
-    job = examining.Job(report, request.table.product, None, request.hosts.start_port, pings=pings)
-    reached: dict[str, Any] = {
-        **dict.fromkeys(("hosts", "hostfile", "ssh", "via")),
-        "engine": engine.queries_with or choice.outside_slurm(os.environ).engine,
-        "gather_timeout": _GATHER_TIMEOUT_S,
-    }
-    local = not engine.starts_all_hosts
-    seen, silent = doctor_run.observed(job, reached, tool_timeout=_TOOL_TIMEOUT_S, local=local)
-    job = doctor_run.with_product_of(seen, job)
-    result = examining.examine(seen, job, selection, silent)
+    if request.table.file == "-":
+        raise UsageError(
+            "the hosts cannot be asked about a table on standard input, which can be read once",
+            hint="write the table to a file, and name it with --rank-table",
+        )
+    report = _report(request) if gate.full else None
+    loaded = _loaded(request) if engine.starts_all_hosts and (request.spares or not gate.full) else None
+    has_spares = loaded is not None and bool(request.spares) and (report is None or report.ok)
+    if gate.full:
+        merged = _with_spares(report, loaded, request) if has_spares and loaded and report else report
+        result = _examined(request, gate, engine, merged, ignored=(_TABLE_HAS_ERRORS,) if has_spares else ())
+    else:
+        result = _of_command(request, gate, engine, loaded)
+    _show(result)
+    if not (has_spares and loaded):
+        return _refused_if_faulty(request, result)
+    from hccl_tools.launch.spares import admission  # noqa: PLC0415  (few jobs have spares)
+
+    try:
+        return admission.admitted(request, loaded, result.hosts, result.findings)
+    except LaunchError as error:
+        raise LaunchError(
+            f"nothing was started: {error.message}", hint="mend what is listed above"
+        ) from error
+
+
+def _show(result: Examination) -> None:
     shown = tuple(one for one in result.findings if one.consequence != "note")
-    click.echo(
-        "".join(as_text.render(result._replace(findings=shown), width=screen.width(2))), nl=False, err=True
-    )
+    lines = as_text.render(result._replace(findings=shown), width=screen.width(2))
+    click.echo("".join(lines), nl=False, err=True)
+
+
+def _refused_if_faulty(request: LaunchRequest, result: Examination) -> LaunchRequest:
     if result.fails():
-        faults = sum(one.consequence == "stops" for one in shown)
+        faults = sum(one.consequence == "stops" for one in result.findings)
         raise LaunchError(
             f"nothing was started: {count(faults, 'fault')} would stop the job",
             hint="mend what is listed above; --preflight quick starts without asking all hosts",
         )
+    return request
+
+
+def _reached(engine: Engine, gate: Gate) -> dict[str, Any]:
+    """Return the options for reaching the hosts, as those of ``doctor``."""
+    return {
+        **dict.fromkeys(("hosts", "hostfile", "ssh", "via")),
+        "engine": engine.queries_with or choice.outside_slurm(os.environ).engine,
+        "gather_timeout": gate.seconds,
+    }
+
+
+def _examined(
+    request: LaunchRequest, gate: Gate, engine: Engine, report: Report | None, *, ignored: Sequence[str]
+) -> Examination:
+    selection = registry.selection((), (*gate.ignored, *ignored), ())
+    selection = selection._replace(ignore=(*selection.ignore, *request.table.ignore))
+    pings = doctor_run.pings(selection, every=False)
+    port, product = request.hosts.start_port, request.table.product
+    job = examining.Job(report, product, None, port, pings=pings, command=gate.own)
+    local = not engine.starts_all_hosts
+    seen, silent = doctor_run.observed(job, _reached(engine, gate), tool_timeout=_TOOL_TIMEOUT_S, local=local)
+    job = doctor_run.with_product_of(seen, job)
+    return examining.examine(seen, job, selection, silent)
+
+
+def _of_command(request: LaunchRequest, gate: Gate, engine: Engine, loaded: JobTable | None) -> Examination:
+    """Return what the user's command alone says about the hosts."""
+    command, seconds = gate.own
+    asked = ObservationRequest(command=command, command_time=seconds, command_only=True)
+    if loaded is None:
+        seen, silent = {os.uname().nodename: observe(asked, Site())}, list[Silent]()
+    else:
+        hosts = choice.hosts(loaded.table, os.environ)
+        if not engine.uses_allocation:
+            hosts = tuple(dict.fromkeys((*hosts, *(spare.name for spare in request.spares))))
+        seen, failures = gather_options.observe(hosts, asked, _reached(engine, gate))
+        silent = [Silent(one.host, one.reason, one.hint) for one in failures]
+    return examining.examine(seen, examining.Job(cpu=True), registry.selection(_OF_COMMAND, (), ()), silent)
+
+
+def _loaded(request: LaunchRequest) -> JobTable | None:
+    from hccl_tools.cli import launch_spares  # noqa: PLC0415  (only if all hosts are asked)
+
+    return launch_spares.table_of(request, os.environ)
+
+
+def _with_spares(report: Report, loaded: JobTable, request: LaunchRequest) -> Report:
+    """Return the report on a table of the servers and the spares, which are then compared with each other.
+
+    Raises:
+        LaunchError: A spare cannot be in one table with the servers.
+    """
+    from hccl_tools.tablefiles import outputs  # noqa: PLC0415  (few jobs have spares)
+    from hccl_tools.transform.merging import merge  # noqa: PLC0415
+    from hccl_tools.validation.checker import validate  # noqa: PLC0415
+
+    tables = [("the table", loaded.table)]
+    tables += [(one.name, one.table) for one in request.spares if one.table is not None]
+    try:
+        merged = merge(tables).table
+    except TableError as error:
+        raise LaunchError(f"a spare does not fit the table: {error.head}", lines=error.lines) from error
+    made = validate(outputs.table_text(merged).encode(), product=report.product, ignore=request.table.ignore)
+    return made._replace(file=report.file)
 
 
 def _report(request: LaunchRequest) -> Report | None:
@@ -77,11 +194,6 @@ def _report(request: LaunchRequest) -> Report | None:
     located = table_source.locate(request.table, os.environ)
     if located is None:
         return None
-    if located[0] == "-":
-        raise UsageError(
-            "--preflight full cannot read the table from standard input, which can be read once",
-            hint="write the table to a file, and name it with --rank-table",
-        )
     if request.table.exclude:
         from hccl_tools.tablefiles import remainder  # noqa: PLC0415  (few jobs leave hosts out)
 

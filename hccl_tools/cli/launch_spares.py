@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.cli import preflight_options
 from hccl_tools.cli.option_groups import typed_without
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.launch import engines
@@ -34,7 +35,7 @@ def with_spares(
         LaunchError: No spare can be used, or the engine ends a job that loses a host.
     """
     engine = engines.get(request.start.engine)
-    _check(request, engine)
+    _check(request, engine, has_gate=preflight_options.has_gate(options))
     left_out: tuple[str, ...] = ()
     if request.table.made is None:
         spares, left_out = _beside_table(request, options, engine, environ)
@@ -52,13 +53,13 @@ def batch_script(request: LaunchRequest, options: dict[str, Any]) -> str:
     """
     from hccl_tools.launch.render import batch_script  # noqa: PLC0415
 
-    _check(request, engines.get(EMIT_TARGET))
+    _check(request, engines.get(EMIT_TARGET), has_gate=preflight_options.has_gate(options))
     if options["spare_hosts"]:
         raise UsageError(
             "--emit slurm does not support --spare-hosts: the spares are nodes of the allocation",
             hint="use --spares N",
         )
-    table = _table(request, os.environ)
+    table = table_of(request, os.environ)
     if table is not None:
         servers = len(table.table.servers)
     elif request.hosts.node_count is not None:
@@ -87,7 +88,7 @@ def of_facts(hosts: Sequence[HostFacts]) -> tuple[SpareHost, ...]:
     return tuple(SpareHost(table.servers[0].address, table) for table in tables)
 
 
-def _check(request: LaunchRequest, engine: Engine) -> None:
+def _check(request: LaunchRequest, engine: Engine, *, has_gate: bool) -> None:
     watch = request.watch
     if not engine.starts_all_hosts:
         raise UsageError(
@@ -98,10 +99,13 @@ def _check(request: LaunchRequest, engine: Engine) -> None:
         raise UsageError(
             "--start mpi starts ranks on this host only, which has no spares", hint="leave it out"
         )
+    if has_gate and not watch.max_restarts:
+        return  # The spares are for hosts that fail the checks before the start.
     if not watch.max_restarts:
         raise UsageError(
             "spares need --max-restarts: a spare takes its place when the job restarts",
-            hint="add --max-restarts N, the number of restarts that the job may have",
+            hint="add --max-restarts N, the number of restarts that the job may have; or --preflight full "
+            "for spares of hosts that fail the checks before the start",
         )
     if "host-lost" not in watch.restart_on:
         raise UsageError("spares need --restart-on host-lost", hint="add host-lost to --restart-on")
@@ -115,7 +119,7 @@ def _beside_table(
 
     if request.table.file == "-":
         raise UsageError("spares need a table that can be read twice", hint="write the table to a file")
-    loaded = _table(request, environ)
+    loaded = table_of(request, environ)
     if loaded is None:
         raise UsageError(
             "spares need a rank table of several hosts",
@@ -139,7 +143,8 @@ def _beside_table(
     return _queried(hosts, loaded.table, request, engine, environ)
 
 
-def _table(request: LaunchRequest, environ: Mapping[str, str]) -> JobTable | None:
+def table_of(request: LaunchRequest, environ: Mapping[str, str]) -> JobTable | None:
+    """Return the table of a job, read and checked; ``None`` if none was specified."""
     from hccl_tools.launch.planning import table_source, visible_devices  # noqa: PLC0415
 
     ignore_visible = request.devices.ignore_visible

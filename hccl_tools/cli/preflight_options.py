@@ -6,6 +6,9 @@ from typing import Any
 
 from hccl_tools.errors import UsageError
 
+#: The time limit for asking all hosts.
+SECONDS = 60.0
+
 
 def _ignored(options: dict[str, Any]) -> list[str]:
     return [one.strip() for text in options["ignore"] for one in text.split(",")]
@@ -25,6 +28,11 @@ def ignored_checks(options: dict[str, Any]) -> tuple[str, ...]:
     return tuple(one for one in _ignored(options) if _is_check(one))
 
 
+def has_gate(options: dict[str, Any]) -> bool:
+    """Return whether all hosts are asked before the start."""
+    return options["preflight"] == "full" or bool(options["preflight_command"])
+
+
 def is_checked(options: dict[str, Any]) -> bool:
     """Return whether there are checks before the start.
 
@@ -32,6 +40,11 @@ def is_checked(options: dict[str, Any]) -> bool:
         UsageError: Options exclude each other, or ``--ignore`` names a check that is not asked.
     """
     level = options["preflight"]
+    if options["preflight_timeout"] is not None and not has_gate(options):
+        raise UsageError(
+            "--preflight-timeout is the time for asking all hosts, and none is asked",
+            hint="add --preflight full or --preflight-command CMD",
+        )
     if level != "full" and (checks := ignored_checks(options)):
         raise UsageError(
             f"{checks[0]} is a check of `doctor`, not a rule for tables",

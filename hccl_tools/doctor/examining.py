@@ -51,6 +51,7 @@ class Job(NamedTuple):
         bandwidth: Whether the bandwidth of pairs of devices is measured.
         connects: Whether each host connects to the others.
         cpu: Whether the job is a rehearsal without NPUs.
+        command: The user's own health check for each host, and the seconds for it.
     """
 
     report: Report | None = None
@@ -63,6 +64,7 @@ class Job(NamedTuple):
     bandwidth: bool = False
     connects: bool = True
     cpu: bool = False
+    command: tuple[str, float] = ("", 0.0)
 
     @property
     def table(self) -> RankTable | None:
@@ -76,8 +78,9 @@ class Job(NamedTuple):
             ports = tuple(port for port in range(self.start_port, self.start_port + 16) if port < 65536)
         table = self.table
         asked = ObservationRequest(
-            ports=ports, tool_timeout=tool_timeout, code=self.code, data=self.data, cpu=self.cpu
-        )
+            ports=ports, tool_timeout=tool_timeout, code=self.code, data=self.data, cpu=self.cpu,
+            command=self.command[0], command_time=self.command[1],
+        )  # fmt: skip
         if table is None:
             return asked
         known = {number for number in table.device_numbers if number is not None}

@@ -107,6 +107,21 @@ def small_dev_shm(case: Case) -> Iterator[Finding]:
 
 
 @check(
+    "HCD325",
+    "health-command-failed",
+    "stops",
+    remedy="run the command on the host; if it is the command that is wrong, correct --preflight-command",
+    source="the command of `launch --preflight-command`",
+    example=Example("observed", "command_code", "1"),
+)
+def health_command_failed(case: Case) -> Iterator[Finding]:
+    """Has the command of ``launch --preflight-command`` ended with exit code 0?"""
+    if case.seen.command_code:
+        said = f": {case.seen.command_said}" if case.seen.command_said else ""
+        yield Finding(f"the health command failed with exit code {case.seen.command_code}{said}")
+
+
+@check(
     "HCD306",
     "log-folder-full",
     "may-stop",

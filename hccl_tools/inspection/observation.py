@@ -48,6 +48,9 @@ class ObservationRequest(NamedTuple):
         reach: The addresses of the job's hosts, to which each host connects; that of the rendezvous is first.
         start_port: The rendezvous port, 0 for none.
         cpu: Whether the job uses no NPU: no device is looked at.
+        command: The user's own health check, for the shell; empty for none.
+        command_time: Seconds for it.
+        command_only: Whether nothing else is looked at.
     """
 
     device_ids: tuple[int, ...] = ()
@@ -66,6 +69,9 @@ class ObservationRequest(NamedTuple):
     reach: tuple[str, ...] = ()
     start_port: int = 0
     cpu: bool = False
+    command: str = ""
+    command_time: float = 60.0
+    command_only: bool = False
 
 
 class DeviceObservation(NamedTuple):
@@ -245,6 +251,8 @@ class Observation(NamedTuple):
         white_listed: The addresses of hosts in this file.
         named_tables: The state of the files of variables with a table, by variable: ``file``, ``directory``,
             ``absent``, ``unreadable``.
+        command_code: The exit code of the user's own health check; None if it was not asked for.
+        command_said: Why it failed.
     """
 
     names: tuple[str, ...] = ()
@@ -298,6 +306,8 @@ class Observation(NamedTuple):
     leaders: Mapping[str, tuple[OsText, ...]] = {}
     white_list: str = ""
     white_listed: tuple[OsText, ...] = ()
+    command_code: int | None = None
+    command_said: OsText = ""
 
     def check(self) -> str:
         """Return what is wrong with an observation that another host has sent, "" for nothing."""

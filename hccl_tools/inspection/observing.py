@@ -54,7 +54,17 @@ def observe(request: ObservationRequest, site: Site) -> Observation:
         InputError: A tool or file that the user specified cannot be used.
     """
     site = site._replace(tool_timeout=request.tool_timeout)
-    return (_pings_in_super_pod if request.ping_over == HCCS else _host)(request, site)
+    if request.ping_over == HCCS:
+        return _pings_in_super_pod(request, site)
+    seen = _without_devices(site) if request.command_only else _host(request, site)
+    return _with_command(seen, request) if request.command else seen
+
+
+def _with_command(seen: Observation, request: ObservationRequest) -> Observation:
+    from hccl_tools.inspection import health_command  # noqa: PLC0415  (few jobs have one)
+
+    code, said = health_command.run(request.command, request.command_time)
+    return seen._replace(command_code=code, command_said=said)
 
 
 def _host(request: ObservationRequest, site: Site) -> Observation:

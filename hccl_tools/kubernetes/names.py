@@ -70,4 +70,4 @@ def check_job(name: str, *, most: int) -> None:
     """
     if len(name) > most or not _LABEL.fullmatch(name):
         rule = _LABEL_RULE.replace(f"at most {_NAMESPACE_LENGTH}", f"at most {most}")
-        raise UsageError(f'--job-name "{name}" is not the name of a job', hint=rule)
+        raise UsageError(f'--object-name "{name}" is not the name of a job', hint=rule)

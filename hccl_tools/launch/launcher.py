@@ -289,6 +289,7 @@ def _supervision(
         restart=request.part.restart if request.part else 0,
         reports=agent is None,
         writes_report=agent is None or holds_run,
+        replaced=request.replaced,
         join_peers=join_peers,
         cpus=None if plan.shim_command else plan.cores,
         # Without ranks on other hosts, no rank needs the scheduler any longer.

@@ -29,8 +29,8 @@ _PARTS = {
     "host_state local_addresses npu_smi pci selection simulated site site_defaults super_pod survey visible",
     "document": "__init__ links writing",
     "gathering": "__init__ host_survey messages stdout_framing table_copy",
-    "inspection": "__init__ connections contents device_holders device_network hccl_variables host_ports "
-    "large_packets machine naming npu_overview observation observing pings port_users settings "
+    "inspection": "__init__ connections contents device_holders device_network hccl_variables health_command "
+    "host_ports large_packets machine naming npu_overview observation observing pings port_users settings "
     "table_copies white_list",
     "launch": "__init__",
     "launch/processes": "__init__ procfs",

@@ -173,8 +173,8 @@ def test_a_table_that_is_fixed(command_line: CommandLine) -> None:
         (["--image", "i", "--product", "910a", "--nproc-per-node", "3"], 2, "allows 1, 2, 4, 8"),
         (["--image", "i", "--product", "910a", "--nnodes", "2", "--nproc-per-node", "4"], 2, "uses all 8"),
         (["--image", "i", "--product", "a2", "-n", "9"], 2, "9 devices in a pod"),
-        (["--image", "i", "--product", "a2", "--job-name", "Train"], 2, "not the name of a job"),
-        (["--image", "i", "--product", "a2", "--job-name", "a" * 60], 2, "at most 45 characters"),
+        (["--image", "i", "--product", "a2", "--object-name", "Train"], 2, "not the name of a job"),
+        (["--image", "i", "--product", "a2", "--object-name", "a" * 60], 2, "at most 45 characters"),
         (["--image", "i", "--product", "a2", "--namespace", "a_b"], 2, "not the name of a namespace"),
         (["--image", "i", "--product", "a2", "--rank-table", "t.json"], 2, "or add --pin-nodes"),
         (["--image", "i", "--product", "a2", "--pin-nodes", "n1"], 2, "add --rank-table FILE"),
@@ -251,7 +251,7 @@ def test_the_config_map_of_kubectl_is_read_back(command_line: CommandLine) -> No
         "910a",
         "--pin-nodes",
         "n[1-2]",
-        "--job-name",
+        "--object-name",
         "train",
     )
     config_map, _ = emitted(command_line, "acjob", *pinned, "train.py")

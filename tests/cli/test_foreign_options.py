@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         ("distribute t.json", "-n --dry-run --port --identity -v", ""),
         ("env t.json", "--shell --framework -v", ""),
         ("gen", "-N --nodelist --gres -q --ip --stdout -v --debug", ""),
-        ("launch", "-d --detach --volume --rm -it -J --time --gres -A --account", ""),
+        ("launch", "-d --detach --volume --rm -it --job-name -J --time --gres -A --account", ""),
         ("launch", "-x", "--env NAME=VALUE"),
         ("launch", "-f --oversubscribe --allow-run-as-root --map-by --partition --requeue --tty", ""),
         ("launch", "--ntasks-per-node --gpus-per-node -ppn", "--nproc-per-node"),

@@ -94,6 +94,8 @@ def test_a_sound_host_starts(cluster: Cluster) -> None:
         (["--preflight", "full", "--ignore", "HCD999"], 'no check matches "HCD999"'),
         (["--ignore", "HCD302"], "add --preflight full"),
         (["--rank-table", "-", "--preflight", "full"], "standard input"),
+        (["-n", "2", "--preflight-timeout", "9"], "add --preflight full or --preflight-command"),
+        (["-n", "2", "--preflight", "full", "--preflight-timeout", "1"], "--preflight-timeout"),
     ],
 )
 def test_wrong_usage(cluster: Cluster, args: list[str], words: str) -> None:

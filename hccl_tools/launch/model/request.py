@@ -7,7 +7,7 @@ the options; ``None`` means that an option was not given.
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from hccl_tools.launch.model.outcome import RestartCause
 from hccl_tools.launch.model.plan import DEFAULT_JOIN_SECONDS, DEFAULT_SILENCE
@@ -223,6 +223,8 @@ class LaunchRequest(NamedTuple):
     #: In the order in which they are used.
     spares: tuple[SpareHost, ...] = ()
     remarks: tuple[str, ...] = ()
+    #: The spares that have taken the places of hosts that failed the checks before the start, for the report.
+    replaced: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def run_dir(self) -> str | None:

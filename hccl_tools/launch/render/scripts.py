@@ -55,6 +55,7 @@ _ACCEPTED_BY: Mapping[str, tuple[str, ...]] = {
     "--on-log-error": (), "--faulthandler": (), "--no-faulthandler": (), "--progress": (),
     "--join-timeout": (), "--evidence-timeout": (), "--flight-recorder": (),
     "--spares": (), "--spare-hosts": (), "--exclude": (),
+    "--preflight-command": (), "--preflight-timeout": (),
     "--restart-delay": (), "--restart-on": (), "--max-restarts-per-hour": (),
     "--log-file": (), "--log-mode": (), "--flat-logs": (), "--buffered": (), "--tail": (), "--stdin": (),
     "--bind": (), "--keep-mpi": (), "--pass-table": (), "--mpirun": (), "--export": (), "--no-export": (),

@@ -36,6 +36,69 @@ class Replaced(NamedTuple):
     news: tuple[str, ...]
 
 
+class Spares:
+    """The spares of a job that are left.
+
+    Attributes:
+        left: In the order in which they are used.
+    """
+
+    def __init__(self, request: LaunchRequest, product: str | None) -> None:
+        """``product`` is the one for which the job's table was checked."""
+        self.left, self._request, self._product = list(request.spares), request, product
+
+    def replace(
+        self, data: bytes, index: int, host: str, news: list[str]
+    ) -> tuple[bytes, SpareHost, dict[str, Any]]:
+        """Return a table in which the first spare that fits has a server's ranks, the spare, and the change.
+
+        Why another spare does not fit is appended to ``news``.
+
+        Raises:
+            LaunchError: No spare fits.
+        """
+        document = Document.parse(data, names.TABLE)
+        table = formats.read(document.value)
+        old = table.servers[index].server_id
+        for spare in self.left:
+            try:
+                own = spare.table or rehearsal.table_of(spare.name, table, index)
+                done = replace_server(document, old, own)
+                self._check(done.data)
+            except TableError as error:
+                news.append(f"spare {spare.name} is passed over: {error.message}")
+                continue
+            self.left.remove(spare)
+            new = done.table.servers[index].server_id
+            news += (change for change in done.changes if change.startswith("warning: "))
+            ranks = sorted(
+                rank for row in table.servers[index].rows if (rank := table.rank_numbers[row]) is not None
+            )
+            changed = {
+                "host": host,
+                "spare": spare.name,
+                "ranks": ranks,
+                "server_id": old,
+                "spare_server_id": new,
+            }
+            changed |= {"table_before": fingerprint(table), "table_after": fingerprint(done.table)}
+            return done.data, spare, changed
+        raise LaunchError("; ".join([f"{host} must be replaced, and no spare fits its place", *news]))
+
+    def too_few(self, hosts: Sequence[str]) -> LaunchError:
+        """Return the error for hosts of which not each can be replaced."""
+        left = count(len(self.left), "spare") if self.left else "no spare"
+        verb = "is" if len(self.left) < 2 else "are"
+        return LaunchError(f"{and_more(hosts, 4)} must be replaced, and {left} {verb} left")
+
+    def _check(self, data: bytes) -> None:
+        """Judge a table as that of the job was judged."""
+        variables = table_source.checked_in(self._request, os.environ)
+        report = validate(data, product=self._product, ignore=self._request.table.ignore, env=variables)
+        if not report.ok:
+            raise TableError(f"the table would not be valid: {report.errors[0].message}")
+
+
 class HostReplacement:
     """The spares of a job that are left, and its current plan.
 
@@ -52,7 +115,7 @@ class HostReplacement:
     ) -> None:
         """``prepare`` makes the plan of a request."""
         self.prepared, self._request, self._prepare = prepared, request, prepare
-        self._left, self.has_replaced = list(request.spares), False
+        self._spares, self.has_replaced = Spares(request, prepared.plan.product), False
 
     def replace(self, outcome: Outcome, restart: int) -> Replaced:
         """Give the servers of an outcome's lost hosts to spares, and write the new plan and table.
@@ -62,60 +125,19 @@ class HostReplacement:
         """
         before = self.prepared.table_data or b""
         lost = [(index, self._host(index)) for index in outcome.lost_servers]
-        if len(lost) > len(self._left):
-            raise self._too_few([host for _, host in lost])
+        if len(lost) > len(self._spares.left):
+            raise self._spares.too_few([host for _, host in lost])
         data, facts, news = before, list[dict[str, Any]](), list(outcome.unusable)
         for index, host in lost:
-            data, spare, changed = self._replaced(data, index, host, news)
-            ranks = [process.rank for process in self.prepared.plan.ranks if process.server_index == index]
-            facts.append({"restart": restart, "host": host, "spare": spare.name, "ranks": ranks, **changed})
-            news.append(_line(facts[-1]))
+            data, _, changed = self._spares.replace(data, index, host, news)
+            facts.append({"restart": restart, **changed})
+            news.append(line(facts[-1]))
         self._adopt(data, restart)
         self.has_replaced = True
         return Replaced(self.prepared, tuple(facts), tuple(news))
 
     def _host(self, index: int) -> str:
         return next(each.host for each in self.prepared.plan.ranks if each.server_index == index)
-
-    def _too_few(self, hosts: Sequence[str]) -> LaunchError:
-        left = count(len(self._left), "spare") if self._left else "no spare"
-        verb = "is" if len(self._left) < 2 else "are"
-        return LaunchError(f"{and_more(hosts, 4)} must be replaced, and {left} {verb} left")
-
-    def _replaced(
-        self, data: bytes, index: int, host: str, news: list[str]
-    ) -> tuple[bytes, SpareHost, dict[str, Any]]:
-        """Return a table in which the first spare that fits has a server's ranks, the spare, and the change.
-
-        Why another spare does not fit is appended to ``news``.
-        """
-        document = Document.parse(data, names.TABLE)
-        table = formats.read(document.value)
-        old = table.servers[index].server_id
-        for spare in self._left:
-            try:
-                own = spare.table or rehearsal.table_of(spare.name, table, index)
-                done = replace_server(document, old, own)
-                self._check(done.data)
-            except TableError as error:
-                news.append(f"spare {spare.name} is passed over: {error.message}")
-                continue
-            self._left.remove(spare)
-            new = done.table.servers[index].server_id
-            news += (line for line in done.changes if line.startswith("warning: "))
-            changed = {"server_id": old, "spare_server_id": new}
-            changed |= {"table_before": fingerprint(table), "table_after": fingerprint(done.table)}
-            return done.data, spare, changed
-        raise LaunchError("; ".join([f"{host} must be replaced, and no spare fits its place", *news]))
-
-    def _check(self, data: bytes) -> None:
-        """Judge a table as that of the job was judged."""
-        variables = table_source.checked_in(self._request, os.environ)
-        report = validate(
-            data, product=self.prepared.plan.product, ignore=self._request.table.ignore, env=variables
-        )
-        if not report.ok:
-            raise TableError(f"the table would not be valid: {report.errors[0].message}")
 
     def _adopt(self, data: bytes, restart: int) -> None:
         run_dir, before = self.prepared.plan.run_dir, self.prepared.table_data or b""
@@ -131,7 +153,8 @@ class HostReplacement:
         plan_json.write(prepared.plan, prepared.environment)
 
 
-def _line(facts: Mapping[str, Any]) -> str:
+def line(facts: Mapping[str, Any]) -> str:
+    """Return the replacement of a host as a line for the user."""
     return (
         f"{facts['spare']} takes the place of {facts['host']} ({rank_list(facts['ranks'])}); "
         f"the table's fingerprint {facts['table_before']} becomes {facts['table_after']}"

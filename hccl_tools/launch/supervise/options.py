@@ -110,6 +110,8 @@ class Supervision(NamedTuple):
     count_ranks: Callable[[], RankCount] | None = None
     #: The ranks, if an engine on this host has started them.
     engine_ranks: EngineRanks | None = None
+    #: The spare hosts that have taken the places of others before the first start, for the report.
+    replaced: tuple[Mapping[str, Any], ...] = ()
 
 
 DEFAULTS = Supervision()

@@ -39,7 +39,7 @@ class Reporter:
         self._reported: Outcome | None = None
         self._attempts: list[dict[str, Any]] = []
         #: The spare hosts that have taken the places of lost hosts.
-        self.replaced: tuple[Mapping[str, Any], ...] = ()
+        self.replaced: tuple[Mapping[str, Any], ...] = options.replaced
         self._began = time.monotonic()
         self.followers = Followers(
             console.out,

@@ -118,3 +118,18 @@ def test_an_allocation_without_further_nodes_has_no_spares(bed: SlurmCluster) ->
 
     assert job.returncode == 2
     assert "--spares 1: the number of known hosts besides the table's is 0" in said
+
+
+def test_a_node_on_which_the_health_command_fails_is_left_out(bed: SlurmCluster) -> None:
+    health = '[ "$SLURMD_NODENAME" != n2 ] || { echo "n2 is sick" >&2; exit 1; }'
+    script = 'echo "on $(hostname)"'
+    options = ["--preflight-command", health, "--max-restarts", "0"]
+    job = start(bed, "salloc", "-N3", THREE, "--ntasks-per-node=1", "--no-kill", *launch(script, *options))
+    said = job.communicate(timeout=LONG)[0]
+
+    assert job.returncode == 0, said
+    report: dict[str, Any] = published.read("report", Path("log/latest/report.json"))
+    (replaced,) = report["replaced"]
+    assert (replaced["host"], replaced["spare"], replaced["restart"]) == (bed.second.address, "n3", 0)
+    assert replaced["finding"]["message"].endswith("exit code 1: n2 is sick")
+    assert Path("log/latest/rank_1.log").read_text() == "on n3\n"
