@@ -63,7 +63,8 @@ def test_explain_has_short_paths_and_does_not_repeat_the_end_of_the_failed_rank(
     shown = on_terminal("explain")
 
     assert failed.code == 1
-    assert shown.joined.startswith("Rank 5 (device 5 of 10.0.0.1, address 192.168.0.105): the program raised")
+    cause = "Rank 5 (device 5 of 10.0.0.1, address 192.168.0.105): the program raised"
+    assert re.match(rf"run [0-9-]{{15}}-\w{{4}}: {re.escape(cause)}", shown.joined)
     assert str(Path.cwd()) not in shown.text.replace(f"{Path.cwd()}/train.py", "")
     assert "consequences:" not in shown.lines
     assert [line for line in shown.wider_than(80) if not line.startswith("    | ")] == []
