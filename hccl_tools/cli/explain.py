@@ -242,16 +242,15 @@ def _without_other_runs(word: str) -> str:
     """
     from hccl_tools.launch.runs import files, index, names  # noqa: PLC0415
 
-    link = os.path.join(word, names.LATEST)
+    link = os.path.join(word, names.LATEST)  # noqa: PTH118  (not loaded for it)
     if not os.path.isdir(word) or files.is_run(os.path.realpath(word)):  # noqa: PTH112  (not loaded for it)
         return word
     if not files.is_run(os.path.realpath(link)):
         return word
     run = index.resolve(link, word)
     path = names.shown(run.path)
-    folder = operand(word)
-    tell(f"note: {folder} has the runs of `launch`: the latest one is explained, {run.name}; "
-         f"`hccl-tools jobs --log-dir {folder}` lists them")  # fmt: skip
+    what = f"{operand(word)} has the runs of `launch`: the latest one is explained, {run.name}"
+    tell(f"note: {what}; `hccl-tools jobs --log-dir {operand(word)}` lists them")
     return path
 
 
