@@ -1,7 +1,7 @@
 """``hccl-tools`` and ``python -m hccl_tools``: the command line, and the options of the original script.
 
 Users of ``hccl_tools.py`` type ``python -m hccl_tools --device_num "[0,8)"``: options without a command mean
-``gen``.
+``gen``, unless only other commands have the first one.
 """
 
 from __future__ import annotations
@@ -80,9 +80,13 @@ def main() -> None:
 
 
 def _original_arguments(args: list[str]) -> list[str]:
-    if args and _plain_option(args[0]) not in {None, *_GROUP_OPTIONS}:
-        return ["gen", *args]
-    return args
+    option = _plain_option(args[0]) if args else None
+    if option is None or option in _GROUP_OPTIONS:
+        return args
+    from hccl_tools.cli import cli, usage  # noqa: PLC0415  (only for the original script's options)
+
+    is_other = usage.is_of_another_command(cli, option.partition("=")[0], args)
+    return args if is_other else ["gen", *args]
 
 
 def _plain_option(argument: str) -> str | None:

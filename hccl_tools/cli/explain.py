@@ -16,6 +16,7 @@ from hccl_tools.cli.site_options import from_site
 from hccl_tools.cli.values import Choice
 from hccl_tools.discover.site_defaults import LOG_DIR, SSH
 from hccl_tools.errors import UsageError
+from hccl_tools.notation.phrases import count, operand, time_span
 from hccl_tools.notation.printable import show_status, tell
 
 if TYPE_CHECKING:
@@ -169,12 +170,13 @@ def _answer(
     from hccl_tools.explain import explaining, sources  # noqa: PLC0415  (`--help` does not need them)
     from hccl_tools.explain.reader import STDIN  # noqa: PLC0415
 
+    words = [_without_other_runs(word) for word in words]
     run = _run(words, log_dir)
     extra = _own(knowledge)
     if run is not None:
         from hccl_tools.explain.elsewhere import fetch  # noqa: PLC0415
 
-        return explaining.explain(
+        answer = explaining.explain(
             [],
             run=run.path,
             run_name=words[0] if words else "latest",
@@ -182,6 +184,7 @@ def _answer(
             extra=extra,
             fetch=partial(fetch, run, typed_ssh=typed_ssh),
         )
+        return answer._replace(unfinished=_unfinished(run))
     if STDIN in words and sys.stdin.isatty():
         tell("note: reading standard input, up to Ctrl-D")
     logs, notes = sources.collect(words)
@@ -229,6 +232,40 @@ def _run(words: list[str], log_dir: str) -> Run | None:
     except index.NoSuchRunError as error:
         what = f'"{words[0]}" is not a file, a code or a run in {log_dir}'
         raise UsageError(what, hint=f"check the name; {error.hint}") from error
+
+
+def _without_other_runs(word: str) -> str:
+    """Return the latest run of a log directory of ``launch``; its runs are different jobs.
+
+    Only a log directory has the link to its latest run: in another folder, someone may have collected the
+    runs that one job has on several hosts.
+    """
+    from hccl_tools.launch.runs import files, index, names  # noqa: PLC0415
+
+    link = os.path.join(word, names.LATEST)  # noqa: PTH118  (not loaded for it)
+    if not os.path.isdir(word) or files.is_run(os.path.realpath(word)):  # noqa: PTH112  (not loaded for it)
+        return word
+    if not files.is_run(os.path.realpath(link)):
+        return word
+    run = index.resolve(link, word)
+    path = names.shown(run.path)
+    what = f"{operand(word)} has the runs of `launch`: the latest one is explained, {run.name}"
+    tell(f"note: {what}; `hccl-tools jobs --log-dir {operand(word)}` lists them")
+    return path
+
+
+def _unfinished(run: Run) -> str:
+    """Return the sentence on a run that has not ended; "" for one that has."""
+    if run.state != "running":
+        return ""
+    from hccl_tools.explain import brief  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.launch.runs import index  # noqa: PLC0415
+
+    if not index.is_held(run.path):  # It ended while its logs were read.
+        return ""
+    size = f"{count(run.ranks, 'rank')}, for {time_span(run.age)}"
+    stacks = f"`hccl-tools stacks {operand(brief.typed(run.path))}`"
+    return f"The run {run.name} is still running ({size}): {stacks} shows what its ranks do"
 
 
 def _progress() -> Callable[[int, int], None] | None:

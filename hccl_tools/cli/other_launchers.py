@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
+from hccl_tools.notation.phrases import operand
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple
 
@@ -68,15 +69,37 @@ def _numa_binding(value: str) -> list[str] | str:
     return answers.get(value, "use --bind numa (a NUMA node for each rank) or --bind cores (an equal share)")
 
 
+#: torchrun's streams of a rank: none, stdout, stderr, both.
+_STREAMS = range(4)
+
+
+def _streams(value: str, otherwise: str) -> dict[str, int] | str:
+    """Read torchrun's ``3`` (all ranks, key "") or ``0:3,1:1`` (by rank); return a hint for another text."""
+    if value.endswith((".json", ".yaml", ".yml")):
+        return f"a rank table is given as --rank-table {operand(value)}; torchrun's option means streams"
+    pairs = [part.rpartition(":") for part in value.split(",")]
+    numbers = [whole_number(streams) for _rank, _colon, streams in pairs]
+    is_plain = len(pairs) == 1 and ":" not in value
+    if any(number not in _STREAMS for number in numbers):
+        return otherwise
+    if not is_plain and any(whole_number(rank) is None for rank, _colon, _streams in pairs):
+        return otherwise
+    return {rank: number for (rank, _, _), number in zip(pairs, numbers, strict=True) if number is not None}
+
+
+def _redirects(value: str) -> list[str] | str:
+    found = _streams(value, "torchrun's values are 0 to 3, or 0:1,1:2; leave it out: each rank has its log")
+    return found if isinstance(found, str) else []
+
+
 def _tee(value: str) -> list[str] | str:
-    """Read ``3`` (all ranks) or ``0:3,1:1`` (by rank); ``launch`` has one log per rank for both streams."""
-    if (number := whole_number(value)) is not None:
-        return ["--tail=all"] if number else []
-    parts = (part.partition(":") for part in value.split(","))
-    pairs = [(rank, whole_number(streams)) for rank, _, streams in parts]
-    if any(whole_number(rank) is None or streams is None for rank, streams in pairs):
-        return "use --tail 0,3 or --tail all"
-    return [f"--tail={','.join(rank for rank, streams in pairs if streams) or 'none'}"]
+    """Follow the ranks whose streams are named; ``launch`` has one log per rank for both streams."""
+    found = _streams(value, "use --tail 0,3 or --tail all")
+    if isinstance(found, str):
+        return found
+    if "" in found:
+        return ["--tail=all"] if found[""] else []
+    return [f"--tail={','.join(rank for rank, streams in found.items() if streams) or 'none'}"]
 
 
 def _tail_worker_log(value: str) -> list[str]:
@@ -135,8 +158,8 @@ OPTIONS: dict[str, Foreign] = {
     "--monitor-interval": Foreign(_nothing),
     "--start-method": Foreign(_nothing),
     "--signals-to-handle": Foreign(_nothing),
-    "--redirects": Foreign(_nothing),
-    "-r": Foreign(_nothing),
+    "--redirects": Foreign(_redirects),
+    "-r": Foreign(_redirects),
     "--tee": Foreign(_tee),
     "-t": Foreign(_tee),
     "--local-ranks-filter": Foreign(lambda value: [f"--tail={value}"]),

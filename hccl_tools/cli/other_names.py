@@ -97,7 +97,14 @@ MEANINGS = (
 
 
 #: What other tools call the command that prints a shell's completion.
-_COMPLETION = {"completion", "completions", "complete", "autocomplete", "install-completion"}
+COMPLETION = {
+    "completion",
+    "completions",
+    "complete",
+    "autocomplete",
+    "install-completion",
+    "show-completion",
+}
 
 
 def problem(ctx: click.Context, group: click.Group, word: str, rest: Sequence[str]) -> tuple[str, str]:
@@ -110,8 +117,8 @@ def problem(ctx: click.Context, group: click.Group, word: str, rest: Sequence[st
     message = f'no such command "{word}"'
     if file := _about_file(ctx, word, rest):
         return f'"{word}" is not a command', file
-    if word.lower() in _COMPLETION and ctx is ctx.find_root():
-        return message, _completion(rest)
+    if word.lower() in COMPLETION and ctx is ctx.find_root():
+        return message, completion(rest)
     if answers := list(_answers(ctx, group, word, rest)):
         return message, "; ".join(answers)
     guess = did_you_mean(word, group.list_commands(ctx))
@@ -121,7 +128,7 @@ def problem(ctx: click.Context, group: click.Group, word: str, rest: Sequence[st
     return f"{message}; {guess}" if guess else message, f"see `{ctx.command_path} --help`"
 
 
-def _completion(rest: Sequence[str]) -> str:
+def completion(rest: Sequence[str]) -> str:
     """Return the line that turns completion on in the shell that was typed, or in the user's."""
     shell = (rest[0] if rest else os.environ.get("SHELL", "")).rpartition("/")[2]
     if shell == "fish":

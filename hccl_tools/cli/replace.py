@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from hccl_tools.cli import gather_options, options, revise, table_options
+from hccl_tools.errors import TableError
+from hccl_tools.notation.phrases import operand
 from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
@@ -45,9 +48,29 @@ def command(*, file: str, server: str, spare: str, **settings: Any) -> None:
     inputs = Inputs(product=settings["product"])
     document = inputs.document(file)
     before = inputs.table(file)
-    done = replace_server(document, server, _spare(inputs, spare, before, server, settings))
+    with_table = _spare(inputs, spare, before, server, settings)
+    _require_order(file, before, server, spare, with_table, product=settings["product"])
+    done = replace_server(document, server, with_table)
     revise.deliver(
         file, document.data, before, done.table, done.data, change="r", changes=done.changes, **settings
+    )
+
+
+def _require_order(
+    file: str, before: RankTable, server: str, name: str, spare: RankTable, *, product: str | None
+) -> None:
+    """Refuse the table of the spare in place of the table of the job.
+
+    Raises:
+        TableError: Only the other table has the failed server.
+    """
+    job_ids = [one.server_id for one in spare.servers]
+    if len(before.servers) != 1 or before.servers[0].server_id == server or server not in job_ids:
+        return
+    line = f"hccl-tools replace {operand(name)} --server {quote(server)} --with {operand(file)}"
+    line += f" --product {product}" if product else ""
+    raise TableError(
+        f'{file} has no server "{server}", but {name} has: the two tables are swapped', hint=f"type `{line}`"
     )
 
 

@@ -162,30 +162,80 @@ def _table_as_argument(ctx: click.Context, option: str, args: Sequence[str]) -> 
     takes_table = any(word in str(one.metavar) for one in arguments for word in ("TABLE", "FILE"))
     if hyphenated(option) not in _TABLE_OPTIONS or not takes_table or "--rank-table" in _options(ctx.command):
         return None
-    words: list[str] = []
-    for word in args[len(ctx.command_path.split()) - 1 :]:
-        name, equals, value = word.partition("=")
-        words += [word] if hyphenated(name) != hyphenated(option) else [value] if equals else []
-    needed = _OF_VALUES.get(ctx.info_name or "") if not any(word.startswith("-") for word in words) else None
+    words = _known_words(ctx, option, args[len(ctx.command_path.split()) - 1 :])
+    needed = _OF_VALUES.get(ctx.info_name or "", ())
+    if any(hyphenated(word.partition("=")[0]) in needed for word in words):
+        needed = ()
     if needed and ctx.info_name in _NEEDS_VALUES and (example := _example(ctx, ["", *words], *needed)):
         return f"the table needs no option, but {' or '.join(needed)} is missing: {example}"
     return f"the table needs no option: `{ctx.command_path} {shlex.join(words)}`"
 
 
+def _known_words(ctx: click.Context, table_option: str, typed: Sequence[str]) -> list[str]:
+    """Return the words of a call without the option of its table, and without options it does not have."""
+    known, words, skipped = _options(ctx.command), list[str](), False
+    for word in typed:
+        name, equals, value = word.partition("=")
+        is_table = hyphenated(name) == hyphenated(table_option)
+        is_unknown = word.startswith("-") and len(word) > 1 and hyphenated(name) not in known
+        if is_table:
+            words += [value] if equals else []
+        elif not is_unknown and not skipped:
+            words.append(word)
+        skipped = is_unknown and not is_table and not equals
+    return words
+
+
+def is_of_another_command(group: click.Group, option: str, args: Sequence[str]) -> bool:
+    """Return whether an option without a command is not meant for ``gen``, and what has it is known."""
+    with click.Context(group) as ctx:
+        return _command_with(ctx, option, args) not in {None, "gen"} or _is_completion(option)
+
+
+def _is_completion(option: str) -> bool:
+    from hccl_tools.cli.other_names import COMPLETION  # noqa: PLC0415  (only for a wrong call)
+
+    return hyphenated(option).lstrip("-") in COMPLETION
+
+
+def _command_with(ctx: click.Context, option: str, args: Sequence[str]) -> str | None:
+    """Return the command of a group that has an option, also in another launcher's spelling.
+
+    Of several commands it is ``launch`` if a program is typed, else the first one.
+    """
+    if not isinstance(ctx.command, click.Group):
+        return None
+    wanted = hyphenated(option)
+    prefer = "launch" if any(word.endswith(".py") for word in args) else "gen"
+    for name in sorted(ctx.command.list_commands(ctx), key=lambda name: name != prefer):
+        command = ctx.command.get_command(ctx, name)
+        if command is not None and wanted in _options(command):
+            return name
+    from hccl_tools.cli import other_launchers  # noqa: PLC0415  (only for a wrong call)
+
+    of_launch = ctx.parent is None and wanted in other_launchers.OPTIONS
+    return "launch" if of_launch else None
+
+
 def _with_command(ctx: click.Context, option: str, args: Sequence[str]) -> str | None:
     if not isinstance(ctx.command, click.Group):
         return None
-    for name in ctx.command.list_commands(ctx):
-        command = ctx.command.get_command(ctx, name)
-        if command is not None and hyphenated(option) in _options(command):
-            return f"options follow their command: {ctx.command_path} {name} {shlex.join(args)}"
-    return None
+    if ctx.parent is None and _is_completion(option):
+        from hccl_tools.cli import other_names  # noqa: PLC0415  (only for a wrong call)
+
+        return other_names.completion([word for word in args if not word.startswith("-")])
+    name = _command_with(ctx, option, args)
+    if name is None:
+        return None
+    return f"options follow their command: `{ctx.command_path} {name} {shlex.join(args)}`"
 
 
 def _range_option(extra: str, ctx: click.Context | None) -> str | None:
     if ctx is None or not _RANGE.fullmatch(extra) or "--device-num" not in _options(ctx.command):
         return None
-    return f'did you mean --device_num "{extra}"?'
+    # A number alone could be a device or how many there are.
+    wanted = f"[0,{extra})" if extra.isdecimal() and extra.strip("0") else extra
+    return f'did you mean --device_num "{wanted}"?'
 
 
 #: The options of values that people type behind the file of a table, or the name of a run, in their order.
@@ -200,6 +250,8 @@ _OF_VALUES = {
 }
 #: Those of them that do nothing without one of these options.
 _NEEDS_VALUES = frozenset({"convert", "env", "replace", "subset"})
+#: A value for a call with two files, of which the second is the output.
+_FIRST_VALUES = {"convert": ("1.0",)}
 _RANK_VALUE = re.compile(r"[0-9][0-9,-]*")
 
 
@@ -213,13 +265,25 @@ def _as_option(ctx: click.Context | None, args: Sequence[str]) -> str | None:
     if ctx is None or not options or any(word.startswith("-") for word in words) or len(words) < 2:
         return None
     file, *values = words
+    if ctx.info_name == "show" and values[0].endswith(_TABLE_ENDS):
+        pair = f"`hccl-tools diff {operand(file)} {operand(values[0])}` compares two"
+        return f"show takes one table; {pair}" if len(values) == 1 else "show takes one table"
+    output = next((value for value in values if value.endswith(_TABLE_ENDS)), None)
+    if output is not None and "-o" in _options(ctx.command) and ctx.info_name != "replace":
+        values.remove(output)
+        values = values or list(_FIRST_VALUES.get(ctx.info_name or "", ()))
+        rest_of_call = f" -o {operand(output)}"
+    else:
+        rest_of_call = ""
+    if not values:
+        return None
     if ctx.info_name == "subset" and _RANK_VALUE.fullmatch(values[0]):
         options = options[1:]
     if len(values) > len(options):
         return None
     named = " ".join(f"{option} {shlex.quote(value)}" for option, value in zip(options, values, strict=False))
     rest = " ".join(f"{option} ..." for option in options[len(values) :] if ctx.info_name == "replace")
-    return f"type `{ctx.command_path} {operand(file)} {named}{rest and ' '}{rest}`"
+    return f"type `{ctx.command_path} {operand(file)} {named}{rest and ' '}{rest}{rest_of_call}`"
 
 
 def _options(command: click.Command) -> set[str]:

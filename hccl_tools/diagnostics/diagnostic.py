@@ -164,6 +164,7 @@ class Report(NamedTuple):
         origin: The position of the document, if it is a part of another file.
         also_for: The framework of ``target``, if all its rules were applied.
         accepted_on: A product on which the table has no error, if ``product`` was only assumed; "" if none.
+        product_is_assumed: Whether nothing says what the product is.
     """
 
     file: str
@@ -185,6 +186,7 @@ class Report(NamedTuple):
     origin: Origin | None = None
     also_for: str = ""
     accepted_on: str = ""
+    product_is_assumed: bool = False
 
     @property
     def counts(self) -> Counter[RuleFacts]:

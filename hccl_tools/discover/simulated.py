@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.discover.facts import DeviceFacts
 from hccl_tools.errors import UsageError
+from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.table.product_names import read_name
 from hccl_tools.table.products import PRODUCTS
 
 if TYPE_CHECKING:
     from hccl_tools.discover.dev_info import DeviceInfo
+    from hccl_tools.table.model import RankTable, Server
     from hccl_tools.table.products import Product
 
 #: The number of machines for which the address ranges below suffice.
@@ -27,6 +29,8 @@ MOST_MACHINES = 70
 _CHASSIS = 16
 #: The first three numbers of the addresses of a cluster's machines: RFC 5737 reserves them, no host has one.
 CLUSTER_NETWORK = "192.0.2."
+#: Those of the address of a single machine.
+_LOOPBACK = "127.0.0."
 #: The source of the addresses of simulated devices.
 SOURCE = "simulated"
 
@@ -85,6 +89,30 @@ def _address(product: Product, machine: int, device_id: int) -> str:
     return f"192.168.{machine}.{first + device_id}"
 
 
+def product_of(table: RankTable) -> Product | None:
+    """Return the product of a table of simulated machines, by the addresses of all servers and devices.
+
+    ``None`` is returned for other tables, and where several products have these addresses.
+    """
+    found = [
+        product
+        for product in PRODUCTS.values()
+        if product.simulated
+        and table.format in product.formats
+        and not (product.single_server and len(table.servers) > 1)
+        and all(_is_machine(table, server, product) for server in table.servers)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _is_machine(table: RankTable, server: Server, product: Product) -> bool:
+    network, _, number = server.server_id.rpartition(".")
+    if f"{network}." not in {CLUSTER_NETWORK, _LOOPBACK} or (machine := whole_number(number)) is None:
+        return False
+    ids = [(table.device_numbers[row], table.device_ips[row]) for row in server.rows]
+    return all(one is not None and address == _address(product, machine, one) for one, address in ids)
+
+
 def _with_levels(device_id: int, machine: int, called: str) -> DeviceFacts:
     from hccl_tools.discover import levels  # noqa: PLC0415  (only for 2.0)
 
@@ -112,4 +140,4 @@ def server_id(machine: int, *, of_cluster: bool = False) -> str:
     >>> server_id(1), server_id(5, of_cluster=True)
     ('127.0.0.1', '192.0.2.5')
     """
-    return f"{CLUSTER_NETWORK if of_cluster else '127.0.0.'}{machine}"
+    return f"{CLUSTER_NETWORK if of_cluster else _LOOPBACK}{machine}"

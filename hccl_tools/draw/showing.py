@@ -95,7 +95,9 @@ class ShowOptions:
             devices = f"ranks {fold(first.rank_ids)}, devices {fold(first.device_ids)}"
             return f"this host is {first.server_id}, by {self.way}: {devices}"
         size = f"{count(len(self.table.servers), 'server')}, {count(len(self.table), 'rank')}"
-        return f"{self.report.file}: {self.table.format}, {size}, fingerprint {fingerprint(self.table)}"
+        assumed = f", product {self.report.product} (assumed)" if self.report.product_is_assumed else ""
+        print_ = fingerprint(self.table)
+        return f"{self.report.file}: {self.table.format}, {size}, fingerprint {print_}{assumed}"
 
     def _rank_lines(self, server: ServerFacts, rank: int) -> list[str]:
         one = next(one for one in server.ranks if one.rank == rank)

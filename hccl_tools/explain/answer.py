@@ -71,6 +71,7 @@ class Answer(NamedTuple):
         has_finished: Whether that run ended with exit code 0: there is nothing to explain.
         finished: The lines of launchers that say that the job ended with exit code 0.
         stopped_first: What the report of a run that hung says of the ranks that stopped first.
+        unfinished: The sentence that the run is still running; "" for one that has ended.
     """
 
     causes: Sequence[Cause]
@@ -82,6 +83,7 @@ class Answer(NamedTuple):
     has_finished: bool = False
     finished: Sequence[Seen] = ()
     stopped_first: Sequence[str] = ()
+    unfinished: str = ""
 
     def used(self) -> set[int]:
         """Return the ids of the events that the causes show."""
@@ -168,6 +170,8 @@ def text(answer: Answer, chinese: Callable[[str], str] | None = None) -> Iterato
     if answer.finished:
         yield from _finished(answer)
         return
+    if answer.unfinished:
+        yield answer.unfinished
     if not answer.causes:
         yield from _nothing(answer)
         return
@@ -383,11 +387,13 @@ def _also_seen(events: Sequence[Seen]) -> Iterator[str]:
 
 def _nothing(answer: Answer) -> Iterator[str]:
     size = sum(1 for source in answer.sources if source.path)
-    yield f"no cause found in {size:,} log{'' if size == 1 else 's'}"
+    found = f"no cause found in {size:,} log{'' if size == 1 else 's'}"
+    yield f"  {found} up to now" if answer.unfinished else found
     ends = [one for one in answer.cluster.seen if one.event.message.kind == "end"]
     yield from _folded(ends)
     if seen := answer.also_seen():
         yield "  also seen:"
         yield from (f"  {line}" for line in _also_seen(seen))
     yield from (f"  {note}" for note in (*answer.notes, *answer.cluster.notes)[:_MOST_NOTES])
-    yield "  look at the plog of each rank, by default in ~/ascend/log of each host: explain that folder"
+    if not answer.unfinished:
+        yield "  look at the plog of each rank, by default in ~/ascend/log of each host: explain that folder"

@@ -35,6 +35,8 @@ def as_json(answer: Answer) -> dict[str, Any]:
 
 
 def _end(answer: Answer) -> list[str]:
+    if answer.unfinished:
+        return [answer.unfinished]
     return [words.finished(answer)] if answer.has_finished or answer.finished else []
 
 

@@ -35,7 +35,7 @@ def explained(run_dir: str, hints: Sequence[str] = ()) -> str:
     from hccl_tools.explain import explaining, runs  # noqa: PLC0415  (most jobs succeed)
     from hccl_tools.explain.answer import paragraph  # noqa: PLC0415
 
-    name = _typed(run_dir)
+    name = typed(run_dir)
     type_this = f"`hccl-tools explain {operand(name)}` reads all logs and names the cause"
     try:
         if os.path.getsize(os.path.join(run_dir, names.PLAN)) > _LARGEST_PLAN:
@@ -54,7 +54,7 @@ def explained(run_dir: str, hints: Sequence[str] = ()) -> str:
     return f"explain: {paragraph(answer, cause, remedy=not is_advised)}\n{more}"
 
 
-def _typed(run_dir: str) -> str:
+def typed(run_dir: str) -> str:
     """Return what names a run for a command in the current folder: a short name if it is in ``log``."""
     log_dir, name = os.path.split(names.shown(run_dir))
     return names.short(name) if log_dir == "log" else names.shown(run_dir)

@@ -63,7 +63,7 @@ _EXCEPTION = "HCM810"
 #: Messages whose reason may stand below them.
 _WITH_REASON = (_EXCEPTION, "HCM613")
 #: Exceptions that a program may handle.
-_OF_PROGRAMS = (_EXCEPTION, "HCM664", "HCM813", "HCM842", "HCM844")
+_OF_PROGRAMS = (_EXCEPTION, "HCM664", "HCM813", "HCM842", "HCM844", "HCM889")
 _CODE = re.compile(
     rb"(?<![A-Za-z0-9])(E[A-Z]\d{4}|E\d{5})(?![A-Za-z0-9])"
     # A number of six digits is a code only after a word that says so.

@@ -116,7 +116,7 @@ MESSAGES = (
         "HCM664", "connection-lost", "error",
         "the program lost the connection to another process",
         "look for a process that ended or was killed before; the other end is in the line or in the traceback",
-        anchor=b"Error", pattern=rb"^(?:\[[^\]]{0,40}\]:? ?)?(?P<reason>EOFError\b.{0,200}|[\w.]{0,100}(?:Error|Exception)\b.{0,200}?(?:[Cc]onnection (?:was |has been )?(?:reset|closed|refused|aborted)|[Bb]roken pipe)\b[^\[]{0,100}(?:\[(?P<peer_address>[0-9a-fA-F.:]{2,45})\](?::(?P<port>\d{1,5}))?)?)",
+        anchor=b"Error", pattern=rb"^(?:\[[^\]]{0,40}\]:? ?)?(?P<reason>EOFError\b(?!: EOF when reading a line\s*$).{0,200}|[\w.]{0,100}(?:Error|Exception)\b.{0,200}?(?:[Cc]onnection (?:was |has been )?(?:reset|closed|refused|aborted)|[Bb]roken pipe)\b[^\[]{0,100}(?:\[(?P<peer_address>[0-9a-fA-F.:]{2,45})\](?::(?P<port>\d{1,5}))?)?)",
         source="Python, and the C library",
         example="ConnectionResetError: [Errno 104] Connection reset by peer",
     ),

@@ -236,6 +236,14 @@ MESSAGES = (
         source="torch_npu's sources", example="RuntimeError: The Inner error is reported as above. The current working operator name is aclnnEmbedding.",
     ),
     Message(
+        "HCM889", "no-standard-input", "cause",
+        "the program reads standard input (`input()`), which the ranks of a job do not have",
+        "read the value from an argument or a variable; `hccl-tools launch --stdin RANK` gives one rank the standard input of the launcher",
+        anchor=b"EOFError: EOF when", pattern=rb"^(?:\[[^\]]{0,40}\]:? ?)?EOFError: EOF when reading a line\s*$", explains=("HCM821",),
+        source="Python",
+        example="EOFError: EOF when reading a line",
+    ),
+    Message(
         "HCM810", "python-exception", "error",
         "the program raised an exception",
         "look at the traceback above this line of the log",

@@ -6,9 +6,10 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover.simulated import CLUSTER_NETWORK
+from hccl_tools.discover.simulated import CLUSTER_NETWORK, product_of
 from hccl_tools.notation.phrases import EXAMPLE_PROGRAM, operand
 from hccl_tools.table.addresses import is_loopback
+from hccl_tools.table.products import assumed_for
 
 if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable
@@ -23,15 +24,17 @@ def launch(
     """Return the call of ``launch`` that works for a table on the host where it was written.
 
     Args:
-        product: The product to name.
+        product: The product to name; by default that of simulated servers, if it would not be assumed.
         service: The target of ``launch --emit`` for a table that a service reads.
         simulated: Whether the servers are known to be simulated; else their addresses tell.
     """
+    is_rehearsed = simulated or is_simulated(table)
+    product = product or (_simulated_product(table) if is_rehearsed else None)
     words = ["hccl-tools launch --rank-table", operand(path)]
     words += ["--product", product] if product else []
     if service:
         words += ["--no-python --emit", service, "PROGRAM"]
-    elif simulated or is_simulated(table):
+    elif is_rehearsed:
         words += [*_rehearsal(table), EXAMPLE_PROGRAM]
     else:
         # The servers of a 2.0 table are network instances and not hosts.
@@ -48,10 +51,26 @@ def explained(command: str) -> str:
 
 
 def is_simulated(table: RankTable) -> bool:
-    """Return whether the servers of a table have addresses of simulated machines."""
+    """Return whether the servers of a table have addresses of simulated machines.
+
+    A single loopback address is this host, whose job is a rehearsal if it has no devices.
+    """
     names = [server.server_id for server in table.servers]
-    reserved = all(name.startswith(CLUSTER_NETWORK) for name in names)
-    return reserved or (len(names) > 1 and any(map(is_loopback, names)))
+    if all(name.startswith(CLUSTER_NETWORK) for name in names):
+        return True
+    return any(map(is_loopback, names)) and (len(names) > 1 or not _has_devices())
+
+
+def _has_devices() -> bool:
+    from hccl_tools.discover.site import Site  # noqa: PLC0415  (only for a loopback address)
+    from hccl_tools.discover.visible import present  # noqa: PLC0415
+
+    return bool(present(Site()))
+
+
+def _simulated_product(table: RankTable) -> str | None:
+    found = product_of(table)
+    return found.name if found is not None and found is not assumed_for(table.format) else None
 
 
 def _rehearsal(table: RankTable) -> list[str]:

@@ -262,7 +262,7 @@ def _report(subject: Subject, findings: Findings, *, file: str, found: formats.D
         _verdict(stopping), subject.document, subject.table, findings.omitted,
         "hccl-tools" if {rule.id for rule in stopping} == _OWN_LIMITS else reader,
         tuple(sorted(rule.id for rule in stopping if not findings.chosen(rule))), asked=tuple(findings.asked),
-        reader=reader, noun=noun,
+        reader=reader, noun=noun, product_is_assumed=subject.product_is_assumed,
     )  # fmt: skip
 
 

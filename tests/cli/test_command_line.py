@@ -11,6 +11,7 @@ import click
 import pytest
 
 from hccl_tools import cli
+from hccl_tools.__main__ import _original_arguments
 from hccl_tools.cli.values import Choice, IntRange, Pattern, Seconds
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ def test_a_reader_that_goes(tmp_path: Path, call: str) -> None:
         ("gen --simulate a2 --device_num 0-2", " --product a2 --cpu"),
         ("gen --simulate a3", " --cpu"),
         ("gen --simulate 910a", " --cpu"),
-        ("convert a3.json --to 1.0", " --product a3"),
+        ("convert a3.json --to 1.0", " --product a3 --cpu"),
         ("merge --product a2 t.json", " --product a2"),
         ("merge t.json", ""),
         ("subset --product a2 t.json --devices 0", " --product a2"),
@@ -230,8 +231,13 @@ def test_what_a_tool_said_cannot_steer_the_terminal(command_line: CommandLine) -
 @pytest.mark.parametrize(
     ("args", "instead"),
     [
-        (("--device_num", "[0,8)"), "hccl-tools gen --device_num '[0,8)'"),
-        (("--rank-table", "t.json", "x.py"), "hccl-tools launch --rank-table t.json x.py"),
+        (("--device_num", "[0,8)"), "`hccl-tools gen --device_num '[0,8)'`"),
+        (("--rank-table", "t.json", "x.py"), "`hccl-tools launch --rank-table t.json x.py`"),
+        (("--nproc_per_node=2", "x.py"), "`hccl-tools launch --nproc_per_node=2 x.py`"),
+        (("--standalone", "x.py"), "`hccl-tools launch --standalone x.py`"),
+        (("--devices", "0-3", "x.py"), "`hccl-tools launch --devices 0-3 x.py`"),
+        (("--install-completion", "bash"), "completion needs no command: add `eval"),
+        (("gen", "8"), 'did you mean --device_num "[0,8)"?'),
         (("gen", "[0,8)"), 'did you mean --device_num "[0,8)"?'),
         (("gen", "0-7"), 'did you mean --device_num "0-7"?'),
         (("gen", "rest"), "see `hccl-tools gen --help`"),
@@ -273,3 +279,22 @@ def test_a_value_of_a_table_makes_no_false_help(command_line: CommandLine, comma
     done = command_line(*command.split())
 
     assert not [line for line in done.err.splitlines() if line.startswith("help:")]
+
+
+@pytest.mark.parametrize(
+    ("args", "means_gen"),
+    [
+        (("--device_num", "[0,8)"), True),
+        (("--device_nun", "[0,8)"), True),
+        (("--simulate=910a",), True),
+        (("--devices", "0-3"), True),
+        (("--nproc_per_node=2", "train.py"), False),
+        (("--devices", "0-3", "train.py"), False),
+        (("--show-completion",), False),
+        (("--help",), False),
+    ],
+)
+def test_options_of_the_original_script_need_no_command(args: tuple[str, ...], means_gen: bool) -> None:
+    words = _original_arguments(list(args))
+
+    assert words == (["gen", *args] if means_gen else list(args))

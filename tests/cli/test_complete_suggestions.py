@@ -42,11 +42,17 @@ def suggested(text: str) -> list[str]:
         ("subset four.json 0-3", "subset four.json --devices 0-3"),
         ("show four.json 3", "show four.json --rank 3"),
         ("env four.json mindspore", "env four.json --target mindspore"),
-        ("validate --strict", "validate --strict four.json"),
-        ("show", "show four.json"),
+        ("show four.json two.json", "diff four.json two.json"),
+        ("convert four.json out.json", "convert four.json --to 1.0 -o out.json"),
+        ("convert four.json out.json group_list", "convert four.json --to group_list -o out.json"),
+        ("subset four.json 0-3 out.json", "subset four.json --devices 0-3 -o out.json"),
+        ("env --rank-table four.json --rank 0", "env four.json --target torch"),
+        ("env --rank-table=four.json --target torch --rank=0", "env four.json --target torch"),
     ],
 )
 def test_the_suggestion_works_for_the_file_at_hand(tables: CommandLine, typed: str, words: str) -> None:
+    tables("gen", "--simulate", "910a", "--servers", "2", "-o", "two.json")
+
     done = tables(*typed.split())
 
     assert done.code == 2
@@ -54,6 +60,17 @@ def test_the_suggestion_works_for_the_file_at_hand(tables: CommandLine, typed: s
     again = tables(*suggested(done.err))
     assert again.code in {0, 1}, again.err
     assert "no such option" not in again.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [("validate --strict", "validate --strict four.json"), ("show", "show four.json")],
+)
+def test_the_table_of_the_folder_is_suggested(tables: CommandLine, typed: str, words: str) -> None:
+    done = tables(*typed.split())
+
+    assert suggested(done.err) == words.split()
+    assert tables(*suggested(done.err)).code == 0
 
 
 def test_two_values_of_replace_and_its_example(tables: CommandLine) -> None:

@@ -142,3 +142,35 @@ def test_a_rehearsal_on_named_hosts_names_the_cluster(
 
         assert done.code == 2
         assert f"`hccl-tools gen --simulate {named} --servers 2` makes a table of simulated hosts" in done.err
+
+
+@pytest.mark.parametrize(
+    ("made", "words", "shown"),
+    [
+        (("910a",), ("subset", "t.json", "--devices", "0-3"), "t.s1.json --cpu"),
+        (("910a",), ("convert", "t.json", "--to", "group_list", "-o", "n.json"), "n.json --cpu"),
+        (("910a",), ("merge", "t.json", "-o", "n.json"), "n.json --cpu"),
+        (
+            ("a2", "--servers", "2"),
+            ("merge", "t.json", "-o", "n.json"),
+            "n.json --product a2 --cpu --all-here",
+        ),
+        (
+            ("a2", "--servers", "3"),
+            ("subset", "t.json", "--servers", "192.0.2.1,192.0.2.2"),
+            "t.s1.json --product a2 --cpu --all-here",
+        ),
+        (
+            ("910a", "--servers", "2"),
+            ("replace", "t.json", "--server", "192.0.2.1", "--with", "spare.json"),
+            "t.r1.json --cpu --all-here",
+        ),
+    ],
+)  # fmt: skip
+def test_a_table_made_of_a_simulated_one_has_the_same_next_command(
+    command_line: CommandLine, made: tuple[str, ...], words: tuple[str, ...], shown: str
+) -> None:
+    command_line("gen", "--simulate", *made, "-o", "t.json")
+    command_line("gen", "--simulate", "910a:3", "-o", "spare.json")
+
+    assert command_line(*words).err.endswith(f"next: hccl-tools launch --rank-table {shown} train.py\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -214,3 +215,26 @@ def test_a_spare_that_does_not_answer_can_be_a_file(command_line: CommandLine) -
 
     assert "spare: ssh: connect to host spare port 22: No route to host" in said
     assert "`--with FILE` takes the table that `hccl-tools gen` writes on that host" in said
+
+
+def test_the_two_tables_are_swapped(command_line: CommandLine) -> None:
+    command_line("gen", "--simulate", "a2", "--servers", "2", "-o", "job.json")
+    command_line("gen", "--simulate", "a2:3", "-o", "my spare.json")
+
+    done = command_line(
+        "replace", "my spare.json", "--server", "192.0.2.1", "--with", "job.json", "--product", "a2"
+    )
+
+    line = "replace job.json --server 192.0.2.1 --with 'my spare.json' --product a2"
+    assert done.code == 1
+    assert "the two tables are swapped" in done.err
+    assert done.err.endswith(f"  help: type `hccl-tools {line}`\n")
+    assert command_line(*shlex.split(line)).code == 0
+
+
+def test_a_server_that_no_table_has_is_not_a_swap(command_line: CommandLine) -> None:
+    command_line("gen", "--simulate", "a2", "--servers", "2", "-o", "job.json")
+    command_line("gen", "--simulate", "a2:3", "-o", "spare.json")
+
+    assert "swapped" not in command_line("replace", "job.json", "--server", "x", "--with", "spare.json").err
+    assert "swapped" not in command_line("replace", "spare.json", "--server", "x", "--with", "job.json").err

@@ -35,14 +35,30 @@ def test_the_tree(command_line: CommandLine) -> None:
     done = command_line("show", "job.json")
 
     assert done.code == 0
+    known = fingerprint(command_line.read("job.json"))
     assert done.out.splitlines()[:6] == [
-        f"job.json: 1.0, 2 servers, 16 ranks, fingerprint {fingerprint(command_line.read('job.json'))}",
+        f"job.json: 1.0, 2 servers, 16 ranks, fingerprint {known}, product 910a (assumed)",
         "├── 10.1.0.1  ranks 0-7",
         "│   ├── group 0-3",
         "│   │   ├── rank 0  device 0  192.168.1.100",
         "│   │   ├── rank 1  device 1  192.168.1.101",
         "│   │   ├── rank 2  device 2  192.168.1.102",
     ]
+
+
+@pytest.mark.parametrize(
+    ("product", "ending"), [("a2", ""), ("910a", ""), (None, ", product 910a (assumed)")]
+)
+def test_the_heading_says_that_the_product_is_assumed(
+    command_line: CommandLine, product: str | None, ending: str
+) -> None:
+    cluster(command_line, 1, 2)
+    given = ["--product", product] if product else []
+
+    done = command_line("show", "job.json", *given)
+
+    known = fingerprint(command_line.read("job.json"))
+    assert done.out.splitlines()[0] == f"job.json: 1.0, 2 servers, 16 ranks, fingerprint {known}{ending}"
 
 
 def test_more_than_four_servers_are_folded(command_line: CommandLine) -> None:

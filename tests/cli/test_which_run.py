@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -112,3 +113,41 @@ def test_following_a_run_that_has_ended_says_so(runs: CommandLine) -> None:
 
     assert done.stdout == "rank 0 of e4b8\n"
     assert done.stderr == "rank 0 of 20261127-101530-e4b8, which has ended:\n"
+
+
+@pytest.mark.parametrize("typed", ["log", "log/", "./log"])
+def test_a_log_directory_is_its_latest_run(runs: CommandLine, typed: str) -> None:
+    runs.write(f"log/{_OLD}/rank_0.log", "ModuleNotFoundError: No module named 'tensorboard'\n")
+    done = runs("explain", typed)
+
+    assert done.out.startswith("no cause found in 5 logs")
+    assert "20261127-101530-e4b8" in done.err
+    assert "is explained" in done.err
+
+
+def test_a_log_directory_beside_a_file(runs: CommandLine) -> None:
+    runs.write(f"log/{_OLD}/rank_0.log", "ModuleNotFoundError: No module named 'tensorboard'\n")
+    runs.write("screen.txt", "ValueError: bad shape\n")
+
+    assert "bad shape" in runs("explain", "log", "screen.txt").out
+    assert "tensorboard" not in runs("explain", "log", "screen.txt").out
+
+
+def test_runs_that_were_collected_in_a_folder_are_read_together(runs: CommandLine) -> None:
+    (runs.folder / "log" / "latest").unlink()
+    runs.write(f"log/{_OLD}/rank_0.log", "ModuleNotFoundError: No module named 'tensorboard'\n")
+
+    assert "tensorboard" in runs("explain", "log").out
+
+
+def test_explain_says_that_a_run_is_running(runs: CommandLine) -> None:
+    with (runs.folder / "log" / _NEW / "launcher").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        shown = runs("explain").out
+        found = json.loads(runs("explain", "-f", "json").out)
+
+    assert shown.startswith("The run 20261127-101530-e4b8 is still running (4 ranks")
+    assert "`hccl-tools stacks 20261127-101530-e4b8`" in shown
+    assert "plog" not in shown
+    assert "is still running" in found["notes"][0]
+    assert "is still running" not in runs("explain").out
