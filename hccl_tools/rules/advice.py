@@ -445,10 +445,8 @@ def server_id_no_name(subject: Subject) -> Iterator[Finding]:
             continue  # The program that writes it chooses the ids.
         name = server.server_id.strip()
         if _NUMBERS.fullmatch(name) and packed(name) is None:
-            said, hint = (
-                "server_ids are not IP addresses, and no host has such names",
-                right_name(subject, index),
-            )
+            said = "server_ids are not IP addresses, and no host has such names"
+            hint = right_name(subject, index)
             message = f"server_id {quoted(name)} is not an IP address, and no host has such a name"
             alike = subject.memo.setdefault("no names", (said, hint))
             yield Finding(message, subject.server_path(index, "server_id"), hint, alike=alike)

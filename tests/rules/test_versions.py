@@ -28,3 +28,12 @@ def test_a_whole_table_of_another_product_keeps_its_version() -> None:
     hint = validate(table("2.0", 1, 8), product="a2").errors[0].hint or ""
     assert "write" not in hint
     assert "--product a5" in hint
+
+
+def test_version_1_2_without_super_pods_is_advised_against() -> None:
+    value = {**table("1.0", 2, 8), "version": "1.2"}
+    report = validate(value, product="a2")
+    (one,) = report.findings
+    assert (report.verdict, one.rule.id) == ("accepted", "HCC638")
+    assert 'write "version": "1.0"' in (one.hint or "")
+    assert not validate(table("1.0", 2, 8), product="a2").findings
