@@ -90,6 +90,9 @@ def _report(report: Report, options: ReportOptions, pen: _Pen) -> Iterator[str]:
             f"to correct the table, take it out: {pen.safe(report.origin.extract)}\n"
             "`hccl-tools validate --fix` works on that file, not on the ConfigMap\n"
         )
+    elif report.origin is not None and report.origin.extract:
+        extract = pen.safe(report.origin.extract)
+        yield f"{report.reader} reads a file with this table alone, not the ConfigMap around it: {extract}\n"
     if _is_correctable(report):
         told = f"`hccl-tools validate --fix {operand(report.file)}` shows the corrections that are certain"
         yield f"{pen.fitted(pen.safe(told))}\n"

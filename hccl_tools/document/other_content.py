@@ -59,6 +59,9 @@ _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 _NUMBERED = re.compile(r"[ \t]*(?:([^\s:{}\"\[\]]+)[:-])?(\d{1,9})(\t|:|-| ?[|\u2502]|\)|\.| )", re.ASCII)
 #: Text before the bracket of the first line, without signs that JSON has.
 _PREFIX = re.compile(r"([^\s{}\"'][^{}\"'\n]{0,39})\{\s*$", re.ASCII)
+#: The prefix of a log before the first bracket of a table, without quotes, and what differs in each line.
+_LOGGED = re.compile(r"([^{}\"'\\\n]{4,160})[{\[]\s*$", re.ASCII)
+_DIGITS, _BLANKS, _SIGNS_OF_SED = re.compile(r"[0-9]+"), re.compile(" +"), re.compile(r"[].\[()*+?^$|/]")
 _COLOR = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _DIFF = re.compile(r"diff --git |--- \S.*\n\+\+\+ |@@ -\d|Index: |\*\*\* \S.*\n--- ", re.MULTILINE)
 _PERCENTS = re.compile(r"%7[bB](?:%0[aAdD]|%20|\+)*%22")
@@ -93,7 +96,7 @@ def recognise(text: str) -> OtherContent | None:
     """Return what a text is that begins as no table does; None if it begins as JSON does."""
     head = _head(text)
     lines, told = head.lines, head.told
-    if (dressed := numbered(text) or _prefixed(text) or _coloured(text)) is not None:
+    if (dressed := numbered(text) or _prefixed(text) or _logged(text) or _coloured(text)) is not None:
         return dressed
     if lines and (mark := _TEMPLATE.match(lines[0])) is not None:
         return _other(f"a template: {mark[0]} stands for text that a program fills in", _FILL_IN)
@@ -228,6 +231,23 @@ def _prefixed(text: str) -> OtherContent | None:
         return None
     message = f'each line begins with "{found[1].rstrip()}", which is not part of the table'
     return OtherContent(message, f"remove it: cut -c{len(found[1]) + 1}- OLD > NEW")
+
+
+def _logged(text: str) -> OtherContent | None:
+    """Recognise a table that a program logged: only the numbers differ in the prefixes of its lines."""
+    lines = [line for line in text[:_HEAD].lstrip("\ufeff").splitlines()[:_LINES] if line.strip()]
+    found = _LOGGED.match(lines[0]) if len(lines) > 2 and _LOG.match(lines[0]) else None
+    if found is None or _TABLE_KEY.search(text) is None:
+        return None
+    pattern = _BLANKS.sub(" +", _DIGITS.sub("[0-9]+", _SIGNS_OF_SED.sub(r"\\\g<0>", found[1].rstrip())))
+    prefix = re.compile(pattern)
+    if not all(map(prefix.match, lines[:-1])):  # The last line may be cut.
+        return None
+    shown = found[1].rstrip()
+    return OtherContent(
+        f'each line begins with the prefix of a log, such as "{shown}"; without it this is a table',
+        f"remove the prefix: sed -E 's/^{pattern} ?//' OLD > NEW",
+    )
 
 
 def _coloured(text: str) -> OtherContent | None:

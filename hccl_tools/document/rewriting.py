@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from hccl_tools.document import foreign_text
@@ -124,6 +125,13 @@ def is_correctable(data: bytes) -> bool:
 def times(text: str, kind: str) -> int:
     """Return how often a text has a problem of one of the kinds in ``REPEATED``."""
     return sum(found["one"] is not None for found in _TIMES[kind].finditer(text))
+
+
+def full_width_signs(text: str) -> int:
+    """Return how many full-width signs stand outside strings in a text."""
+    return sum(
+        not one.isascii() and _plain(one) in _OUTSIDE for one in map(itemgetter(0), _TOKEN.finditer(text))
+    )
 
 
 def _replaced(data: bytes) -> bytes:

@@ -90,6 +90,21 @@ def detect(value: Any) -> Detection:
     return Detection(None, f"{has}, and none of server_list, group_list, rank_list")
 
 
+def version_of_content(value: Any) -> tuple[Format, str] | None:
+    """Return the format of the lists of a table, with the list that shows it; None if they show none.
+
+    Only one of rank_list and server_list may be there.
+    """
+    if not isinstance(value, dict):
+        return None
+    lists = [key for key in ("rank_list", "server_list", "group_list") if isinstance(value.get(key), list)]
+    if lists == ["rank_list"]:
+        return "2.0", "rank_list"
+    if lists == ["server_list"]:
+        return ("1.2", "super_pod_list") if "super_pod_list" in value else ("1.0", "server_list")
+    return None
+
+
 def _version_text(value: dict[str, Any]) -> str:
     if "version" not in value:
         return "no version"

@@ -46,7 +46,9 @@ def read(value: dict[str, Any]) -> ServiceTable:
         name = entry.get("group_id")
         number = read_int(name) if isinstance(name, str) else None
         found.append((number, range(first, len(servers)), entry))
-    low = (own for number, own, _ in found if number in _WITHOUT_DEVICES)
+    low = {
+        number: own for number, own, _ in reversed(found) if number in _WITHOUT_DEVICES
+    }.values()  # The first of each.
     reader: Reader = "omni-infer" if any(servers[one].rows for own in low for one in own) else "MindIE-Motor"
     groups = [
         ServiceGroup(number, own, _role(number, servers[own.start : own.stop], reader), entry)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 _LONGEST = 80
 #: Jinja and Helm, shell and CMake, words in angle brackets, Python and C formats, and words for people.
@@ -24,6 +25,21 @@ def find(text: str) -> str | None:
         return None
     found = re.search(_PLACEHOLDER, text)
     return None if found is None else found[0]
+
+
+def first_in(value: Any) -> str | None:
+    """Return the first placeholder in the texts of a parsed document, None if it has none."""
+    below = [value]
+    while below:
+        one = below.pop()
+        if isinstance(one, str):
+            if (found := find(one)) is not None:
+                return found
+        elif isinstance(one, dict):
+            below.extend(reversed(one.values()))
+        elif isinstance(one, list):
+            below.extend(reversed(one))
+    return None
 
 
 def at(text: str, start: int) -> str | None:

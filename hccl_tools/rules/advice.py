@@ -418,7 +418,7 @@ _NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)+", re.ASCII)
     "HCC619",
     "server-id-no-name",
     "advice",
-    formats=SERVER_LIST,
+    formats=(*SERVER_LIST, "group_list"),
     source="topoinfo_ranktableConcise.cc (ids are compared as texts); server_id is the address of its host in the guide",
 )
 def server_id_no_name(subject: Subject) -> Iterator[Finding]:
@@ -441,12 +441,12 @@ def server_id_no_name(subject: Subject) -> Iterator[Finding]:
                 "fills in the template",
             )
             continue
+        if subject.table.format == "group_list":
+            continue  # The program that writes it chooses the ids.
         name = server.server_id.strip()
         if _NUMBERS.fullmatch(name) and packed(name) is None:
-            said, hint = (
-                "server_ids are not IP addresses, and no host has such names",
-                right_name(subject, index),
-            )
+            said = "server_ids are not IP addresses, and no host has such names"
+            hint = right_name(subject, index)
             message = f"server_id {quoted(name)} is not an IP address, and no host has such a name"
             alike = subject.memo.setdefault("no names", (said, hint))
             yield Finding(message, subject.server_path(index, "server_id"), hint, alike=alike)

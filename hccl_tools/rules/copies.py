@@ -336,9 +336,19 @@ def what_a_copy_needs(subject: Subject, index: int) -> str:
     own = "device_ips" if not copy.same_id else "server_id, device_ips"
     if subject.table.format == "group_list":
         needs = f"pod_name, {own}" if copy.same_id else own
-        return f"give it its own {needs}, or remove it{_without(subject)}"
+        return f"give it its own {needs}, or remove it{_without_instance(subject, index)}"
     ranks = f" ({fold(copy.ranks)})" if copy.ranks else ""
     return f"give it its own {own} and rank ids{ranks}, or remove it{_without(subject)}"
+
+
+def _without_instance(subject: Subject, index: int) -> str:
+    """Return by how much the counts of its group are to be lowered if a copied instance that they count is removed."""
+    table, number = subject.table, len(subject.table.servers[index].rows)
+    for place, group in enumerate(table.groups or ()):
+        stated = table.declared.get("instance_count")
+        if index in group.servers and stated and stated[place] == str(len(group.servers)):
+            return f" and lower instance_count by 1 and device_count by {number}"
+    return ""
 
 
 def _without(subject: Subject) -> str:

@@ -7,7 +7,7 @@ from collections import Counter
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.formats.detection import detect
+from hccl_tools.formats.detection import detect, version_of_content
 from hccl_tools.notation.number_list import fold
 from hccl_tools.rules.registry import COUNTED, Finding, Subject, rule
 from hccl_tools.table.products import assumed_for
@@ -43,6 +43,15 @@ def format_of_another_product(subject: Subject) -> Iterator[Finding]:
     if found is not None and found not in subject.product.formats:
         other = assumed_for(found)
         path = ("version",) if "version" in subject.value else ()
+        content = version_of_content(subject.value)
+        if content is not None and path and content[0] != found and content[0] in subject.product.formats:
+            yield Finding(
+                f"{subject.product.title} does not read format {found}, and the content is that of version {content[0]}: "
+                f"the file has {content[1]}",
+                path,
+                f'write "version": "{content[0]}"',
+            )
+            return
         yield Finding(
             f"{subject.product.title} does not read format {found}",
             path,

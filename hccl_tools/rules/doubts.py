@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.notation import placeholders
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.records import NamedTuple
@@ -137,8 +138,10 @@ def _surplus(subject: Subject, stated: int, right: str) -> Doubt | None:
 
 
 def is_waiting(subject: Subject) -> bool:
-    """Return whether the program that writes a table has not completed it."""
-    return isinstance(subject.value, dict) and subject.value.get("status") == "initializing"
+    """Return whether the program that writes a table has not completed it; a template that nobody filled in has no such program."""
+    if not isinstance(subject.value, dict) or subject.value.get("status") != "initializing":
+        return False
+    return placeholders.first_in(subject.value) is None
 
 
 def doubled_list(subject: Subject) -> tuple[str, str] | None:
@@ -314,6 +317,11 @@ def on_group(
     both = f"add the missing {lost}, or, if none is missing, {right}"
     if is_waiting(subject) and lower:
         return Doubt("", "wait: the program that writes the table adds the other instances before the status")
+    if (unfilled := placeholders.first_in(subject.value)) is not None:
+        said = f"the file has placeholders of a template such as {quoted(unfilled)}"
+        return Doubt(
+            said, f"fill in the template with all devices; {right} only if this is then their number"
+        )
     if len(lower) == len(counts):
         number = (counts["instance_count"][0] or 0) - counts["instance_count"][1]
         verb = "is" if number == 1 else "are"

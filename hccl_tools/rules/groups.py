@@ -50,10 +50,12 @@ def device_or_instance_count(subject: Subject) -> Iterator[Finding]:
     for index, group in enumerate(table.groups or ()):
         devices = sum(len(table.servers[server].rows) for server in group.servers)
         actual = {"instance_count": len(group.servers), "device_count": devices}
+        texts = {key: stated[index] if (stated := table.declared.get(key)) else None for key in actual}
         if copied := [index for index in group.servers if index in server_copies(subject)]:
+            if all(text is None or read_uint(text) == actual[key] for key, text in texts.items()):
+                continue  # They count the copy, which HCC404 reports: its own devices belong in its place.
             actual["instance_count"] -= len(copied)
             actual["device_count"] -= sum(len(table.servers[index].rows) for index in copied)
-        texts = {key: stated[index] if (stated := table.declared.get(key)) else None for key in actual}
         counts = {key: (read_uint(text) if text else None, actual[key]) for key, text in texts.items()}
         for key, count in actual.items():
             why = partial(_on_group, subject, group, counts, key)

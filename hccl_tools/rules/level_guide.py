@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import rank_list
+from hccl_tools.rules.exchanged_layers import exchanged_layers
 from hccl_tools.rules.levels import address_types, each_address, local_numbers
 from hccl_tools.rules.moved_entries import exchanged, right_devices
 from hccl_tools.rules.rank_graph import DEFAULT_TYPE, first_layer_types, has_first_layer
@@ -145,6 +146,8 @@ def first_layer(subject: Subject) -> Iterator[Finding]:
     instances = {name for name, kinds in first_layer_types(subject).items() if [*kinds] == [DEFAULT_TYPE]}
     for row, levels in enumerate(subject.table.column("level_list") if instances else ()):
         if has_first_layer(levels) and levels[0]["net_instance_id"] in instances:
+            if row in exchanged_layers(subject):
+                continue  # HCC464 reports it.
             found = DEFAULT_TYPE if "net_type" in levels[0] else f"{DEFAULT_TYPE} by default"
             yield Finding(
                 f"layer 0 has net_type {found}",

@@ -10,6 +10,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import count
+from hccl_tools.rules.exchanged_layers import exchanged_layers
 from hccl_tools.rules.level_exchanges import Outside, within_ranks
 from hccl_tools.rules.levels import (
     address_types,
@@ -70,7 +71,9 @@ def odd_network_instance(subject: Subject) -> Iterator[Finding]:
         for place, level in enumerate(levels):
             layer = read_integer(level["net_layer"])
             right = usual.get((owner[row], layer)) if layer else None  # Layer 0 makes the node itself.
-            if right is not None and level["net_instance_id"] != right:
+            if right is None or level["net_instance_id"] == right:
+                continue
+            if row not in exchanged_layers(subject):  # HCC451 or HCC464 reports these.
                 odd.append((row, place, right))
     for row, place, right in odd if len(odd) <= _MOST_ODD else ():
         level = subject.table.column("level_list")[row][place]
@@ -97,7 +100,7 @@ def layer_missing(subject: Subject) -> Iterator[Finding]:
         return
     levels = subject.table.column("level_list")
     found = [*_lacking(subject, levels)]
-    if not found and (apart := _apart(subject)) is not None:
+    if not found and (apart := _apart(subject)) is not None and not exchanged_layers(subject):
         found = [apart]
     yield from found
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.rules.exchanged_layers import exchanged_finding, exchanged_layers, out_of_order
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.table.hccl_values import byte_length, read_integer
 
@@ -195,6 +196,10 @@ def net_layer(subject: Subject) -> Iterator[Finding]:
         layers = [level["net_layer"] for level in levels]
         if layers in _USUAL_LAYERS:
             continue
+        if row in exchanged_layers(subject):
+            if row in out_of_order(subject):  # Else HCC464 reports it: HCCL reads the table.
+                yield exchanged_finding(subject, row)
+            continue
         previous = -1
         for index, value in enumerate(layers):
             path = ("rank_list", row, "level_list", index, "net_layer")
@@ -325,7 +330,7 @@ def uneven_rank_addresses(subject: Subject) -> Iterator[Finding]:
     usual = {key: max(sizes, key=lambda size: (sizes[size], size)) for key, sizes in times.items()}
     for path, level in each_level(subject):
         key, size = _instance(level), len(level["rank_addr_list"])
-        if size != usual[key]:
+        if size != usual[key] and int(path[1]) not in out_of_order(subject):
             yield _other_number(subject, path, level, times[key], whole[(*key, usual[key])])
 
 

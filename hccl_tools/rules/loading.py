@@ -5,6 +5,8 @@ from __future__ import annotations
 from os.path import abspath, realpath
 from typing import TYPE_CHECKING
 
+from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.notation import placeholders
 from hccl_tools.rules import compact_size, job_variables, right_texts
 from hccl_tools.rules.registry import Finding, Subject, rule
 
@@ -17,6 +19,10 @@ LARGEST_TEXT = 40 * 1024 * 1024
 _WAITING = (
     "do not write it yourself: wait, for example with `hccl-tools validate --wait 600 FILE`, and look at the job's pods with `kubectl get "
     'pods` and at the log of the program; only in a table that you wrote yourself, write "status": "completed"'
+)
+_UNFILLED = (
+    "do not wait for it: fill in each placeholder with the value of its host, or make the table again with the program that fills in the "
+    'template, and then write "status": "completed"'
 )
 _SUFFIX = ".json"
 #: Levels of nesting that HCCL's parser survives, observed with a stack of 8 MiB.
@@ -209,7 +215,13 @@ def status_not_completed(subject: Subject) -> Iterator[Finding]:
             ("status",),
             _WAITING if waiting else 'write "status": "completed"',
         )
-        if waiting:
+        if waiting and (unfilled := placeholders.first_in(subject.value)) is not None:
+            finding = finding._replace(
+                message=f'status is "{status}", and the file has placeholders of a template such as {quoted(unfilled)}: no program completes '
+                'it, and HCCL waits 30 minutes for "completed"',
+                hint=_UNFILLED,
+            )
+        elif waiting:
             finding = finding._replace(
                 message='status is "initializing": the table is not complete, because the program that writes it '
                 "(hccl-controller or ascend-operator) still waits for pods; HCCL waits 30 minutes for "

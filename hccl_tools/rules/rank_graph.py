@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.rules.exchanged_layers import exchanged_finding, exchanged_layers, out_of_order
 from hccl_tools.rules.levels import all_levels, each_level
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.table.hccl_values import read_integer
@@ -95,8 +96,13 @@ def unsupported_net_type(subject: Subject) -> Iterator[Finding]:
     kinds = {(level.get("net_type", DEFAULT_TYPE), level["net_layer"]) for level in all_levels(subject)}
     if kinds <= {(FIRST_TYPE, 0), *((DEFAULT_TYPE, layer) for layer in range(8))}:
         return
+    exchanged, disordered = exchanged_layers(subject), out_of_order(subject)
     for path, level in each_level(subject):
         kind, layer = type_of(level), read_integer(level["net_layer"])
+        if kind == FIRST_TYPE and (row := int(path[1])) in exchanged:
+            if row not in disordered:  # Else HCC451 reports it.
+                yield exchanged_finding(subject, row)
+            continue
         if kind in _UNSUPPORTED or (kind == FIRST_TYPE and layer != 0):
             yield Finding(
                 f"HCCL cannot create a communicator with net_type {kind} on layer {layer}",
@@ -118,6 +124,8 @@ def mixed_first_layer(subject: Subject) -> Iterator[Finding]:
     for name, rows in first_layer_types(subject).items():
         (first, where), *others = rows.items()
         for kind, row in others:
+            if row in exchanged_layers(subject):
+                continue  # HCC451 or HCC464 reports it.
             related = (Related(("rank_list", where, "level_list", 0), f"net_type {first} here"),)
             yield Finding(
                 f"layer 0 of network instance {quoted(name)} has net_type {kind}; its first rank has {first}",

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: RankTableLoader.cpp:25-35: a coordinator, a controller and 96 instances; the servers of each.
 _MOST_GROUPS = 98
+#: The group_id of the first instance of MindIE-Motor.
+_FIRST_INSTANCE = 2
 #: The numbers of a group, each with an example.
 _NUMBERS = (("group_id", "2"), ("deploy_server", "0"))
 _MOST_SERVERS = {"instance": 96, "coordinator": 2}
@@ -59,15 +61,51 @@ def duplicate_group_id(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_group_list/0/group_id = "2"
     Instead: /server_group_list/0/group_id = "0"
-    Hint: give every group its own group_id
+    Hint: write "group_id": "0" in the group without devices, a number that no group has
     """
-    first: dict[int, int] = {}
-    for index, group in enumerate(service_table(subject).groups):
+    table = service_table(subject)
+    misnamed = _instance_without_number(table)
+    for index, seen in _repeated(table).items():
+        if index != misnamed:  # HCC713 reports it.
+            yield _repeated_id(table, index, seen, f'group_id "{table.groups[index].name}" is used twice')
+
+
+def _repeated(table: ServiceTable) -> dict[int, int]:
+    """Return the groups with the group_id of an earlier group, by index, with that group."""
+    first, found = dict[int, int](), dict[int, int]()
+    for index, group in enumerate(table.groups):
         if group.number is not None and (seen := first.setdefault(group.number, index)) != index:
-            related = (Related((SERVICE, seen, "group_id"), "first used here"),)
-            hint = "give every group its own group_id"
-            message = f'group_id "{group.name}" is used twice'
-            yield Finding(message, (SERVICE, index, "group_id"), hint, related)
+            found[index] = seen
+    return found
+
+
+def _repeated_id(table: ServiceTable, index: int, seen: int, message: str) -> Finding:
+    """Return the finding on a group with the group_id of an earlier one; its hint names a free number."""
+    number, numbers = table.groups[index].number or 0, {group.number for group in table.groups}
+    both = [_has_devices(table, one) for one in (index, seen)]
+    least, which = number + 1, "one of the two"
+    if table.reader == "MindIE-Motor" and both[0] != both[1]:
+        has_devices = number < _FIRST_INSTANCE  # The group that is wrong: that of a coordinator has none.
+        least = _FIRST_INSTANCE if has_devices else 0
+        which = f"the group {'with' if has_devices else 'without'} devices"
+    free = next(one for one in range(least, least + len(numbers) + 1) if one not in numbers)
+    return Finding(
+        message,
+        (SERVICE, index, "group_id"),
+        f'write "group_id": "{free}" in {which}, a number that no group has',
+        (Related((SERVICE, seen, "group_id"), "first used here"),),
+    )
+
+
+def _has_devices(table: ServiceTable, index: int) -> bool:
+    return any(table.servers[server].rows for server in table.groups[index].servers)
+
+
+def _instance_without_number(table: ServiceTable) -> int | None:
+    """Return the group that is the only instance and has the group_id of another group; None if there is none."""
+    if table.reader != "MindIE-Motor" or any(group.role == "instance" for group in table.groups):
+        return None
+    return next((index for index in _repeated(table) if _has_devices(table, index)), None)
 
 
 @rule("HCC713", "service-without-group", "refused", source="RankTableLoader.cpp:601, :642")
@@ -87,7 +125,13 @@ def without_group(subject: Subject) -> Iterator[Finding]:
     if "coordinator" not in roles:
         hint = 'add the group of the coordinator, with "group_id": "0"'
         yield Finding("no group has the coordinator (group_id 0)", (SERVICE,), hint)
-    if "instance" not in roles:
+    if (misnamed := _instance_without_number(table)) is not None:
+        message = (
+            f'group_id "{table.groups[misnamed].name}" is used twice, and the second one has devices: no group has an instance '
+            "(group_id 2 or above)"
+        )
+        yield _repeated_id(table, misnamed, _repeated(table)[misnamed], message)
+    elif "instance" not in roles:
         hint = 'add the instances, with "group_id": "2" and above'
         yield Finding("no group has an instance (group_id 2 or above)", (SERVICE,), hint)
 

@@ -16,6 +16,7 @@ from hccl_tools.rules.commands import how_super_device
 from hccl_tools.rules.copies import copied_rows
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.rules.shared_values import claim, owners_of
+from hccl_tools.rules.slipped_ids import slipped_finding, slipped_ids
 from hccl_tools.rules.super_pod_list import (
     is_used,
     listed_pods,
@@ -58,6 +59,9 @@ def super_device_id_no_number(subject: Subject) -> Iterator[Finding]:
         return
     for row, value in enumerate(subject.table.columns["super_device_id"]):
         if value is not None and read_uint(value) is None:
+            if not str(value).strip() and row in slipped_ids(subject):
+                yield slipped_finding(subject, row)
+                continue
             finding = Finding(
                 f'super_device_id "{value}" is not a number',
                 subject.device_path(row, "super_device_id"),
@@ -94,6 +98,9 @@ def super_device_id_missing(subject: Subject) -> Iterator[Finding]:
             continue
         if row in misspelt:
             yield spelling.renamed(subject, row, misspelt[row], "super_device_id")
+            continue
+        if number is None and row in slipped_ids(subject):
+            yield slipped_finding(subject, row, is_absent=True)
             continue
         how, is_absent = how_super_device(subject, row), column[row] is None
         said = alike.get(is_absent)

@@ -347,6 +347,18 @@ def _of_another_kind(subject: Subject, others: tuple[int, ...]) -> Iterator[Find
         )
 
 
+def _version_without_content(subject: Subject) -> Iterator[Finding]:
+    """Yield the finding on version 1.2 of a product without super pods, if the table has nothing of 1.2."""
+    sdids, servers = subject.table.columns.get("super_device_id"), subject.table.servers
+    if (sdids is None or not any(sdids)) and not any("super_pod_list" in one.fields for one in servers):
+        yield Finding(
+            f"version is 1.2, the one of super pods, and the table has no super_pod_list and no super_device_id; {subject.product.title} has no "
+            "super pods",
+            ("version",),
+            'write "version": "1.0"; if the machine is an A3, check the table with --product a3',
+        )
+
+
 @rule(
     "HCC638",
     "no-super-pods",
@@ -355,7 +367,7 @@ def _of_another_kind(subject: Subject, others: tuple[int, ...]) -> Iterator[Find
     source="rank_table_config_a3.md, `super_pod_list`; topoinfo_ranktableConcise.cc:866-876 (without it, no super pods)",
 )
 def no_super_pods(subject: Subject) -> Iterator[Finding]:
-    """The devices have super_device_ids, and the table has no super_pod_list, so that HCCL uses no super pod.
+    """The version is 1.2 or the devices have super_device_ids, and no super_pod_list makes a super pod of the servers.
 
     Servers of one super pod then communicate by RoCE as separate machines.
 
@@ -366,6 +378,9 @@ def no_super_pods(subject: Subject) -> Iterator[Finding]:
     """
     sdids = subject.table.columns.get("super_device_id")
     has_list = isinstance(subject.value, dict) and "super_pod_list" in subject.value
+    if not subject.product.super_pods and isinstance(subject.value, dict) and not has_list:
+        yield from _version_without_content(subject)
+        return
     if is_used(subject) or has_list or not subject.product.super_pods or len(subject.table.servers) == 1:
         return
     if sdids is None or not any(sdids):

@@ -10,6 +10,7 @@ from operator import getitem
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats import MODULES
+from hccl_tools.formats.detection import version_of_content
 from hccl_tools.formats.schema import keys_of
 from hccl_tools.notation import look_alikes
 from hccl_tools.notation.likeness import likeness
@@ -239,7 +240,8 @@ def _other_version(value: Any, violation: Violation, table_format: str) -> str |
     own = "server_list" if table_format == "2.0" else "rank_list"
     if wanted in value or not isinstance(value.get(own), list) or violation.key not in (wanted, "rank_count"):
         return None
-    version = "2.0" if own == "rank_list" else "1.2" if "super_pod_list" in value else "1.0"
+    content = version_of_content(value)
+    version = content[0] if content is not None else "2.0" if own == "rank_list" else "1.0"
     return f'this is a table of version {version} (it has {own}): write "version": "{version}"'
 
 

@@ -550,3 +550,17 @@ def test_the_command_that_takes_a_table_out_runs_no_key(command_line: CommandLin
     with Path("map.json").open() as file:
         subprocess.run([sys.executable, "-c", *shlex.split(program)], stdin=file, check=True)
     assert "ran" not in command_line.names
+
+
+@pytest.mark.parametrize("is_yaml", [False, True])
+def test_a_sound_table_in_a_config_map_still_has_to_be_taken_out(
+    command_line: CommandLine, is_yaml: bool
+) -> None:
+    value = config_map(hccl__json=GOOD)
+    command_line.write("cm.json", as_yaml(value) if is_yaml else json.dumps(value))
+    lines = command_line("validate", "cm.json").out.splitlines()
+    assert lines[-2] == "no findings: HCCL accepts this table"
+    assert lines[-1].startswith(
+        "HCCL reads a file with this table alone, not the ConfigMap around it: kubectl get"
+    )
+    assert lines[-1].endswith(" > hccl.json")

@@ -210,3 +210,14 @@ def test_copies_of_one_device_are_found_in_linear_time() -> None:
         return least(lambda: validate(data))
 
     assert taken(12_000) < 8 * taken(3_000)  # the square would be 16
+
+
+def test_counts_that_count_a_copied_instance_do_not_stand_beside_it() -> None:
+    value = table("group_list", 3, 8)
+    (group,) = value["group_list"]
+    own, copied = group["instance_list"][2], deepcopy(group["instance_list"][0])
+    group["instance_list"][2] = {**copied, "server_id": own["server_id"], "pod_name": own["pod_name"]}
+
+    report = validate(value)
+    assert [one.rule.id for one in report.errors] == ["HCC404"]
+    assert report.verdict == "refused"

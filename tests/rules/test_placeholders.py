@@ -39,3 +39,20 @@ def test_other_texts_are_not_placeholders() -> None:
     good = json.dumps(table("1.0", 2, 4)).replace("10.0.0.2", "node-2.example.org")
 
     assert not [one for one in validate(good.encode()).findings if one.rule.id == "HCC619"]
+
+
+def test_a_group_list_and_its_status_say_that_a_template_is_not_filled_in() -> None:
+    value = table("group_list", 2, 8)
+    instance = value["group_list"][0]["instance_list"][1]
+    instance.update(server_id="<SERVER_IP>", devices=[{"device_id": "<ID>", "device_ip": "<IP>"}])
+
+    report = validate({**value, "status": "initializing"})
+
+    said = {one.rule.id: one for one in report.findings}
+    assert report.verdict == "hangs"
+    assert _SAID in said["HCC619"].message
+    assert "placeholders of a template" in said["HCC106"].message
+    assert "do not wait" in (said["HCC106"].hint or "")
+    assert not any("wait:" in (one.hint or "") for one in report.findings)
+    other = validate({**table("group_list", 2, 8), "status": "initializing"})
+    assert "wait, for example" in (other.findings[0].hint or "")

@@ -331,3 +331,23 @@ def test_a_service_table_is_not_compared_with_this_host() -> None:
     assert check.summary(check.validate(table(SERVICE))) == (
         "<object>: not compared with this host because it is a service table"
     )
+
+
+def test_the_group_id_of_the_controller_in_the_only_instance_gets_a_free_number() -> None:
+    value = table(SERVICE, 1, 8)
+    copied = changed({**value, SERVICE: value[SERVICE][:3]}, "2/group_id", "1")
+
+    report = validate(copied)
+
+    assert report.reader == "MindIE-Motor"
+    (one,) = report.errors
+    assert 'group_id "1" is used twice' in one.message
+    assert 'write "group_id": "2" in the group with devices' in (one.hint or "")
+    assert report.verdict == "refused"
+
+
+def test_a_copied_instance_gets_the_next_group_id() -> None:
+    value = table(SERVICE, 2, 8)
+    copied = changed(value, "3/group_id", "2")
+    found = [one for one in validate(copied).findings if one.rule.id == "HCC712"]
+    assert 'write "group_id": "3" in one of the two' in (found[0].hint or "")
