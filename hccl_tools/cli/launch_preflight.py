@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from hccl_tools.cli import doctor_run, gather_options
 from hccl_tools.discover.site import Site
 from hccl_tools.doctor import examining, registry
@@ -19,6 +17,7 @@ from hccl_tools.inspection.observing import observe
 from hccl_tools.launch import engines
 from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import count
+from hccl_tools.notation.printable import tell
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -107,7 +106,7 @@ def admitted(request: LaunchRequest, gate: Gate) -> LaunchRequest:
 def _show(result: Examination) -> None:
     shown = tuple(one for one in result.findings if one.consequence != "note")
     lines = as_text.render(result._replace(findings=shown), width=screen.width(2))
-    click.echo("".join(lines), nl=False, err=True)
+    tell(*"".join(lines).rstrip("\n").split("\n"))
 
 
 def _refused_if_faulty(request: LaunchRequest, result: Examination) -> LaunchRequest:
