@@ -145,8 +145,8 @@ def _repeated(document: Document, problem: JsonProblem, text: str) -> JsonProble
     """Return the problem of bare keys, single quotes or full-width signs, with the number of the others."""
     if problem.kind == "full-width punctuation" and (signs := rewriting.full_width_signs(text) - 1) > 0:
         fix = ": `validate --fix` does" if rewriting.is_correctable(document.data) else ""
-        others = count(signs, "other full-width sign")
-        return problem._replace(hint=f"{problem.hint}, and the ASCII sign for {others} outside strings{fix}")
+        shown = count(signs, "other full-width sign")
+        return problem._replace(hint=f"{problem.hint}, and the ASCII sign for {shown} outside strings{fix}")
     if problem.kind not in rewriting.REPEATED:
         return None
     others = rewriting.times(text, problem.kind) - 1
