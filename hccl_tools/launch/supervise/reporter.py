@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from signal import SIGINT
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.explain.brief import explained
@@ -89,7 +90,9 @@ class Reporter:
             console.say(self._text(made, unwritten), "error")
         if failed:
             first = made["first_failure"] or {}
-            if said := explained(self._run_dir, first.get("hints") or ()):
+            # After Ctrl-C, what a rank wrote, even a crash at its start, follows from that.
+            is_interrupted = outcome.reason == "signal" and outcome.signal == SIGINT
+            if not is_interrupted and (said := explained(self._run_dir, first.get("hints") or ())):
                 console.say(said, "message")
             console.say(report.verdict(made), "error")
         self._drain_logs(None, signals)

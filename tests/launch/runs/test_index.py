@@ -208,7 +208,8 @@ def is_same(process: procfs.Status) -> bool:
     return now is not None and now.state not in procfs.ENDED_STATES and now.start == process.start
 
 
-def test_stop_of_a_spawn_leaves_its_caller_alone() -> None:
+def test_stop_of_a_spawn_leaves_its_caller_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "300")  # Other runs of the host make columns wider.
     Path("work.py").write_text("import time\ndef nap():\n    print('up', flush=True)\n    time.sleep(60)\n")
     Path("main.py").write_text(
         "import hccl_tools, work\nif __name__ == '__main__':\n    try:\n"
