@@ -54,7 +54,7 @@ def diff_of(
     if corrected.data != data:
         yield from _diff(file, corrected)
         if write:
-            write_atomically(file, [corrected.data])
+            write_atomically(file, [corrected.data], read=data)
     is_current = write or corrected.data == data
     report = check(file) if is_current else corrected.report
     left = unfilled(corrected.data)

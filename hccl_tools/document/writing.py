@@ -51,6 +51,7 @@ def write_atomically(
     follow_link: bool = True,
     create: bool = False,
     keep_owner: bool = True,
+    read: bytes | None = None,
 ) -> str:
     """Write text (as UTF-8) or bytes to a file, completely or not at all.
 
@@ -58,7 +59,9 @@ def write_atomically(
     an existing file keeps its mode, and its owner if possible. ``mode`` overrides the mode; without
     ``keep_owner`` the file belongs to this user. If ``path`` is a symbolic link, its target is replaced and
     the link stays; without ``follow_link`` that is an error, and so is a link of another user. With
-    ``create``, a file that exists by then is an error.
+    ``create``, a file that exists by then is an error. With ``read``, the content from which the new one was
+    made, a file of another content is an error: in a folder of another user, the path can lead to another
+    file by now.
 
     Returns:
         The file that was written: ``path``, or its target.
@@ -71,6 +74,8 @@ def write_atomically(
         with links.Entry(target, follow_last=follow_link) as entry:
             shown = entry.path if entry.is_behind_link else target
             _check(entry, shown)
+            if read is not None and _content(entry) != read:
+                raise WriteError(f"{path} has changed since it was read", hint="try again")
             _replace(entry, chunks, mode, create=create, keep_owner=keep_owner)
     except UnicodeEncodeError:
         raise WriteError(f"{path} cannot be written: its text has a lone surrogate") from None

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hccl_tools.cli import validate_fix
 from hccl_tools.document.document import Document
 from hccl_tools.document.rewriting import parseable
+from hccl_tools.errors import WriteError
 from hccl_tools.validation.checker import validate
 from hccl_tools.validation.correction import correct
 from tests.support import strategies
@@ -444,6 +445,8 @@ def test_nothing_from_the_file_reaches_the_terminal_raw(call: CommandLine) -> No
 
 def _with_wrong_type(text: str, number: int) -> str:
     found = list(re.finditer(r'"(?:rank_id|device_id|server_count)": ("?)(\d+)\1', text))
+    if not found:  # Another damage is at the only one.
+        return text
     one = found[number % len(found)]
     digits = one[2] if one[1] else f'"{one[2]}"'
     return text[: one.start(1)] + digits + text[one.end() :]
@@ -526,3 +529,20 @@ def test_a_fault_of_every_device_is_corrected_in_linear_time(right: str, wrong: 
         return least(lambda: (parseable(data), list(validate_fix._hunks(*lines))))
 
     assert spent(400) < 8 * spent(100)  # the square would be 16
+
+
+def test_a_file_that_is_exchanged_after_it_was_read_is_not_written(tmp_path: Path) -> None:
+    """In a folder of another user, the name can be a link to a file of this user by then."""
+    file, secret = tmp_path / "table.json", tmp_path / "secret.json"
+    file.write_text('{"planted": 1,}\n')
+    secret.write_text('{"password": "x",}\n')
+    diff = validate_fix.diff_of(str(file), check=validate, judge=lambda _report, _left: None, write=True)
+    assert next(diff).startswith("--- ")
+
+    file.unlink()
+    file.symlink_to(secret)
+
+    with pytest.raises(WriteError, match="has changed since it was read"):
+        list(diff)
+    assert secret.read_text() == '{"password": "x",}\n'
+    assert file.is_symlink()
