@@ -20,7 +20,7 @@ _MSRUN = "`hccl-tools launch --start cluster`, which sets MS_ROLE, MS_WORKER_NUM
 
 
 def _launch(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hccl_tools", "launch", "--cpu", "-n", "2", *words]
+    command = [sys.executable, "-m", "hccl_tools", "launch", "--cpu", "-n", "2", "--start", "table", *words]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
