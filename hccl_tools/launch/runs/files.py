@@ -208,7 +208,10 @@ def _count(path: str, size: int) -> None:
     """Count bytes of the run of another user, whose own runs alone they cost."""
     if _left is None:
         return
-    owner = os.stat(path).st_uid
+    try:
+        owner = os.stat(path).st_uid
+    except OSError as error:  # Its user has renamed or removed it in the meantime.
+        raise MalformedRunError(f"{path} cannot be read: {error.strerror}") from None
     _left[owner] = _left.get(owner, _MOST_OF_OTHERS) - size
     if _left[owner] < 0:
         raise MalformedRunError(

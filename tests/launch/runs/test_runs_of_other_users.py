@@ -14,7 +14,7 @@ import pytest
 
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.processes.stack_dump import StackDump, Target
-from hccl_tools.launch.runs import members, rank_processes
+from hccl_tools.launch.runs import directory, files, members, rank_processes
 from tests.support.jobs import eventually
 
 if TYPE_CHECKING:
@@ -361,3 +361,24 @@ def test_stop_does_not_resume_a_setuid_program_of_a_third_user(stranger: Strange
         assert left is not None
         assert left.state == "T"
         job.communicate()
+
+
+def test_a_run_that_is_gone_after_its_file_was_read_is_malformed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another user can rename a directory at any time; `jobs` then leaves the run out."""
+    run = tmp_path / "20261127-210000-dead"
+    run.mkdir()
+    (run / "plan.json").write_text("{}")
+    read = files._read
+
+    def read_and_rename(path: str, name: str, most: int) -> bytes:
+        data = read(path, name, most)
+        if run.exists():
+            run.rename(tmp_path / "elsewhere")
+        return data
+
+    monkeypatch.setattr(files, "_read", read_and_rename)
+    monkeypatch.setattr(directory, "is_own", lambda _path: False)
+    with files.limited_in_all(), pytest.raises(files.MalformedRunError):
+        files.plan(str(run))
