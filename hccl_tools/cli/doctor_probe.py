@@ -31,7 +31,7 @@ _ADDED = together(
     click.option(
         "--probe", is_flag=True,
         help="For a probe: this host alone, one line for each finding that would stop a job, nothing else. "
-        "Devices and ports that a job uses are no findings. Exit code 0: sound, 1: faulty, 2: not known.",
+        "Devices and ports in use by a job are not reported. Exit code 0: sound, 1: faulty, 2: not known.",
     ),
 )  # fmt: skip
 

@@ -59,7 +59,7 @@ def diff_of(
     report = check(file) if is_current else corrected.report
     left = unfilled(corrected.data)
     judge(report, left is not None)
-    sys.stdout.flush()  # what is told is about the diff above it, also where both go to one file
+    sys.stdout.flush()  # The lines on stderr refer to the diff above them, also if both go to one file.
     tell(f"{file}: {_done(report, corrected.data != data, write=write)} {_rest(report)}")
     tell(*_why_left(report))
     if report.counts or not is_current:

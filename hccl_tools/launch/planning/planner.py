@@ -172,10 +172,10 @@ def _job(
     if is_blind and around.nodes and not (request.part or request.start.cpu):
         notes.append(_POLLING_RANKS)
     if request.watch.flight_recorder and not request.part:
-        from hccl_tools.launch.planning import recorder  # noqa: PLC0415  (an option)
+        from hccl_tools.launch.planning import framework_limits  # noqa: PLC0415  (an option)
 
         assigned = {**around.environ, **request.variables.assigned}
-        notes += recorder.warnings(request.watch.hang_timeout, assigned, cpu=request.start.cpu)
+        notes += framework_limits.warnings(request.watch.hang_timeout, assigned, cpu=request.start.cpu)
     log_paths.check(request.logs, len(job.placements))
     if not request.program.may_be_missing:
         assigned = {**around.environ, **request.variables.assigned}

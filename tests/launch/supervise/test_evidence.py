@@ -192,9 +192,12 @@ def test_nothing_is_loaded_for_it_by_a_job_that_succeeds() -> None:
 def test_each_host_leaves_its_evidence(three_hosts: ThreeHosts, start: Start) -> None:
     Path("fails.py").write_text(
         "import os, time\n"
-        "def wait_for_others(): time.sleep(600)\n"
-        "if os.environ['RANK'] == '1':\n"
-        "    time.sleep(2)\n"
+        "rank = os.environ['RANK']\n"
+        "def wait_for_others():\n"
+        "    open(f'waits_{rank}', 'w').close()\n"
+        "    time.sleep(600)\n"
+        "if rank == '1':\n"
+        "    while not (os.path.exists('waits_0') and os.path.exists('waits_2')): time.sleep(0.05)\n"
         "    raise ValueError('no data')\n"
         "wait_for_others()\n"
     )
