@@ -39,7 +39,9 @@ def is_checked(options: dict[str, Any]) -> bool:
     Raises:
         UsageError: Options exclude each other, or ``--ignore`` names a check that is not asked.
     """
-    level = options["preflight"]
+    level, own = options["preflight"], options["preflight_command"]
+    if own is not None and not own.strip():
+        raise UsageError("--preflight-command is empty", hint="name a command, or leave the option out")
     if options["preflight_timeout"] is not None and not has_gate(options):
         raise UsageError(
             "--preflight-timeout is the time for asking all hosts, and none is asked",

@@ -95,6 +95,7 @@ def test_a_sound_host_starts(cluster: Cluster) -> None:
         (["--ignore", "HCD302"], "add --preflight full"),
         (["--rank-table", "-", "--preflight", "full"], "standard input"),
         (["-n", "2", "--preflight-timeout", "9"], "add --preflight full or --preflight-command"),
+        (["-n", "2", "--preflight-command", " "], "--preflight-command is empty"),
         (["-n", "2", "--preflight", "full", "--preflight-timeout", "1"], "--preflight-timeout"),
     ],
 )
