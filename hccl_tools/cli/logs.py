@@ -127,7 +127,7 @@ def _chosen(
         if len(rank[0]) < names.SHORTEST_PART or not rank[0].isdecimal() or int(rank[1]) < latest.ranks:
             return latest, [str(int(rank[1]))]
     try:
-        return index.resolve(name or names.LATEST, log_dir), ranks
+        return index.resolve(names.LATEST if name is None else name, log_dir), ranks
     except index.NoSuchRunError as error:
         raise _about_rank(rank, error) from error
 

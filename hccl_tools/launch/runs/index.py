@@ -183,8 +183,10 @@ def resolve(name: str, log_dir: str) -> Run:
 
     Raises:
         NoSuchRunError: No run matches.
-        UsageError: More than one run matches, or the run cannot be read.
+        UsageError: The name is empty, more than one run matches, or the run cannot be read.
     """
+    if not name.strip():  # ``stop "$RUN"`` with an unset variable must not stop the only run.
+        raise UsageError("the name of the run is empty", hint="`hccl-tools jobs` lists the runs")
     link = os.path.join(log_dir, names.LATEST)
     for path in (name, link) if name in names.NEWEST else (name,):
         real = os.path.realpath(path)

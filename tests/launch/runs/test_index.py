@@ -311,3 +311,13 @@ def test_wrong_uses_are_one_sentence() -> None:
     nowhere = " ".join(run("stop", "--log-dir", "absent").stderr.split())
     assert f"there is no run: {Path.cwd()}/absent does not exist" in nowhere
     assert '--wait "-1" is not a time (such as' in run("stop", "--wait", "-1").stderr
+
+
+@pytest.mark.parametrize("command", ["stop", "logs", "stacks"])
+def test_an_empty_name_is_no_run(command: str) -> None:
+    with running() as job:
+        done = run(command, "")
+
+        assert done.returncode == 2
+        assert done.stderr.startswith("error: the name of the run is empty")
+        assert job.poll() is None
