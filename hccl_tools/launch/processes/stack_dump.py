@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 #: Seconds for faulthandler to write a dump.
 SIGNAL_SECONDS = 2.0
+#: Seconds without another frame after which a stack is complete, unless its last frame shows it.
+_QUIET_SECONDS = 0.1
+_OUTERMOST = (" in <module>", " in _run_module_as_main", "  ...")
 #: Seconds for py-spy.
 SPY_SECONDS = 10.0
 #: The maximum number of lines of a stack.
@@ -76,7 +80,7 @@ class StackDump:
         self._signalled: dict[Target, int] = {}
         self._spies: dict[Target, tuple[Helper, int]] = {}
         self._problems: dict[Target, str] = {}
-        self._by_target: dict[Target, Stack] = {}
+        self._growth: dict[Target, tuple[int, float]] = {}
         program = find_program("py-spy", os.environ.get("PATH", os.defpath))
         for target in targets:
             if not self._is_asked(target.pid):
@@ -100,7 +104,21 @@ class StackDump:
     def is_complete(self) -> bool:
         """Whether all stacks have been written."""
         spies_ended = all(helper.ended() for helper, _ in self._spies.values())
-        return spies_ended and all(_dumped(target, begin) for target, begin in self._signalled.items())
+        return spies_ended and all(map(self.is_written, self._signalled))
+
+    def is_written(self, target: Target) -> bool:
+        """Whether a process has written its stack, or is not one that writes it itself."""
+        begin = self._signalled.get(target)
+        if begin is None:
+            return True
+        lines = _main_thread(_since(target.log, begin))
+        if not lines or lines[-1].endswith(_OUTERMOST):
+            return bool(lines)
+        count, since = self._growth.get(target, (0, 0.0))
+        if count != len(lines):
+            since = time.monotonic()
+            self._growth[target] = len(lines), since
+        return time.monotonic() > since + _QUIET_SECONDS
 
     def finish(self) -> dict[Target, Stack]:
         """Return what has been written; later stacks are lost."""
@@ -185,15 +203,6 @@ def _since(log: str, begin: int) -> str:
             return file.read(_LARGEST).decode(errors="replace")
     except OSError:
         return ""
-
-
-def _dumped(target: Target, begin: int) -> bool:
-    """Return whether the stack of the main thread, which comes last, has been written."""
-    text = _since(target.log, begin)
-    _, found, rest = text.rpartition("\nCurrent thread 0x")
-    if not found and text.startswith("Current thread 0x"):
-        rest = text
-    return "\n  File " in rest and rest.endswith("\n")
 
 
 def without_dumps(lines: Sequence[str]) -> list[str]:

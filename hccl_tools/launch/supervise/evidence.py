@@ -72,14 +72,14 @@ class Evidence:
             end.process.rank: tuple(excerpt.last_lines(excerpt.log_end(end.log), _MOST_LINES))
             for end in self._ranks
         }
-        self._recorders = self._ask_recorders(restart) if records else None
+        self._recorders = self._make_recorders(restart) if records else None
         self._stacks = _Stacks(attempt, self._ranks, self._states)
         self._devices = _Devices(attempt)
         self._is_done = False
         attempt.on_over.append(self._finish)
         self._check()
 
-    def _ask_recorders(self, restart: int) -> RecorderDumps:
+    def _make_recorders(self, restart: int) -> RecorderDumps:
         from hccl_tools.launch.supervise.recorder_dumps import RecorderDumps  # noqa: PLC0415  (an option)
 
         pids = {end.process.rank: end.pid for end in self._ranks if _runs(end)}
@@ -89,6 +89,8 @@ class Evidence:
         return RecorderDumps(self._run_dir, pids, descendants, restart, with_frames=with_frames)
 
     def _check(self) -> None:
+        if self._recorders is not None:
+            self._recorders.ask(self._stacks.is_written)
         waits = any(map(_runs, self._ranks)) and not self._is_complete()
         if waits and time.monotonic() < self._deadline:
             self._attempt.call_later("evidence parts", _INTERVAL, self._check)
@@ -168,6 +170,10 @@ class _Stacks:
     def is_complete(self) -> bool:
         """Whether all stacks are there, or the last ones are too late."""
         return self._dump.is_complete or time.monotonic() >= self._deadline
+
+    def is_written(self, rank: int) -> bool:
+        """Whether the stack of a rank is there, or the rank does not write it itself."""
+        return rank not in self._targets or self._dump.is_written(self._targets[rank])
 
     def finish(self) -> dict[int, Stack]:
         """Return the stacks by rank."""

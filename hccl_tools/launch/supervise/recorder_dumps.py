@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.processes.procfs import Status
 
+#: Seconds for which a rank may write its stack before it is asked for the dump.
+_STACK_SECONDS = 0.5
+#: Seconds after which a rank that has not answered is asked again.
+_AGAIN_SECONDS = 0.2
 #: Seconds until the pipe of torch_npu is used; its thread looks at it once a second.
 _PIPE_AFTER = 0.5
 #: Seconds for the rank's thread to answer, and for the stack frames, without which a dump is of use, too.
@@ -45,7 +49,7 @@ class RecorderDumps:
         restart: int,
         with_frames: bool,
     ) -> None:
-        """Request the dumps.
+        """Find the ranks that can be asked.
 
         ``pids`` has the process of each rank that runs, ``restart`` is the number of this start of the job.
         The dumps are complete without frames unless ``with_frames``.
@@ -55,6 +59,8 @@ class RecorderDumps:
         self._names = {rank: names.generation(names.recorder_dump(rank), restart) for rank in pids}
         self._problems: dict[int, str] = {}
         self._before: dict[int, object] = {}
+        self._targets: dict[int, int] = {}
+        self._asked: dict[int, float] = {}
         self._piped: dict[int, object] = {}
         self._is_pipe_used = False
         processes = descendants() if pids else ()
@@ -64,8 +70,22 @@ class RecorderDumps:
                 self._problems[rank] = _NO_HANDLER
                 continue
             self._before[rank] = self._identity(self._names[rank])
-            with suppress(ProcessLookupError, PermissionError):
-                linux.signal_main_thread(target, rank_site.RECORDER_SIGNAL)
+            self._targets[rank] = target
+
+    def ask(self, has_stack: Callable[[int], bool]) -> None:
+        """Request the dumps of the ranks that have written their stack, again until they answer.
+
+        faulthandler does nothing for a signal that arrives while it handles another one. A rank whose stack
+        is late may not write one; it is asked as well.
+        """
+        now = time.monotonic()
+        is_late = now > self._began + _STACK_SECONDS
+        for rank, target in self._targets.items():
+            is_due = now > self._asked.get(rank, 0.0) + _AGAIN_SECONDS
+            if is_due and not self._has_written(rank) and (is_late or has_stack(rank)):
+                self._asked[rank] = now
+                with suppress(ProcessLookupError, PermissionError):
+                    linux.signal_main_thread(target, rank_site.RECORDER_SIGNAL)
 
     @property
     def is_complete(self) -> bool:

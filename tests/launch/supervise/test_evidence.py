@@ -240,6 +240,29 @@ def test_a_rank_that_keeps_the_interpreter_is_asked_through_the_pipe_of_torch_np
     assert report()["evidence"][0]["recorders"] == 3
 
 
+#: A rank whose stacks take long to write; a dump is asked for by another signal.
+MANY_STACKS = """\
+import threading, time
+def wait(depth):
+    if depth: wait(depth - 1)
+    else: time.sleep(600)
+for _ in range(60): threading.Thread(target=wait, args=(60,), daemon=True).start()
+print("step", flush=True)
+wait(60)
+"""
+
+
+@pytest.mark.slow
+def test_a_rank_with_many_threads_leaves_its_stack_and_answers_for_its_recorder() -> None:
+    Path("train.py").write_text(MANY_STACKS)
+    job = launch("wait", "--timeout", "3", "--flight-recorder")
+
+    assert job.returncode == 124, job.stderr
+    found = evidence()["ranks"]
+    assert all(one["stack"] for one in found)
+    assert {one["recorder_problem"] for one in found} == {"it has not loaded torch"}
+
+
 def test_a_rank_without_torch_says_so() -> None:
     job = launch("fail", "--flight-recorder")
 
