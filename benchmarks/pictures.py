@@ -1,7 +1,7 @@
 """Time and size of ``show -f svg|html``: ``python -m benchmarks.pictures [RUNS]``.
 
 The page of 65,536 ranks must take at most three times as long as ``validate`` and be at most 8 MB. How fast
-it opens and answers is measured in a browser by tests/pictures/test_page_in_browser.py.
+it opens and answers is measured in a browser by tests/show/picture/test_page_in_browser.py.
 """
 
 from __future__ import annotations

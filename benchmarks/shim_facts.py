@@ -9,7 +9,7 @@ from benchmarks.tables import PER_SERVER, large_table
 from hccl_tools import formats
 from hccl_tools.launch.model import plan
 from hccl_tools.launch.mpi import planned_ranks
-from hccl_tools.launch.runs import names
+from hccl_tools.runs import names
 
 
 def main(run_dir: str, count: int) -> None:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from hccl_tools.launch import run_files
-from hccl_tools.launch.processes import linux
+from hccl_tools.processes import linux, run_files
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator

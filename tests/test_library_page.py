@@ -49,10 +49,10 @@ def test_spawn_and_current_rank_are_on_it_whole() -> None:
     from hccl_tools.launch.spawn.context import SpawnContext
 
     arguments = set(inspect.signature(hccl_tools.spawn).parameters) - {"func", "args", "options"}
-    options = set(keywords.SUPPORTED)
+    supported = set(keywords.SUPPORTED)
     attributes = {name for name in vars(SpawnContext) if not name.startswith("_")}
     attributes -= {"wait_for", "wait_for_start", "at_exit"}
     sources = {launcher.rank for launcher in current._LAUNCHERS} | set(hccl_tools.CurrentRank._fields)
 
-    names = arguments | options | attributes | sources
+    names = arguments | supported | attributes | sources
     assert [name for name in names if not re.search(rf"`{name}[`(]", PAGE)] == []

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from hccl_tools.discover.survey import SurveyRequest, survey
+from hccl_tools.files import outputs
 from hccl_tools.formats import MODULES
+from hccl_tools.host.survey import SurveyRequest, survey
 from hccl_tools.table.products import PRODUCTS
-from hccl_tools.tablefiles import outputs
 from hccl_tools.transform import generation
 from hccl_tools.validation import checker
 

@@ -39,7 +39,7 @@ PAGES = {
     for language in ("en", "zh")
     for path in (ROOT / "docs" / language).rglob("*.md")
 }
-PAGE = {str(path.relative_to(ROOT)) for path in (ROOT / "hccl_tools" / "pictures" / "page").iterdir()}
+PAGE = {str(path.relative_to(ROOT)) for path in (ROOT / "hccl_tools" / "show" / "picture" / "page").iterdir()}
 
 
 @pytest.fixture(scope="module")

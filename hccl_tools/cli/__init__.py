@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hccl_tools.cli.lazy_group import LazyGroup
-from hccl_tools.discover import site_defaults
 from hccl_tools.errors import HcclToolsError
+from hccl_tools.host import site_defaults
 from hccl_tools.notation.printable import escaped, tell
 
 if TYPE_CHECKING:

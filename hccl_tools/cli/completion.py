@@ -55,7 +55,7 @@ class _Value(click.ParamType):  # type: ignore[type-arg]  # not generic before c
 
 
 def _runs(ctx: click.Context) -> Iterable[str]:
-    from hccl_tools.launch.runs import index  # noqa: PLC0415  (only to complete runs)
+    from hccl_tools.runs import index  # noqa: PLC0415  (only to complete runs)
 
     return ["latest", *index.completed(ctx.params.get("log_dir") or "log")]
 
@@ -74,7 +74,7 @@ def _selected(_ctx: click.Context) -> Iterable[str]:
 
 
 def _codes(_ctx: click.Context) -> Iterable[str]:
-    from hccl_tools.knowledge.registry import codes, messages  # noqa: PLC0415
+    from hccl_tools.explain.knowledge.registry import codes, messages  # noqa: PLC0415
 
     return [*codes(), *messages()]
 

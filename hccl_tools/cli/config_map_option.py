@@ -15,7 +15,7 @@ from hccl_tools.notation.printable import tell
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.kubernetes.names import ConfigMapName
+    from hccl_tools.formats.kubernetes.names import ConfigMapName
     from hccl_tools.table.model import RankTable
 
 _DEFAULT_KEY = "hccl.json"
@@ -41,7 +41,7 @@ def read(settings: dict[str, Any]) -> ConfigMapName | None:
                     f"{option} is for --to-configmap", hint="add --to-configmap NAME, or omit it"
                 )
         return None
-    from hccl_tools.kubernetes.names import checked  # noqa: PLC0415  (only for a ConfigMap)
+    from hccl_tools.formats.kubernetes.names import checked  # noqa: PLC0415  (only for a ConfigMap)
 
     return checked(name, key=_DEFAULT_KEY if key is None else key, namespace=namespace)
 
@@ -61,8 +61,8 @@ def deliver(
     Raises:
         TableError: The table has an error or is too large, or the file has other contents.
     """
-    from hccl_tools.kubernetes.writing import config_map_text  # noqa: PLC0415
-    from hccl_tools.tablefiles import config_map_file, outputs  # noqa: PLC0415
+    from hccl_tools.files import config_map_file, outputs  # noqa: PLC0415
+    from hccl_tools.formats.kubernetes.writing import config_map_text  # noqa: PLC0415
 
     digits = outputs.parse_mode(mode) if mode is not None else None
     to_stdout = output == outputs.STDOUT

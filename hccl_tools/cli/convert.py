@@ -16,8 +16,8 @@ from hccl_tools.notation.phrases import operand
 from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
+    from hccl_tools.files.inputs import Inputs
     from hccl_tools.table.model import RankTable
-    from hccl_tools.tablefiles.inputs import Inputs
     from hccl_tools.transform.super_pod_plan import SuperPodMembership
 
 _EXAMPLES = """\
@@ -79,9 +79,9 @@ def command(
     of `kubectl get configmap -o json`; FILE#KEY is one of several tables in it.
     """
     from hccl_tools.document.reading import is_stream  # noqa: PLC0415
-    from hccl_tools.kubernetes import config_maps  # noqa: PLC0415
+    from hccl_tools.files.inputs import Inputs  # noqa: PLC0415
+    from hccl_tools.formats.kubernetes import config_maps  # noqa: PLC0415
     from hccl_tools.table.products import PRODUCT_VARIABLE, assumed_for  # noqa: PLC0415
-    from hccl_tools.tablefiles.inputs import Inputs  # noqa: PLC0415
     from hccl_tools.transform import conversion  # noqa: PLC0415  (`--help` does not need it)
 
     gc.disable()  # a large table has half a million objects, but no reference cycles
@@ -124,7 +124,7 @@ def _example(file: str, product: str | None, output: str | None) -> str:
 
     A file in YAML can only be a ConfigMap.
     """
-    from hccl_tools.tablefiles.inputs import Inputs  # noqa: PLC0415
+    from hccl_tools.files.inputs import Inputs  # noqa: PLC0415
 
     table = Inputs(product=product).table(file)
     other = {"1.0": "group_list", "2.0": ""}.get(table.format, "1.0")
@@ -136,7 +136,7 @@ def _example(file: str, product: str | None, output: str | None) -> str:
 
 def _fit(table: RankTable, framework: str, settings: dict[str, Any], *, in_config_map: bool) -> None:
     """Add what a framework requires of the table and its file; refuse what it would refuse."""
-    from hccl_tools.tablefiles import export_targets  # noqa: PLC0415
+    from hccl_tools.files import export_targets  # noqa: PLC0415
 
     found = export_targets.TARGETS[framework]
     added = export_targets.add_container_ips(table) if found.container_ip else 0

@@ -49,8 +49,8 @@ def command(
     standard input. The exit code is 0 if the tables have the same meaning, 1 if they differ, 2 if one cannot
     be read.
     """
-    from hccl_tools.draw import differences  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.kubernetes.config_maps import split  # noqa: PLC0415
+    from hccl_tools.formats.kubernetes.config_maps import split  # noqa: PLC0415
+    from hccl_tools.show import differences  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.table.difference import compare  # noqa: PLC0415
 
     if split(first)[0] == split(second)[0] == "-":

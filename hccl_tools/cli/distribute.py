@@ -110,9 +110,9 @@ def command(
 def _read(
     file: str, output: str | None, target: str | None, product: str | None, ignore: tuple[str, ...]
 ) -> tuple[RankTable, Copy]:
+    from hccl_tools.files.export_targets import TARGETS, check  # noqa: PLC0415
     from hccl_tools.gathering.distribution import Copy  # noqa: PLC0415
     from hccl_tools.table.fingerprint import fingerprint  # noqa: PLC0415
-    from hccl_tools.tablefiles.export_targets import TARGETS, check  # noqa: PLC0415
     from hccl_tools.validation.checker import load  # noqa: PLC0415
 
     if file == "-" and (output is None or output.endswith("/")):

@@ -120,7 +120,7 @@ def command(
     """
     from hccl_tools.cli import doctor_bandwidth, doctor_run  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.doctor import examining, registry, table_comparison  # noqa: PLC0415
-    from hccl_tools.doctor_report import render  # noqa: PLC0415
+    from hccl_tools.doctor.report import render  # noqa: PLC0415
 
     selection = registry.selection(select, ignore, table_comparison.rules())
     report = doctor_run.checked_table(table, product, target)

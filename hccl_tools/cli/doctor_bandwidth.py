@@ -13,8 +13,8 @@ from hccl_tools.doctor.examining import case_of
 from hccl_tools.doctor.registry import all_checks
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.gathering import commands, engine_run
-from hccl_tools.inspection import hccl_variables, machine
-from hccl_tools.inspection.observation import BandwidthObservation, Unknown
+from hccl_tools.host import hccl_variables, machine
+from hccl_tools.host.observation import BandwidthObservation, Unknown
 from hccl_tools.launch.planning.remote_launch import exported
 from hccl_tools.launch.planning.visible_devices import LIMITS, VisibleDevices
 from hccl_tools.notation.phrases import count, time_span
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.doctor import examining
     from hccl_tools.doctor.registry import Selection
-    from hccl_tools.inspection.observation import Observation
+    from hccl_tools.host.observation import Observation
 
     Seen = dict[str, Observation]
     Build = Callable[[Sequence[tuple[str, Sequence[str]]]], list[str]]

@@ -84,7 +84,7 @@ def run(settings: Mapping[str, Any]) -> int:
     _check(settings)
     from hccl_tools.cli import doctor_run  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.doctor import examining, registry, table_comparison  # noqa: PLC0415
-    from hccl_tools.doctor_report import render  # noqa: PLC0415
+    from hccl_tools.doctor.report import render  # noqa: PLC0415
     from hccl_tools.notation.printable import stdout_is_ascii  # noqa: PLC0415
 
     ignore = (*settings["ignore"], *BUSY)

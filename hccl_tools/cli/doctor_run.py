@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hccl_tools.cli import gather_options
 from hccl_tools.cli.options import write
-from hccl_tools.discover.local_addresses import is_this_host
-from hccl_tools.discover.site import Site
 from hccl_tools.doctor import registry, ways
 from hccl_tools.doctor.bandwidth import CHECKS
 from hccl_tools.doctor.between_checks import Silent
 from hccl_tools.doctor.examining import case_of
 from hccl_tools.errors import TableError, UsageError
 from hccl_tools.gathering import choice
-from hccl_tools.inspection.observation import Unknown
-from hccl_tools.inspection.observing import observe
-from hccl_tools.inspection.pings import USUAL_TIME
+from hccl_tools.host.local_addresses import is_this_host
+from hccl_tools.host.observation import Unknown
+from hccl_tools.host.observing import observe
+from hccl_tools.host.pings import USUAL_TIME
+from hccl_tools.host.site import Site
 from hccl_tools.notation.phrases import count, operand, time_span
 from hccl_tools.notation.printable import stdout_is_ascii, tell
 from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from hccl_tools.doctor import examining
     from hccl_tools.doctor.findings import Examination
     from hccl_tools.gathering.failures import Failure
-    from hccl_tools.inspection.observation import Observation, ObservationRequest
+    from hccl_tools.host.observation import Observation, ObservationRequest
 
     Answers = tuple[dict[str, Observation], list[Failure]]
 
@@ -200,7 +200,7 @@ def require_for_output(job: examining.Job, hosts: Sequence[str], *, matrix: bool
 
 def matrix(seen: Mapping[str, Observation], job: examining.Job) -> Iterator[str]:
     """Yield the text of the matrices: what the table states, and what the pings found."""
-    from hccl_tools.doctor_report import as_matrix  # noqa: PLC0415  (only for this format)
+    from hccl_tools.doctor.report import as_matrix  # noqa: PLC0415  (only for this format)
 
     job = with_product_of(seen, job)
     if job.table is None or job.report is None:
@@ -219,8 +219,8 @@ def emit_remedies(result: Examination, destination: str | None) -> None:
     """
     if destination is None:
         return
-    from hccl_tools.doctor_report import remedies  # noqa: PLC0415  (only for --emit-remedies)
-    from hccl_tools.launch.runs import parents  # noqa: PLC0415
+    from hccl_tools.doctor.report import remedies  # noqa: PLC0415  (only for --emit-remedies)
+    from hccl_tools.runs import parents  # noqa: PLC0415
 
     if destination == STDOUT:
         write([remedies.script(result.hosts[0], list(result.findings))])

@@ -16,8 +16,8 @@ from hccl_tools.notation.printable import tell
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from hccl_tools.files.export_targets import Target
     from hccl_tools.table.model import RankTable, Server
-    from hccl_tools.tablefiles.export_targets import Target
 
 _EXAMPLES = """\
   eval "$(hccl-tools env rank_table.json --target mindie)"   the same line on every host
@@ -58,7 +58,7 @@ def command(
     if name is None:
         target_option = next(param for param in ctx.command.params if param.name == "name")
         raise click.MissingParameter(ctx=ctx, param=target_option)
-    from hccl_tools.tablefiles import export_targets  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.files import export_targets  # noqa: PLC0415  (`--help` does not need it)
 
     file = table_options.from_environment() if table is None else table
     target = export_targets.TARGETS[name]
@@ -79,7 +79,7 @@ def exports(variables: Mapping[str, str]) -> Iterator[str]:
 
 def _checked(file: str, product: str | None, target: Target) -> RankTable:
     from hccl_tools.diagnostics.wording import next_step, no_rank_table  # noqa: PLC0415
-    from hccl_tools.tablefiles import export_targets  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.files import export_targets  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.validation.checker import validate  # noqa: PLC0415
 
     if file == "-":

@@ -14,8 +14,8 @@ import click
 from hccl_tools.cli import language, options
 from hccl_tools.cli.site_options import from_site
 from hccl_tools.cli.values import Choice
-from hccl_tools.discover.site_defaults import LOG_DIR, SSH
 from hccl_tools.errors import UsageError
+from hccl_tools.host.site_defaults import LOG_DIR, SSH
 from hccl_tools.notation.phrases import count, operand, time_span
 from hccl_tools.notation.printable import show_status, tell
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hccl_tools.explain.answer import Answer
-    from hccl_tools.knowledge.message import Message
-    from hccl_tools.launch.runs.index import Run
+    from hccl_tools.explain.knowledge.message import Message
+    from hccl_tools.runs.index import Run
 
 #: What looks like a code: EI0006, E19999, HCM207, HCC203, HCD301, 11, 507048.
 _CODE = re.compile(r"(?:E[A-Z]\d{4}|E\d{5}|HCM\d{1,3}|HC[CD]\d{1,3}|\d{1,2}|\d{6})", re.IGNORECASE)
@@ -111,7 +111,7 @@ def command(
     if _are_words(words, log_dir) and _print_found(words, output, chinese):
         return
     answer = _answer(words, log_dir, rank_table, knowledge, typed_ssh)
-    from hccl_tools.launch import run_files  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.processes import run_files  # noqa: PLC0415  (`--help` does not need it)
 
     ctx.call_on_close(run_files.release_logs)
     if output == "json":
@@ -138,7 +138,7 @@ def _print_code(code: str, output: str, chinese: language.Chinese) -> None:
 
 def _are_words(words: list[str], log_dir: str) -> bool:
     """Return whether the arguments name neither a file, nor standard input, nor a run."""
-    from hccl_tools.launch.runs import index  # noqa: PLC0415
+    from hccl_tools.runs import index  # noqa: PLC0415
 
     if not words or any(word == "-" or os.path.lexists(word) or _looks_like_a_path(word) for word in words):
         return False
@@ -209,14 +209,14 @@ def _pack(path: str, answer: Answer, table: str | None, typed: list[str], *, ano
 def _own(knowledge: str | None) -> list[Message]:
     if knowledge is None:
         return []
-    from hccl_tools.knowledge.loading import load  # noqa: PLC0415
+    from hccl_tools.explain.knowledge.loading import load  # noqa: PLC0415
 
     return load(knowledge)
 
 
 def _run(words: list[str], log_dir: str) -> Run | None:
     """Return the run that the arguments name; None if they name files."""
-    from hccl_tools.launch.runs import files, index, names  # noqa: PLC0415
+    from hccl_tools.runs import files, index, names  # noqa: PLC0415
 
     if not words or (words[0] in names.NEWEST and len(words) == 1 and not os.path.lexists(words[0])):
         latest = index.resolve(names.LATEST, log_dir)
@@ -240,7 +240,7 @@ def _without_other_runs(word: str) -> str:
     Only a log directory has the link to its latest run: in another folder, someone may have collected the
     runs that one job has on several hosts.
     """
-    from hccl_tools.launch.runs import files, index, names  # noqa: PLC0415
+    from hccl_tools.runs import files, index, names  # noqa: PLC0415
 
     link = os.path.join(word, names.LATEST)  # noqa: PTH118  (not loaded for it)
     if not os.path.isdir(word) or files.is_run(os.path.realpath(word)):  # noqa: PTH112  (not loaded for it)
@@ -259,7 +259,7 @@ def _unfinished(run: Run) -> str:
     if run.state != "running":
         return ""
     from hccl_tools.explain import brief  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.launch.runs import index  # noqa: PLC0415
+    from hccl_tools.runs import index  # noqa: PLC0415
 
     if not index.is_held(run.path):  # It ended while its logs were read.
         return ""

@@ -109,7 +109,7 @@ def _complete(paths: Sequence[str], table_format: str | None) -> Communicator:
 
 
 def _table(job: Communicator) -> RankTable:
-    from hccl_tools.discover.facts import DeviceFacts, HostFacts  # noqa: PLC0415
+    from hccl_tools.host.facts import DeviceFacts, HostFacts  # noqa: PLC0415
     from hccl_tools.transform import generation  # noqa: PLC0415
 
     hosts = [

@@ -11,18 +11,18 @@ from hccl_tools.cli import exclude_option
 from hccl_tools.cli.options import together
 from hccl_tools.cli.site_options import is_from_site, state
 from hccl_tools.cli.values import Choice, Seconds
-from hccl_tools.discover import site_defaults
 from hccl_tools.errors import UsageError
+from hccl_tools.host import site_defaults
 from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.discover.facts import HostFacts
-    from hccl_tools.discover.survey import SurveyRequest
     from hccl_tools.gathering.failures import Failure, Gathered
     from hccl_tools.gathering.options import GatherOptions
-    from hccl_tools.inspection.observation import Observation, ObservationRequest
+    from hccl_tools.host.facts import HostFacts
+    from hccl_tools.host.observation import Observation, ObservationRequest
+    from hccl_tools.host.survey import SurveyRequest
 
 _WANTED = ("hosts", "hostfile", "gather")
 #: The names of the options of :func:`one_host`.

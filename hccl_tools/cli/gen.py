@@ -22,8 +22,8 @@ from hccl_tools.notation.printable import tell
 from hccl_tools.table.products import default
 
 if TYPE_CHECKING:
-    from hccl_tools.discover.facts import HostFacts
-    from hccl_tools.discover.survey import SurveyRequest
+    from hccl_tools.host.facts import HostFacts
+    from hccl_tools.host.survey import SurveyRequest
     from hccl_tools.table.model import RankTable
 
 _EXAMPLES = """\
@@ -112,7 +112,7 @@ def command(ctx: click.Context, /, **settings: Any) -> None:
     if gen_host_files.are_wanted(settings, _given(ctx)):
         gen_host_files.write(settings, _request(settings))
         ctx.exit(0)
-    from hccl_tools.tablefiles import export_targets, outputs, unwritten  # noqa: PLC0415  (not for --help)
+    from hccl_tools.files import export_targets, outputs, unwritten  # noqa: PLC0415  (not for --help)
     from hccl_tools.transform import generation  # noqa: PLC0415  (not for --help)
 
     if settings["from_log"]:
@@ -156,9 +156,9 @@ def _given(ctx: click.Context) -> list[str]:
 
 
 def _request(options: dict[str, Any]) -> SurveyRequest:
-    from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
-    from hccl_tools.discover.site import TOOL_TIMEOUT, Site  # noqa: PLC0415
-    from hccl_tools.discover.survey import SurveyRequest  # noqa: PLC0415
+    from hccl_tools.host.selection import Wanted  # noqa: PLC0415
+    from hccl_tools.host.site import TOOL_TIMEOUT, Site  # noqa: PLC0415
+    from hccl_tools.host.survey import SurveyRequest  # noqa: PLC0415
 
     source = next((name for name in ("rootinfo", "hccn_conf", "hccn_tool") if options[name]), None)
     if options["simulate"] is not None and source is not None:
@@ -186,7 +186,7 @@ def _request(options: dict[str, Any]) -> SurveyRequest:
 
 
 def _make(request: SurveyRequest) -> tuple[list[HostFacts], RankTable]:
-    from hccl_tools.discover.survey import survey  # noqa: PLC0415
+    from hccl_tools.host.survey import survey  # noqa: PLC0415
     from hccl_tools.transform import generation  # noqa: PLC0415
 
     facts = survey(request)

@@ -13,8 +13,8 @@ from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
-    from hccl_tools.discover.facts import HostFacts
-    from hccl_tools.discover.survey import SurveyRequest
+    from hccl_tools.host.facts import HostFacts
+    from hccl_tools.host.survey import SurveyRequest
 
 size = together(
     click.option(
@@ -53,7 +53,7 @@ def facts(request: SurveyRequest, options: dict[str, Any]) -> tuple[list[HostFac
     Raises:
         UsageError: The product has no such cluster.
     """
-    from hccl_tools.discover import simulated_cluster  # noqa: PLC0415  (only for a simulated cluster)
+    from hccl_tools.host import simulated_cluster  # noqa: PLC0415  (only for a simulated cluster)
 
     super_pods = options["super_pods"]
     servers = options["servers"] or super_pods or 1

@@ -14,9 +14,9 @@ from hccl_tools.notation.printable import tell
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.discover.facts import HostFacts
-    from hccl_tools.discover.survey import SurveyRequest
     from hccl_tools.formats.topology_file import TopologyFile
+    from hccl_tools.host.facts import HostFacts
+    from hccl_tools.host.survey import SurveyRequest
     from hccl_tools.transform.host_files import Entry
 
 #: Options of ``gen`` that concern a table or other hosts.
@@ -69,8 +69,8 @@ def are_wanted(settings: dict[str, Any], given: Sequence[str]) -> bool:
 
 def write(settings: dict[str, Any], request: SurveyRequest) -> None:
     """Write the files that the options ask for, all of them or none."""
-    from hccl_tools.discover.survey import survey  # noqa: PLC0415
-    from hccl_tools.tablefiles import host_files as saving  # noqa: PLC0415
+    from hccl_tools.files import host_files as saving  # noqa: PLC0415
+    from hccl_tools.host.survey import survey  # noqa: PLC0415
     from hccl_tools.transform import host_files  # noqa: PLC0415
 
     facts = survey(request)
@@ -94,7 +94,7 @@ def write(settings: dict[str, Any], request: SurveyRequest) -> None:
 
 
 def _endpoints(folder: str, facts: HostFacts, topology: TopologyFile) -> dict[str, Entry]:
-    from hccl_tools.tablefiles import host_files as saving  # noqa: PLC0415
+    from hccl_tools.files import host_files as saving  # noqa: PLC0415
     from hccl_tools.transform import host_files  # noqa: PLC0415
 
     made = host_files.endpoint_files(facts.devices, topology)
@@ -106,7 +106,7 @@ def _endpoints(folder: str, facts: HostFacts, topology: TopologyFile) -> dict[st
 
 
 def _refuse_root_info_as_source(facts: HostFacts) -> None:
-    from hccl_tools.discover import levels, simulated  # noqa: PLC0415
+    from hccl_tools.host import levels, simulated  # noqa: PLC0415
 
     source = next(
         (one.source for one in facts.devices if one.source not in (levels.FROM_EIDS, simulated.SOURCE)), None
@@ -120,8 +120,8 @@ def _refuse_root_info_as_source(facts: HostFacts) -> None:
 
 def _topology(named: str | None, request: SurveyRequest, *, needs_path: bool) -> TopologyFile:
     """Load the topology file that the user or the root info names."""
-    from hccl_tools.discover import levels  # noqa: PLC0415
     from hccl_tools.formats.topology_file import load  # noqa: PLC0415
+    from hccl_tools.host import levels  # noqa: PLC0415
 
     if named is not None:
         return load(str(Path(named).absolute()))

@@ -14,8 +14,8 @@ from hccl_tools.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.discover.facts import HostFacts
-    from hccl_tools.tablefiles.export_targets import Target
+    from hccl_tools.files.export_targets import Target
+    from hccl_tools.host.facts import HostFacts
 
 
 contents = together(
@@ -63,7 +63,7 @@ def target(options: dict[str, Any], *, many: bool) -> Target | None:
             )
     if options["target"] is None:
         return None
-    from hccl_tools.tablefiles.export_targets import TARGETS, mode_to_write  # noqa: PLC0415  (only with --target)
+    from hccl_tools.files.export_targets import TARGETS, mode_to_write  # noqa: PLC0415  (only with --target)
 
     found = TARGETS[options["target"]]
     options["mode"] = mode_to_write(found, options["mode"])
@@ -76,7 +76,7 @@ def print_variables(found: Target, path: str, hosts: Sequence[HostFacts]) -> Non
     """Print the variables as shell commands, for ``eval "$(hccl-tools gen --target torch)"``."""
     from hccl_tools.cli import options  # noqa: PLC0415  (only with --target)
     from hccl_tools.cli.env import exports  # noqa: PLC0415
-    from hccl_tools.tablefiles.export_targets import variables  # noqa: PLC0415
+    from hccl_tools.files.export_targets import variables  # noqa: PLC0415
 
     own = (hosts[0].container_ip or hosts[0].server_id) if len(hosts) == 1 else None
     options.write(exports(variables(found, path, own)))

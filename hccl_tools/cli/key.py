@@ -11,7 +11,7 @@ from hccl_tools.cli.lazy_group import LazyGroup
 from hccl_tools.errors import HcclToolsError
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.runs.job_key import JobKey
+    from hccl_tools.runs.job_key import JobKey
 
 #: Command name -> its description.
 _COMMANDS = {
@@ -39,7 +39,7 @@ def own_key() -> JobKey:
         HcclToolsError: This host has no key.
         UsageError: The key cannot be used.
     """
-    from hccl_tools.launch.runs import job_key  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.runs import job_key  # noqa: PLC0415  (`--help` does not need it)
 
     found = job_key.find(os.environ)
     if found is None:

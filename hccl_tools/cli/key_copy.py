@@ -11,15 +11,15 @@ import click
 from hccl_tools.cli import options
 from hccl_tools.cli.key import own_key
 from hccl_tools.cli.site_options import from_site
-from hccl_tools.discover.site_defaults import SSH
 from hccl_tools.errors import HcclToolsError, UsageError
+from hccl_tools.host.site_defaults import SSH
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hccl_tools.launch.runs.job_key_copy import Copied
+    from hccl_tools.runs.job_key_copy import Copied
 
 #: The most hosts at a time.
 _AT_ONCE = 64
@@ -88,7 +88,7 @@ def _copies(hosts: Sequence[str], typed_ssh: str | None, *, force: bool) -> Iter
     """Copy the key to the hosts, 64 at a time, and yield the results in the order of the hosts."""
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
 
-    from hccl_tools.launch.runs import job_key_copy  # noqa: PLC0415
+    from hccl_tools.runs import job_key_copy  # noqa: PLC0415
 
     key = own_key()
     over_ssh = job_key_copy.ssh_command(typed_ssh, os.environ)

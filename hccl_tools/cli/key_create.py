@@ -22,7 +22,7 @@ def command(*, force: bool) -> None:
 
     The other hosts of a job need the same key.
     """
-    from hccl_tools.launch.runs import job_key  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.runs import job_key  # noqa: PLC0415  (`--help` does not need it)
 
     path = job_key.path(os.environ)
     job_key.create(path, force=force)

@@ -26,7 +26,7 @@ def command() -> None:
     Hosts with equal fingerprints have the same key. The key itself is not printed. The exit code is 1 if this
     host has no key, and 2 if the key cannot be used, for example because other users can read its file.
     """
-    from hccl_tools.launch.runs import job_key  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.runs import job_key  # noqa: PLC0415  (`--help` does not need it)
 
     required = job_key.is_required(os.environ)
     key = own_key()

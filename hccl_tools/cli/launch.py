@@ -13,8 +13,8 @@ from hccl_tools.cli.launch_options import BARE, CLUSTER_MANAGERS, EPILOG, GROUPS
 from hccl_tools.cli.option_groups import TYPED_OPTIONS, GroupedCommand
 from hccl_tools.cli.site_options import is_from_site
 from hccl_tools.cli.values import hyphenated
-from hccl_tools.discover import site_defaults
 from hccl_tools.errors import UsageError
+from hccl_tools.host import site_defaults
 from hccl_tools.launch import engines
 from hccl_tools.notation.printable import on_stdout, tell
 
@@ -152,7 +152,7 @@ def _of_pod(typed: set[str]) -> tuple[str, ...]:
     if "--run-dir" in typed or not any(name.startswith("PADDLE_") for name in os.environ):
         return ()  # The launcher of the whole job has read them.
     from hccl_tools.cli import pod_variables  # noqa: PLC0415  (few shells have such variables)
-    from hccl_tools.discover.local_addresses import is_this_host  # noqa: PLC0415
+    from hccl_tools.host.local_addresses import is_this_host  # noqa: PLC0415
 
     taken = pod_variables.read(os.environ, typed, is_this_host)
     if taken.note:

@@ -8,7 +8,7 @@ from click import Option
 
 from hccl_tools.cli import exclude_option, product_option, site_options
 from hccl_tools.cli.values import Choice, Choices, IntRange, Pattern, Seconds
-from hccl_tools.discover import site_defaults
+from hccl_tools.host import site_defaults
 from hccl_tools.launch import engines
 from hccl_tools.launch.model.outcome import RestartCause
 from hccl_tools.launch.model.plan import DEFAULT_JOIN_SECONDS, DEFAULT_SILENCE

@@ -6,14 +6,14 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.cli import doctor_run, gather_options
-from hccl_tools.discover.site import Site
 from hccl_tools.doctor import examining, registry
 from hccl_tools.doctor.between_checks import Silent
-from hccl_tools.doctor_report import as_text
+from hccl_tools.doctor.report import as_text
 from hccl_tools.errors import LaunchError, TableError, UsageError
 from hccl_tools.gathering import choice
-from hccl_tools.inspection.observation import ObservationRequest
-from hccl_tools.inspection.observing import observe
+from hccl_tools.host.observation import ObservationRequest
+from hccl_tools.host.observing import observe
+from hccl_tools.host.site import Site
 from hccl_tools.launch import engines
 from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import count
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.diagnostics.diagnostic import Report
     from hccl_tools.doctor.findings import Examination
-    from hccl_tools.inspection.observation import Observation
+    from hccl_tools.host.observation import Observation
     from hccl_tools.launch.engines.engine import Engine
     from hccl_tools.launch.model.request import JobTable, LaunchRequest
 
@@ -169,7 +169,7 @@ def _with_spares(report: Report, loaded: JobTable, request: LaunchRequest) -> Re
     Raises:
         LaunchError: A spare cannot be in one table with the servers.
     """
-    from hccl_tools.tablefiles import outputs  # noqa: PLC0415  (few jobs have spares)
+    from hccl_tools.files import outputs  # noqa: PLC0415  (few jobs have spares)
     from hccl_tools.transform.merging import merge  # noqa: PLC0415
     from hccl_tools.validation.checker import validate  # noqa: PLC0415
 
@@ -194,7 +194,7 @@ def _report(request: LaunchRequest) -> Report | None:
     if located is None:
         return None
     if request.table.exclude:
-        from hccl_tools.tablefiles import remainder  # noqa: PLC0415  (few jobs leave hosts out)
+        from hccl_tools.files import remainder  # noqa: PLC0415  (few jobs leave hosts out)
 
         left, _ = remainder.of_file(located[0], request.table.exclude, product=product)
         return validate(left, product=product, ignore=ignore)

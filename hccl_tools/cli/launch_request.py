@@ -9,8 +9,8 @@ import click
 
 from hccl_tools.cli import preflight_options
 from hccl_tools.cli.option_groups import TYPED_OPTIONS
-from hccl_tools.discover.site_defaults import START_PORT
 from hccl_tools.errors import UsageError
+from hccl_tools.host.site_defaults import START_PORT
 from hccl_tools.launch import engines
 from hccl_tools.launch.model.request import (
     Devices,

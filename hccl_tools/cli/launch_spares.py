@@ -15,7 +15,7 @@ from hccl_tools.notation.phrases import count
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.discover.facts import HostFacts
+    from hccl_tools.host.facts import HostFacts
     from hccl_tools.launch.engines.engine import Engine
     from hccl_tools.launch.model.request import JobTable, LaunchRequest
     from hccl_tools.table.model import RankTable
@@ -160,12 +160,12 @@ def _queried(
     environ: Mapping[str, str],
 ) -> tuple[tuple[SpareHost, ...], tuple[str, ...]]:
     """Return the spares with the devices that the first server of the table has, and who is left out."""
-    from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
-    from hccl_tools.discover.survey import SurveyRequest  # noqa: PLC0415
     from hccl_tools.gathering import agreement, choice  # noqa: PLC0415
     from hccl_tools.gathering.coordinator import survey_hosts  # noqa: PLC0415
     from hccl_tools.gathering.failures import GatheringError  # noqa: PLC0415
     from hccl_tools.gathering.options import GatherOptions  # noqa: PLC0415
+    from hccl_tools.host.selection import Wanted  # noqa: PLC0415
+    from hccl_tools.host.survey import SurveyRequest  # noqa: PLC0415
 
     ids = sorted(number for row in table.servers[0].rows if (number := table.device_numbers[row]) is not None)
     # The ranks read a group_list as the 1.0 table that HCCL derives from it.

@@ -133,13 +133,13 @@ def _table(
 
     With spares, a host that does not answer is left out.
     """
-    from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
-    from hccl_tools.discover.survey import SurveyRequest  # noqa: PLC0415
+    from hccl_tools.files import outputs  # noqa: PLC0415
     from hccl_tools.gathering import agreement, choice, failures  # noqa: PLC0415
     from hccl_tools.gathering.coordinator import survey_hosts  # noqa: PLC0415
     from hccl_tools.gathering.options import GatherOptions  # noqa: PLC0415
+    from hccl_tools.host.selection import Wanted  # noqa: PLC0415
+    from hccl_tools.host.survey import SurveyRequest  # noqa: PLC0415
     from hccl_tools.launch.model.request import JobTable  # noqa: PLC0415
-    from hccl_tools.tablefiles import outputs  # noqa: PLC0415
     from hccl_tools.transform import generation  # noqa: PLC0415
 
     needed = len(hosts) - spares

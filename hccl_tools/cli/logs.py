@@ -12,14 +12,14 @@ import click
 
 from hccl_tools.cli.site_options import from_site
 from hccl_tools.cli.values import EITHER_SPELLING, Choice, IntRange
-from hccl_tools.discover.site_defaults import LOG_DIR, SSH
+from hccl_tools.host.site_defaults import LOG_DIR, SSH
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.launch.runs.index import NoSuchRunError, Run
+    from hccl_tools.runs.index import NoSuchRunError, Run
 
 #: A rank as people type it in place of a run: 3, rank3, rank_3.log.
 _RANK = re.compile(r"(?:rank[_ -]?)?([0-9]{1,6})(?:\.log)?", re.IGNORECASE)
@@ -75,7 +75,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     hccl-tools logs 20261121-101530 -n 50  the last 50 lines
     """  # noqa: D301  (click's mark: keep the lines)
     from hccl_tools.launch.logs import viewer  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.launch.runs import directory, index  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.runs import directory, index  # noqa: PLC0415  (`--help` does not need it)
 
     if serve and run is not None:
         from hccl_tools.launch.logs import sender  # noqa: PLC0415  (on another host only)
@@ -94,7 +94,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
         sources: list[Any] = []
         wanted = viewer.by_host(found, chosen, scheduler=scheduler)
         for host in wanted.keys() - {""}:
-            from hccl_tools.launch.logs import remote  # noqa: PLC0415  (only where a job has other hosts)
+            from hccl_tools.runs import remote  # noqa: PLC0415  (only where a job has other hosts)
 
             options = ["--follow"] if follow else []
             options += [] if lines is None else [f"--lines={lines}"]
@@ -113,7 +113,7 @@ def _chosen(
     name: str | None, ranks: Sequence[str], log_dir: str, *, follow: bool
 ) -> tuple[Run, Sequence[str]]:
     """Return the run that is meant, and the ranks as typed: a number in place of a run is a rank."""
-    from hccl_tools.launch.runs import files, index, names, running  # noqa: PLC0415  (see above)
+    from hccl_tools.runs import files, index, names, running  # noqa: PLC0415  (see above)
 
     rank = _RANK.fullmatch(name) if name is not None and not ranks else None
     if name is None or (rank is not None and not files.is_run(os.path.realpath(name))):

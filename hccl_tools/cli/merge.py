@@ -12,7 +12,7 @@ from hccl_tools.cli.values import Choice
 from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
-    from hccl_tools.tablefiles.inputs import Inputs
+    from hccl_tools.files.inputs import Inputs
     from hccl_tools.transform.merging import Merged
 
 _EXAMPLES = """\
@@ -45,7 +45,7 @@ def command(*, files: tuple[str, ...], order: Any, **settings: Any) -> None:
     the order of --order server-id. If `validate` finds no error in the table, the command writes it to
     hccl_{servers}s_{ranks}p.json.
     """
-    from hccl_tools.tablefiles.inputs import Inputs  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.files.inputs import Inputs  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.transform import address_layout  # noqa: PLC0415
 
     gc.disable()  # the tables have no reference cycles, and collecting takes longer than merging

@@ -14,8 +14,8 @@ from hccl_tools.notation.phrases import operand
 from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
+    from hccl_tools.files.inputs import Inputs
     from hccl_tools.table.model import RankTable
-    from hccl_tools.tablefiles.inputs import Inputs
 
 _EXAMPLES = """\
   hccl-tools replace job.json --server 10.0.0.7 --with spare.json     writes job.r1.json
@@ -42,7 +42,7 @@ def command(*, file: str, server: str, spare: str, **settings: Any) -> None:
     failed server: number of devices, product, super pod and address family. The new table is written to a new
     file next to the old file; no file is overwritten.
     """
-    from hccl_tools.tablefiles.inputs import Inputs  # noqa: PLC0415
+    from hccl_tools.files.inputs import Inputs  # noqa: PLC0415
     from hccl_tools.transform.replacement import replace_server  # noqa: PLC0415  (`--help` does not need it)
 
     inputs = Inputs(product=settings["product"])
@@ -78,9 +78,9 @@ def _spare(inputs: Inputs, name: str, before: RankTable, server: str, settings: 
     how = {key: settings.pop(key) for key in gather_options.REACHING}
     if name == "-" or name.endswith(".json") or os.path.lexists(name):
         return inputs.table(name)
-    from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
-    from hccl_tools.discover.survey import SurveyRequest  # noqa: PLC0415
     from hccl_tools.gathering.failures import GatheringError  # noqa: PLC0415
+    from hccl_tools.host.selection import Wanted  # noqa: PLC0415
+    from hccl_tools.host.survey import SurveyRequest  # noqa: PLC0415
     from hccl_tools.transform import generation  # noqa: PLC0415  (not needed for a file)
     from hccl_tools.transform.spare import index_of  # noqa: PLC0415
     from hccl_tools.validation.product_choice import product_of  # noqa: PLC0415

@@ -13,8 +13,8 @@ from hccl_tools.notation.printable import tell
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from hccl_tools.files.revision import Change
     from hccl_tools.table.model import RankTable
-    from hccl_tools.tablefiles.revision import Change
 
 
 def output(change: Change) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -47,9 +47,9 @@ def deliver(
         TableError: The table has an error, or its file exists.
     """
     from hccl_tools.document.reading import is_stream  # noqa: PLC0415
-    from hccl_tools.kubernetes import config_maps  # noqa: PLC0415
+    from hccl_tools.files import next_command, outputs, revision  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.formats.kubernetes import config_maps  # noqa: PLC0415
     from hccl_tools.table.fingerprint import fingerprint  # noqa: PLC0415
-    from hccl_tools.tablefiles import next_command, outputs, revision  # noqa: PLC0415  (`--help` does not need it)
 
     digits = outputs.parse_mode(mode) if mode is not None else None
     to_stdout = output == outputs.STDOUT
@@ -72,7 +72,7 @@ def deliver(
 
 
 def _check(new: bytes, to_stdout: bool, **options: Any) -> None:
-    from hccl_tools.tablefiles import outputs, unwritten  # noqa: PLC0415
+    from hccl_tools.files import outputs, unwritten  # noqa: PLC0415
     from hccl_tools.validation.checker import validate  # noqa: PLC0415
 
     # Without its text: a line of a table that is written nowhere helps no reader; the pointer stays.
@@ -85,7 +85,7 @@ def _check(new: bytes, to_stdout: bool, **options: Any) -> None:
 
 
 def _report_use(old: bytes) -> None:
-    from hccl_tools.launch.runs import table_lock  # noqa: PLC0415
+    from hccl_tools.runs import table_lock  # noqa: PLC0415
 
     try:
         descriptor = table_lock.take(old, "hccl-tools replace", os.environ)

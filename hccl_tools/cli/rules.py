@@ -14,7 +14,7 @@ from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import did_you_mean
 
 if TYPE_CHECKING:
-    from hccl_tools.knowledge.message import Message
+    from hccl_tools.explain.knowledge.message import Message
     from hccl_tools.rules.registry import Rule
 
 #: The rules of a code that are listed one by one on a terminal: the answer stands above them.
@@ -39,7 +39,7 @@ def command(words: tuple[str, ...], chinese: language.Chinese) -> None:
     hccl-tools rules HCD202              a check of `doctor`
     hccl-tools rules HCC2                the rules of a family
     """  # noqa: D301  (click's mark: keep the lines)
-    from hccl_tools.knowledge.registry import messages  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.explain.knowledge.registry import messages  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.rules.registry import all_rules  # noqa: PLC0415
 
     if words:
@@ -61,8 +61,8 @@ def print_page(name: str, chinese: language.Chinese) -> None:
     Raises:
         UsageError: There is no such rule, message or code.
     """
-    from hccl_tools.knowledge import registry  # noqa: PLC0415
-    from hccl_tools.knowledge.pages import page as message_page  # noqa: PLC0415
+    from hccl_tools.explain.knowledge import registry  # noqa: PLC0415
+    from hccl_tools.explain.knowledge.pages import page as message_page  # noqa: PLC0415
     from hccl_tools.rules.pages import page  # noqa: PLC0415
     from hccl_tools.rules.registry import all_rules  # noqa: PLC0415
 
@@ -100,7 +100,7 @@ def _print_check(name: str, rules: list[Rule], chinese: language.Chinese) -> Non
 
 def print_found(words: str, chinese: language.Chinese) -> bool:
     """Print the rules and messages that have all words; return whether there are any."""
-    from hccl_tools.knowledge.registry import messages, search  # noqa: PLC0415
+    from hccl_tools.explain.knowledge.registry import messages, search  # noqa: PLC0415
     from hccl_tools.notation.phrases import count  # noqa: PLC0415
     from hccl_tools.rules.pages import page  # noqa: PLC0415
     from hccl_tools.rules.registry import all_rules  # noqa: PLC0415
@@ -144,7 +144,7 @@ def _print_rules_of(message: Message, rules: list[Rule], chinese: language.Chine
 
 def _advice(rules: list[Rule], name: str) -> str:
     """Return the hint for an unknown name; codes differ in one digit, so similar ones are not suggested."""
-    from hccl_tools.knowledge.registry import codes, messages  # noqa: PLC0415
+    from hccl_tools.explain.knowledge.registry import codes, messages  # noqa: PLC0415
 
     if _CODE.fullmatch(name.strip()):
         code = name.strip().upper()
@@ -175,7 +175,7 @@ def _print_rules(rules: list[Rule], chinese: language.Chinese) -> None:
 
 
 def _print_messages(messages: list[Message], chinese: language.Chinese) -> None:
-    from hccl_tools.knowledge.pages import row  # noqa: PLC0415
+    from hccl_tools.explain.knowledge.pages import row  # noqa: PLC0415
 
     width = max(len(message.name) for message in messages)
     _print_rows([(message.id, *row(message, width)) for message in messages], chinese)

@@ -197,8 +197,8 @@ def _counts(
 
 
 def _table(given: dict[str, Any]) -> RankTable | None:
+    from hccl_tools.files.inputs import Inputs  # noqa: PLC0415
     from hccl_tools.launch.planning import table_source  # noqa: PLC0415
-    from hccl_tools.tablefiles.inputs import Inputs  # noqa: PLC0415
 
     file = given["rank_table"]
     if file is None and not given["no_table"] and (variable := table_source.naming_variable(os.environ)):
@@ -209,8 +209,8 @@ def _table(given: dict[str, Any]) -> RankTable | None:
 
 
 def _cut(table: RankTable, servers: int, each: int, given: dict[str, Any]) -> str:
+    from hccl_tools.files import outputs  # noqa: PLC0415
     from hccl_tools.scaling import tables  # noqa: PLC0415
-    from hccl_tools.tablefiles import outputs  # noqa: PLC0415
 
     ignore = [rule.strip() for text in given["ignore"] for rule in text.split(",")]
     made = tables.cut(table, machines=servers, per_machine=each, product=given["product"], ignore=ignore)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.cli.show_picture import PictureOptions
     from hccl_tools.diagnostics.diagnostic import Report
-    from hccl_tools.draw.showing import ShowOptions
+    from hccl_tools.show.showing import ShowOptions
     from hccl_tools.table.model import RankTable
 
 _EXAMPLES = """\
@@ -87,7 +87,7 @@ def command(
             raise UsageError("FILE and --from-log exclude each other", hint="use one of them")
         show_logs(from_log, output)
         return
-    from hccl_tools.draw.showing import ShowOptions  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.show.showing import ShowOptions  # noqa: PLC0415  (`--help` does not need it)
 
     gc.disable()  # a large table has half a million objects, but no reference cycles
     named = _selected({"--rank": rank is not None, "--server": server is not None, "--here": here})
@@ -108,7 +108,7 @@ def command(
         return
     chosen, way = _chosen(table, rank, server, here=here)
     if is_picture:
-        from hccl_tools.pictures.subject import Subject  # noqa: PLC0415  (only for pictures)
+        from hccl_tools.show.picture.subject import Subject  # noqa: PLC0415  (only for pictures)
 
         show_picture.draw(Subject(report, table, chosen, unfold=unfold), output, picture)
         return
@@ -131,7 +131,7 @@ def _selected(given: dict[str, bool]) -> list[str]:
 
 
 def _print(view: ShowOptions, output: str, chosen: Sequence[int], *, unfold: bool) -> None:
-    from hccl_tools.draw import description  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.show import description  # noqa: PLC0415  (`--help` does not need it)
 
     if output == "matrix":
         options.write(line + "\n" for line in view.matrix_lines(chosen))
@@ -153,7 +153,7 @@ def _checked(file: str, product: str | None) -> Report:
 def _show_host_file(report: Report, file: str, output: str, given: list[str], *, unfold: bool) -> None:
     """Show an endpoint file, a root info or a service table, of which no part can be selected."""
     from hccl_tools.document.reading import is_stream  # noqa: PLC0415
-    from hccl_tools.draw import host_files  # noqa: PLC0415
+    from hccl_tools.show import host_files  # noqa: PLC0415
 
     noun = READERS[report.format or ""][1]
     if given:
@@ -165,7 +165,7 @@ def _show_host_file(report: Report, file: str, output: str, given: list[str], *,
     _note_errors(report, noun, file)
     path = None if is_stream(file) or report.origin is not None else file
     if report.is_service:
-        from hccl_tools.draw import service  # noqa: PLC0415
+        from hccl_tools.show import service  # noqa: PLC0415
 
         whole = (
             [service.as_json(report, value)]

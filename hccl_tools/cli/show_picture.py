@@ -18,8 +18,8 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from hccl_tools.pictures.marks import Mark
-    from hccl_tools.pictures.subject import Subject
+    from hccl_tools.show.picture.marks import Mark
+    from hccl_tools.show.picture.subject import Subject
 
 FORMATS = ("svg", "html")
 _SUFFIXES = {".svg": "svg", ".html": "html", ".htm": "html"}
@@ -126,16 +126,16 @@ def draw(subject: Subject, output: str, given: PictureOptions) -> None:
 
 def _pieces(subject: Subject, output: str) -> Iterable[str]:
     if output == "html":
-        from hccl_tools.pictures import html_page  # noqa: PLC0415  (only for pages)
+        from hccl_tools.show.picture import html_page  # noqa: PLC0415  (only for pages)
 
         return html_page.page(subject)
-    from hccl_tools.pictures import svg  # noqa: PLC0415  (only for pictures)
+    from hccl_tools.show.picture import svg  # noqa: PLC0415  (only for pictures)
 
     return [svg.picture(subject)]
 
 
 def _marks(subject: Subject, given: PictureOptions) -> list[Mark]:
-    from hccl_tools.pictures import marks, results  # noqa: PLC0415  (only for pictures)
+    from hccl_tools.show.picture import marks, results  # noqa: PLC0415  (only for pictures)
 
     found: list[Mark] = []
     if given.explain is not None:

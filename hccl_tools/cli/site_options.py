@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.discover import site_defaults
+from hccl_tools.host import site_defaults
 from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import click
 
 from hccl_tools.cli.site_options import from_site
 from hccl_tools.cli.values import EITHER_SPELLING, Seconds
-from hccl_tools.discover.site_defaults import LOG_DIR
 from hccl_tools.errors import UsageError
+from hccl_tools.host.site_defaults import LOG_DIR
 from hccl_tools.notation.printable import tell
 
 
@@ -47,7 +47,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     hccl-tools stop --all
     hccl-tools stop --now /data/log/latest
     """  # noqa: D301  (click's mark: keep the lines)
-    from hccl_tools.launch.runs import running, stop  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.runs import running, stop  # noqa: PLC0415  (`--help` does not need it)
 
     if every and run is not None:
         raise UsageError("--all and a RUN exclude each other", hint="leave one of them out")

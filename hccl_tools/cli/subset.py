@@ -48,9 +48,9 @@ def command(
     The remaining ranks are renumbered from 0, in their old order. The new table is written to a new file
     next to the old file, NAME.s1.json; no file is overwritten.
     """
+    from hccl_tools.files import outputs  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.files.inputs import Inputs  # noqa: PLC0415
     from hccl_tools.notation.phrases import count  # noqa: PLC0415
-    from hccl_tools.tablefiles import outputs  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.tablefiles.inputs import Inputs  # noqa: PLC0415
     from hccl_tools.transform.subsetting import subset, without  # noqa: PLC0415
     from hccl_tools.validation.product_choice import product_of  # noqa: PLC0415
 
@@ -73,7 +73,7 @@ def command(
 
 def _examples(file: str, product: str | None) -> str:
     """Return calls that work for the table at hand: its first server, and half of its devices."""
-    from hccl_tools.tablefiles.inputs import Inputs  # noqa: PLC0415
+    from hccl_tools.files.inputs import Inputs  # noqa: PLC0415
 
     table = Inputs(product=product).table(file)
     server, ids = table.servers[0], sorted({one for one in table.device_numbers if one is not None})

@@ -79,7 +79,7 @@ def wait_for(file: str, seconds: float | None) -> None:
         TableError: The table was not complete in time.
     """
     if seconds is not None:
-        from hccl_tools.tablefiles import waiting  # noqa: PLC0415  (rarely used)
+        from hccl_tools.files import waiting  # noqa: PLC0415  (rarely used)
 
         waiting.wait(file, seconds=seconds, report=tell)
 
@@ -107,7 +107,7 @@ def deliver(
     Raises:
         TableError: The table has an error, or another table exists in the file.
     """
-    from hccl_tools.tablefiles import outputs  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.files import outputs  # noqa: PLC0415  (`--help` does not need it)
 
     digits = outputs.parse_mode(mode) if mode is not None else None
     to_stdout = output == outputs.STDOUT
@@ -133,7 +133,7 @@ def require_valid(
     Raises:
         TableError: The table has an error.
     """
-    from hccl_tools.tablefiles import outputs, unwritten  # noqa: PLC0415  (`--help` does not need them)
+    from hccl_tools.files import outputs, unwritten  # noqa: PLC0415  (`--help` does not need them)
 
     report = outputs.check(table, product=product, ignore=ignore, name=unwritten.NAME)
     if not report.ok:

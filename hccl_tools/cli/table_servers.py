@@ -32,8 +32,8 @@ def this_host(table: RankTable) -> tuple[int, str]:
     Raises:
         TableError: No server of the table is this host, or several may be.
     """
-    from hccl_tools.discover import host_state, recognition  # noqa: PLC0415  (only for --here)
-    from hccl_tools.discover.site import Site  # noqa: PLC0415
+    from hccl_tools.host import host_state, recognition  # noqa: PLC0415  (only for --here)
+    from hccl_tools.host.site import Site  # noqa: PLC0415
 
     state = host_state.read_host_state(
         {number for number in table.device_numbers if number is not None}, Site()

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from hccl_tools.cli.values import hyphenated
-from hccl_tools.discover import site_defaults
 from hccl_tools.errors import UsageError
+from hccl_tools.host import site_defaults
 from hccl_tools.notation import look_alikes
 from hccl_tools.notation.phrases import operand
 

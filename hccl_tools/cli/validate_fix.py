@@ -13,7 +13,7 @@ from hccl_tools.document.reading import is_stream, read_file
 from hccl_tools.document.rewriting import decoded
 from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import InputError
-from hccl_tools.kubernetes import config_maps
+from hccl_tools.formats.kubernetes import config_maps
 from hccl_tools.notation.phrases import count, operand
 from hccl_tools.notation.printable import escaped, stdout_is_ascii, tell
 from hccl_tools.validation.correction import correct, unfilled

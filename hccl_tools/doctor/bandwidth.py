@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.ways import Endpoint, hosts_of_servers
-from hccl_tools.inspection.observation import HCCS, ROCE, PingServer
-from hccl_tools.inspection.pings import reached
+from hccl_tools.host.observation import HCCS, ROCE, PingServer
+from hccl_tools.host.pings import reached
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.fingerprint import super_pods
 from hccl_tools.table.links import UNKNOWN, Links

@@ -11,7 +11,7 @@ from hccl_tools.table.products import PRODUCTS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hccl_tools.inspection.observation import Observation
+    from hccl_tools.host.observation import Observation
     from hccl_tools.table.model import RankTable
     from hccl_tools.table.products import DeviceType
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover import hccn_conf, hccn_tool, npu_smi
 from hccl_tools.doctor.registry import Example, Finding, check
-from hccl_tools.inspection.machine import DRIVER, MANAGERS, ROOTINFO
+from hccl_tools.host import hccn_conf, hccn_tool, npu_smi
+from hccl_tools.host.machine import DRIVER, MANAGERS, ROOTINFO
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.registry import Consequence, Example, Finding, check
-from hccl_tools.inspection.machine import DRIVER
+from hccl_tools.host.machine import DRIVER
 from hccl_tools.notation.phrases import and_more, devices, time_span
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.table.products import PRODUCTS
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hccl_tools.doctor.case import Case
-    from hccl_tools.inspection.observation import DeviceProcess
+    from hccl_tools.host.observation import DeviceProcess
 
 _HEALTHY = frozenset({"OK", "NA", ""})
 #: npu-smi gives the process id 0 to what it cannot see.

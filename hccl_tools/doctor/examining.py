@@ -6,7 +6,6 @@ import os
 from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.diagnostics.wording import next_step
-from hccl_tools.discover.recognition import recognise
 from hccl_tools.doctor import bandwidth, table_comparison, ways
 from hccl_tools.doctor.between_checks import NO_ANSWER, Silent, silence
 from hccl_tools.doctor.case import Case
@@ -20,8 +19,9 @@ from hccl_tools.doctor.findings import (
     without_consequences,
 )
 from hccl_tools.doctor.registry import all_checks
-from hccl_tools.inspection.observation import HCCS, Observation, ObservationRequest
-from hccl_tools.inspection.pings import USUAL_TIME
+from hccl_tools.host.observation import HCCS, Observation, ObservationRequest
+from hccl_tools.host.pings import USUAL_TIME
+from hccl_tools.host.recognition import recognise
 from hccl_tools.notation import host_list
 from hccl_tools.records import NamedTuple
 

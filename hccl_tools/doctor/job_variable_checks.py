@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover import visible
-from hccl_tools.discover.recognition import same
 from hccl_tools.doctor.registry import Example, Finding, check
 from hccl_tools.doctor.variable_checks import server_here
 from hccl_tools.doctor.ways import stated_addresses
 from hccl_tools.errors import DiscoveryError
-from hccl_tools.inspection import hccl_variables, naming, white_list
-from hccl_tools.inspection.table_copies import TABLE_VARIABLES
+from hccl_tools.host import hccl_variables, naming, visible, white_list
+from hccl_tools.host.recognition import same
+from hccl_tools.host.table_copies import TABLE_VARIABLES
 from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import and_more, count, devices
 from hccl_tools.notation.whole_number import whole_number
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hccl_tools.doctor.case import Case
-    from hccl_tools.inspection.naming import HostInVariable
+    from hccl_tools.host.naming import HostInVariable
 
 _LOOPBACK = "lo"
 _RANK, _SIZE = ("RANK_ID", "RANK"), ("RANK_SIZE", "WORLD_SIZE")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.between_checks import differences
 from hccl_tools.doctor.registry import Consequence, Finding, check
-from hccl_tools.inspection import hccl_variables
-from hccl_tools.inspection.naming import LEADERS, PORTS
+from hccl_tools.host import hccl_variables
+from hccl_tools.host.naming import LEADERS, PORTS
 from hccl_tools.table.addresses import is_loopback
 
 if TYPE_CHECKING:

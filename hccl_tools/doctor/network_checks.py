@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover.recognition import same
 from hccl_tools.doctor.registry import Example, Finding, check
+from hccl_tools.host.recognition import same
 from hccl_tools.notation.phrases import devices
 from hccl_tools.table.products import PRODUCTS
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.doctor.case import Case
     from hccl_tools.doctor.registry import Consequence
-    from hccl_tools.inspection.observation import DeviceObservation
+    from hccl_tools.host.observation import DeviceObservation
 
 #: No netdetect address is set, so the device has nothing to test.
 _UNTESTED = frozenset({"Init", "Detect ip set"})

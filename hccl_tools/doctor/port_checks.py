@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.registry import Consequence, Example, Finding, check
-from hccl_tools.inspection import host_ports, naming
-from hccl_tools.inspection.machine import LOCAL_PORTS
+from hccl_tools.host import host_ports, naming
+from hccl_tools.host.machine import LOCAL_PORTS
 from hccl_tools.notation import number_list
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.variables.rows import BASE_PORT
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from hccl_tools.doctor.case import Case
-    from hccl_tools.inspection.observation import PortUse
+    from hccl_tools.host.observation import PortUse
 
 _RESERVED = "net.ipv4.ip_local_reserved_ports"
 _RESERVE = (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover.site import Site
 from hccl_tools.doctor.case import Case
 from hccl_tools.doctor.findings import judge
-from hccl_tools.inspection.settings import observe_settings
+from hccl_tools.host.settings import observe_settings
+from hccl_tools.host.site import Site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.between_checks import differences
 from hccl_tools.doctor.registry import Finding, check
-from hccl_tools.inspection.connections import LEAST_REPEATED, MOST_HOSTS
+from hccl_tools.host.connections import LEAST_REPEATED, MOST_HOSTS
 from hccl_tools.notation import number_list
 from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from hccl_tools.doctor.case import Case
-    from hccl_tools.inspection.observation import SlowHost
+    from hccl_tools.host.observation import SlowHost
 
     Cases = Mapping[str, Case]
 

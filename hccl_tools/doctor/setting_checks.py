@@ -6,8 +6,8 @@ import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.registry import Example, Finding, check
-from hccl_tools.inspection import hccl_variables
-from hccl_tools.inspection.machine import LOG_VARIABLE
+from hccl_tools.host import hccl_variables
+from hccl_tools.host.machine import LOG_VARIABLE
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.variables.reading import refused_values
 

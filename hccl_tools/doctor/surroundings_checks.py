@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.between_checks import differences
 from hccl_tools.doctor.registry import Consequence, Finding, check
-from hccl_tools.inspection.machine import ELSEWHERE
+from hccl_tools.host.machine import ELSEWHERE
 from hccl_tools.notation.host_list import fold
 from hccl_tools.table.addresses import is_loopback
 

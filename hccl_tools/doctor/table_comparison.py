@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.placing import place
-from hccl_tools.discover.facts import DeviceState, HostState
 from hccl_tools.doctor.findings import HostFinding
+from hccl_tools.host.facts import DeviceState, HostState
 from hccl_tools.rules.registry import LOCAL, rules_for
 from hccl_tools.validation.local_check import compare
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.diagnostics.diagnostic import Diagnostic, Report
     from hccl_tools.doctor.registry import Consequence
-    from hccl_tools.inspection.observation import Observation
+    from hccl_tools.host.observation import Observation
 
 #: Advice that is more, or less, than a warning for the job at hand.
 _ADVICE: dict[str, Consequence] = {"HCC643": "note"}

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.registry import Example, Finding, check
 from hccl_tools.doctor.ways import stated_names
-from hccl_tools.inspection.table_copies import TABLE_VARIABLES
+from hccl_tools.files.export_targets import TARGETS, TIMEOUT, job_variables
+from hccl_tools.host.table_copies import TABLE_VARIABLES
 from hccl_tools.notation.phrases import operand
 from hccl_tools.notation.whole_number import whole_number
-from hccl_tools.tablefiles.export_targets import TARGETS, TIMEOUT, job_variables
 from hccl_tools.variables.reading import contradictions
 
 if TYPE_CHECKING:

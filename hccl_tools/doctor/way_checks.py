@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.doctor.between_checks import differences
 from hccl_tools.doctor.registry import Finding, check
 from hccl_tools.doctor.ways import hosts_of_servers, table_of, ways
-from hccl_tools.inspection.observation import HCCS, ROCE
+from hccl_tools.host.observation import HCCS, ROCE
 from hccl_tools.notation.phrases import and_more, devices
 from hccl_tools.table.fingerprint import super_pods
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover.recognition import listed_addresses, same
-from hccl_tools.inspection import pings
-from hccl_tools.inspection.observation import HCCS, ROCE, PingServer
+from hccl_tools.host import pings
+from hccl_tools.host.observation import HCCS, ROCE, PingServer
+from hccl_tools.host.recognition import listed_addresses, same
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.local_devices import is_absent
 from hccl_tools.table.addresses import packed
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from hccl_tools.doctor.case import Case
-    from hccl_tools.inspection.observation import PingObservation
+    from hccl_tools.host.observation import PingObservation
     from hccl_tools.table.model import RankTable, Server
 
     Address = bytes | str

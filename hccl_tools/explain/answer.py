@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from hccl_tools.explain import further_logs, ties
 from hccl_tools.explain.case import CONFIDENCE, is_before
 from hccl_tools.explain.events import moment
+from hccl_tools.explain.knowledge.message import fault_of
 from hccl_tools.explain.places import Place
 from hccl_tools.explain.waiting import ranks_text
-from hccl_tools.knowledge.message import fault_of
-from hccl_tools.launch.runs import names
 from hccl_tools.notation import host_list
 from hccl_tools.notation.printable import escaped
 from hccl_tools.notation.screen import Pen, width, wrapped
 from hccl_tools.records import NamedTuple
+from hccl_tools.runs import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.runs import names
 from hccl_tools.notation.phrases import operand
+from hccl_tools.runs import names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,10 +16,10 @@ from hccl_tools.explain import answer as words
 from hccl_tools.explain.anonymous import Anonymiser
 from hccl_tools.explain.as_json import as_json
 from hccl_tools.explain.reader import STDIN, LogReader, begin_unpacking
-from hccl_tools.launch import run_files
-from hccl_tools.launch.runs import names
 from hccl_tools.notation import masking
+from hccl_tools.processes import run_files
 from hccl_tools.records import NamedTuple
+from hccl_tools.runs import names
 from hccl_tools.version import __version__
 
 if TYPE_CHECKING:

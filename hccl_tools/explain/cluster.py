@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hccl_tools.explain.jobs import Job
     from hccl_tools.explain.recorder_traces import Trace
     from hccl_tools.explain.sources import Source
-    from hccl_tools.launch.model.evidence import HostEvidence
+    from hccl_tools.runs.evidence import HostEvidence
 
 #: The limits that HCCL has if no line says otherwise, in seconds.
 _CONNECT_SECONDS, _OPERATION_SECONDS = 120.0, 1836.0

@@ -6,9 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain.case import Case, Cause
+from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.places import Place
 from hccl_tools.explain.waiting import ranks_text
-from hccl_tools.knowledge.registry import messages
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.notation.whole_number import whole_number
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.explain.case import Cause
 from hccl_tools.explain.events import Event, Seen
+from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.last_lines import line_of
 from hccl_tools.explain.places import Place
 from hccl_tools.explain.screens import texts_from_end
-from hccl_tools.knowledge.registry import messages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

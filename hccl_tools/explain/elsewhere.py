@@ -13,20 +13,20 @@ from hccl_tools.errors import HcclToolsError
 from hccl_tools.explain import recorder_traces
 from hccl_tools.explain.events import Event
 from hccl_tools.explain.identities import IDENTITIES
+from hccl_tools.explain.knowledge.pattern_fields import is_number, pattern_fields
+from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.recorder_traces import Trace  # noqa: TC001  (the codec looks it up)
 from hccl_tools.explain.scanner import LONGEST_NUMBER, NUMBERS, Scanner
 from hccl_tools.explain.sources import Source, collect
-from hccl_tools.knowledge.pattern_fields import is_number, pattern_fields
-from hccl_tools.knowledge.registry import messages
-from hccl_tools.launch import run_files
-from hccl_tools.launch.logs import answers, remote
-from hccl_tools.launch.model.evidence import HostEvidence  # noqa: TC001  (the codec looks it up)
+from hccl_tools.processes import run_files
 from hccl_tools.records import Count, Index, NamedTuple, OsText, Seconds, Size, to_json
+from hccl_tools.runs import answers, remote
+from hccl_tools.runs.evidence import HostEvidence  # noqa: TC001  (the codec looks it up)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from hccl_tools.launch.runs.index import Run
+    from hccl_tools.runs.index import Run
 
 #: Seconds for all hosts to answer; those that do not are named in a note.
 _SECONDS = 120.0

@@ -11,8 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from hccl_tools.explain.knowledge.message import Message
     from hccl_tools.explain.places import Place
-    from hccl_tools.knowledge.message import Message
 
 _TIME = re.compile(rb"(20\d\d)-(\d\d)-(\d\d)[-T _](\d\d):(\d\d):(\d\d)(?:[.,](\d{3})(?:\.?(\d{3}))?)?")
 #: Bytes.

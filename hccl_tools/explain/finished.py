@@ -9,9 +9,9 @@ from hccl_tools.explain import screens
 from hccl_tools.explain.answer import COMPLETED
 from hccl_tools.explain.events import Event, Seen, clock, time_in
 from hccl_tools.explain.jobs import LONGEST_PAUSE, begin_of
+from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.places import Place
 from hccl_tools.explain.reader import LogReader, from_end
-from hccl_tools.knowledge.registry import messages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

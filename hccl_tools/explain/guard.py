@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Collection
 
-    from hccl_tools.knowledge.message import Message
+    from hccl_tools.explain.knowledge.message import Message
 
 #: Seconds for one line.
 _SECONDS = 0.5

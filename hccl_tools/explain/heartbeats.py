@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain.case import Cause
-from hccl_tools.knowledge.registry import messages
+from hccl_tools.explain.knowledge.registry import messages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hccl_tools.knowledge.registry import messages
+from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:

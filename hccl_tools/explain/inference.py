@@ -27,9 +27,9 @@ from hccl_tools.explain import (
 )
 from hccl_tools.explain.case import Case, Cause, is_before
 from hccl_tools.explain.jobs import LONGEST_PAUSE
+from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.outlived import is_outlived
 from hccl_tools.explain.places import Place
-from hccl_tools.knowledge.registry import messages
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.explain.case import Case, Cause
 from hccl_tools.explain.disagreement import unusual
+from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.waiting import ranks_text
-from hccl_tools.knowledge.registry import messages
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple
 

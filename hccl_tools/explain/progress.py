@@ -13,11 +13,11 @@ from hccl_tools.explain.alike import shape_of
 from hccl_tools.explain.case import Cause
 from hccl_tools.explain.disagreement import unusual
 from hccl_tools.explain.events import Event, Seen
+from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.last_lines import line_of
 from hccl_tools.explain.places import Place
 from hccl_tools.explain.screens import texts_from_end
 from hccl_tools.explain.waiting import ranks_text
-from hccl_tools.knowledge.registry import messages
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:

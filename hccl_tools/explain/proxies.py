@@ -8,8 +8,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain.case import Case, Cause
+from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.places import Place
-from hccl_tools.knowledge.registry import messages
 
 if TYPE_CHECKING:
     from hccl_tools.explain.events import Seen

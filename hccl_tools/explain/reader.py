@@ -9,7 +9,7 @@ from collections import deque
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch import run_files
+from hccl_tools.processes import run_files
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:

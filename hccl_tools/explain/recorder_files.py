@@ -6,7 +6,7 @@ import os
 import zlib
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import run_files
+from hccl_tools.processes import run_files
 
 if TYPE_CHECKING:
     from typing import IO

@@ -6,21 +6,21 @@ import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain.events import Event
+from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.places import Place
 from hccl_tools.explain.sources import Source, collect, source
-from hccl_tools.knowledge.registry import messages
-from hccl_tools.launch import run_files
 from hccl_tools.launch.model.hang import users_line
 from hccl_tools.launch.model.outcome import NOT_STARTED
-from hccl_tools.launch.runs import directory, files, hosts, index, names
-from hccl_tools.launch.runs.saved import SavedHungRank
 from hccl_tools.notation.number_list import rank_list
+from hccl_tools.processes import run_files
 from hccl_tools.records import NamedTuple
+from hccl_tools.runs import directory, files, hosts, index, names
+from hccl_tools.runs.saved import SavedHungRank
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from hccl_tools.launch.runs.saved import SavedEnd, SavedProcess, SavedReport
+    from hccl_tools.runs.saved import SavedEnd, SavedProcess, SavedReport
 
 
 #: A hint of the report that names the kernel's out-of-memory killer.

@@ -20,18 +20,18 @@ from hccl_tools.explain.events import (
 )
 from hccl_tools.explain.guard import Guard
 from hccl_tools.explain.handled import HANDLED, is_handled, says_handled
+from hccl_tools.explain.knowledge import patterns
+from hccl_tools.explain.knowledge.registry import codes, messages
 from hccl_tools.explain.reader import Block, Extent, LogReader
-from hccl_tools.knowledge import patterns
-from hccl_tools.knowledge.registry import codes, messages
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
+    from hccl_tools.explain.knowledge.message import Message
     from hccl_tools.explain.reader import Part
     from hccl_tools.explain.screens import Prefix
     from hccl_tools.explain.sieve import Hit
-    from hccl_tools.knowledge.message import Message
 
 #: Words that a number such as 507046 or 11 may follow.
 _BEFORE_CODES = (

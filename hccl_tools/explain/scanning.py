@@ -13,8 +13,8 @@ from hccl_tools.explain.scanner import Scan, Scanner
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from hccl_tools.explain.knowledge.message import Message
     from hccl_tools.explain.sources import Source
-    from hccl_tools.knowledge.message import Message
 
     #: The path of a log, its index, and its part, None for all of it.
     _Task = tuple[str, int, Part | None]

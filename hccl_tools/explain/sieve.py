@@ -12,7 +12,7 @@ import re
 from itertools import compress, count
 from typing import TYPE_CHECKING
 
-from hccl_tools.knowledge.patterns import letters
+from hccl_tools.explain.knowledge.patterns import letters
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain.case import Case, Cause, is_before
+from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.waiting import ranks_text
-from hccl_tools.knowledge.registry import messages
 
 if TYPE_CHECKING:
     from hccl_tools.explain.events import Seen

@@ -12,7 +12,7 @@ from hccl_tools.document import links
 from hccl_tools.errors import InputError
 from hccl_tools.explain import recorder_files
 from hccl_tools.explain.reader import STDIN
-from hccl_tools.launch import run_files
+from hccl_tools.processes import run_files
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.document import links
 from hccl_tools.errors import InputError
-from hccl_tools.launch import run_files
 from hccl_tools.notation import number_list
 from hccl_tools.notation.phrases import operand
+from hccl_tools.processes import run_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

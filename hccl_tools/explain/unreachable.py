@@ -9,8 +9,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain.case import Cause
+from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.places import Place
-from hccl_tools.knowledge.registry import messages
 from hccl_tools.notation import number_list
 from hccl_tools.notation.phrases import and_more
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.explain import heartbeats, pods, stacks
 from hccl_tools.explain.candidates import FOLLOW_UP
 from hccl_tools.explain.case import Case, Cause, is_before
-from hccl_tools.knowledge.message import fault_of
+from hccl_tools.explain.knowledge.message import fault_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from hccl_tools.explain import absent, last_lines, unreachable
 from hccl_tools.explain.candidates import MOST_RANKS
 from hccl_tools.explain.case import Case, Cause, is_before
+from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.places import Place
-from hccl_tools.knowledge.registry import messages
 from hccl_tools.notation import number_list
 from hccl_tools.notation.phrases import and_more
 

@@ -12,8 +12,8 @@ from hccl_tools.table.ordering import address_key
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hccl_tools.discover.facts import HostFacts
     from hccl_tools.gathering.messages import SurveyAnswer
+    from hccl_tools.host.facts import HostFacts
 
 
 def check(answers: Sequence[SurveyAnswer]) -> list[HostFacts]:

@@ -7,10 +7,10 @@ import time
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover.survey import SurveyRequest
 from hccl_tools.errors import UsageError
 from hccl_tools.gathering import choice, failures, progress
 from hccl_tools.gathering.failures import Failure, Gathered, GatheringError
+from hccl_tools.host.survey import SurveyRequest
 from hccl_tools.remote.interruption import exit_on_signals
 from hccl_tools.table.products import PRODUCT_VARIABLE
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hccl_tools.gathering.messages import SurveyAnswer
     from hccl_tools.gathering.options import GatherOptions
     from hccl_tools.gathering.table_copy import CopyRequest
-    from hccl_tools.inspection.observation import ObservationRequest
+    from hccl_tools.host.observation import ObservationRequest
 
 #: Name of an engine -> the module that surveys hosts with it.
 _ENGINES = {"mpirun": "over_mpirun", "slurm": "over_srun", "ssh": "over_ssh"}

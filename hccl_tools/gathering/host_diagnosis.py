@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from hccl_tools import own_python
-from hccl_tools.discover.local_addresses import is_this_host
 from hccl_tools.gathering.failures import HCCL_TOOLS_MISSING_HINT, MPI4PY_MISSING_HINT, Failure
+from hccl_tools.host.local_addresses import is_this_host
 from hccl_tools.programs import bounded_run, ssh
 
 if TYPE_CHECKING:

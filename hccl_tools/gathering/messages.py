@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import hccl_tools
 from hccl_tools.codec import DecodeError, decode, decode_as, parse
-from hccl_tools.discover.facts import HostFacts  # noqa: TC001  (the codec reads annotations)
-from hccl_tools.discover.survey import SurveyRequest
 from hccl_tools.gathering.table_copy import CopyRequest, FileState
-from hccl_tools.inspection.observation import Observation, ObservationRequest
+from hccl_tools.host.facts import HostFacts  # noqa: TC001  (the codec reads annotations)
+from hccl_tools.host.observation import Observation, ObservationRequest
+from hccl_tools.host.survey import SurveyRequest
 from hccl_tools.programs.install_hints import HCCL_TOOLS
 from hccl_tools.records import NamedTuple, plain, plain_tagged
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: The length of a request from which it is compressed, in characters.
 _LONG = 1 << 14
-_FACTS = "hccl_tools.discover.facts"
+_FACTS = "hccl_tools.host.facts"
 #: What to do about a host with another version.
 SAME_VERSION_HINT = f"install the same version on all hosts: {HCCL_TOOLS}"
 _UNREADABLE_HINT = "install the same hccl-tools everywhere; no other program may write to its output"

@@ -25,10 +25,10 @@ from hccl_tools.programs.mpirun import find_mpirun
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.discover.survey import SurveyRequest
     from hccl_tools.gathering.options import GatherOptions
     from hccl_tools.gathering.table_copy import CopyRequest
-    from hccl_tools.inspection.observation import ObservationRequest
+    from hccl_tools.host.observation import ObservationRequest
+    from hccl_tools.host.survey import SurveyRequest
 
 #: The share of the time limit that is reserved to determine why hosts did not answer.
 _DIAGNOSIS_SHARE = 0.2

@@ -17,11 +17,11 @@ from hccl_tools.programs.slurm import allocated_nodes, find_srun
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.discover.survey import SurveyRequest
     from hccl_tools.gathering.engine_run import EngineRun
     from hccl_tools.gathering.options import GatherOptions
     from hccl_tools.gathering.table_copy import CopyRequest
-    from hccl_tools.inspection.observation import ObservationRequest
+    from hccl_tools.host.observation import ObservationRequest
+    from hccl_tools.host.survey import SurveyRequest
 
 
 def survey(

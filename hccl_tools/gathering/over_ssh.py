@@ -11,7 +11,6 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover.local_addresses import is_this_host
 from hccl_tools.errors import UsageError
 from hccl_tools.gathering import engine_run
 from hccl_tools.gathering.engine_run import LONGEST_ARGUMENT, EngineOutcome
@@ -19,6 +18,7 @@ from hccl_tools.gathering.failures import Failure
 from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
 from hccl_tools.gathering.stdout_framing import LONGEST_LINE, MOST_OF_HOST, TOO_MUCH, EngineOutput
 from hccl_tools.gathering.table_copy import PAYLOAD, CopyRequest
+from hccl_tools.host.local_addresses import is_this_host
 from hccl_tools.programs import ssh, via
 from hccl_tools.remote import archive
 from hccl_tools.remote.connection import Connection, serve
@@ -26,9 +26,9 @@ from hccl_tools.remote.connection import Connection, serve
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.discover.survey import SurveyRequest
     from hccl_tools.gathering.options import GatherOptions
-    from hccl_tools.inspection.observation import ObservationRequest
+    from hccl_tools.host.observation import ObservationRequest
+    from hccl_tools.host.survey import SurveyRequest
     from hccl_tools.remote.archive import Archive
 
 #: Seconds in which the programs on the other hosts end after their connection was closed.

@@ -18,7 +18,7 @@ from hccl_tools.programs.slurm import in_step
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hccl_tools.discover.survey import SurveyRequest
+    from hccl_tools.host.survey import SurveyRequest
 
 #: Variables with the number of processes that the launcher started: Open MPI, MPICH, Slurm.
 _COUNTS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")

@@ -6,9 +6,9 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch import run_files
 from hccl_tools.launch.model.variables import HEARTBEAT_VARIABLE
 from hccl_tools.notation.whole_number import whole_number
+from hccl_tools.processes import run_files
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _warn_of_half_a_place(environ: Mapping[str, str]) -> None:
 
 def _set_last(launchers: list[_Launcher], environ: Mapping[str, str]) -> list[_Launcher]:
     """Return the launchers whose variables changed most recently among this process's ancestors."""
-    from hccl_tools.launch.processes import procfs  # noqa: PLC0415  (only where launchers contradict each other)
+    from hccl_tools.processes import procfs  # noqa: PLC0415  (only where launchers contradict each other)
 
     process = procfs.status(os.getpid())
     for _ in range(_GENERATIONS):

@@ -7,13 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
-from hccl_tools.launch import engines, run_files
+from hccl_tools.launch import engines
 from hccl_tools.launch.model.variables import TABLE_FROM_LAUNCHER
 from hccl_tools.launch.planning import planner
-from hccl_tools.launch.processes import keeper, signals
 from hccl_tools.launch.render import plan_json
-from hccl_tools.launch.runs import directory, log_files, names, parents, private_files
 from hccl_tools.notation.printable import tell
+from hccl_tools.processes import keeper, run_files, signals
+from hccl_tools.runs import directory, log_files, names, parents, private_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -170,7 +170,7 @@ def _lock(prepared: PreparedLaunch) -> int:
         return -1
     # A lock per server (hosts may share a disk), or one lock for all, so that two jobs cannot deadlock.
     part = "all" if prepared.plan.supervisor else str(prepared.plan.local_server)
-    from hccl_tools.launch.runs import table_lock  # noqa: PLC0415  (only with a table)
+    from hccl_tools.runs import table_lock  # noqa: PLC0415  (only with a table)
 
     return table_lock.take(data + part.encode(), prepared.plan.run_dir, os.environ)
 

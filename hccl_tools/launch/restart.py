@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Plan, RankProcess
     from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.launch.planning.planner import PreparedLaunch
-    from hccl_tools.launch.processes.signals import Signals
     from hccl_tools.launch.supervise.options import BeforeRestart
+    from hccl_tools.processes.signals import Signals
 
 
 def on_the_same_hosts(

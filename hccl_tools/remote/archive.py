@@ -25,18 +25,16 @@ _PACKAGE = "hccl_tools"
 #: The modules in the archive, by folder of the package.
 _PARTS = {
     "": "__init__ codec errors own_python records version",
-    "discover": "__init__ dev_info device_addresses eid facts hccn_conf hccn_tool host host_tools levels "
-    "host_state local_addresses npu_smi pci selection simulated site site_defaults super_pod survey visible",
     "document": "__init__ links writing",
     "gathering": "__init__ host_survey messages stdout_framing table_copy",
-    "inspection": "__init__ connections contents device_holders device_network hccl_variables health_command "
-    "host_ports large_packets machine naming npu_overview observation observing pings port_users settings "
-    "table_copies white_list",
-    "launch": "__init__",
-    "launch/processes": "__init__ procfs",
-    "launch/runs": "__init__ names",
-    "notation": "__init__ assignments bounded_file device_range look_alikes number_list phrases screen "
-    "whole_number",
+    "host": "__init__ connections contents dev_info device_addresses device_holders "
+    "device_network eid facts hccl_variables hccn_conf hccn_tool health_command host "
+    "host_ports host_state host_tools large_packets levels local_addresses machine naming "
+    "npu_overview npu_smi observation observing pci pings port_users selection settings "
+    "simulated site site_defaults super_pod survey table_copies visible white_list",
+    "notation": "__init__ assignments bounded_file device_range look_alikes number_list phrases "
+    "screen whole_number",
+    "processes": "__init__ procfs",
     "programs": "__init__ install_hints lookup without_key",
     "table": "__init__ addresses format_names product_names products",
     "variables": "__init__ lists numbers rows texts",

@@ -80,7 +80,7 @@ def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
     legacy_1_1 = found.heterogeneous and subject.product.loader == "legacy"
     if found.format is None and not legacy_1_1:
         if isinstance(subject.value, dict) and "apiVersion" in subject.value:
-            from hccl_tools.kubernetes.tables import explain  # noqa: PLC0415  (only where something is wrong)
+            from hccl_tools.formats.kubernetes.tables import explain  # noqa: PLC0415  (only where something is wrong)
 
             reason, path, hint = explain(subject.value, is_yaml=subject.document is None)
             yield Finding(f"not a rank table: {reason}", path, hint)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover.recognition import listed_addresses, same
+from hccl_tools.host.recognition import listed_addresses, same
 from hccl_tools.notation.phrases import devices
 from hccl_tools.rules.local_servers import GENERATE, rows_here
 from hccl_tools.rules.registry import Finding, Subject, rule
@@ -13,7 +13,7 @@ from hccl_tools.table.hccl_values import read_uint
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hccl_tools.discover.facts import DeviceState
+    from hccl_tools.host.facts import DeviceState
 
 #: The message of hccn_tool for an id that is out of range or not mapped into the container.
 _ABSENT = "The device is not exist!"

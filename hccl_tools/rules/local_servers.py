@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
-from hccl_tools.discover.recognition import Recognised, listed_addresses, recognise, same
+from hccl_tools.host.recognition import Recognised, listed_addresses, recognise, same
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.table.addresses import is_loopback

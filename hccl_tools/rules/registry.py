@@ -20,9 +20,9 @@ from hccl_tools.table.format_names import SERVICE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from hccl_tools.discover.facts import HostState
     from hccl_tools.document.document import Document
     from hccl_tools.formats.host_files import Kind
+    from hccl_tools.host.facts import HostState
     from hccl_tools.table.model import RankTable
     from hccl_tools.table.products import Product
 

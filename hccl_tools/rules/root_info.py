@@ -196,7 +196,7 @@ def local_id_of_other_eids(subject: Subject) -> Iterator[Finding]:
 
 def _local_id(text: str) -> int | None:
     """Return the local_id in an EID, None if it has another layout."""
-    from hccl_tools.discover import eid  # noqa: PLC0415  (only for such files)
+    from hccl_tools.host import eid  # noqa: PLC0415  (only for such files)
 
     decoded = eid.read(text) if is_eid(text) else None
     return None if decoded is None else decoded.local_id

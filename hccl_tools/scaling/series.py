@@ -10,11 +10,11 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.document.writing import write_atomically
-from hccl_tools.launch.runs import names, parents
 from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import count, time_span
 from hccl_tools.notation.printable import show_status
 from hccl_tools.records import NamedTuple
+from hccl_tools.runs import names, parents
 from hccl_tools.scaling import single_run
 from hccl_tools.scaling.single_run import Stopped
 

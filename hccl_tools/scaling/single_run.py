@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools import own_python
 from hccl_tools.errors import UsageError
-from hccl_tools.launch import run_files
-from hccl_tools.launch.processes import linux
-from hccl_tools.launch.runs import files, names
+from hccl_tools.processes import linux, run_files
+from hccl_tools.runs import files, names
 from hccl_tools.scaling.measuring import Observer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from hccl_tools.launch.runs.saved import SavedReport
+    from hccl_tools.runs.saved import SavedReport
     from hccl_tools.scaling.measuring import Measures
 
 #: Seconds between two reads of rank 0's log; this is the precision of a time between two lines.

@@ -12,7 +12,7 @@ from hccl_tools.table.products import assumed_for
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.discover.facts import DeviceFacts, HostFacts
+    from hccl_tools.host.facts import DeviceFacts, HostFacts
     from hccl_tools.table.format_names import Format
     from hccl_tools.table.model import Column
 

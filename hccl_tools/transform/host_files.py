@@ -17,8 +17,8 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from hccl_tools.discover.facts import DeviceFacts
     from hccl_tools.formats.topology_file import Edge, TopologyFile
+    from hccl_tools.host.facts import DeviceFacts
 
 Entry = dict[str, Any]
 #: The names of the protocols with EIDs in a topology file and in an endpoint file, the preferred one first.

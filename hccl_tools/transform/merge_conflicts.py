@@ -6,8 +6,8 @@ from collections import Counter
 from os.path import normpath
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.discover.simulated import CLUSTER_NETWORK
 from hccl_tools.errors import TableError
+from hccl_tools.host.simulated import CLUSTER_NETWORK
 from hccl_tools.notation.phrases import and_more, operand
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.addresses import is_loopback, packed

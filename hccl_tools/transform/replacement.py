@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools import formats
-from hccl_tools.discover.recognition import listed_addresses
 from hccl_tools.document.document import Document
 from hccl_tools.errors import TableError
+from hccl_tools.host.recognition import listed_addresses
 from hccl_tools.notation.phrases import operand
 from hccl_tools.transform.spare import (
     Pair,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from hccl_tools.diagnostics.diagnostic import RuleFacts
-    from hccl_tools.discover.facts import HostState
+    from hccl_tools.host.facts import HostState
     from hccl_tools.table.format_names import Format
     from hccl_tools.table.model import RankTable
 

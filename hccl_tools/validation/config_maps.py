@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.kubernetes import config_maps
+from hccl_tools.formats.kubernetes import config_maps
 
 #: What to do about a copy of a table that is not complete.
 _FETCH_AGAIN = (
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hccl_tools.diagnostics.diagnostic import Diagnostic, Report
-    from hccl_tools.kubernetes.tables import Outer, TableText
+    from hccl_tools.formats.kubernetes.tables import Outer, TableText
 
 
 def check_all(argument: str, check: Callable[[Any], Report]) -> list[Report]:
@@ -41,7 +41,7 @@ def check_all(argument: str, check: Callable[[Any], Report]) -> list[Report]:
     outer = _outer(report, wanted)
     if outer is None:
         return [report]
-    from hccl_tools.kubernetes.tables import tables_in  # noqa: PLC0415  (only for Kubernetes objects)
+    from hccl_tools.formats.kubernetes.tables import tables_in  # noqa: PLC0415  (only for Kubernetes objects)
 
     found = tables_in(outer, wanted)
     return [_of_table(table, check) for table in found] or [_without_table(report, outer, check)]
@@ -58,7 +58,7 @@ def check_one(argument: str, check: Callable[[Any], Report]) -> Report:
     outer = _outer(report, wanted)
     if outer is None:
         return report
-    from hccl_tools.kubernetes.tables import only_one, tables_in  # noqa: PLC0415
+    from hccl_tools.formats.kubernetes.tables import only_one, tables_in  # noqa: PLC0415
 
     table = only_one(tables_in(outer, wanted))
     return _without_table(report, outer, check) if table is None else _of_table(table, check)
@@ -67,7 +67,7 @@ def check_one(argument: str, check: Callable[[Any], Report]) -> Report:
 def _outer(report: Report, wanted: str | None) -> Outer | None:
     if report.document is None or (wanted is None and not config_maps.is_wrapper(report.document)):
         return None
-    from hccl_tools.kubernetes.tables import open_file  # noqa: PLC0415
+    from hccl_tools.formats.kubernetes.tables import open_file  # noqa: PLC0415
 
     return open_file(report.document, report.file)
 

@@ -12,7 +12,7 @@ from hccl_tools.rules.registry import Subject, rules_for
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hccl_tools.discover.facts import HostState
+    from hccl_tools.host.facts import HostState
     from hccl_tools.rules.findings import Findings
     from hccl_tools.table.format_names import Format
     from hccl_tools.table.model import RankTable

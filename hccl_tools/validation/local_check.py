@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import KEPT
-from hccl_tools.discover import host_state
-from hccl_tools.discover.recognition import Recognised, recognise
-from hccl_tools.discover.site import Site
 from hccl_tools.formats.host_files import READERS
+from hccl_tools.host import host_state
+from hccl_tools.host.recognition import Recognised, recognise
+from hccl_tools.host.site import Site
 from hccl_tools.rules.findings import Findings
 from hccl_tools.rules.registry import LOCAL, Subject, rules_for
 from hccl_tools.table.products import PRODUCTS
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import os
 
     from hccl_tools.diagnostics.diagnostic import Diagnostic, Report
-    from hccl_tools.discover.facts import HostState
+    from hccl_tools.host.facts import HostState
     from hccl_tools.table.model import RankTable
 
 

@@ -10,8 +10,8 @@ import os
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover import site_defaults
 from hccl_tools.errors import DiscoveryError
+from hccl_tools.host import site_defaults
 from hccl_tools.rules.findings import Findings
 from hccl_tools.rules.registry import BESIDE_HCCL, Subject, rule_by_id, rules_for
 from hccl_tools.table.format_names import SERVICE
@@ -70,8 +70,8 @@ def _choose_by_host(subject: Subject, table_format: str | None, *, on_this_host:
 
 def _own_product() -> tuple[Product, str] | None:
     """Return the product of this host's NPUs and its source."""
-    from hccl_tools.discover.site import ROOT_VARIABLE, Site  # noqa: PLC0415  (not with --product)
-    from hccl_tools.discover.visible import present  # noqa: PLC0415
+    from hccl_tools.host.site import ROOT_VARIABLE, Site  # noqa: PLC0415  (not with --product)
+    from hccl_tools.host.visible import present  # noqa: PLC0415
 
     nodes = present(Site())
     variables = (os.environ.get(ROOT_VARIABLE, ""), os.environ.get("PATH", ""))
@@ -81,8 +81,8 @@ def _own_product() -> tuple[Product, str] | None:
 @lru_cache(maxsize=4)
 def _product_with(_nodes: tuple[int, ...], _variables: tuple[str, str]) -> tuple[Product, str] | None:
     """Ask the host once, as a command may read thousands of tables; the answer depends on the arguments."""
-    from hccl_tools.discover import host  # noqa: PLC0415  (only with NPUs)
-    from hccl_tools.discover.site import Site  # noqa: PLC0415
+    from hccl_tools.host import host  # noqa: PLC0415  (only with NPUs)
+    from hccl_tools.host.site import Site  # noqa: PLC0415
 
     try:
         found, source = host.find_product(Site())

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 from hccl_tools.diagnostics import render
 from hccl_tools.errors import HcclToolsError
+from hccl_tools.files.inputs import Inputs
 from hccl_tools.table.format_names import SERVICE
-from hccl_tools.tablefiles.inputs import Inputs
 from hccl_tools.validation.checker import validate
 from hccl_tools.validation.config_maps import check_all
 from tests.support.config_maps import as_yaml, config_map, listed
@@ -529,7 +529,7 @@ def test_a_plain_table_pays_nothing(tmp_path: Path) -> None:
     program = (
         "import sys; from hccl_tools import cli; "
         "cli.run(cli.cli, ['validate', 'hccl.json'], 'hccl-tools'); "
-        "print(*sorted({'yaml', 'base64', 'hccl_tools.kubernetes.tables'} & set(sys.modules)))"
+        "print(*sorted({'yaml', 'base64', 'hccl_tools.formats.kubernetes.tables'} & set(sys.modules)))"
     )
 
     done = subprocess.run(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hccl_tools.files import waiting
 from hccl_tools.table.fingerprint import fingerprint
-from hccl_tools.tablefiles import waiting
 from tests.support.clusters import host
 from tests.support.tables import table
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from hccl_tools.discover.host import own_address
 from hccl_tools.formats.schema import load
+from hccl_tools.host.host import own_address
 from tests.support.hosts import StandInHost, conf_text, described, make_host
 from tests.support.sockets import ADDRESS, OTHER_ADDRESS, connection, listener
 

@@ -10,7 +10,7 @@ import pytest
 
 from hccl_tools.doctor.case import Case
 from hccl_tools.doctor.findings import compare
-from hccl_tools.inspection.observation import DeviceObservation, Observation
+from hccl_tools.host.observation import DeviceObservation, Observation
 from tests.support import junit
 from tests.support.commands import run_here
 from tests.support.hosts import StandInHost, make_host

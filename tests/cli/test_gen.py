@@ -386,10 +386,10 @@ class TestWhatItRefuses:
         script = (
             "import locale, os, sys\n"
             "from hccl_tools.cli import gen, main\n"
-            "from hccl_tools.tablefiles import outputs\n"
+            "from hccl_tools.files import outputs\n"
             "from hccl_tools.transform import generation\n"
             "from hccl_tools.validation import checker\n"
-            "from hccl_tools.discover import survey\n"
+            "from hccl_tools.host import survey\n"
             "if os.geteuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
             "main(['gen', '--devices', '0', '--server_ip', '10.0.0.5'])\n"
         )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.launch.runs import job_key_copy
+from hccl_tools.runs import job_key_copy
 
 if TYPE_CHECKING:
     from tests.beds.two_hosts import TwoHosts

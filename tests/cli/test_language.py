@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from hccl_tools.doctor_report import render
+from hccl_tools.doctor.report import render
 from hccl_tools.zh.lines import line_of
-from tests.doctor_report.test_formats import RESULT, rendered
+from tests.doctor.report.test_formats import RESULT, rendered
 from tests.support.commands import run_here
 from tests.support.screens import on_terminal
 from tests.support.tables import table

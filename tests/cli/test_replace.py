@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools import formats
-from hccl_tools.launch.runs import table_lock
+from hccl_tools.runs import table_lock
 from hccl_tools.table.fingerprint import fingerprint
 from hccl_tools.transform.merging import merge
 from tests.support.clusters import host, host_table

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.knowledge.registry import codes, hccl_codes
+from hccl_tools.explain.knowledge.registry import codes, hccl_codes
 from hccl_tools.launch.report import hints
 from hccl_tools.rules.registry import all_rules
 

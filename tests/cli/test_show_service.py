@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 
-from hccl_tools.draw import service
+from hccl_tools.show import service
 from hccl_tools.table.format_names import SERVICE
 from hccl_tools.validation.checker import validate
 from tests.support.tables import JSON, omni_service, super_pod_service, table

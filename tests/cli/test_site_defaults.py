@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.discover import site_defaults
+from hccl_tools.host import site_defaults
 from tests.support.tables import table
 
 if TYPE_CHECKING:

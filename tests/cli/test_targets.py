@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.cli import table_options
+from hccl_tools.files import export_targets
 from hccl_tools.rules import registry
-from hccl_tools.tablefiles import export_targets
 from tests.support import host_files
 from tests.support.tables import JSON, table
 

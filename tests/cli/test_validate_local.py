@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.discover import simulated
+from hccl_tools.host import simulated
 from hccl_tools.table.products import PRODUCTS
 from tests.support.hosts import IPS_910A, StandInHost, conf_text, make_host
 

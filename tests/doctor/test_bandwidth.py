@@ -11,7 +11,7 @@ from hccl_tools.codec import DecodeError
 from hccl_tools.doctor.bandwidth import obstacle, pairs
 from hccl_tools.doctor.case import Case
 from hccl_tools.doctor.findings import compare
-from hccl_tools.inspection.observation import (
+from hccl_tools.host.observation import (
     BandwidthObservation,
     DeviceProcess,
     NpuObservation,

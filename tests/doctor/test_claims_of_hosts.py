@@ -12,8 +12,8 @@ from hccl_tools.doctor.case import Case
 from hccl_tools.doctor.examining import Job, examine
 from hccl_tools.doctor.registry import selection
 from hccl_tools.gathering.messages import SurveyAnswer
-from hccl_tools.inspection import hccl_variables, host_ports
-from hccl_tools.inspection.observation import DeviceObservation, Observation, PingObservation
+from hccl_tools.host import hccl_variables, host_ports
+from hccl_tools.host.observation import DeviceObservation, Observation, PingObservation
 from hccl_tools.validation.checker import validate
 from tests.support.growth import steps
 from tests.support.tables import table

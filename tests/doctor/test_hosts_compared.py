@@ -9,7 +9,7 @@ import pytest
 
 from hccl_tools.doctor.examining import Job, examine
 from hccl_tools.doctor.registry import Selection
-from hccl_tools.inspection.observation import (
+from hccl_tools.host.observation import (
     DeviceObservation,
     NpuObservation,
     Observation,

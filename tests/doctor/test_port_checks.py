@@ -10,7 +10,7 @@ from hccl_tools.doctor.case import Case
 from hccl_tools.doctor.examining import Job, examine
 from hccl_tools.doctor.findings import HostFinding, judge
 from hccl_tools.doctor.registry import Selection
-from hccl_tools.inspection.observation import Observation, PortUse
+from hccl_tools.host.observation import Observation, PortUse
 
 DEVICES = (0, 1, 2, 3)
 PROGRAM = "process 4711 (python3 train.py)"

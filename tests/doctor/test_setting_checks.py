@@ -11,7 +11,7 @@ from hccl_tools.doctor.case import Case
 from hccl_tools.doctor.examining import Job, examine
 from hccl_tools.doctor.findings import HostFinding, judge
 from hccl_tools.doctor.registry import Selection
-from hccl_tools.inspection.observation import (
+from hccl_tools.host.observation import (
     DeviceObservation,
     DeviceProcess,
     NpuObservation,

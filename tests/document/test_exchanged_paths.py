@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools import formats
-from hccl_tools.doctor_report import remedies
+from hccl_tools.doctor.report import remedies
 from hccl_tools.document import writing
 from hccl_tools.document.document import Document
 from hccl_tools.document.writing import change_mode, open_new, write_atomically, write_together
 from hccl_tools.errors import HcclToolsError, UsageError
 from hccl_tools.explain import sources, table_fault
+from hccl_tools.files import config_map_file, outputs
 from hccl_tools.gathering import table_copy
-from hccl_tools.launch import run_files
-from hccl_tools.launch.runs import index, secret_file
-from hccl_tools.launch.runs.files import MalformedRunError
-from hccl_tools.tablefiles import config_map_file, outputs
+from hccl_tools.processes import run_files
+from hccl_tools.runs import index, secret_file
+from hccl_tools.runs.files import MalformedRunError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.doctor_report import remedies
+from hccl_tools.doctor.report import remedies
 from hccl_tools.document import links
 from hccl_tools.document.writing import write_atomically, write_together
 from hccl_tools.errors import WriteError
-from hccl_tools.launch.runs import parents
+from hccl_tools.runs import parents
 
 if TYPE_CHECKING:
     import subprocess

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hccl_tools.explain import scanner
+from hccl_tools.explain.knowledge import patterns
+from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.scanner import Scanner
-from hccl_tools.knowledge import patterns
-from hccl_tools.knowledge.registry import messages
 
 if TYPE_CHECKING:
     from pathlib import Path

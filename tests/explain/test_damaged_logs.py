@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from hccl_tools.explain import explaining, recorded, sources
 from hccl_tools.explain.answer import text
 from hccl_tools.explain.as_json import as_json
+from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.formats.schema import schema_text
-from hccl_tools.knowledge.registry import messages
 
 SCHEMA = jsonschema.Draft202012Validator(json.loads(schema_text("explain")))
 EXAMPLES = [message.example for message in messages().values() if message.example]

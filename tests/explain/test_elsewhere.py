@@ -15,9 +15,9 @@ from hccl_tools import codec
 from hccl_tools.codec import DecodeError
 from hccl_tools.explain import elsewhere, explaining
 from hccl_tools.explain.events import clock
+from hccl_tools.explain.knowledge.pattern_fields import pattern_fields
+from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.scanner import NUMBERS, Scanner
-from hccl_tools.knowledge.pattern_fields import pattern_fields
-from hccl_tools.knowledge.registry import messages
 from tests.support.bulk import for_each
 from tests.support.tables import table
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hccl_tools.explain.knowledge import pages, patterns, registry
+from hccl_tools.explain.knowledge.message import FIELDS, KINDS
 from hccl_tools.explain.scanner import Scanner
-from hccl_tools.knowledge import pages, patterns, registry
-from hccl_tools.knowledge.message import FIELDS, KINDS
 from hccl_tools.rules.registry import all_rules
 from tests.support import reference_pages
 from tests.support.bulk import for_each
 
 if TYPE_CHECKING:
-    from hccl_tools.knowledge.message import Message
+    from hccl_tools.explain.knowledge.message import Message
 
 MESSAGES = registry.messages()
 #: Codes that say no more than another message with the same code, whose words are in their example.
@@ -93,7 +93,7 @@ def test_ids_and_names_are_distinct() -> None:
     counted = [
         message
         for name in registry._MODULES
-        for message in import_module(f"hccl_tools.knowledge.{name}").MESSAGES
+        for message in import_module(f"hccl_tools.explain.knowledge.{name}").MESSAGES
     ]
 
     assert len(set(names)) == len(names)

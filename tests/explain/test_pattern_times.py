@@ -13,9 +13,9 @@ import pytest
 
 from hccl_tools.explain import events, reader, scanner, scanning, screens, sources
 from hccl_tools.explain.events import LastTime
+from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.reader import LogReader
 from hccl_tools.explain.scanner import Scanner
-from hccl_tools.knowledge.registry import messages
 from tests.support import adversarial_lines
 from tests.support.growth import least
 from tests.support.import_graph import MODULES

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.tablefiles import outputs
+from hccl_tools.files import outputs
 from tests.support.plogs import Plogs
 from tests.support.tables import table
 

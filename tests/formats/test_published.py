@@ -9,15 +9,15 @@ from jsonschema import Draft202012Validator
 
 from hccl_tools.codec import _RANGES
 from hccl_tools.diagnostics import diagnostic
+from hccl_tools.explain.knowledge.message import KINDS, Message
 from hccl_tools.formats import MODULES
 from hccl_tools.formats.host_files import READERS
 from hccl_tools.formats.schema import OTHERS, load
-from hccl_tools.knowledge.message import KINDS, Message
 from hccl_tools.launch.model import outcome, plan
 from hccl_tools.launch.model.hang import HungRank
 from hccl_tools.launch.model.rank_failure import RankFailure
-from hccl_tools.launch.runs import saved
 from hccl_tools.records import alternatives, annotation_texts, field_names
+from hccl_tools.runs import saved
 from hccl_tools.table.format_names import SERVICE
 from tests.support import published
 from tests.support.commands import run_here

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.discover.survey import SurveyRequest, survey
 from hccl_tools.gathering import coordinator, distribution, stdout_framing
 from hccl_tools.gathering.messages import SurveyAnswer
 from hccl_tools.gathering.table_copy import FileState, pack
-from hccl_tools.inspection.observation import (
+from hccl_tools.host.observation import (
     DeviceObservation,
     NpuObservation,
     Observation,
     ObservationRequest,
 )
+from hccl_tools.host.survey import SurveyRequest, survey
 from tests.support.bulk import for_each
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.discover.survey import SurveyRequest
 from hccl_tools.gathering import coordinator, failures, over_srun
 from hccl_tools.gathering.failures import GatheringError
 from hccl_tools.gathering.messages import SurveyAnswer
 from hccl_tools.gathering.options import GatherOptions
-from hccl_tools.inspection.observation import ObservationRequest
+from hccl_tools.host.observation import ObservationRequest
+from hccl_tools.host.survey import SurveyRequest
 
 if TYPE_CHECKING:
     from pathlib import Path

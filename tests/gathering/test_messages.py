@@ -9,13 +9,13 @@ import json
 import pytest
 
 import hccl_tools
-from hccl_tools.discover.selection import Wanted
-from hccl_tools.discover.site import Site
-from hccl_tools.discover.survey import SurveyRequest, survey
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.gathering import agreement, stdout_framing
 from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
-from hccl_tools.inspection.observation import DeviceObservation, Observation, ObservationRequest, PingServer
+from hccl_tools.host.observation import DeviceObservation, Observation, ObservationRequest, PingServer
+from hccl_tools.host.selection import Wanted
+from hccl_tools.host.site import Site
+from hccl_tools.host.survey import SurveyRequest, survey
 
 
 @pytest.mark.parametrize("product", ["910a", "a2", "a3", "300i"])

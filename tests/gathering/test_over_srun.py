@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.discover.survey import SurveyRequest, survey
 from hccl_tools.gathering.messages import SurveyAnswer
+from hccl_tools.host.survey import SurveyRequest, survey
 from tests.beds.slurm_cluster import ALL_NODES
 
 if TYPE_CHECKING:

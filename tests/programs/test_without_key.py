@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from hccl_tools.discover import host_tools
-from hccl_tools.launch.processes import signals
+from hccl_tools.host import host_tools
+from hccl_tools.processes import signals
 from hccl_tools.programs.without_key import KEY_VARIABLES, without_key
 from tests.support.import_graph import MODULES, tree_of
 
 #: Modules that start launchers, ranks or parts of this tool, which need it or get their own variables.
 _NEED_IT = {
-    "hccl_tools.launch.processes.keeper",
-    "hccl_tools.launch.processes.keeper_process",
+    "hccl_tools.processes.keeper",
+    "hccl_tools.processes.keeper_process",
     "hccl_tools.launch.mpi.shim",
     "hccl_tools.launch.engines.remote_shell",
     "hccl_tools.remote.connection",

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from hccl_tools.discover.survey import SurveyRequest
 from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
 from hccl_tools.gathering.stdout_framing import EngineOutput
+from hccl_tools.host.survey import SurveyRequest
 from hccl_tools.remote import archive, target
 from hccl_tools.version import IMPORT_ROOT
 from tests.support.bulk import for_each

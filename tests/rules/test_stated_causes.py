@@ -12,7 +12,7 @@ import pytest
 from hccl_tools import validate
 from hccl_tools.diagnostics import render
 from hccl_tools.document.rewriting import parseable
-from hccl_tools.kubernetes import config_maps
+from hccl_tools.formats.kubernetes import config_maps
 from tests.support.tables import table
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.knowledge.patterns import constants, parser
+from hccl_tools.explain.knowledge.patterns import constants, parser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

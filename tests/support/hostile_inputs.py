@@ -15,14 +15,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest import mock
 
-from hccl_tools.discover.site import Site
-from hccl_tools.discover.survey import SurveyRequest, survey
 from hccl_tools.explain import elsewhere
 from hccl_tools.gathering import over_ssh
 from hccl_tools.gathering.engine_run import EngineOutcome
 from hccl_tools.gathering.messages import SurveyAnswer
 from hccl_tools.gathering.table_copy import FileState
-from hccl_tools.inspection.observation import (
+from hccl_tools.host.observation import (
     DeviceProcess,
     Observation,
     ObservationRequest,
@@ -30,11 +28,9 @@ from hccl_tools.inspection.observation import (
     PortUse,
     Unknown,
 )
-from hccl_tools.inspection.observing import observe
-from hccl_tools.launch import run_files
-from hccl_tools.launch.logs import remote
-from hccl_tools.launch.logs.answers import Answer
-from hccl_tools.launch.model.evidence import EvidenceNote
+from hccl_tools.host.observing import observe
+from hccl_tools.host.site import Site
+from hccl_tools.host.survey import SurveyRequest, survey
 from hccl_tools.launch.model.hang import HungRank
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_exit import RankExit
@@ -42,11 +38,15 @@ from hccl_tools.launch.model.rank_failure import RankFailure
 from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join
 from hccl_tools.launch.protocol import messages
 from hccl_tools.launch.protocol.session import Session
-from hccl_tools.launch.runs import members as run_members
 from hccl_tools.launch.stacks import collection, rendering
 from hccl_tools.launch.stacks.rank_stack import RankStack
 from hccl_tools.notation.printable import escaped
+from hccl_tools.processes import run_files
 from hccl_tools.records import plain, plain_tagged
+from hccl_tools.runs import members as run_members
+from hccl_tools.runs import remote
+from hccl_tools.runs.answers import Answer
+from hccl_tools.runs.evidence import EvidenceNote
 from tests.support.commands import run_here
 from tests.support.hosts import make_host
 from tests.support.mutations import unquoted

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.discover import simulated
+from hccl_tools.host import simulated
 from hccl_tools.table.products import PRODUCTS
 from tests.support.ascend_tools import usual_answers
 from tests.support.commands import run_here

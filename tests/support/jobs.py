@@ -125,7 +125,7 @@ class Job:
 
     def ranks_are_gone(self) -> bool:
         """Whether, before long, nothing but the launcher and its keeper runs."""
-        own = (DRIVER.name, "hccl_tools.launch.processes.keeper_process")
+        own = (DRIVER.name, "hccl_tools.processes.keeper_process")
         return none_left(self.mark, but=own)
 
     def is_gone(self, seconds: float = LONG) -> bool:

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.inspection import host_ports
+from hccl_tools.host import host_ports
 from hccl_tools.launch.cluster import membership, rendezvous, rendezvous_client, rendezvous_server, rivals
 from hccl_tools.launch.cluster.credentials import Credentials
 from hccl_tools.launch.cluster.job_hosts import JobHosts

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.pictures.subject import Subject
+from hccl_tools.show.picture.subject import Subject
 from hccl_tools.validation.checker import validate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.pictures.marks import Mark
+    from hccl_tools.show.picture.marks import Mark
 
 JSON = dict[str, Any]
 

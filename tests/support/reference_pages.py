@@ -11,8 +11,8 @@ from pathlib import Path
 
 from hccl_tools.doctor.pages import MEANINGS
 from hccl_tools.doctor.registry import all_checks
-from hccl_tools.knowledge.message import KINDS
-from hccl_tools.knowledge.registry import hccl_codes, messages
+from hccl_tools.explain.knowledge.message import KINDS
+from hccl_tools.explain.knowledge.registry import hccl_codes, messages
 from hccl_tools.rules.pages import CONSEQUENCES, page
 from hccl_tools.rules.registry import all_rules
 from hccl_tools.table.products import PRODUCTS, Product

@@ -15,7 +15,7 @@ import click
 import pytest
 
 import hccl_tools
-from hccl_tools.launch.runs import parents
+from hccl_tools.runs import parents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

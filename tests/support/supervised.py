@@ -10,7 +10,7 @@ import json
 import os
 import sys
 
-from hccl_tools.launch.processes import keeper
+from hccl_tools.processes import keeper
 
 
 def main() -> int:

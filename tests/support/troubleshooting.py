@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hccl_tools.doctor.registry import all_checks
-from hccl_tools.knowledge.registry import messages
+from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.rules.registry import all_rules
 from hccl_tools.zh.lines import texts
 

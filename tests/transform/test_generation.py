@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hccl_tools import formats
-from hccl_tools.discover import simulated
-from hccl_tools.discover.facts import DeviceFacts, HostFacts
 from hccl_tools.errors import TableError
+from hccl_tools.host import simulated
+from hccl_tools.host.facts import DeviceFacts, HostFacts
 from hccl_tools.table.products import PRODUCTS
 from hccl_tools.transform import generation
 from hccl_tools.validation import checker

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_tools import formats
-from hccl_tools.discover.survey import SurveyRequest, survey
 from hccl_tools.document.document import Document
 from hccl_tools.errors import TableError
+from hccl_tools.host.survey import SurveyRequest, survey
 from hccl_tools.transform import generation
 from hccl_tools.transform.merging import merge
 from hccl_tools.transform.replacement import Replacement, apply_edits, differences, replace_server

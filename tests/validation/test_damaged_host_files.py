@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hccl_tools.diagnostics import render
-from hccl_tools.draw import host_files as drawing
+from hccl_tools.show import host_files as drawing
 from hccl_tools.validation.checker import validate
 from tests.support.host_files import endpoint_file, root_info, topology, write_endpoint_files, write_root_info
 

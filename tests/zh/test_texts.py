@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.doctor.registry import all_checks
-from hccl_tools.knowledge.registry import messages
+from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.notation.screen import cells
 from hccl_tools.rules.registry import all_rules
 from hccl_tools.zh.lines import FILES, Text, glossary, has_all, line_of, texts

@@ -20,9 +20,6 @@ from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_exit import RankExit
 from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
-from hccl_tools.launch.processes import timing
-from hccl_tools.launch.processes.parent import Parent
-from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.launch.protocol.connection import connect, proved
 from hccl_tools.launch.protocol.messages import (
     LARGEST_FROM_CONTROLLER,
@@ -36,8 +33,11 @@ from hccl_tools.launch.protocol.messages import (
     Table,
 )
 from hccl_tools.launch.report import oom, report
-from hccl_tools.launch.runs import node_names
+from hccl_tools.processes import timing
+from hccl_tools.processes.parent import Parent
+from hccl_tools.processes.reactor import wait_readable
 from hccl_tools.records import NamedTuple
+from hccl_tools.runs import node_names
 from hccl_tools.version import __version__
 
 if TYPE_CHECKING:

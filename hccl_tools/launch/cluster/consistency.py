@@ -18,8 +18,8 @@ from hccl_tools.launch.cluster.membership import (
     HostManifest,
     arguments_value,
 )
-from hccl_tools.launch.runs import job_key
 from hccl_tools.notation.printable import tell
+from hccl_tools.runs import job_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover.local_addresses import addresses_towards
+from hccl_tools.host.local_addresses import addresses_towards
 from hccl_tools.launch import engines
 from hccl_tools.launch.cluster import host_status, verdict
 from hccl_tools.launch.cluster.agents import Agent, Agents
@@ -26,14 +26,14 @@ from hccl_tools.launch.cluster.verdict import Finding, Reports, Unreported
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
-from hccl_tools.launch.processes.reactor import wait_readable
-from hccl_tools.launch.processes.signals import ENDING
 from hccl_tools.launch.protocol.listener import Listener
 from hccl_tools.launch.protocol.messages import Ending, Hung, Kill, Look, Quiet, Table
 from hccl_tools.launch.protocol.payload import Payload
-from hccl_tools.launch.runs import node_names
 from hccl_tools.launch.supervise.progress import RankCount
 from hccl_tools.notation.phrases import and_more
+from hccl_tools.processes.reactor import wait_readable
+from hccl_tools.processes.signals import ENDING
+from hccl_tools.runs import node_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,8 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.cluster import verdict
-from hccl_tools.launch.processes import timing
 from hccl_tools.launch.protocol.messages import End, Kill
+from hccl_tools.processes import timing
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:

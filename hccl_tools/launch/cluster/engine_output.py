@@ -9,10 +9,11 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import engines, run_files
+from hccl_tools.launch import engines
 from hccl_tools.launch.model.outcome import RankEnd
-from hccl_tools.launch.runs import names, rank_processes
 from hccl_tools.launch.supervise.options import EngineRanks
+from hccl_tools.processes import run_files
+from hccl_tools.runs import names, rank_processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

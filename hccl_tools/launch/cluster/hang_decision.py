@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.launch.model import hang
 from hccl_tools.launch.model.hang import MOST_RANKS
 from hccl_tools.launch.model.outcome import REASONS, Cause
-from hccl_tools.launch.processes.stack_dump import SPY_SECONDS
+from hccl_tools.processes.stack_dump import SPY_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.launch import engines
-from hccl_tools.launch.processes.signals import spawn
+from hccl_tools.processes.signals import spawn
 from hccl_tools.programs.lookup import find_program
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.launch.model.plan import Plan
-    from hccl_tools.launch.processes.signals import Helper
+    from hccl_tools.processes.signals import Helper
 
 #: The most bytes of output: of all, as a host may print without end, and of what is shown.
 _MOST_OUTPUT, _MOST_SAID = 1 << 16, 1 << 12

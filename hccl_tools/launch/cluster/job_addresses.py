@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover.local_addresses import is_local
+from hccl_tools.host.local_addresses import is_local
 from hccl_tools.table.addresses import is_loopback, packed
 
 if TYPE_CHECKING:

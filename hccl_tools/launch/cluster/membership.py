@@ -7,10 +7,10 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.processes import timing
 from hccl_tools.notation import masking
 from hccl_tools.notation.phrases import and_more, time_span
 from hccl_tools.notation.printable import one_line
+from hccl_tools.processes import timing
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover.local_addresses import is_this_host
+from hccl_tools.host.local_addresses import is_this_host
 from hccl_tools.launch.cluster.host_probe import HostProbe
 from hccl_tools.launch.cluster.job_addresses import resolved
 from hccl_tools.launch.cluster.verdict import ranks_text
-from hccl_tools.launch.processes import timing
 from hccl_tools.notation.phrases import and_more
+from hccl_tools.processes import timing
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ from hccl_tools.launch.cluster.peer_link import TIMING
 from hccl_tools.launch.model.hang import MOST_RANKS
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_messages import Ended
-from hccl_tools.launch.processes import signals as received
-from hccl_tools.launch.processes.reactor import wait_readable
-from hccl_tools.launch.processes.signal_names import signal_name
 from hccl_tools.launch.protocol.messages import End, Ending, Heard, Hung, Kill, Look, Quiet, Release
 from hccl_tools.notation.phrases import and_more
+from hccl_tools.processes import signals as received
+from hccl_tools.processes.reactor import wait_readable
+from hccl_tools.processes.signal_names import signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.hang import HungRank
     from hccl_tools.launch.model.outcome import Outcome, RankEnd, Reason
     from hccl_tools.launch.model.rank_failure import RankFailure
-    from hccl_tools.launch.processes.signals import Signals
     from hccl_tools.launch.protocol.messages import Message
     from hccl_tools.launch.supervise.attempt import Attempt
+    from hccl_tools.processes.signals import Signals
 
 #: The number in End of a cause that no server has reported.
 _NO_SERVER = -1

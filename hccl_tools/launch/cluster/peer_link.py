@@ -17,23 +17,23 @@ from hccl_tools.errors import LaunchError
 from hccl_tools.launch.cluster import membership
 from hccl_tools.launch.cluster.membership import HostManifest
 from hccl_tools.launch.model.outcome import Cause
-from hccl_tools.launch.processes import timing
-from hccl_tools.launch.processes.reactor import wait_readable
-from hccl_tools.launch.processes.signal_names import signal_name
-from hccl_tools.launch.processes.signals import ENDING
 from hccl_tools.launch.protocol.connection import broadcast
 from hccl_tools.launch.protocol.messages import End, Ending, Ready, Start
-from hccl_tools.launch.runs import directory, names
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.notation.printable import one_line_each
+from hccl_tools.processes import timing
+from hccl_tools.processes.reactor import wait_readable
+from hccl_tools.processes.signal_names import signal_name
+from hccl_tools.processes.signals import ENDING
 from hccl_tools.records import NamedTuple
+from hccl_tools.runs import directory, names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from hccl_tools.launch.cluster.membership import Membership
-    from hccl_tools.launch.processes.signals import Signals
     from hccl_tools.launch.protocol.messages import Message
+    from hccl_tools.processes.signals import Signals
 
 
 class Timing(NamedTuple):

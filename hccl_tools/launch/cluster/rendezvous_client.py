@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from hccl_tools.launch.cluster import claims
 from hccl_tools.launch.cluster.membership import TIMING, Membership, missing_hosts_error, refusal, waiting
 from hccl_tools.launch.model.rank_messages import Join
-from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.launch.protocol.connection import connect, proved
 from hccl_tools.launch.protocol.messages import LARGEST_FROM_CONTROLLER, Ready, Refused, Start, Waiting
 from hccl_tools.notation.phrases import and_more
+from hccl_tools.processes.reactor import wait_readable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -12,14 +12,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.logs import excerpt
-from hccl_tools.launch.processes import parent, procfs
-from hccl_tools.launch.runs import names
+from hccl_tools.processes import parent, procfs
+from hccl_tools.runs import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hccl_tools.launch.processes.procfs import Status
     from hccl_tools.launch.supervise.attempt import Attempt
+    from hccl_tools.processes.procfs import Status
 
 #: Seconds between two checks.
 _CHECK_SECONDS = 0.5

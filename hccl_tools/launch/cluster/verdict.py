@@ -10,20 +10,21 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import engines, run_files
+from hccl_tools.launch import engines
 from hccl_tools.launch.model.outcome import NOT_REPORTED, NOT_STARTED, Cause, RankEnd
-from hccl_tools.launch.runs import names
 from hccl_tools.notation.phrases import and_more
+from hccl_tools.processes import run_files
 from hccl_tools.records import NamedTuple
+from hccl_tools.runs import names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.launch.cluster.agents import Agents
-    from hccl_tools.launch.model.evidence import EvidenceNote
     from hccl_tools.launch.model.hang import HungRank
     from hccl_tools.launch.model.outcome import Outcome, Reason
     from hccl_tools.launch.model.plan import Plan, RankProcess
+    from hccl_tools.runs.evidence import EvidenceNote
 
 _MOST_RANKS = 8
 

@@ -7,10 +7,10 @@ import shlex
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from hccl_tools.discover.local_addresses import interface_addresses
+from hccl_tools.host.local_addresses import interface_addresses
 from hccl_tools.launch.model.plan import RankProcess
-from hccl_tools.launch.runs import names
 from hccl_tools.records import NamedTuple
+from hccl_tools.runs import names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.engines.engine import Engine
-from hccl_tools.launch.runs import names
+from hccl_tools.runs import names
 
 if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Plan

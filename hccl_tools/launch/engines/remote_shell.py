@@ -18,7 +18,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools import own_python
-from hccl_tools.discover.local_addresses import is_this_host
+from hccl_tools.host.local_addresses import is_this_host
 from hccl_tools.remote.connection import READY, Connection, serve
 
 if TYPE_CHECKING:

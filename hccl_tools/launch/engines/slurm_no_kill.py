@@ -11,7 +11,7 @@ import shlex
 import subprocess
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.processes import procfs
+from hccl_tools.processes import procfs
 from hccl_tools.programs.lookup import on_path
 from hccl_tools.programs.without_key import without_key
 

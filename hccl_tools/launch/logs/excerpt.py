@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 
-from hccl_tools.launch import run_files
-from hccl_tools.launch.processes.stack_dump import without_dumps
+from hccl_tools.processes import run_files
+from hccl_tools.processes.stack_dump import without_dumps
 
 #: Bytes read from the end of a log.
 _TAIL = 1 << 18

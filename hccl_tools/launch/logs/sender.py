@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import InputError
 from hccl_tools.launch.logs import viewer
-from hccl_tools.launch.runs import files, index
+from hccl_tools.runs import files, index
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

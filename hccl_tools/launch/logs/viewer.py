@@ -8,17 +8,17 @@ import time
 from typing import IO, TYPE_CHECKING, Protocol
 
 from hccl_tools.errors import InputError, UsageError
-from hccl_tools.launch import run_files
 from hccl_tools.launch.logs.follower import Follower
-from hccl_tools.launch.runs import directory, files, hosts, names
 from hccl_tools.notation import number_list
 from hccl_tools.notation.printable import escaped
+from hccl_tools.processes import run_files
+from hccl_tools.runs import directory, files, hosts, names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from hccl_tools.launch.runs.index import Run
-    from hccl_tools.launch.runs.saved import SavedProcess
+    from hccl_tools.runs.index import Run
+    from hccl_tools.runs.saved import SavedProcess
 
 #: Seconds between two reads of a log.
 PAUSE = 0.1

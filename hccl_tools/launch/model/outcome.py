@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.launch.model.hang import MOST_RANKS, HungRank, headline, on_all_hosts
 from hccl_tools.launch.model.rank_failure import RankFailure  # noqa: TC001  (the codec looks it up)
-from hccl_tools.launch.processes.signal_names import signal_name
+from hccl_tools.processes.signal_names import signal_name
 from hccl_tools.records import ExitCode, NamedTuple, OsText, Signal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hccl_tools.launch.model.evidence import EvidenceNote
     from hccl_tools.launch.model.plan import RankProcess
-    from hccl_tools.launch.processes.procfs import Status
+    from hccl_tools.processes.procfs import Status
+    from hccl_tools.runs.evidence import EvidenceNote
 
 Reason = Literal[
     "ended", "failed", "timeout", "hang", "signal", "log-error", "keeper", "host", "daemon", "refused"

@@ -9,10 +9,10 @@ from hccl_tools.records import Count, Index, NamedTuple, OsText
 
 TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
-    from hccl_tools.launch.model.evidence import EvidenceNote
     from hccl_tools.launch.model.hang import HungRank
     from hccl_tools.launch.model.outcome import Cause
     from hccl_tools.launch.model.rank_exit import RankExit
+    from hccl_tools.runs.evidence import EvidenceNote
 
 
 class Join(NamedTuple):
@@ -56,7 +56,8 @@ def __getattr__(name: str) -> object:
     """Return a record for the decoder; a shim, which decodes nothing, does not import it."""
     if name not in {"Cause", "EvidenceNote", "HungRank", "RankExit"}:
         raise AttributeError(name)
-    from hccl_tools.launch.model import evidence, hang, outcome, rank_exit  # noqa: PLC0415
+    from hccl_tools.launch.model import hang, outcome, rank_exit  # noqa: PLC0415
+    from hccl_tools.runs import evidence  # noqa: PLC0415
 
     return {
         "Cause": outcome.Cause,

@@ -11,14 +11,14 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import run_files
 from hccl_tools.launch.model.outcome import RankEnd
 from hccl_tools.launch.model.plan import RankProcess
 from hccl_tools.launch.report import report
-from hccl_tools.launch.runs import names
 from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import time_span
 from hccl_tools.notation.printable import escaped
+from hccl_tools.processes import run_files
+from hccl_tools.runs import names
 
 if TYPE_CHECKING:
     from hccl_tools.launch.mpi.prepared import PreparedRank

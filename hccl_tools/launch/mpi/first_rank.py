@@ -7,7 +7,7 @@ import time
 
 from hccl_tools.errors import UsageError
 from hccl_tools.launch.mpi import world
-from hccl_tools.launch.processes import procfs
+from hccl_tools.processes import procfs
 
 _INTERVAL = 0.01
 #: Seconds for the first rank to print why the job is refused.

@@ -21,8 +21,8 @@ from hccl_tools.launch.planning import job as jobs
 from hccl_tools.launch.planning.job import Job
 from hccl_tools.launch.planning.placement import place_ranks, place_ranks_without_table
 from hccl_tools.launch.planning.visible_devices import surroundings
-from hccl_tools.launch.processes import procfs
 from hccl_tools.notation.phrases import count, operand
+from hccl_tools.processes import procfs
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import signal
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.model.rank_messages import EndedByEngine, Join
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
-from hccl_tools.launch.processes import procfs
+from hccl_tools.processes import procfs
 from hccl_tools.records import to_json
 
 TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
     from hccl_tools.launch.model.rank_messages import Ended
-    from hccl_tools.launch.processes.linux import Received
+    from hccl_tools.processes.linux import Received
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 

@@ -10,10 +10,10 @@ import marshal
 import os
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import run_files
 from hccl_tools.launch.model.inheritance import Inheritance, composed
 from hccl_tools.launch.mpi.prepared import PreparedRank
-from hccl_tools.launch.runs import private_files
+from hccl_tools.processes import run_files
+from hccl_tools.runs import private_files
 
 TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def pack(plan: Plan, table: bytes | None, restart: int = 0) -> bytes:
     ``table`` is the content of the table in the run directory, ``restart`` the number of restarts so far.
     """
     from hccl_tools.launch.model.variables import of_restart  # noqa: PLC0415
-    from hccl_tools.launch.runs import names  # noqa: PLC0415
+    from hccl_tools.runs import names  # noqa: PLC0415
 
     path = os.path.join(plan.run_dir, names.TABLE)
     hashed = (path, sha256(table)) if table is not None else None

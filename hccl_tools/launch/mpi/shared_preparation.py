@@ -15,15 +15,14 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import run_files
 from hccl_tools.launch.model.inheritance import Inheritance, composed
 from hccl_tools.launch.mpi import first_rank
 from hccl_tools.launch.mpi.planned_ranks import is_still
 from hccl_tools.launch.mpi.prepared import PreparedRank
 from hccl_tools.launch.planning.table_source import TABLE_VARIABLES
-from hccl_tools.launch.processes import procfs
-from hccl_tools.launch.runs import directory, private_files
+from hccl_tools.processes import procfs, run_files
 from hccl_tools.records import NamedTuple
+from hccl_tools.runs import directory, private_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,9 +15,8 @@ import select
 import signal
 import time
 
-from hccl_tools.launch import run_files
 from hccl_tools.launch.mpi.launcher_link import ParentWatch
-from hccl_tools.launch.processes import linux, procfs
+from hccl_tools.processes import linux, procfs, run_files
 
 TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import run_files
 from hccl_tools.launch.model.inheritance import composed
 from hccl_tools.launch.mpi import job as rank_job
 from hccl_tools.launch.mpi import shared_preparation
@@ -16,7 +15,8 @@ from hccl_tools.launch.mpi.planned_ranks import sha256
 from hccl_tools.launch.mpi.prepared import PreparedRank
 from hccl_tools.launch.planning import composition, environment, interpreter, table_source
 from hccl_tools.launch.planning import job as jobs
-from hccl_tools.launch.runs import directory, names, parents
+from hccl_tools.processes import run_files
+from hccl_tools.runs import directory, names, parents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

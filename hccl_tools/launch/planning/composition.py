@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import UsageError
 from hccl_tools.launch.planning import environment, inherited
 from hccl_tools.launch.planning.visible_devices import LIMITS
-from hccl_tools.launch.runs.names import RUN_VARIABLE
+from hccl_tools.processes.procfs import RUN_VARIABLE
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:

@@ -15,9 +15,10 @@ from hccl_tools.launch.model.variables import (
     RESTART_VARIABLE,
     TORCH_RESTART_VARIABLE,
 )
-from hccl_tools.launch.processes.rank_site import RECORDER_SIGNAL, RECORDER_VARIABLE
-from hccl_tools.launch.runs.names import BACKUP_VARIABLES, PIPE_STEM, RUN_VARIABLE, heartbeat, plog_folder
+from hccl_tools.processes.procfs import RUN_VARIABLE
+from hccl_tools.processes.rank_site import RECORDER_SIGNAL, RECORDER_VARIABLE
 from hccl_tools.records import NamedTuple
+from hccl_tools.runs.names import BACKUP_VARIABLES, PIPE_STEM, heartbeat, plog_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

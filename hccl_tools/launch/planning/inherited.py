@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from hccl_tools.launch.model.inheritance import Inheritance
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.planning.environment import names
-from hccl_tools.launch.runs import job_key
+from hccl_tools.runs import job_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

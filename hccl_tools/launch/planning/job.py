@@ -52,7 +52,7 @@ def own_interface(job: Job) -> tuple[int, str] | None:
     here = job.local_server
     if job.server_count == 1 or here is None or here == NOT_A_MEMBER:
         return None
-    from hccl_tools.discover.local_addresses import interface_with, is_reachable, source_address  # noqa: PLC0415
+    from hccl_tools.host.local_addresses import interface_with, is_reachable, source_address  # noqa: PLC0415
 
     hosts = list(dict.fromkeys(one.host for one in job.placements if one.server_index == here))
     others = (one.host for one in job.placements if one.server_index != here)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover import device_addresses
-from hccl_tools.discover.recognition import listed_addresses, same
-from hccl_tools.discover.site import Site
 from hccl_tools.errors import DiscoveryError, LaunchError
+from hccl_tools.host import device_addresses
+from hccl_tools.host.recognition import listed_addresses, same
+from hccl_tools.host.site import Site
 from hccl_tools.launch.model.request import JobTable
 from hccl_tools.notation import number_list
 from hccl_tools.records import NamedTuple
@@ -70,9 +70,9 @@ def make_table(
         DiscoveryError: The addresses cannot be determined.
         LaunchError: HCCL would refuse the table, or the table does not follow the product's guide.
     """
-    from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
-    from hccl_tools.discover.survey import SurveyRequest, survey  # noqa: PLC0415
-    from hccl_tools.tablefiles import outputs  # noqa: PLC0415
+    from hccl_tools.files import outputs  # noqa: PLC0415
+    from hccl_tools.host.selection import Wanted  # noqa: PLC0415
+    from hccl_tools.host.survey import SurveyRequest, survey  # noqa: PLC0415
     from hccl_tools.transform import generation  # noqa: PLC0415
 
     # The ids are already physical: the ASCEND_* variables must not be applied a second time.

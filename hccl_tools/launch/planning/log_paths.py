@@ -7,7 +7,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch.runs import names
+from hccl_tools.runs import names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -23,9 +23,9 @@ from hccl_tools.launch.planning import (
 )
 from hccl_tools.launch.planning import job as jobs
 from hccl_tools.launch.planning.visible_devices import surroundings
-from hccl_tools.launch.processes import rank_site
-from hccl_tools.launch.runs import directory, names
+from hccl_tools.processes import rank_site
 from hccl_tools.records import NamedTuple
+from hccl_tools.runs import directory, names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

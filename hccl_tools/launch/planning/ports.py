@@ -6,13 +6,13 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover import site_defaults
-from hccl_tools.discover.site_defaults import START_PORT
 from hccl_tools.errors import UsageError
-from hccl_tools.inspection.host_ports import DEVICE_PORT, is_free
-from hccl_tools.launch import run_files
+from hccl_tools.host import site_defaults
+from hccl_tools.host.host_ports import DEVICE_PORT, is_free
+from hccl_tools.host.site_defaults import START_PORT
 from hccl_tools.launch.planning import environment
 from hccl_tools.notation.whole_number import whole_number
+from hccl_tools.processes import run_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

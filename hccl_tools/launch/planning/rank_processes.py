@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from hccl_tools import own_python
 from hccl_tools.launch.model.plan import RankProcess
 from hccl_tools.launch.planning import composition, interpreter, log_paths
-from hccl_tools.launch.runs import names
+from hccl_tools.runs import names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,11 +15,11 @@ from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.model.plan import FACTS_FILE
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE, TABLE_FROM_LAUNCHER
 from hccl_tools.launch.planning.ports import DEFAULT_PORT
-from hccl_tools.launch.processes.timing import TIMING_VARIABLE
-from hccl_tools.launch.runs import private_files
-from hccl_tools.launch.runs.parents import TRUSTED_VARIABLE
 from hccl_tools.notation.phrases import named
+from hccl_tools.processes.timing import TIMING_VARIABLE
 from hccl_tools.records import NamedTuple
+from hccl_tools.runs import private_files
+from hccl_tools.runs.parents import TRUSTED_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

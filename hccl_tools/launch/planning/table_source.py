@@ -94,7 +94,7 @@ def naming_variable(environ: Mapping[str, str]) -> str | None:
 
 def _load(path: str, choice: TableChoice, env: Mapping[str, str], *, on_this_host: bool) -> JobTable:
     if choice.wait is not None:
-        from hccl_tools.tablefiles import waiting  # noqa: PLC0415  (few tables are still being written)
+        from hccl_tools.files import waiting  # noqa: PLC0415  (few tables are still being written)
 
         waiting.wait(path, seconds=choice.wait, report=_report)
     return load_file(path, choice, env, on_this_host=on_this_host)
@@ -125,7 +125,7 @@ def load_file(
     try:
         source: str | bytes = path
         if choice.exclude:
-            from hccl_tools.tablefiles import remainder  # noqa: PLC0415  (few jobs leave hosts out)
+            from hccl_tools.files import remainder  # noqa: PLC0415  (few jobs leave hosts out)
 
             source, *left = remainder.of_file(path, choice.exclude, product=choice.product)
         table, report = checker.load(

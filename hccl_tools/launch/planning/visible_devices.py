@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover import visible
-from hccl_tools.discover.site import Site
 from hccl_tools.errors import DiscoveryError, UsageError
+from hccl_tools.host import visible
+from hccl_tools.host.site import Site
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple
 

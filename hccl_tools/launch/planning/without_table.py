@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover.local_addresses import is_local
 from hccl_tools.errors import LaunchError, UsageError
+from hccl_tools.host.local_addresses import is_local
 from hccl_tools.launch import engines
 from hccl_tools.launch.planning.job import LOOPBACK, Job
 from hccl_tools.launch.planning.placement import place_ranks_without_table

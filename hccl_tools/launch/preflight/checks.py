@@ -84,7 +84,7 @@ def _own_port(plan: Plan) -> Iterator[str]:
     name = "MS_SCHED_PORT" if "MS_SCHED_PORT" in first.environment else "MASTER_PORT"
     if first not in plan.local or name not in first.environment:
         return
-    from hccl_tools.inspection.host_ports import is_free  # noqa: PLC0415
+    from hccl_tools.host.host_ports import is_free  # noqa: PLC0415
 
     port = int(first.environment[name])
     if not is_free(port):

@@ -14,10 +14,10 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.model.plan import DEFAULT_SILENCE
-from hccl_tools.launch.processes import timing
-from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.launch.protocol.payload import Payload
 from hccl_tools.launch.protocol.session import Session
+from hccl_tools.processes import timing
+from hccl_tools.processes.reactor import wait_readable
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:

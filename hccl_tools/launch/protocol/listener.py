@@ -16,11 +16,11 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.processes.file_limit import FileLimit
 from hccl_tools.launch.protocol.connection import Connection, Unproved, endpoint
 from hccl_tools.launch.protocol.messages import LARGEST
 from hccl_tools.launch.protocol.session import Problem, Session
 from hccl_tools.notation.phrases import and_more, count
+from hccl_tools.processes.file_limit import FileLimit
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:

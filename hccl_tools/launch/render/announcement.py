@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.runs import names
 from hccl_tools.notation.phrases import and_more
+from hccl_tools.runs import names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch import engines
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
-from hccl_tools.launch.runs import directory, names
 from hccl_tools.notation import masking
 from hccl_tools.notation.printable import json_escaped
+from hccl_tools.runs import directory, names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

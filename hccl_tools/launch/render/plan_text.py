@@ -9,10 +9,10 @@ import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.render.plan_json import exported_for_display, inherited_ascend_variables
-from hccl_tools.launch.runs import names
 from hccl_tools.notation import masking, number_list, screen
 from hccl_tools.notation.phrases import aligned, and_more, count
 from hccl_tools.notation.printable import escaped
+from hccl_tools.runs import names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

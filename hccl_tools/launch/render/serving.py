@@ -10,10 +10,10 @@ import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, TableError
+from hccl_tools.files.export_targets import TARGETS, require_no_error
 from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.printable import escaped
 from hccl_tools.notation.whole_number import whole_number
-from hccl_tools.tablefiles.export_targets import TARGETS, require_no_error
 from hccl_tools.validation.checker import validate
 
 if TYPE_CHECKING:

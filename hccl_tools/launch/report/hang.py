@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.model.hang import shortened_frame, silence
-from hccl_tools.launch.runs import names
 from hccl_tools.notation.number_list import rank_list
+from hccl_tools.runs import names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,10 +8,10 @@ import re
 import signal
 from typing import TYPE_CHECKING
 
-from hccl_tools.knowledge.registry import codes as known_codes
-from hccl_tools.knowledge.registry import messages as known_messages
-from hccl_tools.launch.runs import disk_space
+from hccl_tools.explain.knowledge.registry import codes as known_codes
+from hccl_tools.explain.knowledge.registry import messages as known_messages
 from hccl_tools.notation.phrases import operand
+from hccl_tools.runs import disk_space
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

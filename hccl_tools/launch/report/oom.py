@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hccl_tools.launch.processes import procfs
 from hccl_tools.notation.whole_number import whole_number
+from hccl_tools.processes import procfs
 from hccl_tools.records import NamedTuple
 
 

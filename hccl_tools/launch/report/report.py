@@ -6,24 +6,23 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch import run_files
 from hccl_tools.launch.model.hang import HungRank
 from hccl_tools.launch.model.outcome import REASONS
 from hccl_tools.launch.model.rank_failure import RankFailure
 from hccl_tools.launch.model.variables import LOG_PATH_VARIABLE
-from hccl_tools.launch.processes import procfs
-from hccl_tools.launch.processes.signal_names import signal_name
-from hccl_tools.launch.processes.signals import ENDING, spawn
-from hccl_tools.launch.runs import names
 from hccl_tools.notation.number_list import rank_ranges
 from hccl_tools.notation.phrases import and_more, count, time_span
 from hccl_tools.notation.whole_number import whole_number
+from hccl_tools.processes import procfs, run_files
+from hccl_tools.processes.signal_names import signal_name
+from hccl_tools.processes.signals import ENDING, spawn
+from hccl_tools.runs import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
-    from hccl_tools.launch.processes.signals import Signals
+    from hccl_tools.processes.signals import Signals
 
 SCHEMA_VERSION = 1
 #: What the report keeps of each start of the ranks.

@@ -7,9 +7,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch.model.request import JobTable
-from hccl_tools.launch.runs import names
 from hccl_tools.launch.spares.replacement import Spares, line
 from hccl_tools.records import NamedTuple
+from hccl_tools.runs import names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools import own_python
-from hccl_tools.discover.local_addresses import is_this_host
+from hccl_tools.host.local_addresses import is_this_host
 from hccl_tools.launch.cluster.host_probe import HostProbe
 from hccl_tools.version import __version__
 

@@ -11,11 +11,11 @@ from hccl_tools.errors import LaunchError, TableError
 from hccl_tools.launch.model.request import JobTable
 from hccl_tools.launch.planning import table_source
 from hccl_tools.launch.render import plan_json
-from hccl_tools.launch.runs import directory, names
 from hccl_tools.launch.spares import rehearsal
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.records import NamedTuple
+from hccl_tools.runs import directory, names
 from hccl_tools.table.fingerprint import fingerprint
 from hccl_tools.transform.replacement import replace_server
 from hccl_tools.validation.checker import validate

@@ -13,19 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools import own_python
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch import run_files
 from hccl_tools.launch.model.request import Hosts, LaunchRequest, Program
 from hccl_tools.launch.mpi import repeated_start
 from hccl_tools.launch.planning import interpreter, planner, ports
-from hccl_tools.launch.processes import keeper
-from hccl_tools.launch.processes.keeper_protocol import Task
 from hccl_tools.launch.render import plan_json
-from hccl_tools.launch.runs import directory, names, private_files, table_lock
 from hccl_tools.launch.spawn import call, child
 from hccl_tools.launch.spawn import options as spawn_options
 from hccl_tools.launch.spawn.context import SpawnContext
 from hccl_tools.launch.spawn.errors import SpawnOptionError
 from hccl_tools.notation.phrases import count
+from hccl_tools.processes import keeper, run_files
+from hccl_tools.processes.keeper_protocol import Task
+from hccl_tools.runs import directory, names, private_files, table_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

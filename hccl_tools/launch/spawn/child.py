@@ -11,9 +11,9 @@ import sys
 import traceback
 from typing import Any
 
-from hccl_tools.launch import run_files
-from hccl_tools.launch.runs import private_files
 from hccl_tools.launch.spawn import failure as spawn_failure
+from hccl_tools.processes import run_files
+from hccl_tools.runs import private_files
 
 #: The file with function and arguments, in a private directory.
 PAYLOAD = "spawn.pickle"

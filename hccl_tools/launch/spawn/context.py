@@ -13,24 +13,23 @@ import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch import run_files
-from hccl_tools.launch.processes import keeper_protocol
-from hccl_tools.launch.processes.reactor import Reactor
 from hccl_tools.launch.report import oom, report
-from hccl_tools.launch.runs import directory, private_files
 from hccl_tools.launch.spawn.errors import RankFacts, RankFailedError, failure
 from hccl_tools.launch.spawn.ranks import Shown, SpawnedRank
 from hccl_tools.launch.supervise.decisions import HandleEnd, Say, SetTimer, Signal, Step
 from hccl_tools.launch.supervise.job_state import JobState
+from hccl_tools.processes import keeper_protocol, run_files
+from hccl_tools.processes.reactor import Reactor
+from hccl_tools.runs import directory, private_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.launch.model.plan import RankProcess
     from hccl_tools.launch.model.request import Tail
-    from hccl_tools.launch.processes.keeper import Keeper
-    from hccl_tools.launch.processes.keeper_protocol import Event
     from hccl_tools.launch.supervise.decisions import Decision
+    from hccl_tools.processes.keeper import Keeper
+    from hccl_tools.processes.keeper_protocol import Event
 
 _NEVER = float("inf")
 #: Seconds from one read of the shown logs to the next.

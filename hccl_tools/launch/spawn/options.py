@@ -17,12 +17,12 @@ from hccl_tools.launch.planning.visible_devices import (
     present_devices,
     visible_devices,
 )
-from hccl_tools.launch.runs.names import RUN_VARIABLE
 from hccl_tools.launch.spawn import keywords
 from hccl_tools.launch.spawn.errors import SpawnOptionError
 from hccl_tools.notation import assignments, device_range, phrases
 from hccl_tools.notation.printable import tell
 from hccl_tools.notation.whole_number import whole_number
+from hccl_tools.processes.procfs import RUN_VARIABLE
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.product_names import read_name
 

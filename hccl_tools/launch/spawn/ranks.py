@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hccl_tools.launch.logs.follower import Follower
 from hccl_tools.launch.model.outcome import RankEnd
-from hccl_tools.launch.runs import private_files
 from hccl_tools.launch.spawn.child import FAILURE, RESULT
 from hccl_tools.records import NamedTuple
+from hccl_tools.runs import private_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 from hccl_tools import codec
 from hccl_tools.errors import InputError, UsageError
-from hccl_tools.launch.logs import answers, remote
-from hccl_tools.launch.processes import wait_state
-from hccl_tools.launch.processes.stack_dump import Stack, StackDump, Target
-from hccl_tools.launch.runs import directory, files, hosts, index, rank_processes
 from hccl_tools.launch.stacks.rank_stack import RankStack
+from hccl_tools.processes import wait_state
+from hccl_tools.processes.stack_dump import Stack, StackDump, Target
+from hccl_tools.runs import answers, directory, files, hosts, index, rank_processes, remote
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.logs.answers import Answer
-    from hccl_tools.launch.runs.index import Run
-    from hccl_tools.launch.runs.saved import SavedProcess
+    from hccl_tools.runs.answers import Answer
+    from hccl_tools.runs.index import Run
+    from hccl_tools.runs.saved import SavedProcess
 
 #: Seconds between two checks.
 _PAUSE = 0.02

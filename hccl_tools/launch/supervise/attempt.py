@@ -10,11 +10,11 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.processes import keeper_protocol
-from hccl_tools.launch.processes import signals as received
-from hccl_tools.launch.processes.reactor import Reactor
 from hccl_tools.launch.supervise.decisions import HandleEnd, Say, SetTimer, Signal, Step
 from hccl_tools.launch.supervise.job_state import JobState
+from hccl_tools.processes import keeper_protocol
+from hccl_tools.processes import signals as received
+from hccl_tools.processes.reactor import Reactor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from hccl_tools.launch.logs.terminal import Console
     from hccl_tools.launch.model.hang import HungRank
     from hccl_tools.launch.model.outcome import Cause, Outcome, RankEnd, Reason
-    from hccl_tools.launch.processes.keeper import Keeper
-    from hccl_tools.launch.processes.keeper_protocol import Event
-    from hccl_tools.launch.processes.signals import Signals
-    from hccl_tools.launch.processes.stack_dump import Stack
     from hccl_tools.launch.supervise.decisions import Decision
+    from hccl_tools.processes.keeper import Keeper
+    from hccl_tools.processes.keeper_protocol import Event
+    from hccl_tools.processes.signals import Signals
+    from hccl_tools.processes.stack_dump import Stack
 
 
 class Attempt:

@@ -11,24 +11,23 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import run_files
 from hccl_tools.launch.logs import excerpt
-from hccl_tools.launch.model.evidence import EvidenceNote, HostEvidence, RankEvidence
-from hccl_tools.launch.processes import wait_state
-from hccl_tools.launch.processes.signals import spawn
-from hccl_tools.launch.processes.stack_dump import Stack, StackDump, Target, writes_stacks
-from hccl_tools.launch.runs import names
+from hccl_tools.processes import run_files, wait_state
+from hccl_tools.processes.signals import spawn
+from hccl_tools.processes.stack_dump import Stack, StackDump, Target, writes_stacks
 from hccl_tools.programs.lookup import find_program
 from hccl_tools.records import to_json
+from hccl_tools.runs import names
+from hccl_tools.runs.evidence import EvidenceNote, HostEvidence, RankEvidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hccl_tools.launch.model.outcome import RankEnd
-    from hccl_tools.launch.processes.signals import Helper
-    from hccl_tools.launch.processes.wait_state import WaitState
     from hccl_tools.launch.supervise.attempt import Attempt
     from hccl_tools.launch.supervise.recorder_dumps import RecorderDumps
+    from hccl_tools.processes.signals import Helper
+    from hccl_tools.processes.wait_state import WaitState
 
 #: Seconds between two looks at what has been written.
 _INTERVAL = 0.01

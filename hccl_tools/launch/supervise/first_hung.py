@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.launch.model.outcome import RankEnd
-    from hccl_tools.launch.processes.wait_state import WaitState
+    from hccl_tools.processes.wait_state import WaitState
 
 #: Heartbeats that differ by less, in ns, are of the same step.
 _SAME_STEP = 100_000_000

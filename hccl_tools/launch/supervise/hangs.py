@@ -12,14 +12,13 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import run_files
 from hccl_tools.launch.model import hang
-from hccl_tools.launch.processes import wait_state
-from hccl_tools.launch.processes.signals import spawn
 from hccl_tools.launch.supervise import first_hung
 from hccl_tools.launch.supervise.first_hung import Suspect
 from hccl_tools.launch.supervise.rank_activity import ActivityMonitor
 from hccl_tools.notation.phrases import time_span
+from hccl_tools.processes import run_files, wait_state
+from hccl_tools.processes.signals import spawn
 from hccl_tools.programs.lookup import find_program
 
 if TYPE_CHECKING:
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.model.hang import HungRank
     from hccl_tools.launch.model.outcome import RankEnd
-    from hccl_tools.launch.processes.signals import Helper
     from hccl_tools.launch.supervise.attempt import Attempt
     from hccl_tools.launch.supervise.options import Supervision
+    from hccl_tools.processes.signals import Helper
 
 #: The minimum number of samples before a job counts as hanging.
 _MIN_SAMPLES = 8

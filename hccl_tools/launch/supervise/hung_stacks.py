@@ -7,16 +7,16 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import run_files
 from hccl_tools.launch.model.hang import odd_ones_first
-from hccl_tools.launch.processes.stack_dump import StackDump, Target, writes_stacks
+from hccl_tools.processes import run_files
+from hccl_tools.processes.stack_dump import StackDump, Target, writes_stacks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hccl_tools.launch.model.hang import HungRank
-    from hccl_tools.launch.processes.stack_dump import Stack
     from hccl_tools.launch.supervise.attempt import Attempt
+    from hccl_tools.processes.stack_dump import Stack
 
 #: Seconds between two checks whether the stacks have been written.
 _INTERVAL = 0.01

@@ -15,24 +15,23 @@ import signal
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import run_files
 from hccl_tools.launch.model.outcome import RESTARTABLE, Outcome
-from hccl_tools.launch.processes import keeper_protocol
-from hccl_tools.launch.processes.process_limit import why_not_started
-from hccl_tools.launch.processes.signal_names import signal_name
 from hccl_tools.launch.supervise.decisions import HandleEnd, Say, SetTimer, Signal, Step
 from hccl_tools.launch.supervise.timing import TIMING
+from hccl_tools.processes import keeper_protocol, run_files
+from hccl_tools.processes.process_limit import why_not_started
+from hccl_tools.processes.signal_names import signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.launch.model.evidence import EvidenceNote
     from hccl_tools.launch.model.hang import HungRank
     from hccl_tools.launch.model.outcome import Cause, RankEnd, Reason
-    from hccl_tools.launch.processes.keeper_protocol import Event
-    from hccl_tools.launch.processes.procfs import Status
     from hccl_tools.launch.supervise.decisions import Decision
     from hccl_tools.launch.supervise.timing import Timing
+    from hccl_tools.processes.keeper_protocol import Event
+    from hccl_tools.processes.procfs import Status
+    from hccl_tools.runs.evidence import EvidenceNote
 
 #: The timers that a job state sets, by name.
 TERMINATE, KILL, GIVE_UP, SCHEDULER, LEFTOVERS = "terminate", "kill", "give up", "scheduler", "leftovers"

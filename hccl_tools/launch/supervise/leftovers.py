@@ -9,16 +9,16 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.processes import procfs
-from hccl_tools.launch.runs import names
+from hccl_tools.processes import procfs
+from hccl_tools.runs import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from resource import struct_rusage
 
     from hccl_tools.launch.model.outcome import RankEnd
-    from hccl_tools.launch.processes.keeper import Keeper
-    from hccl_tools.launch.processes.procfs import Status
+    from hccl_tools.processes.keeper import Keeper
+    from hccl_tools.processes.procfs import Status
 
 #: Seconds for the keeper to exit, and then for its processes.
 _WAIT = 5.0
@@ -103,7 +103,7 @@ def leftovers_of_last_run(log_dir: str) -> list[str]:
     has_report = os.path.exists(os.path.join(path, names.REPORT))
     if has_report or not os.path.exists(os.path.join(path, names.LAUNCHER)):
         return []
-    from hccl_tools.launch.runs import directory, files, index  # noqa: PLC0415  (most runs have left their report)
+    from hccl_tools.runs import directory, files, index  # noqa: PLC0415  (most runs have left their report)
 
     if not directory.is_own(path):
         return []

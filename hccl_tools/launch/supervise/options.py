@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import RankProcess
     from hccl_tools.launch.model.rank_failure import RankFailure
     from hccl_tools.launch.model.request import Tail
-    from hccl_tools.launch.processes.signals import Signals
     from hccl_tools.launch.supervise.attempt import Attempt
     from hccl_tools.launch.supervise.progress import RankCount
+    from hccl_tools.processes.signals import Signals
 
 
 class Peers(Protocol):

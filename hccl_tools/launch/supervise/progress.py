@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import run_files
+from hccl_tools.processes import run_files
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:

@@ -12,16 +12,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import run_files
-from hccl_tools.launch.processes import procfs
-from hccl_tools.launch.processes.stack_dump import without_dumps
-from hccl_tools.launch.runs import names
+from hccl_tools.processes import procfs, run_files
+from hccl_tools.processes.stack_dump import without_dumps
+from hccl_tools.runs import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from hccl_tools.launch.model.outcome import RankEnd
-    from hccl_tools.launch.processes.procfs import Status
+    from hccl_tools.processes.procfs import Status
 
 #: A smaller part of one core counts as no CPU time: waiting threads use a little.
 _IDLE = 0.01

@@ -13,14 +13,13 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import run_files
-from hccl_tools.launch.processes import linux, rank_site, wait_state
-from hccl_tools.launch.runs import names
+from hccl_tools.processes import linux, rank_site, run_files, wait_state
+from hccl_tools.runs import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hccl_tools.launch.processes.procfs import Status
+    from hccl_tools.processes.procfs import Status
 
 #: Seconds for which a rank may write its stack before it is asked for the dump.
 _STACK_SECONDS = 0.5

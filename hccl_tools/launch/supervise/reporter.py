@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.explain.brief import explained
 from hccl_tools.launch.logs.follower import Followers
-from hccl_tools.launch.processes.signals import ENDING
 from hccl_tools.launch.report import report
 from hccl_tools.launch.report.oom import kills
-from hccl_tools.launch.runs import directory
+from hccl_tools.processes.signals import ENDING
+from hccl_tools.runs import directory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from hccl_tools.launch.logs.terminal import Console
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.model.rank_failure import RankFailure
-    from hccl_tools.launch.processes.signals import Signals
     from hccl_tools.launch.supervise.attempt import Attempt
     from hccl_tools.launch.supervise.options import Supervision
+    from hccl_tools.processes.signals import Signals
 
 #: Seconds for a reader to accept the end of the logs before the launcher continues.
 _READER_TIMEOUT = 1.0

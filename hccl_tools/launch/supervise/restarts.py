@@ -6,16 +6,16 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.model.outcome import RESTART_CAUSES
-from hccl_tools.launch.processes.reactor import wait_readable
-from hccl_tools.launch.processes.signals import ENDING
 from hccl_tools.notation.phrases import time_span
+from hccl_tools.processes.reactor import wait_readable
+from hccl_tools.processes.signals import ENDING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hccl_tools.launch.model.outcome import Outcome, Reason, RestartCause
     from hccl_tools.launch.model.request import Watch
-    from hccl_tools.launch.processes.signals import Signals
+    from hccl_tools.processes.signals import Signals
 
 _HOUR_SECONDS = 3600.0
 

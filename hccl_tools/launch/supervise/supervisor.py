@@ -8,14 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.launch import run_files
 from hccl_tools.launch.logs.terminal import Console
 from hccl_tools.launch.model.outcome import Outcome, RankEnd
 from hccl_tools.launch.model.variables import of_restart
-from hccl_tools.launch.processes import keeper as keepers
-from hccl_tools.launch.processes.keeper_protocol import Task
-from hccl_tools.launch.processes.signals import Signals
-from hccl_tools.launch.runs import names
 from hccl_tools.launch.supervise.attempt import Attempt
 from hccl_tools.launch.supervise.hangs import HangWatch
 from hccl_tools.launch.supervise.options import DEFAULTS, Supervision
@@ -24,15 +19,20 @@ from hccl_tools.launch.supervise.reporter import Reporter
 from hccl_tools.launch.supervise.restarts import Restarts, reasons
 from hccl_tools.launch.supervise.watchdogs import EarlyExit, LogSpace
 from hccl_tools.notation.phrases import time_span
+from hccl_tools.processes import keeper as keepers
+from hccl_tools.processes import run_files
+from hccl_tools.processes.keeper_protocol import Task
+from hccl_tools.processes.signals import Signals
 from hccl_tools.programs.lookup import find_program
+from hccl_tools.runs import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from hccl_tools.launch.model.evidence import EvidenceNote
     from hccl_tools.launch.model.plan import RankProcess
-    from hccl_tools.launch.processes.keeper import Keeper
+    from hccl_tools.processes.keeper import Keeper
+    from hccl_tools.runs.evidence import EvidenceNote
 
 
 def supervise(

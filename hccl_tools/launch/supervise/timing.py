@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hccl_tools.launch.processes import timing
+from hccl_tools.processes import timing
 from hccl_tools.records import NamedTuple
 
 

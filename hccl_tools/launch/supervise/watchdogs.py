@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Literal
 
-from hccl_tools.launch.runs.disk_space import FULL_BYTES, LOW_BYTES, free_bytes, is_full
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import time_span
+from hccl_tools.runs.disk_space import FULL_BYTES, LOW_BYTES, free_bytes, is_full
 
 if TYPE_CHECKING:
     from hccl_tools.launch.model.outcome import RankEnd

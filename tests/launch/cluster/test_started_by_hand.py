@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.launch.planning import ports
-from hccl_tools.launch.runs.index import processes, read
+from hccl_tools.runs.index import processes, read
 from tests.support.jobs import LONG, eventually
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.launch.planning.ports import DISCOVERY_PORT
-from hccl_tools.launch.processes.timing import TIMING_VARIABLE
+from hccl_tools.processes.timing import TIMING_VARIABLE
 from tests.support.attackers import Attackers, Recorder, command_lines, files_with, peak_mib, ports
 from tests.support.attacks import KINDS, LIKE_A_HOST
 from tests.support.jobs import LONG

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.launch import run_files
+from hccl_tools.processes import run_files
 from tests.support.jobs import LONG
 
 if TYPE_CHECKING:

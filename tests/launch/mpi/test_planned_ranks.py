@@ -8,7 +8,7 @@ from hccl_tools.launch.model.plan import FACTS_FILE, Plan, RankProcess
 from hccl_tools.launch.mpi import planned_ranks
 from hccl_tools.launch.mpi.world import MpiWorld
 from hccl_tools.launch.planning.inherited import inheritance
-from hccl_tools.launch.runs import names
+from hccl_tools.runs import names
 
 if TYPE_CHECKING:
     from pathlib import Path

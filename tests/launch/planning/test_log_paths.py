@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.launch.runs.names import generation
+from hccl_tools.runs.names import generation
 from tests.support.jobs import eventually
 from tests.support.tables import table as made
 

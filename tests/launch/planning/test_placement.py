@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools import formats
-from hccl_tools.discover.local_addresses import interface_addresses, is_local
 from hccl_tools.errors import LaunchError
+from hccl_tools.host.local_addresses import interface_addresses, is_local
 from hccl_tools.launch.planning import local_server, placement
 from tests.support.tables import table as made
 

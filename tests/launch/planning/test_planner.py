@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.discover.local_addresses import interface_address, interface_addresses
 from hccl_tools.errors import LaunchError, UsageError
+from hccl_tools.host.local_addresses import interface_address, interface_addresses
 from hccl_tools.launch.planning import planner
 from hccl_tools.launch.render import plan_json, plan_text
 from hccl_tools.programs.lookup import ProgramMissingError

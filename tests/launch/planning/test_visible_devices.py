@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.discover.visible import physical as discovered
 from hccl_tools.errors import DiscoveryError, UsageError
+from hccl_tools.host.visible import physical as discovered
 from hccl_tools.launch.planning import planner
 from hccl_tools.launch.planning.visible_devices import VisibleDevices, of_rehearsal, visible_devices
 from tests.support.requests import launch_request

@@ -12,10 +12,10 @@ import pytest
 from hccl_tools.launch.logs import excerpt
 from hccl_tools.launch.model.outcome import RankEnd
 from hccl_tools.launch.model.plan import RankProcess
-from hccl_tools.launch.processes import procfs
-from hccl_tools.launch.processes.signal_names import signal_name, signal_number
 from hccl_tools.launch.report import hints, oom
 from hccl_tools.notation.phrases import time_span
+from hccl_tools.processes import procfs
+from hccl_tools.processes.signal_names import signal_name, signal_number
 from tests.support.jobs import eventually, python, sh
 
 if TYPE_CHECKING:

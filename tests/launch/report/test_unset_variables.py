@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.knowledge.registry import messages
+from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.launch.planning.environment import VARIABLES
 
 if TYPE_CHECKING:

@@ -436,7 +436,7 @@ print(json.dumps([process.exitcode for process in context.processes]))""")
 def test_a_rank_that_was_killed_with_its_keeper_has_failed() -> None:
     found = answer(f"""
 context = hccl_tools.spawn(work.parents, (), 2, join=False, grace=1, {OPTIONS})
-from hccl_tools.launch.processes import procfs
+from hccl_tools.processes import procfs
 os.kill(procfs.status(context.pids()[0]).parent, 9)
 try:
     context.join()

@@ -17,11 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_tools.codec import DecodeError, decode
-from hccl_tools.launch.logs import remote
-from hccl_tools.launch.logs.remote import RemoteLogs
-from hccl_tools.launch.runs import index
 from hccl_tools.launch.stacks import collection, rendering
 from hccl_tools.launch.stacks.rank_stack import RankStack
+from hccl_tools.runs import index, remote
+from hccl_tools.runs.remote import RemoteLogs
 from tests.support.hanging import without_py_spy
 from tests.support.jobs import eventually
 

@@ -6,8 +6,8 @@ import pytest
 
 from hccl_tools.launch.model.outcome import RankEnd
 from hccl_tools.launch.model.plan import RankProcess
-from hccl_tools.launch.processes.wait_state import WaitState
 from hccl_tools.launch.supervise.first_hung import Suspect, first
+from hccl_tools.processes.wait_state import WaitState
 
 RECV = WaitState("S", "recvfrom", "a socket")
 STOPPED = WaitState("T")

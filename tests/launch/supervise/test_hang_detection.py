@@ -11,11 +11,11 @@ import pytest
 from hccl_tools.launch.model.outcome import Outcome, RankEnd
 from hccl_tools.launch.model.plan import RankProcess
 from hccl_tools.launch.model.request import Watch
-from hccl_tools.launch.processes import procfs
-from hccl_tools.launch.processes.procfs import CLOCK_TICKS, Status
 from hccl_tools.launch.supervise.hangs import HangWatch
 from hccl_tools.launch.supervise.options import Supervision
 from hccl_tools.launch.supervise.restarts import Restarts
+from hccl_tools.processes import procfs
+from hccl_tools.processes.procfs import CLOCK_TICKS, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.runs import index
+from hccl_tools.runs import index
 from tests.support.jobs import LONG, eventually, sh
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.launch.processes import procfs
-from hccl_tools.launch.processes.timing import TIMING_VARIABLE
+from hccl_tools.processes import procfs
+from hccl_tools.processes.timing import TIMING_VARIABLE
 from tests.support.jobs import LONG, eventually, python, sh
 
 if TYPE_CHECKING:

@@ -1,0 +1,62 @@
+"""Write a ConfigMap with a rank table, as JSON that ``kubectl apply -f`` takes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.errors import TableError
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from hccl_tools.formats.kubernetes.names import ConfigMapName
+
+#: The greatest size of all values in bytes. Source: Kubernetes, pkg/apis/core/types.go, MaxSecretSize.
+DATA_LIMIT = 1_048_576
+#: ``kubectl apply`` keeps a copy of the object in an annotation; this is the limit for all annotations in
+#: bytes. Source: Kubernetes, apimachinery/pkg/api/validation/objectmeta.go, TotalAnnotationSizeLimitB.
+_ANNOTATION_LIMIT = 262_144
+
+
+class ConfigMapText(NamedTuple):
+    """The text of a ConfigMap.
+
+    Attributes:
+        text: The JSON text.
+        is_compact: Whether the table has no blanks, because it would be too large with them.
+        needs_server_side: Whether it is too large for the annotation of ``kubectl apply``.
+    """
+
+    text: str
+    is_compact: bool
+    needs_server_side: bool
+
+    @property
+    def apply(self) -> str:
+        """The command that creates or updates the ConfigMap, without the name of its file."""
+        return f"kubectl apply{' --server-side' if self.needs_server_side else ''} -f"
+
+
+def config_map_text(table: str, names: ConfigMapName) -> ConfigMapText:
+    """Return a ConfigMap with the text of a table.
+
+    Raises:
+        TableError: The table is larger than Kubernetes accepts, even without blanks.
+    """
+    is_compact = len(table.encode()) > DATA_LIMIT
+    if is_compact:
+        table = json.dumps(json.loads(table), ensure_ascii=False, separators=(",", ":"))
+        size = len(table.encode())
+        if size > DATA_LIMIT:
+            raise TableError(
+                f"the table has {size:,} bytes without blanks; a ConfigMap has at most {DATA_LIMIT:,}",
+                hint="put the table in a volume that the pods share: `hccl-tools convert --to FORMAT`",
+            )
+    metadata = {"name": names.name}
+    if names.namespace is not None:
+        metadata["namespace"] = names.namespace
+    value: dict[str, Any] = {
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {names.key: table}
+    }  # fmt: skip
+    text = json.dumps(value, ensure_ascii=False, indent=4) + "\n"
+    return ConfigMapText(text, is_compact, len(text.encode()) > _ANNOTATION_LIMIT)

@@ -1,0 +1,164 @@
+"""Read YAML that Kubernetes prints, within bounds of time and memory, with PyYAML (the extra ``yaml``).
+
+The values are built from PyYAML's events: no tag constructs an object, and nothing is repeated, because
+aliases are refused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.errors import InputError
+from hccl_tools.formats.kubernetes.yaml_indentation import wrong_line
+from hccl_tools.programs.install_hints import YAML
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+#: The limits: etcd stores objects of up to 1.5 MiB, and a dump of a namespace has many.
+SIZE_LIMIT = 8 << 20
+_MOST_VALUES, _DEEPEST = 100_000, 64
+_TOO_MANY = "the YAML has too many values for a ConfigMap"
+_TOO_DEEP = "the YAML is nested too deeply for a ConfigMap"
+#: libyaml reads ahead in a list of lists, and some versions then reach a limit of their own first.
+_LIBYAML_LIMIT = "exceeded maximum nesting depth"
+_AS_JSON = "use JSON instead: kubectl get configmap NAME -o json"
+_CORRECT = f"correct the line or the one above it; if the ConfigMap is in the cluster, {_AS_JSON}"
+_TAG = "tag:yaml.org,2002:"
+#: A value for each type of scalar that is not a string in Kubernetes; only the type matters.
+_NOT_TEXT = {f"{_TAG}int": 0, f"{_TAG}float": 0.0, f"{_TAG}bool": False, f"{_TAG}null": None}
+
+
+class Place(NamedTuple):
+    """The position of a value: its first line, from 1, and whether each line of its text is a line below."""
+
+    line: int
+    is_literal: bool
+
+
+class Yaml(NamedTuple):
+    """A parsed file.
+
+    Attributes:
+        value: The document; several documents become the items of a List.
+        places: The positions of the values of a ConfigMap, by path.
+    """
+
+    value: Any
+    places: dict[tuple[str | int, ...], Place]
+
+
+def read_yaml(data: bytes, shown: str) -> Yaml:
+    """Read YAML.
+
+    Raises:
+        InputError: The file is too large, not valid YAML, or has aliases; or PyYAML is not installed.
+    """
+    try:
+        import yaml  # noqa: PLC0415  (optional)
+    except ImportError:
+        message = f"{shown} is YAML, which needs PyYAML (the extra [yaml])"
+        raise InputError(message, hint=f"{YAML}; or {_AS_JSON}") from None
+    if len(data) > SIZE_LIMIT:
+        raise InputError(f"{shown} is YAML of more than {SIZE_LIMIT >> 20} MiB", hint=_AS_JSON)
+    reader = _Reader(yaml, shown)
+    try:
+        reader.read(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{shown}:{line}: not UTF-8", hint=_AS_JSON) from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        at = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        problem = f"not valid YAML: {error.problem or error.context}"
+        if _LIBYAML_LIMIT in problem:
+            problem = _TOO_DEEP
+        elif (wrong := wrong_line(data.decode("utf-8-sig"))) is not None:
+            raise InputError(
+                f"{shown}:{wrong.line}: not valid YAML: {wrong.message}", hint=wrong.hint
+            ) from None
+        raise InputError(f"{shown}{at}: {problem}", hint=_CORRECT) from None
+    except yaml.YAMLError as error:
+        reason = getattr(error, "reason", None) or "it cannot be read"
+        raise InputError(f"{shown}: not valid YAML: {reason}", hint=_AS_JSON) from None
+    return reader.result()
+
+
+class _Reader:
+    """Builds the values of a file from its events."""
+
+    def __init__(self, yaml: ModuleType, shown: str) -> None:
+        self._yaml, self._shown = yaml, shown
+        self._loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # with libyaml, ten times as fast
+        self._resolver = yaml.SafeLoader("")
+        self._documents: list[Any] = []
+        self._places: dict[tuple[str | int, ...], Place] = {}
+        # The open objects and lists with their paths; the paths begin with the index of the document.
+        self._open: list[tuple[Any, tuple[str | int, ...]]] = []
+        # The key whose value comes next, for each of them; None before a key, and in a list.
+        self._keys: list[str | None] = []
+
+    def read(self, text: str) -> None:
+        """Read all documents."""
+        yaml = self._yaml
+        values = 0
+        for event in yaml.parse(text, Loader=self._loader):
+            if isinstance(event, yaml.AliasEvent):
+                raise self._refusal(event, f"the YAML alias *{event.anchor} is not read",
+                                    "write the value in place of its alias")  # fmt: skip
+            if isinstance(event, yaml.CollectionEndEvent):
+                self._open.pop()
+                self._keys.pop()
+            elif isinstance(event, yaml.NodeEvent):
+                values += 1
+                if values > _MOST_VALUES or len(self._open) >= _DEEPEST:
+                    raise self._refusal(event, _TOO_MANY if values > _MOST_VALUES else _TOO_DEEP, _AS_JSON)
+                self._add(event)
+
+    def result(self) -> Yaml:
+        """Return the only document, or a List of the documents."""
+        if len(self._documents) == 1:
+            return Yaml(self._documents[0], {path[1:]: place for path, place in self._places.items()})
+        places = {("items", *path): place for path, place in self._places.items()}
+        return Yaml({"apiVersion": "v1", "kind": "List", "items": self._documents}, places)
+
+    def _add(self, event: Any) -> None:
+        is_scalar = isinstance(event, self._yaml.ScalarEvent)
+        if self._open and isinstance(self._open[-1][0], dict) and self._keys[-1] is None:
+            if not is_scalar:
+                raise self._refusal(event, "a key of the YAML is not a string", _AS_JSON)
+            self._begin(event)
+            return
+        inside, above = self._open[-1] if self._open else (self._documents, ())
+        key: str | int = len(inside) if isinstance(inside, list) else str(self._keys[-1])
+        path = (*above, key)
+        if path[-2:-1] in (("data",), ("binaryData",)):
+            self._places[path] = Place(event.start_mark.line + 1, is_scalar and event.style == "|")
+        if is_scalar:
+            value = self._scalar(event)
+        else:
+            value = {} if isinstance(event, self._yaml.MappingStartEvent) else []
+        if isinstance(inside, dict):
+            inside[key] = value
+            self._keys[-1] = None
+        else:
+            inside.append(value)
+        if not is_scalar:
+            self._open.append((value, path))
+            self._keys.append(None)
+
+    def _begin(self, event: Any) -> None:
+        if event.value in self._open[-1][0]:
+            raise self._refusal(event, f'the key "{event.value[:40]}" appears twice', "delete one of the two")
+        self._keys[-1] = event.value
+
+    def _scalar(self, event: Any) -> Any:
+        tag = event.tag
+        if tag in (None, "!"):
+            tag = self._resolver.resolve(self._yaml.ScalarNode, event.value, event.implicit)
+        return _NOT_TEXT.get(tag, event.value)
+
+    def _refusal(self, event: Any, message: str, hint: str) -> InputError:
+        mark = event.start_mark
+        return InputError(f"{self._shown}:{mark.line + 1}:{mark.column + 1}: {message}", hint=hint)

@@ -1,0 +1,70 @@
+"""Find the processes that have an open descriptor on a device (/dev/davinciN of the site)."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from hccl_tools.processes import procfs
+from hccl_tools.processes.procfs import RUN_VARIABLE
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from hccl_tools.host.site import Site
+
+
+class Holder(NamedTuple):
+    """A process that has a device open: ``age`` in seconds, ``run`` the run directory of the process."""
+
+    pid: int
+    device: int
+    user: str
+    command: str
+    age: float
+    run: str | None
+
+
+def holders(devices: Iterable[int], site: Site) -> list[Holder]:
+    """Return the other processes of this host that have a given device open.
+
+    Only root sees the processes of other users.
+    """
+    paths = {os.path.realpath(site.path(f"/dev/davinci{device}")): device for device in devices}
+    found: list[Holder] = []
+    if not paths:
+        return found
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) != os.getpid():
+            found += [_holder(int(name), device) for device in sorted(_open_devices(int(name), paths))]
+    return found
+
+
+def closed_nodes(devices: Iterable[int], site: Site) -> tuple[str, ...]:
+    """Return the paths of the device nodes that exist and cannot be opened by this user."""
+    paths = (site.path(f"/dev/davinci{device}") for device in devices)
+    return tuple(path for path in paths if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK))
+
+
+def _open_devices(pid: int, paths: Mapping[str, int]) -> set[int]:
+    found: set[int] = set()
+    with suppress(OSError):
+        for link in os.scandir(f"/proc/{pid}/fd"):
+            with suppress(OSError):  # The process may have closed the descriptor.
+                if (device := paths.get(os.readlink(link))) is not None:
+                    found.add(device)
+    return found
+
+
+def _holder(pid: int, device: int) -> Holder:
+    try:
+        user = pwd.getpwuid(os.stat(f"/proc/{pid}").st_uid).pw_name
+    except (OSError, KeyError):
+        user = "an unknown user"
+    status = procfs.status(pid)
+    age = max(0.0, time.time() - procfs.started(status)) if status else 0.0
+    return Holder(pid, device, user, procfs.command(pid), age, procfs.environment(pid).get(RUN_VARIABLE))

@@ -1,0 +1,244 @@
+"""The keeper process: starts, signals and reaps the processes of a job.
+
+It has its own interpreter and stays small, because a fork copies the page tables of the parent. It blocks
+signals instead of installing handlers: a child starts with the default dispositions and unblocks its signals.
+The parent is the watcher, which ends the job if the keeper is killed.
+"""
+
+from __future__ import annotations
+
+import errno
+import gc
+import marshal
+import os
+import select
+import signal
+import time
+from contextlib import suppress
+from functools import partial
+from typing import Any, NoReturn
+
+from hccl_tools.processes import keeper_protocol, linux, procfs, run_files, watcher
+from hccl_tools.processes.file_limit import leave_callers_files
+from hccl_tools.processes.keeper_protocol import Event, Task
+from hccl_tools.processes.reaper import Reaper
+
+#: Events that are sent together while processes are being started: each write wakes the launcher.
+_EVENTS_PER_WRITE = 16
+
+
+def serve(commands: int, events: int, launcher: int) -> NoReturn:
+    """Run the keeper until the launcher has exited and no process of the job is left."""
+    code = 70
+    try:
+        watcher.fork_keeper(launcher)
+        _KeeperProcess(commands, events, launcher).run()
+        watcher.end_descendants()
+        code = 0
+    except BaseException:  # noqa: BLE001  (the frames above are the launcher's)
+        import traceback  # noqa: PLC0415  (a bug of ours)
+
+        with suppress(OSError):  # The launcher may have ended.
+            keeper_protocol.send_failure(events, traceback.format_exc())
+        procfs.signal_all(os.getpid(), signal.SIGKILL)
+    finally:
+        os._exit(code)
+
+
+class _KeeperProcess:
+    def __init__(self, commands: int, events: int, launcher: int) -> None:
+        os.setsid()
+        linux.reset_signals()
+        linux.become_subreaper()
+        linux.name_process("hccl-keeper")
+        self.pid = os.getpid()
+        run_files.forget_all()  # A forked keeper closes the launcher's files.
+        self.commands, self.events = commands, events
+        self.stdin = leave_callers_files({commands, events})
+        self.signals = linux.signal_descriptor({signal.SIGCHLD})
+        self.reaper = Reaper()
+        self.child = linux.ChildSetup()
+        self.waiting: list[Task] = []
+        self.started = 0
+        self.common: dict[str, str] = {}
+        self.stdin_for = -1
+        self.queued_events: list[Event] = []
+        self.busy = False
+        self.failed = False
+        self.poller = select.poll()
+        for descriptor in (commands, self.signals, self.reaper.fileno(), _watch(launcher)):
+            if descriptor >= 0:
+                self.poller.register(descriptor, select.POLLIN)
+        self.queue_event(keeper_protocol.READY, pid=self.pid)
+        # A garbage collection would touch, and so copy, every page shared with the launcher.
+        gc.disable()
+        gc.freeze()
+
+    def run(self) -> None:
+        """Start, signal and reap processes until the launcher has ended."""
+        own = {self.signals, self.reaper.fileno()}
+        while True:
+            ready = {descriptor for descriptor, _ in self.poller.poll(0 if self.waiting else None)}
+            if ready & own:
+                linux.read_signals(self.signals)
+                self.reap()
+            if self.commands in ready:
+                if not self.read_command():
+                    return
+            elif ready - own:
+                return  # The remaining descriptor shows that the launcher has exited.
+            if self.waiting:
+                self.start(self.waiting.pop())
+                self.reap()
+
+    def read_command(self) -> bool:
+        """Read and carry out one command; return False at the end of file."""
+        head = keeper_protocol.read_exactly(self.commands, keeper_protocol.COMMAND_HEAD.size)
+        kind, size = keeper_protocol.COMMAND_HEAD.unpack(head) if head else (0, 0)
+        body = keeper_protocol.read_exactly(self.commands, size)
+        if not head or body is None:
+            return False
+        if kind == keeper_protocol.START:
+            tasks, self.common, directory, self.stdin_for, folders = marshal.loads(body)  # noqa: S302  (the launcher's own pipe)  # nosec B302
+            self.waiting = [Task(*task) for task in reversed(tasks)]
+            self.started = 0
+            self.busy, self.failed = True, False
+            self.hold_folders(folders)
+            self.change_directory(directory)
+        else:
+            self.signal(*keeper_protocol.SIGNAL_BODY.unpack(body))
+        return True
+
+    def hold_folders(self, folders: list[tuple[Any, ...]]) -> None:
+        """Open the directories of the logs; if this fails, start no process."""
+        try:
+            for folder in folders:
+                run_files.adopt(folder)
+        except OSError as error:
+            self.waiting.clear()
+            self.queue_event(keeper_protocol.CANNOT_RUN, value=error.errno or 0, extra=keeper_protocol.LOG)
+
+    def change_directory(self, directory: str) -> None:
+        """Enter the ranks' working directory; if this fails, start no process."""
+        try:
+            os.chdir(directory)
+        except OSError as error:
+            self.waiting.clear()
+            self.queue_event(
+                keeper_protocol.CANNOT_RUN, value=error.errno or 0, extra=keeper_protocol.DIRECTORY
+            )
+        self.reap()
+
+    def signal(self, number: int, to: int) -> None:
+        """Signal all processes, all ranks or one rank; a signal that ends the job prevents further starts."""
+        ending = number in (signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+        if ending:
+            self.waiting.clear()
+            self.send_events()
+        if to == keeper_protocol.EVERYONE:
+            # A stopped process acts on a signal only when it is continued.
+            procfs.signal_all(self.pid, number, *[signal.SIGCONT] * (ending and number != signal.SIGKILL))
+        else:
+            for pid, index in self.reaper.running():
+                if to in (keeper_protocol.RANKS, index):
+                    os.kill(pid, number)
+        self.reap()
+
+    def reap(self) -> None:
+        """Report exited processes in order, and report when no process is left."""
+        if not self.busy:
+            return
+        deaths = self.reaper.reap()
+        # All deaths get one time, because the launcher acts on the first failure before it reads the next.
+        reaped = time.monotonic_ns()
+        for pid, index, status, cpu, peak in deaths:
+            if status and not self.failed:
+                self.failed = True
+                self.report_failing()
+            self.queue_event(keeper_protocol.ENDED, index, pid, status, cpu=cpu, extra=peak, when=reaped)
+        if self.reaper.all_reaped and not self.waiting:
+            self.busy = False
+            self.queue_event(keeper_protocol.EMPTY)
+
+    def report_failing(self) -> None:
+        """Report processes that are exiting with a failure that began before a completed exit."""
+        for pid, index in self.reaper.running():
+            if status := procfs.ends_with(pid):
+                self.queue_event(keeper_protocol.ENDING, index, pid, status)
+
+    def queue_event(
+        self,
+        kind: int,
+        index: int = 0,
+        pid: int = 0,
+        value: int = 0,
+        *,
+        cpu: int = 0,
+        extra: int = 0,
+        when: int = 0,
+    ) -> None:
+        """Queue an event for the launcher; failures are sent at once, others together."""
+        self.queued_events.append(Event(kind, index, pid, value, when or time.monotonic_ns(), cpu, extra))
+        if value or not self.waiting or len(self.queued_events) >= _EVENTS_PER_WRITE:
+            self.send_events()
+
+    def send_events(self) -> None:
+        """Send the queued events, unless the launcher has ended."""
+        events, self.queued_events = self.queued_events, []
+        with suppress(BrokenPipeError):
+            keeper_protocol.send_events(self.events, events)
+
+    def start(self, task: Task) -> None:
+        """Start one process and redirect its output to its log."""
+        index, self.started = self.started, self.started + 1
+        about = keeper_protocol.LOG
+        try:
+            log = run_files.open_append(task.log)
+            errors = log
+            try:
+                if task.errors:
+                    errors = run_files.open_append(task.errors)
+                    os.ftruncate(errors, 0)
+                about = keeper_protocol.FORK
+                task = task._replace(environment={**self.common, **task.environment})
+                pid = os.fork()
+                if pid == 0:
+                    self.exec_child(index, task, log, errors)
+            finally:
+                os.close(log)
+                if errors != log:
+                    os.close(errors)
+        except OSError as error:
+            self.queue_event(keeper_protocol.CANNOT_RUN, index, 0, error.errno or 0, extra=about)
+            return
+        self.reaper.add(pid, index)
+        self.queue_event(keeper_protocol.STARTED, index, pid, 0)
+
+    def exec_child(self, index: int, task: Task, log: int, errors: int) -> NoReturn:
+        """Execute the program of a task, in the child process."""
+        code = 126
+        try:
+            stdin = self.stdin if index == self.stdin_for else 0
+            self.reaper.limit.restore()
+            execute = partial(os.execve, task.program, task.argv, task.environment)
+            self.child.exec(execute, parent=self.pid, stdin=stdin, log=log, errors=errors, cpus=task.cpus)
+        except OSError as error:
+            number = error.errno or 0
+            code = 127 if number == errno.ENOENT and not os.path.exists(task.program) else 126
+            self.queued_events.clear()  # The keeper itself sends these events.
+            self.queue_event(
+                keeper_protocol.CANNOT_RUN, index, os.getpid(), number, extra=keeper_protocol.PROGRAM
+            )
+        finally:
+            os._exit(code)
+
+
+def _watch(launcher: int) -> int:
+    """Return a descriptor that is readable when the launcher has ended, -1 on kernels before 5.3.
+
+    The pipe shows that too, unless a process forked by the launcher's program still has the pipe open.
+    """
+    try:
+        return os.pidfd_open(launcher)
+    except OSError:
+        return -1

@@ -1,0 +1,202 @@
+"""Read the parents, states and times of processes from /proc; signal descendants."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from contextlib import suppress
+
+from hccl_tools.records import NamedTuple
+
+TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+
+#: PF_EXITING of the kernel's flags.
+_EXITING = 4
+#: States of a process that has ended and waits to be reaped.
+ENDED_STATES = frozenset("ZX")
+
+#: Set for every process of a job; identifies processes left over from an older run.
+RUN_VARIABLE = "HCCL_TOOLS_RUN_DIR"
+
+
+class Status(NamedTuple):
+    """A line of /proc/PID/stat: ``cpu`` and ``start`` in clock ticks, ``start`` since the machine's boot."""
+
+    pid: int
+    parent: int
+    state: str
+    cpu: int
+    start: int
+
+
+def read(path: str) -> str:
+    """Return a small file of /proc or /sys, "" if it cannot be read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        return os.read(descriptor, 65536).decode(errors="replace")
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)
+
+
+def status(pid: int) -> Status | None:
+    """Return the status of a process, ``None`` if the process does not exist."""
+    line = read(f"/proc/{pid}/stat")
+    # The second field is the program's name in brackets, which may contain blanks and brackets itself.
+    fields = line[line.rfind(")") + 2 :].split()
+    if len(fields) < 20:
+        return None
+    cpu = int(fields[11]) + int(fields[12])
+    return Status(pid, int(fields[1]), fields[0], cpu, int(fields[19]))
+
+
+def children(pid: int) -> list[int]:
+    """Return the children of all threads of a process; none on a kernel without such lists."""
+    found: list[int] = []
+    with suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            found += map(int, read(f"/proc/{pid}/task/{thread}/children").split())
+    return found
+
+
+def disk_bytes(pid: int) -> int:
+    """Return the bytes that a process has read from disks and written to files, 0 if that is not known."""
+    words = read(f"/proc/{pid}/io").split()
+    found = dict(zip(words[::2], words[1::2], strict=False))
+    return int(found.get("read_bytes:", 0)) + int(found.get("write_bytes:", 0))
+
+
+def started(process: Status) -> float:
+    """Return when a process started, in seconds since the epoch."""
+    return time.time() - float(read("/proc/uptime").split()[0]) + process.start / CLOCK_TICKS
+
+
+def user(pid: int) -> int:
+    """Return the effective user id of a process, -1 if there is no such process."""
+    for line in read(f"/proc/{pid}/status").splitlines():
+        if line.startswith("Uid:"):
+            return int(line.split()[2])
+    return -1
+
+
+def ends_with(pid: int) -> int:
+    """Return the wait status of a process that is exiting with a failure, 0 for any other process.
+
+    The kernel closes the connections of an exiting process early, but may need long to release memory and
+    devices: other processes may fail and exit before the exit of this process is complete.
+    """
+    line = read(f"/proc/{pid}/stat")
+    fields = line[line.rfind(")") + 2 :].split()
+    if len(fields) < 50 or fields[0] in ENDED_STATES or not int(fields[6]) & _EXITING:
+        return 0
+    return int(fields[49])
+
+
+def processes() -> dict[int, Status]:
+    """Return every process of this machine (this PID namespace) by process id."""
+    found = (status(int(name)) for name in os.listdir("/proc") if name.isdigit())
+    return {process.pid: process for process in found if process is not None}
+
+
+def descendants(ancestor: int, *, since: int = 0, but: int = 0) -> list[Status]:
+    """Return the living descendants of a process, parents before children.
+
+    Children that started before ``since`` are excluded with their descendants, the process ``but`` alone.
+    """
+    children: dict[int, list[Status]] = {}
+    for process in processes().values():
+        children.setdefault(process.parent, []).append(process)
+    found = []
+    waiting = [child for child in children.get(ancestor, ()) if child.start >= since]
+    while waiting:
+        process = waiting.pop()
+        if process.state not in ENDED_STATES and process.pid != but:
+            found.append(process)
+        waiting += children.get(process.pid, ())
+    return found
+
+
+def command(pid: int) -> str:
+    """Return the command line of a process, at most 120 characters of it."""
+    words = read(f"/proc/{pid}/cmdline").rstrip("\0").replace("\0", " ").replace("\n", " ")
+    return words if len(words) <= 120 else words[:117] + "..."
+
+
+def environment(pid: int) -> dict[str, str]:
+    """Return the variables with which a process was started; empty if they may not be read."""
+    settings = (setting.partition("=") for setting in read(f"/proc/{pid}/environ").split("\0"))
+    return {name: value for name, equals, value in settings if equals}
+
+
+def waits_in(pid: int) -> str:
+    """Return the kernel function in which a process sleeps, "" if it runs or the function is unknown."""
+    channel = read(f"/proc/{pid}/wchan").strip()
+    return "" if channel == "0" else channel
+
+
+def send(pid: int, number: int, is_expected: Callable[[int], bool]) -> None:
+    """Signal a process if it is the expected process: another process may have its process id.
+
+    Raises:
+        ProcessLookupError: The process has exited, or another one has its id.
+        PermissionError: This user may not signal it.
+    """
+    try:
+        descriptor = os.pidfd_open(pid)
+    except OSError as error:
+        if error.errno not in {errno.ENOSYS, errno.EPERM}:
+            raise ProcessLookupError from error
+        if is_expected(pid):  # Before Linux 5.3, the process can change after the check.
+            os.kill(pid, number)
+        return
+    try:
+        if not is_expected(pid):
+            raise ProcessLookupError
+        import signal  # noqa: PLC0415  (a shim of an MPI rank does not signal)
+
+        signal.pidfd_send_signal(descriptor, number)
+    finally:
+        os.close(descriptor)
+
+
+def signal_all(ancestor: int, *numbers: int, since: int = 0, but: int = 0) -> int:
+    """Send signals to every living descendant; return the number of descendants."""
+    found = descendants(ancestor, since=since, but=but)
+    for process in found:
+        # The process may have exited, or run as another user now (sudo).
+        with suppress(ProcessLookupError, PermissionError):
+            for number in numbers:
+                os.kill(process.pid, number)
+    return len(found)
+
+
+def kill_until_gone(
+    kill: Callable[[], object],
+    *,
+    timeout: float = float("inf"),
+    longest_pause: float = 0.1,
+    wait: Callable[[float], object] = time.sleep,
+) -> bool:
+    """Send SIGKILL in rounds, since a killed process may have started others; return whether all are gone.
+
+    Args:
+        kill: Sends SIGKILL to the processes that are left, and returns a false value if no process is left.
+        timeout: Seconds after which the processes that are left count as stuck in the kernel.
+        longest_pause: The maximum pause between two rounds in seconds; pauses double from 1 ms.
+    """
+    deadline, pause = time.monotonic() + timeout, 0.001
+    while kill():
+        if time.monotonic() > deadline:
+            return False
+        wait(pause)
+        pause = min(2 * pause, longest_pause)
+    return True

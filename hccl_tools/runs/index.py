@@ -1,0 +1,296 @@
+"""The runs on disk and their states."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shlex
+import stat
+import sys
+import time
+from collections import Counter
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from hccl_tools.document import links
+from hccl_tools.errors import UsageError
+from hccl_tools.notation.phrases import and_more, count
+from hccl_tools.notation.printable import escaped
+from hccl_tools.processes import run_files
+from hccl_tools.records import NamedTuple
+from hccl_tools.runs import absent, files, names
+from hccl_tools.runs import members as run_members
+from hccl_tools.runs.saved import SavedReport
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_MOST_NAMED = 8
+#: Directories of one other user that a list of runs looks at, the newest; each run costs a millisecond.
+_MOST_OF_OTHERS = 1000
+
+
+class NoSuchRunError(UsageError):
+    """The name of a run matches no run."""
+
+
+class Run(NamedTuple):
+    """One launch.
+
+    Attributes:
+        path: Its run directory, absolute.
+        state: ``running``, ``ended`` (with a report), ``killed`` (and left no report) or ``elsewhere``
+            (its launcher is on another host, which may or may not run it).
+        pid: The process id of the launcher, 0 if it is not recorded.
+        host: The host of the launcher.
+        started: Seconds since the epoch, 0.0 if it is not recorded.
+        ranks: The number of ranks on all hosts.
+        exit_code: The exit code of an ended run.
+        command: The command of the ranks.
+        reason: Why an ended run ended, as in its report.
+        kind: ``launch``, or ``spawn`` if the launcher is a user's program.
+        hosts: The number of hosts.
+        left: The processes on this host that a killed launcher left; counted by ``find`` only.
+    """
+
+    path: str
+    state: str
+    pid: int = 0
+    host: str = ""
+    started: float = 0.0
+    ranks: int = 0
+    exit_code: int | None = None
+    command: tuple[str, ...] = ()
+    reason: str = ""
+    kind: str = "launch"
+    hosts: int = 1
+    left: int = 0
+
+    @property
+    def age(self) -> float:
+        """Seconds since the start of the run."""
+        return max(0.0, time.time() - self.started) if self.started else 0.0
+
+    @property
+    def name(self) -> str:
+        """The short name for messages, escaped: other users choose the names of their runs."""
+        return escaped(names.short(os.path.basename(self.path)))
+
+
+def find(log_dir: str, part: str = "") -> list[Run]:
+    """Return the runs in a log directory, oldest first, then other runs with processes on this host.
+
+    Unreadable runs are skipped, and of each other user all but the newest runs; stderr says so.
+
+    Args:
+        log_dir: The log directory.
+        part: A part of the names of the runs (``names.matching``); other runs cost nothing.
+    """
+    here = os.path.abspath(log_dir)
+    paths = _inside(here)
+    members = Counter(path for _pid, path in run_members.members())
+    paths = [*sorted(members.keys() - set(paths)), *reversed(paths)]
+    if part:
+        selected = frozenset(names.matching(part, [os.path.basename(path) for path in paths]))
+        paths = [path for path in paths if os.path.basename(path) in selected]
+    looked_at, left_out = _limited(paths)
+    found: list[Run] = []
+    skipped: list[tuple[str, str]] = []
+    with files.limited_in_all():
+        for path in looked_at:
+            run, why = _tried(path)
+            found += [run] if run else []
+            skipped += [(path, why)] if why else []
+    _tell_skipped(skipped, left_out)
+    # Sort by time: names begin with the time, but only in whole seconds.
+    found.sort(key=lambda run: (os.path.dirname(run.path) != here, run.started, run.path))
+    return [run._replace(left=members[run.path]) if run.state == "killed" else run for run in found]
+
+
+def completed(log_dir: str) -> list[str]:
+    """Return the names of the runs that a shell completes; they have the form of ``directory.path_for``.
+
+    No file of a run is read.
+    """
+    here = os.path.abspath(log_dir)
+    others = {path for _pid, path in run_members.members() if os.path.dirname(path) != here}
+    found: list[str] = []
+    for paths in (reversed(_inside(here)), sorted(others, reverse=True)):
+        newest, _left_out = _limited(path for path in paths if names.is_of_a_run(os.path.basename(path)))
+        found += [os.path.basename(path) for path in reversed(newest) if files.is_run(path)]
+    return found
+
+
+def _inside(here: str) -> list[str]:
+    """Return the paths in a log directory by name, without the link to the latest run."""
+    found = sorted(os.listdir(here)) if os.path.isdir(here) else []
+    return [os.path.join(here, name) for name in found if name != names.LATEST]
+
+
+def _limited(paths: Iterable[str]) -> tuple[list[str], dict[int, int]]:
+    """Return the directories, of each other user the first ones only, and how many of each are left out.
+
+    Every user can put any number of directories into a shared log directory.
+    """
+    found: list[str] = []
+    seen: Counter[int] = Counter()
+    for path in paths:
+        try:
+            about = os.lstat(path)
+        except OSError:
+            continue
+        if stat.S_ISDIR(about.st_mode):
+            seen[about.st_uid] += 1
+            if about.st_uid == os.geteuid() or seen[about.st_uid] <= _MOST_OF_OTHERS:
+                found.append(path)
+    del seen[os.geteuid()]
+    return found, {
+        user: number - _MOST_OF_OTHERS for user, number in seen.items() if number > _MOST_OF_OTHERS
+    }
+
+
+def _tried(path: str) -> tuple[Run | None, str]:
+    """Return the run in a directory, or why it cannot be read; neither if the directory is no run."""
+    if _is_closed(path):
+        return None, "it belongs to another user"
+    try:
+        return read(path) if files.is_run(path) else None, ""
+    except files.MalformedRunError as error:
+        return None, error.message
+
+
+def _tell_skipped(skipped: list[tuple[str, str]], left_out: dict[int, int]) -> None:
+    for path, why in skipped[:_MOST_NAMED]:
+        sys.stderr.write(f"hccl-tools: {escaped(f'{path} is skipped: {why}')}\n")
+    if len(skipped) > _MOST_NAMED:
+        sys.stderr.write(f"hccl-tools: {len(skipped) - _MOST_NAMED} more runs are skipped\n")
+    for user, number in islice(left_out.items(), _MOST_NAMED):
+        older = count(number, "older run is", "older runs are")
+        sys.stderr.write(
+            f"hccl-tools: {links.user_name(user)}: {older} left out; of another user, the newest"
+            f" {_MOST_OF_OTHERS:,} are listed, and what a command names\n"
+        )
+    if len(left_out) > _MOST_NAMED:
+        sys.stderr.write(f"hccl-tools: runs of {len(left_out) - _MOST_NAMED} more users are left out\n")
+
+
+def _is_closed(path: str) -> bool:
+    return os.path.isdir(path) and not os.access(path, os.R_OK | os.X_OK)
+
+
+def resolve(name: str, log_dir: str) -> Run:
+    """Return a run by its path, its name in the log directory, a part of its name, or ``latest``.
+
+    Raises:
+        NoSuchRunError: No run matches.
+        UsageError: The name is empty, more than one run matches, or the run cannot be read.
+    """
+    if not name.strip():  # ``stop "$RUN"`` with an unset variable must not stop the only run.
+        raise UsageError("the name of the run is empty", hint="`hccl-tools jobs` lists the runs")
+    link = os.path.join(log_dir, names.LATEST)
+    for path in (name, link) if name in names.NEWEST else (name,):
+        real = os.path.realpath(path)
+        if files.is_run(real):
+            # All files that the command reads are those of one directory.
+            _check_links(path, real, run_files.hold(real))
+            return read(real)
+        if _is_closed(path):
+            raise UsageError(
+                f"{os.path.realpath(path)} belongs to {user_of(path)}, and you cannot read it",
+                hint="ask that user to open it, or to launch with --log-mode 750",
+            )
+    all_runs = find(log_dir, name)
+    here = os.path.abspath(log_dir)
+    found = [run for run in all_runs if os.path.dirname(run.path) == here] or all_runs
+    if len(found) == 1:
+        run_files.hold(found[0].path)
+        return found[0]
+    if found:
+        known = [os.path.basename(run.path) for run in found]
+        shown = and_more([escaped(names.short(one, known)) for one in known])
+        last = escaped(names.short(known[-1], known))
+        raise UsageError(
+            f'"{name}" is ambiguous: {shown}',
+            hint=f"type more of the name; the last run of these is {last}",
+        )
+    raise NoSuchRunError(
+        absent.sentence(log_dir, None if name in names.NEWEST else name),
+        hint=absent.remedy(log_dir, sum(os.path.dirname(run.path) == here for run in find(log_dir))),
+    )
+
+
+def _check_links(path: str, run_dir: str, held: run_files.Folder) -> None:
+    """Refuse a path to a run through a link of a third user, who chooses the run that it leads to.
+
+    Raises:
+        UsageError: The path leads through such a link, or to another directory by now.
+    """
+    try:
+        with links.Entry(os.path.join(path, ""), owners=frozenset({0, os.geteuid(), held.owner})) as entry:
+            about = os.fstat(entry.folder)
+    except links.ForeignLinkError as error:
+        raise UsageError(
+            f"{escaped(error.link)}, a link of {links.user_name(error.owner)}, leads to a run of"
+            f" {links.user_name(held.owner)}",
+            hint=f"if that run is meant, type its path: {shlex.quote(run_dir)}",
+        ) from None
+    except OSError:
+        about = None
+    if about is None or not held.is_same((path, about.st_dev, about.st_ino)):
+        raise UsageError(f"{escaped(path)} leads to another directory than a moment ago", hint="try again")
+
+
+def user_of(path: str) -> str:
+    """Return the name of a file's owner, or its number."""
+    return links.user_name(os.stat(path).st_uid)
+
+
+def read(path: str) -> Run:
+    """Return the run in a run directory.
+
+    Raises:
+        MalformedRunError: A file in the directory is malformed.
+    """
+    plan, report, holder = files.summary(path), files.report(path), files.holder(path)
+    if report is None and holder.ended:
+        report = SavedReport(*holder.ended)
+    state = "running" if is_held(path) else "ended" if report else "killed"
+    if state == "killed" and holder.host not in {"", os.uname().nodename}:
+        state = "elsewhere"
+    return Run(
+        path,
+        state,
+        holder.pid,
+        holder.host,
+        holder.started,
+        plan.ranks,
+        report.exit_code if report else None,
+        plan.command,
+        report.reason if report else "",
+        holder.kind,
+        max(1, plan.hosts),
+    )
+
+
+def processes(run: Run) -> list[int]:
+    """Return the ids of the processes on this host that belong to a run, including orphans."""
+    return [pid for pid, path in run_members.members() if path == run.path]
+
+
+def is_over(run: Run) -> bool:
+    """Return whether a run has ended; a run on another host has ended once its report exists."""
+    if is_held(run.path):
+        return False
+    return run.state != "elsewhere" or files.report(run.path) is not None
+
+
+def is_held(path: str) -> bool:
+    """Return whether a launcher holds the lock of a run."""
+    try:
+        with run_files.opened(path) as folder, open(folder.open_read(names.LAUNCHER), "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False

@@ -1,0 +1,153 @@
+"""The list of runs as text, for a screen of 80 columns, and as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+from hccl_tools.launch.model.outcome import REASONS
+from hccl_tools.notation import screen
+from hccl_tools.notation.phrases import aligned, and_more, count, operand
+from hccl_tools.notation.printable import escaped
+from hccl_tools.runs import absent, names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from hccl_tools.runs.index import Run
+
+#: The hosts are left out if every run has one.
+_HEADER = ("run", "state", "ranks", "hosts", "age", "exit", "program")
+_HOSTS = _HEADER.index("hosts")
+#: Columns of a name that is not one of ours.
+_LONGEST_NAME = 24
+#: Columns that a program has at least.
+_SHORTEST_PROGRAM = 10
+_STYLES = {
+    "running": "good",
+    "failed": "error",
+    "hung": "error",
+    "launcher killed": "error",
+    "ended": "quiet",
+}
+#: The states of runs that have no report.
+_STATES = {"running": "running", "killed": "launcher killed", "elsewhere": "elsewhere"}
+_PYTHON = re.compile(r"python[0-9.]*")
+
+
+def as_text(
+    runs: Sequence[Run], log_dir: str = "log", *, among: Sequence[Run] = (), color: bool = False
+) -> str:
+    """Return one aligned line per run, and what a command needs to know of runs that are elsewhere.
+
+    The lines fit the screen, or 80 columns. The names are as short as commands take them.
+
+    Args:
+        among: All runs that a command finds, if not all are listed.
+    """
+    if not runs:
+        here = os.path.abspath(log_dir)
+        there = sum(os.path.dirname(run.path) == here for run in among)
+        text = absent.none_listed(log_dir, there)
+        return screen.fitted(text, screen.width()) + "\n"
+    pen = screen.Pen(color)
+    header: tuple[str, ...] = _HEADER
+    short = short_names(among or runs)
+    rows = [_row(run, short[os.path.basename(run.path)]) for run in runs]
+    if all(run.hosts == 1 for run in runs):
+        header, *rows = [(*row[:_HOSTS], *row[_HOSTS + 1 :]) for row in (header, *rows)]
+    width = screen.width() or screen.STANDARD
+    taken = list(aligned([row[:-1] for row in (header, *rows)]))
+    room = max(_SHORTEST_PROGRAM, width - max(map(screen.cells, taken)) - 2)
+    head, *lines = aligned([header, *((*row[:-1], screen.cut(row[-1], room)) for row in rows)])
+    shown = [pen("quiet", head)]
+    for row, line in zip(rows, lines, strict=True):
+        style = _STYLES.get(row[1], "warning")
+        shown.append(line.replace(f"  {row[1]}", f"  {pen(style, row[1])}", 1))
+    here = os.path.abspath(log_dir)
+    is_elsewhere = all(os.path.dirname(run.path) != here for run in among or runs)
+    notes = _notes(runs, rows, log_dir, is_elsewhere=is_elsewhere)
+    shown += [part for note in notes for part in screen.wrapped(note, width)]
+    return "".join(f"{line}\n" for line in shown)
+
+
+def short_names(runs: Sequence[Run]) -> dict[str, str]:
+    """Return the name by which all commands find each run among these, by the name of its directory."""
+    ordered = sorted({os.path.basename(run.path) for run in runs})
+    # The names that share most with a name are next to it.
+    return {
+        name: names.short(name, ordered[max(0, place - 1) : place + 2]) for place, name in enumerate(ordered)
+    }
+
+
+def _notes(
+    runs: Sequence[Run], rows: Sequence[Sequence[str]], log_dir: str, *, is_elsewhere: bool
+) -> Iterator[str]:
+    """Yield what the rows have no room for: processes that are left, and the folders of other runs.
+
+    Args:
+        is_elsewhere: Whether the log directory itself has no run.
+    """
+    here = os.path.abspath(log_dir)
+    places: dict[tuple[str, str], list[str]] = {}
+    for run, row in zip(runs, rows, strict=True):
+        if run.state == "killed" and run.left:
+            left = count(run.left, "process is", "processes are")
+            yield f"{row[0]}: {left} left; `hccl-tools stop {operand(row[0])}` ends them"
+        is_there = run.state in {"running", "elsewhere"} and run.host != os.uname().nodename
+        places.setdefault((os.path.dirname(run.path), run.host if is_there else ""), []).append(row[0])
+    if is_elsewhere:
+        yield f"{absent.sentence(log_dir)}; {absent.remedy(log_dir, 0)}"
+    for (folder, host), some in places.items():
+        if where := [
+            *([f"in {names.shown(folder)}"] if folder != here else []),
+            *([f"on {host}"] if host else []),
+        ]:
+            yield escaped(f"{' '.join(where)}: {and_more(some)}")
+    if log_dir != "log" and any(folder == here for folder, _host in places):
+        yield escaped(f"other commands find these runs with --log-dir {shlex.quote(log_dir)}")
+
+
+def as_json(runs: Sequence[Run]) -> str:
+    """Return the runs as JSON with a version."""
+    value = {
+        "schema_version": 1,
+        "runs": [{"name": os.path.basename(run.path), **run._asdict()} for run in runs],
+    }
+    return json.dumps(value, indent=2) + "\n"
+
+
+def _row(run: Run, name: str) -> tuple[str, ...]:
+    code = "-" if run.exit_code is None else str(run.exit_code)
+    name = screen.cut(escaped(name), _LONGEST_NAME)
+    row = (name, _state(run), str(run.ranks), str(run.hosts), _age(run), code, _program(run))
+    return tuple(map(escaped, row))
+
+
+def _age(run: Run) -> str:
+    """Return the age in one unit, of which there are two at least."""
+    if not run.started:
+        return "-"
+    for unit, seconds in (("d", 86400), ("h", 3600), ("min", 60)):
+        if run.age >= 2 * seconds:
+            return f"{run.age // seconds:.0f} {unit}"
+    return f"{run.age:.0f} s"
+
+
+def _state(run: Run) -> str:
+    if run.state in _STATES:
+        return _STATES[run.state]
+    known = REASONS.get(run.reason)
+    return (known.state if known else "") or run.reason or "ended"
+
+
+def _program(run: Run) -> str:
+    if run.kind == "spawn":
+        return f"(spawned by pid {run.pid})"
+    program, *arguments = run.command or ("-",)
+    name = os.path.basename(program)
+    is_python = arguments and _PYTHON.fullmatch(name)
+    return shlex.join(["python" if is_python else program, *arguments])

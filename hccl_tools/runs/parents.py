@@ -1,0 +1,138 @@
+"""Check who can exchange a directory of logs: the owners and the modes of all its parents.
+
+A user who can rename files in a parent can put another directory in the place of a run. The files that a
+launcher has opened are safe from that (see ``run_files``); a later command that gets the path is not.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from hccl_tools.document import links
+from hccl_tools.errors import LaunchError
+from hccl_tools.processes import run_files
+
+TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: Folders, separated by colons, that the user trusts although others can write to them: a mounted folder.
+TRUSTED_VARIABLE = "HCCL_TOOLS_TRUSTED_FOLDERS"
+#: The mode of the directories that this package makes for run directories, independent of the umask.
+_MODE = 0o755
+
+
+def make(folder: str) -> None:
+    """Create a directory and its missing parents with the mode 0755, and check all of them.
+
+    Raises:
+        LaunchError: Another user can exchange the directory; see ``check``.
+        OSError: A directory cannot be created.
+    """
+    missing, folder = [], os.path.abspath(folder)
+    while not os.path.lexists(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    check(folder)
+    for path in reversed(missing):
+        try:
+            os.mkdir(path, _MODE)
+        except FileExistsError:
+            check(path)  # Another process has made it since.
+            continue
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            about = os.fstat(descriptor)
+            if about.st_mode & 0o777 != _MODE and about.st_uid == os.geteuid():
+                os.fchmod(descriptor, _MODE | about.st_mode & stat.S_ISGID)
+        finally:
+            os.close(descriptor)
+
+
+def check(folder: str) -> None:
+    """Refuse a directory if another user owns it or one of its parents, or every user can rename files there.
+
+    Raises:
+        LaunchError: The message names the directory, and the hint what to type.
+    """
+    for path, about in _checked(folder):
+        if not _is_trusted_owner(path, about.st_uid):
+            user = links.user_name(about.st_uid)
+            raise _refusal(path, f"belongs to {user}, who could replace them", f"trust the owner, {user}")
+        if _is_writable(about, stat.S_IWOTH):
+            raise _refusal(
+                path,
+                "lets every user replace them",
+                "trust all users of this host or container",
+                "type `chmod o-w {}`, or ",
+            )
+
+
+def doubts(folder: str, what: str) -> tuple[str, ...]:
+    """Return a line of warning if others can exchange what is in a directory, none if nobody can."""
+    for path, about in _checked(folder):
+        try:
+            is_trusted = _is_trusted_owner(path, about.st_uid)
+        except OSError:  # Only the owner of the directory can read it.
+            is_trusted = False
+        if not is_trusted:
+            user = links.user_name(about.st_uid)
+            return (f"warning: {user} can replace {what}, because {path} belongs to {user}",)
+        if _is_writable(about, stat.S_IWOTH):
+            return (f"warning: every user can replace {what}, because all may write to {path}",)
+    return warnings(folder, what)
+
+
+def warnings(folder: str, what: str = "the logs") -> tuple[str, ...]:
+    """Return a line of warning if a group can exchange a directory, none if no other user can."""
+    for path, about in _checked(folder):
+        if _is_writable(about, stat.S_IWGRP) and not about.st_mode & stat.S_IWOTH:
+            import grp  # noqa: PLC0415  (most directories belong to one user)
+
+            try:
+                group = grp.getgrgid(about.st_gid)
+                name, members = group.gr_name, set(group.gr_mem)
+            except KeyError:
+                name, members = str(about.st_gid), set[str]()
+            # Debian and Red Hat give each user a group of the same name without other members.
+            if members <= {name, "root"} and name in {
+                links.user_name(about.st_uid),
+                links.user_name(os.geteuid()),
+            }:
+                continue
+            return (f"warning: the group {name} can replace {what}, because it may write to {path}",)
+    return ()
+
+
+def _checked(folder: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield what a path passes, the last first, but for what is in folders that the user trusts."""
+    trusted = [os.path.realpath(one) for one in os.environ.get(TRUSTED_VARIABLE, "").split(":") if one]
+    for path, about in reversed(list(links.passed(os.path.abspath(folder)))):
+        if not any(path == one or path.startswith(one.rstrip("/") + "/") for one in trusted):
+            yield path, about
+
+
+def _is_writable(about: os.stat_result, whose: int) -> bool:
+    """Return whether others can rename what is in a directory; the mode of a link means nothing."""
+    return bool(about.st_mode & whose) and not about.st_mode & stat.S_ISVTX and stat.S_ISDIR(about.st_mode)
+
+
+def _is_trusted_owner(path: str, owner: int) -> bool:
+    # In a user namespace without root, the owner of the root directory is root's stand-in.
+    if owner in {0, os.geteuid(), os.stat("/").st_uid}:
+        return True
+    with run_files.opened(os.path.dirname(path) if os.path.islink(path) else path) as opened:
+        return owner == opened.own_id()
+
+
+def _refusal(path: str, why: str, trust: str, first: str = "") -> LaunchError:
+    """Return the error for a directory; ``first`` is what to type, with braces for its path."""
+    import shlex  # noqa: PLC0415  (1 ms; most directories are safe)
+
+    quoted = shlex.quote(path)
+    return LaunchError(
+        f"the logs are not safe from other users: {path} {why}",
+        hint=f"{first.format(quoted)}choose a directory of your own (--log-dir, --log-file); if you {trust}:"
+        f" export {TRUSTED_VARIABLE}={quoted}",
+    )

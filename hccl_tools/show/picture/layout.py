@@ -1,0 +1,134 @@
+"""Arrange the boxes of a picture: coordinates only, no writing.
+
+The arrangement is the one of a few that can be drawn largest on the page: how many devices are in a row, and
+how many servers side by side.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+from hccl_tools.show.picture import server_layout
+from hccl_tools.show.picture.boxes import Fold, ServerBox
+from hccl_tools.show.picture.places import BUS, GAP, PAD, FoldPlace, Layout, PodPlace, Rail, Rect
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hccl_tools.show.picture.boxes import PodBox, Scene
+    from hccl_tools.show.picture.places import ServerPlace
+
+_POD_HEAD = 20.0
+_FOLD_WIDTH, _FOLD_HEIGHT = 156.0, 90.0
+_PER_ROW = (128, 16, 8, 4)
+#: An address of more characters is not drawn as a whole.
+_LONGEST_WHOLE = 19
+#: The scale beyond which a larger picture is not better.
+_LARGE = 1.5
+#: With more servers, fewer arrangements are tried.
+_MANY = 64
+
+
+def arranged(scene: Scene, width: float, height: float) -> Layout:
+    """Return the arrangement of a scene that fits a page of the given size best."""
+    servers = [item for pod in scene.pods for item in pod.items if isinstance(item, ServerBox)]
+    most = max((len(pod.items) for pod in scene.pods), default=1)
+    best, best_scale = Layout([], None, 1, 1), 0.0
+    for whole, per_row in product(_ways(servers), _per_row(servers)):
+        style = server_layout.style(scene, per_row, whole=whole)
+        drawn = {server.number: server_layout.placed(server, style) for server in servers}
+        for columns, pods in product(_columns(most), _columns(len(scene.pods))):
+            found = _layout(scene, drawn, columns, pods)
+            # Whole addresses are worth a somewhat smaller picture, beyond a good size nothing is.
+            scale = min(width / found.width, height / found.height, _LARGE) * (1.1 if whole else 1)
+            if scale > best_scale * 1.001:
+                best, best_scale = found, scale
+    return best
+
+
+def _ways(servers: Sequence[ServerBox]) -> tuple[bool, ...]:
+    """Return whether addresses can be drawn as a whole, and in part."""
+    if len(servers) > _MANY:
+        return (False,)
+    addresses = (text for server in servers for npu in server.npus for text in npu.addresses[:1])
+    return (True, False) if all(len(text) <= _LONGEST_WHOLE for text in addresses) else (False,)
+
+
+def _per_row(servers: Sequence[ServerBox]) -> list[int]:
+    """Return how many devices may be in a row, the most first; a group stays in one row."""
+    largest = max((len(server.npus) for server in servers), default=1)
+    least = max((size for server in servers for name, size in server.groups if name), default=1)
+    found = [largest, *(number for number in _PER_ROW if least <= number < largest)]
+    return found[:2] if len(servers) > _MANY else found
+
+
+def _columns(count: int) -> list[int]:
+    return sorted({min(count, number) for number in (1, 2, 3, 4, 5, 6, 8, 11, 16, 23, 32, 64, 128)}) or [1]
+
+
+def _layout(scene: Scene, drawn: Mapping[int, ServerPlace], columns: int, pods: int) -> Layout:
+    placed = [_pod(pod, drawn, columns) for pod in scene.pods]
+    spots, rail, width, height = _grid(
+        [one.rect for one in placed], pods, scene.link if len(placed) > 1 else ""
+    )
+    moved = [one._replace(rect=one.rect.moved(x, y)) for one, (x, y) in zip(placed, spots, strict=True)]
+    return Layout(moved, rail, max(width, 1), max(height, 1))
+
+
+def _pod(pod: PodBox, drawn: Mapping[int, ServerPlace], columns: int) -> PodPlace:
+    framed = pod.name is not None
+    pad, head = (PAD, _POD_HEAD) if framed else (0.0, 0.0)
+    own = [drawn[item.number].rect.height for item in pod.items if isinstance(item, ServerBox)]
+    tall = max(own, default=_FOLD_HEIGHT)
+    boxes = [
+        FoldPlace(item, Rect(0, 0, _FOLD_WIDTH, min(tall, _FOLD_HEIGHT)))
+        if isinstance(item, Fold)
+        else drawn[item.number]
+        for item in pod.items
+    ]
+    spots, rail, width, height = _grid([box.rect for box in boxes], columns, pod.link)
+    servers, folds = [], []
+    for box, (x, y) in zip(boxes, spots, strict=True):
+        rect = box.rect.moved(x + pad, y + head)
+        if isinstance(box, FoldPlace):
+            folds.append(box._replace(rect=rect))
+        else:
+            servers.append(box._replace(rect=rect))
+    rail = None if rail is None else _shifted(rail, pad, head)
+    return PodPlace(pod, Rect(0, 0, width + 2 * pad, height + head + pad), servers, folds, rail)
+
+
+def _grid(
+    rects: Sequence[Rect], columns: int, link: str
+) -> tuple[list[tuple[float, float]], Rail | None, float, float]:
+    """Place boxes in rows; return their corners, the rail below each row, and the size."""
+    left = GAP if link and len(rects) > columns else 0.0  # room for the spine
+    below = BUS + 4 if link else 0.0
+    spots: list[tuple[float, float]] = []
+    bars, ticks = [], []
+    y = width = 0.0
+    for start in range(0, len(rects), columns):
+        row = rects[start : start + columns]
+        tall = max(rect.height for rect in row)
+        x = left
+        line = y + tall + below - 4
+        for rect in row:
+            spots.append((x, y))
+            ticks.append((x + rect.width / 2, y + rect.height, line))
+            x += rect.width + GAP
+        width = max(width, x - GAP)
+        first = 0.0 if left else ticks[start][0]
+        bars.append((first, ticks[-1][0], line))
+        y += tall + below + GAP
+    rail = Rail(link, bars, ticks, 0.0 if left else None) if link and rects else None
+    return spots, rail, width, y - GAP
+
+
+def _shifted(rail: Rail, x: float, y: float) -> Rail:
+    return Rail(
+        rail.kind,
+        [(start + x, end + x, at + y) for start, end, at in rail.bars],
+        [(at + x, top + y, bottom + y) for at, top, bottom in rail.ticks],
+        None if rail.spine is None else rail.spine + x,
+    )

@@ -1,0 +1,146 @@
+"""The data of the page: a table in columns, as compact JSON.
+
+The devices are in the order in which they are shown: by server, then by device id. Columns in which nothing
+differs are one value; numbers that count up are left out (null).
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.host.recognition import listed_addresses
+from hccl_tools.notation.printable import escaped
+from hccl_tools.show.picture import marks as marking
+from hccl_tools.show.picture.link_classes import link_classes, shared
+from hccl_tools.show.picture.source_lines import source_lines
+from hccl_tools.table.fingerprint import super_pods
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hccl_tools.show.picture.marks import Mark, Note
+    from hccl_tools.show.picture.subject import Subject
+    from hccl_tools.table.model import RankTable
+
+#: The greatest number of marks of one note that the page has.
+_MOST_MARKS = 1000
+
+
+def page_data(subject: Subject) -> dict[str, Any]:
+    """Return the data of the page, ready for JSON."""
+    table = subject.table
+    rows_of = [_sorted_rows(table, index) for index in subject.servers]
+    rows = list(chain.from_iterable(rows_of))
+    in_order = rows == list(range(len(table)))
+    servers = [table.servers[index] for index in subject.servers]
+    pod_names, pod_of = _pods(subject)
+    ranks = _picked(table.rank_numbers, rows, in_order=in_order)
+    document = subject.report.document
+    lines = source_lines(document, table) if document is not None else []
+    return {
+        "file": escaped(subject.report.file),
+        "facts": escaped(subject.facts()),
+        "servers": [escaped(server.server_id) for server in servers],
+        "pods": pod_names,
+        "podOf": shared(pod_of),
+        "sizes": shared([len(own) for own in rows_of]),
+        "ranks": None if ranks == list(range(len(ranks))) else ranks,
+        "devices": _repeated([[table.device_numbers[row] for row in own] for own in rows_of]),
+        "addresses": _addresses(table, rows),
+        "superDevices": _picked(table.columns["super_device_id"], rows, in_order=in_order)
+        if "super_device_id" in table.columns
+        else None,
+        "lines": _steps(_picked(lines, rows, in_order=in_order)) if lines else None,
+        "groupSize": subject.product.group_size,
+        "links": link_classes(table, subject.product, rows_of),
+        "notes": _notes(subject, rows, in_order=in_order),
+        "kinds": marking.MEANINGS,
+    }
+
+
+def _sorted_rows(table: RankTable, index: int) -> Sequence[int]:
+    """Return the rows of a server by device id; rows without a readable id are last."""
+    rows, numbers = table.servers[index].rows, table.device_numbers
+    ids = [numbers[row] for row in rows]
+    if None not in ids and ids == sorted(ids, key=lambda number: number or 0):
+        return rows
+    return sorted(rows, key=lambda row: (numbers[row] is None, numbers[row] or 0, row))
+
+
+def _pods(subject: Subject) -> tuple[list[str], list[int]]:
+    """Return the names of the super pods, and for each server the index of its own; -1 for none."""
+    pods = super_pods(subject.table)
+    if not pods:
+        return [], [-1]
+    names: dict[str, int] = {}
+    ids = (subject.table.servers[index].server_id for index in subject.servers)
+    of = [names.setdefault(pods[one], len(names)) if one in pods else -1 for one in ids]
+    return [escaped(name) for name in names], of
+
+
+def _picked(column: list[Any], rows: list[int], *, in_order: bool) -> list[Any]:
+    return column if in_order else [column[row] for row in rows]
+
+
+def _repeated(values: list[list[Any]]) -> Any:
+    """Return the one list that all are equal to, else the values of all in one list, in an object."""
+    first = values[0]
+    return first if all(own == first for own in values) else {"all": list(chain.from_iterable(values))}
+
+
+def _addresses(table: RankTable, rows: Sequence[int]) -> list[str]:
+    """Return the addresses of each device, separated by blanks."""
+    if table.format != "2.0":
+        ips = table.device_ips
+        return [escaped(ip.replace(",", " ")) if isinstance(ip := ips[row], str) else "" for row in rows]
+    return [escaped(" ".join(text for _, text in listed_addresses(table, row))) for row in rows]
+
+
+def _steps(numbers: list[int]) -> list[int]:
+    """Return the first number and the differences, which are shorter."""
+    return [number - before for number, before in zip(numbers, [0, *numbers], strict=False)]
+
+
+def _notes(subject: Subject, rows: Sequence[int], *, in_order: bool) -> list[dict[str, Any]]:
+    """Return the notes with their marks, and last the devices without a record."""
+    place_of = None if in_order else {row: place for place, row in enumerate(rows)}
+    server_of = {index: place for place, index in enumerate(subject.servers)}
+    found = [_note(note, place_of, server_of) for note in subject.notes()]
+    silent = _places(subject.silent(), place_of)
+    if silent:
+        mark = {
+            "sentence": marking.MEANINGS["silent"],
+            "place": "",
+            "rows": silent,
+            "servers": [],
+            "peers": [],
+        }
+        found.append({"number": 0, "kind": "silent", "label": "", "count": 1, "omitted": 0, "marks": [mark]})
+    return found
+
+
+def _note(note: Note, place_of: dict[int, int] | None, server_of: dict[int, int]) -> dict[str, Any]:
+    return {
+        "number": note.number,
+        "kind": note.kind,
+        "label": escaped(note.marks[0].label),
+        "count": len(note.marks) + note.omitted,
+        "omitted": note.omitted,
+        "marks": [_mark(mark, place_of, server_of) for mark in note.marks[:_MOST_MARKS]],
+    }
+
+
+def _mark(mark: Mark, place_of: dict[int, int] | None, server_of: dict[int, int]) -> dict[str, Any]:
+    pairs = (_places(pair, place_of) for pair in mark.peers)
+    return {
+        "sentence": escaped(mark.sentence),
+        "place": escaped(mark.place),
+        "rows": _places(mark.rows, place_of),
+        "servers": [server_of[index] for index in mark.servers if index in server_of],
+        "peers": [pair for pair in pairs if len(pair) == 2],
+    }
+
+
+def _places(rows: Sequence[int], place_of: dict[int, int] | None) -> list[int]:
+    return list(rows) if place_of is None else [place_of[row] for row in rows if row in place_of]
