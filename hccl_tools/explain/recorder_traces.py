@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools import codec
 from hccl_tools.codec import DecodeError
 from hccl_tools.explain.recorder_files import EVIDENCE_KEY, PICKLE, beginning
-from hccl_tools.launch.model.hang import is_of_user
 from hccl_tools.processes import run_files
+from hccl_tools.processes.stack_dump import is_of_user
 from hccl_tools.records import Count, Index, NamedTuple, OsText, Size
 from hccl_tools.runs.evidence import HostEvidence
 

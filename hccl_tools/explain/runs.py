@@ -9,12 +9,12 @@ from hccl_tools.explain.events import Event
 from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.places import Place
 from hccl_tools.explain.sources import Source, collect, source
-from hccl_tools.launch.model.hang import users_line
-from hccl_tools.launch.model.outcome import NOT_STARTED
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.processes import run_files
+from hccl_tools.processes.stack_dump import users_line
 from hccl_tools.records import NamedTuple
 from hccl_tools.runs import directory, files, hosts, index, names
+from hccl_tools.runs.ends import NOT_STARTED
 from hccl_tools.runs.saved import SavedHungRank
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.model.outcome import REASONS
 from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import aligned, and_more, count, operand
 from hccl_tools.notation.printable import escaped
 from hccl_tools.runs import absent, names
+from hccl_tools.runs.ends import REASONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -111,7 +111,7 @@ class SavedReport(NamedTuple):
     """A report.
 
     Attributes:
-        reason: Why the job ended, a key of ``hccl_tools.launch.model.outcome.REASONS``.
+        reason: Why the job ended, a key of ``hccl_tools.runs.ends.REASONS``.
         detail: The reason in a sentence.
         began_on: The host on which the end began, if it was another host.
         duration: Seconds from the start to the end.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.launch.model.hang import shortened_frame, users_line
+from hccl_tools.processes.stack_dump import shortened_frame, users_line
 
 if TYPE_CHECKING:
     from tests.support.commands import CommandLine

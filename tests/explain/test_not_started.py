@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.explain import explaining, runs
-from hccl_tools.launch.model.outcome import NOT_STARTED
+from hccl_tools.runs.ends import NOT_STARTED
 from tests.support.hostile_inputs import saved_run
 
 if TYPE_CHECKING:

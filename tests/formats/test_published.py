@@ -13,11 +13,11 @@ from hccl_tools.explain.knowledge.message import KINDS, Message
 from hccl_tools.formats import MODULES
 from hccl_tools.formats.host_files import READERS
 from hccl_tools.formats.schema import OTHERS, load
-from hccl_tools.launch.model import outcome, plan
+from hccl_tools.launch.model import plan
 from hccl_tools.launch.model.hang import HungRank
 from hccl_tools.launch.model.rank_failure import RankFailure
 from hccl_tools.records import alternatives, annotation_texts, field_names
-from hccl_tools.runs import saved
+from hccl_tools.runs import ends, saved
 from hccl_tools.table.format_names import SERVICE
 from tests.support import published
 from tests.support.commands import run_here
@@ -65,7 +65,7 @@ def test_the_words_are_those_of_the_records() -> None:
     finding, file = validated["finding"]["properties"], validated["file"]["properties"]
 
     for part in (report, report["$defs"]["attempt"]):
-        assert part["properties"]["reason"]["enum"] == list(get_args(outcome.Reason))
+        assert part["properties"]["reason"]["enum"] == list(get_args(ends.Reason))
     assert load("plan")["properties"]["start"]["enum"] == list(get_args(plan.Start))
     assert finding["consequence"]["enum"] == list(get_args(diagnostic.Consequence))
     assert finding["severity"]["enum"] == list(get_args(diagnostic.Severity))

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.launch.model import hang
 from hccl_tools.launch.model.hang import MOST_RANKS
-from hccl_tools.launch.model.outcome import REASONS, Cause
+from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.processes.stack_dump import SPY_SECONDS
+from hccl_tools.runs.ends import REASONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

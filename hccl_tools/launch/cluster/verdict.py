@@ -11,19 +11,21 @@ import signal
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch import engines
-from hccl_tools.launch.model.outcome import NOT_REPORTED, NOT_STARTED, Cause, RankEnd
+from hccl_tools.launch.model.outcome import Cause, RankEnd
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.processes import run_files
 from hccl_tools.records import NamedTuple
 from hccl_tools.runs import names
+from hccl_tools.runs.ends import NOT_REPORTED, NOT_STARTED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.launch.cluster.agents import Agents
     from hccl_tools.launch.model.hang import HungRank
-    from hccl_tools.launch.model.outcome import Outcome, Reason
+    from hccl_tools.launch.model.outcome import Outcome
     from hccl_tools.launch.model.plan import Plan, RankProcess
+    from hccl_tools.runs.ends import Reason
     from hccl_tools.runs.evidence import EvidenceNote
 
 _MOST_RANKS = 8

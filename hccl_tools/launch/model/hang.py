@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.notation.number_list import rank_list
@@ -19,14 +18,6 @@ _SAME_TIME = 0.75
 _ON_SOCKET = " on a socket"
 #: The maximum number of ranks that a host reports to others.
 MOST_RANKS = 16
-#: ``File "/home/me/train.py", line 11 in step`` and ``step (/home/me/train.py:11)``.
-_FAULTHANDLER = re.compile(r'\s*File "([^"]+)", line (\d+)(?: in (.*))?')
-_PY_SPY = re.compile(r"\s*(\S+) \(([^()]+):(\d+)\)")
-#: The folders of Python and of what is installed into it, which is not the user's program.
-_NOT_OF_USER = re.compile(r"/lib(?:64)?/python\d|/(?:site|dist)-packages/|^<|python\d+\.zip/")
-#: Characters of a path that is shown whole.
-_LONGEST_PATH = 36
-_KEPT_FOLDERS = 1
 
 
 class HungRank(NamedTuple):
@@ -134,41 +125,3 @@ def silence(one: HungRank) -> str:
         return f"no heartbeat for {time_span(one.idle_heartbeat, 2)}"
     what = "no line that matches --progress" if one.by_progress else "no output and no CPU time"
     return f"{what} for {time_span(one.idle, 2)}"
-
-
-def is_of_user(path: str) -> bool:
-    """Return whether a file of a stack is the user's, not one of Python or of what is installed into it."""
-    return not _NOT_OF_USER.search(path)
-
-
-def users_line(stack: Sequence[str]) -> str:
-    """Return the innermost line of the user's code in a stack of Python, which faulthandler or py-spy wrote.
-
-    It is ``/home/me/train.py:11 in step``, and "" without such a line.
-
-    >>> users_line(['  File "/usr/lib/python3.11/threading.py", line 3 in w', '  File "/t.py", line 11 in f'])
-    '/t.py:11 in f'
-    """
-    for line in stack:
-        if found := _FAULTHANDLER.match(line):
-            path, number, function = found[1], found[2], found[3] or "<module>"
-        elif found := _PY_SPY.match(line):
-            function, path, number = found[1], found[2], found[3]
-        else:
-            continue
-        if is_of_user(path):
-            return f"{path}:{number} in {function}"
-    return ""
-
-
-def shortened_frame(line: str) -> str:
-    """Return a line of a stack with a long path cut at its beginning, so that its number is on the screen.
-
-    >>> shortened_frame('  File "/opt/python/3.11.7/lib/python3.11/threading.py", line 327 in wait')
-    '  File ".../python3.11/threading.py", line 327 in wait'
-    """
-    found = _FAULTHANDLER.match(line)
-    if found is None or len(found[1]) <= _LONGEST_PATH:
-        return line
-    end = found[1].split("/")[-1 - _KEPT_FOLDERS :]
-    return line.replace(found[1], "/".join(["...", *end]), 1)

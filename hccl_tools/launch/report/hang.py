@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.model.hang import shortened_frame, silence
+from hccl_tools.launch.model.hang import silence
 from hccl_tools.notation.number_list import rank_list
+from hccl_tools.processes.stack_dump import shortened_frame
 from hccl_tools.runs import names
 
 if TYPE_CHECKING:

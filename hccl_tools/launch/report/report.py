@@ -7,7 +7,6 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch.model.hang import HungRank
-from hccl_tools.launch.model.outcome import REASONS
 from hccl_tools.launch.model.rank_failure import RankFailure
 from hccl_tools.launch.model.variables import LOG_PATH_VARIABLE
 from hccl_tools.notation.number_list import rank_ranges
@@ -17,6 +16,7 @@ from hccl_tools.processes import procfs, run_files
 from hccl_tools.processes.signal_names import signal_name
 from hccl_tools.processes.signals import ENDING, spawn
 from hccl_tools.runs import names
+from hccl_tools.runs.ends import REASONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

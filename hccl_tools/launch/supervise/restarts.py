@@ -13,9 +13,10 @@ from hccl_tools.processes.signals import ENDING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hccl_tools.launch.model.outcome import Outcome, Reason, RestartCause
+    from hccl_tools.launch.model.outcome import Outcome, RestartCause
     from hccl_tools.launch.model.request import Watch
     from hccl_tools.processes.signals import Signals
+    from hccl_tools.runs.ends import Reason
 
 _HOUR_SECONDS = 3600.0
 

@@ -10,9 +10,10 @@ import pytest
 
 from hccl_tools.launch.cluster.verdict import Unreported
 from hccl_tools.launch.engines.engine import EngineProcess
-from hccl_tools.launch.model.outcome import Outcome, RankEnd, Reason
+from hccl_tools.launch.model.outcome import Outcome, RankEnd
 from hccl_tools.launch.model.plan import Plan, RankProcess
 from hccl_tools.launch.spares import lost_hosts
+from hccl_tools.runs.ends import Reason
 
 if TYPE_CHECKING:
     from pathlib import Path
