@@ -17,8 +17,7 @@ import zlib
 from collections import Counter, deque
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools.launch.model.rank_exit import RankExit
-from hccl_tools.launch.model.rank_messages import Ended, Join
+from hccl_tools.launch.model.rank_messages import Ended, Join, RankExit
 from hccl_tools.launch.protocol.messages import LARGEST_FROM_CONTROLLER, Heard, Ready
 from hccl_tools.launch.protocol.session import Session
 

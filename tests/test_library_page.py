@@ -45,11 +45,11 @@ def test_rank_table_merge_and_convert_are_on_it_whole() -> None:
 
 def test_spawn_and_current_rank_are_on_it_whole() -> None:
     from hccl_tools.launch import current
-    from hccl_tools.launch.spawn import keywords
+    from hccl_tools.launch.spawn import options
     from hccl_tools.launch.spawn.context import SpawnContext
 
     arguments = set(inspect.signature(hccl_tools.spawn).parameters) - {"func", "args", "options"}
-    supported = set(keywords.SUPPORTED)
+    supported = set(options.SUPPORTED)
     attributes = {name for name in vars(SpawnContext) if not name.startswith("_")}
     attributes -= {"wait_for", "wait_for_start", "at_exit"}
     sources = {launcher.rank for launcher in current._LAUNCHERS} | set(hccl_tools.CurrentRank._fields)

@@ -51,7 +51,7 @@ def batch_script(request: LaunchRequest, options: dict[str, Any]) -> str:
         UsageError: An option excludes spares, or the number of nodes is not known.
         LaunchError: HCCL would refuse the table.
     """
-    from hccl_tools.launch.render import batch_script  # noqa: PLC0415
+    from hccl_tools.launch.render import scripts  # noqa: PLC0415
 
     _check(request, engines.get(EMIT_TARGET), has_gate=preflight_options.has_gate(options))
     if options["spare_hosts"]:
@@ -71,7 +71,7 @@ def batch_script(request: LaunchRequest, options: dict[str, Any]) -> str:
         )
     own = typed_without(request.typed_options, "--emit", "--engine", "--nnodes")
     command = ["hccl-tools", "launch", "--engine", "slurm", *own, *options["program"]]
-    return batch_script.text(servers, options["spares"], command, has_table=table is not None)
+    return scripts.batch_script(servers, options["spares"], command, has_table=table is not None)
 
 
 def _note(spares: Sequence[SpareHost]) -> str:

@@ -113,12 +113,17 @@ def _chosen(
     name: str | None, ranks: Sequence[str], log_dir: str, *, follow: bool
 ) -> tuple[Run, Sequence[str]]:
     """Return the run that is meant, and the ranks as typed: a number in place of a run is a rank."""
-    from hccl_tools.runs import files, index, names, running  # noqa: PLC0415  (see above)
+    from hccl_tools.runs import (  # noqa: PLC0415  (see above)
+        files,
+        index,
+        listing,
+        names,
+    )
 
     rank = _RANK.fullmatch(name) if name is not None and not ranks else None
     if name is None or (rank is not None and not files.is_run(os.path.realpath(name))):
         try:
-            latest = running.followed(log_dir) if follow else index.resolve(names.LATEST, log_dir)
+            latest = listing.followed(log_dir) if follow else index.resolve(names.LATEST, log_dir)
         except index.NoSuchRunError as error:
             raise _about_rank(rank, error) from error
         if rank is None:

@@ -49,14 +49,14 @@ def command(  # noqa: PLR0917  (click passes them by name)
     The exit code is 0 if every rank is shown, with or without a stack, or has ended, and 1 if its host has
     not answered.
     """
-    from hccl_tools.launch.stacks import collection, rendering  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.runs import running  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.launch.stacks import collection  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.runs import listing  # noqa: PLC0415  (`--help` does not need it)
 
     if serve and run is not None:
         click.echo(json.dumps([one._asdict() for one in collection.serve(run)]))
         return
-    found = running.the_run(run, log_dir, "stacks")
+    found = listing.the_run(run, log_dir, "stacks")
     stacks = collection.collect(found, typed_ssh)
-    text = rendering.as_json(found.path, stacks) if form == "json" else rendering.as_text(stacks)
+    text = collection.as_json(found.path, stacks) if form == "json" else collection.as_text(stacks)
     click.echo(text, nl=False)
     ctx.exit(0 if all(one.pid or one.ended for one in stacks) else 1)

@@ -103,7 +103,7 @@ class _Run:
             return
         from importlib.util import find_spec  # noqa: PLC0415  (only for large tables)
 
-        from hccl_tools.programs.install_hints import FAST  # noqa: PLC0415
+        from hccl_tools.programs.lookup import FAST  # noqa: PLC0415
 
         if find_spec("orjson") is None:
             self.recommended_orjson = True

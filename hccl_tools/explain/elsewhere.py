@@ -20,7 +20,7 @@ from hccl_tools.explain.scanner import LONGEST_NUMBER, NUMBERS, Scanner
 from hccl_tools.explain.sources import Source, collect
 from hccl_tools.processes import run_files
 from hccl_tools.records import Count, Index, NamedTuple, OsText, Seconds, Size, to_json
-from hccl_tools.runs import answers, remote
+from hccl_tools.runs import remote
 from hccl_tools.runs.evidence import HostEvidence  # noqa: TC001  (the codec looks it up)
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def fetch(run: Run, ranks: Mapping[str, Collection[int]], typed_ssh: str | None 
             if reader is not None:
                 readers[host] = reader
                 connections.callback(reader.close)
-        for host, answer in answers.read(readers, _SECONDS).items():
+        for host, answer in remote.read(readers, _SECONDS).items():
             if answer.problem:
                 fetched.notes.append("; ".join(filter(None, (answer.problem, answer.hint))))
                 continue

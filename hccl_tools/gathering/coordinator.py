@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
-from hccl_tools.gathering import choice, failures, progress
+from hccl_tools.gathering import choice, failures
 from hccl_tools.gathering.failures import Failure, Gathered, GatheringError
 from hccl_tools.host.survey import SurveyRequest
+from hccl_tools.notation import host_list, screen
+from hccl_tools.notation.printable import show_status
 from hccl_tools.remote.interruption import exit_on_signals
 from hccl_tools.table.products import PRODUCT_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from hccl_tools.gathering.engine_run import EngineOutcome
     from hccl_tools.gathering.messages import SurveyAnswer
@@ -25,6 +29,9 @@ if TYPE_CHECKING:
 
 #: Name of an engine -> the module that surveys hosts with it.
 _ENGINES = {"mpirun": "over_mpirun", "slurm": "over_srun", "ssh": "over_ssh"}
+
+#: So many hosts that have not answered are named.
+_MOST_NAMED = 4
 
 
 def survey_hosts(hosts: Sequence[str], request: SurveyRequest, options: GatherOptions) -> Gathered:
@@ -65,7 +72,7 @@ def _ask(
     hosts: Sequence[str], request: SurveyRequest | ObservationRequest | CopyRequest, options: GatherOptions
 ) -> tuple[dict[str, SurveyAnswer], dict[str, Failure]]:
     """Return the answers and the failures by host, and count them on a terminal meanwhile."""
-    with progress.counted(hosts) as answered:
+    with counted(hosts) as answered:
         return _asked(hosts, request, options._replace(answered=answered))
 
 
@@ -119,3 +126,38 @@ def _for_all(request: SurveyRequest, environ: Mapping[str, str]) -> SurveyReques
     if request.simulate is None and request.product is None:
         request = request._replace(product=environ.get(PRODUCT_VARIABLE) or None)
     return request._replace(site=site._replace(hccn_tool=tool, hccn_conf=conf, rootinfo=info))
+
+
+@contextmanager
+def counted(hosts: Sequence[str]) -> Iterator[Callable[[str], None]]:
+    """Yield the function to call with each host that has answered; the line goes when all is done.
+
+    There is a line only on a terminal, and only for several hosts. Threads may call the function.
+    """
+    if len(hosts) < 2 or not sys.stderr.isatty():
+        yield lambda _host: None
+        return
+    pending = dict.fromkeys(hosts)
+    began = time.monotonic()
+
+    def show(host: str = "") -> None:
+        pending.pop(host, None)
+        text = line(list(pending), len(hosts), time.monotonic() - began)
+        columns = (screen.width(2) or screen.STANDARD) - 1
+        show_status(screen.cut(text, columns))
+
+    show()
+    try:
+        yield show
+    finally:
+        show_status("")
+
+
+def line(pending: Sequence[str], number: int, seconds: float) -> str:
+    """Return the line: how many of ``number`` hosts have answered, and the last that have not.
+
+    >>> line(["10.0.0.3", "10.0.0.4"], 16, 2.4)
+    '14 of 16 hosts have answered, 2 s; waiting for 10.0.0.[3-4]'
+    """
+    text = f"{number - len(pending):,} of {number:,} hosts have answered, {seconds:.0f} s"
+    return f"{text}; waiting for {host_list.fold(pending)}" if 0 < len(pending) <= _MOST_NAMED else text

@@ -9,7 +9,7 @@ from hccl_tools.gathering.messages import SAME_VERSION_HINT
 from hccl_tools.notation.host_list import fold
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import one_line_each
-from hccl_tools.programs.install_hints import HCCL_TOOLS, MPI
+from hccl_tools.programs.lookup import HCCL_TOOLS, MPI
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from hccl_tools.gathering.table_copy import CopyRequest, FileState
 from hccl_tools.host.facts import HostFacts  # noqa: TC001  (the codec reads annotations)
 from hccl_tools.host.observation import Observation, ObservationRequest
 from hccl_tools.host.survey import SurveyRequest
-from hccl_tools.programs.install_hints import HCCL_TOOLS
+from hccl_tools.programs.lookup import HCCL_TOOLS
 from hccl_tools.records import NamedTuple, plain, plain_tagged
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from hccl_tools.gathering.engine_run import EngineOutcome, hanging, indented, mi
 from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
 from hccl_tools.gathering.stdout_framing import MPIRUN_LABEL, EngineOutput
 from hccl_tools.programs import ssh
-from hccl_tools.programs.install_hints import MPIRUN
-from hccl_tools.programs.lookup import ProgramMissingError
+from hccl_tools.programs.lookup import MPIRUN, ProgramMissingError
 from hccl_tools.programs.mpirun import find_mpirun
 
 if TYPE_CHECKING:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import DiscoveryError, UsageError
-from hccl_tools.host import pci
+from hccl_tools.host.host_tools import find_tool, run_tool
 from hccl_tools.host.local_addresses import FAR_AWAY, interface_addresses, is_reachable, source_address
 from hccl_tools.notation import look_alikes
 from hccl_tools.table.addresses import is_host, is_link_local, is_loopback, packed
+from hccl_tools.table.products import by_pci_id
 
 if TYPE_CHECKING:
     from hccl_tools.host.site import Site
 
 _HOW = "specify it with --server_ip ADDRESS (for a single machine: --server_ip 127.0.0.1)"
+
+#: Huawei.
+_VENDOR = "0x19e5"
+_LINE = r"(?i)Processing accelerators.{0,80}?Huawei.{0,80}?Device\s{1,9}(?P<device>[0-9a-f]{4})"
 
 
 def own_address() -> tuple[str, str]:
@@ -68,7 +75,7 @@ def find_product(site: Site) -> tuple[str | None, str]:
     Raises:
         DiscoveryError: A source lists cards of several products.
     """
-    by_card = pci.product_of_cards(site)
+    by_card = product_of_cards(site)
     if by_card is not None:
         return by_card
     from hccl_tools.host import npu_smi  # noqa: PLC0415  (most hosts need lspci alone)
@@ -84,3 +91,56 @@ def find_product(site: Site) -> tuple[str | None, str]:
     if named is None:
         return None, f'npu-smi calls the chips "{chips[0].name}"'
     return named, "npu-smi info -m"
+
+
+def product_of_cards(site: Site) -> tuple[str, str] | None:
+    """Return the product and its source (``lspci: device d802``), or None if no known card is found.
+
+    Raises:
+        DiscoveryError: This machine has cards of several products.
+    """
+    source, found = "/sys/bus/pci", _from_kernel(site)
+    if not found:
+        source, found = "lspci", _from_lspci(site)
+    known = {device: product.name for device in found if (product := by_pci_id(device)) is not None}
+    if len(set(known.values())) > 1:
+        raise DiscoveryError(
+            f"{source} lists cards of several products: {', '.join(sorted(known))}",
+            hint="specify the product of the table with --product",
+        )
+    return next(((name, f"{source}: device {device}") for device, name in known.items()), None)
+
+
+def _from_kernel(site: Site) -> set[str]:
+    folder = site.path("/sys/bus/pci/devices")
+    try:
+        slots = os.listdir(folder)
+    except OSError:
+        return set()
+    cards = (_card(f"{folder}/{slot}") for slot in slots)
+    return {device for vendor, device in cards if vendor == _VENDOR and by_pci_id(device)}
+
+
+def _card(folder: str) -> tuple[str, str]:
+    return _id(f"{folder}/vendor"), _id(f"{folder}/device").replace("0x", "", 1)
+
+
+def _id(path: str) -> str:
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read(16).strip().lower()
+    except (OSError, UnicodeError):
+        return ""
+
+
+def _from_lspci(site: Site) -> set[str]:
+    tool = find_tool(site, "lspci", "/usr/bin/lspci", "/sbin/lspci")
+    if tool is None:
+        return set()
+    try:
+        answer = run_tool([tool], site)
+    except DiscoveryError:
+        # npu-smi is queried next.
+        return set()
+    devices = (match["device"].lower() for match in re.finditer(_LINE, answer.stdout))
+    return {device for device in devices if by_pci_id(device)}

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.processes import keeper_protocol, linux, procfs, run_files
-from hccl_tools.processes.process_limit import why_not_started
+from hccl_tools.processes.limits import why_not_started
 from hccl_tools.processes.reactor import wait_readable
 from hccl_tools.version import IMPORT_ROOT
 

@@ -19,8 +19,8 @@ from functools import partial
 from typing import Any, NoReturn
 
 from hccl_tools.processes import keeper_protocol, linux, procfs, run_files, watcher
-from hccl_tools.processes.file_limit import leave_callers_files
 from hccl_tools.processes.keeper_protocol import Event, Task
+from hccl_tools.processes.limits import leave_callers_files
 from hccl_tools.processes.reaper import Reaper
 
 #: Events that are sent together while processes are being started: each write wakes the launcher.

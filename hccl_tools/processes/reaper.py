@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import select
 
-from hccl_tools.processes.file_limit import FileLimit
+from hccl_tools.processes.limits import FileLimit
 from hccl_tools.records import NamedTuple
 
 

@@ -9,12 +9,13 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from hccl_tools.processes import linux, procfs, rank_site, run_files, signals, wait_state
+from hccl_tools.processes import linux, procfs, run_files, signals, wait_state
 from hccl_tools.programs.lookup import find_program
 from hccl_tools.records import NamedTuple
+from hccl_tools.version import IMPORT_ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from hccl_tools.processes.signals import Helper
 
@@ -50,6 +51,12 @@ _NOT_OF_USER = re.compile(r"/lib(?:64)?/python\d|/(?:site|dist)-packages/|^<|pyt
 #: Characters of a path that is shown whole.
 _LONGEST_PATH = 36
 _KEPT_FOLDERS = 1
+
+#: Asks a rank for the dump of its flight recorder. The first and last real-time signals have other uses.
+RECORDER_SIGNAL = 59
+#: Has the number of this signal in the environment of a rank with a flight recorder.
+RECORDER_VARIABLE = "HCCL_TOOLS_RECORDER"
+FOLDER = os.path.join(IMPORT_ROOT, "hccl_tools", "launch", "rank_site")
 
 
 class Target(NamedTuple):
@@ -175,13 +182,13 @@ class StackDump:
 
 def writes_stacks(pid: int) -> bool:
     """Return whether a process was started with ``--faulthandler`` and handles its signal."""
-    return rank_site.is_used(procfs.environment(pid)) and wait_state.catches(pid, signal.SIGUSR2)
+    return is_used(procfs.environment(pid)) and wait_state.catches(pid, signal.SIGUSR2)
 
 
 def _why_no_stack(pid: int, *, is_stopped: bool) -> str:
     if is_stopped:
         return "it is stopped, and py-spy is not installed"
-    return _NO_HANDLER if rank_site.is_used(procfs.environment(pid)) else _NO_SPY
+    return _NO_HANDLER if is_used(procfs.environment(pid)) else _NO_SPY
 
 
 def _spy_stack(text: str, code: int | None) -> Stack:
@@ -277,3 +284,14 @@ def shortened_frame(line: str) -> str:
         return line
     end = found[1].split("/")[-1 - _KEPT_FOLDERS :]
     return line.replace(found[1], "/".join(["...", *end]), 1)
+
+
+def is_used(environment: Mapping[str, str]) -> bool:
+    """Return whether a Python with these variables imports the ``sitecustomize`` of the folder."""
+    return FOLDER in environment.get("PYTHONPATH", "").split(os.pathsep)
+
+
+def python_path(own: str) -> str:
+    """Return the PYTHONPATH that has the folder before the user's ``own`` folders."""
+    others = [folder for folder in own.split(os.pathsep) if folder != FOLDER] if own else []
+    return os.pathsep.join([FOLDER, *others])

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import NoReturn
 
 from hccl_tools.processes import linux, procfs
-from hccl_tools.processes.file_limit import leave_callers_files
+from hccl_tools.processes.limits import leave_callers_files
 
 _ALL_SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
 #: The signal that the kernel sends to the watcher when the launcher exits.

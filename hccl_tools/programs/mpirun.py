@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.programs import bounded_run
-from hccl_tools.programs.install_hints import MPIRUN
-from hccl_tools.programs.lookup import ProgramMissingError, on_path
+from hccl_tools.programs.lookup import MPIRUN, ProgramMissingError, on_path
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:

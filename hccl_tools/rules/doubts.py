@@ -7,6 +7,8 @@ complete, so that a higher count follows from the list only if something else co
 
 from __future__ import annotations
 
+import re
+from os.path import basename
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
@@ -15,7 +17,7 @@ from hccl_tools.notation import placeholders
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.records import NamedTuple
-from hccl_tools.rules import file_names, strays
+from hccl_tools.rules import strays
 from hccl_tools.rules.copies import WHOLE_MACHINES, absent_ranks, named_server, server_copies
 from hccl_tools.rules.super_pod_list import listed_pods
 
@@ -32,6 +34,13 @@ _OF_ENTRIES = frozenset(
 _LISTS = frozenset({"server_list", "rank_list", "group_list", "super_pod_list"})
 #: The numbers of devices that a job uses of each machine.
 _USUAL_SIZES = (1, 2, 4, *WHOLE_MACHINES)
+
+_BEGIN, _END = r"(?:^|[_.-])", r"(?=[_.-]|$)"
+#: ``hccl_2s_16p``, ``table-2nodes-16ranks``; the part ``p`` counts processes, one for each device.
+_SERVERS = rf"(?i){_BEGIN}([0-9]{{1,5}})-?(?:s|n|servers?|nodes?|machines?|hosts?|pods?){_END}"
+_RANKS = rf"(?i){_BEGIN}([0-9]{{1,6}})-?(?:p|ranks?|devices?|cards?|npus?|chips?){_END}"
+#: ``2x8``: servers and the devices of each.
+_BOTH = rf"(?i){_BEGIN}([0-9]{{1,5}})x([0-9]{{1,2}})p?{_END}"
 
 
 class Doubt(NamedTuple):
@@ -82,7 +91,7 @@ def _lost(subject: Subject, stated: int, right: str) -> Doubt | None:
     if short := _short_end(subject):
         again = "the end of the table is missing: copy the complete file again"
         return Doubt(short, f"{again}; or, if no server is missing, {right}")
-    said = file_names.sizes(subject.path)
+    said = sizes(subject.path)
     if said is not None and said.fits(stated, stated * _usual_size(subject)):
         return Doubt(f"the file name says {said.text(stated)}", both)
     is_confirmed = said is not None and said.fits(len(subject.table.servers), len(subject.table))
@@ -131,7 +140,7 @@ def _surplus(subject: Subject, stated: int, right: str) -> Doubt | None:
         return Doubt(f"{own} has the ranks of {first}", hint, (Related(path, "the first of the two"),))
     if gap := _of_ranks(subject):
         return Doubt(gap, either)
-    said = file_names.sizes(subject.path)
+    said = sizes(subject.path)
     if said is not None and said.fits(stated, stated * _usual_size(subject)):
         return Doubt(f"the file name says {said.text(stated)}", either)
     return None if _are_numbered(subject) and not _not_in_pods(subject) else Doubt("", either)
@@ -295,7 +304,7 @@ def on_ranks(subject: Subject, stated: int) -> Doubt | None:
         either = f"{right} if all listed ranks belong to the job, or remove those that do not"
         is_numbered = "rank_id" not in subject.damaged and set(subject.table.rank_numbers) == set(range(size))
         return None if is_numbered else Doubt("", either)
-    said = file_names.sizes(subject.path)
+    said = sizes(subject.path)
     if said is not None and said.fits(None, stated):
         return Doubt(f"the file name says {said.text(None)}", both)
     return None if said is not None and said.fits(None, size) else Doubt("", both)
@@ -356,3 +365,32 @@ def _listed_again(subject: Subject, group: Group) -> list[tuple[int, str]]:
                 found.append((number, servers[index].server_id))
             seen |= {number} if number is not None else set()
     return found
+
+
+class Sizes(NamedTuple):
+    """The numbers that a file name states; None for those that it does not."""
+
+    servers: int | None
+    ranks: int | None
+
+    def fits(self, servers: int | None, ranks: int) -> bool:
+        """Return whether the name states these numbers, or one of them; ``None`` leaves out the servers."""
+        is_other = servers is not None and self.servers is not None and self.servers != servers
+        return not is_other and (self.ranks == ranks or (self.ranks is None and servers is not None))
+
+    def text(self, servers: int | None) -> str:
+        """Return the number that the name states, as a phrase."""
+        if self.servers is not None and servers is not None:
+            return count(self.servers, "server")
+        return count(self.ranks or 0, "rank")
+
+
+def sizes(path: str | None) -> Sizes | None:
+    """Return the numbers in the name of a file; None if it has none, and for tables without a file."""
+    name = basename(path or "")  # noqa: PTH119  (the name alone)
+    if (both := re.search(_BOTH, name)) is not None:
+        return Sizes(int(both[1]), int(both[1]) * int(both[2]))
+    servers, ranks = re.search(_SERVERS, name), re.search(_RANKS, name)
+    if servers is None and ranks is None:
+        return None
+    return Sizes(servers and int(servers[1]), ranks and int(ranks[1]))

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from hccl_tools.codec import DecodeError, decode, parse
 from hccl_tools.notation import host_list
-from hccl_tools.runs import files
+from hccl_tools.processes import run_files
+from hccl_tools.records import NamedTuple, to_json
+from hccl_tools.runs import files, names
 
 if TYPE_CHECKING:
     from hccl_tools.runs.index import Run
     from hccl_tools.runs.saved import SavedProcess
+
+#: Bytes that are read; the names of 65,536 hosts take about 4 MB.
+_MOST = 1 << 24
 
 
 def is_on_this_host(run: Run, process: SavedProcess) -> bool:
@@ -37,3 +44,36 @@ def path_on(run: Run, host: str) -> str:
         MalformedRunError: The file with the directories of the other hosts is malformed.
     """
     return files.elsewhere(run.path).get(host) or run.path
+
+
+class NodeName(NamedTuple):
+    """A line of the file: a host of the plan, and the name of its node."""
+
+    host: str
+    node: str
+
+
+def own_node_name() -> str:
+    """Return Slurm's name of this host, else its own name: a table may contain only addresses."""
+    return os.environ.get("SLURMD_NODENAME") or os.uname().nodename
+
+
+def record_node(run_dir: str, host: str, node: str) -> None:
+    """Record the node name of a host of the plan, so that other commands can find the host."""
+    with (
+        suppress(OSError),
+        run_files.opened(run_dir) as folder,
+        open(folder.open_append(names.HOSTS), "ab") as file,
+    ):
+        file.write(to_json(NodeName(host, node)) + b"\n")
+
+
+def node_names(run_dir: str) -> dict[str, str]:
+    """Return the recorded node names by host of the plan."""
+    found = {}
+    with suppress(OSError), run_files.opened(run_dir) as folder:
+        for line in folder.read(names.HOSTS, _MOST).decode(errors="replace").splitlines():
+            with suppress(DecodeError):
+                record = decode(NodeName, parse(line), strict=False)
+                found[record.host] = record.node
+    return found

@@ -14,20 +14,25 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.document import links
 from hccl_tools.errors import UsageError
-from hccl_tools.notation.phrases import and_more, count
+from hccl_tools.notation.phrases import and_more, count, operand
 from hccl_tools.notation.printable import escaped
 from hccl_tools.processes import run_files
 from hccl_tools.records import NamedTuple
-from hccl_tools.runs import absent, files, names
-from hccl_tools.runs import members as run_members
+from hccl_tools.runs import files, names, run_processes
 from hccl_tools.runs.saved import SavedReport
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 _MOST_NAMED = 8
 #: Directories of one other user that a list of runs looks at, the newest; each run costs a millisecond.
 _MOST_OF_OTHERS = 1000
+
+#: The name of the log directory without --log-dir.
+_USUAL = "log"
+#: The folders above and beside this one in which runs are looked for.
+_MOST_ABOVE = 4
+_MOST_BESIDE = 64
 
 
 class NoSuchRunError(UsageError):
@@ -88,7 +93,7 @@ def find(log_dir: str, part: str = "") -> list[Run]:
     """
     here = os.path.abspath(log_dir)
     paths = _inside(here)
-    members = Counter(path for _pid, path in run_members.members())
+    members = Counter(path for _pid, path in run_processes.members())
     paths = [*sorted(members.keys() - set(paths)), *reversed(paths)]
     if part:
         selected = frozenset(names.matching(part, [os.path.basename(path) for path in paths]))
@@ -113,7 +118,7 @@ def completed(log_dir: str) -> list[str]:
     No file of a run is read.
     """
     here = os.path.abspath(log_dir)
-    others = {path for _pid, path in run_members.members() if os.path.dirname(path) != here}
+    others = {path for _pid, path in run_processes.members() if os.path.dirname(path) != here}
     found: list[str] = []
     for paths in (reversed(_inside(here)), sorted(others, reverse=True)):
         newest, _left_out = _limited(path for path in paths if names.is_of_a_run(os.path.basename(path)))
@@ -214,8 +219,8 @@ def resolve(name: str, log_dir: str) -> Run:
             hint=f"type more of the name; the last run of these is {last}",
         )
     raise NoSuchRunError(
-        absent.sentence(log_dir, None if name in names.NEWEST else name),
-        hint=absent.remedy(log_dir, sum(os.path.dirname(run.path) == here for run in find(log_dir))),
+        sentence(log_dir, None if name in names.NEWEST else name),
+        hint=remedy(log_dir, sum(os.path.dirname(run.path) == here for run in find(log_dir))),
     )
 
 
@@ -274,7 +279,7 @@ def read(path: str) -> Run:
 
 def processes(run: Run) -> list[int]:
     """Return the ids of the processes on this host that belong to a run, including orphans."""
-    return [pid for pid, path in run_members.members() if path == run.path]
+    return [pid for pid, path in run_processes.members() if path == run.path]
 
 
 def is_over(run: Run) -> bool:
@@ -294,3 +299,52 @@ def is_held(path: str) -> bool:
     except OSError:
         return False
     return False
+
+
+def sentence(log_dir: str, name: str | None = None) -> str:
+    """Return that a log directory has no run, or no run with a name."""
+    what = "there is no run" if name is None else f'there is no run "{name}"'
+    folder = os.path.abspath(log_dir)
+    return f"{what} in {folder}" if os.path.isdir(folder) else f"{what}: {folder} does not exist"
+
+
+def remedy(log_dir: str, runs: int) -> str:
+    """Return what to type instead: the list of the runs that are there, or another log directory."""
+    if runs:
+        where = "" if log_dir == _USUAL else f" --log-dir {operand(log_dir)}"
+        return f"`hccl-tools jobs{where}` lists the {count(runs, 'run')} there"
+    other = next(_others(log_dir), None)
+    if other:
+        return f"there are runs in another folder: add `--log-dir {operand(other)}`"
+    return (
+        "name the log directory of the job with `--log-dir DIR`: the folder log/ beside which "
+        "`hccl-tools launch` was started, or the DIR of its own --log-dir"
+    )
+
+
+def none_listed(log_dir: str, ended: int) -> str:
+    """Return the text in place of an empty list; ``ended`` is the number of runs that are left out of it."""
+    if ended:
+        where = "" if log_dir == _USUAL else f" --log-dir {operand(log_dir)}"
+        return f"no run is running; `hccl-tools jobs{where}` lists the {count(ended, 'run')} that ended"
+    return f"{sentence(log_dir)}\n  help: {remedy(log_dir, 0)}"
+
+
+def _others(log_dir: str) -> Iterator[str]:
+    """Yield log directories with runs: above the current folder, below it, of the shell's folder before."""
+    before = os.environ.get("OLDPWD", "")
+    looked_at = os.path.abspath(log_dir)
+    above = [os.path.join(*[os.pardir] * depth, _USUAL) for depth in range(1, _MOST_ABOVE + 1)]
+    try:
+        with os.scandir() as entries:
+            below = sorted(entry.name for entry in islice(entries, _MOST_BESIDE) if entry.is_dir())
+    except OSError:
+        below = []
+    former = [os.path.join(before, _USUAL)] if os.path.isabs(before) else []
+    for folder in (_USUAL, *above, *(os.path.join(name, _USUAL) for name in below), *former):
+        if os.path.abspath(folder) != looked_at and _has_runs(folder):
+            yield folder
+
+
+def _has_runs(folder: str) -> bool:
+    return files.is_run(os.path.realpath(os.path.join(folder, names.LATEST)))

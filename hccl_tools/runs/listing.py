@@ -8,16 +8,19 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
+from hccl_tools.errors import UsageError
 from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import aligned, and_more, count, operand
 from hccl_tools.notation.printable import escaped
-from hccl_tools.runs import absent, names
+from hccl_tools.processes import run_files
+from hccl_tools.runs import index, names
 from hccl_tools.runs.ends import REASONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hccl_tools.runs.index import Run
+
 
 #: The hosts are left out if every run has one.
 _HEADER = ("run", "state", "ranks", "hosts", "age", "exit", "program")
@@ -51,7 +54,7 @@ def as_text(
     if not runs:
         here = os.path.abspath(log_dir)
         there = sum(os.path.dirname(run.path) == here for run in among)
-        text = absent.none_listed(log_dir, there)
+        text = index.none_listed(log_dir, there)
         return screen.fitted(text, screen.width()) + "\n"
     pen = screen.Pen(color)
     header: tuple[str, ...] = _HEADER
@@ -100,7 +103,7 @@ def _notes(
         is_there = run.state in {"running", "elsewhere"} and run.host != os.uname().nodename
         places.setdefault((os.path.dirname(run.path), run.host if is_there else ""), []).append(row[0])
     if is_elsewhere:
-        yield f"{absent.sentence(log_dir)}; {absent.remedy(log_dir, 0)}"
+        yield f"{index.sentence(log_dir)}; {index.remedy(log_dir, 0)}"
     for (folder, host), some in places.items():
         if where := [
             *([f"in {names.shown(folder)}"] if folder != here else []),
@@ -151,3 +154,64 @@ def _program(run: Run) -> str:
     name = os.path.basename(program)
     is_python = arguments and _PYTHON.fullmatch(name)
     return shlex.join(["python" if is_python else program, *arguments])
+
+
+def all_running(log_dir: str) -> list[Run]:
+    """Return the runs of a log directory that are running on this host, or have left processes here."""
+    here = os.path.abspath(log_dir)
+    found = index.find(log_dir)
+    return [
+        run for run in found if os.path.dirname(run.path) == here and (run.state == "running" or run.left)
+    ]
+
+
+def the_run(name: str | None, log_dir: str, command: str) -> Run:
+    """Return the named run; without a name the running one of a log directory, else its latest.
+
+    Args:
+        command: The command that was typed, for the hint.
+
+    Raises:
+        NoSuchRunError: No run was found.
+        UsageError: Several runs are running.
+    """
+    if name is not None:
+        return index.resolve(name, log_dir)
+    here = os.path.abspath(log_dir)
+    own = [run for run in index.find(log_dir) if os.path.dirname(run.path) == here]
+    found = [run for run in own if run.state == "running" or run.left]
+    # Whether a run of another host is running can only be found out there; its command says how.
+    found = found or [run for run in own if run.state == "elsewhere"][-1:]
+    if not found:
+        return index.resolve(names.LATEST, log_dir)
+    if len(found) == 1:
+        run_files.hold(found[0].path)
+        return found[0]
+    raise UsageError(
+        f"{count(len(found), 'run')} are running in {log_dir}",
+        lines=as_text(found).splitlines(),
+        hint=f"name the run, for example the last one: `hccl-tools {command} {operand(_listed(found))}`"
+        + ("; `hccl-tools stop --all` stops them all" if command == "stop" else ""),
+    )
+
+
+def followed(log_dir: str) -> Run:
+    """Return the run whose output is followed: the one that was started last of those that are running.
+
+    Without any, it is the latest run.
+
+    Raises:
+        NoSuchRunError: No run was found.
+    """
+    here = os.path.abspath(log_dir)
+    found = [run for run in index.find(log_dir) if os.path.dirname(run.path) == here]
+    running = [run for run in found if run.state == "running"]
+    if not running:
+        return index.resolve(names.LATEST, log_dir)
+    run_files.hold(running[-1].path)
+    return running[-1]
+
+
+def _listed(found: Sequence[Run]) -> str:
+    """Return the name of the last of several runs as the list has it."""
+    return short_names(found)[os.path.basename(found[-1].path)]

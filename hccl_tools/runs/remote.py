@@ -14,10 +14,11 @@ from hccl_tools.errors import InputError, UsageError
 from hccl_tools.notation import host_list
 from hccl_tools.programs import slurm, ssh
 from hccl_tools.programs.without_key import without_key
-from hccl_tools.runs import directory, files, hosts, index, names, node_names
+from hccl_tools.records import NamedTuple
+from hccl_tools.runs import directory, files, hosts, index, names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from hccl_tools.runs.index import Run
 
@@ -39,6 +40,11 @@ _LONGEST_LINE = (1 << 20) + 64
 _NOT_STARTED = frozenset({126, 127})
 #: The option of ``logs`` on the other host; another version may lack the option.
 SERVE = "--serve"
+
+#: The maximum size of an answer in bytes; 20,000 events of ``explain`` have about 10 MB.
+LARGEST = 1 << 26
+#: Seconds between two looks at the answers.
+_PAUSE = 0.02
 
 
 class RemoteLogs:
@@ -208,8 +214,43 @@ def run_there(
     path = hosts.path_on(run, host)
     there = own_python.command("hccl_tools", *command, "--", path)
     job, srun = files.plan(run.path).slurm_job or "", slurm.find_srun(os.environ)
-    node = node_names.node_names(run.path).get(host, "")
+    node = hosts.node_names(run.path).get(host, "")
     if job.isdecimal() and srun and run.state == "running" and not host_list.why_not_a_host(node):
         return RemoteLogs(host, [*slurm.step_command(srun, job, node), *there], path, labels)
     over_ssh = ssh.command(typed_ssh, os.environ, wait=_CONNECT_SECONDS)
     return RemoteLogs(host, [*over_ssh, *_KEEPALIVE, "--", host, shlex.join(there)], path, labels)
+
+
+class Answer(NamedTuple):
+    """What a host has sent; ``problem`` is a clause that says why that is not all, "" if it is."""
+
+    data: bytes
+    problem: str = ""
+    hint: str = ""
+
+
+def read(connections: Mapping[str, RemoteLogs], seconds: float) -> dict[str, Answer]:
+    """Return the answers by host; after ``seconds`` those that are not complete have a problem."""
+    sent = {host: bytearray() for host in connections}
+    deadline = time.monotonic() + seconds
+    waiting = list(connections)
+    while waiting and time.monotonic() < deadline:
+        before = sum(connections[host].received for host in waiting)
+        for host in waiting:
+            sent[host] += connections[host].read(last=False)
+        is_idle = sum(connections[host].received for host in waiting) == before
+        # A host that sends too much is no longer read: its pipe fills.
+        waiting = [host for host in waiting if not connections[host].ended and len(sent[host]) <= LARGEST]
+        if is_idle:
+            time.sleep(_PAUSE)
+    return {host: _answer(host, connection, sent[host], seconds) for host, connection in connections.items()}
+
+
+def _answer(host: str, connection: RemoteLogs, sent: bytearray, seconds: float) -> Answer:
+    if len(sent) > LARGEST:
+        return Answer(b"", f"{host} has sent more than {LARGEST >> 20} MiB: its answer was not read")
+    if not connection.ended:
+        return Answer(b"", f"{host} has not answered within {seconds:g} s")
+    if connection.error is not None:
+        return Answer(b"", connection.error.message, connection.error.hint or "")
+    return Answer(bytes(sent))

@@ -16,7 +16,7 @@ from hccl_tools.notation import host_list
 from hccl_tools.notation.phrases import as_root
 from hccl_tools.processes import procfs
 from hccl_tools.records import NamedTuple
-from hccl_tools.runs import directory, files, index, members, names
+from hccl_tools.runs import directory, files, index, names, run_processes
 
 if TYPE_CHECKING:
     from hccl_tools.runs.index import Run
@@ -77,7 +77,7 @@ def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
 
 
 def _what_to_type(run: Run, *, now: bool) -> str:
-    from hccl_tools.runs import node_names  # noqa: PLC0415  (few users stop runs of another host)
+    from hccl_tools.runs import hosts  # noqa: PLC0415  (few users stop runs of another host)
 
     if host_list.why_not_a_host(run.host):
         return f'"{run.host}" is not a host name: see {os.path.join(run.path, names.PLAN)}'
@@ -85,7 +85,7 @@ def _what_to_type(run: Run, *, now: bool) -> str:
     job, node = files.plan(run.path).slurm_job or "", run.host.partition(".")[0]
     if not job.isdecimal():
         return f"`ssh -- {run.host} {shlex.quote(command)}`"
-    if node not in node_names.node_names(run.path).values():
+    if node not in hosts.node_names(run.path).values():
         return f"`scancel {job}`, or `ssh -- {run.host} {shlex.quote(command)}`"
     return f"`scancel {job}`, or `srun --jobid {job} --overlap -N1 -n1 -w {node} {command}`"
 
@@ -145,7 +145,9 @@ def _signal(run: Run, number: int) -> None:
 
 
 def _is_member(run: Run, pid: int) -> bool:
-    return members.run_of(pid) == run.path and procfs.user(pid) == directory.owner_of_processes(run.path)
+    return run_processes.run_of(pid) == run.path and procfs.user(pid) == directory.owner_of_processes(
+        run.path
+    )
 
 
 def _wait(run: Run, seconds: float) -> bool:

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import UsageError
-from hccl_tools.programs.install_hints import PLOT
+from hccl_tools.programs.lookup import PLOT
 from hccl_tools.scaling.notes import percent
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.errors import DiscoveryError
-from hccl_tools.host import host, npu_smi, pci
+from hccl_tools.host import host, npu_smi
 from hccl_tools.host.npu_smi import Chip, SuperPodPlace
 from hccl_tools.host.site import Site
 from tests.support.hosts import StandInHost, make_host
@@ -74,7 +74,7 @@ def test_the_kernel_s_list_needs_no_tool(tmp_path: Path) -> None:
     (slot / "vendor").write_text("0x19e5\n")
     (slot / "device").write_text("0xd802\n")
 
-    assert pci.product_of_cards(Site(environ={"HCCL_TOOLS_ROOT": str(tmp_path), "PATH": ""})) == (
+    assert host.product_of_cards(Site(environ={"HCCL_TOOLS_ROOT": str(tmp_path), "PATH": ""})) == (
         "a2", "/sys/bus/pci: device d802",
     )  # fmt: skip
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hccl_tools.launch.planning.composition import MPI_PREFIXES
 from hccl_tools.launch.planning.environment import VARIABLES, names
-from hccl_tools.launch.planning.inherited import MPI_PREFIXES
 from tests.support.mpiruns import every_mpirun
 from tests.support.tables import table
 

@@ -9,7 +9,7 @@ import pytest
 
 from hccl_tools.gathering.commands import PROGRAM
 from hccl_tools.gathering.failures import HCCL_TOOLS_MISSING_HINT
-from hccl_tools.programs import install_hints
+from hccl_tools.programs import lookup
 
 ROOT = Path(__file__).parent.parent.parent
 _TEXTS = [
@@ -30,7 +30,7 @@ def test_nobody_is_sent_to_an_index_for_hccl_tools() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize(("extra", "hint"), [("mpi", install_hints.MPI), ("fast", install_hints.FAST)])
+@pytest.mark.parametrize(("extra", "hint"), [("mpi", lookup.MPI), ("fast", lookup.FAST)])
 def test_what_replaces_an_extra_is_the_extra(extra: str, hint: str) -> None:
     (listed,) = re.findall(rf"^{extra} = \[(.*)\]$", (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     packages = [re.split(r"[>=<; ]", text)[0] for text in re.findall(r'"([^"]+)"', listed)]

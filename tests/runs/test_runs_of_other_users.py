@@ -14,7 +14,7 @@ import pytest
 
 from hccl_tools.processes import procfs
 from hccl_tools.processes.stack_dump import StackDump, Target
-from hccl_tools.runs import directory, files, members, rank_processes
+from hccl_tools.runs import directory, files, run_processes
 from tests.support.jobs import eventually
 
 if TYPE_CHECKING:
@@ -65,14 +65,14 @@ def test_only_processes_of_the_owner_are_ranks(stranger: Stranger) -> None:
     run = stranger.folder / "run"
     run.mkdir()
     with rank(OTHER, run, "0") as one, rank(65534, run, "1") as other:
-        assert rank_processes.find(str(run)) == {0: one, 1: other}
-        assert rank_processes.find(str(run), owner=OTHER) == {0: one}
+        assert run_processes.find(str(run)) == {0: one, 1: other}
+        assert run_processes.find(str(run), owner=OTHER) == {0: one}
 
 
 @pytest.mark.bed
 def test_a_rank_of_thousands_of_digits_is_none(stranger: Stranger) -> None:
     with rank(OTHER, stranger.folder, "1" * 5000), rank(OTHER, stranger.folder, "3") as third:
-        assert rank_processes.find(str(stranger.folder)) == {3: third}
+        assert run_processes.find(str(stranger.folder)) == {3: third}
 
 
 @pytest.mark.bed
@@ -235,7 +235,7 @@ def test_a_bounded_part_of_the_environments_of_a_user_is_read(stranger: Stranger
     stranger.python(RUN, run, "rank_0.log", "0")
     with large_environments(stranger, 40, 1 << 31, f"HCCL_TOOLS_RUN_DIR={run}") as pids:
         before = bytes_read()
-        found = [pid for pid, path in members.members() if path == run]
+        found = [pid for pid, path in run_processes.members() if path == run]
         assert sorted(found) == sorted(pids)
         assert bytes_read() - before < 128 << 20
 

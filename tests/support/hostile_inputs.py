@@ -33,20 +33,18 @@ from hccl_tools.host.site import Site
 from hccl_tools.host.survey import SurveyRequest, survey
 from hccl_tools.launch.model.hang import HungRank
 from hccl_tools.launch.model.outcome import Cause
-from hccl_tools.launch.model.rank_exit import RankExit
 from hccl_tools.launch.model.rank_failure import RankFailure
-from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join
+from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join, RankExit
 from hccl_tools.launch.protocol import messages
 from hccl_tools.launch.protocol.session import Session
-from hccl_tools.launch.stacks import collection, rendering
-from hccl_tools.launch.stacks.rank_stack import RankStack
+from hccl_tools.launch.stacks import collection
+from hccl_tools.launch.stacks.collection import RankStack
 from hccl_tools.notation.printable import escaped
 from hccl_tools.processes import run_files
 from hccl_tools.records import plain, plain_tagged
-from hccl_tools.runs import members as run_members
-from hccl_tools.runs import remote
-from hccl_tools.runs.answers import Answer
+from hccl_tools.runs import remote, run_processes
 from hccl_tools.runs.evidence import EvidenceNote
+from hccl_tools.runs.remote import Answer
 from tests.support.commands import run_here
 from tests.support.hosts import make_host
 from tests.support.mutations import unquoted
@@ -104,7 +102,7 @@ def command(*args: str, folder: Path) -> Written:
     """Run a command in this process, with no other program on PATH."""
     environ = {"PATH": str(folder / "bin"), "HOME": str(folder)}
     with (
-        mock.patch.object(run_members, "members", list),
+        mock.patch.object(run_processes, "members", list),
         directly_written() as lines,
     ):  # no jobs of other tests
         done = run_here(*args, environ=environ, folder=folder)
@@ -203,7 +201,7 @@ def _read_host_logs(text: str, turn: int, folder: Path) -> Written:
 
 def _read_stacks(text: str, turn: int, _folder: Path) -> Written:
     found = collection._of_host("h1", Answer(text.encode(errors="surrogatepass")), [0, 1])
-    return Written(rendering.as_json("run", found) if turn % 2 else rendering.as_text(found))
+    return Written(collection.as_json("run", found) if turn % 2 else collection.as_text(found))
 
 
 _COMMANDS = (

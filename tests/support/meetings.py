@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.host import host_ports
-from hccl_tools.launch.cluster import membership, rendezvous, rendezvous_client, rendezvous_server, rivals
+from hccl_tools.launch.cluster import consistency, membership, rendezvous_client, rendezvous_server, rivals
 from hccl_tools.launch.cluster.credentials import Credentials
 from hccl_tools.launch.cluster.job_hosts import JobHosts
 from hccl_tools.launch.cluster.membership import HostManifest
@@ -65,7 +65,7 @@ class Meeting:
             self.told[own.host] = f"{self.told.get(own.host, '')}{line}\n"
 
         try:
-            met = rendezvous.join(
+            met = consistency.join(
                 own,
                 JobHosts(own.server, 0, HOSTS, (MASTER, port), frozenset({MASTER})),
                 credentials=credentials,

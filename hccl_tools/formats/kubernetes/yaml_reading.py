@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import InputError
 from hccl_tools.formats.kubernetes.yaml_indentation import wrong_line
-from hccl_tools.programs.install_hints import YAML
+from hccl_tools.programs.lookup import YAML
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import InputError
-from hccl_tools.programs.install_hints import YAML
+from hccl_tools.programs.lookup import YAML
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

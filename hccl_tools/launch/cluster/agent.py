@@ -17,8 +17,7 @@ from hccl_tools.errors import LaunchError
 from hccl_tools.launch.cluster import claims
 from hccl_tools.launch.model.hang import MOST_RANKS
 from hccl_tools.launch.model.outcome import Cause
-from hccl_tools.launch.model.rank_exit import RankExit
-from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join
+from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join, RankExit
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.protocol.connection import connect, proved
 from hccl_tools.launch.protocol.messages import (
@@ -32,12 +31,12 @@ from hccl_tools.launch.protocol.messages import (
     Release,
     Table,
 )
-from hccl_tools.launch.report import oom, report
+from hccl_tools.launch.report import hints, report
 from hccl_tools.processes import timing
 from hccl_tools.processes.parent import Parent
 from hccl_tools.processes.reactor import wait_readable
 from hccl_tools.records import NamedTuple
-from hccl_tools.runs import node_names
+from hccl_tools.runs import hosts
 from hccl_tools.version import __version__
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ class AgentLink:
             LaunchError: The launcher cannot be reached.
         """
         self._parent = Parent()
-        self._oom_kills = oom.kills()
+        self._oom_kills = hints.kills()
         self._srun = environ.get(_SRUN_ADDRESS, "")
         try:
             search = _Search(environ.pop(LAUNCHER_VARIABLE, ""), self._srun, silence)
@@ -96,7 +95,7 @@ class AgentLink:
         except LaunchError:
             self._parent.end_waiting_daemon()
             raise
-        self._host = node_names.own_node_name()
+        self._host = hosts.own_node_name()
         self._release_timeout = 0.0
         #: Whether this part ends on request, and therefore reports no cause.
         self._end_requested = False
@@ -124,7 +123,7 @@ class AgentLink:
         self._host = first.host
         parent = (os.uname().nodename, self._parent.pid)
         self._connection.send(
-            Join(first.server_index, os.getpid(), parent, node_names.own_node_name(), plan.run_dir)
+            Join(first.server_index, os.getpid(), parent, hosts.own_node_name(), plan.run_dir)
         )
 
     def refuse(self, error: HcclToolsError, plan: Plan | None) -> None:
@@ -181,7 +180,7 @@ class AgentLink:
     def _cause(self, outcome: Outcome) -> Cause:
         first = None
         if outcome.first_failure is not None:
-            killed = oom.kills().since(self._oom_kills)
+            killed = hints.kills().since(self._oom_kills)
             first = report.first_failure(outcome.first_failure, killed_by_oom=killed)
         return outcome.cause(self._host, first)
 
@@ -233,7 +232,7 @@ class _Search:
         self._port, _, listed = rest.partition("@")
         candidates = dict.fromkeys((srun, *listed.split(","), "127.0.0.1"))
         self._addresses = [address for address in candidates if address] if self._port else []
-        self._silence, self._host = silence, node_names.own_node_name()
+        self._silence, self._host = silence, hosts.own_node_name()
         self._answers = claims.Answers("")
         #: The number of connections that were accepted.
         self._answered = 0

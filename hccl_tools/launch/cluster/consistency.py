@@ -18,6 +18,9 @@ from hccl_tools.launch.cluster.membership import (
     HostManifest,
     arguments_value,
 )
+from hccl_tools.launch.cluster.rendezvous_client import RendezvousClient
+from hccl_tools.launch.cluster.rendezvous_server import RendezvousServer
+from hccl_tools.launch.planning import ports
 from hccl_tools.notation.printable import tell
 from hccl_tools.runs import job_key
 
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.cluster.credentials import Credentials
     from hccl_tools.launch.cluster.job_hosts import JobHosts
+    from hccl_tools.launch.cluster.membership import Membership
     from hccl_tools.launch.cluster.peer_link import PeerLink
     from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.launch.planning.planner import PreparedLaunch
@@ -37,6 +41,9 @@ _LONGEST_TEXT = 4_000
 #: Characters of a digest that are compared and shown.
 _DIGEST_LENGTH = 12
 
+#: Seconds for all hosts to join: the command may be typed on each host in turn.
+WAIT = 600.0
+
 
 def connect_peers(prepared: PreparedLaunch, request: LaunchRequest) -> PeerLink | None:
     """Compare this host with the job's other hosts; return the connections, ``None`` without a rendezvous.
@@ -47,10 +54,10 @@ def connect_peers(prepared: PreparedLaunch, request: LaunchRequest) -> PeerLink 
     hosts = job_hosts.of_plan(prepared)
     if hosts is None:
         return None
-    from hccl_tools.launch.cluster import host_status, rendezvous  # noqa: PLC0415
+    from hccl_tools.launch.cluster import host_status  # noqa: PLC0415
     from hccl_tools.launch.cluster.peer_link import PeerLink  # noqa: PLC0415
 
-    joined = rendezvous.join(
+    joined = join(
         manifest(hosts, prepared, request),
         hosts,
         credentials=_credentials(hosts, request, notify=notify),
@@ -68,14 +75,13 @@ def refuse(prepared: PreparedLaunch | None, request: LaunchRequest, why: str) ->
     hosts = job_hosts.of_plan(prepared) if prepared else job_hosts.of_request(request, os.environ)
     if hosts is None:
         return
-    from hccl_tools.launch.cluster import rendezvous  # noqa: PLC0415
     from hccl_tools.launch.cluster.membership import TIMING  # noqa: PLC0415
 
     own = manifest(hosts, prepared, request) if prepared else HostManifest(hosts.own, hosts.name, {})
     with suppress(HcclToolsError):  # Without a key or a free port; the user sees the first error.
         credentials = _credentials(hosts, request)
         notify(f"telling the other hosts that the job does not start (at most {TIMING.linger:g} s)")
-        rendezvous.refuse(own, hosts, why, credentials=credentials)
+        refuse_all(own, hosts, why, credentials=credentials)
 
 
 def manifest(hosts: JobHosts, prepared: PreparedLaunch, request: LaunchRequest) -> HostManifest:
@@ -160,3 +166,51 @@ def _hash(data: bytes) -> str:
     import hashlib  # noqa: PLC0415  (it loads OpenSSL: 3 ms)
 
     return hashlib.sha256(data).hexdigest()[:_DIGEST_LENGTH]
+
+
+def join(
+    own: HostManifest,
+    hosts: JobHosts,
+    *,
+    credentials: Credentials,
+    notify: Callable[[str], None],
+    wait: float = WAIT,
+    discovery_port: int = ports.DISCOVERY_PORT,
+) -> Membership:
+    """Return this host's membership once all hosts have joined and agree.
+
+    Rank 0's host listens at the address of ``hosts``, and has a connection to each other host. ``wait`` is in
+    seconds. Hosts with another start port connect to ``discovery_port``.
+
+    Raises:
+        RefusalError: Two hosts differ (the message names both), or a host refuses its part.
+        LaunchError: A host did not join in time.
+    """
+    if own.server != hosts.master:
+        return RendezvousClient(own, hosts, credentials, discovery_port, notify).join(wait)
+    server = RendezvousServer(own, hosts, credentials)
+    try:
+        server.listen(discovery_port)
+        return server.wait_for_all(wait, notify)
+    finally:
+        server.close()
+
+
+def refuse_all(
+    own: HostManifest,
+    hosts: JobHosts,
+    why: str,
+    *,
+    credentials: Credentials,
+    discovery_port: int = ports.DISCOVERY_PORT,
+) -> None:
+    """Tell the hosts that wait why this host does not start its part; takes a few seconds at most."""
+    if own.server != hosts.master:
+        RendezvousClient(own, hosts, credentials, discovery_port, lambda _line: None).refuse(why)
+        return
+    server = RendezvousServer(own, hosts, credentials)
+    try:
+        server.listen(discovery_port)
+        server.refuse(why)
+    finally:
+        server.close()

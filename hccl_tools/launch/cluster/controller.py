@@ -33,7 +33,7 @@ from hccl_tools.launch.supervise.progress import RankCount
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.processes.reactor import wait_readable
 from hccl_tools.processes.signals import ENDING
-from hccl_tools.runs import node_names
+from hccl_tools.runs import hosts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,9 +125,9 @@ class Controller:
                 limit=self._hang_timeout,
             )
         if engines.of(self._plan).waits_for_lost_hosts:
-            from hccl_tools.launch.cluster import unreachable_hosts  # noqa: PLC0415  (MPICH only)
+            from hccl_tools.launch.cluster import missing_hosts  # noqa: PLC0415  (MPICH only)
 
-            unreachable_hosts.watch(
+            missing_hosts.watch(
                 attempt, self._unconnected_hosts, self._plan.run_dir, self._engine_process_lost
             )
 
@@ -307,7 +307,7 @@ class Controller:
         self._agents.identify(agent, message.number)
         agent.pid, agent.parent = message.pid, message.parent
         if self._has_supervisors:
-            node_names.record_node(self._plan.run_dir, self._agents.hosts[agent.number], message.node)
+            hosts.record_node(self._plan.run_dir, self._agents.hosts[agent.number], message.node)
             if self._ending is not None:
                 self._ending.agent_connected(agent)
 

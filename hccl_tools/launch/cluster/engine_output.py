@@ -13,7 +13,7 @@ from hccl_tools.launch import engines
 from hccl_tools.launch.model.outcome import RankEnd
 from hccl_tools.launch.supervise.options import EngineRanks
 from hccl_tools.processes import run_files
-from hccl_tools.runs import names, rank_processes
+from hccl_tools.runs import names, run_processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def running_ranks(plan: Plan, attempt: Attempt) -> list[RankEnd]:
     """Return the running ranks that the shims have started on this host."""
-    found = rank_processes.find(plan.run_dir, attempt.keeper.descendants())
+    found = run_processes.find(plan.run_dir, attempt.keeper.descendants())
     return [
         RankEnd(plan.ranks[rank], _log(attempt, plan, rank), pid)
         for rank, pid in sorted(found.items())

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.launch.model.plan import Plan
-    from hccl_tools.launch.model.rank_exit import RankExit
+    from hccl_tools.launch.model.rank_messages import RankExit
 
 
 def server_at(plan: Plan, address: str) -> int:

@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.processes import run_files
-from hccl_tools.processes.file_limit import FileLimit, file_limit
+from hccl_tools.processes.limits import FileLimit, file_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ import os
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from hccl_tools.launch.model.inheritance import Inheritance
+from hccl_tools.launch.model.variables import Inheritance
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from hccl_tools.records import Count, Index, NamedTuple, OsText
+import os
+
+from hccl_tools.records import Count, Index, NamedTuple, OsText, Seconds
 
 TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
     from hccl_tools.launch.model.hang import HungRank
-    from hccl_tools.launch.model.outcome import Cause
-    from hccl_tools.launch.model.rank_exit import RankExit
+    from hccl_tools.launch.model.outcome import Cause, RankEnd
     from hccl_tools.runs.evidence import EvidenceNote
 
 
@@ -56,12 +57,42 @@ def __getattr__(name: str) -> object:
     """Return a record for the decoder; a shim, which decodes nothing, does not import it."""
     if name not in {"Cause", "EvidenceNote", "HungRank", "RankExit"}:
         raise AttributeError(name)
-    from hccl_tools.launch.model import hang, outcome, rank_exit  # noqa: PLC0415
+    from hccl_tools.launch.model import hang, outcome  # noqa: PLC0415
     from hccl_tools.runs import evidence  # noqa: PLC0415
 
     return {
         "Cause": outcome.Cause,
         "EvidenceNote": evidence.EvidenceNote,
         "HungRank": hang.HungRank,
-        "RankExit": rank_exit.RankExit,
+        "RankExit": RankExit,
     }[name]
+
+
+class RankExit(NamedTuple):
+    """The exit of one rank.
+
+    ``status`` is the raw wait status (``None`` while the rank runs), ``duration`` is in seconds, ``log``
+    the path of the log on the rank's host. ``was_terminated`` tells whether the rank was terminated, or is
+    ``None`` if unknown, as for a shim.
+    """
+
+    rank: Count
+    pid: Count
+    status: Count | None
+    duration: Seconds
+    was_terminated: bool | None
+    log: OsText
+
+    @classmethod
+    def of(cls, end: RankEnd) -> RankExit:
+        """Return the record of a rank's end."""
+        duration = round(end.duration, 3)
+        return cls(end.process.rank, end.pid, end.status, duration, end.was_terminated, end.log)
+
+    def check(self) -> str:
+        """Return why the number is not a wait status, "" if it is one."""
+        try:
+            os.waitstatus_to_exitcode(self.status or 0)
+        except ValueError:
+            return f"{self.status} is not a wait status"
+        return ""

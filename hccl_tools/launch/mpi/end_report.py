@@ -13,7 +13,7 @@ from hccl_tools.launch.model.rank_messages import Ended
 TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
     from hccl_tools.launch.model.outcome import Cause
-    from hccl_tools.launch.model.rank_exit import RankExit
+    from hccl_tools.launch.model.rank_messages import RankExit
     from hccl_tools.launch.mpi.launcher_link import LauncherLink
 
 

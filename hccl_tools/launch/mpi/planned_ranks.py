@@ -10,7 +10,7 @@ import marshal
 import os
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.model.inheritance import Inheritance, composed
+from hccl_tools.launch.model.variables import Inheritance, composed
 from hccl_tools.launch.mpi.prepared import PreparedRank
 from hccl_tools.processes import run_files
 from hccl_tools.runs import private_files

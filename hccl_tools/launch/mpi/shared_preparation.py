@@ -15,7 +15,7 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.model.inheritance import Inheritance, composed
+from hccl_tools.launch.model.variables import Inheritance, composed
 from hccl_tools.launch.mpi import first_rank
 from hccl_tools.launch.mpi.planned_ranks import is_still
 from hccl_tools.launch.mpi.prepared import PreparedRank

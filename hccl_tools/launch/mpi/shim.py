@@ -70,7 +70,7 @@ def run(prepared: PreparedRank, link: LauncherLink | None = None) -> int:
     code = os.waitstatus_to_exitcode(status)
     is_orphan = parent.has_ended()
     if link is not None:
-        from hccl_tools.launch.model.rank_exit import RankExit  # noqa: PLC0415  (not needed while the rank starts)
+        from hccl_tools.launch.model.rank_messages import RankExit  # noqa: PLC0415  (not needed while the rank starts)
         from hccl_tools.launch.mpi import end_report  # noqa: PLC0415
 
         ended = RankExit(prepared.rank, pid, status, round(duration, 3), None, log)

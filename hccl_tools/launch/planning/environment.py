@@ -16,7 +16,7 @@ from hccl_tools.launch.model.variables import (
     TORCH_RESTART_VARIABLE,
 )
 from hccl_tools.processes.procfs import RUN_VARIABLE
-from hccl_tools.processes.rank_site import RECORDER_SIGNAL, RECORDER_VARIABLE
+from hccl_tools.processes.stack_dump import RECORDER_SIGNAL, RECORDER_VARIABLE
 from hccl_tools.records import NamedTuple
 from hccl_tools.runs.names import BACKUP_VARIABLES, PIPE_STEM, heartbeat, plog_folder
 

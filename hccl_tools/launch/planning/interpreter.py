@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.processes.process_limit import why_not_started
+from hccl_tools.processes.limits import why_not_started
 from hccl_tools.programs.lookup import ProgramMissingError, ProgramRefusedError, on_path
 from hccl_tools.records import NamedTuple
 

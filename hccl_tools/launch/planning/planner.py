@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import engines
-from hccl_tools.launch.model.inheritance import composed
 from hccl_tools.launch.model.plan import Plan
+from hccl_tools.launch.model.variables import composed
 from hccl_tools.launch.planning import (
     composition,
     cpu_affinity,
@@ -23,7 +23,7 @@ from hccl_tools.launch.planning import (
 )
 from hccl_tools.launch.planning import job as jobs
 from hccl_tools.launch.planning.visible_devices import surroundings
-from hccl_tools.processes import rank_site
+from hccl_tools.processes import stack_dump
 from hccl_tools.records import NamedTuple
 from hccl_tools.runs import directory, names
 
@@ -205,7 +205,7 @@ def _locate(
 def _python_path(request: LaunchRequest, environ: Mapping[str, str]) -> str | None:
     if not request.watch.faulthandler:
         return None
-    return rank_site.python_path(environ.get("PYTHONPATH", ""))
+    return stack_dump.python_path(environ.get("PYTHONPATH", ""))
 
 
 def _facts(

@@ -20,7 +20,7 @@ from hccl_tools.launch.protocol.connection import Connection, Unproved, endpoint
 from hccl_tools.launch.protocol.messages import LARGEST
 from hccl_tools.launch.protocol.session import Problem, Session
 from hccl_tools.notation.phrases import and_more, count
-from hccl_tools.processes.file_limit import FileLimit
+from hccl_tools.processes.limits import FileLimit
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:

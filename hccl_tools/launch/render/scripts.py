@@ -11,12 +11,30 @@ from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.planning.environment import BACKEND_VARIABLE
 from hccl_tools.launch.render import serving
 from hccl_tools.notation.number_list import fold
+from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from hccl_tools.launch.model.plan import Plan, RankProcess, Start
+
+_SCRIPT = """\
+#!/bin/sh
+#SBATCH --job-name=hccl
+#SBATCH --nodes={nodes}
+#SBATCH --ntasks-per-node=1
+#SBATCH --no-kill
+#SBATCH --signal=B:TERM@60
+# {servers} for the job, and {spares}: sbatch THIS_FILE
+# --no-kill keeps the allocation when it loses a node; a spare then takes the place of the lost node.
+# --signal ends the job a minute before its time limit.
+{table}exec {command}
+"""
+_TABLE = """\
+# The allocation must contain the servers of the rank table: if Slurm may choose other nodes, add
+# `#SBATCH --nodelist=NAMES`. Without --rank-table, `launch` makes the table of the nodes of the allocation.
+"""
 
 
 class Script(NamedTuple):
@@ -253,3 +271,21 @@ def _torchrun(plan: Plan, ranks: Sequence[RankProcess], wanted: ScriptOptions) -
     if wanted.max_restarts is not None:
         options.append(f"--max-restarts={wanted.max_restarts}")
     return options
+
+
+def batch_script(servers: int, spares: int, command: Sequence[str], *, has_table: bool) -> str:
+    """Return the script that runs ``launch`` with a command line.
+
+    Args:
+        servers: The number of nodes of the job.
+        spares: The number of nodes in reserve.
+        command: The words of the command line.
+        has_table: Whether the command line names a rank table.
+    """
+    return _SCRIPT.format(
+        nodes=servers + spares,
+        servers=count(servers, "node"),
+        spares=count(spares, "spare"),
+        table=_TABLE if has_table else "",
+        command=shlex.join(command),
+    )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools import own_python
 from hccl_tools.host.local_addresses import is_this_host
-from hccl_tools.launch.cluster.host_probe import HostProbe
+from hccl_tools.launch.cluster.missing_hosts import HostProbe
 from hccl_tools.version import __version__
 
 if TYPE_CHECKING:

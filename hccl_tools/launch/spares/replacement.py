@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools import formats
@@ -11,13 +12,13 @@ from hccl_tools.errors import LaunchError, TableError
 from hccl_tools.launch.model.request import JobTable
 from hccl_tools.launch.planning import table_source
 from hccl_tools.launch.render import plan_json
-from hccl_tools.launch.spares import rehearsal
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.records import NamedTuple
 from hccl_tools.runs import directory, names
 from hccl_tools.table.fingerprint import fingerprint
 from hccl_tools.transform.replacement import replace_server
+from hccl_tools.transform.subsetting import subset
 from hccl_tools.validation.checker import validate
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.outcome import Outcome
     from hccl_tools.launch.model.request import LaunchRequest, SpareHost
     from hccl_tools.launch.planning.planner import PreparedLaunch
+    from hccl_tools.table.model import RankTable
+
+#: Keys of a server with an address or name of its host.
+_NAMES = ("container_ip", "pod_ip", "pod_name", "server_ip")
 
 
 class Replaced(NamedTuple):
@@ -62,7 +67,7 @@ class Spares:
         old = table.servers[index].server_id
         for spare in self.left:
             try:
-                own = spare.table or rehearsal.table_of(spare.name, table, index)
+                own = spare.table or table_of(spare.name, table, index)
                 done = replace_server(document, old, own)
                 self._check(done.data)
             except TableError as error:
@@ -159,3 +164,20 @@ def line(facts: Mapping[str, Any]) -> str:
         f"{facts['spare']} takes the place of {facts['host']} ({rank_list(facts['ranks'])}); "
         f"the table's fingerprint {facts['table_before']} becomes {facts['table_after']}"
     )
+
+
+def table_of(host: str, table: RankTable, index: int) -> RankTable:
+    """Return a table of a host that has the devices, with their addresses, of a server in a table.
+
+    Raises:
+        TableError: The format has no server ids.
+    """
+    if table.format == "2.0":
+        raise TableError("in a rehearsal a 2.0 table has no spares: it has no server ids")
+    old = table.servers[index]
+    one = subset(table, servers=[old.server_id])
+    server = one.servers[0]
+    fields: dict[str, Any] = {key: host if key in _NAMES else value for key, value in server.fields.items()}
+    renamed = replace(server, server_id=host, host_ip=host if server.host_ip else None, fields=fields)
+    pods = [replace(pod, server_ids=[host]) for pod in one.super_pods] if one.super_pods else None
+    return replace(one, servers=[renamed], super_pods=pods)

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from hccl_tools.launch.planning.planner import PreparedLaunch
-    from hccl_tools.launch.spawn.keywords import SpawnKeywords
-    from hccl_tools.launch.spawn.options import SpawnOptions
+    from hccl_tools.launch.spawn.options import SpawnKeywords, SpawnOptions
 
 _CHILD = "from hccl_tools.launch.spawn.child import main; main({folder!r})"
 

@@ -13,7 +13,7 @@ import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch.report import oom, report
+from hccl_tools.launch.report import hints, report
 from hccl_tools.launch.spawn.errors import RankFacts, RankFailedError, failure
 from hccl_tools.launch.spawn.ranks import Shown, SpawnedRank
 from hccl_tools.launch.supervise.decisions import HandleEnd, Say, SetTimer, Signal, Step
@@ -73,7 +73,7 @@ class SpawnContext:
         self._reactor.poller.register(keeper.fileno(), select.POLLIN)
         self._closed = False
         self._report: dict[str, Any] = {}
-        self._oom_kills = oom.kills()
+        self._oom_kills = hints.kills()
         self._owner = os.getpid()
         self.run_dir = run_dir
         self.processes = [process for process in self._all if process.rank >= 0]
@@ -220,7 +220,7 @@ class SpawnContext:
         run_files.release(self.run_dir)
         outcome = self._state.outcome(time.monotonic())
         self._report = report.make(
-            outcome, run_dir=self.run_dir, killed_by_oom=oom.kills().since(self._oom_kills)
+            outcome, run_dir=self.run_dir, killed_by_oom=hints.kills().since(self._oom_kills)
         )
         if report.write(self._report, self.run_dir):
             directory.note_end(self.run_dir, outcome.exit_code, outcome.reason)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from hccl_tools.errors import UsageError
 from hccl_tools.launch.model.request import Devices, Logs, StartChoice, TableChoice, Variables, Watch
@@ -17,7 +19,6 @@ from hccl_tools.launch.planning.visible_devices import (
     present_devices,
     visible_devices,
 )
-from hccl_tools.launch.spawn import keywords
 from hccl_tools.launch.spawn.errors import SpawnOptionError
 from hccl_tools.notation import assignments, device_range, phrases
 from hccl_tools.notation.printable import tell
@@ -44,6 +45,16 @@ _OWN_VARIABLES = frozenset({"RANK_ID", RUN_VARIABLE})
 #: More devices than any host has.
 _HIGHEST_DEVICE = 1024
 
+#: The options that name devices; a call may contain one of them.
+DEVICE_OPTIONS = ("npus", "devices", "gpus", "xpus", "selected_devices")
+#: Names that paddle no longer has -> their present names.
+_OLD_NAMES = {"selected_devices": "devices", "started_port": "start_port", "use_paddlecloud": None}
+_OF_SEVERAL_MACHINES = ("ips", "cluster_node_ips", "node_ip")
+DeviceList = str | int | Iterable[int | str] | None
+FilePath = str | os.PathLike[str]
+#: The parameters of ``spawn`` that are not options: a misspelt option may be one of them.
+_PARAMETERS = ("func", "args", "nprocs", "join", "daemon")
+
 
 class SpawnOptions(NamedTuple):
     """The checked options of a ``spawn`` call."""
@@ -66,7 +77,7 @@ def read(nprocs: Any, options: Mapping[str, Any], environ: Mapping[str, str]) ->
     Raises:
         SpawnOptionError: An option is unknown, has an invalid value, or contradicts another option.
     """
-    keywords.check(options)
+    check(options)
     cpu, rank_table = bool(options.get("cpu")), options.get("rank_table")
     count = _count(nprocs)
     physical = _devices(count, options, environ, cpu=cpu)
@@ -131,7 +142,7 @@ def _devices(
     count: int | None, options: Mapping[str, Any], environ: Mapping[str, str], *, cpu: bool
 ) -> tuple[int, ...] | None:
     """Return the physical devices of the options in rank order, or ``None``."""
-    name = next((name for name in keywords.DEVICE_OPTIONS if options.get(name) not in (None, "")), None)
+    name = next((name for name in DEVICE_OPTIONS if options.get(name) not in (None, "")), None)
     if name is None:
         return None
     value = options[name]
@@ -237,3 +248,55 @@ def _tail(value: Any) -> Tail:
     if any(whole_number(str(rank).strip()) is None for rank in ranks):
         raise SpawnOptionError(f'tail={value!r} is not a list of ranks: tail=0, tail=[0, 3], "all" or None')
     return tuple(int(rank) for rank in ranks)
+
+
+class SpawnKeywords(TypedDict, total=False):
+    """The options of ``spawn``, as its docstring describes them; the old names are left out."""
+
+    npus: DeviceList
+    devices: DeviceList
+    gpus: DeviceList
+    xpus: DeviceList
+    rank_table: FilePath | None
+    cpu: bool
+    start: Literal["table", "cluster", "torch"] | None
+    env: Mapping[str, str | int] | None
+    log_dir: FilePath
+    log_mode: str | int
+    tail: int | str | Iterable[int] | None
+    grace: float
+    preflight: bool
+    product: str | None
+    ignore: str | Iterable[str]
+    start_port: int | None
+    backend: Literal["auto", "hccl", "xccl", "gloo"]
+    start_method: Literal["spawn", "fork", "forkserver"]
+    print_config: bool
+
+
+SUPPORTED = tuple(SpawnKeywords.__annotations__)
+
+
+def check(options: Mapping[str, Any]) -> None:
+    """Refuse keywords that are unknown or exclude each other, and warn of old names.
+
+    Raises:
+        SpawnOptionError: A keyword is unknown, or two keywords exclude each other.
+    """
+    for name in options:
+        if name in _OF_SEVERAL_MACHINES:
+            raise SpawnOptionError(
+                f"{name}: spawn starts processes on this machine only",
+                hint="for several machines put the function into a script and use `hccl-tools launch --ips`",
+            )
+        if name not in SUPPORTED and name not in _OLD_NAMES:
+            close = difflib.get_close_matches(name, (*_PARAMETERS, *SUPPORTED), n=1)
+            hint = f"did you mean {close[0]}?" if close else f"options: {', '.join(sorted(SUPPORTED))}"
+            raise SpawnOptionError(f"the option {name} of spawn is not supported ({hint})", hint=hint)
+        if name in _OLD_NAMES:
+            now = _OLD_NAMES[name]
+            text = f"spawn: {name} is an old name" + (f" of {now}" if now else " and has no effect")
+            warnings.warn(text, DeprecationWarning, stacklevel=4)
+    given = [name for name in (*DEVICE_OPTIONS, "rank_table") if options.get(name) not in (None, "")]
+    if len(given) > 1:
+        raise SpawnOptionError(f"{given[0]} and {given[1]} exclude each other")

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.model import hang
-from hccl_tools.launch.supervise import first_hung
-from hccl_tools.launch.supervise.first_hung import Suspect
+from hccl_tools.launch.model.hang import odd_ones_first
 from hccl_tools.launch.supervise.rank_activity import ActivityMonitor
 from hccl_tools.notation.phrases import time_span
 from hccl_tools.processes import run_files, wait_state
 from hccl_tools.processes.signals import spawn
+from hccl_tools.processes.stack_dump import StackDump, Target, writes_stacks
 from hccl_tools.programs.lookup import find_program
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from hccl_tools.launch.supervise.attempt import Attempt
     from hccl_tools.launch.supervise.options import Supervision
     from hccl_tools.processes.signals import Helper
+    from hccl_tools.processes.stack_dump import Stack
+    from hccl_tools.processes.wait_state import WaitState
 
 #: The minimum number of samples before a job counts as hanging.
 _MIN_SAMPLES = 8
@@ -41,6 +45,14 @@ _STACKS_TIMEOUT = 10.0
 #: Seconds, at most, for which a host whose ranks only wait leaves it to the other hosts to end the job: the
 #: rank for which they wait may be there.
 _OTHER_HOSTS_FIRST = 5.0
+
+#: Heartbeats that differ by less, in ns, are of the same step.
+_SAME_STEP = 100_000_000
+
+#: Seconds between two checks whether the stacks have been written.
+_INTERVAL = 0.01
+#: The maximum number of ranks for which py-spy runs.
+_MOST_SPIES = 4
 
 
 class HangWatch:
@@ -109,7 +121,7 @@ class HangWatch:
         longest = max((one.since_beat or 0.0 for one in suspects), default=0.0)
         if longest < limit and not (is_alone and idle >= limit):
             return False
-        first = first_hung.first(suspects, 2 * self._interval)
+        first = first_to_hang(suspects, 2 * self._interval)
         is_own = any(one.is_culprit for one in first)
         if not is_alone and longest < limit + self._patience and not is_own:
             return False
@@ -145,7 +157,7 @@ class HangWatch:
         state = self._attempt.state
         if state.reason == "hang" and state.remote_cause is not None and not self._has_described:
             suspects = self._suspects(self._running())
-            state.hung = self._described(suspects, first_hung.first(suspects, 2 * self._interval))
+            state.hung = self._described(suspects, first_to_hang(suspects, 2 * self._interval))
 
     def _described(self, suspects: Sequence[Suspect], first: Sequence[Suspect]) -> list[HungRank]:
         hung = [_describe(one, is_first=one in first, by_progress=self._by_progress) for one in suspects]
@@ -155,7 +167,7 @@ class HangWatch:
         """Describe the ranks of this host for the place that decides whether the job hangs."""
         self._has_described = True
         suspects = self._suspects(self._running())
-        self._with_stacks(self._described(suspects, first_hung.first(suspects, 2 * self._interval)), answer)
+        self._with_stacks(self._described(suspects, first_to_hang(suspects, 2 * self._interval)), answer)
 
     def _end(self, hung: list[HungRank]) -> None:
         attempt = self._attempt
@@ -166,7 +178,6 @@ class HangWatch:
         self._with_stacks(hung, self._finish)
 
     def _with_stacks(self, hung: list[HungRank], then: Callable[[list[HungRank]], None]) -> None:
-        from hccl_tools.launch.supervise.hung_stacks import HungStacks  # noqa: PLC0415  (few jobs hang)
 
         noticed_at = self._clock()
 
@@ -252,3 +263,102 @@ def _describe(one: Suspect, *, is_first: bool, by_progress: bool) -> HungRank:
         log=end.log,
         last_line=lines[0] if lines else "",
     )
+
+
+class Suspect(NamedTuple):
+    """A running rank of a job that hangs.
+
+    Attributes:
+        waits: What it does, ``None`` if it has just ended.
+        idle: Seconds since its last output, CPU time or heartbeat.
+        since_beat: Seconds since its last heartbeat, ``None`` if it has none.
+        beat: The time of its last heartbeat in ns, comparable within the job.
+        computes: Whether it uses the CPU.
+    """
+
+    end: RankEnd
+    waits: WaitState | None
+    idle: float
+    since_beat: float | None = None
+    beat: int = 0
+    computes: bool = False
+
+    @property
+    def is_culprit(self) -> bool:
+        """Whether the rank itself shows that it does not wait for another rank."""
+        if self.waits is None:
+            return False
+        return self.waits.is_stopped or self.waits.waits_outside or self.computes
+
+
+def first_to_hang(suspects: Sequence[Suspect], tolerance: float) -> list[Suspect]:
+    """Return the ranks that stopped first; ``tolerance`` is the precision of ``idle`` in seconds."""
+    for is_cause in (_is_stopped, _waits_outside):
+        if found := [one for one in suspects if is_cause(one)]:
+            return found
+    found = list(suspects)
+    if all(one.since_beat is not None for one in suspects):
+        oldest = min((one.beat for one in suspects), default=0)
+        found = [one for one in suspects if one.beat < oldest + _SAME_STEP]
+    elif not any(one.since_beat is not None for one in suspects):
+        longest = max((one.idle for one in suspects), default=0.0)
+        found = [one for one in suspects if one.idle >= longest - tolerance]
+    looping = [one for one in found if one.computes]
+    return looping or found
+
+
+def _is_stopped(one: Suspect) -> bool:
+    return one.waits is not None and one.waits.is_stopped
+
+
+def _waits_outside(one: Suspect) -> bool:
+    return one.waits is not None and one.waits.waits_outside
+
+
+class HungStacks:
+    """Waits for the stacks of the ranks, then calls ``finish`` with the ranks and their stacks.
+
+    The ranks that stopped first are asked in any case, the others if they write their stacks themselves.
+    """
+
+    def __init__(
+        self, attempt: Attempt, hung: Sequence[HungRank], finish: Callable[[list[HungRank]], None]
+    ) -> None:
+        self._attempt, self._hung, self._finish = attempt, hung, finish
+        first = [one for one in hung if one.is_first][:_MOST_SPIES]
+        asked = [one for one in hung if one in first or writes_stacks(one.pid)]
+        self._dump = StackDump([_target(one) for one in asked], wake=True)
+        attempt.helpers += self._dump.helpers
+        self._deadline = time.monotonic() + self._dump.seconds
+        self._check()
+
+    def _check(self) -> None:
+        if not self._dump.is_complete and time.monotonic() < self._deadline:
+            self._attempt.call_later("stacks of a hang", _INTERVAL, self._check)
+            return
+        found = self._dump.finish()
+        for target, stack in found.items():
+            if stack.source == "py-spy":
+                _append(target.log, stack)
+        first = {_target(one) for one in self._hung if one.is_first}
+        for problem in sorted({stack.problem for target, stack in found.items() if target in first} - {""}):
+            self._attempt.say(f"no Python stack of the rank that stopped first: {problem}")
+        ranks = {_target(one): one.rank for one in self._hung}
+        self._attempt.stacks |= {ranks[target]: stack for target, stack in found.items()}
+        stacks = {target: list(stack.lines) for target, stack in found.items()}
+        self._finish(odd_ones_first([one._replace(stack=stacks.get(_target(one), [])) for one in self._hung]))
+
+
+def _target(one: HungRank) -> Target:
+    return Target(one.pid, one.log)
+
+
+def _append(log: str, stack: Stack) -> None:
+    """Add the stack of py-spy to the log of its rank."""
+    text = "\n".join(("hccl-tools: the Python stack when the job was ended (py-spy):", *stack.lines, ""))
+    with suppress(OSError):
+        descriptor = run_files.open_append(log, create=False)
+        try:
+            os.write(descriptor, text.encode())
+        finally:
+            os.close(descriptor)

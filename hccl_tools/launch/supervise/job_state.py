@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.launch.model.outcome import RESTARTABLE, Outcome
 from hccl_tools.launch.supervise.decisions import HandleEnd, Say, SetTimer, Signal, Step
-from hccl_tools.launch.supervise.timing import TIMING
-from hccl_tools.processes import keeper_protocol, run_files
-from hccl_tools.processes.process_limit import why_not_started
+from hccl_tools.processes import keeper_protocol, run_files, timing
+from hccl_tools.processes.limits import why_not_started
 from hccl_tools.processes.signal_names import signal_name
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,11 +28,29 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.hang import HungRank
     from hccl_tools.launch.model.outcome import Cause, RankEnd
     from hccl_tools.launch.supervise.decisions import Decision
-    from hccl_tools.launch.supervise.timing import Timing
     from hccl_tools.processes.keeper_protocol import Event
     from hccl_tools.processes.procfs import Status
     from hccl_tools.runs.ends import Reason
     from hccl_tools.runs.evidence import EvidenceNote
+
+
+class Timing(NamedTuple):
+    """The durations of a job's end in seconds, without the grace time."""
+
+    #: From one round of SIGKILL to the next.
+    kill_again: float = 0.1
+    #: From the first SIGKILL until the surviving processes count as stuck in the kernel.
+    give_up: float = 5.0
+    #: For processes that the ranks have left behind to exit by themselves.
+    leftovers: float = 0.25
+    #: From the first signal until SIGINT kills: some programs send SIGINT to a process and to its group.
+    repeat_sigint: float = 0.2
+    #: From the first signal until SIGTERM kills.
+    repeat_sigterm: float = 1.0
+
+
+TIMING = timing.from_environment("supervisor", Timing())
+
 
 #: The timers that a job state sets, by name.
 TERMINATE, KILL, GIVE_UP, SCHEDULER, LEFTOVERS = "terminate", "kill", "give up", "scheduler", "leftovers"

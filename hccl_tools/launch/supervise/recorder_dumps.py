@@ -13,7 +13,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from hccl_tools.processes import linux, rank_site, run_files, wait_state
+from hccl_tools.processes import linux, run_files, stack_dump, wait_state
 from hccl_tools.runs import names
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class RecorderDumps:
             if is_due and not self._has_written(rank) and (is_late or has_stack(rank)):
                 self._asked[rank] = now
                 with suppress(ProcessLookupError, PermissionError):
-                    linux.signal_main_thread(target, rank_site.RECORDER_SIGNAL)
+                    linux.signal_main_thread(target, stack_dump.RECORDER_SIGNAL)
 
     @property
     def is_complete(self) -> bool:
@@ -170,4 +170,4 @@ def _handler(pid: int, processes: Sequence[Status]) -> int:
         if one.pid in family or one.parent in family:
             family.add(one.pid)
     ordered = [pid, *(one.pid for one in processes if one.pid in family and one.pid != pid)]
-    return next((one for one in ordered if wait_state.catches(one, rank_site.RECORDER_SIGNAL)), 0)
+    return next((one for one in ordered if wait_state.catches(one, stack_dump.RECORDER_SIGNAL)), 0)

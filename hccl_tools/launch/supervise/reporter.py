@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.explain.brief import explained
 from hccl_tools.launch.logs.follower import Followers
 from hccl_tools.launch.report import report
-from hccl_tools.launch.report.oom import kills
+from hccl_tools.launch.report.hints import kills
 from hccl_tools.processes.signals import ENDING
 from hccl_tools.runs import directory
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.launch.cluster import host_probe
+from hccl_tools.launch.cluster import missing_hosts
 from hccl_tools.launch.cluster.agents import Agents
 from hccl_tools.launch.cluster.missing_hosts import MissingHosts
 from hccl_tools.launch.model.plan import Plan, RankProcess
@@ -132,7 +132,7 @@ def test_without_a_way_to_ask_a_host_it_may_be_there(start: Start, monkeypatch: 
 
 def test_a_probe_of_a_host_that_prints_without_end_takes_no_more_memory(ssh: Path) -> None:
     ssh.write_text("#!/bin/sh\nexec head -c 64000000 /dev/zero\n")
-    probe = host_probe.HostProbe(Plan((), "torch", "ssh", "log", "/", 0), "240.0.0.1")
+    probe = missing_hosts.HostProbe(Plan((), "torch", "ssh", "log", "/", 0), "240.0.0.1")
 
     has_ended = eventually(lambda: probe.has_ended)
     size = os.fstat(probe._output).st_size
@@ -145,7 +145,7 @@ def test_a_probe_of_a_host_that_prints_without_end_takes_no_more_memory(ssh: Pat
 def test_what_a_probe_leaves_running_ends_with_it(ssh: Path) -> None:
     ssh.write_text("#!/bin/sh\nexec sleep 6464\n")
     plan = Plan((), "torch", "ssh", "log", "/", 0)
-    probe = host_probe.HostProbe(plan, "240.0.0.1")
+    probe = missing_hosts.HostProbe(plan, "240.0.0.1")
     before = probe.has_ended
 
     probe.close()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.cluster import consistency, membership, rendezvous, rendezvous_server
+from hccl_tools.launch.cluster import consistency, membership, rendezvous_server
 from hccl_tools.launch.cluster.job_hosts import JobHosts
 from hccl_tools.launch.cluster.membership import HostManifest
 from hccl_tools.launch.cluster.rendezvous_server import RendezvousServer
@@ -291,7 +291,7 @@ def test_more_hosts_than_files_are_allowed() -> None:
         f"own, hosts = membership.HostManifest(0, 'h0', {{}}), [f'h{{i}}' for i in range({count})]\n"
         f"hosts = job_hosts.JobHosts(0, 0, hosts, ('{MASTER}', {port}), None)\n"
         f"known = Credentials('h0', b'', 12.0, frozenset({{'{MASTER}'}}))\n"
-        f"met = rendezvous.join(own, hosts, notify=print, credentials=known)\n"
+        f"met = consistency.join(own, hosts, notify=print, credentials=known)\n"
         "print(len(met.connections))\n"
     )
     with (
@@ -311,7 +311,7 @@ def test_more_hosts_than_files_are_allowed() -> None:
 
 def refused_before(own: HostManifest, met: Meeting, why: str) -> None:
     hosts = JobHosts(own.server, 0, HOSTS, (MASTER, met.port), frozenset({MASTER}))
-    rendezvous.refuse(own, hosts, why, credentials=NO_KEY, discovery_port=met.discovery)
+    consistency.refuse_all(own, hosts, why, credentials=NO_KEY, discovery_port=met.discovery)
 
 
 @pytest.mark.parametrize("server", [0, 1])
@@ -398,7 +398,7 @@ def both_wait(first: HostManifest, second: HostManifest) -> list[str]:
         hosts = JobHosts(0, 0, (own.host, *(one for one in LOCAL if one != own.host)), (own.host, port), None)
         credentials = NO_KEY._replace(addresses=None)
         try:
-            rendezvous.join(own, hosts, credentials=credentials, notify=lambda _line: None, wait=WAIT)
+            consistency.join(own, hosts, credentials=credentials, notify=lambda _line: None, wait=WAIT)
         except LaunchError as error:
             refused[own.host] = error.message
 

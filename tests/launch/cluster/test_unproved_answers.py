@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.launch.cluster import membership, rendezvous, rendezvous_client
+from hccl_tools.launch.cluster import consistency, membership, rendezvous_client
 from hccl_tools.launch.cluster.credentials import Credentials
 from hccl_tools.launch.cluster.job_hosts import JobHosts
 from hccl_tools.launch.cluster.rendezvous_server import RendezvousServer
@@ -93,7 +93,7 @@ def test_a_refusal_is_told_after_an_impostor_has_answered(monkeypatch: pytest.Mo
 
         waiting = threading.Thread(target=replace)
         waiting.start()
-        rendezvous.refuse(second, hosts, "no device", credentials=KEY, discovery_port=met.discovery)
+        consistency.refuse_all(second, hosts, "no device", credentials=KEY, discovery_port=met.discovery)
         waiting.join()
 
     said = "10.0.0.2 does not start its part: no device"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.launch.cluster import unreachable_hosts
+from hccl_tools.launch.cluster import missing_hosts
 from tests.support.jobs import eventually
 from tests.support.processes import has_ended
 
@@ -69,7 +69,7 @@ def engine() -> Iterator[Engine]:
 
 
 def watched(attempt: Attempt, hosts: Any) -> None:
-    unreachable_hosts.watch(attempt, hosts, str(Path.cwd()), lambda _what: None)  # type: ignore[arg-type]
+    missing_hosts.watch(attempt, hosts, str(Path.cwd()), lambda _what: None)  # type: ignore[arg-type]
 
 
 def test_a_child_that_ends_while_the_supervisors_are_read_is_not_a_lost_host(engine: Engine) -> None:

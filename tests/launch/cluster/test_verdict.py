@@ -11,10 +11,11 @@ from hccl_tools.launch.cluster import verdict
 from hccl_tools.launch.cluster.verdict import Finding, Reports, Unreported
 from hccl_tools.launch.model.outcome import Cause, Outcome, RankEnd
 from hccl_tools.launch.model.plan import Plan, RankProcess
-from hccl_tools.runs.ends import Reason
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from hccl_tools.runs.ends import Reason
 
 
 def process(rank: int) -> RankProcess:

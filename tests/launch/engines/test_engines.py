@@ -117,7 +117,7 @@ def test_every_engine_of_the_table_is_found_under_its_name(name: str) -> None:
 def test_mpirun_has_the_options_of_its_flavour(
     flavour: str, patience: str | None, *, is_open_mpi: bool
 ) -> None:
-    from hccl_tools.launch.engines.openmpi import OpenMpi
+    from hccl_tools.launch.engines.mpirun import OpenMpi
 
     engine = engines.get("mpirun").of_flavour(flavour)
 

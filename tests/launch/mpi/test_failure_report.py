@@ -14,7 +14,7 @@ from hccl_tools import codec
 from hccl_tools.codec import DecodeError
 from hccl_tools.launch.cluster import host_status
 from hccl_tools.launch.model.plan import Plan, RankProcess
-from hccl_tools.launch.model.rank_exit import RankExit
+from hccl_tools.launch.model.rank_messages import RankExit
 from tests.support.mpiruns import MPIRUNS
 
 RANK: dict[str, Any] = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.launch.model.plan import FACTS_FILE, Plan, RankProcess
 from hccl_tools.launch.mpi import planned_ranks
 from hccl_tools.launch.mpi.world import MpiWorld
-from hccl_tools.launch.planning.inherited import inheritance
+from hccl_tools.launch.planning.composition import inheritance
 from hccl_tools.runs import names
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from hccl_tools.launch.mpi import options as rank_options
 from hccl_tools.launch.mpi import shared_preparation, standalone
 from hccl_tools.launch.mpi.world import MpiWorld
 from hccl_tools.launch.planning import planner
-from hccl_tools.launch.planning.inherited import MPI_PREFIXES
+from hccl_tools.launch.planning.composition import MPI_PREFIXES
 from tests.support.hosts import IPS_910A, StandInHost, conf_text, make_host
 from tests.support.mpiruns import every_mpirun
 from tests.support.requests import launch_request

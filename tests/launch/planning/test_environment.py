@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch.model.inheritance import composed
+from hccl_tools.launch.model.variables import composed
 from hccl_tools.launch.planning import composition, environment, ports
+from hccl_tools.launch.planning.composition import KeptMpi, inheritance
 from hccl_tools.launch.planning.environment import JobFacts, rank_environment
-from hccl_tools.launch.planning.inherited import KeptMpi, inheritance
 from hccl_tools.launch.planning.placement import RankPlacement
 from hccl_tools.launch.planning.visible_devices import VisibleDevices, visible_devices
 from hccl_tools.notation.assignments import read_environment_file

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from hccl_tools.codec import DecodeError
 from hccl_tools.launch.model.hang import HungRank
 from hccl_tools.launch.model.outcome import Cause
-from hccl_tools.launch.model.rank_exit import RankExit
-from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join
+from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join, RankExit
 from hccl_tools.launch.protocol.messages import (
     End,
     Ending,

@@ -12,7 +12,7 @@ import pytest
 from hccl_tools.launch.logs import excerpt
 from hccl_tools.launch.model.outcome import RankEnd
 from hccl_tools.launch.model.plan import RankProcess
-from hccl_tools.launch.report import hints, oom
+from hccl_tools.launch.report import hints
 from hccl_tools.notation.phrases import time_span
 from hccl_tools.processes import procfs
 from hccl_tools.processes.signal_names import signal_name, signal_number
@@ -108,7 +108,7 @@ def test_switches_of_tls_that_differ_are_named_as_a_cause(jobs: Jobs) -> None:
 def test_a_sigkill_from_outside_is_told_from_the_out_of_memory_killer(jobs: Jobs) -> None:
     _, job = jobs.run(sh("kill -KILL $$"))
     assert "killed by SIGKILL" in job.err
-    if oom.kills() == (None, None):
+    if hints.kills() == (None, None):
         assert "the signal usually comes from the out-of-memory killer" in job.err
     else:
         assert "neither from the out-of-memory killer" in job.err
@@ -116,11 +116,11 @@ def test_a_sigkill_from_outside_is_told_from_the_out_of_memory_killer(jobs: Jobs
 
 
 def test_the_counts_of_out_of_memory_kills_are_compared() -> None:
-    before = oom.Kills(cgroup=1, machine=7)
-    assert oom.Kills(cgroup=1, machine=7).since(before) is False
-    assert oom.Kills(cgroup=2, machine=7).since(before) is True
-    assert oom.Kills(cgroup=None, machine=8).since(before) is True
-    assert oom.Kills(cgroup=None, machine=None).since(before) is None
+    before = hints.Kills(cgroup=1, machine=7)
+    assert hints.Kills(cgroup=1, machine=7).since(before) is False
+    assert hints.Kills(cgroup=2, machine=7).since(before) is True
+    assert hints.Kills(cgroup=None, machine=8).since(before) is True
+    assert hints.Kills(cgroup=None, machine=None).since(before) is None
 
 
 def test_the_report_of_many_ranks_stays_readable(jobs: Jobs) -> None:

@@ -13,10 +13,11 @@ from hccl_tools.launch.engines.engine import EngineProcess
 from hccl_tools.launch.model.outcome import Outcome, RankEnd
 from hccl_tools.launch.model.plan import Plan, RankProcess
 from hccl_tools.launch.spares import lost_hosts
-from hccl_tools.runs.ends import Reason
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from hccl_tools.runs.ends import Reason
 
 HOSTS = ("127.0.0.1", "10.9.0.1", "10.9.0.2")
 #: Runs the command on this host, except for a host of the case.

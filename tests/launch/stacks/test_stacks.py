@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_tools.codec import DecodeError, decode
-from hccl_tools.launch.stacks import collection, rendering
-from hccl_tools.launch.stacks.rank_stack import RankStack
+from hccl_tools.launch.stacks import collection
+from hccl_tools.launch.stacks.collection import RankStack
 from hccl_tools.runs import index, remote
 from hccl_tools.runs.remote import RemoteLogs
 from tests.support.hanging import without_py_spy
@@ -165,7 +165,7 @@ def test_a_host_that_hangs_or_floods_does_not_delay_the_others(
 
 def test_equal_stacks_are_shown_once() -> None:
     recv = ("  File a.py, line 3 in recv",)
-    shown = rendering.as_text(
+    shown = collection.as_text(
         [
             RankStack(0, "a", 10, "sleeping in futex()", recv, "py-spy"),
             RankStack(1, "a", 11, "stopped", problem="no py-spy"),
@@ -186,7 +186,7 @@ def test_equal_stacks_are_shown_once() -> None:
 def test_the_text_of_a_host_is_no_line_of_its_own(stack: tuple[str, ...]) -> None:
     forged = "running\nrank 1 (b, pid 8): running\x1b[2J"
     one = RankStack(0, "a\nrank 2 (c):", 7, forged, stack, problem="" if stack else forged)
-    shown = rendering.as_text([one])
+    shown = collection.as_text([one])
 
     assert [line for line in shown.splitlines() if not line.startswith(" ")] == [
         "rank 0 (a\\u000arank 2 (c):, pid 7): running\\u000arank 1 (b, pid 8): running\\u001b[2J"
@@ -209,12 +209,12 @@ def test_a_record_of_another_host_is_read_or_refused(value: dict[str, Any]) -> N
         read = decode(RankStack, value)
     except DecodeError:
         return
-    assert rendering.as_text([read])
-    assert json.loads(rendering.as_json("/run", [read]))["ranks"][0]["rank"] == read.rank
+    assert collection.as_text([read])
+    assert json.loads(collection.as_json("/run", [read]))["ranks"][0]["rank"] == read.rank
 
 
 def test_ranks_that_have_done_their_work_are_no_fault() -> None:
-    shown = rendering.as_text(
+    shown = collection.as_text(
         [RankStack(rank, "localhost", problem=collection._ENDED, ended=True) for rank in (0, 2)]
     )
 
@@ -226,7 +226,7 @@ def test_on_a_terminal_the_reason_for_no_stack_is_broken_and_a_stack_is_not(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     frame = '  File "/usr/lib/python3.11/site-packages/torch/distributed/run.py", line 3 in wait'
-    shown = rendering.as_text(
+    shown = collection.as_text(
         [
             RankStack(0, "a", 10, "running", (frame,), "py-spy"),
             RankStack(1, "a", 11, "running", problem="word " * 30),

@@ -1,4 +1,4 @@
-"""Which ranks of a job that hangs stopped first."""
+"""Which ranks of a job that hangs stopped first_to_hang."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from hccl_tools.launch.model.outcome import RankEnd
 from hccl_tools.launch.model.plan import RankProcess
-from hccl_tools.launch.supervise.first_hung import Suspect, first
+from hccl_tools.launch.supervise.hangs import Suspect, first_to_hang
 from hccl_tools.processes.wait_state import WaitState
 
 RECV = WaitState("S", "recvfrom", "a socket")
@@ -46,7 +46,7 @@ def suspect(
     ],
 )
 def test_first(suspects: list[Suspect], ranks: list[int]) -> None:
-    assert [one.end.process.rank for one in first(suspects, 1.0)] == ranks
+    assert [one.end.process.rank for one in first_to_hang(suspects, 1.0)] == ranks
 
 
 @pytest.mark.parametrize(

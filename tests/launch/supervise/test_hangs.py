@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.launch.model.hang import HungRank, headline, odd_ones_first
-from hccl_tools.launch.report import hang
+from hccl_tools.launch.report.report import hang_lines
 from tests.support import published
 from tests.support.hanging import without_py_spy
 from tests.support.mpiruns import every_mpirun
@@ -312,14 +312,14 @@ def test_the_rank_that_does_not_wait_on_a_socket_is_first() -> None:
 
     assert [one.rank for one in found if one.is_first] == [1]
     assert headline(found) == "rank 1 stopped first: sleeping in clock_nanosleep()"
-    assert "  ranks 0, 2: sleeping in recvfrom() on a socket" in hang.lines(found)
+    assert "  ranks 0, 2: sleeping in recvfrom() on a socket" in hang_lines(found)
     computing = [one._replace(doing="sleeping in futex()") for one in job]
     assert odd_ones_first(computing) == computing
 
 
 def test_ranks_with_one_stack_are_described_once() -> None:
     stack = '  File "train.py", line 20 in all_reduce'
-    shown = hang.lines([_hung(rank, "running", stack if rank else "  other") for rank in range(16)])
+    shown = hang_lines([_hung(rank, "running", stack if rank else "  other") for rank in range(16)])
 
     assert shown[0].startswith("  rank 0 stopped at the same time (host a, pid 7): running")
     assert any(line.startswith("  ranks 1-15 stopped at the same time: running") for line in shown)

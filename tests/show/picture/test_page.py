@@ -17,7 +17,7 @@ from benchmarks.tables import large_table
 from hccl_tools import formats
 from hccl_tools.show.picture.html_page import SCRIPTS, page
 from hccl_tools.show.picture.marks import Mark
-from hccl_tools.show.picture.source_lines import source_lines
+from hccl_tools.show.picture.page_data import source_lines
 from hccl_tools.validation.checker import validate
 from tests.support.clusters import tables
 from tests.support.pictures import JSON, marked, subject

@@ -1,4 +1,4 @@
-"""Find the processes of this host that belong to a run, by a variable in their environment."""
+"""The processes of a run that are running on this host."""
 
 from __future__ import annotations
 
@@ -10,13 +10,18 @@ from hccl_tools.processes import procfs
 from hccl_tools.processes.procfs import RUN_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    from hccl_tools.processes.procfs import Status
 
 #: Bytes of the environment of a process that are read. The kernel takes 6 MiB at most with a program, but a
 #: process can claim a mapping of any size to be its environment.
 _MOST_BYTES = 6 << 20
 #: Bytes of all environments of another user; of each further process of that user, fewer are read.
 _MOST_OF_A_USER, _FEWER_BYTES = 64 << 20, 1 << 16
+
+#: Digits of a rank.
+_MOST_DIGITS = 9
 
 
 def members() -> Iterator[tuple[int, str]]:
@@ -58,3 +63,38 @@ def _environment(pid: int, most: int) -> bytes:
 def _run_in(environment: bytes) -> str | None:
     _, found, rest = (b"\0" + environment).partition(f"\0{RUN_VARIABLE}=".encode())
     return os.fsdecode(rest.partition(b"\0")[0]) if found else None
+
+
+def find(
+    run_dir: str, processes: Iterable[procfs.Status] | None = None, owner: int | None = None
+) -> dict[int, int]:
+    """Return the process id of each rank of a run on this host, by rank.
+
+    A rank's children have the same variables: the rank is the process whose parent does not have them.
+    ``processes`` are those to look at, by default all of this machine. With an ``owner``, the processes of
+    other users do not count: each user can set the variables. Only root can read those of another user.
+    """
+    found = {process.pid: process for process in processes or procfs.processes().values()}
+    ranks: dict[int, int] = {}
+    known: dict[int, int] = {}
+    for pid in found:
+        rank = _rank(pid, run_dir)
+        if rank >= 0 and owner in {None, procfs.user(pid)}:
+            known[pid] = rank
+    for pid, rank in known.items():
+        if known.get(found[pid].parent) != rank and not _is_orphan(found, pid, ranks.get(rank, 0)):
+            ranks[rank] = pid
+    return ranks
+
+
+def _is_orphan(found: dict[int, Status], pid: int, rank_pid: int) -> bool:
+    """Return whether a process began after the rank that is already known: the rank has left it behind."""
+    return rank_pid in found and found[pid].start > found[rank_pid].start
+
+
+def _rank(pid: int, run_dir: str) -> int:
+    environment = procfs.environment(pid)
+    if environment.get(procfs.RUN_VARIABLE) != run_dir or environment.get("MS_ROLE") == "MS_SCHED":
+        return -1
+    rank = environment.get("RANK_ID", "")
+    return int(rank) if rank.isdecimal() and len(rank) <= _MOST_DIGITS else -1
