@@ -11,6 +11,12 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
+from hccl_tools.doctor.registry import all_checks
+from hccl_tools.explain.knowledge.registry import codes, messages
+from hccl_tools.guide.topics import topics
+from hccl_tools.rules.registry import all_rules
+from hccl_tools.table.products import PRODUCTS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -61,21 +67,14 @@ def _runs(ctx: click.Context) -> Iterable[str]:
 
 
 def _rules(ctx: click.Context) -> Iterable[str]:
-    from hccl_tools.rules.registry import all_rules  # noqa: PLC0415
-
     return [*_selected(ctx), *(rule.facts.name for rule in all_rules().values()), *_codes(ctx)]
 
 
 def _selected(_ctx: click.Context) -> Iterable[str]:
-    from hccl_tools.doctor.registry import all_checks  # noqa: PLC0415
-    from hccl_tools.rules.registry import all_rules  # noqa: PLC0415
-
     return [*all_rules(), *all_checks()]
 
 
 def _codes(_ctx: click.Context) -> Iterable[str]:
-    from hccl_tools.explain.knowledge.registry import codes, messages  # noqa: PLC0415
-
     return [*codes(), *messages()]
 
 
@@ -84,14 +83,10 @@ def _explained(ctx: click.Context) -> Iterable[str]:
 
 
 def _simulated(_ctx: click.Context) -> Iterable[str]:
-    from hccl_tools.table.products import PRODUCTS  # noqa: PLC0415
-
     return [name for name, product in PRODUCTS.items() if product.simulated]
 
 
 def _topics(_ctx: click.Context) -> Iterable[str]:
-    from hccl_tools.guide.topics import topics  # noqa: PLC0415
-
     return topics("en")
 
 

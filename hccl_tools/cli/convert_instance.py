@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hccl_tools.errors import TableError, UsageError
+from hccl_tools.formats import service
+from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import tell
+from hccl_tools.transform import instance_table
+from hccl_tools.validation.checker import validate
+from hccl_tools.validation.config_maps import check_one
 
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Report
@@ -36,12 +41,6 @@ def read(file: str, instance: str, target: str | None, *, renumber: bool) -> Ran
         TableError: It is not a service table, or the instance has errors or other ranks than 0 to N-1.
         UsageError: The target is not 1.0 or 1.2.
     """
-    from hccl_tools.formats import service  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.notation.phrases import count  # noqa: PLC0415
-    from hccl_tools.transform import instance_table  # noqa: PLC0415
-    from hccl_tools.validation.checker import validate  # noqa: PLC0415
-    from hccl_tools.validation.config_maps import check_one  # noqa: PLC0415
-
     if target not in (*_TARGETS, None):
         raise UsageError(f"--instance has no {target} table", hint="use --to 1.0 or --to 1.2")
     report = check_one(file, partial(validate, limit=None))

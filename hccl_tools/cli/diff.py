@@ -10,8 +10,15 @@ import click
 
 from hccl_tools.cli import options
 from hccl_tools.cli.values import Choice
+from hccl_tools.diagnostics import render
+from hccl_tools.diagnostics.wording import no_rank_table
 from hccl_tools.errors import UsageError
+from hccl_tools.formats.kubernetes.config_maps import split
 from hccl_tools.notation.phrases import operand
+from hccl_tools.show import differences
+from hccl_tools.table.difference import compare, problem
+from hccl_tools.validation.checker import validate
+from hccl_tools.validation.config_maps import check_one
 
 if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable
@@ -49,10 +56,6 @@ def command(
     standard input. The exit code is 0 if the tables have the same meaning, 1 if they differ, 2 if one cannot
     be read.
     """
-    from hccl_tools.formats.kubernetes.config_maps import split  # noqa: PLC0415
-    from hccl_tools.show import differences  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.table.difference import compare  # noqa: PLC0415
-
     if split(first)[0] == split(second)[0] == "-":
         raise UsageError("both tables are standard input", hint="name a file for one of them")
     gc.disable()  # the tables have no reference cycles
@@ -71,12 +74,6 @@ def _read(file: str, product: str | None) -> tuple[str, RankTable]:
     Raises:
         UsageError: The file is no table, or its ranks or devices are not unique numbers.
     """
-    from hccl_tools.diagnostics import render  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.diagnostics.wording import no_rank_table  # noqa: PLC0415
-    from hccl_tools.table.difference import problem  # noqa: PLC0415
-    from hccl_tools.validation.checker import validate  # noqa: PLC0415
-    from hccl_tools.validation.config_maps import check_one  # noqa: PLC0415
-
     report = check_one(file, partial(validate, product=product))
     if other := no_rank_table(report):
         raise UsageError(f"{report.file} cannot be compared: {other[0]}", hint=other[1])

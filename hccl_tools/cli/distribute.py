@@ -10,12 +10,22 @@ import click
 from hccl_tools.cli import gather_options, options, table_options
 from hccl_tools.cli.values import Choice
 from hccl_tools.errors import HcclToolsError, UsageError
-from hccl_tools.notation.printable import tell
+from hccl_tools.files.export_targets import TARGETS, check
+from hccl_tools.gathering import choice, distribution
+from hccl_tools.gathering.distribution import Copy
+from hccl_tools.gathering.failures import listed
+from hccl_tools.notation import host_list
+from hccl_tools.notation.host_list import fold
+from hccl_tools.notation.phrases import count
+from hccl_tools.notation.printable import escaped, tell
+from hccl_tools.programs.slurm import in_allocation
+from hccl_tools.table.fingerprint import fingerprint
+from hccl_tools.validation.checker import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hccl_tools.gathering.distribution import Compared, Copy, HostFile
+    from hccl_tools.gathering.distribution import Compared, HostFile
     from hccl_tools.gathering.options import GatherOptions
     from hccl_tools.table.model import RankTable
 
@@ -82,8 +92,6 @@ def command(
     different file without --force. Tables are compared by `show --fingerprint`. The exit code is 0 if all
     hosts have the table in the end, 1 if one has not or did not answer.
     """
-    from hccl_tools.gathering import distribution  # noqa: PLC0415  (`--help` does not need it)
-
     if force and not write:
         raise UsageError("--force replaces files with --write only", hint="add --write, or omit --force")
     found, copy = _read(table, output, target, product, ignore)
@@ -97,9 +105,6 @@ def command(
     if not write and not complete:
         tell("nothing was written: --write copies the table")
     if compared.failures:
-        from hccl_tools.gathering.failures import listed  # noqa: PLC0415
-        from hccl_tools.notation.phrases import count  # noqa: PLC0415
-
         raise HcclToolsError(
             f"{len(compared.failures)} of {count(len(chosen), 'host')} failed",
             lines=listed(compared.failures),
@@ -110,11 +115,6 @@ def command(
 def _read(
     file: str, output: str | None, target: str | None, product: str | None, ignore: tuple[str, ...]
 ) -> tuple[RankTable, Copy]:
-    from hccl_tools.files.export_targets import TARGETS, check  # noqa: PLC0415
-    from hccl_tools.gathering.distribution import Copy  # noqa: PLC0415
-    from hccl_tools.table.fingerprint import fingerprint  # noqa: PLC0415
-    from hccl_tools.validation.checker import load  # noqa: PLC0415
-
     if file == "-" and (output is None or output.endswith("/")):
         raise UsageError("the table from standard input has no path", hint="name the file with -o PATH")
     table, report = load(file, product=product, ignore=ignore)
@@ -130,23 +130,17 @@ def _read(
 
 
 def _hosts(typed: Sequence[str], reaching: dict[str, Any], table: RankTable) -> tuple[str, ...]:
-    from hccl_tools.notation import host_list  # noqa: PLC0415
-
     if typed and reaching["hostfile"]:
         raise UsageError("HOSTS and --hostfile exclude each other", hint="keep one of them")
     if reaching["hostfile"]:
         return host_list.read_hostfile(reaching["hostfile"])
     if typed:
         return host_list.parse(",".join(typed), option="HOSTS")
-    from hccl_tools.gathering import choice  # noqa: PLC0415
 
     return choice.hosts(table, os.environ)
 
 
 def _announced(reaching: dict[str, Any], hosts: Sequence[str]) -> GatherOptions:
-    from hccl_tools.notation.phrases import count  # noqa: PLC0415
-    from hccl_tools.programs.slurm import in_allocation  # noqa: PLC0415
-
     how = gather_options.reached(reaching)
     if how.engine is None:
         how = how._replace(engine="slurm" if in_allocation(os.environ) else "ssh")
@@ -157,8 +151,6 @@ def _announced(reaching: dict[str, Any], hosts: Sequence[str]) -> GatherOptions:
 
 def _written(compared: Compared, copy: Copy, how: GatherOptions, *, force: bool) -> Compared:
     """Write where the table is missing; the other hosts stay as they were found."""
-    from hccl_tools.gathering import distribution  # noqa: PLC0415
-
     wanted = {"none", "equal", *(("other",) if force else ())}
     lacking = [one for one in compared.files if one.state in wanted or one.lacks_mode(copy)]
     if not lacking:
@@ -172,10 +164,6 @@ def _written(compared: Compared, copy: Copy, how: GatherOptions, *, force: bool)
 
 def _lines(compared: Compared, copy: Copy, hosts: Sequence[str]) -> Iterator[str]:
     """Yield a line for the table, and one for each group of hosts with equal files."""
-    from hccl_tools.notation.host_list import fold  # noqa: PLC0415
-    from hccl_tools.notation.phrases import count  # noqa: PLC0415
-    from hccl_tools.notation.printable import escaped  # noqa: PLC0415
-
     yield escaped(f"{copy.path}: fingerprint {copy.fingerprint}, {count(len(hosts), 'host')}") + "\n"
     groups: dict[str, list[str]] = {}
     for one in compared.files:

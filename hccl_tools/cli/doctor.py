@@ -6,9 +6,21 @@ from typing import Any
 
 import click
 
-from hccl_tools.cli import doctor_probe, gather_options, language, options, table_options
+from hccl_tools.cli import (
+    doctor_bandwidth,
+    doctor_probe,
+    doctor_run,
+    gather_options,
+    language,
+    options,
+    table_options,
+)
 from hccl_tools.cli.values import IntRange, Seconds
+from hccl_tools.doctor import examining, registry, table_comparison
+from hccl_tools.doctor.registry import all_checks
+from hccl_tools.doctor.report import render
 from hccl_tools.notation import screen
+from hccl_tools.notation.phrases import aligned
 from hccl_tools.notation.printable import stdout_is_ascii
 
 _EXAMPLES = """\
@@ -30,8 +42,6 @@ _EXAMPLES = """\
 def _list(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
     if not wanted or ctx.resilient_parsing:
         return
-    from hccl_tools.doctor.registry import all_checks  # noqa: PLC0415
-    from hccl_tools.notation.phrases import aligned  # noqa: PLC0415
 
     rows = [(one.id, one.consequence, one.name, one.title) for one in all_checks().values()]
     chinese = ctx.params["chinese"]
@@ -118,10 +128,6 @@ def command(
     not needed. The exit code is 0 if nothing would stop the job, 1 if something would, 2 for wrong
     usage or a file that cannot be read.
     """
-    from hccl_tools.cli import doctor_bandwidth, doctor_run  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.doctor import examining, registry, table_comparison  # noqa: PLC0415
-    from hccl_tools.doctor.report import render  # noqa: PLC0415
-
     selection = registry.selection(select, ignore, table_comparison.rules())
     report = doctor_run.checked_table(table, product, target)
     copies = doctor_run.absolute("--code", code), doctor_run.absolute("--data", data)

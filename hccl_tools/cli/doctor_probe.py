@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hccl_tools.cli import doctor_run
 from hccl_tools.cli.options import together, write
 from hccl_tools.cli.values import Seconds
+from hccl_tools.doctor import examining, registry, table_comparison
+from hccl_tools.doctor.report import render
 from hccl_tools.errors import UsageError
+from hccl_tools.notation.printable import stdout_is_ascii
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -82,10 +86,6 @@ def run(settings: Mapping[str, Any]) -> int:
         UsageError: Another option excludes the probe.
     """
     _check(settings)
-    from hccl_tools.cli import doctor_run  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.doctor import examining, registry, table_comparison  # noqa: PLC0415
-    from hccl_tools.doctor.report import render  # noqa: PLC0415
-    from hccl_tools.notation.printable import stdout_is_ascii  # noqa: PLC0415
 
     ignore = (*settings["ignore"], *BUSY)
     selection = registry.selection(settings["select"], ignore, table_comparison.rules())

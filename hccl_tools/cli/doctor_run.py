@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hccl_tools.cli import gather_options
 from hccl_tools.cli.options import write
+from hccl_tools.diagnostics.wording import no_rank_table
 from hccl_tools.doctor import registry, ways
 from hccl_tools.doctor.bandwidth import CHECKS
 from hccl_tools.doctor.between_checks import Silent
@@ -20,9 +21,12 @@ from hccl_tools.host.observation import Unknown
 from hccl_tools.host.observing import observe
 from hccl_tools.host.pings import USUAL_TIME
 from hccl_tools.host.site import Site
+from hccl_tools.launch.planning import table_source
 from hccl_tools.notation.phrases import count, operand, time_span
 from hccl_tools.notation.printable import stdout_is_ascii, tell
+from hccl_tools.runs import parents
 from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS
+from hccl_tools.validation.checker import validate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -50,16 +54,12 @@ def checked_table(
         InputError: The file cannot be read.
         TableError: The file is known, but is not a rank table.
     """
-    from hccl_tools.launch.planning import table_source  # noqa: PLC0415
-
     if table is None and (variable := table_source.naming_variable(os.environ)):
         table = table_source.usual_file(os.environ[variable])
         if not quietly:
             tell(f"note: no TABLE given: using {variable}={os.environ[variable]}")
     if table is None:
         return None
-    from hccl_tools.diagnostics.wording import no_rank_table  # noqa: PLC0415
-    from hccl_tools.validation.checker import validate  # noqa: PLC0415
 
     report = validate(table, product=product, target=target, ignore=_FILE_RULES)
     if other := no_rank_table(report):
@@ -220,7 +220,6 @@ def emit_remedies(result: Examination, destination: str | None) -> None:
     if destination is None:
         return
     from hccl_tools.doctor.report import remedies  # noqa: PLC0415  (only for --emit-remedies)
-    from hccl_tools.runs import parents  # noqa: PLC0415
 
     if destination == STDOUT:
         write([remedies.script(result.hosts[0], list(result.findings))])

@@ -10,8 +10,11 @@ import click
 
 from hccl_tools.cli import options, site_options, table_options
 from hccl_tools.cli.table_servers import named, this_host
+from hccl_tools.diagnostics.wording import next_step, no_rank_table
 from hccl_tools.errors import TableError, UsageError
+from hccl_tools.files import export_targets
 from hccl_tools.notation.printable import tell
+from hccl_tools.validation.checker import validate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -58,7 +61,6 @@ def command(
     if name is None:
         target_option = next(param for param in ctx.command.params if param.name == "name")
         raise click.MissingParameter(ctx=ctx, param=target_option)
-    from hccl_tools.files import export_targets  # noqa: PLC0415  (`--help` does not need it)
 
     file = table_options.from_environment() if table is None else table
     target = export_targets.TARGETS[name]
@@ -78,10 +80,6 @@ def exports(variables: Mapping[str, str]) -> Iterator[str]:
 
 
 def _checked(file: str, product: str | None, target: Target) -> RankTable:
-    from hccl_tools.diagnostics.wording import next_step, no_rank_table  # noqa: PLC0415
-    from hccl_tools.files import export_targets  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.validation.checker import validate  # noqa: PLC0415
-
     if file == "-":
         raise TableError("the table of a job is a file that all ranks read, not standard input")
     report = validate(file, product=product, target=target.name)

@@ -12,12 +12,21 @@ from typing import TYPE_CHECKING
 import click
 
 from hccl_tools.cli import language, options
+from hccl_tools.cli.rules import print_found, print_page
 from hccl_tools.cli.site_options import from_site
 from hccl_tools.cli.values import Choice
 from hccl_tools.errors import UsageError
+from hccl_tools.explain import brief, explaining, sources
+from hccl_tools.explain.answer import as_text
+from hccl_tools.explain.as_json import as_json
+from hccl_tools.explain.elsewhere import fetch
+from hccl_tools.explain.knowledge.loading import load
+from hccl_tools.explain.reader import STDIN
 from hccl_tools.host.site_defaults import LOG_DIR, SSH
 from hccl_tools.notation.phrases import count, operand, time_span
 from hccl_tools.notation.printable import show_status, tell
+from hccl_tools.processes import run_files
+from hccl_tools.runs import files, index, names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,16 +120,11 @@ def command(
     if _are_words(words, log_dir) and _print_found(words, output, chinese):
         return
     answer = _answer(words, log_dir, rank_table, knowledge, typed_ssh)
-    from hccl_tools.processes import run_files  # noqa: PLC0415  (`--help` does not need it)
 
     ctx.call_on_close(run_files.release_logs)
     if output == "json":
-        from hccl_tools.explain.as_json import as_json  # noqa: PLC0415
-
         options.write([json.dumps(as_json(answer), indent=2), "\n"])
     else:
-        from hccl_tools.explain.answer import as_text  # noqa: PLC0415
-
         options.write(as_text(answer, color=color, chinese=chinese))
     if bundle is not None:
         _pack(bundle, answer, rank_table, words, anonymise=anonymise)
@@ -129,8 +133,6 @@ def command(
 
 
 def _print_code(code: str, output: str, chinese: language.Chinese) -> None:
-    from hccl_tools.cli.rules import print_page  # noqa: PLC0415
-
     if output == "json":
         raise UsageError("a code is explained as text only", hint="leave out --format json")
     print_page(code, chinese)
@@ -138,8 +140,6 @@ def _print_code(code: str, output: str, chinese: language.Chinese) -> None:
 
 def _are_words(words: list[str], log_dir: str) -> bool:
     """Return whether the arguments name neither a file, nor standard input, nor a run."""
-    from hccl_tools.runs import index  # noqa: PLC0415
-
     if not words or any(word == "-" or os.path.lexists(word) or _looks_like_a_path(word) for word in words):
         return False
     try:
@@ -155,8 +155,6 @@ def _looks_like_a_path(word: str) -> bool:
 
 def _print_found(words: list[str], output: str, chinese: language.Chinese) -> bool:
     """Print the messages and rules that have all words; return whether there are any."""
-    from hccl_tools.cli.rules import print_found  # noqa: PLC0415
-
     if output == "json" or not print_found(" ".join(words), chinese):
         return False
     shown = " ".join(words)
@@ -167,15 +165,10 @@ def _print_found(words: list[str], output: str, chinese: language.Chinese) -> bo
 def _answer(
     words: list[str], log_dir: str, table: str | None, knowledge: str | None, typed_ssh: str | None
 ) -> Answer:
-    from hccl_tools.explain import explaining, sources  # noqa: PLC0415  (`--help` does not need them)
-    from hccl_tools.explain.reader import STDIN  # noqa: PLC0415
-
     words = [_without_other_runs(word) for word in words]
     run = _run(words, log_dir)
     extra = _own(knowledge)
     if run is not None:
-        from hccl_tools.explain.elsewhere import fetch  # noqa: PLC0415
-
         answer = explaining.explain(
             [],
             run=run.path,
@@ -209,15 +202,12 @@ def _pack(path: str, answer: Answer, table: str | None, typed: list[str], *, ano
 def _own(knowledge: str | None) -> list[Message]:
     if knowledge is None:
         return []
-    from hccl_tools.explain.knowledge.loading import load  # noqa: PLC0415
 
     return load(knowledge)
 
 
 def _run(words: list[str], log_dir: str) -> Run | None:
     """Return the run that the arguments name; None if they name files."""
-    from hccl_tools.runs import files, index, names  # noqa: PLC0415
-
     if not words or (words[0] in names.NEWEST and len(words) == 1 and not os.path.lexists(words[0])):
         latest = index.resolve(names.LATEST, log_dir)
         if sys.stderr.isatty():
@@ -240,8 +230,6 @@ def _without_other_runs(word: str) -> str:
     Only a log directory has the link to its latest run: in another folder, someone may have collected the
     runs that one job has on several hosts.
     """
-    from hccl_tools.runs import files, index, names  # noqa: PLC0415
-
     link = os.path.join(word, names.LATEST)  # noqa: PTH118  (not loaded for it)
     if not os.path.isdir(word) or files.is_run(os.path.realpath(word)):  # noqa: PTH112  (not loaded for it)
         return word
@@ -258,8 +246,6 @@ def _unfinished(run: Run) -> str:
     """Return the sentence on a run that has not ended; "" for one that has."""
     if run.state != "running":
         return ""
-    from hccl_tools.explain import brief  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.runs import index  # noqa: PLC0415
 
     if not index.is_held(run.path):  # It ended while its logs were read.
         return ""

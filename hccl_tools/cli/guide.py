@@ -10,6 +10,8 @@ import click
 
 from hccl_tools.cli import language
 from hccl_tools.errors import UsageError
+from hccl_tools.guide.plain import links, plain
+from hccl_tools.guide.topics import topic_name, topics
 from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import did_you_mean
 
@@ -55,8 +57,6 @@ def command(words: tuple[str, ...], pages: str) -> None:
 
 
 def _list(pages: str) -> Iterator[str]:
-    from hccl_tools.guide.topics import topics  # noqa: PLC0415  (`--help` does not need it)
-
     known = topics(pages)
     widest = max(map(len, known))
     heading = ""
@@ -74,9 +74,6 @@ def _list(pages: str) -> Iterator[str]:
 
 
 def _page(typed: str, pages: str) -> Iterator[str]:
-    from hccl_tools.guide.plain import links, plain  # noqa: PLC0415
-    from hccl_tools.guide.topics import topic_name, topics  # noqa: PLC0415
-
     topic = _found(typed, pages)
     yield plain(topic.text, screen.width())
     known = topics(topic.language)
@@ -91,8 +88,6 @@ def _found(typed: str, pages: str) -> Topic:
     Raises:
         UsageError: There is no such topic.
     """
-    from hccl_tools.guide.topics import topic_name, topics  # noqa: PLC0415
-
     known = {**topics("en"), **topics(pages)}
     if topic := known.get(topic_name(typed)):
         return topic
@@ -102,7 +97,6 @@ def _found(typed: str, pages: str) -> Topic:
 def _meant(typed: str, known: dict[str, Topic]) -> str:
     """Return which topics may be meant: by name or title, by the pages with the word, else by likeness."""
     from hccl_tools.cli import COMMANDS  # noqa: PLC0415  (which imports this module for the command)
-    from hccl_tools.guide.topics import topic_name  # noqa: PLC0415
 
     word, name = typed.lower(), topic_name(typed)
     named = [one.name for one in known.values() if name in one.name or word in one.title.lower()]

@@ -11,6 +11,7 @@ from hccl_tools.cli.site_options import from_site
 from hccl_tools.cli.values import Choice
 from hccl_tools.errors import UsageError
 from hccl_tools.host.site_defaults import LOG_DIR
+from hccl_tools.runs import index, listing
 
 _EXAMPLES = """\
   hccl-tools jobs                     the runs in log/, and jobs that run here
@@ -37,8 +38,6 @@ def command(ctx: click.Context, log_dir: str, running: bool, form: str, color: b
     time since its start. The exit code is the exit code of the job. All commands take the names of the
     list, which begin the names of the run directories; -f json has these, and what a line has no room for.
     """
-    from hccl_tools.runs import index, listing  # noqa: PLC0415  (`--help` does not need it)
-
     typed = ctx.get_parameter_source("log_dir") is click.core.ParameterSource.COMMANDLINE
     if typed and not os.path.isdir(log_dir):  # noqa: PTH112  (pathlib is not loaded for it)
         raise UsageError(

@@ -9,6 +9,7 @@ import click
 
 from hccl_tools.cli.lazy_group import LazyGroup
 from hccl_tools.errors import HcclToolsError
+from hccl_tools.runs import job_key
 
 if TYPE_CHECKING:
     from hccl_tools.runs.job_key import JobKey
@@ -39,8 +40,6 @@ def own_key() -> JobKey:
         HcclToolsError: This host has no key.
         UsageError: The key cannot be used.
     """
-    from hccl_tools.runs import job_key  # noqa: PLC0415  (`--help` does not need it)
-
     found = job_key.find(os.environ)
     if found is None:
         hint = "`hccl-tools key create`, or `hccl-tools key copy` on a host that has the key"

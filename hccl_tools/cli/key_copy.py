@@ -13,8 +13,10 @@ from hccl_tools.cli.key import own_key
 from hccl_tools.cli.site_options import from_site
 from hccl_tools.errors import HcclToolsError, UsageError
 from hccl_tools.host.site_defaults import SSH
+from hccl_tools.notation import host_list
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import escaped
+from hccl_tools.runs import job_key_copy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -70,8 +72,6 @@ def command(*, hosts: tuple[str, ...], hostfile: str | None, typed_ssh: str | No
 
 
 def _hosts(typed: Sequence[str], hostfile: str | None) -> tuple[str, ...]:
-    from hccl_tools.notation import host_list  # noqa: PLC0415  (`--help` does not need it)
-
     if typed and hostfile:
         raise UsageError("HOSTS and --hostfile exclude each other", hint="keep one of them")
     if hostfile:
@@ -87,8 +87,6 @@ def _hosts(typed: Sequence[str], hostfile: str | None) -> tuple[str, ...]:
 def _copies(hosts: Sequence[str], typed_ssh: str | None, *, force: bool) -> Iterator[Copied]:
     """Copy the key to the hosts, 64 at a time, and yield the results in the order of the hosts."""
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
-
-    from hccl_tools.runs import job_key_copy  # noqa: PLC0415
 
     key = own_key()
     over_ssh = job_key_copy.ssh_command(typed_ssh, os.environ)

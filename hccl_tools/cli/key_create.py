@@ -8,6 +8,7 @@ import click
 
 from hccl_tools.cli import options
 from hccl_tools.notation.printable import escaped, tell
+from hccl_tools.runs import job_key
 
 _EXAMPLES = """\
   hccl-tools key create
@@ -22,8 +23,6 @@ def command(*, force: bool) -> None:
 
     The other hosts of a job need the same key.
     """
-    from hccl_tools.runs import job_key  # noqa: PLC0415  (`--help` does not need it)
-
     path = job_key.path(os.environ)
     job_key.create(path, force=force)
     click.echo(f"created {escaped(path)}")

@@ -10,6 +10,7 @@ import click
 from hccl_tools.cli import options
 from hccl_tools.cli.key import own_key
 from hccl_tools.notation.printable import escaped
+from hccl_tools.runs import job_key
 
 _EXAMPLES = """\
   hccl-tools key status
@@ -26,8 +27,6 @@ def command() -> None:
     Hosts with equal fingerprints have the same key. The key itself is not printed. The exit code is 1 if this
     host has no key, and 2 if the key cannot be used, for example because other users can read its file.
     """
-    from hccl_tools.runs import job_key  # noqa: PLC0415  (`--help` does not need it)
-
     required = job_key.is_required(os.environ)
     key = own_key()
     click.echo(f"job key      {escaped(key.source)}")

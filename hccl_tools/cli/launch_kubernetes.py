@@ -12,6 +12,7 @@ from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.formats.kubernetes import jobs, names, yaml_writing
 from hccl_tools.host import hccn_conf, npu_smi
 from hccl_tools.host.machine import DRIVER
+from hccl_tools.launch.planning import table_source
 from hccl_tools.notation import host_list
 from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
@@ -165,7 +166,6 @@ def _check_size(size: _Size, product: Product) -> None:
 def _pinned(request: LaunchRequest, product: Product, nodes: Sequence[str]) -> tuple[_Size, str]:
     """Return the size and the text of a table whose servers are the given nodes."""
     from hccl_tools.formats.kubernetes.writing import DATA_LIMIT  # noqa: PLC0415  (few jobs are pinned)
-    from hccl_tools.launch.planning import table_source  # noqa: PLC0415
 
     located = table_source.locate(request.table, {})
     if located is None:

@@ -19,6 +19,8 @@ from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import tell
 from hccl_tools.records import NamedTuple
+from hccl_tools.transform.merging import merge
+from hccl_tools.validation.checker import validate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -170,8 +172,6 @@ def _with_spares(report: Report, loaded: JobTable, request: LaunchRequest) -> Re
         LaunchError: A spare cannot be in one table with the servers.
     """
     from hccl_tools.files import outputs  # noqa: PLC0415  (few jobs have spares)
-    from hccl_tools.transform.merging import merge  # noqa: PLC0415
-    from hccl_tools.validation.checker import validate  # noqa: PLC0415
 
     tables = [("the table", loaded.table)]
     tables += [(one.name, one.table) for one in request.spares if one.table is not None]
@@ -185,7 +185,6 @@ def _with_spares(report: Report, loaded: JobTable, request: LaunchRequest) -> Re
 
 def _report(request: LaunchRequest) -> Report | None:
     from hccl_tools.launch.planning import table_source  # noqa: PLC0415  (a table made at launch has no file)
-    from hccl_tools.validation.checker import validate  # noqa: PLC0415
 
     product, ignore = request.table.product, request.table.ignore
     if request.table.made is not None:

@@ -8,9 +8,19 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.cli import preflight_options
 from hccl_tools.cli.option_groups import typed_without
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
+from hccl_tools.gathering import agreement, choice
+from hccl_tools.gathering.coordinator import survey_hosts
+from hccl_tools.gathering.failures import GatheringError
+from hccl_tools.gathering.options import GatherOptions
+from hccl_tools.host.selection import Wanted
+from hccl_tools.host.survey import SurveyRequest
 from hccl_tools.launch import engines
 from hccl_tools.launch.model.request import SpareHost
+from hccl_tools.launch.planning import table_source, visible_devices
+from hccl_tools.launch.render import scripts
+from hccl_tools.notation import host_list
 from hccl_tools.notation.phrases import count
+from hccl_tools.transform import generation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,8 +61,6 @@ def batch_script(request: LaunchRequest, options: dict[str, Any]) -> str:
         UsageError: An option excludes spares, or the number of nodes is not known.
         LaunchError: HCCL would refuse the table.
     """
-    from hccl_tools.launch.render import scripts  # noqa: PLC0415
-
     _check(request, engines.get(EMIT_TARGET), has_gate=preflight_options.has_gate(options))
     if options["spare_hosts"]:
         raise UsageError(
@@ -82,8 +90,6 @@ def _note(spares: Sequence[SpareHost]) -> str:
 
 def of_facts(hosts: Sequence[HostFacts]) -> tuple[SpareHost, ...]:
     """Return spares from what was found on their hosts."""
-    from hccl_tools.transform import generation  # noqa: PLC0415
-
     tables = [generation.table([facts], table_format=facts.table_format) for facts in hosts]
     return tuple(SpareHost(table.servers[0].address, table) for table in tables)
 
@@ -115,8 +121,6 @@ def _beside_table(
     request: LaunchRequest, options: dict[str, Any], engine: Engine, environ: Mapping[str, str]
 ) -> tuple[tuple[SpareHost, ...], tuple[str, ...]]:
     """Return the spares of a job whose table is a file, and a remark on each host that is left out."""
-    from hccl_tools.notation import host_list  # noqa: PLC0415
-
     if request.table.file == "-":
         raise UsageError("spares need a table that can be read twice", hint="write the table to a file")
     loaded = table_of(request, environ)
@@ -145,8 +149,6 @@ def _beside_table(
 
 def table_of(request: LaunchRequest, environ: Mapping[str, str]) -> JobTable | None:
     """Return the table of a job, read and checked; ``None`` if none was specified."""
-    from hccl_tools.launch.planning import table_source, visible_devices  # noqa: PLC0415
-
     ignore_visible = request.devices.ignore_visible
     around = visible_devices.surroundings(environ, None, cpu=request.start.cpu, ignore_visible=ignore_visible)
     return table_source.find(request, around, "")
@@ -160,13 +162,6 @@ def _queried(
     environ: Mapping[str, str],
 ) -> tuple[tuple[SpareHost, ...], tuple[str, ...]]:
     """Return the spares with the devices that the first server of the table has, and who is left out."""
-    from hccl_tools.gathering import agreement, choice  # noqa: PLC0415
-    from hccl_tools.gathering.coordinator import survey_hosts  # noqa: PLC0415
-    from hccl_tools.gathering.failures import GatheringError  # noqa: PLC0415
-    from hccl_tools.gathering.options import GatherOptions  # noqa: PLC0415
-    from hccl_tools.host.selection import Wanted  # noqa: PLC0415
-    from hccl_tools.host.survey import SurveyRequest  # noqa: PLC0415
-
     ids = sorted(number for row in table.servers[0].rows if (number := table.device_numbers[row]) is not None)
     # The ranks read a group_list as the 1.0 table that HCCL derives from it.
     wanted_format = "1.0" if table.format == "group_list" else table.format

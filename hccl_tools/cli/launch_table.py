@@ -9,14 +9,25 @@ import click
 
 from hccl_tools.cli import exclude_option, launch_request, launch_spares
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
+from hccl_tools.files import outputs
+from hccl_tools.gathering import agreement, choice, failures
+from hccl_tools.gathering.coordinator import survey_hosts
+from hccl_tools.gathering.options import GatherOptions
+from hccl_tools.host.selection import Wanted
+from hccl_tools.host.survey import SurveyRequest
 from hccl_tools.launch import engines
+from hccl_tools.launch.model.request import JobTable
+from hccl_tools.launch.planning import table_source
+from hccl_tools.notation import host_list
 from hccl_tools.notation.phrases import count
+from hccl_tools.programs.slurm import allocated_nodes, in_allocation, in_step
+from hccl_tools.transform import generation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.launch.engines.engine import Engine
-    from hccl_tools.launch.model.request import JobTable, LaunchRequest, SpareHost
+    from hccl_tools.launch.model.request import LaunchRequest, SpareHost
 
 
 def with_table(
@@ -50,8 +61,6 @@ def with_table(
 
 def _named(request: LaunchRequest, options: dict[str, Any], engine: Engine) -> tuple[str, ...]:
     """Return the hosts of ``--hostfile`` or ``--hosts``."""
-    from hccl_tools.notation import host_list  # noqa: PLC0415
-
     option = "--hostfile" if options["hostfile"] else "--hosts"
     if options["hostfile"] and options["hosts"]:
         raise UsageError("--hosts and --hostfile exclude each other", hint="keep one of them")
@@ -76,8 +85,6 @@ def _named(request: LaunchRequest, options: dict[str, Any], engine: Engine) -> t
 
 def _simulated(request: LaunchRequest, options: dict[str, Any]) -> str:
     """Return the command that makes a table of as many simulated hosts, which prints how to start it."""
-    from hccl_tools.notation import host_list  # noqa: PLC0415
-
     hosts = (
         host_list.read_hostfile(options["hostfile"])
         if options["hostfile"]
@@ -102,8 +109,6 @@ def _allocated(request: LaunchRequest, environ: Mapping[str, str]) -> tuple[str,
     is_typed = launch_request.is_engine_typed(click.get_current_context())
     if not environ.get("SLURM_JOB_NODELIST") or (is_typed and not engine.starts_all_hosts):
         return ()
-    from hccl_tools.launch.planning import table_source  # noqa: PLC0415
-    from hccl_tools.programs.slurm import allocated_nodes, in_allocation, in_step  # noqa: PLC0415
 
     if not in_allocation(environ) or table_source.locate(request.table, environ) is not None:
         return ()
@@ -133,15 +138,6 @@ def _table(
 
     With spares, a host that does not answer is left out.
     """
-    from hccl_tools.files import outputs  # noqa: PLC0415
-    from hccl_tools.gathering import agreement, choice, failures  # noqa: PLC0415
-    from hccl_tools.gathering.coordinator import survey_hosts  # noqa: PLC0415
-    from hccl_tools.gathering.options import GatherOptions  # noqa: PLC0415
-    from hccl_tools.host.selection import Wanted  # noqa: PLC0415
-    from hccl_tools.host.survey import SurveyRequest  # noqa: PLC0415
-    from hccl_tools.launch.model.request import JobTable  # noqa: PLC0415
-    from hccl_tools.transform import generation  # noqa: PLC0415
-
     needed = len(hosts) - spares
     if needed < 1:
         raise UsageError(

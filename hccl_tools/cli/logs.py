@@ -13,8 +13,10 @@ import click
 from hccl_tools.cli.site_options import from_site
 from hccl_tools.cli.values import EITHER_SPELLING, Choice, IntRange
 from hccl_tools.host.site_defaults import LOG_DIR, SSH
+from hccl_tools.launch.logs import viewer
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.printable import tell
+from hccl_tools.runs import directory, index
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,9 +76,6 @@ def command(  # noqa: PLR0917  (click passes them by name)
     hccl-tools logs --rank 0,2-4           ranks 0 and 2 to 4
     hccl-tools logs 20261121-101530 -n 50  the last 50 lines
     """  # noqa: D301  (click's mark: keep the lines)
-    from hccl_tools.launch.logs import viewer  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.runs import directory, index  # noqa: PLC0415  (`--help` does not need it)
-
     if serve and run is not None:
         from hccl_tools.launch.logs import sender  # noqa: PLC0415  (on another host only)
 

@@ -9,10 +9,13 @@ import click
 
 from hccl_tools.cli import options, table_options
 from hccl_tools.cli.values import Choice
+from hccl_tools.files.inputs import Inputs
 from hccl_tools.notation.printable import tell
+from hccl_tools.transform import address_layout
+from hccl_tools.transform.merge_conflicts import MergeConflictError
+from hccl_tools.transform.merging import merge_batches
 
 if TYPE_CHECKING:
-    from hccl_tools.files.inputs import Inputs
     from hccl_tools.transform.merging import Merged
 
 _EXAMPLES = """\
@@ -45,9 +48,6 @@ def command(*, files: tuple[str, ...], order: Any, **settings: Any) -> None:
     the order of --order server-id. If `validate` finds no error in the table, the command writes it to
     hccl_{servers}s_{ranks}p.json.
     """
-    from hccl_tools.files.inputs import Inputs  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.transform import address_layout  # noqa: PLC0415
-
     gc.disable()  # the tables have no reference cycles, and collecting takes longer than merging
     names = [file for name in files for file in options.expand(name)]
     merged = _merge(names, Inputs(product=settings["product"]), order)
@@ -59,9 +59,6 @@ def command(*, files: tuple[str, ...], order: Any, **settings: Any) -> None:
 
 
 def _merge(names: list[str], inputs: Inputs, order: Any) -> Merged:
-    from hccl_tools.transform.merge_conflicts import MergeConflictError  # noqa: PLC0415
-    from hccl_tools.transform.merging import merge_batches  # noqa: PLC0415
-
     try:
         return merge_batches(inputs.batches(names), order=order)
     except MergeConflictError as conflict:

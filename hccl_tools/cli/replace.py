@@ -10,11 +10,17 @@ import click
 
 from hccl_tools.cli import gather_options, options, revise, table_options
 from hccl_tools.errors import TableError
+from hccl_tools.files.inputs import Inputs
+from hccl_tools.gathering.failures import GatheringError
+from hccl_tools.host.selection import Wanted
+from hccl_tools.host.survey import SurveyRequest
 from hccl_tools.notation.phrases import operand
 from hccl_tools.notation.printable import tell
+from hccl_tools.transform.replacement import replace_server
+from hccl_tools.transform.spare import index_of
+from hccl_tools.validation.product_choice import product_of
 
 if TYPE_CHECKING:
-    from hccl_tools.files.inputs import Inputs
     from hccl_tools.table.model import RankTable
 
 _EXAMPLES = """\
@@ -42,9 +48,6 @@ def command(*, file: str, server: str, spare: str, **settings: Any) -> None:
     failed server: number of devices, product, super pod and address family. The new table is written to a new
     file next to the old file; no file is overwritten.
     """
-    from hccl_tools.files.inputs import Inputs  # noqa: PLC0415
-    from hccl_tools.transform.replacement import replace_server  # noqa: PLC0415  (`--help` does not need it)
-
     inputs = Inputs(product=settings["product"])
     document = inputs.document(file)
     before = inputs.table(file)
@@ -78,12 +81,7 @@ def _spare(inputs: Inputs, name: str, before: RankTable, server: str, settings: 
     how = {key: settings.pop(key) for key in gather_options.REACHING}
     if name == "-" or name.endswith(".json") or os.path.lexists(name):
         return inputs.table(name)
-    from hccl_tools.gathering.failures import GatheringError  # noqa: PLC0415
-    from hccl_tools.host.selection import Wanted  # noqa: PLC0415
-    from hccl_tools.host.survey import SurveyRequest  # noqa: PLC0415
     from hccl_tools.transform import generation  # noqa: PLC0415  (not needed for a file)
-    from hccl_tools.transform.spare import index_of  # noqa: PLC0415
-    from hccl_tools.validation.product_choice import product_of  # noqa: PLC0415
 
     rows = before.servers[index_of(before, server)].rows
     ids = sorted(number for row in rows if (number := before.device_numbers[row]) is not None)

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hccl_tools.document.reading import is_stream
+from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import LaunchError, TableError
+from hccl_tools.files import next_command, outputs, revision, unwritten
+from hccl_tools.formats.kubernetes import config_maps
 from hccl_tools.notation.printable import tell
+from hccl_tools.runs import table_lock
+from hccl_tools.table.fingerprint import fingerprint
+from hccl_tools.validation.checker import validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -46,11 +53,6 @@ def deliver(
     Raises:
         TableError: The table has an error, or its file exists.
     """
-    from hccl_tools.document.reading import is_stream  # noqa: PLC0415
-    from hccl_tools.files import next_command, outputs, revision  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.formats.kubernetes import config_maps  # noqa: PLC0415
-    from hccl_tools.table.fingerprint import fingerprint  # noqa: PLC0415
-
     digits = outputs.parse_mode(mode) if mode is not None else None
     to_stdout = output == outputs.STDOUT
     file, _ = config_maps.split(file)
@@ -63,7 +65,6 @@ def deliver(
     if path is None:
         outputs.print_text(new.decode())
         return
-    from hccl_tools.document.writing import write_atomically  # noqa: PLC0415
 
     write_atomically(path, [new.decode()], mode=digits, create=True)
     named = outputs.to_be_named(product, after)
@@ -72,9 +73,6 @@ def deliver(
 
 
 def _check(new: bytes, to_stdout: bool, **options: Any) -> None:
-    from hccl_tools.files import outputs, unwritten  # noqa: PLC0415
-    from hccl_tools.validation.checker import validate  # noqa: PLC0415
-
     # Without its text: a line of a table that is written nowhere helps no reader; the pointer stays.
     report = validate(new, **options)._replace(file=unwritten.NAME, document=None)
     if not report.ok:
@@ -85,8 +83,6 @@ def _check(new: bytes, to_stdout: bool, **options: Any) -> None:
 
 
 def _report_use(old: bytes) -> None:
-    from hccl_tools.runs import table_lock  # noqa: PLC0415
-
     try:
         descriptor = table_lock.take(old, "hccl-tools replace", os.environ)
     except LaunchError as error:

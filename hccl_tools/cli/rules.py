@@ -9,9 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from hccl_tools.cli import language
+from hccl_tools.doctor.registry import all_checks
 from hccl_tools.errors import UsageError
+from hccl_tools.explain.knowledge import registry
+from hccl_tools.explain.knowledge.pages import page as message_page
+from hccl_tools.explain.knowledge.pages import row
 from hccl_tools.notation import screen
-from hccl_tools.notation.phrases import did_you_mean
+from hccl_tools.notation.phrases import count, did_you_mean
+from hccl_tools.rules.registry import all_rules
 
 if TYPE_CHECKING:
     from hccl_tools.explain.knowledge.message import Message
@@ -40,7 +45,6 @@ def command(words: tuple[str, ...], chinese: language.Chinese) -> None:
     hccl-tools rules HCC2                the rules of a family
     """  # noqa: D301  (click's mark: keep the lines)
     from hccl_tools.explain.knowledge.registry import messages  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.rules.registry import all_rules  # noqa: PLC0415
 
     if words:
         print_page(" ".join(words), chinese)
@@ -61,10 +65,7 @@ def print_page(name: str, chinese: language.Chinese) -> None:
     Raises:
         UsageError: There is no such rule, message or code.
     """
-    from hccl_tools.explain.knowledge import registry  # noqa: PLC0415
-    from hccl_tools.explain.knowledge.pages import page as message_page  # noqa: PLC0415
     from hccl_tools.rules.pages import page  # noqa: PLC0415
-    from hccl_tools.rules.registry import all_rules  # noqa: PLC0415
 
     rules = list(all_rules().values())
     wanted = name.strip().upper()
@@ -87,7 +88,6 @@ def print_page(name: str, chinese: language.Chinese) -> None:
 
 def _print_check(name: str, rules: list[Rule], chinese: language.Chinese) -> None:
     from hccl_tools.doctor.pages import page  # noqa: PLC0415  (few names are those of a check)
-    from hccl_tools.doctor.registry import all_checks  # noqa: PLC0415
 
     wanted = name.strip()
     checks = all_checks().values()
@@ -101,9 +101,7 @@ def _print_check(name: str, rules: list[Rule], chinese: language.Chinese) -> Non
 def print_found(words: str, chinese: language.Chinese) -> bool:
     """Print the rules and messages that have all words; return whether there are any."""
     from hccl_tools.explain.knowledge.registry import messages, search  # noqa: PLC0415
-    from hccl_tools.notation.phrases import count  # noqa: PLC0415
     from hccl_tools.rules.pages import page  # noqa: PLC0415
-    from hccl_tools.rules.registry import all_rules  # noqa: PLC0415
 
     wanted = words.lower().split()
     if _CODE.fullmatch(words.strip()):
@@ -175,8 +173,6 @@ def _print_rules(rules: list[Rule], chinese: language.Chinese) -> None:
 
 
 def _print_messages(messages: list[Message], chinese: language.Chinese) -> None:
-    from hccl_tools.explain.knowledge.pages import row  # noqa: PLC0415
-
     width = max(len(message.name) for message in messages)
     _print_rows([(message.id, *row(message, width)) for message in messages], chinese)
 

@@ -8,7 +8,9 @@ import click
 
 from hccl_tools.cli import options
 from hccl_tools.cli.values import Choice
+from hccl_tools.document.writing import write_atomically
 from hccl_tools.notation.printable import tell
+from hccl_tools.scaling import analysis, reading, rendering
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -68,8 +70,6 @@ def report(
     file: str, *, form: str, draw: Callable[[Sequence[Series]], None], better: Any, metric: str | None = None
 ) -> None:
     """Print the report of a file on standard output, and draw its plot."""
-    from hccl_tools.scaling import analysis, reading, rendering  # noqa: PLC0415  (`--help` does not need them)
-
     figures = reading.read(file, metric)
     series = analysis.analyse(figures)
     draw(series)
@@ -89,8 +89,6 @@ def plotter(path: str | None) -> Callable[[Sequence[Series]], None]:
     suffix = plot.check_target(path)
 
     def draw(series: Sequence[Series]) -> None:
-        from hccl_tools.document.writing import write_atomically  # noqa: PLC0415
-
         write_atomically(path, [plot.draw(series, suffix)])
         tell(f"wrote {path}")
 

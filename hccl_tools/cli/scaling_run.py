@@ -12,14 +12,21 @@ from hccl_tools.cli import launch, launch_request, options, scaling_report
 from hccl_tools.cli.option_groups import TYPED_OPTIONS
 from hccl_tools.cli.values import IntRange
 from hccl_tools.errors import UsageError
+from hccl_tools.files import outputs
+from hccl_tools.files.inputs import Inputs
 from hccl_tools.launch import engines
+from hccl_tools.launch.planning import table_source
 from hccl_tools.notation import number_list
 from hccl_tools.notation.printable import tell
+from hccl_tools.scaling import series, single_run, tables
+from hccl_tools.scaling.measuring import Measures
+from hccl_tools.scaling.series import Count, Plan
+from hccl_tools.scaling.series_file import SeriesFile
+from hccl_tools.scaling.single_run import Stopped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hccl_tools.scaling.series import Count, Plan
     from hccl_tools.table.model import RankTable
 
 _EXAMPLES = """\
@@ -96,11 +103,6 @@ def command(
     group, or the first number after the match. The runs of all numbers alternate. Every run keeps its run
     directory. A table is cut to the first devices that the product's rules allow.
     """
-    from hccl_tools.scaling import series  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.scaling.measuring import Measures  # noqa: PLC0415
-    from hccl_tools.scaling.series_file import SeriesFile  # noqa: PLC0415
-    from hccl_tools.scaling.single_run import Stopped  # noqa: PLC0415
-
     draw = scaling_report.plotter(plot)
     measures = Measures(**patterns)
     measures.check()
@@ -133,8 +135,6 @@ def _plan(
     repeat: int,
     measures: Any,
 ) -> Plan:
-    from hccl_tools.scaling.series import Plan  # noqa: PLC0415  (`--help` does not need it)
-
     if len(per_node) * len(machines or (1,)) < 2:
         raise UsageError(
             "a comparison needs two numbers or more", hint="--nproc-per-node 1,2,4,8 or --nnodes 1,2"
@@ -178,8 +178,6 @@ def _engine(context: click.Context) -> tuple[str, ...]:
 def _counts(
     given: dict[str, Any], per_node: Sequence[int], machines: Sequence[int] | None
 ) -> Iterator[Count]:
-    from hccl_tools.scaling.series import Count  # noqa: PLC0415  (`--help` does not need it)
-
     table = _table(given)
     ips = [part for part in (given["ips"] or "").split(",") if part]
     for servers in machines or (1,):
@@ -197,9 +195,6 @@ def _counts(
 
 
 def _table(given: dict[str, Any]) -> RankTable | None:
-    from hccl_tools.files.inputs import Inputs  # noqa: PLC0415
-    from hccl_tools.launch.planning import table_source  # noqa: PLC0415
-
     file = given["rank_table"]
     if file is None and not given["no_table"] and (variable := table_source.naming_variable(os.environ)):
         file = os.environ[variable]
@@ -209,9 +204,6 @@ def _table(given: dict[str, Any]) -> RankTable | None:
 
 
 def _cut(table: RankTable, servers: int, each: int, given: dict[str, Any]) -> str:
-    from hccl_tools.files import outputs  # noqa: PLC0415
-    from hccl_tools.scaling import tables  # noqa: PLC0415
-
     ignore = [rule.strip() for text in given["ignore"] for rule in text.split(",")]
     made = tables.cut(table, machines=servers, per_machine=each, product=given["product"], ignore=ignore)
     return outputs.table_text(made)
@@ -219,8 +211,6 @@ def _cut(table: RankTable, servers: int, each: int, given: dict[str, Any]) -> st
 
 def _check_starts(plan: Plan) -> None:
     """Refuse a series of which a launch would be refused, before the first run."""
-    from hccl_tools.scaling import single_run  # noqa: PLC0415
-
     for one in plan.counts:
         refused = single_run.check(plan.arguments(one, one.table and "-"), one.table)
         if refused is not None:

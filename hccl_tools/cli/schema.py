@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from hccl_tools.formats import MODULES
+from hccl_tools.formats.schema import OTHERS, load, schema_text
 from hccl_tools.notation import screen
 
 
@@ -23,9 +25,6 @@ def command(table_format: str | None) -> None:
     hccl-tools schema knowledge          messages of your own for `explain --knowledge`
     hccl-tools schema scaling            figures for `scaling report`, as `scaling run` writes them
     """  # noqa: D301  (click's mark: keep the lines)
-    from hccl_tools.formats import MODULES  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.formats.schema import OTHERS, load, schema_text  # noqa: PLC0415
-
     if table_format is None:
         for name in (*MODULES, *OTHERS):
             row = f"{name:<17}  {load(name)['title']}"

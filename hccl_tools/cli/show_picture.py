@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hccl_tools.cli.options import together, write
+from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import UsageError, WriteError
 from hccl_tools.notation.printable import tell
 from hccl_tools.records import NamedTuple
@@ -119,7 +120,6 @@ def draw(subject: Subject, output: str, given: PictureOptions) -> None:
         return
     if os.path.isfile(path) and not given.force:  # noqa: PTH113
         raise WriteError(f"{path} exists", hint="--force replaces it, -o writes elsewhere")
-    from hccl_tools.document.writing import write_atomically  # noqa: PLC0415
 
     tell(f"wrote {write_atomically(path, pieces, create=not given.force)}")
 

@@ -10,6 +10,8 @@ from hccl_tools.cli import options
 from hccl_tools.cli.site_options import from_site
 from hccl_tools.cli.values import Choice
 from hccl_tools.host.site_defaults import LOG_DIR, SSH
+from hccl_tools.launch.stacks import collection
+from hccl_tools.runs import listing
 
 _EXAMPLES = """\
   hccl-tools stacks                  the ranks of the running job
@@ -49,9 +51,6 @@ def command(  # noqa: PLR0917  (click passes them by name)
     The exit code is 0 if every rank is shown, with or without a stack, or has ended, and 1 if its host has
     not answered.
     """
-    from hccl_tools.launch.stacks import collection  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.runs import listing  # noqa: PLC0415  (`--help` does not need it)
-
     if serve and run is not None:
         click.echo(json.dumps([one._asdict() for one in collection.serve(run)]))
         return

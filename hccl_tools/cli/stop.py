@@ -9,6 +9,7 @@ from hccl_tools.cli.values import EITHER_SPELLING, Seconds
 from hccl_tools.errors import UsageError
 from hccl_tools.host.site_defaults import LOG_DIR
 from hccl_tools.notation.printable import tell
+from hccl_tools.runs import listing, stop
 
 
 @click.command("stop", context_settings=dict(EITHER_SPELLING))
@@ -47,8 +48,6 @@ def command(  # noqa: PLR0917  (click passes them by name)
     hccl-tools stop --all
     hccl-tools stop --now /data/log/latest
     """  # noqa: D301  (click's mark: keep the lines)
-    from hccl_tools.runs import listing, stop  # noqa: PLC0415  (`--help` does not need it)
-
     if every and run is not None:
         raise UsageError("--all and a RUN exclude each other", hint="leave one of them out")
     chosen = listing.all_running(log_dir) if every else [listing.the_run(run, log_dir, "stop")]

@@ -8,9 +8,13 @@ import click
 
 from hccl_tools.cli import exclude_option, options, revise, table_options
 from hccl_tools.errors import UsageError
-from hccl_tools.notation import number_list
-from hccl_tools.notation.phrases import named, operand
+from hccl_tools.files import outputs
+from hccl_tools.files.inputs import Inputs
+from hccl_tools.notation import device_range, number_list
+from hccl_tools.notation.phrases import count, named, operand
 from hccl_tools.notation.printable import tell
+from hccl_tools.transform.subsetting import subset, without
+from hccl_tools.validation.product_choice import product_of
 
 if TYPE_CHECKING:
     from hccl_tools.notation.exclusion import Exclusion
@@ -48,12 +52,6 @@ def command(
     The remaining ranks are renumbered from 0, in their old order. The new table is written to a new file
     next to the old file, NAME.s1.json; no file is overwritten.
     """
-    from hccl_tools.files import outputs  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.files.inputs import Inputs  # noqa: PLC0415
-    from hccl_tools.notation.phrases import count  # noqa: PLC0415
-    from hccl_tools.transform.subsetting import subset, without  # noqa: PLC0415
-    from hccl_tools.validation.product_choice import product_of  # noqa: PLC0415
-
     if not servers and not devices and not exclude:
         raise UsageError(
             "--servers, --devices or --exclude is missing", hint=_examples(file, settings["product"])
@@ -73,8 +71,6 @@ def command(
 
 def _examples(file: str, product: str | None) -> str:
     """Return calls that work for the table at hand: its first server, and half of its devices."""
-    from hccl_tools.files.inputs import Inputs  # noqa: PLC0415
-
     table = Inputs(product=product).table(file)
     server, ids = table.servers[0], sorted({one for one in table.device_numbers if one is not None})
     kept = number_list.fold(ids[: max(1, len(ids) // 2)])
@@ -86,8 +82,6 @@ def _examples(file: str, product: str | None) -> str:
 
 
 def _device_ids(text: str, product: Product) -> tuple[int, ...]:
-    from hccl_tools.notation import device_range  # noqa: PLC0415
-
     found = device_range.parse(text, device_limit=product.device_limit, product=product.name)
     for warning in found.warnings:
         tell(f"warning: {warning}")

@@ -6,6 +6,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import TableError
+from hccl_tools.host.site import Site
 from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ def this_host(table: RankTable) -> tuple[int, str]:
         TableError: No server of the table is this host, or several may be.
     """
     from hccl_tools.host import host_state, recognition  # noqa: PLC0415  (only for --here)
-    from hccl_tools.host.site import Site  # noqa: PLC0415
 
     state = host_state.read_host_state(
         {number for number in table.device_numbers if number is not None}, Site()
