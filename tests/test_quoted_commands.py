@@ -134,7 +134,7 @@ REVIEWED = {
     ("hccl_tools.explain.further_logs", "place.rank"): "a number",
     ("hccl_tools.runs.stop", "job"): "decimal digits",
     ("hccl_tools.launch.supervise.leftovers", "stop"): "quoted where it is made",
-    ("hccl_tools.show.picture.results", "command"): "the name of a command",
+    ("hccl_tools.show.picture.imported_findings", "command"): "the name of a command",
 }
 
 

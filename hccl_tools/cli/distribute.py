@@ -11,7 +11,7 @@ from hccl_tools.cli import gather_options, options, table_options
 from hccl_tools.cli.values import Choice
 from hccl_tools.errors import HcclToolsError, UsageError
 from hccl_tools.files.export_targets import TARGETS, check
-from hccl_tools.gathering import choice, distribution
+from hccl_tools.gathering import default_engine, distribution
 from hccl_tools.gathering.distribution import Copy
 from hccl_tools.gathering.failures import listed
 from hccl_tools.notation import host_list
@@ -137,7 +137,7 @@ def _hosts(typed: Sequence[str], reaching: dict[str, Any], table: RankTable) -> 
     if typed:
         return host_list.parse(",".join(typed), option="HOSTS")
 
-    return choice.hosts(table, os.environ)
+    return default_engine.hosts(table, os.environ)
 
 
 def _announced(reaching: dict[str, Any], hosts: Sequence[str]) -> GatherOptions:

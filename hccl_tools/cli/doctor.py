@@ -16,7 +16,7 @@ from hccl_tools.cli import (
     table_options,
 )
 from hccl_tools.cli.values import IntRange, Seconds
-from hccl_tools.doctor import examining, registry, table_comparison
+from hccl_tools.doctor import registry, run_checks, table_comparison
 from hccl_tools.doctor.registry import all_checks
 from hccl_tools.doctor.report import render
 from hccl_tools.notation import screen
@@ -133,7 +133,7 @@ def command(
     copies = doctor_run.absolute("--code", code), doctor_run.absolute("--data", data)
     of_npus = {"--full": full, "--bandwidth": bandwidth, "-f matrix": output_format == "matrix"}
     pings = doctor_run.pings_of(selection, of_npus, cpu=cpu)
-    job = examining.Job(report, product, target, start_port, *copies, pings, bandwidth, cpu=cpu)
+    job = run_checks.Job(report, product, target, start_port, *copies, pings, bandwidth, cpu=cpu)
     if bandwidth:
         doctor_bandwidth.require_table(job, selection, via=reaching["via"])
     hosts = doctor_run.announced_hosts(job, reaching, local=local)
@@ -142,7 +142,7 @@ def command(
     seen, silent = doctor_run.observed(job, reaching, tool_timeout=check_timeout, local=local)
     if bandwidth:
         seen = doctor_bandwidth.measure(job, seen, reaching["ssh"], alone=not hosts)
-    result = examining.examine(seen, doctor_run.with_product_of(seen, job), selection, silent)
+    result = run_checks.examine(seen, doctor_run.with_product_of(seen, job), selection, silent)
     doctor_run.emit_remedies(result, emit_remedies)
     if output_format == "matrix":
         options.write(doctor_run.matrix(seen, job))

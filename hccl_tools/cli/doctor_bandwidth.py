@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.cli.doctor_run import with_product_of
 from hccl_tools.doctor import bandwidth
-from hccl_tools.doctor.examining import case_of
 from hccl_tools.doctor.registry import all_checks
+from hccl_tools.doctor.run_checks import case_of
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.gathering import commands, engine_run
 from hccl_tools.host import hccl_variables, machine
@@ -28,7 +28,7 @@ from hccl_tools.table.products import PRODUCTS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hccl_tools.doctor import examining
+    from hccl_tools.doctor import run_checks
     from hccl_tools.doctor.registry import Selection
     from hccl_tools.host.observation import Observation
 
@@ -46,7 +46,7 @@ _HOPELESS = 2
 _CONNECT_S = 10
 
 
-def require_table(job: examining.Job, selection: Selection, *, via: str | None) -> None:
+def require_table(job: run_checks.Job, selection: Selection, *, via: str | None) -> None:
     """Refuse ``--bandwidth`` where it cannot measure, or nothing would be reported.
 
     Raises:
@@ -70,7 +70,7 @@ def require_table(job: examining.Job, selection: Selection, *, via: str | None) 
 
 
 def measure(
-    job: examining.Job, seen: Mapping[str, Observation], ssh_command: str | None, *, alone: bool
+    job: run_checks.Job, seen: Mapping[str, Observation], ssh_command: str | None, *, alone: bool
 ) -> Seen:
     """Return what was seen with the bandwidth of pairs of free devices, and why others are not measured.
 

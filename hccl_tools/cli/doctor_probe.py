@@ -12,7 +12,7 @@ import click
 from hccl_tools.cli import doctor_run
 from hccl_tools.cli.options import together, write
 from hccl_tools.cli.values import Seconds
-from hccl_tools.doctor import examining, registry, table_comparison
+from hccl_tools.doctor import registry, run_checks, table_comparison
 from hccl_tools.doctor.report import render
 from hccl_tools.errors import UsageError
 from hccl_tools.notation.printable import stdout_is_ascii
@@ -92,11 +92,11 @@ def run(settings: Mapping[str, Any]) -> int:
     product, cpu, strict = settings["product"], settings["cpu"], settings["strict"]
     with _limited(settings["timeout"]):
         report = doctor_run.checked_table(settings["table"], product, settings["target"], quietly=True)
-        job = examining.Job(report, product, settings["target"], cpu=cpu)
+        job = run_checks.Job(report, product, settings["target"], cpu=cpu)
         seen, silent = doctor_run.observed(
             job, dict(settings), tool_timeout=settings["check_timeout"], local=True
         )
-        result = examining.examine(seen, doctor_run.with_product_of(seen, job), selection, silent)
+        result = run_checks.examine(seen, doctor_run.with_product_of(seen, job), selection, silent)
     if settings["output_format"] == "text":
         counted = (one for one in result.findings if one.counts(strict=strict))
         write(f"{one.check} {one.message}\n" for one in counted)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from hccl_tools.cli import gather_options
 from hccl_tools.cli.options import write
 from hccl_tools.diagnostics.wording import no_rank_table
-from hccl_tools.doctor import registry, ways
+from hccl_tools.doctor import ping_results, registry
 from hccl_tools.doctor.bandwidth import CHECKS
-from hccl_tools.doctor.between_checks import Silent
-from hccl_tools.doctor.examining import case_of
+from hccl_tools.doctor.cross_host_checks import Silent
+from hccl_tools.doctor.run_checks import case_of
 from hccl_tools.errors import TableError, UsageError
-from hccl_tools.gathering import choice
+from hccl_tools.gathering import default_engine
 from hccl_tools.host.local_addresses import is_this_host
 from hccl_tools.host.observation import Unknown
 from hccl_tools.host.observing import observe
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from hccl_tools.diagnostics.diagnostic import Report
-    from hccl_tools.doctor import examining
+    from hccl_tools.doctor import run_checks
     from hccl_tools.doctor.findings import Examination
     from hccl_tools.gathering.failures import Failure
     from hccl_tools.host.observation import Observation, ObservationRequest
@@ -67,7 +67,7 @@ def checked_table(
     return report
 
 
-def announced_hosts(job: examining.Job, options: dict[str, Any], *, local: bool) -> tuple[str, ...]:
+def announced_hosts(job: run_checks.Job, options: dict[str, Any], *, local: bool) -> tuple[str, ...]:
     """Return the hosts to ask; say before they are asked that HCCL refuses the table, if it does.
 
     Raises:
@@ -98,7 +98,7 @@ def absolute(option: str, paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def observed(
-    job: examining.Job, options: dict[str, Any], *, tool_timeout: float, local: bool
+    job: run_checks.Job, options: dict[str, Any], *, tool_timeout: float, local: bool
 ) -> tuple[dict[str, Observation], list[Silent]]:
     """Observe the hosts of the options or the table, or this host; return also who did not answer.
 
@@ -146,14 +146,14 @@ def pings_of(
 
 def pings(selection: registry.Selection, *, every: bool) -> Literal["none", "next", "all"]:
     """Return which host pings which; empty if the results are not reported."""
-    checks = (one for one in registry.all_checks().values() if one.id.startswith(ways.FAMILY))
+    checks = (one for one in registry.all_checks().values() if one.id.startswith(ping_results.FAMILY))
     if not any(selection.keeps(one.id, one.name) for one in checks if one.id not in CHECKS):
         return "none"
     return "all" if every else "next"
 
 
 def _announce_pings(request: ObservationRequest) -> None:
-    number = ways.most_pings(request.ping, every=request.ping_all, over=request.ping_over)
+    number = ping_results.most_pings(request.ping, every=request.ping_all, over=request.ping_over)
     if number:
         usual = time_span(number * USUAL_TIME)
         tell(
@@ -162,7 +162,7 @@ def _announce_pings(request: ObservationRequest) -> None:
         )
 
 
-def hosts_to_ask(job: examining.Job, options: dict[str, Any], *, local: bool) -> tuple[str, ...]:
+def hosts_to_ask(job: run_checks.Job, options: dict[str, Any], *, local: bool) -> tuple[str, ...]:
     """Return the hosts of the options, else of the job; none if this host alone is meant.
 
     Raises:
@@ -174,11 +174,11 @@ def hosts_to_ask(job: examining.Job, options: dict[str, Any], *, local: bool) ->
         raise UsageError("--local and --hosts exclude each other", hint="leave one of them out")
     if local or named or job.table is None:
         return named
-    hosts = choice.hosts(job.table, os.environ)
+    hosts = default_engine.hosts(job.table, os.environ)
     return () if len(hosts) == 1 and is_this_host(hosts[0]) else hosts
 
 
-def require_for_output(job: examining.Job, hosts: Sequence[str], *, matrix: bool, script: bool) -> None:
+def require_for_output(job: run_checks.Job, hosts: Sequence[str], *, matrix: bool, script: bool) -> None:
     """Refuse a matrix of pings without a table of several servers, and one script for several hosts.
 
     Run as one script, each host would get the others' commands.
@@ -198,7 +198,7 @@ def require_for_output(job: examining.Job, hosts: Sequence[str], *, matrix: bool
         )
 
 
-def matrix(seen: Mapping[str, Observation], job: examining.Job) -> Iterator[str]:
+def matrix(seen: Mapping[str, Observation], job: run_checks.Job) -> Iterator[str]:
     """Yield the text of the matrices: what the table states, and what the pings found."""
     from hccl_tools.doctor.report import as_matrix  # noqa: PLC0415  (only for this format)
 
@@ -207,7 +207,7 @@ def matrix(seen: Mapping[str, Observation], job: examining.Job) -> Iterator[str]
         return
     cases = {host: case_of(one, job) for host, one in seen.items()}
     product = PRODUCTS[job.report.product]
-    found = ways.measured(job.table, cases)
+    found = ping_results.measured(job.table, cases)
     yield from as_matrix.render(job.table, product, found, ascii_only=stdout_is_ascii())
 
 
@@ -230,7 +230,7 @@ def emit_remedies(result: Examination, destination: str | None) -> None:
         tell(*parents.doubts(destination, "the scripts"))
 
 
-def with_product_of(seen: Mapping[str, Observation], job: examining.Job) -> examining.Job:
+def with_product_of(seen: Mapping[str, Observation], job: run_checks.Job) -> run_checks.Job:
     """Return the job with its table checked for the product of most hosts, unless a product was stated."""
     found = Counter(one.product for one in seen.values() if one.product is not None)
     if job.report is None or job.product or os.environ.get(PRODUCT_VARIABLE) or not found:

@@ -19,9 +19,9 @@ from hccl_tools.errors import UsageError
 from hccl_tools.explain import brief, explaining, sources
 from hccl_tools.explain.answer import as_text
 from hccl_tools.explain.as_json import as_json
-from hccl_tools.explain.elsewhere import fetch
 from hccl_tools.explain.knowledge.loading import load
 from hccl_tools.explain.reader import STDIN
+from hccl_tools.explain.remote_logs import fetch
 from hccl_tools.host.site_defaults import LOG_DIR, SSH
 from hccl_tools.notation.phrases import count, operand, time_span
 from hccl_tools.notation.printable import show_status, tell
@@ -105,9 +105,9 @@ def command(
     that have the words. A path that exists is read, also if its name is that of a code.
     """
     if serve:
-        from hccl_tools.explain import elsewhere  # noqa: PLC0415  (on another host only)
+        from hccl_tools.explain import remote_logs  # noqa: PLC0415  (on another host only)
 
-        elsewhere.serve(what[0])
+        remote_logs.serve(what[0])
         return
     if anonymise and bundle is None:
         raise UsageError("--anonymise needs --bundle", hint="add --bundle FILE.tar.gz")

@@ -13,7 +13,7 @@ from hccl_tools.notation.printable import tell
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from hccl_tools.explain.recorded import Communicator
+    from hccl_tools.explain.ranks_from_logs import Communicator
     from hccl_tools.table.model import RankTable
 
 option = click.option(
@@ -76,10 +76,13 @@ def show(paths: Sequence[str], output: str) -> None:
 
 
 def _communicators(paths: Sequence[str]) -> list[Communicator]:
-    from hccl_tools.explain import recorded, sources  # noqa: PLC0415
+    from hccl_tools.explain import (
+        ranks_from_logs,
+        sources,
+    )
 
     logs, notes = sources.collect(paths)
-    found, more = recorded.communicators(logs)
+    found, more = ranks_from_logs.communicators(logs)
     for note in [*notes, *more]:
         tell(f"note: {note}")
     if not found:
@@ -88,7 +91,7 @@ def _communicators(paths: Sequence[str]) -> list[Communicator]:
 
 
 def _complete(paths: Sequence[str], table_format: str | None) -> Communicator:
-    from hccl_tools.explain.recorded import gaps  # noqa: PLC0415
+    from hccl_tools.explain.ranks_from_logs import gaps  # noqa: PLC0415
 
     job = _communicators(paths)[0]
     if job.contradictions:
@@ -127,7 +130,7 @@ def _table(job: Communicator) -> RankTable:
 
 
 def _lines(found: Sequence[Communicator]) -> Iterator[str]:
-    from hccl_tools.explain.recorded import gaps  # noqa: PLC0415
+    from hccl_tools.explain.ranks_from_logs import gaps  # noqa: PLC0415
     from hccl_tools.notation.phrases import aligned, count  # noqa: PLC0415
 
     job = found[0]

@@ -189,14 +189,14 @@ def facts(request: SurveyRequest, options: dict[str, Any]) -> tuple[list[HostFac
     Raises:
         GatheringError: A host did not answer, or the answers of the hosts are inconsistent.
     """
-    from hccl_tools.gathering import agreement  # noqa: PLC0415
+    from hccl_tools.gathering import consistency  # noqa: PLC0415
 
     gathered = _gathered(request, options)
     if gathered is None:
         return None
-    found = agreement.check(gathered.answers)
+    found = consistency.check(gathered.answers)
     if options["order"] == "ip":
-        found = agreement.by_address(found)
+        found = consistency.by_address(found)
     names = {id(answer.facts): answer.host for answer in gathered.answers}
     tell(*_summary(gathered, found))
     return found, [names[id(one)] for one in found]
@@ -257,10 +257,12 @@ def _ways(options: dict[str, Any]) -> tuple[str | None, str | None]:
 
 def _announced(how: GatherOptions, hosts: Sequence[str]) -> GatherOptions:
     """Print which engine is used and why; return the options with that engine."""
-    from hccl_tools.gathering import choice  # noqa: PLC0415
+    from hccl_tools.gathering import default_engine  # noqa: PLC0415
     from hccl_tools.notation.phrases import count  # noqa: PLC0415
 
-    engine, reason = choice.Choice(how.engine, "--engine") if how.engine else choice.default(how.environ)
+    engine, reason = (
+        default_engine.Choice(how.engine, "--engine") if how.engine else default_engine.default(how.environ)
+    )
     via_source = site_defaults.origin(site_defaults.VIA, os.environ) if is_from_site("via") else "--via"
     shown = f"{how.via[0]} ({via_source})" if how.via else f"{engine} ({reason})"
     tell(f"querying {count(len(hosts), 'host')} with {shown}")

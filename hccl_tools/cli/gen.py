@@ -112,7 +112,11 @@ def command(ctx: click.Context, /, **settings: Any) -> None:
     if gen_host_files.are_wanted(settings, _given(ctx)):
         gen_host_files.write(settings, _request(settings))
         ctx.exit(0)
-    from hccl_tools.files import export_targets, outputs, unwritten  # noqa: PLC0415  (not for --help)
+    from hccl_tools.files import (  # noqa: PLC0415  (not for --help)
+        export_targets,
+        outputs,
+        rejected_table,
+    )
     from hccl_tools.transform import generation  # noqa: PLC0415  (not for --help)
 
     if settings["from_log"]:
@@ -132,8 +136,8 @@ def command(ctx: click.Context, /, **settings: Any) -> None:
     product = facts[0].product
     report = outputs.check(table, product=product, ignore=settings["ignore"])
     if not report.ok:
-        click.echo(unwritten.findings_text(report, facts), err=True, nl=False)
-        raise unwritten.refusal(report)
+        click.echo(rejected_table.findings_text(report, facts), err=True, nl=False)
+        raise rejected_table.refusal(report)
     if to_stdout:
         outputs.print_text(outputs.table_text(table))
     else:

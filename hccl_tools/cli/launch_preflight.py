@@ -6,11 +6,11 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.cli import doctor_run, gather_options
-from hccl_tools.doctor import examining, registry
-from hccl_tools.doctor.between_checks import Silent
+from hccl_tools.doctor import registry, run_checks
+from hccl_tools.doctor.cross_host_checks import Silent
 from hccl_tools.doctor.report import as_text
 from hccl_tools.errors import LaunchError, TableError, UsageError
-from hccl_tools.gathering import choice
+from hccl_tools.gathering import default_engine
 from hccl_tools.host.observation import ObservationRequest
 from hccl_tools.host.observing import observe
 from hccl_tools.host.site import Site
@@ -125,7 +125,7 @@ def _reached(engine: Engine, gate: Gate) -> dict[str, Any]:
     """Return the options for reaching the hosts, as those of ``doctor``."""
     return {
         **dict.fromkeys(("hosts", "hostfile", "ssh", "via")),
-        "engine": engine.queries_with or choice.outside_slurm(os.environ).engine,
+        "engine": engine.queries_with or default_engine.outside_slurm(os.environ).engine,
         "gather_timeout": gate.seconds,
     }
 
@@ -137,11 +137,11 @@ def _examined(
     selection = selection._replace(ignore=(*selection.ignore, *request.table.ignore))
     pings = doctor_run.pings(selection, every=False)
     port, product = request.hosts.start_port, request.table.product
-    job = examining.Job(report, product, None, port, pings=pings, command=gate.own)
+    job = run_checks.Job(report, product, None, port, pings=pings, command=gate.own)
     local = not engine.starts_all_hosts
     seen, silent = doctor_run.observed(job, _reached(engine, gate), tool_timeout=_TOOL_TIMEOUT_S, local=local)
     job = doctor_run.with_product_of(seen, job)
-    return examining.examine(seen, job, selection, silent)
+    return run_checks.examine(seen, job, selection, silent)
 
 
 def _of_command(request: LaunchRequest, gate: Gate, engine: Engine, loaded: JobTable | None) -> Examination:
@@ -151,12 +151,12 @@ def _of_command(request: LaunchRequest, gate: Gate, engine: Engine, loaded: JobT
     if loaded is None:
         seen, silent = {os.uname().nodename: observe(asked, Site())}, list[Silent]()
     else:
-        hosts = choice.hosts(loaded.table, os.environ)
+        hosts = default_engine.hosts(loaded.table, os.environ)
         if not engine.uses_allocation:
             hosts = tuple(dict.fromkeys((*hosts, *(spare.name for spare in request.spares))))
         seen, failures = gather_options.observe(hosts, asked, _reached(engine, gate))
         silent = [Silent(one.host, one.reason, one.hint) for one in failures]
-    return examining.examine(seen, examining.Job(cpu=True), registry.selection(_OF_COMMAND, (), ()), silent)
+    return run_checks.examine(seen, run_checks.Job(cpu=True), registry.selection(_OF_COMMAND, (), ()), silent)
 
 
 def _loaded(request: LaunchRequest) -> JobTable | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.cli import preflight_options
 from hccl_tools.cli.option_groups import typed_without
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
-from hccl_tools.gathering import agreement, choice
+from hccl_tools.gathering import consistency, default_engine
 from hccl_tools.gathering.coordinator import survey_hosts
 from hccl_tools.gathering.failures import GatheringError
 from hccl_tools.gathering.options import GatherOptions
@@ -168,11 +168,11 @@ def _queried(
     survey = SurveyRequest(
         Wanted(",".join(map(str, ids))), product=request.table.product, table_format=wanted_format
     )
-    queries_with = engine.queries_with or choice.outside_slurm(environ).engine
+    queries_with = engine.queries_with or default_engine.outside_slurm(environ).engine
     how = GatherOptions(queries_with, allow_missing=True, environ=environ)
     try:
         found = survey_hosts(hosts, survey, how)
-        agreement.refuse_twice(found.answers)
+        consistency.refuse_twice(found.answers)
     except UsageError:
         raise
     except HcclToolsError as error:

@@ -10,7 +10,7 @@ import click
 from hccl_tools.cli import exclude_option, launch_request, launch_spares
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.files import outputs
-from hccl_tools.gathering import agreement, choice, failures
+from hccl_tools.gathering import consistency, default_engine, failures
 from hccl_tools.gathering.coordinator import survey_hosts
 from hccl_tools.gathering.options import GatherOptions
 from hccl_tools.host.selection import Wanted
@@ -146,14 +146,16 @@ def _table(
         )
     wanted = Wanted(_first_devices(request, needed) or request.devices.listed)
     how = GatherOptions(
-        engine.queries_with or choice.outside_slurm(environ).engine, allow_missing=spares > 0, environ=environ
+        engine.queries_with or default_engine.outside_slurm(environ).engine,
+        allow_missing=spares > 0,
+        environ=environ,
     )
     try:
         found = survey_hosts(hosts, SurveyRequest(wanted, product=request.table.product), how)
         if len(found.answers) < needed:
             raise failures.no_answer(found.left_out, len(hosts))
         answers = exclude_option.answers_left(found.answers, request.table.exclude)
-        facts = agreement.check(answers)
+        facts = consistency.check(answers)
         table = generation.table(facts[:needed], table_format=facts[0].table_format)
         report = outputs.check(table, product=facts[0].product, ignore=request.table.ignore)
         if not report.ok:

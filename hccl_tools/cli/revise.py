@@ -10,7 +10,7 @@ import click
 from hccl_tools.document.reading import is_stream
 from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import LaunchError, TableError
-from hccl_tools.files import next_command, outputs, revision, unwritten
+from hccl_tools.files import next_command, outputs, rejected_table, revised_name
 from hccl_tools.formats.kubernetes import config_maps
 from hccl_tools.notation.printable import tell
 from hccl_tools.runs import table_lock
@@ -20,7 +20,7 @@ from hccl_tools.validation.checker import validate
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hccl_tools.files.revision import Change
+    from hccl_tools.files.revised_name import Change
     from hccl_tools.table.model import RankTable
 
 
@@ -56,7 +56,9 @@ def deliver(
     digits = outputs.parse_mode(mode) if mode is not None else None
     to_stdout = output == outputs.STDOUT
     file, _ = config_maps.split(file)
-    path = None if to_stdout else revision.target("table.json" if is_stream(file) else file, output, change)
+    path = (
+        None if to_stdout else revised_name.target("table.json" if is_stream(file) else file, output, change)
+    )
     _check(new, to_stdout, product=product, ignore=ignore)
     for line in changes:
         tell(line)
@@ -74,10 +76,10 @@ def deliver(
 
 def _check(new: bytes, to_stdout: bool, **options: Any) -> None:
     # Without its text: a line of a table that is written nowhere helps no reader; the pointer stays.
-    report = validate(new, **options)._replace(file=unwritten.NAME, document=None)
+    report = validate(new, **options)._replace(file=rejected_table.NAME, document=None)
     if not report.ok:
         click.echo(outputs.findings_text(report), err=to_stdout, nl=False)
-        raise unwritten.refusal(report)
+        raise rejected_table.refusal(report)
     if report.table is None:
         raise TableError(f"no table is written: {report.format_reason}")
 

@@ -135,13 +135,16 @@ def _pieces(subject: Subject, output: str) -> Iterable[str]:
 
 
 def _marks(subject: Subject, given: PictureOptions) -> list[Mark]:
-    from hccl_tools.show.picture import marks, results  # noqa: PLC0415  (only for pictures)
+    from hccl_tools.show.picture import (
+        imported_findings,
+        marks,
+    )
 
     found: list[Mark] = []
     if given.explain is not None:
-        found += results.of_explain(given.explain, subject.table)
+        found += imported_findings.of_explain(given.explain, subject.table)
     if given.doctor is not None:
-        found += results.of_doctor(given.doctor, subject.table)
+        found += imported_findings.of_doctor(given.doctor, subject.table)
     if given.findings:
         found += marks.of_findings(subject.report)
     return found

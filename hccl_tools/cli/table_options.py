@@ -133,14 +133,17 @@ def require_valid(
     Raises:
         TableError: The table has an error.
     """
-    from hccl_tools.files import outputs, unwritten  # noqa: PLC0415  (`--help` does not need them)
+    from hccl_tools.files import (
+        outputs,
+        rejected_table,
+    )
 
-    report = outputs.check(table, product=product, ignore=ignore, name=unwritten.NAME)
+    report = outputs.check(table, product=product, ignore=ignore, name=rejected_table.NAME)
     if not report.ok:
         click.echo(
             outputs.findings_text(report) + _origins_of_errors(report, origins), err=to_stdout, nl=False
         )
-        raise unwritten.refusal(report)
+        raise rejected_table.refusal(report)
 
 
 def _origins_of_errors(report: Report, origins: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from hccl_tools.doctor.ways import Endpoint, hosts_of_servers
+from hccl_tools.doctor.ping_results import Endpoint, hosts_of_servers
 from hccl_tools.host.observation import HCCS, ROCE, PingServer
 from hccl_tools.host.pings import reached
 from hccl_tools.records import NamedTuple
@@ -16,7 +16,7 @@ from hccl_tools.table.links import UNKNOWN, Links
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from hccl_tools.doctor.case import Case
+    from hccl_tools.doctor.check_input import Case
     from hccl_tools.table.model import RankTable
     from hccl_tools.table.products import Product
 

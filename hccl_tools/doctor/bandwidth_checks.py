@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from hccl_tools.doctor.bandwidth import MeasuredPair
-    from hccl_tools.doctor.case import Case
+    from hccl_tools.doctor.check_input import Case
 
     Cases = Mapping[str, Case]
 

@@ -11,7 +11,7 @@ from hccl_tools.host.machine import DRIVER, MANAGERS, ROOTINFO
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hccl_tools.doctor.case import Case
+    from hccl_tools.doctor.check_input import Case
 
 _MOUNTS = (hccn_conf.USUAL_PLACE, hccn_tool.USUAL_PLACE, npu_smi.USUAL_PLACE, DRIVER)
 

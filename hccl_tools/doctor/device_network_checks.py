@@ -11,7 +11,7 @@ from hccl_tools.notation.phrases import count, devices
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hccl_tools.doctor.case import Case
+    from hccl_tools.doctor.check_input import Case
 
 #: The link of a device goes down once or twice in an hour during work on its switch.
 _MOST_DOWNS = 2

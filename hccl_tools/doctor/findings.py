@@ -12,7 +12,7 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from hccl_tools.doctor.case import Case
+    from hccl_tools.doctor.check_input import Case
     from hccl_tools.doctor.registry import Check, Consequence, Finding
 
 #: What follows from a rule of ``validate`` on the same host: one host is two servers there.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hccl_tools.doctor.ping_results import stated_addresses
 from hccl_tools.doctor.registry import Example, Finding, check
 from hccl_tools.doctor.variable_checks import server_here
-from hccl_tools.doctor.ways import stated_addresses
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.host import hccl_variables, naming, visible, white_list
 from hccl_tools.host.recognition import same
@@ -19,7 +19,7 @@ from hccl_tools.table.addresses import is_loopback, packed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hccl_tools.doctor.case import Case
+    from hccl_tools.doctor.check_input import Case
     from hccl_tools.host.naming import HostInVariable
 
 _LOOPBACK = "lo"

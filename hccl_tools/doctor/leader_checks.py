@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from hccl_tools.doctor.between_checks import differences
+from hccl_tools.doctor.cross_host_checks import differences
 from hccl_tools.doctor.registry import Consequence, Finding, check
 from hccl_tools.host import hccl_variables
 from hccl_tools.host.naming import LEADERS, PORTS
@@ -14,7 +14,7 @@ from hccl_tools.table.addresses import is_loopback
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from hccl_tools.doctor.case import Case
+    from hccl_tools.doctor.check_input import Case
 
     Cases = Mapping[str, Case]
 

@@ -13,7 +13,7 @@ from hccl_tools.table.products import PRODUCTS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from hccl_tools.doctor.case import Case
+    from hccl_tools.doctor.check_input import Case
     from hccl_tools.doctor.registry import Consequence
     from hccl_tools.host.observation import DeviceObservation
 

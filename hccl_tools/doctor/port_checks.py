@@ -14,7 +14,7 @@ from hccl_tools.variables.rows import BASE_PORT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from hccl_tools.doctor.case import Case
+    from hccl_tools.doctor.check_input import Case
     from hccl_tools.host.observation import PortUse
 
 _RESERVED = "net.ipv4.ip_local_reserved_ports"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.doctor.case import Case
+from hccl_tools.doctor.check_input import Case
 from hccl_tools.doctor.findings import judge
 from hccl_tools.host.settings import observe_settings
 from hccl_tools.host.site import Site

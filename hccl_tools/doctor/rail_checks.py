@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
+from hccl_tools.doctor.ping_results import Endpoint, ways
 from hccl_tools.doctor.registry import Consequence, Finding, check
 from hccl_tools.doctor.variable_checks import server_here
-from hccl_tools.doctor.ways import Endpoint, ways
 from hccl_tools.host.observation import ROCE
 from hccl_tools.host.recognition import listed_addresses, same
 from hccl_tools.notation.phrases import devices
@@ -17,7 +17,7 @@ from hccl_tools.table.products import PRODUCTS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from hccl_tools.doctor.case import Case
+    from hccl_tools.doctor.check_input import Case
     from hccl_tools.host.observation import DeviceObservation
 
     Cases = Mapping[str, Case]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from hccl_tools.doctor.between_checks import differences
+from hccl_tools.doctor.cross_host_checks import differences
 from hccl_tools.doctor.registry import Finding, check
 from hccl_tools.host.connections import LEAST_REPEATED, MOST_HOSTS
 from hccl_tools.notation import number_list
@@ -15,7 +15,7 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from hccl_tools.doctor.case import Case
+    from hccl_tools.doctor.check_input import Case
     from hccl_tools.host.observation import SlowHost
 
     Cases = Mapping[str, Case]

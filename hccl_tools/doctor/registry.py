@@ -24,7 +24,7 @@ CONSEQUENCES: tuple[Consequence, ...] = ("stops", "may-stop", "slows", "note")
 #: The id of facts that could not be determined.
 NOT_EXAMINED = "HCD001"
 _MODULES = (
-    "general",
+    "table_file_checks",
     "device_checks",
     "network_checks",
     "device_network_checks",
@@ -33,16 +33,16 @@ _MODULES = (
     "variable_checks",
     "job_variable_checks",
     "container_checks",
-    "between_checks",
+    "cross_host_checks",
     "reach_checks",
     "surroundings_checks",
     "leader_checks",
     "rail_checks",
-    "way_checks",
+    "ping_checks",
     "bandwidth_checks",
 )
 #: The modules with the checks that ``launch`` runs before every start.
-_QUICK_MODULES = ("general", "device_checks", "port_checks", "setting_checks")
+_QUICK_MODULES = ("table_file_checks", "device_checks", "port_checks", "setting_checks")
 _Find = TypeVar("_Find", bound="Callable[[Any], Iterator[Finding]]")
 
 

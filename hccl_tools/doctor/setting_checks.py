@@ -14,7 +14,7 @@ from hccl_tools.variables.reading import refused_values
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hccl_tools.doctor.case import Case
+    from hccl_tools.doctor.check_input import Case
 
 #: The limit of open files that HCCL's performance tester asks for, and descriptors of a process per rank.
 _MOST_FILES, _FILES_PER_RANK = 65535, 8

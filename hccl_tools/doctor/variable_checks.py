@@ -6,8 +6,8 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
+from hccl_tools.doctor.ping_results import stated_names
 from hccl_tools.doctor.registry import Example, Finding, check
-from hccl_tools.doctor.ways import stated_names
 from hccl_tools.files.export_targets import TARGETS, TIMEOUT, job_variables
 from hccl_tools.host.table_copies import TABLE_VARIABLES
 from hccl_tools.notation.phrases import operand
@@ -17,7 +17,7 @@ from hccl_tools.variables.reading import contradictions
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hccl_tools.doctor.case import Case
+    from hccl_tools.doctor.check_input import Case
     from hccl_tools.table.model import RankTable, Server
 
 _VISIBLE = "ASCEND_RT_VISIBLE_DEVICES"

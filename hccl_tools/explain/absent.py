@@ -6,13 +6,13 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain.candidates import ATTEMPTS, MOST_RANKS
-from hccl_tools.explain.places import Place
+from hccl_tools.explain.locations import Place
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from hccl_tools.explain.case import Case
+    from hccl_tools.explain.cause import Case
 
 #: The usual numbers of devices of a host.
 _PER_HOST = (8, 16)

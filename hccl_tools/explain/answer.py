@@ -6,10 +6,10 @@ import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain import further_logs, ties
-from hccl_tools.explain.case import CONFIDENCE, is_before
+from hccl_tools.explain.cause import CONFIDENCE, is_before
 from hccl_tools.explain.events import moment
 from hccl_tools.explain.knowledge.message import fault_of
-from hccl_tools.explain.places import Place
+from hccl_tools.explain.locations import Place
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.notation import host_list
 from hccl_tools.notation.printable import escaped
@@ -20,7 +20,7 @@ from hccl_tools.runs import names
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from hccl_tools.explain.case import Cause
+    from hccl_tools.explain.cause import Cause
     from hccl_tools.explain.cluster import Cluster
     from hccl_tools.explain.events import Event, Seen
     from hccl_tools.explain.sources import Source

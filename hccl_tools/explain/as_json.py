@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.explain import answer as words
 from hccl_tools.explain import further_logs
-from hccl_tools.explain.case import CONFIDENCE
+from hccl_tools.explain.cause import CONFIDENCE
 from hccl_tools.explain.events import clock
-from hccl_tools.explain.places import Place
+from hccl_tools.explain.locations import Place
 
 if TYPE_CHECKING:
     from hccl_tools.explain.answer import Answer
-    from hccl_tools.explain.case import Cause
+    from hccl_tools.explain.cause import Cause
     from hccl_tools.explain.events import Seen
 
 SCHEMA_VERSION = 1

@@ -6,11 +6,11 @@ import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain import pods, stops
-from hccl_tools.explain.case import DELAY, Case, is_before
+from hccl_tools.explain.cause import DELAY, Case, is_before
 from hccl_tools.explain.identities import JOINED, OF_SYSTEM
 from hccl_tools.explain.knowledge.message import fault_of
+from hccl_tools.explain.locations import Place
 from hccl_tools.explain.outlived import is_outlived
-from hccl_tools.explain.places import Place
 from hccl_tools.notation import number_list
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.explain import steps as training
 from hccl_tools.explain.identities import COMMUNICATOR, JOINED, SETUP, Key, key
-from hccl_tools.explain.places import Place
+from hccl_tools.explain.locations import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.explain import clocks, identities, jobs
 from hccl_tools.explain.events import Seen
-from hccl_tools.explain.places import Place, Places
+from hccl_tools.explain.locations import Place, Places
 from hccl_tools.explain.sources import host_folders, named_hosts
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain.case import Cause
+from hccl_tools.explain.cause import Cause
 from hccl_tools.explain.events import Event, Seen
 from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.last_lines import line_of
-from hccl_tools.explain.places import Place
+from hccl_tools.explain.locations import Place
 from hccl_tools.explain.screens import texts_from_end
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hccl_tools.explain.knowledge.message import Message
-    from hccl_tools.explain.places import Place
+    from hccl_tools.explain.locations import Place
 
 _TIME = re.compile(rb"(20\d\d)-(\d\d)-(\d\d)[-T _](\d\d):(\d\d):(\d\d)(?:[.,](\d{3})(?:\.?(\d{3}))?)?")
 #: Bytes.

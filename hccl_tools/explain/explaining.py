@@ -19,7 +19,7 @@ from hccl_tools.explain import (
 from hccl_tools.explain.answer import Answer
 from hccl_tools.explain.events import Event
 from hccl_tools.explain.knowledge.registry import messages
-from hccl_tools.explain.places import Place, Places, read_table
+from hccl_tools.explain.locations import Place, Places, read_table
 from hccl_tools.explain.scanning import scans
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.notation import host_list
@@ -28,11 +28,11 @@ from hccl_tools.notation.phrases import and_more, count
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from hccl_tools.explain.case import Cause
+    from hccl_tools.explain.cause import Cause
     from hccl_tools.explain.cluster import Cluster
-    from hccl_tools.explain.elsewhere import Fetched
     from hccl_tools.explain.knowledge.message import Message
     from hccl_tools.explain.recorder_traces import Dumps
+    from hccl_tools.explain.remote_logs import Fetched
     from hccl_tools.explain.runs import RunLogs
     from hccl_tools.explain.scanner import Scan
     from hccl_tools.explain.sources import Source

@@ -10,13 +10,13 @@ from hccl_tools.explain.answer import COMPLETED
 from hccl_tools.explain.events import Event, Seen, clock, time_in
 from hccl_tools.explain.jobs import LONGEST_PAUSE, begin_of
 from hccl_tools.explain.knowledge.registry import messages
-from hccl_tools.explain.places import Place
+from hccl_tools.explain.locations import Place
 from hccl_tools.explain.reader import LogReader, from_end
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.explain.case import Cause
+    from hccl_tools.explain.cause import Cause
     from hccl_tools.explain.cluster import Cluster
     from hccl_tools.explain.sources import Source
 

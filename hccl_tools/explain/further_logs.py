@@ -10,9 +10,9 @@ from hccl_tools.notation.phrases import operand
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from hccl_tools.explain.case import Cause
+    from hccl_tools.explain.cause import Cause
     from hccl_tools.explain.cluster import Cluster
-    from hccl_tools.explain.places import Place
+    from hccl_tools.explain.locations import Place
     from hccl_tools.explain.sources import Source
 
 _MOST_LOGS_TO_FETCH = 4

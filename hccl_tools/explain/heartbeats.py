@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain.case import Cause
+from hccl_tools.explain.cause import Cause
 from hccl_tools.explain.knowledge.registry import messages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.explain.case import Case
+    from hccl_tools.explain.cause import Case
     from hccl_tools.explain.events import Seen
 
 #: HCCL's heartbeat was lost; two hosts lost each other.

@@ -11,7 +11,7 @@ from hccl_tools.notation.phrases import and_more
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.explain.case import Case, Cause
+    from hccl_tools.explain.cause import Case, Cause
     from hccl_tools.explain.events import Seen
 
 _FULL, _HELD = "HCM657", "HCM659"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.explain import (
     candidates,
-    disagreement,
     operations,
+    outliers,
     pods,
     progress,
     proxies,
@@ -25,16 +25,16 @@ from hccl_tools.explain import (
     verdicts,
     waiting,
 )
-from hccl_tools.explain.case import Case, Cause, is_before
+from hccl_tools.explain.cause import Case, Cause, is_before
 from hccl_tools.explain.jobs import LONGEST_PAUSE
 from hccl_tools.explain.knowledge.registry import messages
+from hccl_tools.explain.locations import Place
 from hccl_tools.explain.outlived import is_outlived
-from hccl_tools.explain.places import Place
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from hccl_tools.explain.case import Confidence
+    from hccl_tools.explain.cause import Confidence
     from hccl_tools.explain.cluster import Cluster
     from hccl_tools.explain.events import Seen
 
@@ -150,7 +150,7 @@ def _causes(case: Case) -> list[Cause]:
     for rule in (
         verdicts.causes,
         _named_causes,
-        disagreement.tls,
+        outliers.tls,
         _local_address,
         *later,
         proxies.causes,
@@ -281,10 +281,10 @@ def _is_alone_in_its_file(case: Case, one: Seen) -> bool:
 
 
 def _of_group(group: Sequence[Seen], case: Case) -> Cause:
-    if (cause := disagreement.listed(group[0], case.cluster.places)) is not None:
+    if (cause := outliers.listed(group[0], case.cluster.places)) is not None:
         return cause
-    reason = disagreement.by_host(group)
-    group = disagreement.differing(group)
+    reason = outliers.by_host(group)
+    group = outliers.differing(group)
     places = tuple(dict.fromkeys(one.place for one in group if one.place != Place()))
     best = max(
         group, key=lambda one: (one.event.codes != (), len(one.event.fields))

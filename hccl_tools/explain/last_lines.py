@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.explain import screens
 from hccl_tools.explain.events import Event, Seen, clock, process_in, syslog_time_in, time_in
 from hccl_tools.explain.knowledge.registry import messages
-from hccl_tools.explain.places import Place
+from hccl_tools.explain.locations import Place
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hccl_tools.explain.case import Case, Cause
+    from hccl_tools.explain.cause import Case, Cause
     from hccl_tools.explain.events import Seen
-    from hccl_tools.explain.places import Place
+    from hccl_tools.explain.locations import Place
 
 #: The messages about the link between two devices, and the records.
 _LINK, _RECORD = {"HCM304", "HCM305", "HCM013"}, "HCM950"

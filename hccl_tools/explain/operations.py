@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain.case import Case, Cause
-from hccl_tools.explain.disagreement import unusual
+from hccl_tools.explain.cause import Case, Cause
 from hccl_tools.explain.knowledge.registry import messages
+from hccl_tools.explain.outliers import unusual
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple

@@ -10,7 +10,7 @@ from hccl_tools.explain.reader import LogReader
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from hccl_tools.explain.case import Cause
+    from hccl_tools.explain.cause import Cause
     from hccl_tools.explain.events import Seen
     from hccl_tools.explain.sources import Source
 

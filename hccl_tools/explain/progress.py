@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.explain import screens, slower
 from hccl_tools.explain.alike import shape_of
-from hccl_tools.explain.case import Cause
-from hccl_tools.explain.disagreement import unusual
+from hccl_tools.explain.cause import Cause
 from hccl_tools.explain.events import Event, Seen
 from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.last_lines import line_of
-from hccl_tools.explain.places import Place
+from hccl_tools.explain.locations import Place
+from hccl_tools.explain.outliers import unusual
 from hccl_tools.explain.screens import texts_from_end
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.records import NamedTuple
@@ -23,7 +23,7 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from hccl_tools.explain.case import Case
+    from hccl_tools.explain.cause import Case
     from hccl_tools.explain.last_lines import Line
 
     #: The times of each kind and rank in seconds, with the last line.

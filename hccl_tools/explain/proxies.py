@@ -7,9 +7,9 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain.case import Case, Cause
+from hccl_tools.explain.cause import Case, Cause
 from hccl_tools.explain.knowledge.registry import messages
-from hccl_tools.explain.places import Place
+from hccl_tools.explain.locations import Place
 
 if TYPE_CHECKING:
     from hccl_tools.explain.events import Seen

@@ -6,17 +6,17 @@ import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain import recorder_groups, stacks, stragglers
-from hccl_tools.explain.case import Case, Cause
+from hccl_tools.explain.cause import Case, Cause
 from hccl_tools.explain.events import Event, Seen
 from hccl_tools.explain.knowledge.registry import messages
-from hccl_tools.explain.places import Place
+from hccl_tools.explain.locations import Place
 from hccl_tools.explain.recorder_traces import Call, Group, Trace
 from hccl_tools.notation.whole_number import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.explain.case import Confidence
+    from hccl_tools.explain.cause import Confidence
     from hccl_tools.explain.recorder_groups import Found
     from hccl_tools.explain.stacks import Stack
 

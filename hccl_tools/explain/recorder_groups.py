@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from hccl_tools.explain.disagreement import unusual
+from hccl_tools.explain.outliers import unusual
 from hccl_tools.notation import number_list
 from hccl_tools.records import NamedTuple
 

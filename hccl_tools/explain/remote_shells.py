@@ -11,7 +11,7 @@ from hccl_tools.notation.whole_number import whole_number
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hccl_tools.explain.case import Case, Cause
+    from hccl_tools.explain.cause import Case, Cause
     from hccl_tools.explain.events import Seen
 
 #: A library or a module that is found only with the variables of set_env.sh.

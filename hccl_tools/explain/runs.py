@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.explain.events import Event
 from hccl_tools.explain.knowledge.registry import messages
-from hccl_tools.explain.places import Place
+from hccl_tools.explain.locations import Place
 from hccl_tools.explain.sources import Source, collect, source
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.processes import run_files

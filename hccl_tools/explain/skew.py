@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain.case import Case, Cause, is_before
+from hccl_tools.explain.cause import Case, Cause, is_before
 from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.waiting import ranks_text
 

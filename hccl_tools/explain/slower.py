@@ -6,19 +6,19 @@ import re
 from statistics import median
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain.case import Cause
+from hccl_tools.explain.cause import Cause
 from hccl_tools.explain.events import Event, Seen, moment
 from hccl_tools.explain.jobs import in_year
 from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.last_lines import Line, line_of
-from hccl_tools.explain.places import Place
+from hccl_tools.explain.locations import Place
 from hccl_tools.explain.screens import texts_from_end
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.explain.case import Case
+    from hccl_tools.explain.cause import Case
     from hccl_tools.explain.sources import Source
 
 _SLOWER = "HCM999"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain.case import Cause
-from hccl_tools.explain.disagreement import unusual
+from hccl_tools.explain.cause import Cause
 from hccl_tools.explain.events import Event, Seen
 from hccl_tools.explain.knowledge.registry import messages
-from hccl_tools.explain.places import Place
+from hccl_tools.explain.locations import Place
+from hccl_tools.explain.outliers import unusual
 from hccl_tools.explain.screens import texts_from_end
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.notation.phrases import and_more
@@ -18,7 +18,7 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.explain.case import Case
+    from hccl_tools.explain.cause import Case
     from hccl_tools.explain.sources import Source
 
     #: A rank, or the id of a process of which no line says the rank.

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.explain import holders, link_records, pods, remote_shells
-from hccl_tools.explain.case import Cause, is_before
+from hccl_tools.explain.cause import Cause, is_before
 from hccl_tools.explain.identities import STATES
-from hccl_tools.explain.places import Place
+from hccl_tools.explain.locations import Place
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.notation import host_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hccl_tools.explain.case import Case
+    from hccl_tools.explain.cause import Case
     from hccl_tools.explain.events import Seen
 
 #: How sure an answer is that says no more than who waits for whom.

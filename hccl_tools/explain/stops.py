@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain.case import DELAY
+from hccl_tools.explain.cause import DELAY
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.diagnostics.diagnostic import Report
-    from hccl_tools.explain.case import Cause
+    from hccl_tools.explain.cause import Cause
     from hccl_tools.explain.sources import Source
 
 #: Folders of logs, and files there, in which a rank table is looked for; its bytes.

@@ -10,7 +10,7 @@ from hccl_tools.explain.identities import OF_SLURM, OF_SYSTEM, STATES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from hccl_tools.explain.case import Cause
+    from hccl_tools.explain.cause import Cause
     from hccl_tools.explain.cluster import Cluster
     from hccl_tools.explain.events import Seen
 

@@ -8,16 +8,16 @@ from ipaddress import AddressValueError, IPv4Address, IPv4Network
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain.case import Cause
+from hccl_tools.explain.cause import Cause
 from hccl_tools.explain.knowledge.registry import messages
-from hccl_tools.explain.places import Place
+from hccl_tools.explain.locations import Place
 from hccl_tools.notation import number_list
 from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from hccl_tools.explain.case import Case
+    from hccl_tools.explain.cause import Case
     from hccl_tools.explain.events import Seen
 
 #: Messages of a rank that did not reach the address in them.

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.explain import heartbeats, pods, stacks
 from hccl_tools.explain.candidates import FOLLOW_UP
-from hccl_tools.explain.case import Case, Cause, is_before
+from hccl_tools.explain.cause import Case, Cause, is_before
 from hccl_tools.explain.knowledge.message import fault_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from hccl_tools.explain.events import Seen
-    from hccl_tools.explain.places import Place
+    from hccl_tools.explain.locations import Place
 
 #: HCCL's heartbeat was lost, for which the process, its host or the network can be the reason.
 _LOST = heartbeats.LOST

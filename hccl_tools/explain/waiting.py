@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.explain import absent, last_lines, unreachable
 from hccl_tools.explain.candidates import MOST_RANKS
-from hccl_tools.explain.case import Case, Cause, is_before
+from hccl_tools.explain.cause import Case, Cause, is_before
 from hccl_tools.explain.knowledge.registry import messages
-from hccl_tools.explain.places import Place
+from hccl_tools.explain.locations import Place
 from hccl_tools.notation import number_list
 from hccl_tools.notation.phrases import and_more
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 
     from hccl_tools.explain.absent import Absent
-    from hccl_tools.explain.case import Confidence
+    from hccl_tools.explain.cause import Confidence
     from hccl_tools.explain.events import Seen
 
 #: The most names, and the most ranges of ranks, in a sentence.

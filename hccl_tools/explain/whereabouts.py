@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain.identities import OF_SYSTEM
-from hccl_tools.explain.places import Place
+from hccl_tools.explain.locations import Place
 from hccl_tools.explain.sources import named_hosts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hccl_tools.explain.case import Cause
+    from hccl_tools.explain.cause import Cause
     from hccl_tools.explain.cluster import Cluster
     from hccl_tools.explain.events import Seen
 

@@ -17,8 +17,8 @@ from hccl_tools.document.reading import STDIN, STDIN_SHOWN, is_stream, read_file
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError, xllm
 from hccl_tools.formats.kubernetes import config_maps
-from hccl_tools.table.hccl_values import read_uint
-from hccl_tools.transform.collected import TableBatch
+from hccl_tools.table.hccl_numbers import read_uint
+from hccl_tools.transform.merge_state import TableBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -138,7 +138,7 @@ def target(destination: str | None, table: RankTable, *, name: str | None = None
         return name or file_name(table)
     if destination.endswith(os.sep) or os.path.isdir(destination):
         return os.path.join(destination, name or file_name(table))
-    from hccl_tools.files.revision import require_json  # noqa: PLC0415  (pathlib, for a typed name only)
+    from hccl_tools.files.revised_name import require_json  # noqa: PLC0415  (pathlib, for a typed name only)
 
     require_json(destination)
     return destination

@@ -17,7 +17,7 @@ from hccl_tools.errors import InputError, TableError
 from hccl_tools.formats.kubernetes import config_maps
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.records import NamedTuple
-from hccl_tools.table.hccl_values import read_uint
+from hccl_tools.table.hccl_numbers import read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,8 +11,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from hccl_tools.formats.column_checks import StructureError
 from hccl_tools.formats.detection import Detection, detect
-from hccl_tools.formats.structure import StructureError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from __future__ import annotations
 from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.formats import structure
+from hccl_tools.formats import column_checks
 from hccl_tools.formats.writing import dump_at, members, write_document
 from hccl_tools.table.model import Group, RankTable, Server
 
@@ -28,19 +28,19 @@ _INSTANCE_KEYS = frozenset({"server_id", "devices"})
 def read(value: dict[str, Any]) -> RankTable:
     """Read a group_list document; see ``formats.FormatModule``."""
     if "version" in value:
-        structure.constant(value, "version", "Standard")
-    status = structure.text(value, "status")
-    declared: dict[str, Any] = {"group_count": structure.text(value, "group_count")}
-    entries = structure.objects(value, "group_list")
-    names = structure.texts(entries, "group_name")
-    declared["device_count"] = structure.texts(entries, "device_count")
-    declared["instance_count"] = structure.texts(entries, "instance_count")
-    instance_lists = [structure.objects(entry, "instance_list") for entry in entries]
+        column_checks.constant(value, "version", "Standard")
+    status = column_checks.text(value, "status")
+    declared: dict[str, Any] = {"group_count": column_checks.text(value, "group_count")}
+    entries = column_checks.objects(value, "group_list")
+    names = column_checks.texts(entries, "group_name")
+    declared["device_count"] = column_checks.texts(entries, "device_count")
+    declared["instance_count"] = column_checks.texts(entries, "instance_count")
+    instance_lists = [column_checks.objects(entry, "instance_list") for entry in entries]
     instances = list(chain.from_iterable(instance_lists))
-    server_ids = structure.texts(instances, "server_id")
-    structure.texts(instances, "pod_name")
-    device_lists = [structure.objects(instance, "devices") for instance in instances]
-    columns = structure.columns(list(chain.from_iterable(device_lists)), ("device_id",), frozenset())
+    server_ids = column_checks.texts(instances, "server_id")
+    column_checks.texts(instances, "pod_name")
+    device_lists = [column_checks.objects(instance, "devices") for instance in instances]
+    columns = column_checks.columns(list(chain.from_iterable(device_lists)), ("device_id",), frozenset())
     servers = [
         Server(server_id, range(*rows), None, {key: entry[key] for key in entry if key not in _INSTANCE_KEYS})
         for entry, server_id, rows in zip(instances, server_ids, _bounds(device_lists), strict=True)

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.table.format_names import SERVICE
-from hccl_tools.table.hccl_values import read_int
+from hccl_tools.table.hccl_numbers import read_int
 from hccl_tools.table.service_table import ServiceGroup, ServiceServer, ServiceTable
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.formats import structure
+from hccl_tools.formats import column_checks
 from hccl_tools.formats.writing import dump_at, object_texts, write_document
 from hccl_tools.table.model import RankTable, Server
 
@@ -34,18 +34,18 @@ def read(value: dict[str, Any]) -> RankTable:
 
 def read_servers(value: dict[str, Any], table_format: Format, texts_if_there: frozenset[str]) -> RankTable:
     """Read ``server_list`` and the keys next to it, which 1.0 and 1.2 share."""
-    structure.constant(value, "version", table_format)
-    status = structure.text(value, "status")
-    declared = {"server_count": structure.optional_text(value, "server_count")}
-    entries = structure.objects(value, "server_list")
-    server_ids = structure.texts(entries, "server_id")
-    device_lists = [structure.objects(entry, "device") for entry in entries]
+    column_checks.constant(value, "version", table_format)
+    status = column_checks.text(value, "status")
+    declared = {"server_count": column_checks.optional_text(value, "server_count")}
+    entries = column_checks.objects(value, "server_list")
+    server_ids = column_checks.texts(entries, "server_id")
+    device_lists = [column_checks.objects(entry, "device") for entry in entries]
     devices = list(chain.from_iterable(device_lists))
-    columns = structure.columns(devices, _REQUIRED, texts_if_there)
+    columns = column_checks.columns(devices, _REQUIRED, texts_if_there)
     bounds = pairwise(accumulate(map(len, device_lists), initial=0))
     servers = [
         Server(
-            server_id, range(*rows), structure.optional_text(entry, "host_ip"),
+            server_id, range(*rows), column_checks.optional_text(entry, "host_ip"),
             {key: entry[key] for key in entry if key not in _SERVER_KEYS},
         )
         for entry, server_id, rows in zip(entries, server_ids, bounds, strict=True)

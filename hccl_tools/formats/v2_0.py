@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.formats import structure
+from hccl_tools.formats import column_checks
 from hccl_tools.formats.writing import dump_at, members, write_document
 from hccl_tools.table.model import RankTable, Server
 
@@ -30,18 +30,18 @@ _REQUIRED = ("rank_id", "local_id", "device_id")
 
 def read(value: dict[str, Any]) -> RankTable:
     """Read a 2.0 document; see ``formats.FormatModule``."""
-    structure.constant(value, "version", "2.0")
-    structure.numbers([value], "rank_count")
-    structure.optional([value], "detour", _TEXT)
-    ranks = structure.flat(structure.lists([value], "rank_list"), dict, "rank_list")
+    column_checks.constant(value, "version", "2.0")
+    column_checks.numbers([value], "rank_count")
+    column_checks.optional([value], "detour", _TEXT)
+    ranks = column_checks.flat(column_checks.lists([value], "rank_list"), dict, "rank_list")
     for key in _REQUIRED:
-        structure.numbers(ranks, key)
+        column_checks.numbers(ranks, key)
     for key in ("device_port", "host_port"):
-        structure.optional(ranks, key, _NUMBER)
-    level_lists = structure.lists(ranks, "level_list", most=MOST_LEVELS)
-    _check_levels(structure.flat(level_lists, dict, "level_list"))
+        column_checks.optional(ranks, key, _NUMBER)
+    level_lists = column_checks.lists(ranks, "level_list", most=MOST_LEVELS)
+    _check_levels(column_checks.flat(level_lists, dict, "level_list"))
     _check_control_planes(ranks)
-    columns = structure.columns(ranks, (), frozenset())
+    columns = column_checks.columns(ranks, (), frozenset())
     for key in (*_REQUIRED, "level_list"):
         columns.setdefault(key, [])
     fields = {key: value[key] for key in value if key not in _TOP_KEYS}
@@ -51,26 +51,26 @@ def read(value: dict[str, Any]) -> RankTable:
 
 
 def _check_levels(levels: list[dict[str, Any]]) -> None:
-    structure.numbers(levels, "net_layer")
-    structure.texts(levels, "net_instance_id")
-    structure.optional(levels, "net_attr", _TEXT)
-    structure.optional(levels, "net_type", _TEXT)
-    address_lists = structure.lists(levels, "rank_addr_list", most=MOST_ADDRESSES)
-    addresses = structure.flat(address_lists, dict, "rank_addr_list")
-    structure.texts(addresses, "addr_type")
-    structure.texts(addresses, "addr")
-    structure.optional(addresses, "plane_id", _TEXT)
-    structure.flat(structure.lists(addresses, "ports", least=1), str, "ports")
+    column_checks.numbers(levels, "net_layer")
+    column_checks.texts(levels, "net_instance_id")
+    column_checks.optional(levels, "net_attr", _TEXT)
+    column_checks.optional(levels, "net_type", _TEXT)
+    address_lists = column_checks.lists(levels, "rank_addr_list", most=MOST_ADDRESSES)
+    addresses = column_checks.flat(address_lists, dict, "rank_addr_list")
+    column_checks.texts(addresses, "addr_type")
+    column_checks.texts(addresses, "addr")
+    column_checks.optional(addresses, "plane_id", _TEXT)
+    column_checks.flat(column_checks.lists(addresses, "ports", least=1), str, "ports")
     with_backup = [address for address in addresses if "backup_addr" in address]
-    structure.flat(structure.lists(with_backup, "backup_addr", most=MOST_BACKUPS), str, "backup_addr")
+    column_checks.flat(column_checks.lists(with_backup, "backup_addr", most=MOST_BACKUPS), str, "backup_addr")
 
 
 def _check_control_planes(ranks: list[dict[str, Any]]) -> None:
-    structure.optional(ranks, "control_plane", _OBJECT)
+    column_checks.optional(ranks, "control_plane", _OBJECT)
     planes = [rank["control_plane"] for rank in ranks if "control_plane" in rank]
-    structure.texts(planes, "addr_type")
-    structure.texts(planes, "addr")
-    structure.numbers(planes, "listen_port")
+    column_checks.texts(planes, "addr_type")
+    column_checks.texts(planes, "addr")
+    column_checks.numbers(planes, "listen_port")
 
 
 def _servers(level_lists: list[list[dict[str, Any]]]) -> list[Server]:

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
-from hccl_tools.gathering import choice, failures
+from hccl_tools.gathering import default_engine, failures
 from hccl_tools.gathering.failures import Failure, Gathered, GatheringError
 from hccl_tools.host.survey import SurveyRequest
 from hccl_tools.notation import host_list, screen
@@ -80,7 +80,7 @@ def _asked(
     hosts: Sequence[str], request: SurveyRequest | ObservationRequest | CopyRequest, options: GatherOptions
 ) -> tuple[dict[str, SurveyAnswer], dict[str, Failure]]:
     """Return the answers and the failures by host; hosts that were not reached in time are in neither."""
-    engine = options.engine or choice.default(options.environ).engine
+    engine = options.engine or default_engine.default(options.environ).engine
     survey = import_module(f"hccl_tools.gathering.{_ENGINES[engine]}").survey
     deadline = time.monotonic() + options.seconds
     answers: dict[str, SurveyAnswer] = {}

@@ -13,7 +13,7 @@ from hccl_tools.rules.address_columns import addresses_read, split_addresses
 from hccl_tools.rules.ports import HIGHEST_PORT
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.addresses import family, is_unset
-from hccl_tools.table.hccl_values import read_uint
+from hccl_tools.table.hccl_numbers import read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

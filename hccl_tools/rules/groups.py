@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.rules.copies import server_copies
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.table.hccl_values import byte_length, read_uint
+from hccl_tools.table.hccl_numbers import byte_length, read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

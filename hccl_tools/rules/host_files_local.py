@@ -10,7 +10,7 @@ from hccl_tools.rules import root_info
 from hccl_tools.rules.endpoint_files import entries, entry_path
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.addresses import is_eid
-from hccl_tools.table.hccl_values import read_integer
+from hccl_tools.table.hccl_numbers import read_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from hccl_tools.rules.commands import how, how_super_device
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.super_pod_list import listed_pods, pod_count, servers_in_two_pods
 from hccl_tools.table.addresses import family
-from hccl_tools.table.hccl_values import read_uint
+from hccl_tools.table.hccl_numbers import read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,7 +22,7 @@ from hccl_tools.rules.levels import (
 )
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.table.addresses import AF_INET, V2_CHECKS, inet_pton
-from hccl_tools.table.hccl_values import byte_length, read_integer
+from hccl_tools.table.hccl_numbers import byte_length, read_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

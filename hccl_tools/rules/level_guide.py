@@ -12,7 +12,7 @@ from hccl_tools.rules.levels import address_types, each_address, local_numbers
 from hccl_tools.rules.moved_entries import exchanged, right_devices
 from hccl_tools.rules.rank_graph import DEFAULT_TYPE, first_layer_types, has_first_layer
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.table.hccl_values import read_integer
+from hccl_tools.table.hccl_numbers import read_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

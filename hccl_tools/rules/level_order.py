@@ -22,7 +22,7 @@ from hccl_tools.rules.levels import (
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.value_order import order_of
 from hccl_tools.table.addresses import V2_CHECKS, packed
-from hccl_tools.table.hccl_values import read_integer
+from hccl_tools.table.hccl_numbers import read_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -14,7 +14,7 @@ from hccl_tools.rules.copies import WHOLE_MACHINES
 from hccl_tools.rules.levels import level_addresses, local_numbers, port_lists
 from hccl_tools.rules.moved_entries import exchanged
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
-from hccl_tools.table.hccl_values import read_integer
+from hccl_tools.table.hccl_numbers import read_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -13,7 +13,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.exchanged_layers import exchanged_finding, exchanged_layers, out_of_order
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
-from hccl_tools.table.hccl_values import byte_length, read_integer
+from hccl_tools.table.hccl_numbers import byte_length, read_integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

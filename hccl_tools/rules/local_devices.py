@@ -8,7 +8,7 @@ from hccl_tools.host.recognition import listed_addresses, same
 from hccl_tools.notation.phrases import devices
 from hccl_tools.rules.local_servers import GENERATE, rows_here
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.table.hccl_values import read_uint
+from hccl_tools.table.hccl_numbers import read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.rules import right_texts
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.table.hccl_values import read_uint
+from hccl_tools.table.hccl_numbers import read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

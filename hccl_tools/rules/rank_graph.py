@@ -12,7 +12,7 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.exchanged_layers import exchanged_finding, exchanged_layers, out_of_order
 from hccl_tools.rules.levels import all_levels, each_level
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
-from hccl_tools.table.hccl_values import read_integer
+from hccl_tools.table.hccl_numbers import read_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -28,7 +28,7 @@ from hccl_tools.rules.copies import (
 from hccl_tools.rules.moved_entries import exchange, exchanged, with_address_as_id
 from hccl_tools.rules.rank_order import first_of_run, is_between, ranks_by_order, right_ranks
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
-from hccl_tools.table.hccl_values import read_integer, read_uint
+from hccl_tools.table.hccl_numbers import read_integer, read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation import invisible, look_alikes, placeholders
 from hccl_tools.rules import address_texts
 from hccl_tools.table.addresses import is_unset, packed
-from hccl_tools.table.hccl_values import read_uint
+from hccl_tools.table.hccl_numbers import read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Callable

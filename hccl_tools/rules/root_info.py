@@ -13,7 +13,7 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules import file_structure
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.table.addresses import is_eid
-from hccl_tools.table.hccl_values import read_integer
+from hccl_tools.table.hccl_numbers import read_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ from hccl_tools.errors import InputError
 from hccl_tools.formats.topology_file import TopologyError, TopologyFile, load
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.rules.root_info import devices
-from hccl_tools.table.hccl_values import read_integer
+from hccl_tools.table.hccl_numbers import read_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from hccl_tools.rules.commands import how
 from hccl_tools.rules.copies import named_server, other_copies, server_copies, what_a_copy_needs
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.value_order import number_at_end
-from hccl_tools.table.hccl_values import byte_length, read_uint
+from hccl_tools.table.hccl_numbers import byte_length, read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

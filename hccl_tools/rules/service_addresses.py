@@ -11,7 +11,7 @@ from hccl_tools.rules import right_texts
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.service_structure import service_table
 from hccl_tools.table.addresses import joined_ipv4, packed
-from hccl_tools.table.hccl_values import read_int
+from hccl_tools.table.hccl_numbers import read_int
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.service_structure import service_table
-from hccl_tools.table.hccl_values import read_column
+from hccl_tools.table.hccl_numbers import read_column
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence

@@ -12,7 +12,7 @@ from hccl_tools.notation.phrases import count
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.service_structure import service_table
 from hccl_tools.table.format_names import SERVICE
-from hccl_tools.table.hccl_values import read_int
+from hccl_tools.table.hccl_numbers import read_int
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from hccl_tools.rules.key_places import keys_read, with_other_keys
 from hccl_tools.rules.moved_entries import with_address_as_id
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
 from hccl_tools.rules.super_pod_list import is_used
-from hccl_tools.table.hccl_values import are_digits, read_uint
+from hccl_tools.table.hccl_numbers import are_digits, read_uint
 from hccl_tools.table.sparse_column import rows_with
 
 if TYPE_CHECKING:

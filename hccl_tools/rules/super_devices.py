@@ -25,7 +25,7 @@ from hccl_tools.rules.super_pod_list import (
     servers_of_another_kind,
 )
 from hccl_tools.rules.value_order import other_devices, super_device_numbers
-from hccl_tools.table.hccl_values import read_uint
+from hccl_tools.table.hccl_numbers import read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

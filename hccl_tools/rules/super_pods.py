@@ -34,7 +34,7 @@ from hccl_tools.rules.super_pod_list import (
     listed_pods,
     servers_of_another_kind,
 )
-from hccl_tools.table.hccl_values import byte_length
+from hccl_tools.table.hccl_numbers import byte_length
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.registry import shared
-from hccl_tools.table.hccl_values import read_column
+from hccl_tools.table.hccl_numbers import read_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

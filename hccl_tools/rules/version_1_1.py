@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.addresses import family, is_unset
-from hccl_tools.table.hccl_values import byte_length, read_int, read_uint
+from hccl_tools.table.hccl_numbers import byte_length, read_int, read_uint
 from hccl_tools.table.model import RankTable, Server
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from socket import AF_INET, inet_pton
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.table.addresses import packed
-from hccl_tools.table.hccl_values import NULL, read_column
+from hccl_tools.table.hccl_numbers import NULL, read_column
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

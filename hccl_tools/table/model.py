@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.records import NamedTuple
-from hccl_tools.table.hccl_values import read_column
+from hccl_tools.table.hccl_numbers import read_column
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

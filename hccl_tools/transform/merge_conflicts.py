@@ -11,13 +11,13 @@ from hccl_tools.host.simulated import CLUSTER_NETWORK
 from hccl_tools.notation.phrases import and_more, operand
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.addresses import is_loopback, packed
-from hccl_tools.table.hccl_values import read_column
+from hccl_tools.table.hccl_numbers import read_column
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from hccl_tools.table.model import RankTable
-    from hccl_tools.transform.collected import MergeState
+    from hccl_tools.transform.merge_state import MergeState
 
 _NAMES_SHOWN = 3
 

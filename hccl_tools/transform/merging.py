@@ -10,8 +10,8 @@ from hccl_tools.records import NamedTuple
 from hccl_tools.table import ordering
 from hccl_tools.table.model import Group, RankTable
 from hccl_tools.transform import merge_conflicts
-from hccl_tools.transform.collected import MergeState, TableBatch
 from hccl_tools.transform.merge_conflicts import ConflictLocation, MergeConflictError
+from hccl_tools.transform.merge_state import MergeState, TableBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

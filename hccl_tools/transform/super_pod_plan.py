@@ -12,7 +12,7 @@ from hccl_tools import formats
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
 from hccl_tools.records import NamedTuple
-from hccl_tools.table.hccl_values import read_uint
+from hccl_tools.table.hccl_numbers import read_uint
 
 if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable

@@ -22,7 +22,7 @@ from hccl_tools.rules.registry import BESIDE_HCCL, LOCAL, STAGES, Finding, Subje
 from hccl_tools.rules.selection import chosen
 from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.products import assume
-from hccl_tools.validation import host_files, other_forms, product_choice, target_check
+from hccl_tools.validation import host_files, non_table_documents, product_choice, target_check
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -88,7 +88,7 @@ def validate(
         if host is not None and subject.table is not None:
             subject.host, subject.memo = host(subject.table), {}
             findings.run(rules_for(LOCAL[0]), subject)
-        is_table = found is not None and not other_forms.is_one(subject, found)
+        is_table = found is not None and not non_table_documents.is_one(subject, found)
         accepted = product_choice.accepted_on(subject, findings) if findings.counts and is_table else ""
         also_for = "" if target is None else target_check.check(target, subject, findings)
         report = _report(subject, findings, file=file, found=found)._replace(
@@ -195,19 +195,19 @@ def _judge(
     host: Callable[[RankTable], HostState] | None,
 ) -> None:
     if subject.kind == SERVICE:
-        other_forms.check_service(subject, findings)
+        non_table_documents.check_service(subject, findings)
         return
     findings.run(rules_for(None), subject)
     if subject.kind is not None:
         host_files.check(subject, findings, host)
         return
-    if found is not None and other_forms.is_one(subject, found):
-        other_forms.check(subject, found, findings)
+    if found is not None and non_table_documents.is_one(subject, found):
+        non_table_documents.check(subject, found, findings)
         return
     if found is None or found.format is None or found.format not in subject.product.formats:
         return
     _judge_format(subject, found.format, findings)
-    other_forms.check_mixture(subject, findings, _judge_format)
+    non_table_documents.check_mixture(subject, findings, _judge_format)
 
 
 def _judge_format(subject: Subject, table_format: Format, findings: Findings) -> None:
@@ -255,7 +255,7 @@ def _report(subject: Subject, findings: Findings, *, file: str, found: formats.D
     ]
     reader, noun = READERS.get(subject.kind or "", ("HCCL", "table"))
     if subject.kind == SERVICE:
-        reader = other_forms.reader(subject)
+        reader = non_table_documents.reader(subject)
     table_format = subject.kind or (found.format if found else None)
     return Report(
         file, table_format, reason, subject.product.name, subject.product_reason, kept,

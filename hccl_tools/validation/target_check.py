@@ -10,7 +10,7 @@ from hccl_tools.rules.findings import Findings
 from hccl_tools.rules.registry import NOT_FOR_TARGETS, TARGETS, Subject, rules_for
 from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.products import assume
-from hccl_tools.validation.other_forms import reader
+from hccl_tools.validation.non_table_documents import reader
 
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Rule

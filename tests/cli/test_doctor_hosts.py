@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.doctor.case import Case
+from hccl_tools.doctor.check_input import Case
 from hccl_tools.doctor.findings import compare
 from hccl_tools.host.observation import DeviceObservation, Observation
 from tests.support import junit

@@ -9,7 +9,7 @@ import pytest
 
 from hccl_tools.codec import DecodeError
 from hccl_tools.doctor.bandwidth import obstacle, pairs
-from hccl_tools.doctor.case import Case
+from hccl_tools.doctor.check_input import Case
 from hccl_tools.doctor.findings import compare
 from hccl_tools.host.observation import (
     BandwidthObservation,

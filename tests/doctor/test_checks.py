@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.doctor.case import Case
+from hccl_tools.doctor.check_input import Case
 from hccl_tools.doctor.findings import judge
 from hccl_tools.doctor.pages import page
 from hccl_tools.doctor.registry import Check, all_checks, selection

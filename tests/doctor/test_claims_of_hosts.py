@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.doctor import ways
-from hccl_tools.doctor.case import Case
-from hccl_tools.doctor.examining import Job, examine
+from hccl_tools.doctor import ping_results
+from hccl_tools.doctor.check_input import Case
 from hccl_tools.doctor.registry import selection
+from hccl_tools.doctor.run_checks import Job, examine
 from hccl_tools.gathering.messages import SurveyAnswer
 from hccl_tools.host import hccl_variables, host_ports
 from hccl_tools.host.observation import DeviceObservation, Observation, PingObservation
@@ -56,7 +56,7 @@ def test_no_host_takes_the_name_of_another() -> None:
     cases = {host: Case(SOUND._replace(names=(), local_addresses=(host,))) for host in reversed(asked)}
     cases[asked[0]] = Case(SOUND._replace(names=(), local_addresses=tuple(asked)))
 
-    assert ways.hosts_of_servers(read, cases) == asked
+    assert ping_results.hosts_of_servers(read, cases) == asked
 
 
 def test_an_address_that_two_hosts_claim_counts_for_none() -> None:
@@ -65,7 +65,7 @@ def test_an_address_that_two_hosts_claim_counts_for_none() -> None:
     first, second = (server.server_id for server in read.servers)
     cases = {name: Case(SOUND._replace(local_addresses=(first,))) for name in ("x", "y")}
 
-    assert ways.hosts_of_servers(read, cases | {second: Case(SOUND)}) == ["", second]
+    assert ping_results.hosts_of_servers(read, cases | {second: Case(SOUND)}) == ["", second]
 
 
 @pytest.mark.parametrize("vnic", ["-EVIL", "a b", "10.0.0.1;id", "10.0.0.1\0x"])
@@ -150,9 +150,9 @@ def super_pod_cases(**seen: tuple[str, ...]) -> tuple[Any, dict[str, Case]]:
 
 def test_a_host_that_claims_the_names_of_another_is_not_taken_for_it() -> None:
     read, cases = super_pod_cases()
-    honest = ways.servers_in_super_pods(read, cases, every=False)
+    honest = ping_results.servers_in_super_pods(read, cases, every=False)
     read, cases = super_pod_cases(names=("host1",), local_addresses=(read.servers[1].server_id,))
-    claimed = ways.servers_in_super_pods(read, cases, every=False)
+    claimed = ping_results.servers_in_super_pods(read, cases, every=False)
 
     assert [one.names for one in honest] == [
         (server.server_id, server.server_id, f"host{index}") for index, server in enumerate(read.servers)
@@ -163,7 +163,7 @@ def test_a_host_that_claims_the_names_of_another_is_not_taken_for_it() -> None:
 def test_a_host_with_many_names_has_a_few_in_a_request() -> None:
     read, cases = super_pod_cases(names=tuple(f"name{number}" for number in range(60)))
 
-    assert len(ways.servers_in_super_pods(read, cases, every=False)[0].names) < 12
+    assert len(ping_results.servers_in_super_pods(read, cases, every=False)[0].names) < 12
 
 
 def test_reserved_ports_are_looked_at_once() -> None:
@@ -210,7 +210,7 @@ def test_an_address_among_the_names_of_another_host_takes_nothing_from_its_own()
     liar = cases["node0"].seen
     cases["node0"] = Case(liar._replace(names=("node0", *asked[1:])))
 
-    assert ways.hosts_of_servers(read, cases) == ["node0", "node1", "node2"]
+    assert ping_results.hosts_of_servers(read, cases) == ["node0", "node1", "node2"]
 
 
 def test_a_name_of_the_table_on_two_hosts_is_a_fault() -> None:
@@ -233,4 +233,4 @@ def test_pings_of_devices_that_the_table_does_not_have_do_not_count() -> None:
     pings = tuple(PingObservation(device, address, 3, 3) for device in (0, 7, 8, 100, 60_000))
     cases = {first: Case(SOUND._replace(pings=pings)), second: Case(SOUND)}
 
-    assert [one.device for one in ways.measured(read, cases)] == [0, 7]
+    assert [one.device for one in ping_results.measured(read, cases)] == [0, 7]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.doctor.case import Case
-from hccl_tools.doctor.examining import Job, examine
+from hccl_tools.doctor.check_input import Case
 from hccl_tools.doctor.findings import HostFinding, judge
 from hccl_tools.doctor.registry import Selection
+from hccl_tools.doctor.run_checks import Job, examine
 from hccl_tools.host.observation import (
     DeviceObservation,
     DeviceProcess,

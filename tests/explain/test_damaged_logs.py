@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hccl_tools.explain import explaining, recorded, sources
+from hccl_tools.explain import explaining, ranks_from_logs, sources
 from hccl_tools.explain.answer import text
 from hccl_tools.explain.as_json import as_json
 from hccl_tools.explain.knowledge.registry import messages
@@ -46,7 +46,7 @@ def answered(files: dict[str, bytes]) -> dict[str, Any]:
         logs, notes = sources.collect([folder])
         answer = explaining.explain(logs, notes=notes)
         assert list(text(answer))
-        recorded.communicators(logs)
+        ranks_from_logs.communicators(logs)
         return as_json(answer)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.explain import candidates, cluster, sources, verdicts
-from hccl_tools.explain.places import Places
+from hccl_tools.explain.locations import Places
 from hccl_tools.explain.scanning import scans
 from tests.support.growth import steps
 from tests.support.plogs import Plogs

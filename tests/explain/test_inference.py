@@ -11,7 +11,7 @@ from hccl_tools.explain import cluster, explaining, inference, sources
 from hccl_tools.explain.as_json import as_json
 from hccl_tools.explain.events import Event
 from hccl_tools.explain.knowledge.registry import messages
-from hccl_tools.explain.places import Places
+from hccl_tools.explain.locations import Places
 from tests.support.plogs import Plogs
 from tests.support.tables import table
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from hccl_tools import formats
 from hccl_tools.formats import StructureError, schema
-from hccl_tools.table.hccl_values import NULL
+from hccl_tools.table.hccl_numbers import NULL
 from hccl_tools.validation.checker import validate
 from tests.support import schema_engines
 from tests.support.strategies import damaged_tables, tables

@@ -10,7 +10,7 @@ import pytest
 
 import hccl_tools
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.gathering import agreement, stdout_framing
+from hccl_tools.gathering import consistency, stdout_framing
 from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
 from hccl_tools.host.observation import DeviceObservation, Observation, ObservationRequest, PingServer
 from hccl_tools.host.selection import Wanted
@@ -97,7 +97,7 @@ def test_hosts_with_different_products_are_named_with_where_that_is_from() -> No
     answers = [answer_of("n1", "910a"), answer_of("n2", "910a:2"), answer_of("n3", "a2:3")]
 
     with pytest.raises(HcclToolsError) as refused:
-        agreement.check(answers)
+        consistency.check(answers)
 
     assert "n3: a2 (--simulate)" in refused.value.message
     assert "n[1-2]: 910a" in refused.value.message
@@ -109,18 +109,22 @@ def test_one_host_under_two_names_is_refused() -> None:
     other = answer_of("alias", "910a:2")._replace(machine="m")
 
     with pytest.raises(HcclToolsError, match="n1 and alias are the same host"):
-        agreement.check([one, other])
+        consistency.check([one, other])
 
 
 def test_two_hosts_with_one_address_are_refused() -> None:
     with pytest.raises(HcclToolsError, match=r"n1 and n2 both use the address 127\.0\.0\.1"):
-        agreement.check([answer_of("n1", "910a"), answer_of("n2", "910a")])
+        consistency.check([answer_of("n1", "910a"), answer_of("n2", "910a")])
 
 
 def test_hosts_are_sorted_by_address_as_a_number() -> None:
     facts = [survey(SurveyRequest(simulate=f"910a:{machine}")) for machine in (10, 2, 1)]
 
-    assert [one.server_id for one in agreement.by_address(facts)] == ["192.0.2.1", "192.0.2.2", "192.0.2.10"]
+    assert [one.server_id for one in consistency.by_address(facts)] == [
+        "192.0.2.1",
+        "192.0.2.2",
+        "192.0.2.10",
+    ]
 
 
 def test_a_long_request_fits_an_argument_of_linux() -> None:

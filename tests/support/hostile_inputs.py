@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest import mock
 
-from hccl_tools.explain import elsewhere
+from hccl_tools.explain import remote_logs
 from hccl_tools.gathering import over_ssh
 from hccl_tools.gathering.engine_run import EngineOutcome
 from hccl_tools.gathering.messages import SurveyAnswer
@@ -329,14 +329,17 @@ def _frames() -> list[Any]:
 
 def _host_logs() -> list[Any]:
     fields = {"ip": "10.0.0.2", "port": "16666"}
-    logs = elsewhere.HostLogs(
-        (elsewhere.FoundLog("/log/rank_1.log", 1, "77", "g"), elsewhere.FoundLog("/log/plog", None, "", "")),
+    logs = remote_logs.HostLogs(
         (
-            elsewhere.FoundEvent(
+            remote_logs.FoundLog("/log/rank_1.log", 1, "77", "g"),
+            remote_logs.FoundLog("/log/plog", None, "", ""),
+        ),
+        (
+            remote_logs.FoundEvent(
                 *("HCM001", fields, ("EI0006",), 0, 12, 1_790_000_000.0, "77", 1, "timeout"),
                 *(None, None, "python3", False),
             ),
-            elsewhere.FoundEvent("HCM217", {}, (), 1, 3, None, "", None, "text", 1.0, 2.0, "", True),
+            remote_logs.FoundEvent("HCM217", {}, (), 1, 3, None, "", None, "text", 1.0, 2.0, "", True),
         ),
         ("a note",),
     )

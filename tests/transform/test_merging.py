@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hccl_tools import formats
 from hccl_tools.errors import TableError
 from hccl_tools.table.fingerprint import fingerprint
-from hccl_tools.transform.collected import TableBatch
 from hccl_tools.transform.merge_conflicts import ConflictLocation, MergeConflictError
+from hccl_tools.transform.merge_state import TableBatch
 from hccl_tools.transform.merging import merge, merge_batches
 from hccl_tools.validation.checker import check_table
 from tests.support.clusters import host, host_table

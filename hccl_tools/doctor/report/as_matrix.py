@@ -12,7 +12,7 @@ from hccl_tools.show import matrix
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from hccl_tools.doctor.ways import Measured
+    from hccl_tools.doctor.ping_results import Measured
     from hccl_tools.table.model import RankTable
     from hccl_tools.table.products import Product
 

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.tables import large_table
 from hccl_tools import formats
-from hccl_tools.show.picture import results
+from hccl_tools.show.picture import imported_findings
 from hccl_tools.show.picture.html_page import page
 from hccl_tools.show.picture.marks import of_findings
 from tests.support.pictures import explained, marked, record, subject
@@ -54,7 +54,7 @@ def failed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     peer = {"rank": 17, "host": None, "device": None, "address": None}
     cause = record(42, "Rank 42: the link of its device is down.", peer=peer)
     (folder / "explain.json").write_text(json.dumps(explained([cause], [record(5, "waited")])))
-    found = [*results.of_explain(str(folder / "explain.json"), one.table), *of_findings(one.report)]
+    found = [*imported_findings.of_explain(str(folder / "explain.json"), one.table), *of_findings(one.report)]
     return written(folder, marked(one, found))
 
 
@@ -162,7 +162,9 @@ def test_a_long_path_in_a_mark_is_not_cut_on_a_narrow_screen(browser: Browser, t
     one = subject(table("1.0", 1, 8))
     cause = record(5, f"Rank 5: the program raised an exception. ({'log/' + 'e' * 70}.log:4)")
     (tmp_path / "explain.json").write_text(json.dumps(explained([cause], [])))
-    file = written(tmp_path, marked(one, results.of_explain(str(tmp_path / "explain.json"), one.table)))
+    file = written(
+        tmp_path, marked(one, imported_findings.of_explain(str(tmp_path / "explain.json"), one.table))
+    )
     over = "(({scrollWidth, clientWidth}) => scrollWidth - clientWidth)"
     inside, wide = browser(
         file, ("viewport", "390 844"), ("open", file.as_uri()),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_tools.show.picture import results
+from hccl_tools.show.picture import imported_findings
 from hccl_tools.show.picture.marks import Mark, of_findings
 from hccl_tools.show.picture.svg import picture
 from tests.support.pictures import doctored, explained, marked, record, subject
@@ -59,7 +59,7 @@ def test_a_cause_in_a_folded_picture(golden: Callable[[str, str], None], tmp_pat
     waiting = [record(rank, text, message="HCM222") for rank in range(96) if rank != 42]
     waiting[17]["peer"] = {"rank": 42, "host": None, "device": None, "address": None}
     (tmp_path / "explain.json").write_text(json.dumps(explained([cause], waiting)))
-    found = results.of_explain(str(tmp_path / "explain.json"), one.table)
+    found = imported_findings.of_explain(str(tmp_path / "explain.json"), one.table)
 
     golden(f"{DOCS}/cause.svg", picture(marked(one, found)))
 
@@ -125,7 +125,7 @@ def test_a_cause_is_marked_above_its_consequences(tmp_path: Path) -> None:
     (tmp_path / "explain.json").write_text(
         json.dumps(explained([cause], [record(rank, "waited") for rank in range(8)]))
     )
-    svg = picture(marked(one, results.of_explain(str(tmp_path / "explain.json"), one.table)))
+    svg = picture(marked(one, imported_findings.of_explain(str(tmp_path / "explain.json"), one.table)))
 
     assert classes(svg, 9) == "npu cause"
     assert classes(svg, 0) == "npu consequence"
@@ -146,7 +146,7 @@ def test_findings_of_doctor_are_on_their_device_or_server(tmp_path: Path) -> Non
             )
         )
     )
-    svg = picture(marked(one, results.of_doctor(str(tmp_path / "doctor.json"), one.table)))
+    svg = picture(marked(one, imported_findings.of_doctor(str(tmp_path / "doctor.json"), one.table)))
 
     assert classes(svg, 11) == "npu error"
     assert 'class="server warning"' in svg

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from hccl_tools.doctor.between_checks import differences
+from hccl_tools.doctor.cross_host_checks import differences
+from hccl_tools.doctor.ping_results import hosts_of_servers, table_of, ways
 from hccl_tools.doctor.registry import Finding, check
-from hccl_tools.doctor.ways import hosts_of_servers, table_of, ways
 from hccl_tools.host.observation import HCCS, ROCE
 from hccl_tools.notation.phrases import and_more, devices
 from hccl_tools.table.fingerprint import super_pods
@@ -15,8 +15,8 @@ from hccl_tools.table.fingerprint import super_pods
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from hccl_tools.doctor.case import Case
-    from hccl_tools.doctor.ways import Endpoint, Way
+    from hccl_tools.doctor.check_input import Case
+    from hccl_tools.doctor.ping_results import Endpoint, Way
 
     Cases = Mapping[str, Case]
 

@@ -9,7 +9,7 @@ from hccl_tools.doctor.registry import NOT_EXAMINED, Example, Finding, check
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hccl_tools.doctor.case import Case
+    from hccl_tools.doctor.check_input import Case
 
 
 @check(

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 from hccl_tools.errors import TableError
-from hccl_tools.table.hccl_values import NULL
+from hccl_tools.table.hccl_numbers import NULL
 
 if TYPE_CHECKING:
     from hccl_tools.table.model import Column

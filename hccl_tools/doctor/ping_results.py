@@ -16,7 +16,7 @@ from hccl_tools.table.fingerprint import hosts, super_pods
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from hccl_tools.doctor.case import Case
+    from hccl_tools.doctor.check_input import Case
     from hccl_tools.host.observation import PingObservation
     from hccl_tools.table.model import RankTable, Server
 

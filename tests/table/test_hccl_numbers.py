@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_tools.table.hccl_values import read_column, read_int, read_uint
+from hccl_tools.table.hccl_numbers import read_column, read_int, read_uint
 
 VALUES: st.SearchStrategy[Any] = st.sampled_from(
     ["0", "7", "007", " 3", "3abc", "-1", "", "x", "4294967295", "4294967296", None, 5, []]

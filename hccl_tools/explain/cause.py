@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from hccl_tools.explain.cluster import Cluster
     from hccl_tools.explain.events import Seen
     from hccl_tools.explain.knowledge.message import Message
-    from hccl_tools.explain.places import Place
+    from hccl_tools.explain.locations import Place
 
 #: Seconds by which an event may be later than what it causes: logs are written with a delay.
 DELAY = 1.0

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain.candidates import MOST_RANKS
-from hccl_tools.explain.places import NO_ADDRESS
+from hccl_tools.explain.locations import NO_ADDRESS
 from hccl_tools.explain.scanner import Scanner
 from hccl_tools.notation import number_list
 from hccl_tools.notation.phrases import and_more, count

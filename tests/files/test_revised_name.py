@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.errors import TableError, UsageError
-from hccl_tools.files import revision
+from hccl_tools.files import revised_name
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hccl_tools.files.revision import Change
+    from hccl_tools.files.revised_name import Change
 
 
 @pytest.mark.parametrize(
@@ -30,27 +30,27 @@ if TYPE_CHECKING:
     ],
 )
 def test_names(name: str, change: Change, expected: str) -> None:
-    assert revision.next_name(name, change) == expected
+    assert revised_name.next_name(name, change) == expected
 
 
 def test_the_first_that_is_free(tmp_path: Path) -> None:
     (tmp_path / "job.r1.json").touch()
     (tmp_path / "job.r2.json").symlink_to("nowhere")
 
-    assert revision.target(str(tmp_path / "job.json"), None, "r") == str(tmp_path / "job.r3.json")
+    assert revised_name.target(str(tmp_path / "job.json"), None, "r") == str(tmp_path / "job.r3.json")
 
 
 def test_another_folder(tmp_path: Path) -> None:
-    assert revision.target("job.json", str(tmp_path), "s") == str(tmp_path / "job.s1.json")
+    assert revised_name.target("job.json", str(tmp_path), "s") == str(tmp_path / "job.s1.json")
 
 
 def test_never_over_a_table(tmp_path: Path) -> None:
     (tmp_path / "job.json").touch()
 
     with pytest.raises(TableError, match="exists; a table"):
-        revision.target("x.json", str(tmp_path / "job.json"), "r")
+        revised_name.target("x.json", str(tmp_path / "job.json"), "r")
 
 
 def test_a_name_that_hccl_does_not_open() -> None:
     with pytest.raises(UsageError, match=r"ends in \.json"):
-        revision.target("x.json", "job.txt", "s")
+        revised_name.target("x.json", "job.txt", "s")

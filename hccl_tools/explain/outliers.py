@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain.case import Case, Cause
+from hccl_tools.explain.cause import Case, Cause
 from hccl_tools.explain.knowledge.registry import messages
-from hccl_tools.explain.places import Place
+from hccl_tools.explain.locations import Place
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.notation.whole_number import whole_number
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.explain.events import Seen
-    from hccl_tools.explain.places import Places
+    from hccl_tools.explain.locations import Places
 
 _TLS_DIFFERS = "HCM215"
 #: Messages with the TLS switch of the rank that wrote them, and the words for on and off.

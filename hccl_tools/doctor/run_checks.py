@@ -6,9 +6,9 @@ import os
 from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.diagnostics.wording import next_step
-from hccl_tools.doctor import bandwidth, table_comparison, ways
-from hccl_tools.doctor.between_checks import NO_ANSWER, Silent, silence
-from hccl_tools.doctor.case import Case
+from hccl_tools.doctor import bandwidth, ping_results, table_comparison
+from hccl_tools.doctor.check_input import Case
+from hccl_tools.doctor.cross_host_checks import NO_ANSWER, Silent, silence
 from hccl_tools.doctor.findings import (
     Examination,
     HostFinding,
@@ -84,14 +84,14 @@ class Job(NamedTuple):
         if table is None:
             return asked
         known = {number for number in table.device_numbers if number is not None}
-        stated = (text for server in table.servers for text in ways.stated_addresses(server))
-        servers = ways.ping_servers(table) if self.pings != "none" else ()
+        stated = (text for server in table.servers for text in ping_results.stated_addresses(server))
+        servers = ping_results.ping_servers(table) if self.pings != "none" else ()
         return asked._replace(
             device_ids=tuple(sorted(known)),
             addresses=tuple(dict.fromkeys(stated)),
             ping=servers,
             ping_all=self.pings == "all",
-            ping_time=_PING_SLACK * USUAL_TIME * ways.most_pings(servers, every=self.pings == "all"),
+            ping_time=_PING_SLACK * USUAL_TIME * ping_results.most_pings(servers, every=self.pings == "all"),
             super_pod=table.format == "1.2" and "super_device_id" in table.columns,
             levels=table.format == "2.0",
             table=os.path.abspath(self.report.file) if self.report else "",
@@ -110,8 +110,8 @@ class Job(NamedTuple):
         every = self.pings == "all"
         if self.table is None or self.pings == "none":
             return None
-        servers = ways.servers_in_super_pods(self.table, cases, every=every)
-        number = ways.most_pings(servers, every=every, over=HCCS)
+        servers = ping_results.servers_in_super_pods(self.table, cases, every=every)
+        number = ping_results.most_pings(servers, every=every, over=HCCS)
         if number == 0:
             return None
         return ObservationRequest(

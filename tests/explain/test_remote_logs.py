@@ -13,7 +13,7 @@ import pytest
 
 from hccl_tools import codec
 from hccl_tools.codec import DecodeError
-from hccl_tools.explain import elsewhere, explaining
+from hccl_tools.explain import explaining, remote_logs
 from hccl_tools.explain.events import clock
 from hccl_tools.explain.knowledge.pattern_fields import pattern_fields
 from hccl_tools.explain.knowledge.registry import messages
@@ -158,9 +158,9 @@ def changed(value: Any) -> Iterator[Any]:
 
 @for_each(list(changed(ANSWER)), repr)
 def test_a_hostile_answer_costs_a_note(answer: Any) -> None:
-    fetched = elsewhere.Fetched([], [], [])
+    fetched = remote_logs.Fetched([], [], [])
     with suppress(DecodeError):
-        elsewhere._add(fetched, "hostb", {1}, codec.from_json(elsewhere.HostLogs, json.dumps(answer)))
+        remote_logs._add(fetched, "hostb", {1}, codec.from_json(remote_logs.HostLogs, json.dumps(answer)))
 
     assert all(source.host == "hostb" and source.rank in {1, None} for source in fetched.sources)
     for event in fetched.events:
@@ -169,8 +169,8 @@ def test_a_hostile_answer_costs_a_note(answer: Any) -> None:
 
 
 def test_the_answer_that_is_changed_is_right() -> None:
-    fetched = elsewhere.Fetched([], [], [])
-    elsewhere._add(fetched, "hostb", {1}, codec.from_json(elsewhere.HostLogs, json.dumps(ANSWER)))
+    fetched = remote_logs.Fetched([], [], [])
+    remote_logs._add(fetched, "hostb", {1}, codec.from_json(remote_logs.HostLogs, json.dumps(ANSWER)))
 
     assert [event.message.id for event in fetched.events] == ["HCM205"]
 
@@ -232,7 +232,7 @@ def test_each_line_that_a_host_finds_can_be_sent() -> None:
     for message in messages().values():
         event = scanner.event(message.example.encode())
         if event is not None:
-            assert elsewhere.FoundEvent(event.message.id, *event[1:]).check() == "", message.id
+            assert remote_logs.FoundEvent(event.message.id, *event[1:]).check() == "", message.id
 
 
 def test_any_text_of_a_host_in_a_field_is_explained(command_line: CommandLine, run_dir: Path) -> None:

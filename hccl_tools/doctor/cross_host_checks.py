@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from hccl_tools.doctor import ways
+from hccl_tools.doctor import ping_results
 from hccl_tools.doctor.findings import HostFinding, host_finding
 from hccl_tools.doctor.network_checks import set_tls
 from hccl_tools.doctor.registry import Consequence, Finding, all_checks, check
@@ -18,7 +18,7 @@ from hccl_tools.table.addresses import packed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from hccl_tools.doctor.case import Case
+    from hccl_tools.doctor.check_input import Case
 
     Cases = Mapping[str, Case]
 
@@ -290,10 +290,10 @@ def data_differs_between_hosts(cases: Cases) -> Iterator[Finding]:
 def address_on_several_hosts(cases: Cases) -> Iterator[Finding]:
     """Does each address and name of the table belong to one host?"""
     addresses = {address for case in cases.values() for address in case.seen.local_addresses}
-    table = ways.table_of(cases)
+    table = ping_results.table_of(cases)
     servers = [] if table is None else table.servers
-    names = {name for server in servers for name in ways.stated_names(server)}
-    for name, hosts in ways.claimants(cases).items():
+    names = {name for server in servers for name in ping_results.stated_names(server)}
+    for name, hosts in ping_results.claimants(cases).items():
         if len(hosts) > 1 and (name in addresses or name in names):
             what = "address" if name in addresses else "name"
             yield Finding(f"several hosts have the {what} {name} of the table", hosts=tuple(hosts))
