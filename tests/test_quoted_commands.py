@@ -111,7 +111,7 @@ REVIEWED = {
         "' --server-side' if self.needs_server_side else ''",
     ): "fixed texts",
     ("hccl_tools.launch.cluster.claims", "'' if kind == 'keyless there' else ' --force'"): "fixed texts",
-    ("hccl_tools.launch.planning.option_conflicts", "kept"): "quoted where it is made",
+    ("hccl_tools.launch.planning.job", "kept"): "quoted where it is made",
     ("hccl_tools.launch.mpi.job", "mine.local_size"): "a number",
     ("hccl_tools.launch.mpi.job", "named"): "the name of a variable of ours",
     ("hccl_tools.launch.mpi.job", "size"): "a number",

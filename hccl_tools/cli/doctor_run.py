@@ -20,7 +20,7 @@ from hccl_tools.host.local_addresses import is_this_host
 from hccl_tools.host.observation import Unknown
 from hccl_tools.host.observing import observe
 from hccl_tools.host.pings import USUAL_TIME
-from hccl_tools.host.site import Site
+from hccl_tools.host.site_defaults import Site
 from hccl_tools.launch.planning import table_source
 from hccl_tools.notation.phrases import count, operand, time_span
 from hccl_tools.notation.printable import stdout_is_ascii, tell

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hccl_tools.cli import options, site_options, table_options
-from hccl_tools.cli.table_servers import named, this_host
+from hccl_tools.cli.table_options import named, this_host
 from hccl_tools.diagnostics.wording import next_step, no_rank_table
 from hccl_tools.errors import TableError, UsageError
 from hccl_tools.files import export_targets

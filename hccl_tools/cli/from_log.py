@@ -76,10 +76,7 @@ def show(paths: Sequence[str], output: str) -> None:
 
 
 def _communicators(paths: Sequence[str]) -> list[Communicator]:
-    from hccl_tools.explain import (
-        ranks_from_logs,
-        sources,
-    )
+    from hccl_tools.explain import ranks_from_logs, sources  # noqa: PLC0415  (an option)
 
     logs, notes = sources.collect(paths)
     found, more = ranks_from_logs.communicators(logs)

@@ -229,8 +229,8 @@ def reached(options: dict[str, Any]) -> GatherOptions:
     Raises:
         UsageError: ``--via`` cannot be used as it is, or with another option.
     """
+    from hccl_tools.gathering import over_ssh  # noqa: PLC0415
     from hccl_tools.gathering.options import VIA_ENGINE, GatherOptions  # noqa: PLC0415
-    from hccl_tools.programs import via  # noqa: PLC0415
 
     program, own_ssh = _ways(options)
     how = GatherOptions(options["engine"], options["gather_timeout"], ssh=own_ssh)
@@ -241,7 +241,7 @@ def reached(options: dict[str, Any]) -> GatherOptions:
     if how.ssh is not None or how.engine not in {None, VIA_ENGINE}:
         other = "--ssh" if how.ssh is not None else f"--engine {how.engine}"
         raise UsageError(f"--via and {other} exclude each other", hint="leave one of them out")
-    return how._replace(engine=VIA_ENGINE, via=via.parse(program, how.environ))
+    return how._replace(engine=VIA_ENGINE, via=over_ssh.parse(program, how.environ))
 
 
 def _ways(options: dict[str, Any]) -> tuple[str | None, str | None]:

@@ -161,7 +161,7 @@ def _given(ctx: click.Context) -> list[str]:
 
 def _request(options: dict[str, Any]) -> SurveyRequest:
     from hccl_tools.host.selection import Wanted  # noqa: PLC0415
-    from hccl_tools.host.site import TOOL_TIMEOUT, Site  # noqa: PLC0415
+    from hccl_tools.host.site_defaults import TOOL_TIMEOUT, Site  # noqa: PLC0415
     from hccl_tools.host.survey import SurveyRequest  # noqa: PLC0415
 
     source = next((name for name in ("rootinfo", "hccn_conf", "hccn_tool") if options[name]), None)

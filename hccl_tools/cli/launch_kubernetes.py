@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from hccl_tools.cli.launch_options import OF_OBJECTS
 from hccl_tools.cli.option_groups import typed_without
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.formats.kubernetes import jobs, names, yaml_writing
+from hccl_tools.formats.kubernetes import jobs, names, writing
 from hccl_tools.host import hccn_conf, npu_smi
 from hccl_tools.host.machine import DRIVER
 from hccl_tools.launch.planning import table_source
@@ -86,7 +86,7 @@ def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[s
         nodes,
         table,
     )
-    return yaml_writing.text(jobs.objects(spec), list(_comments(spec, size))), list(_notes(spec))
+    return writing.text(jobs.objects(spec), list(_comments(spec, size))), list(_notes(spec))
 
 
 def _check(options: Mapping[str, Any], typed: Collection[str]) -> None:

@@ -13,7 +13,7 @@ from hccl_tools.errors import LaunchError, TableError, UsageError
 from hccl_tools.gathering import default_engine
 from hccl_tools.host.observation import ObservationRequest
 from hccl_tools.host.observing import observe
-from hccl_tools.host.site import Site
+from hccl_tools.host.site_defaults import Site
 from hccl_tools.launch import engines
 from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import count

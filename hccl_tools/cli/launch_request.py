@@ -133,14 +133,14 @@ def _watch(options: dict[str, Any]) -> Watch:
 
 
 def _program(options: dict[str, Any], *, own_python: bool) -> Program:
-    from hccl_tools.launch.planning import interpreter, nested_launcher, script_kind  # noqa: PLC0415  (not for `--help`)
+    from hccl_tools.launch.planning import interpreter, script_kind  # noqa: PLC0415  (not for `--help`)
 
     argv = tuple(options["program"])
     if not argv:
         raise UsageError("PROGRAM is missing", hint="`hccl-tools launch --rank-table FILE train.py`")
     kind, argv, python = interpreter.split_typed_python(_kind(options), argv, options["python"])
     call = ("hccl-tools", "launch", *click.get_current_context().meta[TYPED_OPTIONS])
-    nested_launcher.refuse(kind, argv, call)
+    script_kind.refuse(kind, argv, call)
     if kind == "script":
         script_kind.refuse_data(argv, call)
     return Program(argv, kind, python, own_python)

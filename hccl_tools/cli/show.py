@@ -11,7 +11,7 @@ import click
 from hccl_tools.cli import options, show_picture, table_options
 from hccl_tools.cli.from_log import option as from_log_option
 from hccl_tools.cli.from_log import show as show_logs
-from hccl_tools.cli.table_servers import named, this_host
+from hccl_tools.cli.table_options import named, this_host
 from hccl_tools.cli.values import Choice, IntRange
 from hccl_tools.errors import TableError, UsageError
 from hccl_tools.formats.host_files import READERS

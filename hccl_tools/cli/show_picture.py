@@ -135,10 +135,7 @@ def _pieces(subject: Subject, output: str) -> Iterable[str]:
 
 
 def _marks(subject: Subject, given: PictureOptions) -> list[Mark]:
-    from hccl_tools.show.picture import (
-        imported_findings,
-        marks,
-    )
+    from hccl_tools.show.picture import imported_findings, marks  # noqa: PLC0415  (only with results)
 
     found: list[Mark] = []
     if given.explain is not None:

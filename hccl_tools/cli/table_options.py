@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import shlex
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
 
 from hccl_tools.cli.options import together
 from hccl_tools.cli.values import Choice, Seconds
-from hccl_tools.errors import UsageError
+from hccl_tools.errors import TableError, UsageError
+from hccl_tools.host.site_defaults import Site
 from hccl_tools.notation.phrases import and_more, operand
 from hccl_tools.notation.printable import tell
 
@@ -133,10 +135,7 @@ def require_valid(
     Raises:
         TableError: The table has an error.
     """
-    from hccl_tools.files import (
-        outputs,
-        rejected_table,
-    )
+    from hccl_tools.files import outputs, rejected_table  # noqa: PLC0415  (commands that write)
 
     report = outputs.check(table, product=product, ignore=ignore, name=rejected_table.NAME)
     if not report.ok:
@@ -198,3 +197,45 @@ def _server_lines(table: RankTable, origins: Sequence[str]) -> Iterator[str]:
         server = table.servers[index]
         ranks = sorted(number for row in server.rows if (number := table.rank_numbers[row]) is not None)
         yield f"server {server.server_id:<{width}}  ranks {number_list.fold(ranks)}  from {origins[index]}"
+
+
+def named(table: RankTable, wanted: str) -> int:
+    """Return the index of the server with a server_id, host_ip or pod name.
+
+    Raises:
+        TableError: The table has no such server.
+    """
+    from hccl_tools.transform.spare import index_of  # noqa: PLC0415  (only for --server)
+
+    for index, server in enumerate(table.servers):
+        if wanted in (server.server_id, server.host_ip, server.fields.get("pod_name")):
+            return index
+    return index_of(table, wanted)
+
+
+def this_host(table: RankTable) -> tuple[int, str]:
+    """Return the index of this host's server, and the criterion that recognised it.
+
+    Raises:
+        TableError: No server of the table is this host, or several may be.
+    """
+    from hccl_tools.host import host_state, recognition  # noqa: PLC0415  (only for --here)
+
+    state = host_state.read_host_state(
+        {number for number in table.device_numbers if number is not None}, Site()
+    )
+    found = recognition.recognise(table, state)
+    names = [table.servers[index].server_id for index in found.servers[:4]]
+    if len(found.servers) > 1:
+        raise TableError(
+            f"this host may be {' or '.join(names)}, by {found.way}", hint="choose one with --server ID"
+        )
+    if not found.servers:
+        known = and_more([server.server_id for server in table.servers])
+        raise TableError(
+            f"none of the table's servers is this host: {known}",
+            hint=f"this host is {', '.join(sorted(state.names))}; "
+            "neither its addresses, its name nor its devices match a server; for another host: "
+            f"--server {quote(table.servers[0].server_id)}",
+        )
+    return found.servers[0], found.way

@@ -6,23 +6,30 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.placing import ReportOptions, place
-from hccl_tools.diagnostics.snippet import snippet
 from hccl_tools.diagnostics.wording import conclusion, reaction, reference
 from hccl_tools.document.reading import is_stream
 from hccl_tools.notation.phrases import and_more, count, operand
 from hccl_tools.notation.printable import escaped
-from hccl_tools.notation.screen import Pen, wrapped
+from hccl_tools.notation.screen import Pen, cells, cut, wrapped
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from hccl_tools.diagnostics.diagnostic import Path, Report
-    from hccl_tools.diagnostics.placing import Placed
+    from hccl_tools.diagnostics.placing import Placed, SourceRange
+    from hccl_tools.document.document import Document
 
 #: The width of the list of places in a file, in characters.
 _WIDTH = 96
 #: What may stand before a place or a source line: the number of a line, a bar or a mark, spaces.
 _MARGIN = 12
+
+#: The number of characters to show of the line; a table without line breaks may have millions.
+_WINDOW = 110
+_BYTES_A_CHARACTER = 4
+_CUT = "..."
+_CONTINUATION = bytes(range(0x80, 0xC0))
 
 
 class _Pen(Pen):
@@ -194,3 +201,57 @@ def _block(
     if options.chinese and (line := options.chinese(finding.rule.id)):
         lines.append(pen.fitted(f"{mark} {pen('help', '中文')}: {line}", indent + "  "))
     return "\n".join(lines) + "\n"
+
+
+class Snippet(NamedTuple):
+    """A source line and the line of carets below it."""
+
+    source: str
+    marker: str
+
+
+def snippet(
+    document: Document, place: SourceRange, *, ascii_only: bool = False, room: int | None = None
+) -> Snippet | None:
+    """Return the line in which a source range begins; the marker ends with that line.
+
+    Args:
+        room: The columns of the screen beside the number of the line; ``None`` without a screen.
+
+    Returns:
+        ``None`` if the line is blank or has NUL bytes.
+    """
+    start, end = document.line_bounds(place.begin)
+    begin = min(place.begin, end)
+    stop = max(begin, min(place.stop, end))
+    window = _WINDOW if room is None else max(1, min(_WINDOW, room - 2 * len(_CUT)))
+    around = document.data[max(start, begin - _WINDOW) : min(end, begin + _WINDOW)]
+    if b"\0" in around or not around.strip():
+        return None
+    whole = end - start <= window
+    before, cut_left = _last(document.data, start, begin, window if whole else window * 5 // 11)
+    marked, cut_right = _first(document.data, begin, stop, window if whole else window * 4 // 11)
+    after = ""
+    if not cut_right:
+        after, cut_right = _first(
+            document.data, stop, end, window if whole else window - len(before + marked)
+        )
+    before, marked, after = (
+        escaped(part.replace("\t", "    "), ascii_only=ascii_only) for part in (before, marked, after)
+    )
+    left = (_CUT if cut_left else "") + before
+    source = cut(left + marked + after + (_CUT if cut_right else ""), room)
+    return Snippet(source, " " * cells(left) + "^" * max(1, cells(marked)))
+
+
+def _last(data: bytes, start: int, end: int, room: int) -> tuple[str, bool]:
+    near = max(start, end - _BYTES_A_CHARACTER * room)
+    part = data[near:end]
+    text = (part.lstrip(_CONTINUATION) if near > start else part).decode(errors="replace")
+    return text[-room:], near > start or len(text) > room
+
+
+def _first(data: bytes, start: int, end: int, room: int) -> tuple[str, bool]:
+    near = min(end, start + _BYTES_A_CHARACTER * room)
+    text = data[start:near].decode(errors="replace")
+    return text[:room], near < end or len(text) > room

@@ -8,7 +8,7 @@ from hccl_tools.doctor.ping_results import stated_addresses
 from hccl_tools.doctor.registry import Example, Finding, check
 from hccl_tools.doctor.variable_checks import server_here
 from hccl_tools.errors import DiscoveryError
-from hccl_tools.host import hccl_variables, naming, visible, white_list
+from hccl_tools.host import hccl_variables, naming, observing, visible
 from hccl_tools.host.recognition import same
 from hccl_tools.host.table_copies import TABLE_VARIABLES
 from hccl_tools.notation.number_list import fold
@@ -233,14 +233,14 @@ def rank_in_variable(case: Case) -> Iterator[Finding]:
 )
 def white_list_refuses(case: Case) -> Iterator[Finding]:
     """If HCCL's white list is on: is its file there, with the hosts of the table?"""
-    if case.environ.get(white_list.SWITCH_VARIABLE) != "0":
+    if case.environ.get(observing.SWITCH_VARIABLE) != "0":
         return
-    path, text = case.environ.get(white_list.FILE_VARIABLE, ""), f"{white_list.SWITCH_VARIABLE}=0"
+    path, text = case.environ.get(observing.FILE_VARIABLE, ""), f"{observing.SWITCH_VARIABLE}=0"
     if not path:
-        yield Finding(f"{text}, but {white_list.FILE_VARIABLE} is not set")
+        yield Finding(f"{text}, but {observing.FILE_VARIABLE} is not set")
     elif case.seen.white_list in _STATES_OF_WHITE_LIST:
         yield Finding(
-            f"{text}, and {white_list.FILE_VARIABLE}={path}: {_STATES_OF_WHITE_LIST[case.seen.white_list]}"
+            f"{text}, and {observing.FILE_VARIABLE}={path}: {_STATES_OF_WHITE_LIST[case.seen.white_list]}"
         )
     elif case.seen.white_list == "file" and case.has_several_servers and case.table is not None:
         listed = {same(one) for one in case.seen.white_listed}
@@ -248,5 +248,5 @@ def white_list_refuses(case: Case) -> Iterator[Finding]:
         lacking = [one for one in hosts if packed(one) is not None and same(one) not in listed]
         if lacking:
             yield Finding(
-                f"{path} ({white_list.FILE_VARIABLE}) does not list {and_more(lacking, _MOST_NAMED)}"
+                f"{path} ({observing.FILE_VARIABLE}) does not list {and_more(lacking, _MOST_NAMED)}"
             )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.doctor.check_input import Case
 from hccl_tools.doctor.findings import judge
 from hccl_tools.host.settings import observe_settings
-from hccl_tools.host.site import Site
+from hccl_tools.host.site_defaults import Site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

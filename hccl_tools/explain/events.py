@@ -41,7 +41,7 @@ class Event(NamedTuple):
 
     Attributes:
         message: The message.
-        fields: What the line names, by the names of ``knowledge.message.FIELDS``.
+        fields: What the line names, by the names of ``explain.knowledge.message.FIELDS``.
         codes: The codes in the line.
         file: The index of the source in its list.
         line: Its number, from 1; 0 if the event does not come from a line.

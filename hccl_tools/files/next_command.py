@@ -62,7 +62,7 @@ def is_simulated(table: RankTable) -> bool:
 
 
 def _has_devices() -> bool:
-    from hccl_tools.host.site import Site  # noqa: PLC0415  (only for a loopback address)
+    from hccl_tools.host.site_defaults import Site  # noqa: PLC0415  (only for a loopback address)
     from hccl_tools.host.visible import present  # noqa: PLC0415
 
     return bool(present(Site()))

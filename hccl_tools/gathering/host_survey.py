@@ -14,7 +14,7 @@ from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
 from hccl_tools.gathering.table_copy import CopyRequest, handle
 from hccl_tools.host.local_addresses import is_local
 from hccl_tools.host.observation import ObservationRequest
-from hccl_tools.host.site import Site
+from hccl_tools.host.site_defaults import Site
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.table.addresses import is_loopback
 

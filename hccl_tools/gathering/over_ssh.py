@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import selectors
+import shlex
 import signal
 import subprocess
 import sys
@@ -19,7 +20,10 @@ from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
 from hccl_tools.gathering.stdout_framing import LONGEST_LINE, MOST_OF_HOST, TOO_MUCH, EngineOutput
 from hccl_tools.gathering.table_copy import PAYLOAD, CopyRequest
 from hccl_tools.host.local_addresses import is_this_host
-from hccl_tools.programs import ssh, via
+from hccl_tools.notation import host_list
+from hccl_tools.notation.printable import escaped
+from hccl_tools.programs import ssh
+from hccl_tools.programs.lookup import on_path
 from hccl_tools.remote import archive
 from hccl_tools.remote.connection import Connection, serve
 
@@ -41,6 +45,10 @@ _MOST_LINES = 3
 _PYTHON_MISSING_HINT = "install Python 3.8 or later there, as python3 on the PATH of commands without a login"
 _NO_INPUT_HINT = "the command must pass its standard input on; kubectl and docker do so with -i"
 _LOAD_HINT = "check its load and its file systems"
+
+#: Stands for the name of the host.
+_PLACE = "{host}"
+_EXAMPLE = "--via 'kubectl exec -i {host} --'"
 
 
 class _Query(Connection):
@@ -143,7 +151,7 @@ def _query(
 def _way(host: str, options: GatherOptions) -> tuple[list[str], str]:
     """Return the command line that starts a shell on a host, and the Python there."""
     if options.via:
-        return [*via.command(options.via, host), "sh"], "python3"
+        return [*command(options.via, host), "sh"], "python3"
     if is_this_host(host):
         return ["/bin/sh"], sys.executable
     agent = ssh.command(options.ssh, options.environ, wait=options.connect_seconds)
@@ -201,3 +209,45 @@ def _cause(host: str, one: _Query | None, seconds: float, program: str) -> Failu
     if one.is_ready:
         return Failure(host, last)
     return Failure(host, "; ".join(lines[-_MOST_LINES:]))
+
+
+def parse(text: str, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the words of a command with ``{host}``.
+
+    Raises:
+        UsageError: The command has no ``{host}`` or an open quote, or its program does not exist.
+
+    >>> parse("ls -d {host}", {"PATH": "/bin:/usr/bin"})
+    ('ls', '-d', '{host}')
+    """
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError:
+        raise UsageError(
+            f'--via "{text}": a quote or backslash has no end',
+            hint=f"quote the whole command once: {_EXAMPLE}",
+        ) from None
+    if not any(_PLACE in word for word in words):
+        raise UsageError(
+            f'--via "{text}" has no {_PLACE}',
+            hint=f"write {_PLACE} where the command needs the host: {_EXAMPLE}",
+        )
+    if on_path(words[0], environ) is None:
+        raise UsageError(
+            f'--via "{text}": no program {words[0]} on PATH', hint="install it, or specify its path"
+        )
+    return words
+
+
+def command(words: Sequence[str], host: str) -> list[str]:
+    """Return the command line for one host; a program and its arguments can be appended.
+
+    Raises:
+        UsageError: The name is not that of a host: the command could take it for an option.
+
+    >>> command(("kubectl", "exec", "-i", "{host}", "--"), "worker-0")
+    ['kubectl', 'exec', '-i', 'worker-0', '--']
+    """
+    if why := host_list.why_not_a_host(host, ipv6=True):
+        raise UsageError(f"--via is not used for {escaped(host)!r}: it {why}")
+    return [word.replace(_PLACE, host) for word in words]

@@ -18,7 +18,7 @@ from hccl_tools.table.addresses import packed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hccl_tools.host.site import Site
+    from hccl_tools.host.site_defaults import Site
 
 #: A column of each table that the other tables do not have.
 _MARKS = ("UDie ID", "Interface Name", "EID Index")

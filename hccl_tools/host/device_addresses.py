@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from hccl_tools.host.hccn_conf import HccnConf
-    from hccl_tools.host.site import Site
+    from hccl_tools.host.site_defaults import Site
 
 #: The problem of hccn_tool if the user specified a file.
 NOT_ASKED = "hccn_tool was not called because --hccn-conf is set"

@@ -15,7 +15,7 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from hccl_tools.host.site import Site
+    from hccl_tools.host.site_defaults import Site
 
 
 class Holder(NamedTuple):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.host.host_tools import ToolOutput
-    from hccl_tools.host.site import Site
+    from hccl_tools.host.site_defaults import Site
 
 #: Field of a device -> option of hccn_tool, what it is called, and the pattern of its value.
 _QUERIES = {

@@ -18,7 +18,7 @@ from hccl_tools.records import NamedTuple
 from hccl_tools.table.addresses import is_set
 
 if TYPE_CHECKING:
-    from hccl_tools.host.site import Site
+    from hccl_tools.host.site_defaults import Site
 
 USUAL_PLACE = "/etc/hccn.conf"
 

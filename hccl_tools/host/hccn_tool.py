@@ -18,7 +18,7 @@ from hccl_tools.table.addresses import is_set
 
 if TYPE_CHECKING:
     from hccl_tools.host.host_tools import ToolOutput
-    from hccl_tools.host.site import Site
+    from hccl_tools.host.site_defaults import Site
 
 SOURCE = "hccn_tool"
 USUAL_PLACE = "/usr/local/Ascend/driver/tools/hccn_tool"

@@ -14,7 +14,7 @@ from hccl_tools.table.addresses import is_host, is_link_local, is_loopback, pack
 from hccl_tools.table.products import by_pci_id
 
 if TYPE_CHECKING:
-    from hccl_tools.host.site import Site
+    from hccl_tools.host.site_defaults import Site
 
 _HOW = "specify it with --server_ip ADDRESS (for a single machine: --server_ip 127.0.0.1)"
 

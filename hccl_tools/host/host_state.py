@@ -9,12 +9,12 @@ from hccl_tools.errors import DiscoveryError
 from hccl_tools.host import device_addresses, hccn_conf, visible
 from hccl_tools.host.facts import DeviceState, HostState
 from hccl_tools.host.local_addresses import is_local
-from hccl_tools.host.site import ADDRESS_VARIABLES
+from hccl_tools.host.site_defaults import ADDRESS_VARIABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from hccl_tools.host.site import Site
+    from hccl_tools.host.site_defaults import Site
 
 
 def read_host_state(

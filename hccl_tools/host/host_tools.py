@@ -19,7 +19,7 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.host.site import Site
+    from hccl_tools.host.site_defaults import Site
 
 #: Bytes of each stream of a tool that are kept; the longest answers have some 10,000.
 _MOST_KEPT = 1 << 20

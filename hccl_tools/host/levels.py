@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hccl_tools.host.eid import Eid
-    from hccl_tools.host.site import Site
+    from hccl_tools.host.site_defaults import Site
 
 USUAL_PLACE = "/etc/hccl_rootinfo.json"
 #: The source of levels that are not from a root info.

@@ -15,7 +15,7 @@ from hccl_tools.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hccl_tools.host.site import Site
+    from hccl_tools.host.site_defaults import Site
 
 ROOTINFO = "/etc/hccl_rootinfo.json"
 DRIVER = "/usr/local/Ascend/driver"

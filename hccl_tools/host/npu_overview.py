@@ -12,7 +12,7 @@ from hccl_tools.host.observation import DeviceProcess, NpuObservation, Unknown
 from hccl_tools.notation.whole_number import whole_number
 
 if TYPE_CHECKING:
-    from hccl_tools.host.site import Site
+    from hccl_tools.host.site_defaults import Site
 
 _ABSENT = f"no npu-smi on PATH or at {npu_smi.USUAL_PLACE}"
 #: The PCI address in the second line of a chip; the first line has its health there.

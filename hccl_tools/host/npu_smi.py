@@ -16,7 +16,7 @@ from hccl_tools.table.product_names import by_chip
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.host.site import Site
+    from hccl_tools.host.site_defaults import Site
 
 SOURCE = "npu-smi"
 USUAL_PLACE = "/usr/local/sbin/npu-smi"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from typing import TYPE_CHECKING
@@ -23,9 +24,9 @@ from hccl_tools.host import (
     pings,
     port_users,
     table_copies,
-    white_list,
 )
 from hccl_tools.host.local_addresses import interface_mtu, is_local
+from hccl_tools.host.machine import state
 from hccl_tools.host.observation import (
     HCCS,
     DeviceObservation,
@@ -36,16 +37,21 @@ from hccl_tools.host.observation import (
 )
 from hccl_tools.host.settings import hccl_ports_in_use, interfaces, processes_on
 from hccl_tools.notation.whole_number import whole_number
+from hccl_tools.records import NamedTuple
 from hccl_tools.table.products import PRODUCTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.host.facts import HostState
-    from hccl_tools.host.site import Site
+    from hccl_tools.host.site_defaults import Site
 
 #: The greatest number of entries with unknown facts; a tool that fails for every query gives many.
 _MOST_UNKNOWN = 500
+
+#: The variable with the path, and the one that turns the list on with 0.
+FILE_VARIABLE, SWITCH_VARIABLE = "HCCL_WHITELIST_FILE", "HCCL_WHITELIST_DISABLE"
+_LARGEST = 1 << 24
 
 
 def observe(request: ObservationRequest, site: Site) -> Observation:
@@ -77,7 +83,7 @@ def _host(request: ObservationRequest, site: Site) -> Observation:
     local = tuple(ip for ip in own if is_local(ip))
     all_interfaces = interfaces()
     nic = port_users.interface_of(port_users.hccl_address(environ, local, all_interfaces), all_interfaces)
-    variables, listed = machine.variables(environ), white_list.read(environ)
+    variables, listed = machine.variables(environ), read(environ)
     zone, offset = machine.time_zone()
     seen = seen._replace(
         local_addresses=local,
@@ -235,3 +241,29 @@ def _product(site: Site) -> tuple[str | None, str]:
         return host.find_product(site)
     except DiscoveryError as error:
         return None, error.message
+
+
+class WhiteList(NamedTuple):
+    """The state of the file, as ``Observation.white_list`` has it, and the addresses of hosts in it."""
+
+    state: str = ""
+    hosts: tuple[str, ...] = ()
+
+
+def read(environ: Mapping[str, str]) -> WhiteList:
+    """Return the white list that HCCL would read. A relative path depends on the folder of the job."""
+    path = environ.get(FILE_VARIABLE, "")
+    if environ.get(SWITCH_VARIABLE) != "0" or not os.path.isabs(path) or "\0" in path:
+        return WhiteList()
+    if not os.path.isfile(path):
+        return WhiteList(state(path))
+    try:
+        with open(path, "rb") as file:
+            hosts = json.loads(file.read(_LARGEST))["host_ip"]
+    except OSError:
+        return WhiteList("unreadable")
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return WhiteList("invalid")
+    if not isinstance(hosts, list) or not all(isinstance(one, str) for one in hosts):
+        return WhiteList("invalid")
+    return WhiteList("file", tuple(hosts))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from hccl_tools.host.observation import DeviceObservation, PingServer
-    from hccl_tools.host.site import Site
+    from hccl_tools.host.site_defaults import Site
 
 #: Seconds that a ping usually takes: three packets.
 USUAL_TIME = 3.0

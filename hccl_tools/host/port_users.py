@@ -22,7 +22,7 @@ from hccl_tools.table.addresses import packed
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from hccl_tools.host.site import Site
+    from hccl_tools.host.site_defaults import Site
 
 _TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 #: TCP_LISTEN in these files.

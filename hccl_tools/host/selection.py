@@ -18,7 +18,7 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from hccl_tools.host.site import Site
+    from hccl_tools.host.site_defaults import Site
     from hccl_tools.table.products import Product
 
 

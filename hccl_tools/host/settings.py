@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.host.observation import PortUse
-    from hccl_tools.host.site import Site
+    from hccl_tools.host.site_defaults import Site
 
 
 def observe_settings(

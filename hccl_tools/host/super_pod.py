@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.host.npu_smi import SuperPodPlace
-    from hccl_tools.host.site import Site
+    from hccl_tools.host.site_defaults import Site
 
 _HOW = "on a machine outside super-pod mode use --format 1.0"
 

@@ -8,7 +8,7 @@ from hccl_tools.errors import UsageError
 from hccl_tools.host import device_addresses, host, selection, simulated, site_defaults, visible
 from hccl_tools.host.facts import DeviceFacts, HostFacts
 from hccl_tools.host.selection import Selection, Visible, Wanted
-from hccl_tools.host.site import HOST_VARIABLES, Site
+from hccl_tools.host.site_defaults import HOST_VARIABLES, Site
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.product_names import read_name
 from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS, default

@@ -20,7 +20,7 @@ from hccl_tools.errors import DiscoveryError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from hccl_tools.host.site import Site
+    from hccl_tools.host.site_defaults import Site
 
 PHYSICAL_VARIABLE = "ASCEND_VISIBLE_DEVICES"
 LOGICAL_VARIABLE = "ASCEND_RT_VISIBLE_DEVICES"

@@ -105,12 +105,10 @@ def _refuse_repeated_start(request: LaunchRequest) -> None:
 
 
 def _announce(plan: Plan, warnings: Sequence[str], agent: AgentLink | None) -> None:
-    from hccl_tools.launch.render import announcement  # noqa: PLC0415  (a dry run announces nothing)
+    from hccl_tools.launch.render import plan_text  # noqa: PLC0415  (a dry run announces nothing)
 
     # The launcher that started this host's part of a job has printed the rest.
-    own = (
-        (*announcement.lines(plan), *parents.warnings(os.path.dirname(plan.run_dir))) if agent is None else ()
-    )
+    own = (*plan_text.lines(plan), *parents.warnings(os.path.dirname(plan.run_dir))) if agent is None else ()
     tell(*(f"hccl-tools: {line}" for line in (*own, *warnings)))
     if agent is not None:
         agent.begin(plan)

@@ -23,6 +23,8 @@ ENDING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP
 FORWARDED = frozenset({signal.SIGUSR1, signal.SIGUSR2})
 _JOB_CONTROL = frozenset({signal.SIGTSTP, signal.SIGCONT})
 
+_NAMELESS = "signal "
+
 
 def allow_background_output() -> None:
     """Allow a background job to write to its terminal under ``stty tostop``, which would stop it."""
@@ -120,3 +122,24 @@ def spawn(argv: list[str], *, stdin: int = -1, stdout: int = 2, stderr: int = 2,
     )
     os.close(null)
     return Helper(pid)
+
+
+def signal_name(number: int) -> str:
+    """Return ``SIGKILL`` for 9, ``signal 35`` for a number without a name in Python."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"{_NAMELESS}{number}"
+
+
+def signal_number(name: str) -> int:
+    """Return the number for a result of ``signal_name``.
+
+    Raises:
+        ValueError: ``name`` is not the name of a signal.
+    """
+    if name.startswith(_NAMELESS):
+        return int(name.removeprefix(_NAMELESS))
+    if name not in signal.Signals.__members__:
+        raise ValueError(f"not the name of a signal: {name}")
+    return signal.Signals[name].value

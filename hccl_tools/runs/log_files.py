@@ -15,6 +15,11 @@ _OTHERS_WRITE = 0o022
 #: The mode of logs outside the run directory, less the umask, unless ``--log-mode`` opens that directory.
 _MODE = 0o640
 
+#: Fewer free bytes cause a warning.
+LOW_BYTES = 64 << 20
+#: With fewer free bytes the disk counts as full.
+FULL_BYTES = 64 << 10
+
 
 def hold_folder(log: str, log_mode: int) -> run_files.Folder:
     """Hold the directory of a log outside the run directory; ``log_mode`` is that of the run directory.
@@ -84,3 +89,19 @@ def _take(descriptor: int, path: str) -> None:
         ) from None
     except OSError:
         pass  # The file system has no locks.
+
+
+def is_full(path: str) -> bool:
+    """Return whether the file system of a path has no room for logs."""
+    free = free_bytes(path)
+    return free is not None and free < FULL_BYTES
+
+
+def free_bytes(path: str) -> int | None:
+    """Return the bytes that this user may still write below a path, ``None`` if unknown."""
+    try:
+        system = os.statvfs(path)
+    except OSError:
+        return None
+    blocks = system.f_bfree if os.geteuid() == 0 else system.f_bavail
+    return blocks * system.f_frsize

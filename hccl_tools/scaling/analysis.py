@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.scaling.amdahl import Fit
-    from hccl_tools.scaling.figures import Figure, Figures
+    from hccl_tools.scaling.reading import Figure, Figures
 
 
 class Point(NamedTuple):

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.document.reading import read_file, shown_name
 from hccl_tools.errors import InputError
 from hccl_tools.notation.phrases import and_more, count
+from hccl_tools.records import NamedTuple
 from hccl_tools.scaling import columns
-from hccl_tools.scaling.figures import Figure, Figures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -261,3 +261,37 @@ def _check_complete(figures: Sequence[Figure], shown: str) -> None:
                              hint="write one of them in every row")  # fmt: skip
     raise InputError(f"{shown}: some rows have only a time, others only a throughput",
                      hint="give the same in every row")  # fmt: skip
+
+
+class Figure(NamedTuple):
+    """One run of the job on a number of machines or devices.
+
+    ``devices`` counts those of all machines. At least one of ``machines`` and ``devices`` is known, and at
+    least one of ``seconds`` and ``throughput`` unless the run ``failed``.
+    """
+
+    #: The position in the file, for messages: ``row 3`` or ``runs[2]``.
+    place: str
+    #: The experiment, if the file has several, such as a network's name.
+    name: str = ""
+    machines: int | None = None
+    devices: int | None = None
+    seconds: float | None = None
+    #: The unit in which the file gives the time: ms, s, min, h or d.
+    time_unit: str = "s"
+    #: Work per second, in any unit.
+    throughput: float | None = None
+    metric: float | None = None
+    batch_size: float | None = None
+    learning_rate: float | None = None
+    #: Why the run has no result; empty for a run that ended well.
+    failed: str = ""
+
+
+class Figures(NamedTuple):
+    """The figures of a file, and how its columns are to be shown."""
+
+    rows: tuple[Figure, ...]
+    metric_name: str = "metric"
+    #: Remarks about the file, such as columns that are not used.
+    notes: tuple[str, ...] = ()

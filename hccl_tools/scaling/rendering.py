@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from hccl_tools.scaling.analysis import Point, Series
-    from hccl_tools.scaling.figures import Figures
     from hccl_tools.scaling.notes import Better
+    from hccl_tools.scaling.reading import Figures
 
 SCHEMA_VERSION = 1
 _NONE = "-"

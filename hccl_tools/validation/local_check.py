@@ -8,7 +8,7 @@ from hccl_tools.diagnostics.diagnostic import KEPT
 from hccl_tools.formats.host_files import READERS
 from hccl_tools.host import host_state
 from hccl_tools.host.recognition import Recognised, recognise
-from hccl_tools.host.site import Site
+from hccl_tools.host.site_defaults import Site
 from hccl_tools.rules.findings import Findings
 from hccl_tools.rules.registry import LOCAL, Subject, rules_for
 from hccl_tools.table.products import PRODUCTS

@@ -11,7 +11,7 @@ from hccl_tools import __version__
 from hccl_tools.diagnostics import FORMATS, render
 from hccl_tools.diagnostics.diagnostic import Diagnostic
 from hccl_tools.diagnostics.placing import place
-from hccl_tools.diagnostics.snippet import snippet
+from hccl_tools.diagnostics.text import snippet
 from hccl_tools.errors import UsageError
 from hccl_tools.validation.checker import validate
 from tests.support import reports

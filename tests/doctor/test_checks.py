@@ -15,7 +15,7 @@ from hccl_tools.doctor.registry import Check, all_checks, selection
 from hccl_tools.errors import UsageError
 from hccl_tools.host.observation import Observation, ObservationRequest, PortUse, from_json
 from hccl_tools.host.observing import observe
-from hccl_tools.host.site import Site
+from hccl_tools.host.site_defaults import Site
 from tests.support import reference_pages
 from tests.support.bulk import for_each
 from tests.support.hosts import StandInHost, conf_text, described, make_host

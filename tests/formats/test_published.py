@@ -15,7 +15,7 @@ from hccl_tools.formats.host_files import READERS
 from hccl_tools.formats.schema import OTHERS, load
 from hccl_tools.launch.model import plan
 from hccl_tools.launch.model.hang import HungRank
-from hccl_tools.launch.model.rank_failure import RankFailure
+from hccl_tools.launch.model.outcome import RankFailure
 from hccl_tools.records import alternatives, annotation_texts, field_names
 from hccl_tools.runs import ends, saved
 from hccl_tools.table.format_names import SERVICE

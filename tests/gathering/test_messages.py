@@ -14,7 +14,7 @@ from hccl_tools.gathering import consistency, stdout_framing
 from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
 from hccl_tools.host.observation import DeviceObservation, Observation, ObservationRequest, PingServer
 from hccl_tools.host.selection import Wanted
-from hccl_tools.host.site import Site
+from hccl_tools.host.site_defaults import Site
 from hccl_tools.host.survey import SurveyRequest, survey
 
 

@@ -9,7 +9,7 @@ import pytest
 from hccl_tools import own_python
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.host import device_addresses
-from hccl_tools.host.site import Site
+from hccl_tools.host.site_defaults import Site
 from tests.support.hosts import IPS_910A, StandInHost, conf_text, make_host
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 
 from hccl_tools.errors import DiscoveryError, InputError
 from hccl_tools.host import hccn_conf
-from hccl_tools.host.site import Site
+from hccl_tools.host.site_defaults import Site
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,7 +127,7 @@ def test_no_permission_is_told_apart_with_the_remedy(tmp_path: Path) -> None:
     script = (
         "import os, sys\n"
         "from hccl_tools.host import hccn_conf\n"
-        "from hccl_tools.host.site import Site\n"
+        "from hccl_tools.host.site_defaults import Site\n"
         "if os.geteuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
         "conf = hccn_conf.load(Site(environ={'HCCL_TOOLS_ROOT': sys.argv[1]}))\n"
         "print(conf.read(0).problem, '|', conf.remedy)\n"

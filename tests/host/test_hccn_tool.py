@@ -9,7 +9,7 @@ import pytest
 from hccl_tools.errors import InputError
 from hccl_tools.host import hccn_tool
 from hccl_tools.host.host_tools import ToolHangsError, run_tool
-from hccl_tools.host.site import Site
+from hccl_tools.host.site_defaults import Site
 from tests.support.hosts import IPS_910A, StandInHost, make_host
 from tests.support.jobs import MARK, eventually, living
 

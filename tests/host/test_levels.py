@@ -9,7 +9,7 @@ import pytest
 
 from hccl_tools.errors import DiscoveryError, InputError
 from hccl_tools.host import dev_info, eid, levels, simulated
-from hccl_tools.host.site import Site
+from hccl_tools.host.site_defaults import Site
 from hccl_tools.table.products import PRODUCTS
 from tests.support.hosts import StandInHost, described, make_host
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.host import machine, table_copies, white_list
-from hccl_tools.host.site import Site
+from hccl_tools.host import machine, observing, table_copies
+from hccl_tools.host.site_defaults import Site
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -122,7 +122,7 @@ def test_a_white_list(tmp_path: Path, text: str, expected: tuple[str, tuple[str,
     (tmp_path / "list.json").write_text(text)
     variables = {"HCCL_WHITELIST_DISABLE": "0", "HCCL_WHITELIST_FILE": str(tmp_path / "list.json")}
 
-    assert white_list.read(variables) == expected
-    assert white_list.read({**variables, "HCCL_WHITELIST_DISABLE": "1"}) == ("", ())
-    assert white_list.read({**variables, "HCCL_WHITELIST_FILE": str(tmp_path)}) == ("directory", ())
-    assert white_list.read({**variables, "HCCL_WHITELIST_FILE": str(tmp_path / "none")}) == ("absent", ())
+    assert observing.read(variables) == expected
+    assert observing.read({**variables, "HCCL_WHITELIST_DISABLE": "1"}) == ("", ())
+    assert observing.read({**variables, "HCCL_WHITELIST_FILE": str(tmp_path)}) == ("directory", ())
+    assert observing.read({**variables, "HCCL_WHITELIST_FILE": str(tmp_path / "none")}) == ("absent", ())

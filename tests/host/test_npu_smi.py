@@ -9,7 +9,7 @@ import pytest
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.host import host, npu_smi
 from hccl_tools.host.npu_smi import Chip, SuperPodPlace
-from hccl_tools.host.site import Site
+from hccl_tools.host.site_defaults import Site
 from tests.support.hosts import StandInHost, make_host
 
 if TYPE_CHECKING:

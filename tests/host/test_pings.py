@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hccl_tools.host.observation import HCCS, DeviceObservation, PingObservation, PingServer
 from hccl_tools.host.pings import Target, own_server, read_pings, targets
-from hccl_tools.host.site import Site
+from hccl_tools.host.site_defaults import Site
 from tests.support.hosts import make_host
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 
 from hccl_tools.host import port_users
 from hccl_tools.host.observation import PortUse
-from hccl_tools.host.site import Site
+from hccl_tools.host.site_defaults import Site
 from hccl_tools.processes import procfs
 from tests.support.sockets import ADDRESS, OTHER_ADDRESS, connection, listener
 

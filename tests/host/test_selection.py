@@ -8,7 +8,7 @@ import pytest
 
 from hccl_tools.errors import DiscoveryError, HcclToolsError, UsageError
 from hccl_tools.host.selection import Selection, Wanted, select, visible_devices
-from hccl_tools.host.site import Site
+from hccl_tools.host.site_defaults import Site
 from hccl_tools.table.products import PRODUCTS
 
 if TYPE_CHECKING:

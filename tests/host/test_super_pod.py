@@ -9,7 +9,7 @@ import pytest
 from hccl_tools.errors import DiscoveryError, UsageError
 from hccl_tools.host import simulated, super_pod
 from hccl_tools.host.selection import Wanted
-from hccl_tools.host.site import Site
+from hccl_tools.host.site_defaults import Site
 from hccl_tools.host.survey import SurveyRequest, survey
 from hccl_tools.table.products import PRODUCTS
 from tests.support.hosts import StandInHost, make_host

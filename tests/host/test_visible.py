@@ -8,7 +8,7 @@ import pytest
 
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.host import visible
-from hccl_tools.host.site import Site
+from hccl_tools.host.site_defaults import Site
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -29,11 +29,10 @@ from hccl_tools.host.observation import (
     Unknown,
 )
 from hccl_tools.host.observing import observe
-from hccl_tools.host.site import Site
+from hccl_tools.host.site_defaults import Site
 from hccl_tools.host.survey import SurveyRequest, survey
 from hccl_tools.launch.model.hang import HungRank
-from hccl_tools.launch.model.outcome import Cause
-from hccl_tools.launch.model.rank_failure import RankFailure
+from hccl_tools.launch.model.outcome import Cause, RankFailure
 from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join, RankExit
 from hccl_tools.launch.protocol import messages
 from hccl_tools.launch.protocol.session import Session

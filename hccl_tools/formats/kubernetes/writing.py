@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.errors import TableError
+from hccl_tools.errors import InputError, TableError
+from hccl_tools.programs.lookup import YAML
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from hccl_tools.formats.kubernetes.names import ConfigMapName
 
 #: The greatest size of all values in bytes. Source: Kubernetes, pkg/apis/core/types.go, MaxSecretSize.
@@ -16,6 +19,9 @@ DATA_LIMIT = 1_048_576
 #: ``kubectl apply`` keeps a copy of the object in an annotation; this is the limit for all annotations in
 #: bytes. Source: Kubernetes, apimachinery/pkg/api/validation/objectmeta.go, TotalAnnotationSizeLimitB.
 _ANNOTATION_LIMIT = 262_144
+
+#: So that no command is folded: kubectl reads a folded line, but a user cannot copy it.
+_WIDTH = 1 << 20
 
 
 class ConfigMapText(NamedTuple):
@@ -60,3 +66,34 @@ def config_map_text(table: str, names: ConfigMapName) -> ConfigMapText:
     }  # fmt: skip
     text = json.dumps(value, ensure_ascii=False, indent=4) + "\n"
     return ConfigMapText(text, is_compact, len(text.encode()) > _ANNOTATION_LIMIT)
+
+
+def text(objects: Iterable[dict[str, Any]], comments: Sequence[str] = ()) -> str:
+    """Return objects as the documents of one file, after comments.
+
+    Raises:
+        InputError: PyYAML is not installed.
+    """
+    try:
+        import yaml  # noqa: PLC0415  (optional)
+    except ImportError:
+        raise InputError("YAML is written with PyYAML (the extra [yaml])", hint=YAML) from None
+
+    class Dumper(yaml.SafeDumper):  # type: ignore[misc]  # PyYAML has no types
+        """Indents the items of a list, as the samples of Kubernetes do, and writes no aliases."""
+
+        def increase_indent(self, flow: bool = False, indentless: bool = False) -> Any:  # noqa: ARG002
+            return super().increase_indent(flow, False)
+
+        def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
+            return True
+
+    def string(dumper: Any, value: str) -> Any:
+        style = "|" if "\n" in value else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+    Dumper.add_representer(str, string)
+    documents = (
+        yaml.dump(one, Dumper=Dumper, sort_keys=False, width=_WIDTH, allow_unicode=True) for one in objects
+    )
+    return "".join(f"# {line}\n" for line in comments) + "---\n".join(documents)

@@ -20,15 +20,14 @@ from hccl_tools.launch.protocol.messages import End, Ending, Heard, Hung, Kill, 
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.processes import signals as received
 from hccl_tools.processes.reactor import wait_readable
-from hccl_tools.processes.signal_names import signal_name
+from hccl_tools.processes.signals import signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from hccl_tools.launch.cluster.peer_link import PeerLink
     from hccl_tools.launch.model.hang import HungRank
-    from hccl_tools.launch.model.outcome import Outcome, RankEnd
-    from hccl_tools.launch.model.rank_failure import RankFailure
+    from hccl_tools.launch.model.outcome import Outcome, RankEnd, RankFailure
     from hccl_tools.launch.protocol.messages import Message
     from hccl_tools.launch.supervise.attempt import Attempt
     from hccl_tools.processes.signals import Signals

@@ -23,8 +23,7 @@ from hccl_tools.notation.phrases import and_more
 from hccl_tools.notation.printable import one_line_each
 from hccl_tools.processes import timing
 from hccl_tools.processes.reactor import wait_readable
-from hccl_tools.processes.signal_names import signal_name
-from hccl_tools.processes.signals import ENDING
+from hccl_tools.processes.signals import ENDING, signal_name
 from hccl_tools.records import NamedTuple
 from hccl_tools.runs import directory, names
 

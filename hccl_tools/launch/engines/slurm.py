@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import os
+import shlex
+import subprocess
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.engines.engine import Engine, Located
 from hccl_tools.notation.phrases import named
-from hccl_tools.programs.lookup import ProgramMissingError
+from hccl_tools.processes import procfs
+from hccl_tools.programs.lookup import ProgramMissingError, on_path
 from hccl_tools.programs.slurm import allocated_nodes, find_srun, nodes_of_hosts, step_command
+from hccl_tools.programs.without_key import without_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from hccl_tools.launch.model.plan import Plan
+
+#: sbatch and salloc read them as they read the option.
+VARIABLES = ("SBATCH_NO_KILL", "SALLOC_NO_KILL")
+_OPTION = ("--no-kill", "-k")
+_DIRECTIVE = "#SBATCH"
+_TIMEOUT_SECONDS = 10.0
 
 
 class Slurm(Engine):
@@ -52,9 +62,7 @@ class Slurm(Engine):
         Raises:
             LaunchError: Nothing shows that the allocation was requested with ``--no-kill``.
         """
-        from hccl_tools.launch.engines import slurm_no_kill  # noqa: PLC0415  (few jobs have spares)
-
-        if not slurm_no_kill.is_requested(environ):
+        if not is_requested(environ):
             raise LaunchError(
                 "--spares: nothing shows that this allocation was requested with --no-kill, without which "
                 "Slurm ends it when it loses a node",
@@ -111,3 +119,64 @@ class Slurm(Engine):
         # By default a step gets one core per task, which the supervisor's ranks would share.
         options += ["--cpu-bind=none", "--chdir", plan.working_dir]
         return [plan.engine_program, *options, *plan.supervisor]
+
+
+def is_requested(environ: Mapping[str, str]) -> bool:
+    """Return whether the allocation of this process is known to have been requested with ``--no-kill``."""
+    if any(name in environ for name in VARIABLES):
+        return True
+    return any(map(has_option, (*_salloc_commands(), *directives(_batch_script(environ)))))
+
+
+def has_option(words: Sequence[str]) -> bool:
+    """Return whether the option is among the words after ``salloc``, before the command that it runs."""
+    may_be_value = False
+    for word in words:
+        if word in _OPTION:
+            return True
+        if not word.startswith("-") and not may_be_value:
+            return False
+        may_be_value = word.startswith("-") and "=" not in word
+    return False
+
+
+def directives(script: str) -> Iterator[list[str]]:
+    """Yield the options in the lines of a batch script that sbatch reads: those before the first command."""
+    for line in script.splitlines():
+        if line.startswith(_DIRECTIVE):
+            try:
+                yield shlex.split(line.removeprefix(_DIRECTIVE), comments=True)
+            except ValueError:
+                continue  # sbatch refuses such a line.
+        elif line.strip() and not line.startswith("#"):
+            return
+
+
+def _salloc_commands() -> Iterator[list[str]]:
+    """Yield the words after each salloc above this process."""
+    pid = os.getppid()
+    while pid > 1 and (status := procfs.status(pid)) is not None:
+        program, *words = procfs.read(f"/proc/{pid}/cmdline").rstrip("\0").split("\0")
+        if os.path.basename(program) == "salloc":
+            yield words
+        pid = status.parent
+
+
+def _batch_script(environ: Mapping[str, str]) -> str:
+    scontrol = on_path("scontrol", environ)
+    if scontrol is None or "SLURM_JOB_ID" not in environ:
+        return ""
+    command = [scontrol, "write", "batch_script", environ["SLURM_JOB_ID"], "-"]
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT_SECONDS,
+            check=False,
+            env=without_key(environ),
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout if done.returncode == 0 else ""

@@ -9,7 +9,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.host.site import Site
+from hccl_tools.host.site_defaults import Site
 from hccl_tools.notation import number_list
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import DiscoveryError, LaunchError
 from hccl_tools.host import device_addresses
 from hccl_tools.host.recognition import listed_addresses, same
-from hccl_tools.host.site import Site
+from hccl_tools.host.site_defaults import Site
 from hccl_tools.launch.model.request import JobTable
 from hccl_tools.notation import number_list
 from hccl_tools.records import NamedTuple

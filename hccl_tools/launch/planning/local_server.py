@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.host.local_addresses import interface_addresses, is_local
-from hccl_tools.host.site import ADDRESS_VARIABLES
+from hccl_tools.host.site_defaults import ADDRESS_VARIABLES
 from hccl_tools.launch.model.plan import NOT_A_MEMBER
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.table.addresses import is_loopback

@@ -23,6 +23,8 @@ from hccl_tools.launch.planning import (
 )
 from hccl_tools.launch.planning import job as jobs
 from hccl_tools.launch.planning.visible_devices import surroundings
+from hccl_tools.notation.phrases import time_span
+from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.processes import stack_dump
 from hccl_tools.records import NamedTuple
 from hccl_tools.runs import directory, names
@@ -41,6 +43,9 @@ _POLLING_RANKS = (
     "ranks that wait for an NPU may use their CPUs, and --hang-timeout then does not end the job: with "
     "--progress REGEX only a matching line of output counts"
 )
+
+#: Seconds: HCCL's limit for an operation, torch_npu's for a watchdog without a heartbeat, torch's for gloo.
+_EXEC_TIMEOUT, _HEARTBEAT, _GLOO = 1836, 600, 1800
 
 
 class PreparedLaunch(NamedTuple):
@@ -172,10 +177,8 @@ def _job(
     if is_blind and around.nodes and not (request.part or request.start.cpu):
         notes.append(_POLLING_RANKS)
     if request.watch.flight_recorder and not request.part:
-        from hccl_tools.launch.planning import framework_limits  # noqa: PLC0415  (an option)
-
         assigned = {**around.environ, **request.variables.assigned}
-        notes += framework_limits.warnings(request.watch.hang_timeout, assigned, cpu=request.start.cpu)
+        notes += warnings(request.watch.hang_timeout, assigned, cpu=request.start.cpu)
     log_paths.check(request.logs, len(job.placements))
     if not request.program.may_be_missing:
         assigned = {**around.environ, **request.variables.assigned}
@@ -257,3 +260,33 @@ def _facts(
         flight_recorder=request.watch.flight_recorder,
         restart=request.part.restart if request.part else 0,
     )
+
+
+def warnings(hang_timeout: float | None, environ: Mapping[str, str], *, cpu: bool) -> list[str]:
+    """Return a sentence if the framework ends a hung job before ``--hang-timeout``; [] otherwise."""
+    if hang_timeout is None:
+        return []
+    found = [(seconds, name) for name, seconds in _limits(environ, cpu=cpu) if 0 < seconds < hang_timeout]
+    if not found:
+        return []
+    seconds, name = min(found)
+    own, its = time_span(hang_timeout, 2), time_span(seconds, 2)
+    end = "the framework may end a hung job first, without this evidence"
+    return [f"--hang-timeout is {own}, longer than {name} ({its}): {end}"]
+
+
+def _limits(environ: Mapping[str, str], *, cpu: bool) -> list[tuple[str, int]]:
+    if cpu:
+        return [("the default time limit of torch's gloo", _GLOO)]
+    return [
+        ("HCCL_EXEC_TIMEOUT", _seconds(environ, "HCCL_EXEC_TIMEOUT", _EXEC_TIMEOUT)),
+        (
+            "TORCH_HCCL_HEARTBEAT_TIMEOUT_SEC",
+            _seconds(environ, "TORCH_HCCL_HEARTBEAT_TIMEOUT_SEC", _HEARTBEAT),
+        ),
+    ]
+
+
+def _seconds(environ: Mapping[str, str], name: str, default: int) -> int:
+    number = whole_number(environ.get(name, ""))
+    return default if number is None else number

@@ -12,6 +12,8 @@ from hccl_tools.programs.lookup import ProgramRefusedError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hccl_tools.launch.model.request import ProgramKind
+
 #: Bytes of a file that are looked at.
 _HEAD = 65_536
 _ELF = b"\x7fELF"
@@ -37,6 +39,17 @@ _SHELL = (".sh", ".bash")
 _MOST_RANKS = 16
 #: Options with the number of ranks.
 _NUMBER = ("-n", "--np", "--worker-num", "--worker_num")
+
+#: Programs and modules that start ranks, whose options ``launch`` accepts too.
+_SAME_OPTIONS = {
+    "torchrun", "torch.distributed.run", "torch.distributed.launch", "msrun",
+    "fleetrun", "paddle.distributed.launch", "paddle.distributed.fleet.launch",
+}  # fmt: skip
+#: Others: what belongs to them ends where the program begins.
+_OTHERS = {
+    "mpirun", "mpiexec", "mpiexec.hydra", "orterun", "srun", "prun", "horovodrun",
+    "deepspeed", "accelerate", "accelerate.commands.launch", "deepspeed.launcher.runner",
+}  # fmt: skip
 
 
 def refuse_data(program: Sequence[str], call: Sequence[str]) -> None:
@@ -177,3 +190,31 @@ def _head(name: str) -> bytes:
             return file.read(_HEAD)
     except OSError:
         return b""
+
+
+def refuse(kind: ProgramKind, argv: Sequence[str], call: Sequence[str]) -> None:
+    """Refuse a program that is a launcher.
+
+    Args:
+        argv: The program and its arguments.
+        call: The command line before the program, for the command to type. A ``--`` at its end means that
+            the program is what is wanted, and nothing is refused.
+
+    Raises:
+        UsageError: The program starts the ranks of a job.
+    """
+    name = argv[0] if kind == "module" else os.path.basename(argv[0])
+    if name not in _SAME_OPTIONS | _OTHERS or call[-1:] == ("--",):
+        return
+    own = [word for word in call if word not in {"-m", "--module", "--no-python"}]
+    rest = argv[1:] if name in _SAME_OPTIONS else _from_script(argv[1:])
+    words = [*own, *(rest or ("train.py",))]
+    raise UsageError(
+        f'"{name}" starts the ranks of a job itself: every rank of `launch` would start a whole job',
+        hint=f"leave it out: `{shlex.join(words)}`; `--` before it starts it all the same",
+    )
+
+
+def _from_script(words: Sequence[str]) -> Sequence[str]:
+    """Return the words from the first Python script on; () without one."""
+    return next((words[at:] for at, word in enumerate(words) if word.endswith(".py")), ())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import DiscoveryError, UsageError
 from hccl_tools.host import visible
-from hccl_tools.host.site import Site
+from hccl_tools.host.site_defaults import Site
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple
 

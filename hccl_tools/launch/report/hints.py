@@ -14,7 +14,7 @@ from hccl_tools.notation.phrases import operand
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.processes import procfs
 from hccl_tools.records import NamedTuple
-from hccl_tools.runs import disk_space
+from hccl_tools.runs import log_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -83,7 +83,7 @@ def for_start(lines: Sequence[str], environ: Mapping[str, str]) -> list[str]:
 
 def for_disk(log: str) -> list[str]:
     """Return a hint if the disk of a log is full."""
-    if not disk_space.is_full(os.path.dirname(log)):
+    if not log_files.is_full(os.path.dirname(log)):
         return []
     return ["the disk of the log is full: a failed write may be the cause, and the end of the log is missing"]
 

@@ -7,14 +7,13 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch.model.hang import HungRank, silence
-from hccl_tools.launch.model.rank_failure import RankFailure
+from hccl_tools.launch.model.outcome import RankFailure
 from hccl_tools.launch.model.variables import LOG_PATH_VARIABLE
 from hccl_tools.notation.number_list import rank_list, rank_ranges
 from hccl_tools.notation.phrases import and_more, count, time_span
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.processes import procfs, run_files
-from hccl_tools.processes.signal_names import signal_name
-from hccl_tools.processes.signals import ENDING, spawn
+from hccl_tools.processes.signals import ENDING, signal_name, spawn
 from hccl_tools.processes.stack_dump import shortened_frame
 from hccl_tools.runs import names
 from hccl_tools.runs.ends import REASONS

@@ -6,9 +6,15 @@ import), results and exceptions are sent in files, and a keeper ends all process
 
 from __future__ import annotations
 
+import functools
+import io
 import os
+import pickle
 import subprocess
 import sys
+from collections.abc import Iterable
+from multiprocessing import reduction
+from multiprocessing import spawn as preparing
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools import own_python
@@ -17,7 +23,7 @@ from hccl_tools.launch.model.request import Hosts, LaunchRequest, Program
 from hccl_tools.launch.mpi import repeated_start
 from hccl_tools.launch.planning import interpreter, planner, ports
 from hccl_tools.launch.render import plan_json
-from hccl_tools.launch.spawn import call, child
+from hccl_tools.launch.spawn import child
 from hccl_tools.launch.spawn import options as spawn_options
 from hccl_tools.launch.spawn.context import SpawnContext
 from hccl_tools.launch.spawn.errors import SpawnOptionError
@@ -27,7 +33,7 @@ from hccl_tools.processes.keeper_protocol import Task
 from hccl_tools.runs import directory, names, private_files, table_lock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from typing_extensions import Unpack
 
@@ -35,6 +41,8 @@ if TYPE_CHECKING:
     from hccl_tools.launch.spawn.options import SpawnKeywords, SpawnOptions
 
 _CHILD = "from hccl_tools.launch.spawn.child import main; main({folder!r})"
+
+_TOP_LEVEL = "define the function at the top level of a module or script"
 
 
 def spawn(
@@ -85,7 +93,7 @@ def spawn(
         raise SpawnOptionError(f"{error.head}: {error.hint}") from None
     wanted = spawn_options.read(nprocs, options, os.environ)
     folder = private_files.new_path(os.environ)
-    payload = call.pickled(func, call.arguments(args))
+    payload = pickled(func, arguments(args))
     prepared = _prepare(wanted, folder)
     plan = prepared.plan
     if wanted.start.preflight:
@@ -171,3 +179,72 @@ def _write(
     except OSError as error:
         raise LaunchError(f"{folder} cannot be written to: {error.strerror}") from error
     return private_dir, (lock, directory.hold(plan.run_dir, kind="spawn"))
+
+
+def arguments(args: Any) -> tuple[Any, ...]:
+    """Return ``args`` as a tuple.
+
+    Raises:
+        SpawnOptionError: ``args`` is not a sequence of arguments; a text would give one argument per letter.
+    """
+    if isinstance(args, str | bytes) or not isinstance(args, Iterable):
+        raise SpawnOptionError(f"args={args!r} is not a sequence of arguments: write args=({args!r},)")
+    return tuple(args)
+
+
+def pickled(func: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
+    """Return the interpreter state that the child needs, the function and its arguments as bytes.
+
+    Raises:
+        SpawnOptionError: The function or an argument cannot be pickled.
+    """
+    _check_function(func)
+    preparation = preparing.get_preparation_data("hccl-tools rank")
+    # multiprocessing gives its key only to its own children; the ranks do not use its pipes.
+    preparation.pop("authkey", None)
+    if not _main_can_be_imported():
+        preparation.pop("init_main_from_path", None)
+    buffer = io.BytesIO()
+    pickle.dump(preparation, buffer)
+    try:
+        reduction.ForkingPickler(buffer).dump((func, args))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise SpawnOptionError(
+            f"the function and its arguments must be picklable: {error}", hint=_TOP_LEVEL
+        ) from error
+    return buffer.getvalue()
+
+
+def _check_function(func: Any) -> None:
+    if not callable(func):
+        raise SpawnOptionError(
+            f"{func!r} is not a function", hint="spawn(train, args=(3,)), without calling it"
+        )
+    while isinstance(func, functools.partial):
+        func = func.func
+    name = getattr(func, "__qualname__", type(func).__qualname__)
+    if "<lambda>" in name:
+        raise SpawnOptionError("a lambda cannot be sent to another process: it has no name", hint=_TOP_LEVEL)
+    if "<locals>" in name:
+        raise SpawnOptionError(
+            f"{name} cannot be sent to another process: it is defined inside a function", hint=_TOP_LEVEL
+        )
+    module = getattr(func, "__module__", None) or type(func).__module__
+    if module == "__main__" and not _main_can_be_imported():
+        where = "was typed into an interactive session, python -c or stdin"
+        if getattr(sys.modules["__main__"], "__spec__", None) is not None:
+            where = "is defined in the __main__.py of a package"
+        raise SpawnOptionError(
+            f"{name} {where}, where other processes cannot find it: write it into a file and import it from "
+            "there",
+            hint="from my_file import " + name,
+        )
+
+
+def _main_can_be_imported() -> bool:
+    main = sys.modules["__main__"]
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:
+        return str(spec.name).rpartition(".")[2] != "__main__"
+    path = getattr(main, "__file__", None)
+    return path is not None and os.path.exists(path)

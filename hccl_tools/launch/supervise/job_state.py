@@ -19,7 +19,7 @@ from hccl_tools.launch.model.outcome import RESTARTABLE, Outcome
 from hccl_tools.launch.supervise.decisions import HandleEnd, Say, SetTimer, Signal, Step
 from hccl_tools.processes import keeper_protocol, run_files, timing
 from hccl_tools.processes.limits import why_not_started
-from hccl_tools.processes.signal_names import signal_name
+from hccl_tools.processes.signals import signal_name
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.launch.logs.terminal import Console
-    from hccl_tools.launch.model.outcome import Outcome, RankEnd
-    from hccl_tools.launch.model.rank_failure import RankFailure
+    from hccl_tools.launch.model.outcome import Outcome, RankEnd, RankFailure
     from hccl_tools.launch.supervise.attempt import Attempt
     from hccl_tools.launch.supervise.options import Supervision
     from hccl_tools.processes.signals import Signals

@@ -5,34 +5,45 @@ from __future__ import annotations
 import os
 import time
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.launch.logs.terminal import Console
-from hccl_tools.launch.model.outcome import Outcome, RankEnd
+from hccl_tools.launch.model.outcome import RESTART_CAUSES, Outcome, RankEnd
 from hccl_tools.launch.model.variables import of_restart
 from hccl_tools.launch.supervise.attempt import Attempt
 from hccl_tools.launch.supervise.hangs import HangWatch
 from hccl_tools.launch.supervise.options import DEFAULTS, Supervision
 from hccl_tools.launch.supervise.progress import Progress
 from hccl_tools.launch.supervise.reporter import Reporter
-from hccl_tools.launch.supervise.restarts import Restarts, reasons
-from hccl_tools.launch.supervise.watchdogs import EarlyExit, LogSpace
+from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import time_span
 from hccl_tools.processes import keeper as keepers
 from hccl_tools.processes import run_files
 from hccl_tools.processes.keeper_protocol import Task
-from hccl_tools.processes.signals import Signals
+from hccl_tools.processes.reactor import wait_readable
+from hccl_tools.processes.signals import ENDING, Signals
 from hccl_tools.programs.lookup import find_program
 from hccl_tools.runs import names
+from hccl_tools.runs.log_files import FULL_BYTES, LOW_BYTES, free_bytes, is_full
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from hccl_tools.launch.model.outcome import Outcome, RestartCause
     from hccl_tools.launch.model.plan import RankProcess
+    from hccl_tools.launch.model.request import Watch
     from hccl_tools.processes.keeper import Keeper
+    from hccl_tools.runs.ends import Reason
     from hccl_tools.runs.evidence import EvidenceNote
+
+_HOUR_SECONDS = 3600.0
+
+#: Seconds from one check of the disk to the next, with enough free space.
+_SPACE_INTERVAL = 5.0
+#: Seconds from one check of the disk to the next, with little free space.
+_LOW_SPACE_INTERVAL = 0.5
 
 
 def supervise(
@@ -229,3 +240,140 @@ class HostSupervision:
             errors = process.errors and os.path.join(self.run_dir, process.errors)
             tasks.append(Task(found[key], process.argv, process.environment, end.log, cpus, errors))
         return tasks
+
+
+def cause_of(outcome: Outcome) -> RestartCause | None:
+    """Return the cause of an early end as ``--restart-on`` names it; ``None`` if no restart can follow."""
+    if outcome.stuck:
+        return None
+    return "host-lost" if outcome.is_host_lost else RESTART_CAUSES.get(outcome.reason)
+
+
+def reasons(watch: Watch) -> frozenset[Reason]:
+    """Return the reasons for an end on any host after which all hosts restart their ranks."""
+    return frozenset(reason for reason, cause in RESTART_CAUSES.items() if cause in watch.restart_on)
+
+
+class Restarts:
+    """The restarts of one job.
+
+    Attributes:
+        made: The number of restarts so far; it numbers the logs.
+        counted: The restarts that count for ``--max-restarts``. A start that began no rank on a spare host,
+            which the next spare then replaces, does not count.
+    """
+
+    def __init__(self, watch: Watch, clock: Callable[[], float] = time.monotonic) -> None:
+        self._watch, self._clock = watch, clock
+        self._times: list[float] = []
+        self.made, self.counted = 0, 0
+
+    @property
+    def may_follow(self) -> bool:
+        """Whether ``--max-restarts`` allows another restart."""
+        return self.counted < self._watch.max_restarts
+
+    def follows(self, outcome: Outcome) -> bool:
+        """Return whether a restart follows, unless its preparation fails."""
+        if cause_of(outcome) not in self._watch.restart_on:
+            return False
+        return self.may_follow or self._is_free(outcome)
+
+    def refusal(self) -> str:
+        """Return why no restart may begin at this time, "" if one may."""
+        most, now = self._watch.restarts_per_hour, self._clock()
+        recent = [one for one in self._times if now - one < _HOUR_SECONDS]
+        if most is None or len(recent) < most:
+            return ""
+        since = time_span(now - recent[0], 2)
+        return f"--max-restarts-per-hour {most}: {len(recent)} in the last {since}"
+
+    def count(self, outcome: Outcome) -> None:
+        """Count the restart that follows an outcome."""
+        if not self._is_free(outcome):
+            self.counted += 1
+        self.made += 1
+        self._times.append(self._clock())
+
+    def wait(self, signals: Signals) -> int:
+        """Wait for ``--restart-delay``; return the signal that ended the wait, 0 without one."""
+        deadline = time.monotonic() + self._watch.restart_delay
+        while (left := deadline - time.monotonic()) > 0:
+            wait_readable(left, signals)
+            if number := next((one for one in signals.read() if one in ENDING), 0):
+                return number
+        return 0
+
+    def _is_free(self, outcome: Outcome) -> bool:
+        return self.made > 0 and outcome.lost_before_start
+
+
+class EarlyExit:
+    """Warns once if ranks have exited with 0 and others still run after ``after`` seconds."""
+
+    def __init__(self, attempt: Attempt, after: float) -> None:
+        self._attempt, self._after = attempt, after
+        attempt.on_end.append(self._on_end)
+
+    def _on_end(self, end: RankEnd) -> None:
+        if end.status == 0 and end.process.rank >= 0 and len(self._good()) == 1:
+            self._attempt.call_later("early exit", self._after, self._warn)
+
+    def _good(self) -> list[RankEnd]:
+        return [end for end in self._attempt.state.ends if end.status == 0 and end.process.rank >= 0]
+
+    def _warn(self) -> None:
+        running = [end.process.rank for end in self._attempt.state.running if end.process.rank >= 0]
+        if not running:
+            return
+        good = self._good()
+        first = min(end.ended for end in good)
+        still, they = ("is still", "it") if len(running) == 1 else ("are still", "they")
+        self._attempt.say(
+            f"{rank_list(end.process.rank for end in good)} exited with code 0, but"
+            f" {rank_list(running)} {still} running {_about(time.monotonic() - first)} later;"
+            f" in a collective {they} would wait forever"
+        )
+
+
+def _about(duration: float) -> str:
+    return f"{duration:.2g} s" if duration < 60 else time_span(duration, 2)
+
+
+class LogSpace:
+    """Warns if the disk of the run directory is nearly full; may end the job if it is full."""
+
+    def __init__(self, attempt: Attempt, run_dir: str, on_error: Literal["warn", "stop"]) -> None:
+        self._attempt, self._run_dir, self._on_error = attempt, run_dir, on_error
+        self._full = f"the disk of {run_dir} is full: what the ranks write to their logs is lost"
+        self._warned_low = self._warned_full = False
+        attempt.on_ending.append(self._check_failure)
+        self._check()
+
+    def _check_failure(self) -> None:
+        """Attribute the failure of a rank to a full disk that the next check would have detected."""
+        attempt = self._attempt
+        if attempt.state.reason != "failed" or not is_full(self._run_dir):
+            return
+        self._judge(0)
+        if self._on_error == "stop":
+            attempt.state.blame_logs(self._full)
+
+    def _check(self) -> None:
+        free = free_bytes(self._run_dir)
+        if free is not None:
+            self._judge(free)
+        interval = _LOW_SPACE_INTERVAL if self._warned_low else _SPACE_INTERVAL
+        self._attempt.call_later("space", interval, self._check)
+
+    def _judge(self, free: int) -> None:
+        if free >= LOW_BYTES:
+            self._warned_low = self._warned_full = False
+        elif free < FULL_BYTES and not self._warned_full:
+            self._warned_low = self._warned_full = True
+            self._attempt.say(self._full)
+            if self._on_error == "stop":
+                self._attempt.end("log-error", self._full)
+        elif not self._warned_low:
+            self._warned_low = True
+            self._attempt.say(f"only {free / (1 << 20):.1f} MiB are left for the logs in {self._run_dir}")

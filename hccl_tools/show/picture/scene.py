@@ -9,16 +9,14 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.host.recognition import listed_addresses
-from hccl_tools.show.picture.boxes import Fold, Npu, PodBox, Scene, ServerBox
-from hccl_tools.show.picture.buses import buses
+from hccl_tools.show.picture.boxes import Fold, Npu, PodBox, Scene, ServerBox, buses
 from hccl_tools.table.fingerprint import super_pods
 from hccl_tools.table.links import MEANINGS, UNKNOWN, Links
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from hccl_tools.show.picture.boxes import Selection
-    from hccl_tools.show.picture.buses import Bus
+    from hccl_tools.show.picture.boxes import Bus, Selection
     from hccl_tools.table.model import RankTable
     from hccl_tools.table.products import Product
 

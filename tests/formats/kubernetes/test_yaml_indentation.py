@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.errors import InputError
-from hccl_tools.formats.kubernetes.yaml_indentation import wrong_line
-from hccl_tools.formats.kubernetes.yaml_reading import read_yaml
+from hccl_tools.formats.kubernetes.yaml_reading import read_yaml, wrong_line
 from tests.support.growth import steps
 from tests.support.tables import table
 

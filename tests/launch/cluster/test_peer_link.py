@@ -12,8 +12,7 @@ import pytest
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.cluster.membership import Membership
 from hccl_tools.launch.cluster.peer_link import PeerLink
-from hccl_tools.launch.model.outcome import Cause
-from hccl_tools.launch.model.rank_failure import RankFailure
+from hccl_tools.launch.model.outcome import Cause, RankFailure
 from hccl_tools.launch.model.rank_messages import Ended, Join
 from hccl_tools.launch.protocol.connection import Connection
 from hccl_tools.launch.protocol.messages import Ending, Message, Ready, Start, Waiting

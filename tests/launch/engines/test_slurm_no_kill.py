@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hccl_tools.launch.engines.slurm_no_kill import directives, has_option
+from hccl_tools.launch.engines.slurm import directives, has_option
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.host import device_holders
-from hccl_tools.host.site import Site
+from hccl_tools.host.site_defaults import Site
 from hccl_tools.launch.mpi import options as rank_options
 from hccl_tools.launch.mpi import shared_preparation, standalone
 from hccl_tools.launch.mpi.world import MpiWorld

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hccl_tools.launch.planning.framework_limits import warnings
+from hccl_tools.launch.planning.planner import warnings
 
 HEARTBEAT, EXEC = "TORCH_HCCL_HEARTBEAT_TIMEOUT_SEC", "HCCL_EXEC_TIMEOUT"
 

@@ -11,7 +11,7 @@ import pytest
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.host import device_holders, hccl_variables
-from hccl_tools.host.site import Site
+from hccl_tools.host.site_defaults import Site
 from hccl_tools.launch.model.plan import Plan, RankProcess
 from hccl_tools.launch.preflight import checks
 from hccl_tools.launch.preflight.checks import Findings

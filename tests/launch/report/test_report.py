@@ -15,7 +15,7 @@ from hccl_tools.launch.model.plan import RankProcess
 from hccl_tools.launch.report import hints
 from hccl_tools.notation.phrases import time_span
 from hccl_tools.processes import procfs
-from hccl_tools.processes.signal_names import signal_name, signal_number
+from hccl_tools.processes.signals import signal_name, signal_number
 from tests.support.jobs import eventually, python, sh
 
 if TYPE_CHECKING:

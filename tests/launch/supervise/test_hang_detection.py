@@ -13,7 +13,7 @@ from hccl_tools.launch.model.plan import RankProcess
 from hccl_tools.launch.model.request import Watch
 from hccl_tools.launch.supervise.hangs import HangWatch
 from hccl_tools.launch.supervise.options import Supervision
-from hccl_tools.launch.supervise.restarts import Restarts
+from hccl_tools.launch.supervise.supervisor import Restarts
 from hccl_tools.processes import procfs
 from hccl_tools.processes.procfs import CLOCK_TICKS, Status
 

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_tools.launch.model.outcome import Cause, RankEnd
+from hccl_tools.launch.model.outcome import Cause, RankEnd, RankFailure
 from hccl_tools.launch.model.plan import RankProcess
-from hccl_tools.launch.model.rank_failure import RankFailure
 from hccl_tools.launch.supervise.decisions import HandleEnd, Say, SetTimer, Signal, Step
 from hccl_tools.launch.supervise.job_state import JobState
 from hccl_tools.processes import keeper_protocol

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.notation.number_list import rank_list
-from hccl_tools.runs.disk_space import free_bytes
+from hccl_tools.runs.log_files import free_bytes
 from tests.support.jobs import LONG, eventually, python, sh
 
 if TYPE_CHECKING:
