@@ -36,6 +36,10 @@ class InputError(UsageError):
     """A file cannot be read: it is absent, a directory, unreadable, or larger than the limit."""
 
 
+class AbsentFileError(InputError):
+    """A file or folder does not exist."""
+
+
 class TableError(HcclToolsError):
     """A rank table cannot be made as requested, or has errors although it must be valid."""
 

@@ -175,8 +175,9 @@ def _table(
     ]
     warnings += [f"{one.host}: {text}" for one in found.answers if one.facts for text in one.facts.warnings]
     data = outputs.table_text(table).encode()
-    product = f"{facts[0].product}: {facts[0].product_source}"
-    return JobTable("", table, data, product, tuple(warnings)), launch_spares.of_facts(facts[needed:])
+    first = facts[0]
+    made = JobTable("", table, data, first.product, first.product_source, tuple(warnings))
+    return made, launch_spares.of_facts(facts[needed:])
 
 
 def _first_devices(request: LaunchRequest, hosts: int) -> str | None:

@@ -97,6 +97,7 @@ class Diagnostic(NamedTuple):
         right_key: The key to write instead of the last one of ``path``, if exactly one is right.
         alike: Message and hint for several such findings together; without it, only equal findings are
             shown together.
+        devices: The devices of this host that it is about, for rules that compare the table with a host.
     """
 
     rule: RuleFacts
@@ -109,6 +110,7 @@ class Diagnostic(NamedTuple):
     right: str | int | None = None
     alike: tuple[str, str] | None = None
     right_key: str | None = None
+    devices: tuple[int, ...] = ()
 
     @property
     def pointer(self) -> str:

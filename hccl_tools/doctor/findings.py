@@ -21,12 +21,24 @@ _OF_RULES = {"HCC552": ("HCD511", "HCD521", "HCD526")}
 _UNKNOWN = frozenset({NOT_EXAMINED, "HCC643"})
 
 
+class Place(NamedTuple):
+    """Where a finding is in the table; as text ``table.json:12:9``."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        """As compilers write it."""
+        return f"{self.file}:{self.line}:{self.column}"
+
+
 class HostFinding(NamedTuple):
     """A finding on some hosts.
 
     Attributes:
         check: The id of the check, or of a rule of ``validate --local``.
-        place: File, line and column in the table, if the finding has one.
+        place: Its place in the table, ``None`` if it is about none.
         commands: Lines of a shell script that remedy it or help to, with every value quoted.
     """
 
@@ -38,21 +50,13 @@ class HostFinding(NamedTuple):
     devices: tuple[int, ...] = ()
     remedy: str = ""
     source: str = ""
-    place: str = ""
+    place: Place | None = None
     commands: tuple[str, ...] = ()
 
     @property
     def is_unknown(self) -> bool:
         """Whether this says what could not be looked at."""
         return self.check in _UNKNOWN
-
-    @property
-    def located(self) -> tuple[str, int, int] | None:
-        """File, line and column of ``place``."""
-        if not self.place:
-            return None
-        file, line, column = self.place.rsplit(":", 2)
-        return file, int(line), int(column)
 
     def counts(self, *, strict: bool) -> bool:
         """Return whether this would stop the job; ``strict`` counts all but plain notes."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.placing import place
-from hccl_tools.doctor.findings import HostFinding
+from hccl_tools.doctor.findings import HostFinding, Place
 from hccl_tools.host.facts import DeviceState, HostState
 from hccl_tools.rules.registry import LOCAL, rules_for
 from hccl_tools.validation.local_check import compare
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 #: Advice that is more, or less, than a warning for the job at hand.
 _ADVICE: dict[str, Consequence] = {"HCC643": "note"}
 _WRONG_ADDRESS, _STALE_CONF = "HCC431", "HCC641"
-_DEVICE = re.compile(r"\bdevices? ([0-9]+(?:,[0-9]+)*)")
 
 
 def rules() -> list[tuple[str, str]]:
@@ -49,16 +47,15 @@ def compared(host: str, report: Report, state: HostState) -> Iterator[HostFindin
     # Where the table and hccn.conf have the same wrong address, the first finding tells both.
     found = tuple(one for one in found if one.rule.id != _STALE_CONF or one.path[:-1] not in wrong)
     for diagnostic, where, _others in place(report, found):
-        at = f"{report.file}:{where.start.line}:{where.start.column}" if where and diagnostic.path else ""
-        yield _finding(host, diagnostic, at)
+        start = where.start if where and diagnostic.path else None
+        yield _finding(host, diagnostic, start and Place(report.file, start.line, start.column))
 
 
-def _finding(host: str, found: Diagnostic, at: str) -> HostFinding:
+def _finding(host: str, found: Diagnostic, at: Place | None) -> HostFinding:
     rule = found.rule
     severe: Consequence = "stops" if rule.severity == "error" else "may-stop"
-    match = _DEVICE.search(found.message)
-    ids = tuple(map(int, match[1].split(","))) if match else ()
     consequence = _ADVICE.get(rule.id, severe)
     return HostFinding(
-        rule.id, rule.name, consequence, found.message, (host,), ids, found.hint or "", rule.source, at
-    )
+        rule.id, rule.name, consequence, found.message, (host,), found.devices, found.hint or "",
+        rule.source, at,
+    )  # fmt: skip

@@ -15,7 +15,7 @@ import time
 from itertools import islice
 from typing import IO
 
-from hccl_tools.errors import InputError
+from hccl_tools.errors import AbsentFileError, InputError
 from hccl_tools.notation.printable import escaped
 
 #: The maximum file size in bytes. HCCL refuses 1.x tables of more than 40 MiB without blanks; six times that
@@ -64,7 +64,8 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
     """Return the bytes of a regular file, of standard input (``-``) or of a pipe that the shell opened.
 
     Raises:
-        InputError: The file is absent, unreadable, not a regular file, or larger than ``SIZE_LIMIT``.
+        AbsentFileError: The file is absent.
+        InputError: The file is unreadable, not a regular file, or larger than ``SIZE_LIMIT``.
     """
     name = os.fspath(path)
     if name == STDIN:
@@ -87,7 +88,8 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
             if reason
             else f"{_printable(name)} cannot be read: {_reason(error)}"
         )
-        raise InputError(message, hint=hint) from None
+        is_absent = error.errno in {errno.ENOENT, errno.ENOTDIR}
+        raise (AbsentFileError if is_absent else InputError)(message, hint=hint) from None
 
 
 def _read_named(name: str) -> bytes:

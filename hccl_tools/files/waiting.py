@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.document.document import Document
 from hccl_tools.document.reading import is_stream, read_file
-from hccl_tools.errors import InputError, TableError
+from hccl_tools.errors import AbsentFileError, InputError, TableError
 from hccl_tools.formats.kubernetes import config_maps
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.records import NamedTuple
@@ -96,9 +96,9 @@ def look(path: str) -> State:
     """Return whether the table in a file is ready now."""
     try:
         document = Document.parse(read_file(path), path)
-    except InputError as error:
-        if error.message.startswith("no such file"):
-            return State(ready=False, why="the file does not exist yet")
+    except AbsentFileError:
+        return State(ready=False, why="the file does not exist yet")
+    except InputError:
         return State(ready=True)  # reading it again will report the error
     if document.problem is not None:
         if document.problem.kind in _HALF_WRITTEN:

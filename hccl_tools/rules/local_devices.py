@@ -68,6 +68,7 @@ def device_not_on_this_host(subject: Subject) -> Iterator[Finding]:
             f"this host has no device {device_id}: {why}",
             subject.device_path(row, "device_id"),
             (lost if device_id in nodes else "") + have + GENERATE,
+            devices=(device_id,),
         )
 
 
@@ -107,6 +108,7 @@ def address_not_the_device_s(subject: Subject) -> Iterator[Finding]:
                     f'device {device_id} has {", ".join(state.ips)}, not "{text}"',
                     subject.device_path(row) + path,
                     f"{stale}{GENERATE}",
+                    devices=(device_id,),
                 )
 
 
@@ -137,6 +139,7 @@ def super_device_id_not_the_device_s(subject: Subject) -> Iterator[Finding]:
                 f'device {device_id} has the super_device_id {state.super_device_id}, not "{text}"',
                 subject.device_path(row, "super_device_id"),
                 f"`npu-smi info -t spod-info` shows the SDID; {GENERATE}",
+                devices=(device_id,),
             )
 
 
@@ -164,6 +167,7 @@ def stale_hccn_conf(subject: Subject) -> Iterator[Finding]:
                 f"{subject.host.conf} gives device {device_id} {old}, but the device has {', '.join(state.ips)}",
                 subject.device_path(row, "device_ip"),
                 f"correct address_{device_id} in the file; the driver sets it at the next boot",
+                devices=(device_id,),
             )
 
 
@@ -188,6 +192,7 @@ def not_compared(subject: Subject) -> Iterator[Finding]:
             f"the address of {devices(ids)} is not compared: {why}",
             (),
             "run the check where hccn_tool is on PATH and works, as root if necessary",
+            devices=tuple(ids),
         )
     for problem in subject.host.problems:
         if problem not in silent:

@@ -111,6 +111,7 @@ class Finding(NamedTuple):
     right: str | int | None = None
     alike: tuple[str, str] | None = None
     right_key: str | None = None
+    devices: tuple[int, ...] = ()
 
 
 if TYPE_CHECKING:

@@ -30,8 +30,8 @@ def render(result: Examination) -> Iterator[str]:
 
 def _annotation(one: HostFinding) -> str:
     properties = {}
-    if one.located:
-        file, line, column = one.located
+    if one.place:
+        file, line, column = one.place
         properties = {"file": file, "line": str(line), "col": str(column)}
     lines = [f"{fold(one.hosts)}: {one.message}", one.consequence]
     lines += [f"help: {one.remedy}"] if one.remedy else []

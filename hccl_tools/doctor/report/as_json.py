@@ -52,7 +52,7 @@ def _finding(one: HostFinding) -> dict[str, Any]:
         "message": one.message,
         "hosts": list(one.hosts),
         "devices": list(one.devices),
-        "place": one.place or None,
+        "place": str(one.place) if one.place else None,
         "remedy": one.remedy or None,
         "source": one.source,
         "not_examined": one.is_unknown,

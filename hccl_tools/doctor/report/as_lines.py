@@ -22,6 +22,6 @@ def render(result: Examination, *, ascii_only: bool = False) -> Iterator[str]:
 def line(one: HostFinding, *, ascii_only: bool = False) -> str:
     """Return the line of one finding."""
     hosts = fold(one.hosts)
-    where, end = (one.place, f" ({hosts})") if one.place else (hosts, "")
+    where, end = (str(one.place), f" ({hosts})") if one.place else (hosts, "")
     text = f"{where}: {one.consequence} {one.check} {one.message}{end}"
     return escaped(text, ascii_only=ascii_only) + "\n"

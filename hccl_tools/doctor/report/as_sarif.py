@@ -37,8 +37,8 @@ def _results(result: Examination) -> Iterator[sarif_log.Result]:
 
 def _location(one: HostFinding) -> dict[str, Any]:
     location: dict[str, Any] = {"logicalLocations": [{"name": host, "kind": "host"} for host in one.hosts]}
-    if one.located:
-        file, line, column = one.located
+    if one.place:
+        file, line, column = one.place
         region = {"startLine": line, "startColumn": column}
         location["physicalLocation"] = {
             "artifactLocation": {"uri": sarif_log.uri(file)}, "region": region

@@ -66,7 +66,7 @@ def _lines(one: HostFinding, pen: Pen, *, ascii_only: bool, remedy: bool, many: 
     is_short = len(hosts) <= _LONGEST_HOSTS
     prefix = f"{hosts if is_short else count(len(one.hosts), 'host')}: " if hosts else ""
     yield f"{shown}: {escaped(prefix + one.message, ascii_only=ascii_only)}"
-    where = [*([] if is_short else [hosts]), *([one.place] if one.place else [])]
+    where = [*([] if is_short else [hosts]), *([str(one.place)] if one.place else [])]
     if where:
         yield f" --> {escaped(', '.join(where), ascii_only=ascii_only)}"
     if remedy and one.remedy:

@@ -6,7 +6,6 @@ supervisor on each host, which starts the processes of that host.
 
 from __future__ import annotations
 
-import os
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
@@ -84,6 +83,8 @@ class Plan(NamedTuple):
     local_server: int | None = None
     #: The choices and their reasons, by subject: rank table, product, start, python.
     chosen: Mapping[str, str] = _NOTHING
+    #: The product whose rules the table follows; ``None`` without a table.
+    product: str | None = None
     #: The command that an engine runs on each host of a job on several hosts; empty otherwise.
     supervisor: tuple[str, ...] = ()
     #: The names of the variables that an engine passes to the other hosts, sorted.
@@ -98,6 +99,8 @@ class Plan(NamedTuple):
     nodes: tuple[str, ...] = ()
     #: The command before the program of each MPI rank; empty if ranks are not MPI processes.
     shim_command: tuple[str, ...] = ()
+    #: This user's private directory with the file that shims read; "" without shims.
+    private_dir: str = ""
     cpu: bool = False
     #: Whether the device ids are placeholders: there is no table and fewer devices than ranks.
     devices_are_placeholders: bool = False
@@ -109,18 +112,6 @@ class Plan(NamedTuple):
     join_timeout: float = DEFAULT_JOIN_SECONDS
     #: The address and port to which the launchers connect if the user starts one on each host, else ``None``.
     rendezvous: tuple[str, int] | None = None
-
-    @property
-    def product(self) -> str | None:
-        """The product whose rules the table follows; ``None`` without a table."""
-        return self.chosen["product"].partition(":")[0] if "product" in self.chosen else None
-
-    @property
-    def private_dir(self) -> str:
-        """This user's private directory with the file that shims read; "" without shims."""
-        if not self.shim_command:
-            return ""
-        return os.path.dirname(self.shim_command[self.shim_command.index("--facts") + 1])
 
     @property
     def ranks(self) -> tuple[RankProcess, ...]:

@@ -48,7 +48,9 @@ class JobTable(NamedTuple):
     table: RankTable
     #: The bytes for the ranks: the file's own, or a 1.0 table made from a group_list.
     data: bytes
+    #: The product for which the table was checked, and where it comes from.
     product: str
+    product_source: str
     notes: tuple[str, ...] = ()
     #: A sentence with the source of this table; ``None`` if the user typed it.
     why: str | None = None

@@ -87,5 +87,5 @@ def make_table(
     listed = f"device{'' if len(devices) == 1 else 's'} {number_list.fold(devices)}"
     notes = (f"no table given: one was made from {listed} of this host", *facts.warnings)
     return JobTable(
-        path, table, outputs.table_text(table).encode(), f"{facts.product}: {facts.product_source}", notes
+        path, table, outputs.table_text(table).encode(), facts.product, facts.product_source, notes
     )

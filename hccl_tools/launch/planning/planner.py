@@ -120,11 +120,13 @@ def prepare(
         engine_flavour=located.flavour,
         nodes=located.nodes,
         shim_command=commands.shim,
+        private_dir=commands.private_dir,
         cpu=request.start.cpu,
         devices_are_placeholders=job.devices_are_placeholders,
         rendezvous=_rendezvous(request, job, facts),
         cores=cpu_affinity.cores_of(request.start.bind, [] if commands.supervisor else job.local, environ),
         chosen=chosen,
+        product=job.table and job.table.product,
         host_timeout=request.watch.host_timeout,
         join_timeout=request.watch.join_timeout,
     )
@@ -183,7 +185,9 @@ def _job(
     if not request.program.may_be_missing:
         assigned = {**around.environ, **request.variables.assigned}
         program_check.check(request.program, assigned, python=python.path)
-    chosen = {"rank table": table.path, "product": table.product} if table else {"rank table": "none"}
+    chosen = {"rank table": table.path if table else "none"}
+    if table is not None:
+        chosen["product"] = f"{table.product}: {table.product_source}"
     if table is None and start == "table":
         reason = f"{reason}; RANK_ID and the like are set, without the file"
     chosen |= {"start": f"{start} ({reason})", "python": f"{python.path} ({python.reason})"}

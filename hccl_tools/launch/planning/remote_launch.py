@@ -50,6 +50,8 @@ class EngineCommands(NamedTuple):
     supervisor: tuple[str, ...] = ()
     #: The command before the program of each MPI rank.
     shim: tuple[str, ...] = ()
+    #: This user's private directory with the file that this command reads.
+    private_dir: str = ""
     #: The variables that are passed to the supervisors.
     exported: Mapping[str, str] = MappingProxyType({})
 
@@ -72,7 +74,9 @@ def commands(
             "--rank-table FILE",
         )
     if as_mpi:
-        return EngineCommands(shim=_shim(request, os.path.join(private_files.new_path(kept), FACTS_FILE)))
+        private_dir = private_files.new_path(kept)
+        shim = _shim(request, os.path.join(private_dir, FACTS_FILE))
+        return EngineCommands(shim=shim, private_dir=private_dir)
     if not engine.starts_all_hosts or job.table is None:
         return EngineCommands()
     variables = {

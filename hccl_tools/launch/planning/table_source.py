@@ -136,13 +136,12 @@ def load_file(
         raise LaunchError(error.head, hint=error.hint, lines=error.lines) from error
     _require_ranks(table, path)
     notes = (*left, *(f"{path}: {finding.message}" for finding in report.warnings))
-    product = f"{report.product}: {report.product_reason}"
     shown = "standard input" if path == "-" else os.path.abspath(path)
     if table.format == "group_list":
-        return JobTable(shown, *_as_1_0(table), product, notes)
+        return JobTable(shown, *_as_1_0(table), report.product, report.product_reason, notes)
     # Use the bytes that were checked: the file may have changed since then.
     data = report.document.data if report.document else b""
-    return JobTable(shown, table, data, product, notes)
+    return JobTable(shown, table, data, report.product, report.product_reason, notes)
 
 
 def _require_ranks(table: RankTable, path: str) -> None:

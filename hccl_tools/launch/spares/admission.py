@@ -74,7 +74,7 @@ def admitted(
     sound = [one for one in request.spares if _named(one.name, asked) not in found.stops]
     left_out = [one.name for one in request.spares if one not in sound]
     sound.sort(key=lambda one: _named(one.name, asked) in found.may_stop)
-    spares = Spares(request._replace(spares=tuple(sound)), loaded.product.partition(":")[0])
+    spares = Spares(request._replace(spares=tuple(sound)), loaded.product)
     hosts = {index: _named(one.address, asked) for index, one in enumerate(loaded.table.servers)}
     sick = {index: found.stops[host] for index, host in hosts.items() if host in found.stops}
     if len(sick) > len(spares.left):
@@ -102,7 +102,7 @@ def _shown(finding: HostFinding) -> dict[str, str]:
 
 
 def _with_table(request: LaunchRequest, loaded: JobTable, data: bytes) -> LaunchRequest:
-    made = JobTable("", table_in(data), data, loaded.product, loaded.notes)
+    made = JobTable("", table_in(data), data, loaded.product, loaded.product_source, loaded.notes)
     return request._replace(table=request.table._replace(made=made, file=None, exclude=()))
 
 

@@ -147,7 +147,8 @@ class HostReplacement:
     def _adopt(self, data: bytes, restart: int) -> None:
         run_dir, before = self.prepared.plan.run_dir, self.prepared.table_data or b""
         table = formats.read(Document.parse(data, names.TABLE).value)
-        made = JobTable("", table, data, self.prepared.plan.chosen["product"])
+        product = self.prepared.plan.product or ""
+        made = JobTable("", table, data, product, "that of the table before")
         request = self._request._replace(
             table=self._request.table._replace(made=made, file=None),
             logs=self._request.logs._replace(run_dir=run_dir),

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft4Validator
 
-from hccl_tools.doctor.findings import Examination, HostFinding
+from hccl_tools.doctor.findings import Examination, HostFinding, Place
 from hccl_tools.doctor.registry import all_checks
 from hccl_tools.doctor.report import render
 from hccl_tools.version import __version__
@@ -39,8 +39,8 @@ RESULT = Examination(
     HOSTS,
     (
         finding(
-            "HCC431", "stops", "device 1 has 10.0.0.9", "node2", devices=(1,), place="设 备:x.json:8:67",
-            remedy="correct the table",
+            "HCC431", "stops", "device 1 has 10.0.0.9", "node2", devices=(1,),
+            place=Place("设 备:x.json", 8, 67), remedy="correct the table",
         ),
         finding("HCD204", "stops", "TLS is on on device 1", "node1", "node2",
                 remedy="`hccn_tool -i 1 -tls -s enable 0`"),
@@ -119,9 +119,9 @@ def test_github_shows_ten_and_lists_the_others() -> None:
     assert lines[11] == "node1: stops HCD204 fault 10"
 
 
-@pytest.mark.parametrize("place", ["", "::error::a.json:1:2"])
+@pytest.mark.parametrize("place", [None, Place("::error::a.json", 1, 2)])
 @pytest.mark.parametrize("text", ["::add-mask::a", "a ##[error]b"])
-def test_github_takes_no_text_of_a_host_for_a_command(place: str, text: str) -> None:
+def test_github_takes_no_text_of_a_host_for_a_command(place: Place | None, text: str) -> None:
     many = (finding("HCD204", "stops", f"fault {text}", text, place=place),) * 12
 
     lines = rendered("github", Examination((text,), many))
