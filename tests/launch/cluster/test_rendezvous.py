@@ -286,7 +286,7 @@ def test_more_hosts_than_files_are_allowed() -> None:
     program = (
         "import resource, sys\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (100, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))\n"
-        "from hccl_tools.launch.cluster import job_hosts, membership, rendezvous\n"
+        "from hccl_tools.launch.cluster import consistency, job_hosts, membership\n"
         "from hccl_tools.launch.cluster.credentials import Credentials\n"
         f"own, hosts = membership.HostManifest(0, 'h0', {{}}), [f'h{{i}}' for i in range({count})]\n"
         f"hosts = job_hosts.JobHosts(0, 0, hosts, ('{MASTER}', {port}), None)\n"
