@@ -130,7 +130,7 @@ def refusal(path: str, error: OSError, more: str = "") -> WriteError:
     if isinstance(error, links.ForeignLinkError):
         return WriteError(
             f"{path} cannot be written: {error.clause}",
-            hint="write to a folder of your own, or remove the link",
+            hint="write to a folder of your own, or type the path without the link",
         )
     reason, hint = _REASONS.get(error.errno or 0, (os.strerror(error.errno or 0).lower(), None))
     return WriteError(f"{path} cannot be written: {reason}{more}", hint=hint)
