@@ -9,13 +9,14 @@ import stat
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from hccl_tools.document import links
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import run_files
-from hccl_tools.launch.runs import absent, files, names
+from hccl_tools.launch.runs import absent, directory, files, names
 from hccl_tools.launch.runs import members as run_members
 from hccl_tools.launch.runs.saved import SavedReport
 from hccl_tools.notation.phrases import and_more, count
@@ -51,6 +52,7 @@ class Run(NamedTuple):
         kind: ``launch``, or ``spawn`` if the launcher is a user's program.
         hosts: The number of hosts.
         left: The processes on this host that a killed launcher left; counted by ``find`` only.
+        user: The name of the other user whose run it is, "" for a run of this user.
     """
 
     path: str
@@ -65,6 +67,7 @@ class Run(NamedTuple):
     kind: str = "launch"
     hosts: int = 1
     left: int = 0
+    user: str = ""
 
     @property
     def age(self) -> float:
@@ -75,6 +78,15 @@ class Run(NamedTuple):
     def name(self) -> str:
         """The short name for messages, escaped: other users choose the names of their runs."""
         return escaped(names.short(os.path.basename(self.path)))
+
+    @property
+    def called(self) -> str:
+        """The name for messages; of another user's run, who has chosen it, with the user and the path."""
+        return self.name if not self.user else f"{self.name} of {self.user} ({escaped(self.path)})"
+
+    def is_in(self, log_dir: str) -> bool:
+        """Return whether the run is in a log directory."""
+        return os.path.dirname(self.path) == os.path.abspath(log_dir)
 
 
 def find(log_dir: str, part: str = "") -> list[Run]:
@@ -91,8 +103,7 @@ def find(log_dir: str, part: str = "") -> list[Run]:
     members = Counter(path for _pid, path in run_members.members())
     paths = [*sorted(members.keys() - set(paths)), *reversed(paths)]
     if part:
-        selected = frozenset(names.matching(part, [os.path.basename(path) for path in paths]))
-        paths = [path for path in paths if os.path.basename(path) in selected]
+        paths = _matching(part, paths, here)
     looked_at, left_out = _limited(paths)
     found: list[Run] = []
     skipped: list[tuple[str, str]] = []
@@ -105,6 +116,23 @@ def find(log_dir: str, part: str = "") -> list[Run]:
     # Sort by time: names begin with the time, but only in whole seconds.
     found.sort(key=lambda run: (os.path.dirname(run.path) != here, run.started, run.path))
     return [run._replace(left=members[run.path]) if run.state == "killed" else run for run in found]
+
+
+def _matching(part: str, paths: Iterable[str], here: str) -> list[str]:
+    """Return the paths whose names have a part, each among those of its user in or outside of a directory.
+
+    Another user can give a run the short name of this user's run: it must not be the only one that matches.
+    """
+    groups: dict[tuple[int, bool], list[str]] = {}
+    for path in paths:
+        with suppress(OSError):
+            owner = os.lstat(path).st_uid
+            groups.setdefault((owner, os.path.dirname(path) == here), []).append(path)
+    found: list[str] = []
+    for group in groups.values():
+        selected = frozenset(names.matching(part, [os.path.basename(path) for path in group]))
+        found += [path for path in group if os.path.basename(path) in selected]
+    return found
 
 
 def completed(log_dir: str) -> list[str]:
@@ -187,6 +215,32 @@ def resolve(name: str, log_dir: str) -> Run:
     """
     if not name.strip():  # ``stop "$RUN"`` with an unset variable must not stop the only run.
         raise UsageError("the name of the run is empty", hint="`hccl-tools jobs` lists the runs")
+    typed = _at_path(name, log_dir)
+    if typed is not None and (not typed.user or os.sep in name or name in names.NEWEST):
+        return typed
+    all_runs = find(log_dir, name)
+    # Other users choose the names of their runs: these come after the runs of this user.
+    own, here = [run for run in all_runs if not run.user], [run for run in all_runs if run.is_in(log_dir)]
+    found = [run for run in own if run.is_in(log_dir)] or here or own or all_runs
+    if typed is not None and all(run.user and run.path != typed.path for run in found):
+        found = [typed, *found]
+    if len(found) == 1:
+        run_files.hold(found[0].path)
+        return found[0]
+    if found:
+        raise _ambiguous(name, found)
+    raise NoSuchRunError(
+        absent.sentence(log_dir, None if name in names.NEWEST else name),
+        hint=absent.remedy(log_dir, sum(run.is_in(log_dir) for run in find(log_dir))),
+    )
+
+
+def _at_path(name: str, log_dir: str) -> Run | None:
+    """Return the run at a path, or the latest one of a log directory; None if there is none.
+
+    Raises:
+        UsageError: The run cannot be read.
+    """
     link = os.path.join(log_dir, names.LATEST)
     for path in (name, link) if name in names.NEWEST else (name,):
         real = os.path.realpath(path)
@@ -199,23 +253,19 @@ def resolve(name: str, log_dir: str) -> Run:
                 f"{os.path.realpath(path)} belongs to {user_of(path)}, and you cannot read it",
                 hint="ask that user to open it, or to launch with --log-mode 750",
             )
-    all_runs = find(log_dir, name)
-    here = os.path.abspath(log_dir)
-    found = [run for run in all_runs if os.path.dirname(run.path) == here] or all_runs
-    if len(found) == 1:
-        run_files.hold(found[0].path)
-        return found[0]
-    if found:
-        known = [os.path.basename(run.path) for run in found]
-        shown = and_more([escaped(names.short(one, known)) for one in known])
-        last = escaped(names.short(known[-1], known))
-        raise UsageError(
-            f'"{name}" is ambiguous: {shown}',
-            hint=f"type more of the name; the last run of these is {last}",
-        )
-    raise NoSuchRunError(
-        absent.sentence(log_dir, None if name in names.NEWEST else name),
-        hint=absent.remedy(log_dir, sum(os.path.dirname(run.path) == here for run in find(log_dir))),
+    return None
+
+
+def _ambiguous(name: str, found: list[Run]) -> UsageError:
+    """Return the error for a name that several runs have."""
+    known = [os.path.basename(run.path) for run in found]
+    if len({run.user for run in found}) > 1 or len(set(known)) < len(known):
+        shown = and_more([run.called if run.user else f"{run.name} ({escaped(run.path)})" for run in found])
+        return UsageError(f'"{name}" is ambiguous: {shown}', hint="type the path of the run")
+    shown = and_more([escaped(names.short(one, known)) for one in known])
+    last = escaped(names.short(known[-1], known))
+    return UsageError(
+        f'"{name}" is ambiguous: {shown}', hint=f"type more of the name; the last run of these is {last}"
     )
 
 
@@ -241,8 +291,11 @@ def _check_links(path: str, run_dir: str, held: run_files.Folder) -> None:
 
 
 def user_of(path: str) -> str:
-    """Return the name of a file's owner, or its number."""
-    return links.user_name(os.stat(path).st_uid)
+    """Return the name of a file's owner, or its number; "another user" if the file is gone by now."""
+    try:
+        return links.user_name(os.stat(path).st_uid)
+    except OSError:
+        return "another user"
 
 
 def read(path: str) -> Run:
@@ -269,6 +322,7 @@ def read(path: str) -> Run:
         report.reason if report else "",
         holder.kind,
         max(1, plan.hosts),
+        user="" if directory.is_own(path) else user_of(path),
     )
 
 

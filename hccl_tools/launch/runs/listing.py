@@ -83,6 +83,18 @@ def short_names(runs: Sequence[Run]) -> dict[str, str]:
     }
 
 
+def typed_names(runs: Sequence[Run], log_dir: str) -> dict[str, str]:
+    """Return what a command is given to find each run, by path: a short name, or the path.
+
+    A name selects the runs of this user in the log directory first. All other runs need their path.
+    """
+    short = short_names([run for run in runs if not run.user and run.is_in(log_dir)])
+    return {
+        run.path: short[os.path.basename(run.path)] if not run.user and run.is_in(log_dir) else run.path
+        for run in runs
+    }
+
+
 def _notes(
     runs: Sequence[Run], rows: Sequence[Sequence[str]], log_dir: str, *, is_elsewhere: bool
 ) -> Iterator[str]:

@@ -11,18 +11,16 @@ from hccl_tools.launch.runs import index, listing, names
 from hccl_tools.notation.phrases import count, operand
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from hccl_tools.launch.runs.index import Run
 
 
 def all_running(log_dir: str) -> list[Run]:
-    """Return the runs of a log directory that are running on this host, or have left processes here."""
-    here = os.path.abspath(log_dir)
-    found = index.find(log_dir)
-    return [
-        run for run in found if os.path.dirname(run.path) == here and (run.state == "running" or run.left)
-    ]
+    """Return the runs of a log directory that are running on this host, or have left processes here.
+
+    Root can stop the runs of all users, another user only own ones.
+    """
+    found = [run for run in index.find(log_dir) if run.is_in(log_dir) and (not run.user or os.geteuid() == 0)]
+    return [run for run in found if run.state == "running" or run.left]
 
 
 def the_run(name: str | None, log_dir: str, command: str) -> Run:
@@ -37,20 +35,20 @@ def the_run(name: str | None, log_dir: str, command: str) -> Run:
     """
     if name is not None:
         return index.resolve(name, log_dir)
-    here = os.path.abspath(log_dir)
-    own = [run for run in index.find(log_dir) if os.path.dirname(run.path) == here]
-    found = [run for run in own if run.state == "running" or run.left]
+    inside = [run for run in index.find(log_dir) if run.is_in(log_dir)]
+    found = _own_first([run for run in inside if run.state == "running" or run.left])
     # Whether a run of another host is running can only be found out there; its command says how.
-    found = found or [run for run in own if run.state == "elsewhere"][-1:]
+    found = found or _own_first([run for run in inside if run.state == "elsewhere"])[-1:]
     if not found:
         return index.resolve(names.LATEST, log_dir)
     if len(found) == 1:
         run_files.hold(found[0].path)
         return found[0]
+    last = listing.typed_names(found, log_dir)[found[-1].path]
     raise UsageError(
         f"{count(len(found), 'run')} are running in {log_dir}",
         lines=listing.as_text(found).splitlines(),
-        hint=f"name the run, for example the last one: `hccl-tools {command} {operand(_listed(found))}`"
+        hint=f"name the run, for example the last one: `hccl-tools {command} {operand(last)}`"
         + ("; `hccl-tools stop --all` stops them all" if command == "stop" else ""),
     )
 
@@ -63,15 +61,14 @@ def followed(log_dir: str) -> Run:
     Raises:
         NoSuchRunError: No run was found.
     """
-    here = os.path.abspath(log_dir)
-    found = [run for run in index.find(log_dir) if os.path.dirname(run.path) == here]
-    running = [run for run in found if run.state == "running"]
+    found = [run for run in index.find(log_dir) if run.is_in(log_dir)]
+    running = _own_first([run for run in found if run.state == "running"])
     if not running:
         return index.resolve(names.LATEST, log_dir)
     run_files.hold(running[-1].path)
     return running[-1]
 
 
-def _listed(found: Sequence[Run]) -> str:
-    """Return the name of the last of several runs as the list has it."""
-    return listing.short_names(found)[os.path.basename(found[-1].path)]
+def _own_first(found: list[Run]) -> list[Run]:
+    """Return the runs of this user; those of others if there are none: others can add runs at will."""
+    return [run for run in found if not run.user] or found
