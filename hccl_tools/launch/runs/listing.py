@@ -15,13 +15,13 @@ from hccl_tools.notation.phrases import aligned, and_more, count, operand
 from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from hccl_tools.launch.runs.index import Run
 
-#: The hosts are left out if every run has one.
-_HEADER = ("run", "state", "ranks", "hosts", "age", "exit", "program")
-_HOSTS = _HEADER.index("hosts")
+_HEADER = ("run", "user", "state", "ranks", "hosts", "age", "exit", "program")
+#: Left out if every run is this user's, or has one host.
+_USER, _HOSTS = _HEADER.index("user"), _HEADER.index("hosts")
 #: Columns of a name that is not one of ours.
 _LONGEST_NAME = 24
 #: Columns that a program has at least.
@@ -57,19 +57,25 @@ def as_text(
     header: tuple[str, ...] = _HEADER
     short = short_names(among or runs)
     rows = [_row(run, short[os.path.basename(run.path)]) for run in runs]
-    if all(run.hosts == 1 for run in runs):
-        header, *rows = [(*row[:_HOSTS], *row[_HOSTS + 1 :]) for row in (header, *rows)]
+    without = {
+        *([_USER] if not any(run.user for run in runs) else []),
+        *([_HOSTS] if all(run.hosts == 1 for run in runs) else []),
+    }
+    header, *rows = [
+        tuple(cell for column, cell in enumerate(row) if column not in without) for row in (header, *rows)
+    ]
     width = screen.width() or screen.STANDARD
     taken = list(aligned([row[:-1] for row in (header, *rows)]))
     room = max(_SHORTEST_PROGRAM, width - max(map(screen.cells, taken)) - 2)
     head, *lines = aligned([header, *((*row[:-1], screen.cut(row[-1], room)) for row in rows)])
     shown = [pen("quiet", head)]
-    for row, line in zip(rows, lines, strict=True):
-        style = _STYLES.get(row[1], "warning")
-        shown.append(line.replace(f"  {row[1]}", f"  {pen(style, row[1])}", 1))
+    for run, line in zip(runs, lines, strict=True):
+        state = escaped(_state(run))
+        shown.append(line.replace(f"  {state}", f"  {pen(_STYLES.get(state, 'warning'), state)}", 1))
     here = os.path.abspath(log_dir)
     is_elsewhere = all(os.path.dirname(run.path) != here for run in among or runs)
-    notes = _notes(runs, rows, log_dir, is_elsewhere=is_elsewhere)
+    typed = typed_names(among or runs, log_dir)
+    notes = _notes(runs, rows, log_dir, typed, is_elsewhere=is_elsewhere)
     shown += [part for note in notes for part in screen.wrapped(note, width)]
     return "".join(f"{line}\n" for line in shown)
 
@@ -96,11 +102,17 @@ def typed_names(runs: Sequence[Run], log_dir: str) -> dict[str, str]:
 
 
 def _notes(
-    runs: Sequence[Run], rows: Sequence[Sequence[str]], log_dir: str, *, is_elsewhere: bool
+    runs: Sequence[Run],
+    rows: Sequence[Sequence[str]],
+    log_dir: str,
+    typed: Mapping[str, str],
+    *,
+    is_elsewhere: bool,
 ) -> Iterator[str]:
     """Yield what the rows have no room for: processes that are left, and the folders of other runs.
 
     Args:
+        typed: What a command is given to find each run, by path.
         is_elsewhere: Whether the log directory itself has no run.
     """
     here = os.path.abspath(log_dir)
@@ -108,7 +120,9 @@ def _notes(
     for run, row in zip(runs, rows, strict=True):
         if run.state == "killed" and run.left:
             left = count(run.left, "process is", "processes are")
-            yield f"{row[0]}: {left} left; `hccl-tools stop {operand(row[0])}` ends them"
+            # Another user can make up a run, also with the name of one of this user's runs.
+            advice = "" if run.user else f"; `hccl-tools stop {operand(typed[run.path])}` ends them"
+            yield escaped(f"{row[0]}{f' of {run.user}' if run.user else ''}: {left} left") + advice
         is_there = run.state in {"running", "elsewhere"} and run.host != os.uname().nodename
         places.setdefault((os.path.dirname(run.path), run.host if is_there else ""), []).append(row[0])
     if is_elsewhere:
@@ -135,7 +149,7 @@ def as_json(runs: Sequence[Run]) -> str:
 def _row(run: Run, name: str) -> tuple[str, ...]:
     code = "-" if run.exit_code is None else str(run.exit_code)
     name = screen.cut(escaped(name), _LONGEST_NAME)
-    row = (name, _state(run), str(run.ranks), str(run.hosts), _age(run), code, _program(run))
+    row = (name, run.user or "-", _state(run), str(run.ranks), str(run.hosts), _age(run), code, _program(run))
     return tuple(map(escaped, row))
 
 

@@ -106,3 +106,32 @@ def test_commands_without_a_name_mean_runs_of_ones_own(stranger: Stranger, log: 
         done = tools(stranger, OTHER, "stop")
         assert "killed 1 remaining process" in done.stderr
         assert Path(f"/proc/{pid}").exists()
+
+
+def test_a_list_gives_no_command_to_stop_a_run_of_another_user(stranger: Stranger) -> None:
+    own = stranger.folder / "own"
+    own.mkdir(mode=0o755)
+    ours = make(stranger, 0, own / FULL, "ours")
+    stranger.python("import os; os.mkdir('attack')")
+    theirs = make(stranger, stranger.user, stranger.folder / "attack" / FULL, "theirs")
+    with rank(stranger.user, theirs, "0"):
+        text = " ".join(tools(stranger, 0, "jobs", "--log-dir", "own").stdout.split())
+        assert "hccl-tools stop" not in text
+        assert f"{SHORT} of nobody: 1 process is left" in text
+        assert f"{SHORT} nobody launcher killed" in text
+        assert f"{SHORT} - launcher killed" in text
+        with rank(0, ours, "0"):
+            text = " ".join(tools(stranger, 0, "jobs", "--log-dir", "own").stdout.split())
+            assert f"`hccl-tools stop {SHORT}` ends them" in text
+
+
+def test_a_list_names_a_run_elsewhere_by_its_path(stranger: Stranger) -> None:
+    for name in ("own", "more"):
+        (stranger.folder / name).mkdir()
+        make(stranger, 0, stranger.folder / name / FULL, name)
+    there = stranger.folder / "more" / FULL
+    with rank(0, there, "0") as pid:
+        text = " ".join(tools(stranger, 0, "jobs", "--log-dir", "own").stdout.split())
+        assert f"`hccl-tools stop {there}` ends them" in text
+        tools(stranger, 0, "stop", "--log-dir", "own", str(there))
+        assert Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
