@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from contextlib import suppress
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from hccl_tools.document import links
@@ -24,7 +25,7 @@ from hccl_tools.notation.printable import escaped
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable, Mapping
 
 _MOST_NAMED = 8
 #: Directories of one other user that a list of runs looks at, the newest; each run costs a millisecond.
@@ -100,22 +101,27 @@ def find(log_dir: str, part: str = "") -> list[Run]:
     """
     here = os.path.abspath(log_dir)
     paths = _inside(here)
-    members = Counter(path for _pid, path in run_members.members())
-    paths = [*sorted(members.keys() - set(paths)), *reversed(paths)]
+    members = list(run_members.members())
+    claimed = _claimed(members, set(paths))
+    processes = Counter(one.path for one in members)
     if part:
-        paths = _matching(part, paths, here)
-    looked_at, left_out = _limited(paths)
+        selected = frozenset(_matching(part, [*claimed, *paths], here))
+        paths = [path for path in paths if path in selected]
+        claimed = {path: user for path, user in claimed.items() if path in selected}
+    elsewhere, left_out = _limited(sorted(claimed), claimed)
+    looked_at, not_looked_at = _limited(reversed(paths))
+    left_out = Counter(left_out) + Counter(not_looked_at)
     found: list[Run] = []
     skipped: list[tuple[str, str]] = []
     with files.limited_in_all():
-        for path in looked_at:
+        for path in (*elsewhere, *looked_at):
             run, why = _tried(path)
             found += [run] if run else []
             skipped += [(path, why)] if why else []
     _tell_skipped(skipped, left_out)
     # Sort by time: names begin with the time, but only in whole seconds.
     found.sort(key=lambda run: (os.path.dirname(run.path) != here, run.started, run.path))
-    return [run._replace(left=members[run.path]) if run.state == "killed" else run for run in found]
+    return [run._replace(left=processes[run.path]) if run.state == "killed" else run for run in found]
 
 
 def _matching(part: str, paths: Iterable[str], here: str) -> list[str]:
@@ -141,10 +147,12 @@ def completed(log_dir: str) -> list[str]:
     No file of a run is read.
     """
     here = os.path.abspath(log_dir)
-    others = {path for _pid, path in run_members.members() if os.path.dirname(path) != here}
+    inside = _inside(here)
+    claimed = _claimed(run_members.members(), set(inside))
     found: list[str] = []
-    for paths in (reversed(_inside(here)), sorted(others, reverse=True)):
-        newest, _left_out = _limited(path for path in paths if names.is_of_a_run(os.path.basename(path)))
+    for paths in (reversed(inside), sorted(claimed, reverse=True)):
+        formed = (path for path in paths if names.is_of_a_run(os.path.basename(path)))
+        newest, _left_out = _limited(formed, claimed)
         found += [os.path.basename(path) for path in reversed(newest) if files.is_run(path)]
     return found
 
@@ -155,10 +163,24 @@ def _inside(here: str) -> list[str]:
     return [os.path.join(here, name) for name in found if name != names.LATEST]
 
 
-def _limited(paths: Iterable[str]) -> tuple[list[str], dict[int, int]]:
+def _claimed(members: Iterable[run_members.Member], inside: Container[str]) -> dict[str, int]:
+    """Return the run directories outside of the log directory that processes name, with a user of these."""
+    found: dict[str, int] = {}
+    for one in members:
+        if one.path not in inside and (one.path not in found or one.user == os.geteuid()):
+            found[one.path] = one.user
+    return found
+
+
+def _limited(
+    paths: Iterable[str], users: Mapping[str, int] = MappingProxyType({})
+) -> tuple[list[str], dict[int, int]]:
     """Return the directories, of each other user the first ones only, and how many of each are left out.
 
-    Every user can put any number of directories into a shared log directory.
+    Every user can put any number of directories into a shared log directory, and processes can name as many.
+
+    Args:
+        users: The users for whom directories count, in place of their owners.
     """
     found: list[str] = []
     seen: Counter[int] = Counter()
@@ -168,8 +190,9 @@ def _limited(paths: Iterable[str]) -> tuple[list[str], dict[int, int]]:
         except OSError:
             continue
         if stat.S_ISDIR(about.st_mode):
-            seen[about.st_uid] += 1
-            if about.st_uid == os.geteuid() or seen[about.st_uid] <= _MOST_OF_OTHERS:
+            user = users.get(path, about.st_uid)
+            seen[user] += 1
+            if user == os.geteuid() or seen[user] <= _MOST_OF_OTHERS:
                 found.append(path)
     del seen[os.geteuid()]
     return found, {
@@ -328,7 +351,7 @@ def read(path: str) -> Run:
 
 def processes(run: Run) -> list[int]:
     """Return the ids of the processes on this host that belong to a run, including orphans."""
-    return [pid for pid, path in run_members.members() if path == run.path]
+    return [one.pid for one in run_members.members() if one.path == run.path]
 
 
 def is_over(run: Run) -> bool:
