@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,16 +97,32 @@ def test_a_claimed_run_elsewhere_does_not_take_a_name_over(stranger: Stranger) -
         shutil.rmtree(theirs)
 
 
+#: Holds the lock of a run as its launcher does; argv has the run directory.
+LAUNCHER = """\
+import fcntl, os, sys
+file = open(sys.argv[1] + "/launcher", "r+")
+fcntl.flock(file, fcntl.LOCK_EX)
+print(flush=True)
+sys.stdin.read()
+"""
+
+
 def test_commands_without_a_name_mean_runs_of_ones_own(stranger: Stranger, log: Path) -> None:
     ours = make(stranger, OTHER, log / FULL, "ours")
     theirs = make(stranger, stranger.user, log / SHORT, "theirs")
-    with rank(OTHER, ours, "0"), rank(stranger.user, theirs, "0") as pid:
-        done = tools(stranger, OTHER, "stop", "--all")
-        assert (done.returncode, done.stderr.count("killed 1 remaining process")) == (0, 1), done.stderr
-    with rank(OTHER, ours, "0"), rank(stranger.user, theirs, "0") as pid:
-        done = tools(stranger, OTHER, "stop")
-        assert "killed 1 remaining process" in done.stderr
-        assert Path(f"/proc/{pid}").exists()
+    with subprocess.Popen(
+        [stranger.interpreter, "-I", "-c", LAUNCHER, str(theirs)], user=stranger.user, group=stranger.user,
+        extra_groups=[], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as launcher:  # fmt: skip
+        assert launcher.stdout is not None
+        launcher.stdout.readline()
+        for words in (["stop"], ["stop", "--all"]):
+            with rank(OTHER, ours, "0"):
+                done = tools(stranger, OTHER, *words)
+
+            assert (done.returncode, done.stderr.count("killed 1 remaining process")) == (0, 1), done.stderr
+        assert launcher.poll() is None
+        launcher.communicate()
 
 
 def test_a_list_gives_no_command_to_stop_a_run_of_another_user(stranger: Stranger) -> None:
