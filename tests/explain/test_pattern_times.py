@@ -206,6 +206,19 @@ def test_a_small_file_is_not_unpacked_to_gigabytes(tmp_path: Path, monkeypatch: 
     assert found.note == f"{log} unpacks to more than 3 MiB: only these were read"
 
 
+def test_binary_data_does_not_hide_that_only_a_part_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "rank_0.log.gz"
+    monkeypatch.setattr(reader, "MOST_UNPACKED", 1 << 20)
+    log.write_bytes(gzip.compress(bytes(4 << 20)))
+
+    found = LogReader(str(log))
+
+    assert sum(len(block.data) for block in found.blocks()) <= 1 << 20
+    assert found.note == f"{log} unpacks to more than 1 MiB: only these were read"
+
+
 def test_compressed_logs_have_a_limit_in_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "_MOST_IN_ALL", 5 << 20)
     for number in range(9):
