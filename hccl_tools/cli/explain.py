@@ -211,7 +211,7 @@ def _run(words: list[str], log_dir: str) -> Run | None:
     if not words or (words[0] in names.NEWEST and len(words) == 1 and not os.path.lexists(words[0])):
         latest = index.resolve(names.LATEST, log_dir)
         if sys.stderr.isatty():
-            tell(f"run {latest.name}:")
+            tell(f"run {latest.called}:")
         return latest
     if len(words) > 1 or words[0] == "-":
         return None
@@ -237,7 +237,7 @@ def _without_other_runs(word: str) -> str:
         return word
     run = index.resolve(link, word)
     path = names.shown(run.path)
-    what = f"{operand(word)} has the runs of `launch`: the latest one is explained, {run.name}"
+    what = f"{operand(word)} has the runs of `launch`: the latest one is explained, {run.called}"
     tell(f"note: {what}; `hccl-tools jobs --log-dir {operand(word)}` lists them")
     return path
 

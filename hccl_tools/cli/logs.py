@@ -85,9 +85,9 @@ def command(  # noqa: PLR0917  (click passes them by name)
     found, typed = _chosen(run, ranks, log_dir, follow=follow)
     chosen = viewer.chosen_ranks(found, typed) or [viewer.default_rank(found)]
     if follow and run is None:
-        tell(f"{rank_list(chosen)} of {found.name}, which {_condition(found)}:")
+        tell(f"{rank_list(chosen)} of {found.called}, which {_condition(found)}:")
     elif not ranks and not scheduler and (chosen != [0] or typed):
-        tell(f"rank {chosen[0]} of {found.name}:")
+        tell(f"rank {chosen[0]} of {found.called}:")
     with ExitStack() as connections:
         prefixed = len(chosen) > 1
         sources: list[Any] = []

@@ -7,6 +7,8 @@ import errno
 import os
 import stat
 
+from hccl_tools.records import NamedTuple
+
 TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,13 +36,22 @@ class ForeignLinkError(OSError):
         super().__init__(errno.ELOOP, self.clause, path)
 
 
+class _Entered(NamedTuple):
+    """A link of another user that was followed, with the number of parts of the path after it."""
+
+    left: int
+    path: str
+    owner: int
+
+
 class Entry:
     """The entry of a directory to which a path leads, and a descriptor of that directory.
 
     Other users may be able to exchange a part of a path at any time. Each part is therefore opened relative
     to the part before it, and checked by its descriptor; what is done with ``name`` relative to ``folder`` is
-    done in the directory that was checked. Links of this user and of root are followed, and those of the
-    owner of a folder in which no other user can make links. Use it as a context manager, or ``close`` it.
+    done in the directory that was checked. Links of this user and of root are followed. A link of another
+    user is followed to what belongs to that user, from a folder of that user in which nobody else can make
+    links: it gives its owner nothing that the owner cannot do. Use it as a context manager, or ``close`` it.
 
     Attributes:
         folder: The descriptor of the directory (O_PATH).
@@ -56,14 +67,17 @@ class Entry:
             path: Absolute or relative; with a slash at its end it must be a directory.
             follow_last: Whether to follow a link that is the last part of the path; else ``about`` is its
                 status.
-            owners: The users whose links are followed, in place of those above.
+            owners: The users whose links are followed, in place of those above, wherever they lead.
 
         Raises:
             ForeignLinkError: The path leads through a link that is not followed.
             OSError: A directory of the path does not exist or cannot be entered, or the links have no end.
         """
         self.about: os.stat_result | None = None
-        self.is_behind_link, self._links, self._owners = False, 0, owners
+        self.is_behind_link, self._links = False, 0
+        self._owners = this_user_and_root() if owners is None else owners
+        self._takes_others = owners is None
+        self._entered: list[_Entered] = []
         self._begin(path)
         try:
             self._walk(path, follow_last=follow_last)
@@ -109,22 +123,25 @@ class Entry:
         while True:
             self.name = name = parts.pop()
             if parts and self._enter(name):
+                self._check_targets(os.fstat(self.folder), len(parts), path)
                 continue
             try:
                 found = os.open(name, _ANY, dir_fd=self.folder)
             except FileNotFoundError:
                 if parts:
                     raise
+                self._check_targets(os.fstat(self.folder), 0, path)  # A new file would be made there.
                 return
             try:
                 about = os.fstat(found)
                 is_followed = stat.S_ISLNK(about.st_mode) and (bool(parts) or follow_last)
-                target = self._target(found, about, path) if is_followed else ""
+                target = self._target(found, about, len(parts), path) if is_followed else ""
             finally:
                 os.close(found)
             if not is_followed:
                 if parts:
                     raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+                self._check_targets(about, 0, path)
                 self.about = about
                 return
             self.is_behind_link |= not parts
@@ -149,26 +166,42 @@ class Entry:
         os.close(self.folder)
         self.folder, self._here = folder, here
 
-    def _target(self, link: int, about: os.stat_result, path: str) -> str:
+    def _target(self, link: int, about: os.stat_result, left: int, path: str) -> str:
         """Return where an open link leads to.
+
+        Args:
+            left: The number of parts of the path after the link.
 
         Raises:
             OSError: The link is not followed, or it is one too many.
         """
-        if not self._is_followed(about.st_uid):
-            raise ForeignLinkError(path, self.path, about.st_uid)
+        if about.st_uid not in self._owners:
+            if not self._takes_others or not self._is_in_folder_of(about.st_uid):
+                raise ForeignLinkError(path, self.path, about.st_uid)
+            self._entered.append(_Entered(left, self.path, about.st_uid))
         self._links += 1
         if self._links > _MOST_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
         return os.readlink("", dir_fd=link)
 
-    def _is_followed(self, owner: int) -> bool:
-        if self._owners is not None:
-            return owner in self._owners
-        if owner in {0, os.geteuid()}:
-            return True
+    def _is_in_folder_of(self, owner: int) -> bool:
         folder = os.fstat(self.folder)
         return folder.st_uid == owner and not folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+    def _check_targets(self, about: os.stat_result, left: int, path: str) -> None:
+        """Refuse a link of another user that leads to what is not that user's.
+
+        Args:
+            about: The status of what was reached.
+            left: The number of parts that are left of the path: links with as many after them end here.
+
+        Raises:
+            ForeignLinkError: There is such a link.
+        """
+        while self._entered and self._entered[-1].left >= left:
+            one = self._entered.pop()
+            if about.st_uid != one.owner:
+                raise ForeignLinkError(path, one.path, one.owner)
 
 
 def _parts(path: str) -> list[str]:
@@ -180,14 +213,14 @@ def _parts(path: str) -> list[str]:
     return end + [part for part in reversed(parts) if part not in {"", "."}]
 
 
-def open_folder(path: str, flags: int = os.O_PATH) -> int:
-    """Open a directory by a path; see ``Entry`` on the links that are followed.
+def open_folder(path: str, flags: int = os.O_PATH, *, owners: frozenset[int] | None = None) -> int:
+    """Open a directory by a path; see ``Entry`` on the links that are followed, and on ``owners``.
 
     Raises:
         ForeignLinkError: The path leads through a link that is not followed.
         OSError: It does not exist, is not a directory, or cannot be opened.
     """
-    with Entry(os.path.join(path, "")) as entry:
+    with Entry(os.path.join(path, ""), owners=owners) as entry:
         return os.open(".", flags | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=entry.folder)
 
 
@@ -253,6 +286,11 @@ def passed(path: str) -> Iterator[tuple[str, os.stat_result]]:
         target = os.readlink(there)
         here = "/" if target.startswith("/") else here
         parts += target.split("/")[::-1]
+
+
+def this_user_and_root() -> frozenset[int]:
+    """Return the users whose links are followed wherever they lead."""
+    return frozenset({0, os.geteuid()})
 
 
 def user_name(uid: int) -> str:

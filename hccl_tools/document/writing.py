@@ -17,7 +17,8 @@ from hccl_tools.errors import WriteError
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import BinaryIO
 
     from hccl_tools.document.links import Entry
 
@@ -39,6 +40,8 @@ _REASONS = {
     errno.EXDEV: ("it cannot be replaced in one step across file systems", "write to another folder"),
 }  # fmt: skip
 
+#: Bytes of a file that are kept while it is replaced together with others, and that are read at once.
+_MOST_KEPT, _PIECE = 1 << 28, 1 << 20
 #: The errors of file systems without hard links.
 _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
@@ -74,7 +77,7 @@ def write_atomically(
         with links.Entry(target, follow_last=follow_link) as entry:
             shown = entry.path if entry.is_behind_link else target
             _check(entry, shown)
-            if read is not None and _content(entry) != read:
+            if read is not None and _content(entry, len(read) + 1) != read:
                 raise WriteError(f"{path} has changed since it was read", hint="try again")
             _replace(entry, chunks, mode, create=create, keep_owner=keep_owner)
     except UnicodeEncodeError:
@@ -130,7 +133,7 @@ def refusal(path: str, error: OSError, more: str = "") -> WriteError:
     if isinstance(error, links.ForeignLinkError):
         return WriteError(
             f"{path} cannot be written: {error.clause}",
-            hint="write to a folder of your own, or remove the link",
+            hint="write to a folder of your own, or type the path without the link",
         )
     reason, hint = _REASONS.get(error.errno or 0, (os.strerror(error.errno or 0).lower(), None))
     return WriteError(f"{path} cannot be written: {reason}{more}", hint=hint)
@@ -168,7 +171,7 @@ def write_together(files: Mapping[str, str], *, create: bool = False) -> None:
             _check(entry, entry.path if entry.is_behind_link else current)
             staged.append(_Staged(entry, _stage(entry, [text], None), None))
             if entry.about is not None:
-                staged[-1] = staged[-1]._replace(old=_stage(entry, [_content(entry)], None))
+                staged[-1] = staged[-1]._replace(old=_stage(entry, _old_content(entry, current), None))
         for path, one in zip(files, staged, strict=True):
             current = path
             if create and one.entry.about is None:
@@ -226,12 +229,36 @@ def _check(entry: Entry, shown: str) -> None:
                      hint="use - to write to standard output")  # fmt: skip
 
 
-def _content(entry: Entry) -> bytes:
-    """Return the content of the file that was checked, whose mode a copy of it gets."""
-    with open(entry.open(os.O_RDONLY), "rb") as file:
-        if entry.about is None or not os.path.samestat(os.fstat(file.fileno()), entry.about):
-            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), entry.name)
-        return file.read()
+def _content(entry: Entry, most: int) -> bytes:
+    """Return the beginning of the file that was checked, whose mode a copy of it gets."""
+    with _opened(entry) as file:
+        return file.read(most)
+
+
+def _old_content(entry: Entry, path: str) -> Iterator[bytes]:
+    """Yield the content of the file that was checked, to restore it; another user may have made it huge.
+
+    Raises:
+        WriteError: It is too large.
+    """
+    left = _MOST_KEPT
+    with _opened(entry) as file:
+        while piece := file.read(_PIECE):
+            left -= len(piece)
+            if left < 0:
+                raise WriteError(
+                    f"{path} cannot be replaced: it has more than {_MOST_KEPT >> 20} MiB; no file is changed",
+                    hint="remove it first",
+                )
+            yield piece
+
+
+def _opened(entry: Entry) -> BinaryIO:
+    file = open(entry.open(os.O_RDONLY), "rb")  # noqa: SIM115  (the caller closes it)
+    if entry.about is not None and os.path.samestat(os.fstat(file.fileno()), entry.about):
+        return file
+    file.close()
+    raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), entry.name)
 
 
 def _rename(entry: Entry, temporary: str) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.document.writing import open_new
 from hccl_tools.errors import UsageError, WriteError
 from hccl_tools.explain import answer as words
+from hccl_tools.explain import table_fault
 from hccl_tools.explain.anonymous import Anonymiser
 from hccl_tools.explain.as_json import as_json
 from hccl_tools.explain.reader import STDIN, LogReader, begin_unpacking
@@ -41,6 +42,8 @@ _VERSION_FILES = (
     "/usr/local/Ascend/ascend-toolkit/latest/opp/version.info",
     "/usr/local/Ascend/latest/version.cfg",
 )
+#: Bytes of such a file that are read.
+_MOST_VERSION = 1 << 16
 _MODE = 0o600
 
 
@@ -63,7 +66,8 @@ def write(
     """Write the archive and return what is in it.
 
     Of a run only regular files of its owner in its directory are packed, and of folders regular files below
-    them; links are not followed. Logs that a run of this user has elsewhere are packed as well.
+    them; links in them are not followed, and no link of another user is. Logs that a run of this user has
+    elsewhere are packed as well.
 
     Args:
         run: The run directory, "" for none.
@@ -127,7 +131,9 @@ def _texts(
             left_out.append(f"{path}: the bundle has {_MOST_IN_ALL >> 20} MiB already")
             continue
         try:
-            text, cut = _read(path, "" if path == table else _folder_of(path, folders))
+            is_table = path == table
+            opened = table_fault.open_file(path) if is_table else _opened(path, _folder_of(path, folders))
+            text, cut = _read(opened, path)
         except OSError as error:
             left_out.append(f"{path}: {run_files.reason(error)}")
             continue
@@ -162,14 +168,13 @@ def _folder_of(path: str, folders: Sequence[str]) -> str:
     return next((folder for folder in folders if path.startswith(os.path.join(folder, ""))), "")
 
 
-def _read(path: str, folder: str) -> tuple[str, str]:
-    """Return the text of a file, and a clause if only a part of it was read.
+def _read(descriptor: int, path: str) -> tuple[str, str]:
+    """Return the text of an open file, which is closed, and a clause if only a part of it was read.
 
     Raises:
-        OSError: The file cannot be read, or is refused: see ``run_files.open_read``.
+        OSError: The file cannot be read.
     """
-    file = open(_opened(path, folder), "rb")  # noqa: SIM115  (closed below)
-    with file:
+    with open(descriptor, "rb") as file:
         is_packed = file.read(2) == b"\x1f\x8b"
         size = os.fstat(file.fileno()).st_size
         file.seek(0)
@@ -193,6 +198,11 @@ def _joined(head: list[bytes], tail: list[bytes], cut: int) -> tuple[str, str]:
 
 
 def _opened(path: str, folder: str) -> int:
+    """Open a log to read.
+
+    Raises:
+        OSError: It cannot be opened, or is refused: see ``run_files.open_read``.
+    """
     if not folder or run_files.find(path):
         return run_files.open_read(path)
     # The user may have named the folder by a link; links below it are not followed.
@@ -228,4 +238,5 @@ def _versions() -> Iterator[str]:
     yield f"{platform.system()} {platform.release()} {platform.machine()}"
     for path in _VERSION_FILES:
         if os.path.isfile(path):
-            yield f"{path}: {' '.join(_read(path, '')[0].split())[:400]}"
+            with open(run_files.open_read(path), "rb") as file:
+                yield f"{path}: {' '.join(file.read(_MOST_VERSION).decode(errors='replace').split())[:400]}"

@@ -71,6 +71,7 @@ class LogReader:
         self.note = ""
         self.size = 0
         self._part = part
+        self._is_minor = True
 
     def blocks(self) -> Iterator[Block]:
         """Yield the log in blocks; a file that grows is read up to its size at the beginning."""
@@ -83,8 +84,10 @@ class LogReader:
         except zlib.error:
             self._say("is damaged: its compressed data ends or is wrong; what comes before was read")
 
-    def _say(self, what: str) -> None:
-        self.note = self.note or f"{self.path} {what}"
+    def _say(self, what: str, *, is_minor: bool = False) -> None:
+        """Note what was not read; where the log was not read to its end, that says more than a minor note."""
+        if not self.note or (self._is_minor and not is_minor):
+            self.note, self._is_minor = f"{self.path} {what}", is_minor
 
     def _pieces(self) -> Iterator[bytes]:
         if self.path == STDIN:
@@ -127,7 +130,7 @@ class LogReader:
         """Yield a part of a file without its holes."""
         for at, hole in run_files.extents(file.fileno(), begin, end):
             if (at, hole) != (begin, end):
-                self._say("is a sparse file: its holes were left out")
+                self._say("is a sparse file: its holes were left out", is_minor=True)
             file.seek(at)
             yield from _pieces(file, hole - at, _BLOCK)
 
@@ -175,10 +178,12 @@ class LogReader:
             if rest:
                 piece = rest + piece  # noqa: PLW2901
             if b"\0" in piece:
-                self._say("contains binary data, which was read as text")
+                self._say("contains binary data, which was read as text", is_minor=True)
             end = piece.rfind(b"\n") + 1
             if len(piece) - end > LONGEST_LINE:
-                self._say(f"has a line of more than {LONGEST_LINE:,} bytes, which was cut there")
+                self._say(
+                    f"has a line of more than {LONGEST_LINE:,} bytes, which was cut there", is_minor=True
+                )
                 is_cut, piece = True, piece[: end + LONGEST_LINE]  # noqa: PLW2901
                 yield Block(piece, number)
                 number, rest = number + piece.count(b"\n"), b""

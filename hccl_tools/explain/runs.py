@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.explain.events import Event
 from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.locations import Place
-from hccl_tools.explain.sources import Source, collect, source
+from hccl_tools.explain.sources import Source, collect
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.processes import run_files
 from hccl_tools.processes.stack_dump import users_line
@@ -130,7 +130,9 @@ def _add_logs(
         if is_outside and foreign and os.path.lexists(log):
             notes.append(_not_read(f"the log of rank {process.rank}, {log},", foreign))
         elif is_outside and run_files.status(log):
-            found.append(source(log)._replace(rank=process.rank))
+            more, said = collect([log])
+            found += [one._replace(rank=process.rank) for one in more]
+            notes += said
         elif os.path.lexists(log):
             notes.append(f"the log of rank {process.rank}, {log}, was not read: {_why_refused(log)}")
         else:

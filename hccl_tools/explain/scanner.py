@@ -188,7 +188,7 @@ class Scanner:
         return Scan(
             self._kept.kept,
             reader.size,
-            reader.note or note or self._guard.note(),
+            note or reader.note or self._guard.note(),
             first,
             last_time_in(last_block.data[-4096:]),
             last_block.line - 1 + last_block.data.count(b"\n"),

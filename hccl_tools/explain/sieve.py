@@ -115,10 +115,12 @@ class Sieve:
         Args:
             settled: The lines that are left out; lines that turn out to have no anchor are added.
         """
+        if b"\r" in data:
+            data = data.translate(_LINES)  # Else a line without a newline is looked for up to the next one.
         found: dict[int, list[_Anchor]] = {}
         for one in self._in_text:
             self._search(data, one, settled, found)
-        plain = data.translate(_LINES, _LEFT_OUT)
+        plain = data.translate(None, _LEFT_OUT)
         shapes = plain.split(b"\n") if self._whole_blocks <= 0 else []
         other = set(shapes).difference(self._silent)
         new = other.difference(self._loud)
@@ -135,10 +137,7 @@ class Sieve:
     @staticmethod
     def _search(data: bytes, one: _Anchor, settled: Settled | None, found: dict[int, list[_Anchor]]) -> None:
         """Add the lines of a block that have an anchor, by their beginnings."""
-        places = (
-            (code.start() for code in _CODE.finditer(data)) if one is _ANY_CODE else _places(data, one.text)
-        )
-        for at in places:
+        for at in _places_of(_CODE, data) if one is _ANY_CODE else _places(data, one.text):
             start = begin_of_line(data, at)
             if settled is None or not settled.has(_line(data, start)):
                 found.setdefault(start, []).append(one)
@@ -152,7 +151,7 @@ class Sieve:
         found: dict[int, list[_Anchor]],
     ) -> None:
         """Add the lines of a block whose shapes have anchors, unless they are settled."""
-        lines = data.translate(_LINES).split(b"\n") if b"\r" in data else data.split(b"\n")
+        lines = data.split(b"\n")
         start, last = 0, 0
         for index in compress(count(), map(loud.__contains__, shapes)):
             if settled is None or not settled.has(lines[index]):
@@ -165,19 +164,21 @@ class Sieve:
     ) -> Hit | None:
         """Return a line with those of the possible anchors that it has; None if it has none."""
         line = _line(data, start)
-        anchors, places = set[int](), list[int]()
+        anchors, first = set[int](), len(line)
         for one in possible:
             if one is _ANY_CODE:
                 for code in _CODE.finditer(line):
-                    places.append(code.start())
+                    first = min(first, code.start())
                     anchors.update(self._codes.get(code[0], ()))
             elif (at := line.find(one.text)) >= 0 and _has(line, self._needs(one.number)[0]):
-                places.append(at)
+                first = min(first, at)
                 if one.number < self._count:
                     anchors.add(one.number)
-        if not places and settled is not None:
+        if first < len(line):
+            return Hit(start, start + first, anchors)
+        if settled is not None:
             settled.add(line, is_of_log=False)
-        return Hit(start, start + min(places), anchors) if places else None
+        return None
 
     def _judged(self, shapes: Collection[bytes]) -> dict[bytes, list[_Anchor]]:
         """Return the new shapes that can have anchors; remember these, and those that have none."""
@@ -186,11 +187,7 @@ class Sieve:
             return loud
         text = b"\n".join(shapes)
         for one in self._present(text):
-            if one is _ANY_CODE:
-                places = [code.start() for code in _CODE_LETTERS.finditer(text)]
-            else:
-                places = list(_places(text, one.shape))
-            for at in places:
+            for at in _places_of(_CODE_LETTERS, text) if one is _ANY_CODE else _places(text, one.shape):
                 shape = text[begin_of_line(text, at) : end_of_line(text, at, len(text))]
                 if _has(shape, self._needs(one.number)[1]):
                     loud.setdefault(shape, []).append(one)
@@ -295,3 +292,12 @@ def _places(data: bytes, word: bytes) -> Iterator[int]:
         yield at
         end = end_of_line(data, at, len(data))
         at = data.find(word, end) if end < len(data) else -1
+
+
+def _places_of(pattern: re.Pattern[bytes], data: bytes) -> Iterator[int]:
+    """Yield a place of a pattern in each line that has it: a line may have thousands of codes."""
+    found = pattern.search(data)
+    while found is not None:
+        yield found.start()
+        end = end_of_line(data, found.start(), len(data))
+        found = pattern.search(data, end) if end < len(data) else None

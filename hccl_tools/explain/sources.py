@@ -132,7 +132,9 @@ def collect(paths: Iterable[str]) -> tuple[list[Source], list[str]]:
         try:
             found += _in_folder(path, notes) if os.path.isdir(path) else [_typed(path)]
         except links.ForeignLinkError as error:
-            notes.append(f"{path} was not read: {error.clause}")
+            notes.append(
+                f"{path} was not read: {error.clause}; type the path without the link if it is meant"
+            )
     return list({one.path: one for one in found}.values()), notes
 
 
@@ -144,7 +146,8 @@ def _in_folder(path: str, notes: list[str]) -> list[Source]:
     """
     found: list[Source] = []
     try:
-        run_files.hold_logs(path.rstrip("/") or "/", links.open_folder(path, os.O_RDONLY), below=True)
+        folder = links.open_folder(path, os.O_RDONLY, owners=links.this_user_and_root())
+        run_files.hold_logs(path.rstrip("/") or "/", folder, below=True)
         found += _walk(path, notes)
     except links.ForeignLinkError:
         raise
@@ -166,7 +169,8 @@ def _typed(path: str) -> Source:
     if _OPENED.fullmatch(path) and os.path.lexists(path):
         return one
     try:
-        with links.Entry(path) as entry:
+        # Not even in a folder of its owner: what it leads to can be of this user, and goes into a bundle.
+        with links.Entry(path, owners=links.this_user_and_root()) as entry:
             if entry.about is not None or entry.is_behind_link:
                 real = entry.path if entry.is_behind_link else path
                 # A folder whose names are known need not be readable.

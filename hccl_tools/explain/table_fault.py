@@ -76,12 +76,12 @@ def _beside(sources: Sequence[Source]) -> str | None:
 
 def _content(path: str) -> bytes:
     """Return the content of a small file, b"" of a larger one."""
-    with open(_opened(path), "rb") as file:
+    with open(open_file(path), "rb") as file:
         data = file.read(_LARGEST + 1)
     return data if len(data) <= _LARGEST else b""
 
 
-def _opened(path: str) -> int:
+def open_file(path: str) -> int:
     """Open a file that is in a held folder, or to which no link of another user leads.
 
     Raises:
@@ -89,7 +89,7 @@ def _opened(path: str) -> int:
     """
     if run_files.find(path):
         return run_files.open_read(path)
-    with links.Entry(path) as entry:
+    with links.Entry(path, owners=links.this_user_and_root()) as entry:
         descriptor = entry.open(os.O_RDONLY)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -100,15 +100,20 @@ def _opened(path: str) -> int:
 def opened(table: str, *, is_typed: bool = True) -> str:
     """Return a path that stays the same file, even if the table of a run is replaced in the meantime.
 
-    A table that the user has not typed is not read through a link of another user.
+    No table is read through a link of another user. One that the user has typed may be a pipe.
 
     Raises:
         InputError: The file cannot be opened.
     """
-    if is_typed and run_files.find(table) is None:
-        return table
     try:
-        return f"/proc/self/fd/{_opened(table)}"
+        if is_typed and run_files.find(table) is None:
+            with suppress(FileNotFoundError), links.Entry(table, owners=links.this_user_and_root()):
+                return table
+            return table  # Its reader says that it does not exist.
+        return f"/proc/self/fd/{open_file(table)}"
+    except links.ForeignLinkError as error:
+        hint = "type the path without the link" if is_typed else None
+        raise InputError(f"{table} cannot be read: {error.clause}", hint=hint) from error
     except OSError as error:
         raise InputError(f"{table} cannot be read: {run_files.reason(error)}") from error
 

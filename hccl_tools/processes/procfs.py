@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 import time
 from contextlib import suppress
 
@@ -19,6 +20,10 @@ CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 _EXITING = 4
 #: States of a process that has ended and waits to be reaped.
 ENDED_STATES = frozenset("ZX")
+
+#: The vector that the kernel gives to a program: its bytes, those of a word, and entries of it.
+_AUXV_BYTES, _WORD_BYTES = 4096, 8 if sys.maxsize > 1 << 32 else 4
+_AT_UID, _AT_EUID = 11, 12
 
 #: Set for every process of a job; identifies processes left over from an older run.
 RUN_VARIABLE = "HCCL_TOOLS_RUN_DIR"
@@ -86,6 +91,32 @@ def user(pid: int) -> int:
         if line.startswith("Uid:"):
             return int(line.split()[2])
     return -1
+
+
+def is_of_one_user(pid: int) -> bool:
+    """Return whether a process has one user id, and its program was started with one: it is not setuid.
+
+    Another user has chosen the environment of a setuid program, and ``sudo`` sets its real user id as well.
+    """
+    ids: list[str] = []
+    for line in read(f"/proc/{pid}/status").splitlines():
+        if line.startswith("Uid:"):
+            ids = line.split()[1:]
+    return len(set(ids)) == 1 and not _is_setuid_program(pid)
+
+
+def _is_setuid_program(pid: int) -> bool:
+    """Return whether a program was started with another effective than real user id; False if unknown."""
+    try:
+        with open(f"/proc/{pid}/auxv", "rb") as file:
+            data = file.read(_AUXV_BYTES)
+    except OSError:
+        return False
+    words = [
+        int.from_bytes(data[at : at + _WORD_BYTES], sys.byteorder) for at in range(0, len(data), _WORD_BYTES)
+    ]
+    found = dict(zip(words[::2], words[1::2], strict=False))
+    return found.get(_AT_UID) != found.get(_AT_EUID)
 
 
 def ends_with(pid: int) -> int:

@@ -9,7 +9,9 @@ import stat
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from hccl_tools.document import links
@@ -18,11 +20,11 @@ from hccl_tools.notation.phrases import and_more, count, operand
 from hccl_tools.notation.printable import escaped
 from hccl_tools.processes import run_files
 from hccl_tools.records import NamedTuple
-from hccl_tools.runs import files, names, run_processes
+from hccl_tools.runs import directory, files, names, run_processes
 from hccl_tools.runs.saved import SavedReport
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
 _MOST_NAMED = 8
 #: Directories of one other user that a list of runs looks at, the newest; each run costs a millisecond.
@@ -56,6 +58,7 @@ class Run(NamedTuple):
         kind: ``launch``, or ``spawn`` if the launcher is a user's program.
         hosts: The number of hosts.
         left: The processes on this host that a killed launcher left; counted by ``find`` only.
+        user: The name of the other user whose run it is, "" for a run of this user.
     """
 
     path: str
@@ -70,6 +73,7 @@ class Run(NamedTuple):
     kind: str = "launch"
     hosts: int = 1
     left: int = 0
+    user: str = ""
 
     @property
     def age(self) -> float:
@@ -80,6 +84,15 @@ class Run(NamedTuple):
     def name(self) -> str:
         """The short name for messages, escaped: other users choose the names of their runs."""
         return escaped(names.short(os.path.basename(self.path)))
+
+    @property
+    def called(self) -> str:
+        """The name for messages; of another user's run, who has chosen it, with the user and the path."""
+        return self.name if not self.user else f"{self.name} of {self.user} ({escaped(self.path)})"
+
+    def is_in(self, log_dir: str) -> bool:
+        """Return whether the run is in a log directory."""
+        return os.path.dirname(self.path) == os.path.abspath(log_dir)
 
 
 def find(log_dir: str, part: str = "") -> list[Run]:
@@ -93,23 +106,44 @@ def find(log_dir: str, part: str = "") -> list[Run]:
     """
     here = os.path.abspath(log_dir)
     paths = _inside(here)
-    members = Counter(path for _pid, path in run_processes.members())
-    paths = [*sorted(members.keys() - set(paths)), *reversed(paths)]
+    members = list(run_processes.members())
+    claimed = _claimed(members, set(paths))
+    processes = Counter(one.path for one in members)
     if part:
-        selected = frozenset(names.matching(part, [os.path.basename(path) for path in paths]))
-        paths = [path for path in paths if os.path.basename(path) in selected]
-    looked_at, left_out = _limited(paths)
+        selected = frozenset(_matching(part, [*claimed, *paths], here))
+        paths = [path for path in paths if path in selected]
+        claimed = {path: user for path, user in claimed.items() if path in selected}
+    elsewhere, left_out = _limited(sorted(claimed), claimed)
+    looked_at, not_looked_at = _limited(reversed(paths))
+    left_out = Counter(left_out) + Counter(not_looked_at)
     found: list[Run] = []
     skipped: list[tuple[str, str]] = []
     with files.limited_in_all():
-        for path in looked_at:
+        for path in (*elsewhere, *looked_at):
             run, why = _tried(path)
             found += [run] if run else []
             skipped += [(path, why)] if why else []
     _tell_skipped(skipped, left_out)
     # Sort by time: names begin with the time, but only in whole seconds.
     found.sort(key=lambda run: (os.path.dirname(run.path) != here, run.started, run.path))
-    return [run._replace(left=members[run.path]) if run.state == "killed" else run for run in found]
+    return [run._replace(left=processes[run.path]) if run.state == "killed" else run for run in found]
+
+
+def _matching(part: str, paths: Iterable[str], here: str) -> list[str]:
+    """Return the paths whose names have a part, each among those of its user in or outside of a directory.
+
+    Another user can give a run the short name of this user's run: it must not be the only one that matches.
+    """
+    groups: dict[tuple[int, bool], list[str]] = {}
+    for path in paths:
+        with suppress(OSError):
+            owner = os.lstat(path).st_uid
+            groups.setdefault((owner, os.path.dirname(path) == here), []).append(path)
+    found: list[str] = []
+    for group in groups.values():
+        selected = frozenset(names.matching(part, [os.path.basename(path) for path in group]))
+        found += [path for path in group if os.path.basename(path) in selected]
+    return found
 
 
 def completed(log_dir: str) -> list[str]:
@@ -118,10 +152,12 @@ def completed(log_dir: str) -> list[str]:
     No file of a run is read.
     """
     here = os.path.abspath(log_dir)
-    others = {path for _pid, path in run_processes.members() if os.path.dirname(path) != here}
+    inside = _inside(here)
+    claimed = _claimed(run_processes.members(), set(inside))
     found: list[str] = []
-    for paths in (reversed(_inside(here)), sorted(others, reverse=True)):
-        newest, _left_out = _limited(path for path in paths if names.is_of_a_run(os.path.basename(path)))
+    for paths in (reversed(inside), sorted(claimed, reverse=True)):
+        formed = (path for path in paths if names.is_of_a_run(os.path.basename(path)))
+        newest, _left_out = _limited(formed, claimed)
         found += [os.path.basename(path) for path in reversed(newest) if files.is_run(path)]
     return found
 
@@ -132,10 +168,24 @@ def _inside(here: str) -> list[str]:
     return [os.path.join(here, name) for name in found if name != names.LATEST]
 
 
-def _limited(paths: Iterable[str]) -> tuple[list[str], dict[int, int]]:
+def _claimed(members: Iterable[run_processes.Member], inside: Container[str]) -> dict[str, int]:
+    """Return the run directories outside of the log directory that processes name, with a user of these."""
+    found: dict[str, int] = {}
+    for one in members:
+        if one.path not in inside and (one.path not in found or one.user == os.geteuid()):
+            found[one.path] = one.user
+    return found
+
+
+def _limited(
+    paths: Iterable[str], users: Mapping[str, int] = MappingProxyType({})
+) -> tuple[list[str], dict[int, int]]:
     """Return the directories, of each other user the first ones only, and how many of each are left out.
 
-    Every user can put any number of directories into a shared log directory.
+    Every user can put any number of directories into a shared log directory, and processes can name as many.
+
+    Args:
+        users: The users for whom directories count, in place of their owners.
     """
     found: list[str] = []
     seen: Counter[int] = Counter()
@@ -145,8 +195,9 @@ def _limited(paths: Iterable[str]) -> tuple[list[str], dict[int, int]]:
         except OSError:
             continue
         if stat.S_ISDIR(about.st_mode):
-            seen[about.st_uid] += 1
-            if about.st_uid == os.geteuid() or seen[about.st_uid] <= _MOST_OF_OTHERS:
+            user = users.get(path, about.st_uid)
+            seen[user] += 1
+            if user == os.geteuid() or seen[user] <= _MOST_OF_OTHERS:
                 found.append(path)
     del seen[os.geteuid()]
     return found, {
@@ -192,6 +243,32 @@ def resolve(name: str, log_dir: str) -> Run:
     """
     if not name.strip():  # ``stop "$RUN"`` with an unset variable must not stop the only run.
         raise UsageError("the name of the run is empty", hint="`hccl-tools jobs` lists the runs")
+    typed = _at_path(name, log_dir)
+    if typed is not None and (not typed.user or os.sep in name or name in names.NEWEST):
+        return typed
+    all_runs = find(log_dir, name)
+    # Other users choose the names of their runs: these come after the runs of this user.
+    own, here = [run for run in all_runs if not run.user], [run for run in all_runs if run.is_in(log_dir)]
+    found = [run for run in own if run.is_in(log_dir)] or here or own or all_runs
+    if typed is not None and all(run.user and run.path != typed.path for run in found):
+        found = [typed, *found]
+    if len(found) == 1:
+        run_files.hold(found[0].path)
+        return found[0]
+    if found:
+        raise _ambiguous(name, found)
+    raise NoSuchRunError(
+        sentence(log_dir, None if name in names.NEWEST else name),
+        hint=remedy(log_dir, sum(run.is_in(log_dir) for run in find(log_dir))),
+    )
+
+
+def _at_path(name: str, log_dir: str) -> Run | None:
+    """Return the run at a path, or the latest one of a log directory; None if there is none.
+
+    Raises:
+        UsageError: The run cannot be read.
+    """
     link = os.path.join(log_dir, names.LATEST)
     for path in (name, link) if name in names.NEWEST else (name,):
         real = os.path.realpath(path)
@@ -204,23 +281,19 @@ def resolve(name: str, log_dir: str) -> Run:
                 f"{os.path.realpath(path)} belongs to {user_of(path)}, and you cannot read it",
                 hint="ask that user to open it, or to launch with --log-mode 750",
             )
-    all_runs = find(log_dir, name)
-    here = os.path.abspath(log_dir)
-    found = [run for run in all_runs if os.path.dirname(run.path) == here] or all_runs
-    if len(found) == 1:
-        run_files.hold(found[0].path)
-        return found[0]
-    if found:
-        known = [os.path.basename(run.path) for run in found]
-        shown = and_more([escaped(names.short(one, known)) for one in known])
-        last = escaped(names.short(known[-1], known))
-        raise UsageError(
-            f'"{name}" is ambiguous: {shown}',
-            hint=f"type more of the name; the last run of these is {last}",
-        )
-    raise NoSuchRunError(
-        sentence(log_dir, None if name in names.NEWEST else name),
-        hint=remedy(log_dir, sum(os.path.dirname(run.path) == here for run in find(log_dir))),
+    return None
+
+
+def _ambiguous(name: str, found: list[Run]) -> UsageError:
+    """Return the error for a name that several runs have."""
+    known = [os.path.basename(run.path) for run in found]
+    if len({run.user for run in found}) > 1 or len(set(known)) < len(known):
+        shown = and_more([run.called if run.user else f"{run.name} ({escaped(run.path)})" for run in found])
+        return UsageError(f'"{name}" is ambiguous: {shown}', hint="type the path of the run")
+    shown = and_more([escaped(names.short(one, known)) for one in known])
+    last = escaped(names.short(known[-1], known))
+    return UsageError(
+        f'"{name}" is ambiguous: {shown}', hint=f"type more of the name; the last run of these is {last}"
     )
 
 
@@ -246,8 +319,11 @@ def _check_links(path: str, run_dir: str, held: run_files.Folder) -> None:
 
 
 def user_of(path: str) -> str:
-    """Return the name of a file's owner, or its number."""
-    return links.user_name(os.stat(path).st_uid)
+    """Return the name of a file's owner, or its number; "another user" if the file is gone by now."""
+    try:
+        return links.user_name(os.stat(path).st_uid)
+    except OSError:
+        return "another user"
 
 
 def read(path: str) -> Run:
@@ -274,12 +350,13 @@ def read(path: str) -> Run:
         report.reason if report else "",
         holder.kind,
         max(1, plan.hosts),
+        user="" if directory.is_own(path) else user_of(path),
     )
 
 
 def processes(run: Run) -> list[int]:
     """Return the ids of the processes on this host that belong to a run, including orphans."""
-    return [pid for pid, path in run_processes.members() if path == run.path]
+    return [one.pid for one in run_processes.members() if one.path == run.path]
 
 
 def is_over(run: Run) -> bool:

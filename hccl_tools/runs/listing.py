@@ -17,14 +17,14 @@ from hccl_tools.runs import index, names
 from hccl_tools.runs.ends import REASONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from hccl_tools.runs.index import Run
 
 
-#: The hosts are left out if every run has one.
-_HEADER = ("run", "state", "ranks", "hosts", "age", "exit", "program")
-_HOSTS = _HEADER.index("hosts")
+_HEADER = ("run", "user", "state", "ranks", "hosts", "age", "exit", "program")
+#: Left out if every run is this user's, or has one host.
+_USER, _HOSTS = _HEADER.index("user"), _HEADER.index("hosts")
 #: Columns of a name that is not one of ours.
 _LONGEST_NAME = 24
 #: Columns that a program has at least.
@@ -60,19 +60,25 @@ def as_text(
     header: tuple[str, ...] = _HEADER
     short = short_names(among or runs)
     rows = [_row(run, short[os.path.basename(run.path)]) for run in runs]
-    if all(run.hosts == 1 for run in runs):
-        header, *rows = [(*row[:_HOSTS], *row[_HOSTS + 1 :]) for row in (header, *rows)]
+    without = {
+        *([_USER] if not any(run.user for run in runs) else []),
+        *([_HOSTS] if all(run.hosts == 1 for run in runs) else []),
+    }
+    header, *rows = [
+        tuple(cell for column, cell in enumerate(row) if column not in without) for row in (header, *rows)
+    ]
     width = screen.width() or screen.STANDARD
     taken = list(aligned([row[:-1] for row in (header, *rows)]))
     room = max(_SHORTEST_PROGRAM, width - max(map(screen.cells, taken)) - 2)
     head, *lines = aligned([header, *((*row[:-1], screen.cut(row[-1], room)) for row in rows)])
     shown = [pen("quiet", head)]
-    for row, line in zip(rows, lines, strict=True):
-        style = _STYLES.get(row[1], "warning")
-        shown.append(line.replace(f"  {row[1]}", f"  {pen(style, row[1])}", 1))
+    for run, line in zip(runs, lines, strict=True):
+        state = escaped(_state(run))
+        shown.append(line.replace(f"  {state}", f"  {pen(_STYLES.get(state, 'warning'), state)}", 1))
     here = os.path.abspath(log_dir)
     is_elsewhere = all(os.path.dirname(run.path) != here for run in among or runs)
-    notes = _notes(runs, rows, log_dir, is_elsewhere=is_elsewhere)
+    typed = typed_names(among or runs, log_dir)
+    notes = _notes(runs, rows, log_dir, typed, is_elsewhere=is_elsewhere)
     shown += [part for note in notes for part in screen.wrapped(note, width)]
     return "".join(f"{line}\n" for line in shown)
 
@@ -86,12 +92,30 @@ def short_names(runs: Sequence[Run]) -> dict[str, str]:
     }
 
 
+def typed_names(runs: Sequence[Run], log_dir: str) -> dict[str, str]:
+    """Return what a command is given to find each run, by path: a short name, or the path.
+
+    A name selects the runs of this user in the log directory first. All other runs need their path.
+    """
+    short = short_names([run for run in runs if not run.user and run.is_in(log_dir)])
+    return {
+        run.path: short[os.path.basename(run.path)] if not run.user and run.is_in(log_dir) else run.path
+        for run in runs
+    }
+
+
 def _notes(
-    runs: Sequence[Run], rows: Sequence[Sequence[str]], log_dir: str, *, is_elsewhere: bool
+    runs: Sequence[Run],
+    rows: Sequence[Sequence[str]],
+    log_dir: str,
+    typed: Mapping[str, str],
+    *,
+    is_elsewhere: bool,
 ) -> Iterator[str]:
     """Yield what the rows have no room for: processes that are left, and the folders of other runs.
 
     Args:
+        typed: What a command is given to find each run, by path.
         is_elsewhere: Whether the log directory itself has no run.
     """
     here = os.path.abspath(log_dir)
@@ -99,7 +123,9 @@ def _notes(
     for run, row in zip(runs, rows, strict=True):
         if run.state == "killed" and run.left:
             left = count(run.left, "process is", "processes are")
-            yield f"{row[0]}: {left} left; `hccl-tools stop {operand(row[0])}` ends them"
+            # Another user can make up a run, also with the name of one of this user's runs.
+            advice = "" if run.user else f"; `hccl-tools stop {operand(typed[run.path])}` ends them"
+            yield escaped(f"{row[0]}{f' of {run.user}' if run.user else ''}: {left} left") + advice
         is_there = run.state in {"running", "elsewhere"} and run.host != os.uname().nodename
         places.setdefault((os.path.dirname(run.path), run.host if is_there else ""), []).append(row[0])
     if is_elsewhere:
@@ -126,7 +152,7 @@ def as_json(runs: Sequence[Run]) -> str:
 def _row(run: Run, name: str) -> tuple[str, ...]:
     code = "-" if run.exit_code is None else str(run.exit_code)
     name = screen.cut(escaped(name), _LONGEST_NAME)
-    row = (name, _state(run), str(run.ranks), str(run.hosts), _age(run), code, _program(run))
+    row = (name, run.user or "-", _state(run), str(run.ranks), str(run.hosts), _age(run), code, _program(run))
     return tuple(map(escaped, row))
 
 
@@ -157,12 +183,12 @@ def _program(run: Run) -> str:
 
 
 def all_running(log_dir: str) -> list[Run]:
-    """Return the runs of a log directory that are running on this host, or have left processes here."""
-    here = os.path.abspath(log_dir)
-    found = index.find(log_dir)
-    return [
-        run for run in found if os.path.dirname(run.path) == here and (run.state == "running" or run.left)
-    ]
+    """Return the runs of a log directory that are running on this host, or have left processes here.
+
+    Root can stop the runs of all users, another user only own ones.
+    """
+    found = [run for run in index.find(log_dir) if run.is_in(log_dir) and (not run.user or os.geteuid() == 0)]
+    return [run for run in found if run.state == "running" or run.left]
 
 
 def the_run(name: str | None, log_dir: str, command: str) -> Run:
@@ -177,20 +203,20 @@ def the_run(name: str | None, log_dir: str, command: str) -> Run:
     """
     if name is not None:
         return index.resolve(name, log_dir)
-    here = os.path.abspath(log_dir)
-    own = [run for run in index.find(log_dir) if os.path.dirname(run.path) == here]
-    found = [run for run in own if run.state == "running" or run.left]
+    inside = [run for run in index.find(log_dir) if run.is_in(log_dir)]
+    found = _own_first([run for run in inside if run.state == "running" or run.left])
     # Whether a run of another host is running can only be found out there; its command says how.
-    found = found or [run for run in own if run.state == "elsewhere"][-1:]
+    found = found or _own_first([run for run in inside if run.state == "elsewhere"])[-1:]
     if not found:
         return index.resolve(names.LATEST, log_dir)
     if len(found) == 1:
         run_files.hold(found[0].path)
         return found[0]
+    last = typed_names(found, log_dir)[found[-1].path]
     raise UsageError(
         f"{count(len(found), 'run')} are running in {log_dir}",
         lines=as_text(found).splitlines(),
-        hint=f"name the run, for example the last one: `hccl-tools {command} {operand(_listed(found))}`"
+        hint=f"name the run, for example the last one: `hccl-tools {command} {operand(last)}`"
         + ("; `hccl-tools stop --all` stops them all" if command == "stop" else ""),
     )
 
@@ -203,15 +229,14 @@ def followed(log_dir: str) -> Run:
     Raises:
         NoSuchRunError: No run was found.
     """
-    here = os.path.abspath(log_dir)
-    found = [run for run in index.find(log_dir) if os.path.dirname(run.path) == here]
-    running = [run for run in found if run.state == "running"]
+    found = [run for run in index.find(log_dir) if run.is_in(log_dir)]
+    running = _own_first([run for run in found if run.state == "running"])
     if not running:
         return index.resolve(names.LATEST, log_dir)
     run_files.hold(running[-1].path)
     return running[-1]
 
 
-def _listed(found: Sequence[Run]) -> str:
-    """Return the name of the last of several runs as the list has it."""
-    return short_names(found)[os.path.basename(found[-1].path)]
+def _own_first(found: list[Run]) -> list[Run]:
+    """Return the runs of this user; those of others if there are none: others can add runs at will."""
+    return [run for run in found if not run.user] or found

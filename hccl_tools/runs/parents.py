@@ -87,22 +87,27 @@ def doubts(folder: str, what: str) -> tuple[str, ...]:
 def warnings(folder: str, what: str = "the logs") -> tuple[str, ...]:
     """Return a line of warning if a group can exchange a directory, none if no other user can."""
     for path, about in _checked(folder):
-        if _is_writable(about, stat.S_IWGRP) and not about.st_mode & stat.S_IWOTH:
-            import grp  # noqa: PLC0415  (most directories belong to one user)
-
-            try:
-                group = grp.getgrgid(about.st_gid)
-                name, members = group.gr_name, set(group.gr_mem)
-            except KeyError:
-                name, members = str(about.st_gid), set[str]()
-            # Debian and Red Hat give each user a group of the same name without other members.
-            if members <= {name, "root"} and name in {
-                links.user_name(about.st_uid),
-                links.user_name(os.geteuid()),
-            }:
-                continue
+        if not about.st_mode & stat.S_IWOTH and (name := group_that_renames(about)):
             return (f"warning: the group {name} can replace {what}, because it may write to {path}",)
     return ()
+
+
+def group_that_renames(about: os.stat_result) -> str:
+    """Return the group whose members can rename what is in a directory, "" if none can but its owner.
+
+    Debian and Red Hat give each user a group of the same name without other members.
+    """
+    if not _is_writable(about, stat.S_IWGRP):
+        return ""
+    import grp  # noqa: PLC0415  (most directories belong to one user)
+
+    try:
+        group = grp.getgrgid(about.st_gid)
+        name, members = group.gr_name, set(group.gr_mem)
+    except KeyError:
+        name, members = str(about.st_gid), set[str]()
+    is_own = name in {links.user_name(about.st_uid), links.user_name(os.geteuid())}
+    return "" if is_own and members <= {name, "root"} else name
 
 
 def _checked(folder: str) -> Iterator[tuple[str, os.stat_result]]:

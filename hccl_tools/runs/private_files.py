@@ -12,8 +12,10 @@ import os
 import stat
 import time
 
+from hccl_tools.document import links
 from hccl_tools.errors import LaunchError
 from hccl_tools.processes import run_files
+from hccl_tools.runs import parents
 
 TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
@@ -134,6 +136,10 @@ def _problem(path: str) -> str:
         above = os.stat(parent)
         if above.st_mode & stat.S_IWOTH and not above.st_mode & stat.S_ISVTX:
             return f"every user can rename files in {parent}"
+        if group := parents.group_that_renames(above):
+            return f"the group {group} can rename files in {parent}"
+        if above.st_uid not in {0, os.geteuid(), os.stat("/").st_uid}:
+            return f"{parent} belongs to {links.user_name(above.st_uid)}, who can rename files in it"
         about = os.lstat(path)
     except FileNotFoundError as error:
         if error.filename == path and os.access(parent, os.W_OK | os.X_OK, effective_ids=True):

@@ -47,7 +47,7 @@ def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
     if run.state in {"running", "elsewhere"} and run.host not in {"", os.uname().nodename}:
         # On a shared disk, the lock may be visible here, but the launcher's pid is another process here.
         raise UsageError(
-            f"the launcher of {run.name} is on {run.host}, but this host is {os.uname().nodename}",
+            f"the launcher of {run.called} is on {run.host}, but this host is {os.uname().nodename}",
             hint=_what_to_type(run, now=now)
             if directory.is_own(run.path)
             else f"ask {index.user_of(run.path)}",
@@ -69,10 +69,10 @@ def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
     began = time.monotonic()
     if not _wait(run, wait):
         hint = "" if now else "; its ranks may use their whole grace time (`--now` kills them at once)"
-        return Stopped(False, f"{run.name} has not ended within {wait:g} s (launcher: pid {run.pid}){hint}")
+        return Stopped(False, f"{run.called} has not ended within {wait:g} s (launcher: pid {run.pid}){hint}")
     code = index.read(run.path).exit_code
     what = "its launcher was killed" if code is None else f"exit code {code}"
-    message = f"{run.name} has ended after {time.monotonic() - began:.1f} s: {what}{_others(run)}"
+    message = f"{run.called} has ended after {time.monotonic() - began:.1f} s: {what}{_others(run)}"
     return Stopped(_kill(run), message)
 
 
@@ -108,8 +108,8 @@ def _is_launcher(run: Run, pid: int) -> bool:
 
 def _without_launcher(run: Run, left: list[int]) -> Stopped:
     if run.state == "ended" and not left:
-        return Stopped(True, f"{run.name} has already ended: exit code {run.exit_code}")
-    what = f"the launcher of {run.name} was killed" if run.state == "killed" else f"{run.name} has ended"
+        return Stopped(True, f"{run.called} has already ended: exit code {run.exit_code}")
+    what = f"the launcher of {run.called} was killed" if run.state == "killed" else f"{run.called} has ended"
     if not left:
         return Stopped(
             True, f"{what} (pid {run.pid}, without a report); no process of the run is left on this host"
@@ -129,7 +129,9 @@ def _spawned(run: Run, left: list[int], *, wait: float) -> Stopped:
     while _processes(run) and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
     over = _kill(run)
-    return Stopped(over, f"the ranks of {run.name} have exited; pid {run.pid} called spawn and detects this")
+    return Stopped(
+        over, f"the ranks of {run.called} have exited; pid {run.pid} called spawn and detects this"
+    )
 
 
 def _signal(run: Run, number: int) -> None:
@@ -139,7 +141,7 @@ def _signal(run: Run, number: int) -> None:
         # A launcher in another container holds the lock; here, its pid belongs to another process.
         if index.is_held(run.path):
             raise UsageError(
-                f"process {run.pid} is not the launcher of {run.name}, but the lock of the run is held",
+                f"process {run.pid} is not the launcher of {run.called}, but the lock of the run is held",
                 hint="if the launcher runs in another container of this host, stop the run there",
             ) from None
 

@@ -147,6 +147,86 @@ def test_the_owner_of_a_folder_may_link_in_it(stranger: Stranger, mode: int, is_
         links.Entry(f"{stranger.folder}/own/link").close()
 
 
+#: Links in a folder of the stranger, who has ``theirs`` as well; ``home`` belongs to who follows them.
+LINKS = [
+    ("../theirs/file", "", True),
+    ("../theirs/new", "", True),
+    ("../theirs", "", True),
+    ("../theirs", "new", True),
+    ("../theirs", "../theirs/file", True),
+    ("../theirs/again", "new", True),
+    ("../theirs/../home/back", "", True),
+    ("../theirs/over", "", True),
+    ("../home/file", "", False),
+    ("../home/new", "", False),
+    ("../home", "file", False),
+    ("../home", "new", False),
+    ("../theirs/../home", "new", False),
+    ("../theirs/home", "new", False),
+    ("../theirs/home/new", "", False),
+    ("..", "home/file", False),
+    ("/", "etc", False),
+]
+
+
+@pytest.mark.bed
+@pytest.mark.parametrize(("target", "rest", "is_followed"), LINKS)
+def test_the_links_of_another_user_lead_to_what_is_that_user_s(
+    stranger: Stranger, target: str, rest: str, is_followed: bool
+) -> None:
+    """Else that user chooses which file of the writer is replaced or made."""
+    home = stranger.folder / "home"
+    home.mkdir()
+    (home / "file").touch()
+    (home / "back").symlink_to("../theirs/file")
+    stranger.python(
+        "import os, sys\n"
+        "for name in ('own', 'theirs', 'theirs/inner'):\n"
+        "    os.mkdir(name, 0o755)\n"
+        "open('theirs/file', 'w').close()\n"
+        "made = {'theirs/again': 'inner', 'theirs/home': '../home', 'theirs/over': '../home/back'}\n"
+        "for name, target in [*made.items(), ('own/link', sys.argv[1])]:\n"
+        "    os.symlink(target, name)\n",
+        target,
+    )
+    stranger.folder.chmod(0o755)
+
+    refusal = pytest.raises(
+        links.ForeignLinkError, match=r"/(own/link|theirs/home) is a symbolic link of nobody"
+    )
+    with nullcontext() if is_followed else refusal:
+        links.Entry(f"{stranger.folder}/own/link{'/' if rest else ''}{rest}").close()
+
+
+@pytest.mark.bed
+@pytest.mark.parametrize("uid", [VICTIM, 0], ids=["user", "root"])
+def test_nothing_is_written_through_a_link_in_the_folder_of_another_user(
+    stranger: Stranger, uid: int
+) -> None:
+    home = stranger.folder / "home"
+    home.mkdir()
+    (home / "hccl.json").write_text(TABLE)
+    (home / "precious").write_text("precious")
+    for path in (home, *home.iterdir()):
+        os.chown(path, uid, uid)
+    stranger.python(
+        "import os, sys; os.mkdir('own', 0o755)\n"
+        "for name in ('precious', 'new'): os.symlink(sys.argv[1] + name, 'own/' + name + '.json')\n",
+        f"{home}/",
+    )
+
+    for name in ("precious", "new"):
+        done = stranger.as_user(uid).tools(
+            "convert", f"{home}/hccl.json", "--to", "1.0", "--force", "-o", f"own/{name}.json"
+        )
+
+        assert done.returncode != 0
+        assert f"own/{name}.json is a symbolic link of nobody" in done.stderr
+        assert "type the path without the link" in done.stderr
+    assert (home / "precious").read_text() == "precious"
+    assert not (home / "new").exists()
+
+
 @pytest.mark.bed
 @pytest.mark.parametrize("mode", [0o755, 0o777, 0o1777, 0o3775])
 @pytest.mark.parametrize("owner", [0, 65534])

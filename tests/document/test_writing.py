@@ -258,3 +258,36 @@ def test_a_mounted_file_is_refused_with_the_reason(tmp_path: Path, target: Path)
     assert printed.startswith(f"{other} cannot be written: it is a mount point")
     assert names(tmp_path) == ["other.json", "table.json"]
     assert target.read_text() == OLD
+
+
+#: Replaces a huge file; argv has the file. The memory of the process is limited.
+HUGE = """\
+import resource, sys
+from hccl_tools.document.writing import write_atomically, write_together
+from hccl_tools.errors import WriteError
+resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+for write in (lambda: write_atomically(sys.argv[1], ["new"], read=b"old"),
+              lambda: write_together({sys.argv[1]: "new", sys.argv[1] + ".other": "new"})):
+    try:
+        write()
+    except WriteError as error:
+        print(error.message)
+"""
+
+
+def test_a_huge_file_that_is_compared_or_kept_costs_no_memory(tmp_path: Path) -> None:
+    """Another user can put one in the place of the file that was read."""
+    huge = tmp_path / "table.json"
+    with huge.open("wb") as file:
+        file.truncate(6 << 30)
+
+    done = subprocess.run(
+        [sys.executable, "-c", HUGE, str(huge)], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        f"{huge} has changed since it was read",
+        f"{huge} cannot be replaced: it has more than 256 MiB; no file is changed",
+    ]
+    assert [path.name for path in tmp_path.iterdir()] == ["table.json"]

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 #: The user who explains; the run belongs to the stranger.
 VICTIM = 65533
+TABLE = """{"status": "completed", "version": "1.0", "server_count": "1", "server_list": [{
+ "server_id": "10.9.9.9", "device": [{"device_id": "0", "device_ip": "10.1.0.1", "rank_id": "0"}],
+ "host_nic_ip": "reserve"}]}"""
 #: Makes a run that names files of another user: argv has the run directory and the secret folder.
 RUN = """\
 import json, os, sys
@@ -309,6 +312,61 @@ def test_typed_files_that_are_links_of_another_user_are_left_out(stranger: Stran
     assert "shown" in done.stdout
     text = "".join(members(stranger.folder / "bug.tar.gz").values())
     assert "precious" not in done.stdout + done.stderr + text
+
+
+@pytest.mark.bed
+@pytest.mark.parametrize("uid", [VICTIM, 0], ids=["user", "root"])
+def test_files_behind_links_in_a_folder_of_another_user_are_not_packed(stranger: Stranger, uid: int) -> None:
+    """The owner of a folder may make links in it: they can lead to files that only the reader can read."""
+    private = stranger.folder / "private"
+    private.mkdir()
+    (private / "notes.log").write_text("RuntimeError: precious\n")
+    (private / "table.json").write_text(TABLE)
+    for path in (private, *private.iterdir()):
+        os.chown(path, uid, uid)
+    private.chmod(0o700)
+    stranger.python(
+        "import os, sys\n"
+        "os.mkdir('g', 0o755)\n"
+        "os.symlink(sys.argv[1] + '/notes.log', 'g/a.log')\n"
+        "os.symlink(sys.argv[1], 'g/folder')\n"
+        "os.symlink(sys.argv[1] + '/table.json', 'g/table.json')\n"
+        "for name in ('g/b.log', 'x.log'): open(name, 'w').write('RuntimeError: shown\\n')\n",
+        str(private),
+    )
+
+    typed = ("g/a.log", "g/folder", "g/folder/notes.log", "g/b.log", "--bundle", "bug.tar.gz")
+    table = as_user(stranger, uid, "explain", "x.log", "--rank-table", "g/table.json", *typed[-2:])
+    done = as_user(stranger, uid, "explain", *typed)
+
+    files = members(stranger.folder / "bug.tar.gz")
+    assert "precious" not in done.stdout + done.stderr + "".join(files.values())
+    assert table.returncode == 2
+    assert "g/table.json cannot be read: " in table.stderr
+    assert "type the path without the link" in table.stderr
+    assert "shown" in "".join(files.values())
+    for name, link in (("a.log", "a.log"), ("folder", "folder"), ("folder/notes.log", "folder")):
+        assert (
+            f"g/{name} was not read: {stranger.folder}/g/{link} is a symbolic link of nobody" in done.stdout
+        )
+
+
+@pytest.mark.bed
+def test_a_log_of_ones_own_run_behind_a_link_of_another_user_is_not_packed(stranger: Stranger) -> None:
+    """``--log-file`` can be in a folder of another user, who can put a link in its place."""
+    (stranger.folder / "notes").write_text("RuntimeError: precious\n")
+    (stranger.folder / "notes").chmod(0o600)
+    stranger.python("import os; os.mkdir('g'); os.symlink('../notes', 'g/job.log')")
+    run = Path("run").resolve()
+    run.mkdir()
+    process = {"rank": 0, "host": os.uname().nodename, "here": True, "argv": ["true"]}
+    plan = {"hosts": [os.uname().nodename], "processes": [{**process, "log": f"{stranger.folder}/g/job.log"}]}
+    (run / "plan.json").write_text(json.dumps(plan))
+
+    done = explained(str(run), "--bundle", "bug.tar.gz")
+
+    assert "precious" not in done.stdout + done.stderr + "".join(members(Path("bug.tar.gz")).values())
+    assert f"{stranger.folder}/g/job.log was not read: " in done.stdout
 
 
 def test_a_run_without_its_table_is_explained(tmp_path: Path) -> None:

@@ -13,9 +13,10 @@ import pytest
 
 from hccl_tools.explain import events, reader, scanner, scanning, screens, sources
 from hccl_tools.explain.events import LastTime
-from hccl_tools.explain.knowledge.registry import messages
+from hccl_tools.explain.knowledge.registry import codes, messages
 from hccl_tools.explain.reader import LogReader
 from hccl_tools.explain.scanner import Scanner
+from hccl_tools.explain.tracebacks import TRACEBACK
 from tests.support import adversarial_lines
 from tests.support.growth import least
 from tests.support.import_graph import MODULES
@@ -164,6 +165,36 @@ def test_lines_that_only_have_a_code_are_read_in_linear_time(tmp_path: Path) -> 
     assert spent(8000) < 6 * spent(2000)
 
 
+def anchors() -> list[bytes]:
+    """Return the texts by which lines are found: those of the messages, codes, and what stands before codes."""
+    found = {one.anchor for one in messages().values() if one.anchor} | {code.encode() for code in codes()}
+    return sorted(found.union(scanner._BEFORE_CODES, scanner._LEVELS, [TRACEBACK]))
+
+
+def test_a_line_full_of_anchors_is_searched_once() -> None:
+    sieve = Scanner()._sieve
+    texts = anchors()
+    mixed = b" ".join(texts)
+    lines = {text: b"[ERROR] HCCL " + (text + b" ") * (reader.LONGEST_LINE // len(text)) for text in texts}
+    lines[mixed] = mixed * (reader.LONGEST_LINE // len(mixed))
+
+    def spent(text: bytes, tries: int) -> float:
+        return least(lambda: sieve.hits(lines[text]), tries)
+
+    # A busy machine makes one try slow; a line that is searched for each of its anchors makes all tries slow.
+    slow = (text for text in lines if spent(text, 1) > MOST_SECONDS and spent(text, 3) > MOST_SECONDS)
+    assert next(slow, None) is None
+
+
+@pytest.mark.parametrize("line", [b"EI0006\r", b"rror code\r", b"step 507046\r", b"EI0006 of rank\n"])
+def test_short_lines_with_anchors_are_found_in_linear_time(line: bytes) -> None:
+    def spent(count: int) -> float:
+        data = line * count
+        return least(lambda: Scanner()._sieve.hits(data))
+
+    assert spent(40_000) < 8 * spent(10_000)
+
+
 def test_a_small_file_is_not_unpacked_to_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "rank_0.log.gz"
     monkeypatch.setattr(reader, "MOST_UNPACKED", 3 << 20)
@@ -173,6 +204,19 @@ def test_a_small_file_is_not_unpacked_to_gigabytes(tmp_path: Path, monkeypatch: 
 
     assert sum(len(block.data) for block in found.blocks()) == 3 << 20
     assert found.note == f"{log} unpacks to more than 3 MiB: only these were read"
+
+
+def test_binary_data_does_not_hide_that_only_a_part_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "rank_0.log.gz"
+    monkeypatch.setattr(reader, "MOST_UNPACKED", 1 << 20)
+    log.write_bytes(gzip.compress(bytes(4 << 20)))
+
+    found = LogReader(str(log))
+
+    assert sum(len(block.data) for block in found.blocks()) <= 1 << 20
+    assert found.note == f"{log} unpacks to more than 1 MiB: only these were read"
 
 
 def test_compressed_logs_have_a_limit_in_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

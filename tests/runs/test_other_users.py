@@ -214,8 +214,34 @@ def test_private_directory_of_another_user_is_not_used(stranger: Stranger) -> No
         private_files.ensure(str(taken))
 
 
-def test_directory_in_which_all_may_rename_is_not_private(own_directory: Path) -> None:
-    own_directory.chmod(0o777)
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o2770])
+def test_directory_in_which_others_may_rename_is_not_private(own_directory: Path, mode: int) -> None:
+    if os.geteuid() == 0:
+        os.chown(own_directory, 0, 65533)
+    elif mode != 0o777:
+        pytest.skip("only root can give a directory to another group")
+    own_directory.chmod(mode)
+
+    assert private_files.place({"TMPDIR": str(own_directory)}) != str(own_directory / "hccl-tools-0")
+
+
+@pytest.mark.parametrize("mode", [0o1777, 0o3770, 0o700])
+def test_directory_in_which_others_may_not_rename_is_private(own_directory: Path, mode: int) -> None:
+    own_directory.chmod(mode)
+
+    assert private_files.place({"TMPDIR": str(own_directory)}) == str(
+        own_directory / f"hccl-tools-{os.geteuid()}"
+    )
+
+
+@pytest.mark.bed
+@pytest.mark.parametrize("mode", [0o755, 0o1777])
+def test_a_directory_in_that_of_another_user_is_not_private(own_directory: Path, mode: int) -> None:
+    """The owner can rename what is in it, also with the sticky bit."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a directory to another user")
+    os.chown(own_directory, 65533, 65533)
+    own_directory.chmod(mode)
 
     assert private_files.place({"TMPDIR": str(own_directory)}) != str(own_directory / "hccl-tools-0")
 

@@ -14,7 +14,7 @@ import pytest
 
 from hccl_tools.processes import procfs
 from hccl_tools.processes.stack_dump import StackDump, Target
-from hccl_tools.runs import directory, files, run_processes
+from hccl_tools.runs import directory, files, index, run_processes
 from tests.support.jobs import eventually
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def test_a_bounded_part_of_the_environments_of_a_user_is_read(stranger: Stranger
     stranger.python(RUN, run, "rank_0.log", "0")
     with large_environments(stranger, 40, 1 << 31, f"HCCL_TOOLS_RUN_DIR={run}") as pids:
         before = bytes_read()
-        found = [pid for pid, path in run_processes.members() if path == run]
+        found = [one.pid for one in run_processes.members() if one.path == run]
         assert sorted(found) == sorted(pids)
         assert bytes_read() - before < 128 << 20
 
@@ -361,6 +361,108 @@ def test_stop_does_not_resume_a_setuid_program_of_a_third_user(stranger: Strange
         assert left is not None
         assert left.state == "T"
         job.communicate()
+
+
+#: Starts setuid programs that name run directories: argv has the program, and a path for each.
+CLAIMS = """\
+import os, subprocess, sys
+program, *paths = sys.argv[1:]
+started = [subprocess.Popen([program, "1000"], env={"HCCL_TOOLS_RUN_DIR": path}) for path in paths]
+print(*(one.pid for one in started), flush=True)
+sys.stdin.read()
+for one in started:
+    one.kill()
+"""
+
+
+@contextmanager
+def claiming(
+    stranger: Stranger, program: str, paths: list[str], user: int | None = None
+) -> Iterator[list[int]]:
+    """Processes of the stranger that name run directories; yield their ids."""
+    uid = stranger.user if user is None else user
+    with subprocess.Popen(
+        [stranger.interpreter, "-I", "-c", CLAIMS, program, *paths], user=uid, group=uid, extra_groups=[],
+        text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as started:  # fmt: skip
+        assert started.stdout is not None
+        pids = [int(pid) for pid in started.stdout.readline().split()]
+        for pid in pids:
+            assert eventually(lambda: b"HCCL_TOOLS" in Path(f"/proc/{pid}/environ").read_bytes())  # noqa: B023
+        yield pids
+        started.communicate()
+
+
+@pytest.mark.bed
+@pytest.mark.parametrize("is_sudo", [False, True], ids=["su", "sudo"])
+def test_a_setuid_program_names_no_run(stranger: Stranger, is_sudo: bool) -> None:
+    """Another user has chosen its environment; ``sudo`` gives itself the real user id of root, too."""
+    run, program = stranger.folder / "run", stranger.folder / "program"
+    stranger.as_user(OTHER).python(RUN, str(run), "rank_0.log", "0")
+    shutil.copy(Path(stranger.interpreter).resolve() if is_sudo else "/bin/sleep", program)
+    os.chown(program, 0, 0)
+    program.chmod(0o4755)
+    words = [str(program), "1000"]
+    if is_sudo:
+        words[1] = str(stranger.folder / "program.py")
+        Path(words[1]).write_text("import os, time; os.setresuid(0, 0, 0); time.sleep(1000)\n")
+    with subprocess.Popen(
+        words, user=stranger.user, group=stranger.user, extra_groups=[], stderr=subprocess.DEVNULL,
+        env={"HCCL_TOOLS_RUN_DIR": str(run)},
+    ) as started:  # fmt: skip
+        try:
+            if not eventually(lambda: procfs.user(started.pid) == 0):
+                pytest.skip("this file system is mounted without setuid programs")
+            ids = f"/proc/{started.pid}/status"
+            assert not is_sudo or eventually(lambda: "Uid:\t0\t0\t0\t0" in Path(ids).read_text())
+            assert [one for one in run_processes.members() if one.path == str(run)] == []
+        finally:
+            started.kill()
+
+
+@pytest.mark.bed
+def test_processes_name_runs_by_the_path_that_launch_gives_them(stranger: Stranger) -> None:
+    run = f"{stranger.folder}/run"
+    stranger.python(RUN, run, "rank_0.log", "0")
+    spellings = [
+        run,
+        f"{run}/",
+        f"/{run}",
+        f"{stranger.folder}/./run",
+        f"{stranger.folder}/x/../run",
+        "run",
+        "/",
+        "",
+    ]
+
+    with claiming(stranger, "sleep", spellings) as pids:
+        found = [one for one in run_processes.members() if one.pid in pids]
+        jobs = tools(stranger, 0, "jobs", "--log-dir", "/proc")
+
+    assert found == [run_processes.Member(pids[0], stranger.user, run)]
+    assert jobs.stdout.count("launcher killed") == 1, jobs.stdout
+
+
+@pytest.mark.bed
+def test_runs_that_processes_name_are_counted_apart(
+    stranger: Stranger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a user with many processes hides the runs in the log directory."""
+    monkeypatch.setattr(index, "_MOST_OF_OTHERS", 3)
+    stranger.python("import os; os.mkdir('log'); os.mkdir('attack')")
+    for number in range(3):
+        stranger.python(RUN, f"{stranger.folder}/log/20010101-00000{number}-ab", "rank_0.log", "0")
+    claimed = [f"{stranger.folder}/attack/20010101-00000{number}-cd" for number in range(5)]
+    for path in claimed:
+        stranger.python(RUN, path, "rank_0.log", "0")
+
+    with claiming(stranger, "sleep", claimed):
+        found = [run.path for run in index.find(f"{stranger.folder}/log")]
+
+    assert [path for path in found if path.startswith(f"{stranger.folder}/log/")] == [
+        f"{stranger.folder}/log/20010101-00000{number}-ab" for number in range(3)
+    ]
+    assert len([path for path in found if path in claimed]) <= 3  # Other tests use this user as well.
 
 
 def test_a_run_that_is_gone_after_its_file_was_read_is_malformed(
