@@ -34,6 +34,11 @@ _COMMAND = re.compile(
 #: Module and value -> why it needs no quotes.
 REVIEWED = {
     ("hccl_tools.cli.config_map_option", "made.apply"): "quoted where it is made",
+    ("hccl_tools.document.places_in_text", "first"): "a number",
+    ("hccl_tools.rules.document", "product.name"): "the name of a product",
+    ("hccl_tools.rules.service_addresses", "number"): "a number",
+    ("hccl_tools.rules.service_advice", "at"): "a number",
+    ("hccl_tools.rules.service_advice", "device"): "a number",
     ("hccl_tools.cli.guide", "', '.join(others)"): "the names of topics",
     ("hccl_tools.cli.guide", "typed"): "the name of a command, or a code",
     ("hccl_tools.cli.launch_table", "command"): "quoted where it is made",

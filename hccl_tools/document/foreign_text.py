@@ -278,9 +278,25 @@ def _lines(stop: Stop) -> Foreign | None:
         rest = rest[:start] + rest[end + 1 :]
         following = _stop_of(rest)
         if following is None:
-            return _of_lines(stop.text, stop.line, found)
+            return _of_lines(stop.text, stop.line, [*found, *_lines_after(rest, len(found))])
         at = following
     return None
+
+
+def _lines_after(rest: str, taken: int) -> list[int]:
+    """Return the numbers of the lines after a table, which the parser does not read, such as a prompt.
+
+    Args:
+        rest: The text without the lines before and in the table.
+        taken: How many these were.
+    """
+    reader = Reader(rest, 0)
+    reader.read()
+    first = _number(rest, reader.end) + 1
+    after = rest[reader.end :].splitlines()
+    if not after or after[0].strip():
+        return []  # The text begins on the line on which the table ends.
+    return [first + taken + place for place, line in enumerate(after[1:]) if line.strip()][:_MOST_LINES]
 
 
 def _standing_for(text: str, line: str, number: int) -> Foreign:

@@ -44,6 +44,7 @@ _HOST_ENTRY = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}\s+[\w.-]+(?:\s+[\w.-]+)*")
 _ADDRESSES = re.compile(r"(address|netmask|gateway|IPaddr|netdetect|send_arp_status|arp)_\d+=")
 _SETTING = re.compile(r"[\w.-]+ *=")
 _SECTION = re.compile(r"\[[\w. :-]+\]$")
+_PROMPT = re.compile(r"\[[\w.-]{1,64}@[^\[\]\n]{1,200}\] ?[#$%>]")
 _DESCRIBED = re.compile(r"Name: +\S+\s+Namespace: ")
 _BASE64 = re.compile(r"[A-Za-z0-9+/\s]{24,}(?:={1,2}\s*)?")
 _COMMENT = re.compile(r"(#|//)(?!!)")
@@ -80,8 +81,9 @@ def _other(what: str, hint: str = _NAME_IT) -> OtherContent:
 
 
 class _Head(NamedTuple):
-    """A text, its first lines without blanks, and those of them that are not comments."""
+    """A text, its beginning, the first lines without blanks, and those of them that are not comments."""
 
+    whole: str
     text: str
     lines: list[str]
     told: list[str]
@@ -89,7 +91,7 @@ class _Head(NamedTuple):
 
 def _head(text: str) -> _Head:
     lines = [line for line in map(str.strip, text[:_HEAD].lstrip("\ufeff").splitlines()[:_LINES]) if line]
-    return _Head(text, lines, [line for line in lines if not _COMMENT.match(line)])
+    return _Head(text, text[:_HEAD], lines, [line for line in lines if not _COMMENT.match(line)])
 
 
 def recognise(text: str) -> OtherContent | None:
@@ -108,22 +110,64 @@ def recognise(text: str) -> OtherContent | None:
 
 
 def _begins_json(line: str) -> bool:
-    """Whether a line can be the first one of JSON; a log may begin with a level or a time in brackets."""
+    """Whether a line can be the first one of JSON; a log or a prompt may begin with words in brackets."""
     if line[0] in "{\"'\u201c\uff5b\u3010":
         return not line.startswith(('"""', "'''"))
-    return line[0] == "[" and not (_LOG.match(line) or _SECTION.match(line))
+    return line[0] == "[" and not (_LOG.match(line) or _SECTION.match(line) or _PROMPT.match(line))
+
+
+#: A key of a table in a web page: its quotes are escaped for HTML, or for a script of the page.
+_SHOWN_KEY = re.compile(
+    r"(?:&(?:quot|#34|#[xX]22|ldquo);|\\?[\"\u201c])(?:server_list|rank_list|group_list|server_group_list|server_count|rank_count)"
+    r"(?:&(?:quot|#34|#[xX]22|rdquo);|\\?[\"\u201d])"
+)
+#: A command that takes a table out of the text of a page, and the length of the longest page that is tried.
+_FROM_PAGE = (
+    "python3 -c 'import html, re, sys; "
+    'text = html.unescape(re.sub("<[^<>]*>", "", sys.stdin.read())).replace(chr(160), chr(32)); '
+    "print(text[text.index(chr(123)):text.rindex(chr(125)) + 1])' < OLD > NEW"
+)
+_LONGEST_PAGE = 1 << 22
+_TAGS = re.compile(r"<[^<>]{0,4000}>")
 
 
 def _page(head: _Head) -> OtherContent | None:
     found = _MARKUP.match(head.lines[0])
     if found is None:
         return None
+    if _SHOWN_KEY.search(head.whole) is not None:
+        raw = (
+            "download the file itself, which the page links as Raw (on most servers its address has /raw/ in "
+            "place of /blob/)"
+        )
+        hint = (
+            f"{raw}, or take the table out of the page: {_FROM_PAGE}"
+            if _has_only_a_table(head.whole)
+            else raw
+        )
+        return OtherContent("this is a web page (HTML) that shows a rank table, not the table itself", hint)
     if found[1].lower() == "?xml" or "html" not in " ".join(head.lines).lower():
         return _other("an XML file")
     hint = (
-        "open its address in a browser: the server sent an error or login page; then download the table again"
+        "open its address in a browser: the server sent an error or login page, or a page about the file; "
+        "then download the file itself (a server of repositories links it as Raw)"
     )
     return _other("a web page (HTML)", hint)
+
+
+def _has_only_a_table(page: str) -> bool:
+    """Return whether the text of a page from its first to its last brace is a table."""
+    if len(page) > _LONGEST_PAGE:
+        return False
+    import html  # noqa: PLC0415  (only for a web page)
+
+    text = html.unescape(_TAGS.sub("", page)).replace("\u00a0", " ")
+    start, end = text.find("{"), text.rfind("}") + 1
+    try:
+        value = Reader(text[start:end], 0).read() if 0 <= start < end else None
+    except JsonError:
+        return False
+    return isinstance(value, dict) and any(_TABLE_KEY.fullmatch(f'"{key}"') for key in value)
 
 
 def _described(head: _Head) -> OtherContent | None:

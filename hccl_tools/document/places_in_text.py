@@ -41,6 +41,27 @@ def empty_cell(text: str, at: int, word: str, key: str | None) -> tuple[str, str
     return f"{word} stands for an empty cell: the {key}{of} is missing", f"{hint}, in double quotes"
 
 
+def left_out(text: str, at: int) -> str:
+    """Return the hint on dots in place of entries: which devices these are, by the entries around them."""
+    again = "or make the table with `hccl-tools gen`"
+    before = [*_DEVICE.finditer(text, max(0, at - _FAR), at)]
+    after = _DEVICE.search(text, at, at + _FAR)
+    plain = f"write all entries in their place, each with the values of its own device, {again}"
+    if not before or after is None or '"server_id"' in text[before[-1].start() : after.start()]:
+        return plain
+    first, last = int(before[-1][1]) + 1, int(after[1]) - 1
+    if first > last:
+        return plain
+    server = _server_at(text, at)
+    host = f" on {server}" if server else " on the host"
+    which, each = (f"device {first}", "") if first == last else (f"devices {first} to {last}", ", and so on")
+    noun = "entry" if first == last else "entries"
+    return (
+        f"write the {noun} of {which} in their place, with a rank_id each: "
+        f"`hccn_tool -i {first} -ip -g`{host} shows the address of device {first}{each}; {again}{host}"
+    )
+
+
 def _device_at(text: str, at: int) -> str | None:
     """Return the device_id of the object in which a place is."""
     begin = text.rfind("{", max(0, at - _FAR), at)

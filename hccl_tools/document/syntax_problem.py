@@ -186,7 +186,7 @@ def _pasted(state: ParserState) -> JsonError | None:
         return JsonError("comment", "comments are not allowed in JSON", "remove the comment", at)
     if rest.startswith(("...", "\u2026")):
         return JsonError("ellipsis", "dots in place of omitted entries",
-                         "write all entries in their place", at)  # fmt: skip
+                         places_in_text.left_out(state.text, at), at)  # fmt: skip
     if rest.startswith(_CONFLICT):
         return JsonError("merge conflict", "unresolved merge conflict of git",
                          places_in_text.conflict(state.text, at), at)  # fmt: skip

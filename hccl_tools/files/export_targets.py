@@ -219,9 +219,13 @@ def _master(table: RankTable) -> int:
 def add_container_ips(table: RankTable) -> int:
     """Give each server without a container_ip its own address: its containers share its network.
 
+    None is added if the containers of another server have a network of their own: the addresses are unknown.
+
     Returns:
         The number of servers that were changed.
     """
+    if any(server.has_own_container_ip for server in table.servers):
+        return 0
     without = [server for server in table.servers if not server.fields.get("container_ip")]
     for server in without:
         server.fields["container_ip"] = server.server_id

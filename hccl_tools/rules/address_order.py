@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from itertools import pairwise
+from collections import Counter
+from itertools import pairwise, repeat
+from operator import and_
 from typing import TYPE_CHECKING
 
+from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_addresses
 from hccl_tools.rules.moved_entries import exchanged, owners
 from hccl_tools.rules.registry import shared
 from hccl_tools.rules.shared_values import owners_of
-from hccl_tools.rules.value_order import Names, Order, names_of, order_of, other_names
+from hccl_tools.rules.value_order import (
+    DEVICE_BITS,
+    Names,
+    Order,
+    names_of,
+    order_of,
+    other_names,
+    super_device_numbers,
+)
+from hccl_tools.table.addresses import packed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +31,8 @@ if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
     from hccl_tools.rules.shared_values import Owners
 
+#: What stands between several addresses in one text, the longest one that is examined, and the addresses that a hint names.
+_BETWEEN, _LONGEST, _MOST_NAMES = r"[\s,;|/]+", 400, 4
 #: The keys that such an order depends on.
 READ = frozenset({"device_id", "device_ip", "server_id", "super_device_id"})
 
@@ -84,6 +99,86 @@ def first_in_text_order(subject: Subject) -> int | None:
 
 
 @shared
+def moved_device_ids(subject: Subject) -> dict[int, list[int]]:
+    """Return the servers whose device_ids follow neither their super_device_ids nor their addresses, with these rows.
+
+    The two follow each other there, so that the column device_id was sorted or moved alone. In a usual cluster the low 16
+    bits of a super_device_id are the device_id.
+    """
+    table, ips = subject.table, address_numbers(subject)
+    texts = table.columns.get("super_device_id")
+    if ips is None or texts is None or None in texts:
+        return {}
+    sdids = super_device_numbers(subject)
+    if None in sdids:
+        return {}
+    bits: list[int | None] = [*map(and_, sdids, repeat(DEVICE_BITS))]
+    if bits == [*table.device_numbers]:
+        return {}
+    found, shapes = dict[int, list[int]](), list[dict[int | None, int]]()
+    for index, server in enumerate(table.servers):
+        own = [(table.device_numbers[row], bits[row]) for row in server.rows]
+        if rows := [row for row, (device, bit) in zip(server.rows, own, strict=True) if device != bit]:
+            if {device for device, _ in own} == {bit for _, bit in own}:
+                found[index] = rows
+        elif server.rows:
+            shapes.append(_shape(table.device_numbers, ips, server.rows))
+    usual = shapes[0] if shapes and all(one == shapes[0] for one in shapes) else None
+    return {
+        index: rows
+        for index, rows in found.items()
+        if _is_usual(_shape(bits, ips, table.servers[index].rows), usual)
+        and not _is_usual(_shape(table.device_numbers, ips, table.servers[index].rows), usual)
+    }
+
+
+def _shape(ids: Sequence[int | None], ips: Sequence[int], rows: Sequence[int]) -> dict[int | None, int]:
+    """Return for each id of a server the distance of its address from that of the lowest id."""
+    first = min(rows, key=lambda row: ids[row] or 0)
+    return {ids[row]: ips[row] - ips[first] for row in rows}
+
+
+def _is_usual(shape: dict[int | None, int], usual: dict[int | None, int] | None) -> bool:
+    """Return whether a shape is that of the other servers, or if these have none, whether it has one step."""
+    if usual is not None:
+        return shape == usual
+    in_order = sorted((one or 0, distance) for one, distance in shape.items())
+    steps = {(after - before, one - other) for (other, before), (one, after) in pairwise(in_order)}
+    return len(in_order) >= _LEAST_DEVICES and len({step / apart for step, apart in steps if apart}) == 1
+
+
+@shared
+def servers_in_text_order(subject: Subject) -> dict[int, list[int]]:
+    """Return the servers whose device_ids are in the order of text, and their addresses or SDIDs in that of numbers.
+
+    The result has for each the rows whose device_ids are elsewhere in the order of numbers.
+    """
+    table = subject.table
+    usual = table.devices_of_each
+    if usual is not None and None not in usual and usual == sorted(one or 0 for one in usual):
+        return {}
+    ips, texts = address_numbers(subject), table.columns.get("super_device_id")
+    sdids = super_device_numbers(subject) if texts is not None and None not in texts else None
+    found = dict[int, list[int]]()
+    for index, server in enumerate(table.servers):
+        rows = server.rows
+        own = [table.device_numbers[row] or 0 for row in rows]
+        right = sorted(own)
+        written = [table.device_ids[row] for row in rows]
+        is_whole = bool(right) and right == [*range(right[0], right[0] + len(right))]
+        if own == right or not is_whole or [*map(str, own)] != written or written != sorted(written):
+            continue  # One mistyped device_id is no order.
+        by_sdid = sdids is not None and [(sdids[row] or 0) & DEVICE_BITS for row in rows] == right
+        by_address = (
+            ips is not None
+            and len({after - before for before, after in pairwise([ips[row] for row in rows])}) == 1
+        )
+        if by_sdid or by_address:
+            found[index] = [row for row, one, other in zip(rows, own, right, strict=True) if one != other]
+    return found
+
+
+@shared
 def order_of_addresses(subject: Subject) -> Order | None:
     """Return the order of the device_ips; None if they follow none."""
     numbers = address_numbers(subject)
@@ -122,6 +217,45 @@ def right_name(subject: Subject, index: int) -> str:
         if name is None
         else f'{hint}: by the order of the others, that of server {index + 1} is "{name}"'
     )
+
+
+def joined_names(text: str) -> list[str]:
+    """Return the addresses of a text with several, as ``hostname -I`` prints them; empty for others."""
+    parts = (
+        re.split(_BETWEEN, text.strip()[:_LONGEST]) if re.search(_BETWEEN, text.strip()[:_LONGEST]) else []
+    )
+    return parts if len(parts) > 1 and all(packed(part) is not None for part in parts) else []
+
+
+def one_of(subject: Subject, index: int) -> tuple[str, str] | None:
+    """Return message and hint on a server_id with several addresses; None for others."""
+    text = subject.table.servers[index].server_id
+    names = joined_names(text)
+    if not names:
+        return None
+    others = _each_name(subject)
+    own = [name for name in names if others[name] == 1]
+    networks = Counter(name.rpartition(".")[0] for name in others if name not in names)
+    near = [name for name in own if networks[name.rpartition(".")[0]]]
+    message = (
+        f"server_id {quoted(text)} has {len(names)} addresses, as `hostname -I` prints them: it must be one"
+    )
+    if len(near) == 1:
+        return (
+            message,
+            f'write "{near[0]}" alone, the only one in the network of the other server_ids, wherever the table has this server_id',
+        )
+    return message, (
+        f"write one of them alone, that by which the other hosts reach this one ({' or '.join(map(quoted, names[:_MOST_NAMES]))}), "
+        "wherever the table has this server_id"
+    )
+
+
+@shared
+def _each_name(subject: Subject) -> Counter[str]:
+    """Return all server_ids, and all addresses of those with several, with the number of servers that have each."""
+    ids = [server.server_id.strip() for server in subject.table.servers]
+    return Counter(name for text in ids for name in {*(joined_names(text) or [text])})
 
 
 @shared

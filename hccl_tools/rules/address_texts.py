@@ -9,7 +9,7 @@ from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 # The patterns are texts, which `re` compiles at their first use: most tables need none.
 LEADING_ZEROS = "leading zeros"
@@ -34,6 +34,7 @@ _PORT = r"(?a)([0-9.]+)(:[0-9]{1,5})"
 _ENDING = r"(?s)(.*[0-9a-fA-F])([.,;:]+)"
 _ZEROS = r"(?a)\b0+(?=[0-9])"
 _DOTTED = r"(?a)(?<![0-9])[0-9]{1,20}(?:\.[0-9]{1,20}){3}"
+_FOUR_NUMBERS = r"(?a)[0-9]{1,4}(?:\.[0-9]{1,4}){3}"
 _NUMBERS = r"(?a)[0-9]+(?:\.+[0-9]+)*\.?"
 _DASHED = r"(?a)[0-9]{1,3}(?:[-_ ,][0-9]{1,3}){3}"
 _LETTERS = str.maketrans("OolI", "0011")
@@ -177,6 +178,36 @@ def why_no_address(text: str) -> str:
     return f"{high} is above 255" if high else ""
 
 
+def counted_past(texts: Sequence[Any], at: int) -> range:
+    """Return the texts around a text with a number above 255 that count up to it and on, by one each, as a spreadsheet fills a column.
+
+    The result is empty if the text is not such an address, or no text beside it continues the count.
+    """
+    parts = _octets(texts[at])
+    high = [place for place, one in enumerate(parts) if one > _HIGHEST_OCTET]
+    if len(high) != 1:
+        return range(0)
+    (place,) = high
+
+    def follows(other: int) -> bool:
+        right = [*parts]
+        right[place] += other - at
+        return _octets(texts[other]) == right
+
+    first = last = at
+    while first > 0 and follows(first - 1):
+        first -= 1
+    while last + 1 < len(texts) and follows(last + 1):
+        last += 1
+    begins_below = parts[place] - (at - first) <= _HIGHEST_OCTET + 1
+    return range(first, last + 1) if first < last and begins_below else range(0)
+
+
+def _octets(text: Any) -> list[int]:
+    """Return the numbers of an IPv4 address, which may be too high; empty for other texts."""
+    return [*map(int, text.split("."))] if type(text) is str and re.fullmatch(_FOUR_NUMBERS, text) else []
+
+
 def _why_no_ipv6(text: str) -> str:
     if ":::" in text or text.count("::") > 1:
         return '"::" occurs more than once'
@@ -228,7 +259,13 @@ def why_no_eid(text: str) -> str:
 
 
 #: Signs that stand in place of a dot of an address, and the number of its dots.
+_BETWEEN, _NO_COMMA = r"[\s,;|]+", r"[\s;|]"
 _IN_PLACE_OF_DOTS, _DOTS = r"[,;:/_ -]", 3
+
+
+def parts(text: str) -> list[str]:
+    """Return the parts of a text between blanks, commas, semicolons and bars."""
+    return re.split(_BETWEEN, text.strip()) if len(text) <= _LONGEST else [text]
 
 
 def with_dots(text: Any, accepts: Callable[[str], bool]) -> tuple[str, str] | None:
@@ -243,8 +280,12 @@ def with_dots(text: Any, accepts: Callable[[str], bool]) -> tuple[str, str] | No
         if len(signs) == 1:
             return f"{'a ' if name.isalpha() else ''}{name} in place of a dot", dotted
         return (f"{name}s" if name.isalpha() else "other signs") + " in place of dots", dotted
-    for sign in ";| ":
-        parts = text.split(sign) if text.count(sign) == 1 else []
-        if parts and all(map(accepts, parts)):
-            return f'"{sign}" in place of a comma between two addresses', ",".join(parts)
+    addresses = parts(text)
+    sign = next((sign for sign in text if re.fullmatch(_NO_COMMA, sign)), "")
+    if sign and len(addresses) > 1 and all(map(accepts, addresses)):
+        number = "two" if len(addresses) == 2 else len(addresses)
+        return (
+            f'"{" " if sign.isspace() else sign}" in place of a comma between {number} addresses',
+            ",".join(addresses),
+        )
     return None

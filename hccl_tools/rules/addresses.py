@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.notation.number_list import fold
 from hccl_tools.rules import address_texts, right_texts
 from hccl_tools.rules.address_columns import (
     addresses_read,
@@ -17,7 +18,7 @@ from hccl_tools.rules.address_columns import (
     servers_unread,
 )
 from hccl_tools.rules.address_texts import of_number
-from hccl_tools.rules.commands import how, of_each
+from hccl_tools.rules.commands import how, of_each, on_host
 from hccl_tools.rules.key_names import similar_key
 from hccl_tools.rules.key_shapes import column_of_addresses
 from hccl_tools.rules.moved_entries import exchange, with_address_as_id
@@ -230,6 +231,8 @@ def _no_address(subject: Subject, row: int, address: str, alike: dict[str, tuple
     finding = Finding(f'"{address}" is not an IP address', path, how(subject, row))
     if (key := with_address_as_id(subject).get(row)) is not None:
         return exchange(finding, key)
+    if rows := address_texts.counted_past(subject.table.device_ips, row):
+        return _counted_past(subject, finding, rows, alike)
     found = _unless_used(subject, right_texts.address(finding, address, whole), finding)
     said: tuple[str, str] | None = None
     if found.hint == finding.hint and found.message.startswith(f"{finding.message}: "):
@@ -242,6 +245,33 @@ def _no_address(subject: Subject, row: int, address: str, alike: dict[str, tuple
             f"{found.hint} in place of {quoted(whole)}, and the others in the same way",
         )
     return found if said is None else found._replace(alike=alike.setdefault(said[0], said))
+
+
+def _counted_past(
+    subject: Subject, finding: Finding, rows: range, alike: dict[str, tuple[str, str]]
+) -> Finding:
+    """Return the finding on an address that was counted on above 255: those before it were counted as well."""
+    table = subject.table
+    first, last = (quoted(table.device_ips[row]) for row in (rows[0], rows[-1]))
+    where, ids = on_host(subject, rows[0]), fold(table.device_numbers[row] or 0 for row in rows)
+    are_of_one = len({table.server_of_row[row] for row in rows}) == 1 and None not in table.device_numbers
+    devices = f"devices {ids}{where}" if are_of_one else f"these {len(rows)} devices"
+    counted = f"the addresses {first} to {last} are counted on from one device to the next, as a spreadsheet fills a column"
+    valid = next((row for row in rows if right_texts.is_address(table.device_ips[row])), None)
+    also = (
+        ""
+        if valid is None
+        else f", so that those below 256 are perhaps wrong, too ({quoted(table.device_ips[valid])})"
+    )
+    hint = (
+        f"write the addresses that {devices} have, all of them: {how(subject, rows[0])}, and so on for each"
+    )
+    said = f"device_ips are not IP addresses: numbers are above 255; {counted}{also}", hint
+    return finding._replace(
+        message=f"{finding.message}: a number is above 255; {counted}{also}",
+        hint=hint,
+        alike=alike.setdefault(said[0], said),
+    )
 
 
 def _unless_used(subject: Subject, found: Finding, finding: Finding) -> Finding:
@@ -273,13 +303,18 @@ def _wrongly_separated(
             f"{hint} in place of {quoted(text)}, and the others in the same way",
         )
     elif _have_one_address(subject):
-        first, _, second = right.partition(",")
-        others = "one of the two is too many: most devices have one address"
-        message = f"{quoted(text)} has two addresses, and {others}"
-        hint = f'write "{first}" or "{second}": {how(subject, row)}'
+        parts = right.split(",")
+        number = "two" if len(parts) == 2 else str(len(parts))
+        others = (
+            "one of the two is too many: most devices have one address"
+            if len(parts) == 2
+            else "most devices have one: the others are too many"
+        )
+        message = f"{quoted(text)} has {number} addresses, and {others}"
+        hint = f"write {' or '.join(map(quoted, parts))}: {how(subject, row)}"
         said = (
-            f"device_ips have two addresses, and {others}",
-            f"write one of the two: {of_each(subject, row)}",
+            f"device_ips have {number} addresses, and {others}",
+            f"write one of the {number}: {of_each(subject, row)}",
         )
     else:
         message, hint = f"{quoted(text)} has {fault}", f'write "{right}"'

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
-from hccl_tools.notation import invisible, placeholders
+from hccl_tools.notation import invisible
 from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_addresses
-from hccl_tools.rules.address_order import order_of_addresses, right_name, usual_name
+from hccl_tools.rules.address_order import joined_names, order_of_addresses, usual_name
 from hccl_tools.rules.commands import how
 from hccl_tools.rules.moved_entries import owners
+from hccl_tools.rules.nics import reported_blanks
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
-from hccl_tools.table.addresses import AF_INET, is_host, is_loopback, is_netmask, joined_ipv4, packed
+from hccl_tools.table.addresses import AF_INET, is_host, is_loopback, is_netmask, packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,9 +33,7 @@ def blanks_in_server_id(subject: Subject) -> Iterator[Finding]:
     Hint: delete the blanks
     """
     for index, server in enumerate(subject.table.servers):
-        if server.server_id != server.server_id.strip() and not invisible.first(
-            server.server_id
-        ):  # Else HCC618 reports it.
+        if server.server_id != server.server_id.strip() and not _is_told(subject, server.server_id):
             yield Finding(
                 f'server_id "{server.server_id}" has blanks at its ends',
                 subject.server_path(index, "server_id"),
@@ -52,6 +51,12 @@ def blanks_in_server_id(subject: Subject) -> Iterator[Finding]:
                 if is_other
                 else "delete the blanks",
             )
+
+
+def _is_told(subject: Subject, name: str) -> bool:
+    """Whether HCC410, HCC618 or HCC619 reports a server_id with blanks at its ends."""
+    is_other = invisible.first(name) is not None or joined_names(name)
+    return bool(is_other) or name in reported_blanks(subject)
 
 
 @rule("HCC606", "loopback-server-id", "advice", source="observed: hccl_8p_01234567_127.0.0.1.json")
@@ -406,60 +411,6 @@ def rank_order(subject: Subject) -> Iterator[Finding]:
                 subject.server_path(index), "list the servers in the order of their ranks",
             )  # fmt: skip
             return
-
-
-#: Signs that no address and no host name has.
-_NO_NAME = re.compile(r"[\s\[\]()<>={}\"',;|\\/]")
-#: Numbers with dots, which are an address or nothing.
-_NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)+", re.ASCII)
-
-
-@rule(
-    "HCC619",
-    "server-id-no-name",
-    "advice",
-    formats=(*SERVER_LIST, "group_list"),
-    source="topoinfo_ranktableConcise.cc (ids are compared as texts); server_id is the address of its host in the guide",
-)
-def server_id_no_name(subject: Subject) -> Iterator[Finding]:
-    """A server_id has signs that no address and no host name has, such as the words after it in a list of hosts.
-
-    HCCL accepts each text. Tools that connect to the host, and a second table of it, need its name.
-
-    Example: /server_list/0/server_id = "10.0.0.1 slots=8"
-    Instead: /server_list/0/server_id = "10.0.0.1"
-    Hint: write the address or name of the host alone, wherever the table has this server_id
-    """
-    if joined_ipv4(server.server_id for server in subject.table.servers) is not None:
-        return
-    for index, server in enumerate(subject.table.servers):
-        if placeholders.find(server.server_id) is not None:
-            yield Finding(
-                f"server_id {quoted(server.server_id)} is a placeholder of a template that was not filled in",
-                subject.server_path(index, "server_id"),
-                "write the address or name of the host in its place, or make the file again with the program that "
-                "fills in the template",
-            )
-            continue
-        if subject.table.format == "group_list":
-            continue  # The program that writes it chooses the ids.
-        name = server.server_id.strip()
-        if _NUMBERS.fullmatch(name) and packed(name) is None:
-            said = "server_ids are not IP addresses, and no host has such names"
-            hint = right_name(subject, index)
-            message = f"server_id {quoted(name)} is not an IP address, and no host has such a name"
-            alike = subject.memo.setdefault("no names", (said, hint))
-            yield Finding(message, subject.server_path(index, "server_id"), hint, alike=alike)
-            continue
-        found = _NO_NAME.search(name)
-        if found is not None:
-            sign = "a blank" if found[0].isspace() else f'"{found[0]}"'
-            yield Finding(
-                f"server_id {quoted(server.server_id)} is not an address or the name of a host: it has {sign} in it",
-                subject.server_path(index, "server_id"),
-                hint := "write the address or name of the host alone, wherever the table has this server_id",
-                alike=(f"server_ids are not addresses or names of hosts: they have {sign} in them", hint),
-            )
 
 
 #: The lists of the formats, with the key under which their entries list servers or ranks.

@@ -113,7 +113,10 @@ def _text(value: Any) -> str | None:
 
 @shared
 def instances_of_other_hosts(subject: Subject) -> dict[int, int]:
-    """Return the instances with the server_id and the devices of an earlier one, and other addresses, with that one."""
+    """Return the instances with the server_id and the devices of an earlier one, with that one.
+
+    They have other addresses, or the same ones where HCCL does not read them.
+    """
     table = subject.table
     if table.format != "group_list" or not subject.damaged.isdisjoint(_COMPARED):
         return {}
@@ -127,7 +130,8 @@ def instances_of_other_hosts(subject: Subject) -> dict[int, int]:
             continue
         own, others = ({ids[row] for row in table.servers[one].rows} for one in (index, seen))
         known, texts = ({_text(ips[row]) for row in table.servers[one].rows} for one in (seen, index))
-        if own == others and texts.isdisjoint(known):
+        is_copy = texts == known and index not in server_copies(subject)  # Else those rules report it.
+        if own == others and (is_copy or texts.isdisjoint(known)):
             found[index] = seen
     return found
 

@@ -297,6 +297,9 @@ def _same_id_of_instances(subject: Subject) -> Iterator[Finding]:
     for index, seen in instances_of_other_hosts(subject).items():
         names = [quoted(str(servers[one].fields.get("pod_name", one + 1))) for one in (seen, index)]
         rows = servers[index].rows
+        if subject.table.device_ips[rows[0]] == subject.table.device_ips[servers[seen].rows[0]]:
+            yield _instance_again(subject, index, seen, names)
+            continue
         yield Finding(
             f"instances {names[0]} and {names[1]} both have server_id {quoted(servers[index].server_id)}, and the same devices "
             "with different addresses: one of them runs on another host",
@@ -305,6 +308,20 @@ def _same_id_of_instances(subject: Subject) -> Iterator[Finding]:
             f"it is {quoted(subject.table.device_ips[rows[0]])}, {names[0]} has the wrong one",
             (Related(subject.server_path(seen, "server_id"), "the other one"),),
         )
+
+
+def _instance_again(subject: Subject, index: int, seen: int, names: list[str]) -> Finding:
+    """Return the finding on an instance with the server_id, the devices and the addresses of an earlier one."""
+    server = subject.table.servers[index]
+    host = server.server_id[:64]
+    return Finding(
+        f"instances {names[0]} and {names[1]} have the same devices of server {quoted(server.server_id)}: one was probably copied",
+        subject.server_path(index, "server_id"),
+        f"write in {names[1]} the device_ids and device_ips of its own devices (`hccn_tool -i N -ip -g` on {host} shows the address of "
+        f"device N), with the server_id of its host if that is another one (`kubectl get pods -o wide` shows it); if {names[1]} is the same "
+        "instance again, remove it and correct the counts",
+        (Related(subject.server_path(seen, "server_id"), "the other one"),),
+    )
 
 
 def _entries_of_others(subject: Subject) -> Iterator[Finding]:

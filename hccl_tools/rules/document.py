@@ -37,7 +37,7 @@ def format_of_another_product(subject: Subject) -> Iterator[Finding]:
     Base: 2.0 1x2 910a
     Example: /version = "2.0"
     Instead: product a5
-    Hint: use --product a5 if the machine is an Ascend 950; otherwise make a 1.0 table
+    Hint: use --product a5 if the machine is an Ascend 950; otherwise make a new 1.0 table on its hosts, `hccl-tools gen --product 910a`: another version in this file is not enough
     """
     found = detect(subject.value).format if subject.kind is None else None
     if found is not None and found not in subject.product.formats:
@@ -55,9 +55,40 @@ def format_of_another_product(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             f"{subject.product.title} does not read format {found}",
             path,
-            f"use --product {other.name} if the machine is an {other.title}; "
-            f"otherwise make a {subject.product.default_format} table",
+            f"{_of_the_machine(other, found)}; otherwise {_made_on_its_hosts(subject)}",
         )
+
+
+def _of_the_machine(other: Product, table_format: str) -> str:
+    """Return what to do if the table is right and the product is not; several products read format 1.0."""
+    own = f"use --product {other.name} if the machine is an {other.title}"
+    return (
+        f"{own}, or the --product of another older machine" if table_format in ("1.0", "group_list") else own
+    )
+
+
+def _made_on_its_hosts(subject: Subject) -> str:
+    """Return how to make a table of the format of the product: the values of one are not in the other."""
+    product = subject.product
+    merged = ", and `hccl-tools merge` joins those of several hosts" if _servers(subject.value) > 1 else ""
+    return (
+        f"make a new {product.default_format} table on its hosts, `hccl-tools gen --product {product.name}`{merged}: another version in "
+        "this file is not enough"
+    )
+
+
+def _servers(value: Any) -> int:
+    """Return the number of servers of a table of any format, as far as its lists show it."""
+    lists = [value.get(key) for key in ("server_list", "rank_list")] if isinstance(value, dict) else []
+    entries = [one for found in lists if isinstance(found, list) for one in found if isinstance(one, dict)]
+    return len({str(one.get("server_id", _node(one))) for one in entries})
+
+
+def _node(rank: dict[str, Any]) -> Any:
+    """Return the node of a rank of a 2.0 table; None if its first layer does not name it."""
+    levels = rank.get("level_list")
+    first = levels[0] if isinstance(levels, list) and levels else None
+    return first.get("net_instance_id") if isinstance(first, dict) else None
 
 
 @rule("HCC110", "not-a-rank-table", "refused", code="EI0017", source="config.cc:44-59")
@@ -197,8 +228,8 @@ def _which_to_delete(document: Document, duplicate: DuplicateKey) -> str:
         return "delete one of the two keys"
     if first == last == b"[":
         return (
-            f"if the job uses the entries of both lists, move those of the first (line {line}) into the second one; else delete "
-            "the list that is not to be used"
+            f"if the job uses the entries of both lists, move those of the first (line {line}) into the second one, before its "
+            "own; else delete the list that is not to be used"
         )
     if first == last:
         return "delete one of the two keys" + (

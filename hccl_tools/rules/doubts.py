@@ -164,8 +164,8 @@ def doubled_list(subject: Subject) -> tuple[str, str] | None:
             (document.position(at).line for at in (duplicate.first, duplicate.last)) if document else (0, 0)
         )
         hint = (
-            f"move the entries of the first list (line {first}) into the second one (HCC601), and remove the first; only if the "
-            "job does not use them, remove the first and correct counts and ranks"
+            f"move the entries of the first list (line {first}) into the second one (HCC601), before its own, and remove the "
+            "first; only if the job does not use them, remove the first and correct counts and ranks"
         )
         return (
             f'"{key}" appears twice, in lines {first} and {last}, of which HCCL reads only the second',
@@ -246,6 +246,15 @@ def _are_numbered(subject: Subject) -> bool:
     if set(numbers) == set(range(len(table))):
         return True
     return all({numbers[row] for row in one.rows} == set(range(len(one.rows))) for one in table.servers)
+
+
+def counted_again(subject: Subject) -> str:
+    """Return the count that a table needs if one more server, or one more node, is added; "" if it states none."""
+    declared, servers = subject.table.declared, len(subject.table.servers)
+    if subject.table.format == "2.0":
+        size = len(subject.table) + len(absent_ranks(subject))
+        return f' with "rank_count": {size}' if declared.get("rank_count") == len(subject.table) else ""
+    return f' with "server_count": "{servers + 1}"' if declared.get("server_count") == str(servers) else ""
 
 
 def _same_ranks(subject: Subject) -> tuple[int, int] | None:

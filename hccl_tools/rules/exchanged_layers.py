@@ -11,6 +11,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.notation.phrases import ordinal
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.registry import Finding, shared
 
@@ -88,9 +90,43 @@ def exchanged_finding(subject: Subject, row: int) -> Finding:
         f"{subject.rank_name(row)} has exchanged the net_layer of two levels: the one with {first} has the net_type and the addresses "
         f"of layer {second} of the other ranks, and the one with {second} those of layer {first}",
         paths[1] if first > second else paths[0],
-        f'exchange only the two numbers: write "net_layer": {second} in level {places[0] + 1} of the rank and "net_layer": {first} in '
-        f"level {places[1] + 1}; leave the rest of both levels as it is{order}",
+        f'exchange only the two numbers: write "net_layer": {second} in the {ordinal(places[0] + 1)} level of the rank and "net_layer": {first} in '
+        f"the {ordinal(places[1] + 1)}; leave the rest of both levels as it is{order}",
         (Related(paths[0] if first > second else paths[1], "the other one here"),),
+    )
+
+
+@shared
+def exchanged_names(subject: Subject) -> dict[int, tuple[int, int]]:
+    """Return the few ranks of which two levels have the network instances of each other's layer, with their places, by row."""
+    column = subject.table.column("level_list")
+    layers = Counter(tuple(_numbers(levels)) for levels in column)
+    if len(layers) != 1 or len(next(iter(layers))) > _MOST_LEVELS:
+        return {}
+    names = [Counter(level["net_instance_id"] for level in levels) for levels in zip(*column, strict=True)]
+    found: dict[int, tuple[int, int]] = {}
+    for row, levels in enumerate(column):
+        own = [level["net_instance_id"] for level in levels]
+        for one, other in combinations(range(len(own)), 2):
+            are_of_others = names[one][own[other]] > 1 and names[other][own[one]] > 1
+            if are_of_others and names[one][own[one]] == names[other][own[other]] == 1:
+                found[row] = one, other
+    return found if 3 * len(found) <= len(column) else {}
+
+
+def exchanged_names_finding(subject: Subject, row: int) -> Finding:
+    """Return the finding on a rank of ``exchanged_names``."""
+    levels = subject.table.column("level_list")[row]
+    places = exchanged_names(subject)[row]
+    first, second = (levels[place] for place in places)
+    paths = [("rank_list", row, "level_list", place, "net_instance_id") for place in places]
+    return Finding(
+        f"{subject.rank_name(row)} has exchanged the net_instance_id of two levels: {quoted(first['net_instance_id'])} is that of layer "
+        f"{second['net_layer']} of the other ranks, and {quoted(second['net_instance_id'])} that of layer {first['net_layer']}",
+        paths[0],
+        f'exchange only the two names: write "net_instance_id": {quoted(second["net_instance_id"])} in layer {first["net_layer"]} of the '
+        f'rank and "net_instance_id": {quoted(first["net_instance_id"])} in layer {second["net_layer"]}',
+        (Related(paths[1], "the other one here"),),
     )
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Path
 
 #: What to write for each addr_type.
+#: The characters of a text that a message shows.
+_SHOWN = 80
 _FORMS = {
     "EID": "write the EID of the port, 32 hexadecimal digits, as in /etc/hccl_rootinfo.json of its host",
     "IPV4": "write an IPv4 address, such as 10.0.0.1",
@@ -176,6 +178,13 @@ def _of_text(kind: str, text: str, path: Path) -> Finding:
         return Finding(message, path, _FORMS[kind])
     is_eid = kind == "EID"
     finding = Finding(f'"{text}" is not an {kind} address', path, _FORMS[kind])
+    parts = address_texts.parts(text)
+    if len(parts) > 1 and all(_is_addr(kind, part) for part in parts):
+        return finding._replace(
+            message=f'"{text[:_SHOWN]}" has {len(parts)} addresses: an addr is one',
+            hint="keep one, and write an entry of rank_addr_list for each of the others, with its own ports, if the others of the table have "
+            "as many: `hccl-tools gen` on the host prints the entries",
+        )
     find = address_texts.corrected_eid if is_eid else address_texts.corrected
     found = find(text, lambda one: _is_addr(kind, one))
     if found is not None:

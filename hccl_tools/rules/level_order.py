@@ -10,8 +10,8 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import count
-from hccl_tools.rules.exchanged_layers import exchanged_layers
-from hccl_tools.rules.level_exchanges import Outside, within_ranks
+from hccl_tools.rules.exchanged_layers import exchanged_layers, exchanged_names, exchanged_names_finding
+from hccl_tools.rules.level_exchanges import Outside, number_of, within_ranks
 from hccl_tools.rules.levels import (
     address_types,
     all_ports,
@@ -21,7 +21,7 @@ from hccl_tools.rules.levels import (
 )
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.value_order import order_of
-from hccl_tools.table.addresses import V2_CHECKS, packed
+from hccl_tools.table.addresses import V2_CHECKS
 from hccl_tools.table.hccl_numbers import read_integer
 
 if TYPE_CHECKING:
@@ -54,7 +54,9 @@ def odd_network_instance(subject: Subject) -> Iterator[Finding]:
     Instead: table
     Hint: write "net_instance_id": "0" in layer 1 of rank 3: `hccl-tools gen` on node0 shows it
     """
-    if len(instance_names(subject)) <= len(subject.table.servers):
+    for row in (exchanges := exchanged_names(subject) if len(layers_used(subject)) > 1 else {}):
+        yield exchanged_names_finding(subject, row)
+    if exchanges or len(instance_names(subject)) <= len(subject.table.servers):
         return  # The nodes alone, or nodes and few networks: a rank of another network adds one.
     owner, odd = subject.table.server_of_row, list[tuple[int, int, str]]()
     instances: dict[tuple[int, int | None], Counter[str]] = {}
@@ -100,9 +102,14 @@ def layer_missing(subject: Subject) -> Iterator[Finding]:
         return
     levels = subject.table.column("level_list")
     found = [*_lacking(subject, levels)]
-    if not found and (apart := _apart(subject)) is not None and not exchanged_layers(subject):
+    if not found and (apart := _apart(subject)) is not None and not _are_exchanged(subject):
         found = [apart]
     yield from found
+
+
+def _are_exchanged(subject: Subject) -> bool:
+    """Whether other rules report levels with exchanged values."""
+    return bool(exchanged_layers(subject) or exchanged_names(subject))
 
 
 def _lacking(subject: Subject, levels: list[Any]) -> Iterator[Finding]:
@@ -285,8 +292,12 @@ def level_addresses_outside_order(subject: Subject) -> Iterator[Finding]:
     groups: dict[tuple[int, ...], dict[Any, tuple[Any, ...]]] = {}
     single: dict[tuple[int, int], list[Outside]] = {}
     for layer, place, entries in _columns(subject):
-        numbers = [_number(entry) for entry in entries]
-        order = None if None in numbers else order_of(subject, [number or 0 for number in numbers])
+        numbers = [number_of(entry) for entry in entries]
+        order = (
+            None
+            if None in numbers
+            else order_of(subject, [number or 0 for number in numbers], is_steady=True)
+        )
         if order is None:
             continue
         for rows in order.groups:
@@ -323,11 +334,3 @@ def _columns(subject: Subject) -> Iterator[tuple[Any, tuple[Any, ...], list[dict
         for place in range(size):
             path = ("level_list", index, "rank_addr_list", place, "addr")
             yield layer, path, [own[index]["rank_addr_list"][place] for own in levels]
-
-
-def _number(entry: dict[str, Any]) -> int | None:
-    """Return an address as a number; None if it is not an address of its type."""
-    kind, text = entry["addr_type"], entry["addr"]
-    if kind not in V2_CHECKS or not V2_CHECKS[kind](text):
-        return None
-    return int(text, 16) if kind == "EID" else int.from_bytes(packed(text) or b"", "big")

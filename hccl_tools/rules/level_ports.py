@@ -11,6 +11,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.rules.copies import WHOLE_MACHINES
+from hccl_tools.rules.level_exchanges import exchanged_ports, exchanged_ports_finding
 from hccl_tools.rules.levels import level_addresses, local_numbers, port_lists
 from hccl_tools.rules.moved_entries import exchanged
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
@@ -63,8 +64,9 @@ def port_of_two_addresses(subject: Subject) -> Iterator[Found]:
     Hint: write the port of this address: `hccl-tools gen` on node0 prints this entry
     """
     rows = range(1 if _are_alike(subject) else len(subject.table))
+    left_out = {} if len(rows) == 1 else exchanged_ports(subject)  # HCC647 reports these ranks.
     for row in rows if len(subject.table) else ():
-        for index, level in enumerate(subject.table.column("level_list")[row]):
+        for index, level in enumerate(() if row in left_out else subject.table.column("level_list")[row]):
             entries = level["rank_addr_list"]
             times = Counter(chain.from_iterable(entry["ports"] for entry in entries))
             seen = set[str]()
@@ -130,7 +132,8 @@ def _usual(subject: Subject, row: int, index: int) -> tuple[Any, ...] | None:
 def odd_ports(subject: Subject) -> Iterator[Finding]:
     """The ports or planes of a rank are not those that all other ranks have, also those of the same local_id.
 
-    The table must have at least two nodes: the devices of one node may differ.
+    The table must have at least two nodes: the devices of one node may differ. In a table of one node, a rank is
+    reported if its ports are exchanged among its addresses.
 
     Base: 2.0 2x4
     Example: /rank_list/5/level_list/0/rank_addr_list/0/ports = ["0/7"]
@@ -138,7 +141,11 @@ def odd_ports(subject: Subject) -> Iterator[Finding]:
     Hint: write "ports": ["0/4"], as the other ranks have: `hccl-tools gen` on node1 prints this entry
     """
     table = subject.table
-    if len(table.servers) < 2 or _are_alike(subject):
+    if _are_alike(subject):
+        return
+    for row in (exchanges := exchanged_ports(subject)):
+        yield exchanged_ports_finding(subject, row)
+    if len(table.servers) < 2 or exchanges:
         return
     odd = list[tuple[int, int]]()
     for row, levels in enumerate(table.column("level_list")):

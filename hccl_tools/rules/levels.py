@@ -331,7 +331,10 @@ def uneven_rank_addresses(subject: Subject) -> Iterator[Finding]:
     for path, level in each_level(subject):
         key, size = _instance(level), len(level["rank_addr_list"])
         if size != usual[key] and int(path[1]) not in out_of_order(subject):
-            yield _other_number(subject, path, level, times[key], whole[(*key, usual[key])])
+            other = whole[(*key, usual[key])]
+            pair = _of_other_layer(subject, int(path[1]), int(other[1]), int(path[3]))
+            if pair is None or pair > int(path[3]):  # Else it was reported with that level.
+                yield _other_number(subject, path, level, times[key], other)
 
 
 def _instance(level: Entry) -> tuple[int | None, str]:
@@ -358,6 +361,12 @@ def _other_number(subject: Subject, path: Path, level: Entry, sizes: Counter[int
     hint = f"write the addresses that the rank lacks: {gen}; do not shorten the lists of the others"
     if size > usual:
         hint = f"remove the surplus addresses: {gen}"
+    if (place := _of_other_layer(subject, row, int(other[1]), int(path[3]))) is not None:
+        layers = level["net_layer"], subject.table.column("level_list")[row][place]["net_layer"]
+        hint = f"exchange the rank_addr_list of layers {layers[0]} and {layers[1]} of the rank: each has those of the other layer; {gen}"
+        return Finding(
+            message, (*path, "rank_addr_list"), hint, (Related((*other, "rank_addr_list"), f"{usual} here"),)
+        )
     lacking = (
         Counter(map(_ports, whole)) - Counter(map(_ports, entries))
         if usual <= _MOST_COMPARED
@@ -369,6 +378,20 @@ def _other_number(subject: Subject, path: Path, level: Entry, sizes: Counter[int
         )
     related = (Related((*other, "rank_addr_list"), f"{usual} here"),)
     return Finding(message, (*path, "rank_addr_list"), hint, related)
+
+
+def _of_other_layer(subject: Subject, row: int, other: int, place: int) -> int | None:
+    """Return the level of a rank whose addresses and those at a place are each other's, by a sound rank; None if there is none."""
+    own, sound = (
+        [[_ports(entry) for entry in level["rank_addr_list"][:_MOST_COMPARED]] for level in levels]
+        for levels in (subject.table.column("level_list")[one] for one in (row, other))
+    )
+    if len(own) != len(sound):
+        return None
+    fitting = (
+        at for at in range(len(own)) if at != place and own[place] == sound[at] and own[at] == sound[place]
+    )
+    return next(fitting, None) if any(own[place]) else None
 
 
 def _ports(entry: Entry) -> str:

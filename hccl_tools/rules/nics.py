@@ -17,7 +17,7 @@ from hccl_tools.rules.address_columns import (
     servers_unread,
 )
 from hccl_tools.rules.address_families import rank_0_uses_host
-from hccl_tools.rules.registry import Finding, Subject, rule, shared
+from hccl_tools.rules.registry import LEGACY, Finding, Subject, rule, shared
 from hccl_tools.rules.super_pod_list import pod_count
 from hccl_tools.rules.topology import blanks, devices_place, rows_by_server, trimmed
 
@@ -73,6 +73,20 @@ def uneven_addresses(subject: Subject) -> Iterator[Finding]:
             if _is_refused_before(subject, own):
                 continue  # HCC401 or HCC402 reports each of its devices.
             yield _uneven(subject, server_id, nics, own)
+
+
+@shared
+def reported_blanks(subject: Subject) -> frozenset[str]:
+    """Return the server_id with blanks at its ends that HCC410 reports: the first one."""
+    read = {"device_ip", "host_ip", "device_id", "rank_id"}
+    is_plain = all(server.server_id == server.server_id.strip() for server in subject.table.servers)
+    if is_plain or subject.table.format not in LEGACY or not subject.damaged.isdisjoint(read):
+        return frozenset()
+    if not any(
+        one.path[-1:] == ("server_id",) for one in uneven_addresses(subject) if isinstance(one, Finding)
+    ):
+        return frozenset()
+    return frozenset(list(filter(lambda name: name != trimmed(name), rows_by_server(subject)))[:1])
 
 
 def _is_refused_before(subject: Subject, rows: Sequence[int]) -> bool:

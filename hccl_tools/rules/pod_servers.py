@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.notation.likeness import is_near
 from hccl_tools.notation.phrases import and_more
-from hccl_tools.rules.address_order import usual_name
+from hccl_tools.rules.address_order import joined_names, usual_name
 from hccl_tools.rules.registry import shared
 from hccl_tools.rules.super_pod_list import listed_entries, listed_pods
 from hccl_tools.table.addresses import packed
@@ -61,7 +61,11 @@ def _only_server(subject: Subject, unknown: str) -> str:
     )
     own = subject.table.servers[index].server_id
     is_damaged = packed(own.strip()) is None and packed(unknown) is not None
-    if (is_damaged and is_near(own, unknown)) or usual_name(subject, index) == unknown:
+    if (
+        unknown in joined_names(own)
+        or (is_damaged and is_near(own, unknown))
+        or usual_name(subject, index) == unknown
+    ):
         return f'write "server_id": "{unknown}" in server {index + 1} of server_list, which has "{own}"'
     return f'write "{own}", the only server of server_list that is in no super pod'
 

@@ -6,13 +6,14 @@ from itertools import pairwise
 from operator import sub
 from typing import TYPE_CHECKING, cast
 
+from hccl_tools.notation.number_list import fold
 from hccl_tools.rules.address_order import address_numbers, address_text
 from hccl_tools.rules.commands import how
 from hccl_tools.rules.copies import named_server
 from hccl_tools.rules.registry import Finding, Subject
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from hccl_tools.rules.value_order import Order
 
@@ -66,3 +67,43 @@ def addresses_run_on(subject: Subject, index: int, add: int) -> Finding:
         subject.device_path(rows[0], "device_ip"),
         f'{how(subject, rows[0])}: if it is "{first}", write "{first}" to "{last}" in this server',
     )
+
+
+#: The fewest devices of a server whose addresses show that they are moved.
+_LEAST_DEVICES = 4
+
+
+def turned(subject: Subject, numbers: Sequence[int], order: Order | None) -> Iterator[Finding]:
+    """Yield the finding on a server whose column of addresses, or of device_ids, is moved by one row.
+
+    All other servers have their addresses one after the other in the order of their devices; their order is unknown else.
+    """
+    table = subject.table
+    moved, in_row = list[int](), 0
+    for index, server in enumerate(table.servers if order is None else ()):
+        own = [numbers[row] for row in _by_device(subject, server.rows)]
+        right = [*range(min(own), min(own) + len(own))] if own else []
+        if len(own) < _LEAST_DEVICES:
+            return
+        in_row += own == right
+        moved += [index] if own in ([*right[1:], right[0]], [right[-1], *right[:-1]]) else []
+    if len(moved) != 1 or in_row != len(table.servers) - 1 or not in_row:
+        return
+    rows = table.servers[moved[0]].rows
+    by_device = _by_device(subject, rows)
+    first, last = (address_text(subject, pick(numbers[row] for row in rows)) for pick in (min, max))
+    is_of_ids = by_device != [*rows]
+    key = "device_id" if is_of_ids else "device_ip"
+    write = f'write "{first}" to "{last}" in the order of the devices'
+    if is_of_ids:
+        write = f"write the device_ids {fold(table.device_numbers[row] or 0 for row in by_device)} in the order of the addresses"
+    yield Finding(
+        f"the {key}s of {named_server(subject, moved[0])} are probably moved: the other servers have their addresses in the order of their "
+        "devices",
+        subject.device_path(rows[0], key),
+        f'{how(subject, by_device[0])}: if it is "{first}", {write}',
+    )
+
+
+def _by_device(subject: Subject, rows: Sequence[int]) -> list[int]:
+    return sorted(rows, key=lambda row: subject.table.device_numbers[row] or 0)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.rules import right_texts
+from hccl_tools.rules import address_texts, right_texts
+from hccl_tools.rules.address_order import joined_names
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.service_structure import service_table
 from hccl_tools.table.addresses import joined_ipv4, packed
@@ -16,7 +17,10 @@ from hccl_tools.table.hccl_numbers import read_int
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from hccl_tools.table.service_table import ServiceTable
+
 _PORTS = ("predict_port", "mgmt_port", "metric_port", "inter_comm_port")
+_MOST_NAMED = 4
 _LOWEST, _HIGHEST = 1024, 65535
 _UNSET = frozenset({"0.0.0.0", "::"})  # noqa: S104  (compared, never bound)  # nosec B104
 
@@ -34,10 +38,9 @@ def address(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_group_list/2/server_list/0/server_ip = "pod-0"
     Instead: /server_group_list/2/server_list/0/server_ip = "192.168.3.1"
-    Hint: write an IPv4 or IPv6 address
+    Hint: write the address of the pod: `kubectl get pod -o wide` shows it
     """
     table = service_table(subject)
-    hint = "write an IPv4 or IPv6 address"
     texts = [*table.server_column("server_ip"), *table.server_column("server_id")]
     is_plain = _are_plain([text for text in texts if text is not None])
     for index, server in enumerate(() if is_plain else table.servers):
@@ -45,15 +48,66 @@ def address(subject: Subject) -> Iterator[Finding]:
         for key in ("server_ip", "server_id") if is_instance else ("server_ip",):
             text = server.text(key)
             if text is not None and not _is_address(text):
-                finding = Finding(f'{key} "{text}" is not an address', table.server_path(index, key), hint)
-                yield right_texts.address(finding, text)
+                finding = Finding(
+                    f'{key} "{text}" is not an address', table.server_path(index, key), _of_server(key)
+                )
+                yield _with_cause(finding, key, text)
     column = table.column("device_ip")
+    alike: dict[str, tuple[str, str]] = {}
     for row, text in enumerate(() if _are_plain(column) else column):
         if text is not None and not _is_address(text):
             finding = Finding(
-                f'device_ip "{text}" is not an address', table.device_path(row, "device_ip"), hint
+                f'device_ip "{text}" is not an address', table.device_path(row, "device_ip"), _how(table, row)
             )
-            yield right_texts.address(finding, text)
+            if rows := address_texts.counted_past(column, row):
+                yield _counted_past(finding._replace(hint=_how(table, rows[0])), column, rows, alike)
+            else:
+                yield _with_cause(finding, "device_ip", text)
+
+
+def _of_server(key: str) -> str:
+    """Return the hint on an address of a server, with what shows it."""
+    if key == "server_id":
+        return "write the address of the host of the pod: `hostname -I` on the host prints its addresses"
+    return "write the address of the pod: `kubectl get pod -o wide` shows it"
+
+
+def _how(table: ServiceTable, row: int) -> str:
+    """Return the hint on the address of a device, with the command that shows it."""
+    device, host = table.device_numbers[row], table.servers[table.server_of_row(row)].text("server_id") or ""
+    number, on_host = (
+        "N" if device is None else device,
+        f" on {host[:64]}" if _is_address(host) else " on its host",
+    )
+    return f"write the address of the device: `hccn_tool -i {number} -ip -g`{on_host} shows it"
+
+
+def _with_cause(finding: Finding, key: str, text: str) -> Finding:
+    """Return a finding with what is wrong with a text, and the text without it."""
+    if names := joined_names(text):
+        shown = " or ".join(f'"{name}"' for name in names[:_MOST_NAMED])
+        return finding._replace(
+            message=f'{key} "{text}" has {len(names)} addresses: it must be one',
+            hint=f"keep one of {shown}: {(finding.hint or '').replace('write ', 'that is ', 1)}",
+        )
+    return right_texts.address(finding, text)
+
+
+def _counted_past(
+    finding: Finding, column: list[str | None], rows: range, alike: dict[str, tuple[str, str]]
+) -> Finding:
+    """Return the finding on an address that was counted on above 255: those before it were counted as well."""
+    counted = (
+        f'numbers are above 255; the addresses "{column[rows[0]]}" to "{column[rows[-1]]}" are counted on from one device to the next, '
+        "as a spreadsheet fills a column, so that those below 256 are perhaps wrong, too"
+    )
+    said = (
+        f"device_ips are not addresses: {counted}",
+        f"{(finding.hint or '').replace('the address of the device', 'the addresses that these devices have, all of them', 1)}, and so on for each",
+    )
+    return finding._replace(
+        message=f"{finding.message}: {counted}", hint=said[1], alike=alike.setdefault(said[0], said)
+    )
 
 
 def _are_plain(texts: list[str | None]) -> bool:

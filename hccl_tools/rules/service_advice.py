@@ -6,15 +6,22 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import count
+from hccl_tools.rules.copies import WHOLE_MACHINES
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.service_structure import service_table
 from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.hccl_numbers import read_int
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator, Sequence
+
+    from hccl_tools.table.service_table import ServiceTable
+
+    #: The indexes of two instances, and of a server of the second.
+    _Pair = tuple[int, int, int]
 
 _advice = partial(rule, consequence="advice")
 _READY = "completed"
@@ -114,28 +121,109 @@ def rank_gap(subject: Subject) -> Iterator[Finding]:
 
 @_advice("HCC656", "service-shared-device", source="pd_ranktable_tools.py:103")
 def shared_device(subject: Subject) -> Iterator[Finding]:
-    """Two instances have the same device of a host.
+    """Two instances have the same device of a host, or one device_ip for two devices.
 
-    Example: /server_group_list/3/server_list/0/server_id = "10.0.0.1"
-    Instead: /server_group_list/3/server_list/0/server_id = "10.0.0.2"
-    Hint: give each instance its own devices
+    Each device has an address of its own: an entry that is copied to another device needs its device_id and device_ip.
+
+    Example: /server_group_list/3/server_list/0/server_id = "10.0.0.1"; /server_group_list/3/server_list/0/device/0/device_ip = "10.20.0.1"
+    Instead: /server_group_list/3/server_list/0/server_id = "10.0.0.2"; /server_group_list/3/server_list/0/device/0/device_ip = "10.20.0.5"
+    Hint: `hccn_tool -i 1 -ip -g` on 10.0.0.1 shows the address of device 1: if it is "10.20.0.2", correct group 3, if it is "10.20.1.2", group 2: its server_id if it is on another host, else write the device_id and the device_ip of other devices of 10.0.0.1 (no group has 2-7)
     """
     table = service_table(subject)
-    if table.hosts_are_distinct:
-        return
-    first: dict[tuple[str, int], tuple[int, int]] = {}
+    ips = table.column("device_ip")
+    if not table.hosts_are_distinct:
+        for pair, rows in _shared(table, _places(table)).items():
+            yield _same_devices(table, pair, rows)
+    if len(set(ips)) < len(ips):
+        places = _places(table)
+        for pair, rows in _shared(table, ips).items():
+            if other := [(seen, row) for seen, row in rows if places[seen] != places[row]]:
+                yield _same_addresses(table, pair, other)
+
+
+def _places(table: ServiceTable) -> list[tuple[str, int] | None]:
+    """Return the host and number of each device; ``None`` without one of them."""
+    hosts = [server.text("server_id") for server in table.servers for _ in server.rows]
+    numbers = zip(hosts, table.device_numbers, strict=True)
+    return [(host, device) if host is not None and device is not None else None for host, device in numbers]
+
+
+def _shared(table: ServiceTable, keys: Sequence[Hashable]) -> dict[_Pair, list[tuple[int, int]]]:
+    """Return the rows whose key a device of an earlier instance has, with its row; ``None`` is no key."""
+    first: dict[Hashable, tuple[int, int]] = {}
+    found: dict[_Pair, list[tuple[int, int]]] = {}
     for number, instance in enumerate(table.instances):
-        for server in instance.servers:
-            host = table.servers[server].text("server_id")
-            for row in table.servers[server].rows if host is not None else ():
-                device = table.device_numbers[row]
-                if device is None:
-                    continue
-                owner, seen = first.setdefault((host or "", device), (number, row))
-                if owner != number:
-                    related = (Related(table.device_path(seen, "device_id"), "first used here"),)
-                    message = (
-                        f"device {device} of {host} is in {table.instances[owner].name} and {instance.name}"
-                    )
-                    hint = "give each instance its own devices"
-                    yield Finding(message, table.device_path(row, "device_id"), hint, related)
+        for row in table.rows(instance.servers):
+            if (key := keys[row]) is None:
+                continue
+            owner, seen = first.setdefault(key, (number, row))
+            if owner != number:
+                found.setdefault((owner, number, table.server_of_row(row)), []).append((seen, row))
+    return found
+
+
+def _same_devices(table: ServiceTable, pair: _Pair, rows: list[tuple[int, int]]) -> Finding:
+    """Return the finding on devices of a host that two instances have."""
+    owner, number, host = pair[0], pair[1], _host(table, rows[0][1])
+    ids = sorted(table.device_numbers[row] or 0 for _, row in rows)
+    names = table.instances[owner].name, table.instances[number].name
+    which = f"device {fold(ids)}" if len(ids) == 1 else f"devices {fold(ids)}"
+    verb, ips = "is" if len(ids) == 1 else "are", table.column("device_ip")
+    other = next((one for one in rows if ips[one[0]] != ips[one[1]]), None)
+    free = _unused(table, host, len(ids))
+    own = f"the device_id and the device_ip of other devices of {host}{free}"
+    command = f"`hccn_tool -i N -ip -g` on {host} shows the address of device N"
+    if other is None:
+        hint = f"write in {names[1]} {own}: {command}; if {names[1]} is on another host, write its server_id and its addresses"
+    else:
+        at = table.device_numbers[other[0]]
+        hint = (
+            f"`hccn_tool -i {at} -ip -g` on {host} shows the address of device {at}: if it is {quoted(str(ips[other[0]]))}, correct "
+            f"{names[1]}, if it is {quoted(str(ips[other[1]]))}, {names[0]}: its server_id if it is on another host, else write {own}"
+        )
+    return Finding(
+        f"{which} of {host} {verb} in {names[0]} and {names[1]}",
+        table.device_path(rows[0][1], "device_id"),
+        hint,
+        (Related(table.device_path(rows[0][0], "device_id"), "first used here"),),
+    )
+
+
+def _unused(table: ServiceTable, host: str, number: int) -> str:
+    """Return the devices of a machine of the usual size that no instance has, as a phrase; "" if they are too few."""
+    rows = [row for server in table.servers if server.text("server_id") == host for row in server.rows]
+    ids = {table.device_numbers[row] for row in rows}
+    size = next((size for size in WHOLE_MACHINES if all(one is not None and one < size for one in ids)), 0)
+    free = [one for one in range(size) if one not in ids]
+    return f" (no group has {fold(free)})" if len(free) >= number else ""
+
+
+def _same_addresses(table: ServiceTable, pair: _Pair, rows: list[tuple[int, int]]) -> Finding:
+    """Return the finding on devices of two instances that have one device_ip."""
+    seen, row = rows[0]
+    names, ip = (table.instances[pair[0]].name, table.instances[pair[1]].name), table.column("device_ip")[row]
+    first, own = (_named(table, one) for one in (seen, row))
+    asked, others = (
+        _how(table, row),
+        f" and {count(len(rows) - 1, 'other address', 'other addresses')}" if rows[1:] else "",
+    )
+    each = ", and so on for each device" if rows[1:] else ""
+    return Finding(
+        f"device_ip {quoted(str(ip))}{others} of {names[1]} {'are' if others else 'is'} in {names[0]} too: {first} there and {own} here",
+        table.device_path(row, "device_ip"),
+        f"write in each the address of its own device: {asked}, and {_how(table, seen)}{each}",
+        (Related(table.device_path(seen, "device_ip"), "first used here"),),
+    )
+
+
+def _host(table: ServiceTable, row: int) -> str:
+    return (table.servers[table.server_of_row(row)].text("server_id") or "its host")[:64]
+
+
+def _named(table: ServiceTable, row: int) -> str:
+    return f"device {table.device_numbers[row]} of {_host(table, row)}"
+
+
+def _how(table: ServiceTable, row: int) -> str:
+    device = table.device_numbers[row]
+    return f"`hccn_tool -i {device} -ip -g` on {_host(table, row)} shows that of device {device}"

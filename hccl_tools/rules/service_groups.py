@@ -88,6 +88,16 @@ def _repeated_id(table: ServiceTable, index: int, seen: int, message: str) -> Fi
         has_devices = number < _FIRST_INSTANCE  # The group that is wrong: that of a coordinator has none.
         least = _FIRST_INSTANCE if has_devices else 0
         which = f"the group {'with' if has_devices else 'without'} devices"
+    if (placed := _by_place(table, index, seen)) is not None:
+        line, free = placed
+        which = f"the {'second' if line == index else 'first'} of the two, which has this number by the order of the groups"
+        hint = f'write "group_id": "{free}" in {which}'
+        return Finding(
+            message,
+            (SERVICE, index, "group_id"),
+            hint,
+            (Related((SERVICE, seen, "group_id"), "first used here"),),
+        )
     free = next(one for one in range(least, least + len(numbers) + 1) if one not in numbers)
     return Finding(
         message,
@@ -95,6 +105,15 @@ def _repeated_id(table: ServiceTable, index: int, seen: int, message: str) -> Fi
         f'write "group_id": "{free}" in {which}, a number that no group has',
         (Related((SERVICE, seen, "group_id"), "first used here"),),
     )
+
+
+def _by_place(table: ServiceTable, index: int, seen: int) -> tuple[int, int] | None:
+    """Return which of two groups with one group_id has its place as number, if all others do; None if it is unknown."""
+    numbers = [group.number for group in table.groups]
+    if table.reader == "MindIE-Motor" and _has_devices(table, index) != _has_devices(table, seen):
+        return None
+    wrong = [place for place, number in enumerate(numbers) if number != place]
+    return (wrong[0], wrong[0]) if len(wrong) == 1 and wrong[0] in (index, seen) else None
 
 
 def _has_devices(table: ServiceTable, index: int) -> bool:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _SOURCE = "MindIE-LLM ranktable_config.cpp"
+_CONTAINER_IP = "add the address that MIES_CONTAINER_IP has on that server, that of MindIE's container"
 _MODE = 0o640
 _MOST_SERVERS, _MOST_DEVICES, _LAST_DEVICE, _LAST_RANK = 60, 32, 63, 511
 
@@ -104,17 +105,25 @@ def container_ip(subject: Subject) -> Iterator[Finding]:
     Base: 1.0 2x2
     Example: table
     Instead: /server_list/0/container_ip = "10.0.0.1"; /server_list/1/container_ip = "10.0.0.2"
-    Hint: add it; `hccl-tools convert FILE --to 1.0 --target mindie` takes the server_id
+    Hint: add the address that MIES_CONTAINER_IP has on that server, that of MindIE's container; if MindIE runs in the network of the host, `hccl-tools convert FILE --to 1.0 --target mindie` takes the server_id
     """
+    others = next((one for one in subject.table.servers if one.has_own_container_ip), None)
     for index, server in enumerate(subject.table.servers):
         own = server.fields.get("container_ip")
         if (isinstance(own, str) and own) or subject.table.format not in SERVER_LIST:
             continue
-        convert = f"`hccl-tools convert FILE --to {subject.table.format} --target mindie`"
+        convert = f"`hccl-tools convert FILE --to {subject.table.format} --target mindie` takes the server_id"
+        hint = f"{_CONTAINER_IP}; if MindIE runs in the network of the host, {convert}"
+        if others is not None:
+            hint = (
+                f"{_CONTAINER_IP}: run `echo $MIES_CONTAINER_IP` or `hostname -i` in the container on that server; it is probably not the server_id: "
+                f"server {quoted(others.server_id)} has {quoted(others.fields['container_ip'])}"
+            )
         yield Finding(
             f'server "{server.server_id}" has no container_ip',
             subject.server_path(index),
-            f"add it; {convert} takes the server_id",
+            hint,
+            alike=("these servers have no container_ip", hint.replace("that server", "each server")),
         )
 
 

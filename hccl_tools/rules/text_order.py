@@ -7,7 +7,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.wording import quoted
-from hccl_tools.rules.address_order import address_numbers, first_in_text_order
+from hccl_tools.notation.number_list import fold
+from hccl_tools.notation.phrases import count
+from hccl_tools.rules.address_order import address_numbers, first_in_text_order, servers_in_text_order
 from hccl_tools.rules.commands import how, how_super_device
 from hccl_tools.rules.copies import WHOLE_MACHINES, named_server
 from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule
@@ -29,7 +31,7 @@ _LEAST_SERVERS = 4
     source="device_ip is the address of the device itself (rank_table_config_910.md); device_ids in the order of numbers",
 )
 def values_in_text_order(subject: Subject) -> Iterator[Finding]:
-    """The device_ips of all servers, or the server_ids, are in the order of text, and the devices in that of numbers.
+    """Addresses, server_ids, device_ids or ranks are in the order of text, and the other values in that of numbers.
 
     A column that was sorted alone gives each device the address of another one.
 
@@ -38,6 +40,10 @@ def values_in_text_order(subject: Subject) -> Iterator[Finding]:
     Instead: table
     Hint: `hccn_tool -i 0 -ip -g` on 10.0.0.1 shows the address of device 0: if it is "192.168.0.8", sort the device_ips of each server by their numbers
     """
+    if moved := servers_in_text_order(subject):
+        yield _device_ids_in_text_order(subject, moved)
+        return
+    yield from _ranks_in_text_order(subject)
     numbers = address_numbers(subject)
     if numbers is None:
         return
@@ -45,6 +51,69 @@ def values_in_text_order(subject: Subject) -> Iterator[Finding]:
         yield from _names_in_text_order(subject)
     elif (row := first_in_text_order(subject)) is not None:
         yield _unsorted(subject, numbers, row)
+
+
+def _ranks_in_text_order(subject: Subject) -> Iterator[Finding]:
+    """Yield the finding on servers whose ranks are in the order of text, and their devices in that of numbers."""
+    table = subject.table
+    if (
+        table.format not in SERVER_LIST
+        or table.is_in_rank_order
+        or not subject.damaged.isdisjoint({"rank_id", "device_id"})
+    ):
+        return
+    found = dict[int, list[int]]()
+    for index, server in enumerate(table.servers):
+        ranks = [table.rank_numbers[row] or 0 for row in server.rows]
+        texts = [*map(str, ranks)]
+        devices = [table.device_numbers[row] or 0 for row in server.rows]
+        right = sorted(ranks)
+        is_whole = right == [*range(right[0], right[0] + len(right))] if right else False
+        if is_whole and ranks != right and texts == sorted(texts) and devices == sorted(devices):
+            found[index] = right
+    if not found:
+        return
+    index, right = next(iter(found.items()))
+    rows = table.servers[index].rows
+    row = next(row for row, rank in zip(rows, right, strict=True) if table.rank_numbers[row] != rank)
+    others = f" and {count(len(found) - 1, 'other server')}" if len(found) > 1 else ""
+    yield Finding(
+        f"the rank_ids of {named_server(subject, index)}{others} are in the order of text, and the devices in that of numbers: device "
+        f"{table.device_ids[row]} has rank {table.rank_numbers[row]}; the column was probably sorted alone",
+        subject.device_path(row, "rank_id"),
+        f"write the rank_ids {fold(right)} from the first entry of the server to the last, as launchers number the ranks of a host by "
+        "its devices",
+    )
+
+
+def _device_ids_in_text_order(subject: Subject, moved: dict[int, list[int]]) -> Finding:
+    table, ips = subject.table, address_numbers(subject)
+    index, rows = next(iter(moved.items()))
+    own, row = table.servers[index].rows, rows[0]
+    right = sorted(table.device_numbers[one] or 0 for one in own)
+    at = next(
+        one for one in own[1:] if (table.device_numbers[one] or 0) < (table.device_numbers[one - 1] or 0)
+    )
+    others = f" and {count(len(moved) - 1, 'other server')}" if len(moved) > 1 else ""
+    write = (
+        f"write the device_ids of this server in the order of numbers, {fold(right)} from its first entry to the last, and leave the other "
+        "columns"
+    )
+    if others:
+        write = write.replace("this server", "each of these servers")
+    hint = f"{write}; then each device_id is the low 16 bits of its super_device_id"
+    if ips is not None:
+        expected = table.device_ips[own[right.index(table.device_numbers[row] or 0)]]
+        hint = (
+            f"{how(subject, row)}: if it is {quoted(expected)}, and not {quoted(table.device_ips[row])}, {write}; else write in each "
+            "entry what the host shows for its device"
+        )
+    return Finding(
+        f"the device_ids of {named_server(subject, index)}{others} are in the order of text: {table.device_ids[at - 1]} is before "
+        f"{table.device_ids[at]}; the column was probably sorted alone",
+        subject.device_path(row, "device_id"),
+        hint,
+    )
 
 
 def _unsorted(subject: Subject, numbers: Sequence[int], row: int) -> Finding:

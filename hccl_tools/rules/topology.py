@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from hccl_tools.notation import phrases
+from hccl_tools.rules.address_order import one_of
 from hccl_tools.rules.commands import how_device
 from hccl_tools.rules.copies import absent_ranks, instances_of_other_hosts, lost_devices, surplus_rows
 from hccl_tools.rules.moved_entries import is_listed_twice, owners, right_devices
@@ -153,6 +154,9 @@ def blanks(subject: Subject) -> Finding | None:
     if server_id is None:
         return None
     place = devices_place(subject, server_id)[:-1]
+    index = next(at for at, server in enumerate(subject.table.servers) if server.server_id == server_id)
+    if (said := one_of(subject, index)) is not None:
+        return Finding(said[0], (*place, "server_id"), said[1])
     return Finding(
         f'server_id "{server_id}" has blanks at its ends, which a part of HCCL strips when it compares ids',
         (*place, "server_id"),

@@ -18,15 +18,17 @@ from hccl_tools.rules.address_order import (
     address_text,
     are_in_place,
     first_in_text_order,
+    moved_device_ids,
     names_by_addresses,
     order_of_addresses,
+    servers_in_text_order,
     usual_name,
 )
 from hccl_tools.rules.commands import how, how_device, how_super_device, of_each
 from hccl_tools.rules.copies import named_server
 from hccl_tools.rules.lost_zeros import lost_zeros, of_lost_zeros
 from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule
-from hccl_tools.rules.run_on import addresses_run_on, server_run_on
+from hccl_tools.rules.run_on import addresses_run_on, server_run_on, turned
 from hccl_tools.rules.value_order import (
     DEVICE_BITS,
     Order,
@@ -44,10 +46,9 @@ if TYPE_CHECKING:
 
 #: The fewest other addresses for a finding on one that is outside their network.
 _LEAST_OTHERS = 7
-#: The most values outside the order that are named one by one, and the most places of a finding.
-_MOST_SINGLE, _MOST_PLACES = 2, 16
-#: The fewest servers of a table in which one can lack a device that the others have.
-_LEAST_SERVERS = 3
+#: The most values outside the order that are named one by one, the most places of a finding, and the fewest servers of a
+#: table in which one can lack a device that the others have.
+_MOST_SINGLE, _MOST_PLACES, _LEAST_SERVERS = 2, 16, 3
 #: Values outside an order are reported if this many times as many follow it.
 _LEAST_FOLLOWING = 4
 
@@ -86,11 +87,12 @@ def device_ip_outside_order(subject: Subject) -> Iterator[Finding]:
     Hint: `hccn_tool -i 3 -ip -g` on 10.0.0.2 shows the address of device 3: if it is "192.168.1.103", exchange the two
     """
     numbers, order = address_numbers(subject), order_of_addresses(subject)
-    if numbers is None:
-        return
+    if numbers is None or servers_in_text_order(subject) or moved_device_ids(subject):
+        return  # HCC645 or HCC632 reports it.
     is_regular = order is None or not (order.expected or order.moved_up or order.moved_down)
     if not is_regular and first_in_text_order(subject) is not None:
         return  # HCC645 reports it.
+    yield from turned(subject, numbers, order)
     if lost := lost_zeros(subject, numbers):
         yield of_lost_zeros(subject, lost)
     of_lost = {subject.table.device_numbers[row] for row in lost}
@@ -98,8 +100,8 @@ def device_ip_outside_order(subject: Subject) -> Iterator[Finding]:
         yield from _moved_rows(subject, order, _ADDRESS)
         for rows in order.groups:
             yield _changed_places(subject, order, rows, _ADDRESS)
-        if is_regular and (found := server_run_on(subject, numbers, order)) is not None:
-            yield addresses_run_on(subject, *found)
+        if is_regular and (run_on := server_run_on(subject, numbers, order)) is not None:
+            yield addresses_run_on(subject, *run_on)
     ips = subject.table.device_ips
     near = (
         [row for row in order.single if is_near(ips[row], address_text(subject, order.expected[row]))]
@@ -118,10 +120,10 @@ def device_ip_outside_order(subject: Subject) -> Iterator[Finding]:
         ):
             yield _mistyped_device(subject, row, right)
             continue
-        if ips[row] in names:
-            continue  # HCC614 reports it.
-        if not ips[row].endswith((".0", ".255")) and not ips[row].startswith(
-            ("127.", "255.")
+        if (
+            ips[row] not in names
+            and not ips[row].endswith((".0", ".255"))
+            and not ips[row].startswith(("127.", "255."))
         ):  # HCC614 reports them.
             expected = order.expected.get(row) if order is not None else None
             yield _mistyped(subject, row, expected, is_outside=row in others)
@@ -293,6 +295,11 @@ def super_device_id_outside_order(subject: Subject) -> Iterator[Finding]:
     numbers = super_device_numbers(subject) if texts is not None and None not in texts else [None]
     if None in numbers or not subject.damaged.isdisjoint(READ) or not are_in_place(subject):
         return
+    if servers_in_text_order(subject):
+        return  # HCC645 reports the device_ids.
+    if moved := moved_device_ids(subject):
+        yield _moved_ids(subject, moved)
+        return
     known = [number or 0 for number in numbers]
     order = order_of(subject, known, sdid_scheme)
     if (mixed := rows_of_other_bits(subject, known)) and (order is None or not order.groups):
@@ -314,6 +321,29 @@ def super_device_id_outside_order(subject: Subject) -> Iterator[Finding]:
             subject.device_path(row, "super_device_id"),
             f'{how_super_device(subject, row)}: by the order of the others it is "{order.expected[row]}"',
         )
+
+
+def _moved_ids(subject: Subject, moved: dict[int, list[int]]) -> Finding:
+    """Return the finding on device_ids that follow neither the super_device_ids nor the addresses of their servers."""
+    table, known = subject.table, super_device_numbers(subject)
+    rows = next(iter(moved.values()))
+    right = [(known[row] or 0) & DEVICE_BITS for row in rows]
+    row, expected = rows[0], table.device_ips[rows[right.index(table.device_numbers[rows[0]] or 0)]]
+    more = f" and {count(len(moved) - 1, 'other server')}" if len(moved) > 1 else ""
+    listed = and_more([f'"{one}"' for one in right], _MOST_PLACES)
+    write = (
+        f"exchange the two device_ids: {listed}"
+        if len(rows) == 2
+        else f"write the device_ids {listed} in the order of the file"
+    )
+    return Finding(
+        f"the device_ids of {_named(subject, rows)}{more} follow neither their super_device_ids nor their device_ips, which follow each "
+        f"other: the device_ids are probably {'exchanged' if len(rows) == 2 else 'mixed up'}",
+        subject.device_path(row, "device_id"),
+        f"{how(subject, row)}: if it is {quoted(expected)}, and not {quoted(table.device_ips[row])}, {write}, and leave the other "
+        f"columns{', in the other servers in the same way' if more else ''}; else write in each entry what the host shows for its device",
+        _places(subject, rows, "device_id"),
+    )
 
 
 def _filled_on(subject: Subject, order: Order, known: Sequence[int]) -> Iterator[Finding]:

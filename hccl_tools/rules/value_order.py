@@ -68,13 +68,18 @@ class Order(NamedTuple):
 
 
 def order_of(
-    subject: Subject, values: Sequence[int], known: Callable[[int], int] | None = None
+    subject: Subject,
+    values: Sequence[int],
+    known: Callable[[int], int] | None = None,
+    *,
+    is_steady: bool = False,
 ) -> Order | None:
     """Return the scheme of the values of all rows; None if they follow none.
 
     Args:
         values: The values of all rows, in file order.
         known: The scheme of the product, of which fewer values are needed to show that it is used.
+        is_steady: Whether the values of a single server differ by one step, so that its values alone are no scheme.
     """
     table = subject.table
     devices = table.device_numbers
@@ -82,7 +87,9 @@ def order_of(
         return None
     if (bases := _of_a_regular_table(subject, values)) is not None:
         return Order(bases, {}, [], [], [], [])
-    return (_by_known(subject, values, known) if known else None) or _with_exceptions(subject, values)
+    return (_by_known(subject, values, known) if known else None) or _with_exceptions(
+        subject, values, is_steady
+    )
 
 
 def _of_a_regular_table(subject: Subject, values: Sequence[int]) -> dict[int, int] | None:
@@ -106,11 +113,11 @@ def _by_known(subject: Subject, values: Sequence[int], known: Callable[[int], in
     return order if is_used else None
 
 
-def _with_exceptions(subject: Subject, values: Sequence[int]) -> Order | None:
+def _with_exceptions(subject: Subject, values: Sequence[int], is_steady: bool) -> Order | None:
     numbers, servers = subject.table.device_numbers, subject.table.servers
     if any(len({numbers[row] for row in server.rows}) < len(server.rows) for server in servers):
         return None  # A device_id is wrong, which other rules report.
-    found = [_by(subject, values, scheme) for scheme in _schemes(subject, values)]
+    found = [_by(subject, values, scheme) for scheme in _schemes(subject, values, is_steady)]
     order, follow = max(found, key=lambda one: one[1])
     number = sum(len(servers[index].rows) for index in order.first)
     is_usual = len(order.first) * 3 >= len(servers) * 2 and follow * 3 >= number * 2
@@ -138,7 +145,7 @@ def _by(subject: Subject, values: Sequence[int], scheme: dict[int | None, int]) 
     return order, follow + len(outside) - len(others)
 
 
-def _schemes(subject: Subject, values: Sequence[int]) -> list[dict[int | None, int]]:
+def _schemes(subject: Subject, values: Sequence[int], is_steady: bool) -> list[dict[int | None, int]]:
     """Return the schemes to try: for each device id the number that is added to that of its server."""
     numbers = subject.table.device_numbers
     shapes = Counter(
@@ -158,6 +165,8 @@ def _schemes(subject: Subject, values: Sequence[int]) -> list[dict[int | None, i
     step = max(steps, key=steps.__getitem__) if steps else 1
     if step not in (0, 1):
         usual.append({one: step * (one or 0) for one in different})
+    if is_steady and len(subject.table.servers) == 1:
+        return usual
     return [*usual, *(dict(shape) for shape, _ in shapes.most_common()[:_TRIED])]
 
 

@@ -264,8 +264,10 @@ def _misspelt(
     """Return the finding on a required key that is missing, because it is misspelt."""
     message, hint = f'"{violation.key}" is missing, and "{key}" looks like it', rename(key, violation.key)
     entries = reduce(getitem, violation.path, subject.value)[key]
+    right_key: str | None = violation.key
     if violation.key == "status" and entries not in ("completed", "initializing") and type(entries) is str:
         hint = f'write "status": "completed" in place of "{key}": "{entries[:40]}"'
+        right_key = None  # The other key alone would leave a value that HCCL waits for.
     elif not violation.path and (others := _other_keys(subject, key)):
         hint += (
             f", and the other keys with such names, too ({others}); `validate --fix` shows all of them, and "
@@ -275,7 +277,7 @@ def _misspelt(
         hint += ', and give its entries the "rank_id" that they lack: 0, 1, 2 and so on in the order of the file, over all servers'
     said = alike.setdefault((violation.key, key), (message, hint))
     return Finding(
-        message, (*violation.path, key), hint, at_key=True, right_key=violation.key,
+        message, (*violation.path, key), hint, at_key=True, right_key=right_key,
         alike=said if violation.path else None,
     )  # fmt: skip
 

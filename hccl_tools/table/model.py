@@ -42,6 +42,12 @@ class Server:
         """The name or address under which other hosts reach it: host_ip, else server_id."""
         return self.host_ip or self.server_id
 
+    @property
+    def has_own_container_ip(self) -> bool:
+        """Whether its container_ip is not its server_id: its containers have a network of their own."""
+        own = self.fields.get("container_ip")
+        return isinstance(own, str) and own not in ("", self.server_id)
+
 
 @dataclass(slots=True)
 class SuperPod:

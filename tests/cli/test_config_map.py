@@ -559,7 +559,7 @@ def test_a_sound_table_in_a_config_map_still_has_to_be_taken_out(
     value = config_map(hccl__json=GOOD)
     command_line.write("cm.json", as_yaml(value) if is_yaml else json.dumps(value))
     lines = command_line("validate", "cm.json").out.splitlines()
-    assert lines[-2] == "no findings: HCCL accepts this table"
+    assert lines[-2] == "no findings: HCCL accepts the table in this file, and not the file itself"
     assert lines[-1].startswith(
         "HCCL reads a file with this table alone, not the ConfigMap around it: kubectl get"
     )

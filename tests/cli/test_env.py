@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
 NAME = "a table.json"
 
+WITHOUT_CONTAINER_IP = (
+    "add the address that MIES_CONTAINER_IP has on that server, that of MindIE's container; if MindIE "
+    "runs in the network of the host, `hccl-tools convert FILE --to 1.0 --target mindie` takes the server_id"
+)
+
 
 def fields() -> dict[str, Any]:
     servers = [
@@ -135,7 +140,7 @@ def test_all_that_mindie_refuses_is_named_at_once(command_line: CommandLine, tab
         "  HCC861 the file has mode 644; MindIE requires 640",
         "    help: chmod 640 'a table.json'",
         '  HCC864 server "10.1.0.1" has no container_ip (1 more finding of this rule)',
-        "    help: add it; `hccl-tools convert FILE --to 1.0 --target mindie` takes the server_id",
+        f"    help: {WITHOUT_CONTAINER_IP}",
         "  help: `hccl-tools validate --target mindie FILE` shows the places",
     ]
     emitted = command_line("launch", "--rank-table", NAME, "--no-python", "--emit", "mindie", "daemon")

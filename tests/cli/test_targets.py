@@ -482,3 +482,21 @@ def test_an_xllm_job_needs_a_table(command_line: CommandLine) -> None:
 
 def test_all_parts_know_the_same_frameworks() -> None:
     assert list(table_options.TARGET.choices) == list(registry.TARGETS) == list(export_targets.TARGETS)
+
+
+def test_a_container_ip_is_not_taken_from_the_server_id_where_another_server_has_its_own(
+    command_line: CommandLine,
+) -> None:
+    value = table("1.0", 2, 8)
+    value["server_list"][0]["container_ip"] = "192.168.77.31"
+    command_line.write("t.json", value)
+    (command_line.folder / "t.json").chmod(0o640)
+
+    done = command_line("validate", "--target", "mindie", "--product", "a2", "t.json")
+    converted = command_line("convert", "t.json", "--to", "1.0", "--target", "mindie", "-o", "new.json")
+
+    for told in (done.out, converted.err):
+        flat = " ".join(told.split())
+        assert 'it is probably not the server_id: server "10.0.0.1" has "192.168.77.31"' in flat
+    assert converted.code == 1
+    assert command_line.names == ["t.json"]

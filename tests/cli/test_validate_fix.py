@@ -546,3 +546,14 @@ def test_a_file_that_is_exchanged_after_it_was_read_is_not_written(tmp_path: Pat
         list(diff)
     assert secret.read_text() == '{"password": "x",}\n'
     assert file.is_symlink()
+
+
+@pytest.mark.parametrize("value", ["termin\u00e9", "complete", "ok"])
+def test_a_misspelt_key_stays_if_its_value_would_be_wrong(call: CommandLine, value: str) -> None:
+    damaged = GOOD.replace('"status": "completed"', f'"statut": "{value}"')
+
+    assert written(call, damaged.encode()).decode() == damaged
+
+
+def test_a_misspelt_key_with_a_right_value_is_renamed(call: CommandLine) -> None:
+    assert written(call, GOOD.replace('"status"', '"statut"').encode()).decode() == GOOD

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import subprocess
@@ -170,7 +171,7 @@ OTHERS = [
     ("10.0.0.1\n10.0.0.2\n", "a list of hosts (hostfile)", "gen --hostfile FILE"),
     ("10.0.0.1 node1\n", "a list of addresses and host names, such as /etc/hosts", "hccl-tools gen"),
     ("address_0=192.168.1.1\n", "an hccn.conf, the addresses of a host's devices", "gen --hccn-conf"),
-    ("<!DOCTYPE html>\n<html>502</html>", "a web page (HTML)", "download the table again"),
+    ("<!DOCTYPE html>\n<html>502</html>", "a web page (HTML)", "download the file itself"),
     ("<?xml version='1.0'?>\n<a/>", "an XML file", "hccl-tools gen"),
     ("rank,ip\n0,1\n1,2\n", "a file of columns with commas between them", "hccl-tools gen"),
     ("RANK_SIZE=8\nA=1\n", "a file of settings (NAME=VALUE)", "hccl-tools gen"),
@@ -293,3 +294,68 @@ def test_a_list_of_hosts_that_nearly_is_one_is_read_in_one_way() -> None:
 
     assert recognise(f"{line}\n") is not None
     assert "list of hosts" not in str(recognise(f"{line} !\n"))
+
+
+# Web pages that show a table, prompts of a shell, and dots in place of entries
+
+
+def page(text: str) -> str:
+    return f"<!DOCTYPE html>\n<html><body>\n<pre>{html.escape(text)}</pre>\n</body></html>\n"
+
+
+def test_a_page_that_shows_a_table_has_a_command_that_takes_it_out(tmp_path: Path) -> None:
+    found = recognise(page(PRETTY))
+
+    assert found is not None
+    assert found.message == "this is a web page (HTML) that shows a rank table, not the table itself"
+    assert found.hint.startswith("download the file itself, which the page links as Raw")
+    (tmp_path / "OLD").write_text(page(PRETTY))
+    command = found.hint.partition("out of the page: ")[2]
+    subprocess.run(["sh", "-c", command], cwd=tmp_path, check=True)
+    assert json.loads((tmp_path / "NEW").read_text()) == json.loads(PRETTY)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<html><head><style>a{b:c}</style></head><body>&quot;server_list&quot;: [</body></html>",
+        '<html><body><script>{"rawLines":["{","  \\"rank_list\\": ["]}</script></body></html>',
+    ],
+)
+def test_a_page_from_which_no_table_can_be_taken_has_no_command(text: str) -> None:
+    found = recognise(text)
+
+    assert found is not None
+    assert found.message.startswith("this is a web page (HTML) that shows a rank table")
+    assert "python3" not in found.hint
+
+
+@pytest.mark.parametrize("prompt", ["[root@node-1 hccl]# ", "root@node-1:~# ", "(base) me@n1:/$ "])
+def test_the_prompts_around_a_table_are_deleted_together(prompt: str) -> None:
+    message, hint, _ = told(f"{prompt}cat hccl.json\n{PRETTY}\n{prompt}\n")
+
+    assert message == "there is other text before the table, which begins on line 2"
+    assert hint.startswith("delete line 1, and everything after the last }")
+
+
+def test_a_list_with_an_address_is_no_prompt() -> None:
+    assert recognise('["root@node"]') is None
+
+
+def test_dots_in_place_of_devices_say_which_devices_these_are() -> None:
+    value = table("1.0", 1, 8)
+    text = json.dumps(value, indent=4)
+    start, end = (text.index(f'"device_id": "{number}"') for number in (2, 7))
+    begin, last = text.rindex("{", 0, start), text.rindex("{", 0, end)
+
+    _, hint, _ = told(f"{text[:begin]}...\n{text[last:]}")
+
+    assert hint.startswith("write the entries of devices 2 to 6 in their place, with a rank_id each: ")
+    assert "`hccn_tool -i 2 -ip -g` on 10.0.0.1" in hint
+
+
+def test_dots_in_place_of_servers_name_no_devices() -> None:
+    text = json.dumps(table("1.0", 3, 2), indent=4)
+    begin, last = (text.rindex("{", 0, text.index(f'"10.0.0.{number}"')) for number in (2, 3))
+
+    assert told(f"{text[:begin]}...\n{text[last:]}")[1].startswith("write all entries in their place")

@@ -221,3 +221,29 @@ def test_counts_that_count_a_copied_instance_do_not_stand_beside_it() -> None:
     report = validate(value)
     assert [one.rule.id for one in report.errors] == ["HCC404"]
     assert report.verdict == "refused"
+
+
+def of_two_groups() -> Any:
+    """Return a group_list with two groups of one instance each, the second with the devices of the first."""
+    value = table("group_list", 1, 8)
+    group = value["group_list"][0]
+    again = deepcopy(group)
+    again["group_name"] = "b"
+    again["instance_list"][0]["pod_name"] = "other"
+    return {**value, "group_count": "2", "group_list": [group, again]}
+
+
+def test_an_instance_that_another_group_lists_again_is_one_finding() -> None:
+    (found,) = [one for one in validate(of_two_groups(), product="a2").findings if one.rule.id == "HCC303"]
+
+    assert found.message == (
+        'instances "job0" and "other" have the same devices of server "10.0.0.1": one was probably copied'
+    )
+    assert (found.hint or "").startswith('write in "other" the device_ids and device_ips of its own devices')
+
+
+def test_an_instance_of_another_host_is_not_a_copy() -> None:
+    value = of_two_groups()
+    value["group_list"][1]["instance_list"][0]["server_id"] = "10.0.0.2"
+
+    assert "HCC303" not in {one.rule.id for one in validate(value, product="a2").findings}

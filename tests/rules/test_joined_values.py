@@ -138,3 +138,85 @@ def test_the_first_and_the_next_devices_of_two_machines_are_sound() -> None:
             device["device_id"] = device["rank_id"]
 
     assert is_sound(value, "a2")
+
+
+# Several addresses in one text, and addresses that are counted on
+
+
+@pytest.mark.parametrize("text", ["10.0.0.2 172.17.0.1", "172.17.0.1,10.0.0.2", "10.0.0.2 fe80::1 "])
+def test_of_several_addresses_in_a_server_id_that_of_the_network_is_kept(text: str) -> None:
+    value = table("1.0", 3, 8)
+    servers(value)[1]["server_id"] = text
+
+    (found,) = report(value, "a2")
+
+    assert "addresses, as `hostname -I` prints them: it must be one" in found.message
+    assert (found.hint or "").startswith('write "10.0.0.2" alone, the only one in the network')
+
+
+def test_an_address_that_several_servers_have_is_not_that_of_a_server() -> None:
+    value = table("1.0", 2, 8)
+    for server in servers(value):
+        server["server_id"] += ";172.17.0.1"
+
+    assert [(found.hint or "").partition(",")[0] for found in report(value, "a2")] == [
+        'write "10.0.0.1" alone',
+        'write "10.0.0.2" alone',
+    ]
+
+
+def test_without_a_network_of_the_others_the_choice_is_left_to_the_reader() -> None:
+    value = table("1.0", 1, 8)
+    servers(value)[0]["server_id"] = "10.0.0.1 172.17.0.1"
+
+    assert one(value, "HCC619", "a2")[1].startswith(
+        "write one of them alone, that by which the other hosts reach"
+    )
+
+
+def test_a_super_pod_has_the_right_one_of_two_addresses() -> None:
+    value = table("1.2", 2, 8)
+    servers(value)[1]["server_id"] = "10.0.0.2 172.17.0.1"
+
+    (found,) = [each for each in report(value, "a3") if each.rule.id == "HCC524"]
+
+    assert (found.hint or "").startswith('write "server_id": "10.0.0.2" in server 2 of server_list')
+
+
+def test_a_device_with_three_addresses_keeps_one() -> None:
+    value = table("1.0", 2, 8)
+    servers(value)[1]["device"][0]["device_ip"] += " 10.1.1.1,172.17.0.1 "
+
+    message, hint = one(value, "HCC403", "a2")
+
+    assert "has 3 addresses" in message
+    assert hint.startswith('write "192.168.1.100" or "10.1.1.1" or "172.17.0.1": `hccn_tool -i 0 -ip -g`')
+
+
+@pytest.mark.parametrize("first", [249, 255])
+def test_addresses_that_are_counted_on_past_255_are_all_to_be_read(first: int) -> None:
+    value = table("1.0", 2, 8)
+    for number, device in enumerate(servers(value)[1]["device"]):
+        device["device_ip"] = f"192.168.1.{first + number}"
+
+    message, hint = one(value, "HCC403", "a2")
+
+    assert f'"192.168.1.{first}" to "192.168.1.{first + 7}" are counted on' in message
+    assert hint.startswith(
+        "write the addresses that devices 0-7 on 10.0.0.2 have, all of them: `hccn_tool -i 0"
+    )
+
+
+def test_one_number_above_255_is_not_counted_on() -> None:
+    value = table("1.0", 2, 8)
+    servers(value)[1]["device"][3]["device_ip"] = "192.168.1.256"
+
+    assert one(value, "HCC403", "a2")[0] == '"192.168.1.256" is not an IP address: 256 is above 255'
+
+
+def test_server_ids_with_digits_too_many_are_not_counted_on() -> None:
+    value = table("1.0", 4, 8)
+    for number, server in enumerate(servers(value)):
+        server["server_id"] = f"10.0.0.101{number}"
+
+    assert "counted" not in one(value, "HCC619", "a2")[0]

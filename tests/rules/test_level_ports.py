@@ -179,3 +179,94 @@ def test_an_address_of_another_type_outside_the_order_is_not_written() -> None:
     addresses(value, 5)[1].update(addr_type="IPV4", addr="10.0.0.1")
 
     assert not [one for one in found(value) if one.rule.id == "HCC644"]
+
+
+# Values that are exchanged within a rank
+
+
+def of_layers(nodes: int = 1) -> Any:
+    """Return a table with three addresses of each rank in layer 0, and two in layer 1."""
+    value = table("2.0", nodes, 8)
+    for rank, entry in enumerate(value["rank_list"]):
+        levels = entry["level_list"]
+        levels.append({**levels[0], "net_layer": 1, "net_instance_id": "0", "net_type": "CLOS"})
+        for layer, ports in enumerate((["0/0", "0/1", "1/0"], ["0/4", "1/4"])):
+            levels[layer]["rank_addr_list"] = [
+                {
+                    "addr_type": "EID",
+                    "addr": f"{(layer + 1) * 0x1000_0000_0000 + rank * 16 + place:032x}",
+                    "ports": [port],
+                    "plane_id": port[0],
+                }
+                for place, port in enumerate(ports)
+            ]
+    return value
+
+
+def entry(value: Any, rank: int, layer: int, place: int) -> Any:
+    return value["rank_list"][rank]["level_list"][layer]["rank_addr_list"][place]
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+@pytest.mark.parametrize("other", [(1, 0), (0, 1)])
+def test_exchanged_ports_of_a_rank_are_one_finding(nodes: int, other: tuple[int, int]) -> None:
+    value = of_layers(nodes)
+    assert not found(value)
+    first, second = entry(value, 3, 0, 0), entry(value, 3, *other)
+    first["ports"], second["ports"] = second["ports"], first["ports"]
+
+    (one,) = found(value)
+
+    assert one.rule.id == "HCC647"
+    assert one.message.startswith("rank 3 has exchanged the ports of 2 addresses: ")
+    assert f'"ports": ["0/0"] for "{first["addr"]}" in layer 0' in (one.hint or "")
+
+
+def test_exchanged_planes_of_a_rank_are_reported() -> None:
+    value = of_layers()
+    first, second = entry(value, 5, 0, 1), entry(value, 5, 0, 2)
+    first["plane_id"], second["plane_id"] = second["plane_id"], first["plane_id"]
+
+    assert [one.message.partition(":")[0] for one in found(value)] == [
+        "rank 5 has exchanged the plane_ids of 2 addresses"
+    ]
+
+
+def test_entries_of_a_layer_may_stand_in_any_order() -> None:
+    value = of_layers()
+    entries = value["rank_list"][3]["level_list"][0]["rank_addr_list"]
+    entries[0], entries[1] = entries[1], entries[0]
+
+    assert not found(value)
+
+
+def test_whole_entries_in_the_place_of_each_other_go_back_whole() -> None:
+    value = of_layers()
+    lists = [level["rank_addr_list"] for level in value["rank_list"][3]["level_list"]]
+    lists[0][0], lists[1][0] = lists[1][0], lists[0][0]
+
+    (one,) = found(value)
+
+    assert (one.hint or "").startswith("exchange these entries, each with its addr, ports and plane_id")
+
+
+def test_ports_that_differ_in_half_of_the_ranks_are_not_exchanged() -> None:
+    value = of_layers()
+    for rank in range(4):
+        first, second = entry(value, rank, 0, 0), entry(value, rank, 1, 0)
+        first["ports"], second["ports"] = second["ports"], first["ports"]
+
+    assert not found(value)
+
+
+@pytest.mark.parametrize("other", [(1, 0), (0, 1)])
+def test_exchanged_addresses_of_a_rank_are_told_from_exchanged_ports(other: tuple[int, int]) -> None:
+    value = of_layers()
+    first, second = entry(value, 3, 0, 0), entry(value, 3, *other)
+    right = first["addr"], second["addr"]
+    first["addr"], second["addr"] = right[1], right[0]
+
+    (one,) = found(value)
+
+    assert one.rule.id == "HCC644"
+    assert (one.hint or "").endswith(f'these are "{right[0]}", "{right[1]}"')

@@ -457,7 +457,9 @@ def test_a_server_id_that_is_nearly_an_address_is_advice(name: str) -> None:
     value = table("1.0", 2, 8)
     servers(value)[1]["server_id"] = name
 
-    assert one(value, "HCC619")[0].startswith(f'server_id "{name}" is not an')
+    assert one(value, "HCC619")[0].startswith(
+        f'server_id "{name}" {"has the netmask" if "/" in name else "is not an"}'
+    )
 
 
 @pytest.mark.parametrize("name", ["node-2", "10.0.0.2", "fd00::2", "10-0-0-2.example", "7"])
@@ -654,7 +656,7 @@ def test_a_lost_server_can_be_added_again() -> None:
     del servers(value)[2]
 
     assert one({**value, "server_count": "4"}, "HCC202")[1] == (
-        "if the server with ranks 16-23 was lost, add it again; "
+        'if the server with ranks 16-23 was lost, add it again with "server_count": "5"; '
         "if it was removed on purpose, number the ranks 0 to 31 without a gap"
     )
 

@@ -158,11 +158,10 @@ def of_pods() -> Any:
     return value
 
 
-@pytest.mark.parametrize("key", ["super_device_id", "device_id"])
-def test_ids_sorted_as_text_on_each_server_are_reported(key: str) -> None:
+def test_super_device_ids_sorted_as_text_on_each_server_are_reported() -> None:
     value = of_pods()
     assert found(value) == []
-    sorted_in_each(value, key)
+    sorted_in_each(value, "super_device_id")
 
     report = [one for one in found(value) if one.rule.id == "HCC632"]
 
@@ -224,4 +223,126 @@ def test_blanks_in_a_server_id_are_not_a_mistyped_server_id(end: str) -> None:
     report = found(value)
 
     assert "HCC633" not in {one.rule.id for one in report}
-    assert ("HCC605" in {one.rule.id for one in report}) == (end == " ")
+    assert ("has blanks at its ends" in report[0].message) == (end == " ")
+
+
+# Columns of device_ids and ranks
+
+
+def of_super_pod(servers: int = 2) -> Any:
+    """Return an A3 table with sixteen devices on each server, whose addresses end in 6 to 21."""
+    value = table("1.2", servers, 16)
+    write(value, "device_ip", [f"192.168.{row // 16}.{6 + row % 16}" for row in range(16 * servers)])
+    return value
+
+
+def in_server(value: Any, server: int, key: str, texts: list[str]) -> None:
+    for device, text in zip(value["server_list"][server]["device"], texts, strict=True):
+        device[key] = text
+
+
+def of_server(value: Any, server: int, key: str) -> list[str]:
+    return [device[key] for device in value["server_list"][server]["device"]]
+
+
+@pytest.mark.parametrize("server", [0, 1])
+def test_device_ids_in_the_order_of_text_are_the_wrong_column(server: int) -> None:
+    value = of_super_pod()
+    in_server(value, server, "device_id", sorted(of_server(value, server, "device_id")))
+
+    (one,) = found(value)
+
+    assert one.rule.id == "HCC645"
+    assert one.message.startswith(
+        f'the device_ids of server {server + 1} ("10.0.0.{server + 1}") are in the '
+    )
+    assert (one.hint or "").startswith(
+        f"`hccn_tool -i 10 -ip -g` on 10.0.0.{server + 1} shows the address of device 10: if it is "
+        f'"192.168.{server}.16", and not "192.168.{server}.8", write the device_ids of this server in the '
+        "order of numbers, 0-15"
+    )
+
+
+def test_device_ids_in_the_order_of_text_need_no_addresses_beside_super_device_ids() -> None:
+    value = of_super_pod()
+    for server in value["server_list"]:
+        for device in server["device"]:
+            del device["device_ip"]
+    in_server(value, 0, "device_id", sorted(of_server(value, 0, "device_id")))
+
+    (one,) = found(value)
+
+    assert one.rule.id == "HCC645"
+    assert "hccn_tool" not in (one.hint or "")
+
+
+@pytest.mark.parametrize("key", ["device_id", "super_device_id"])
+def test_entries_that_were_sorted_whole_are_sound(key: str) -> None:
+    value = of_super_pod()
+    value["server_list"][0]["device"].sort(key=lambda device: device[key])
+
+    assert not found(value)
+
+
+@pytest.mark.parametrize(("first", "second"), [(2, 3), (0, 15)])
+def test_device_ids_that_addresses_and_super_device_ids_contradict_are_exchanged(
+    first: int, second: int
+) -> None:
+    value = of_super_pod()
+    texts = of_server(value, 0, "device_id")
+    texts[first], texts[second] = texts[second], texts[first]
+    in_server(value, 0, "device_id", texts)
+
+    (one,) = found(value)
+
+    assert one.rule.id == "HCC632"
+    assert "follow neither their super_device_ids nor their device_ips" in one.message
+    assert f'exchange the two device_ids: "{first}", "{second}"' in (one.hint or "")
+
+
+def test_super_device_ids_that_addresses_contradict_are_themselves_exchanged() -> None:
+    value = of_super_pod()
+    texts = of_server(value, 0, "super_device_id")
+    texts[2], texts[3] = texts[3], texts[2]
+    in_server(value, 0, "super_device_id", texts)
+
+    (one,) = found(value)
+
+    assert one.pointer == "/server_list/0/device/2/super_device_id"
+
+
+def test_ranks_in_the_order_of_text_are_reported() -> None:
+    value = of_super_pod()
+    in_server(value, 0, "rank_id", sorted(of_server(value, 0, "rank_id")))
+
+    (one,) = found(value)
+
+    assert one.rule.id == "HCC645"
+    assert "device 2 has rank 10" in one.message
+    assert (one.hint or "").startswith("write the rank_ids 0-15 from the first entry")
+
+
+@pytest.mark.parametrize("key", ["device_ip", "device_id"])
+@pytest.mark.parametrize("by", [1, -1])
+def test_a_column_of_one_of_two_servers_that_is_moved_by_a_row_is_reported(key: str, by: int) -> None:
+    value = from_8_on(2)
+    texts = of_server(value, 1, key)
+    in_server(value, 1, key, [*texts[by:], *texts[:by]])
+
+    (one,) = found(value)
+
+    assert one.rule.id == "HCC631"
+    assert one.message.startswith(f'the {key}s of server 2 ("10.0.0.2") are probably moved')
+    assert '`hccn_tool -i 0 -ip -g` on 10.0.0.2 shows the address of device 0: if it is "192.168.1.8"' in (
+        one.hint or ""
+    )
+
+
+def test_entries_of_one_of_two_servers_that_are_moved_whole_are_sound() -> None:
+    value = from_8_on(2)
+    devices = value["server_list"][1]["device"]
+    ranks = of_server(value, 1, "rank_id")
+    devices.append(devices.pop(0))
+    in_server(value, 1, "rank_id", ranks)
+
+    assert not found(value)

@@ -157,6 +157,7 @@ def test_the_number_of_groups_is_limited(number: int, found: list[str]) -> None:
             json.dumps(model)
             .replace("10.0.0.2", f"10.0.1.{group}")
             .replace("192.168.3.2", f"192.168.4.{group}")
+            .replace("10.20.1.1", f"10.20.2.{group}")
         )
         value[SERVICE].append({**one, "group_id": str(group + 2)})
 
@@ -350,4 +351,73 @@ def test_a_copied_instance_gets_the_next_group_id() -> None:
     value = table(SERVICE, 2, 8)
     copied = changed(value, "3/group_id", "2")
     found = [one for one in validate(copied).findings if one.rule.id == "HCC712"]
-    assert 'write "group_id": "3" in one of the two' in (found[0].hint or "")
+    assert 'write "group_id": "3" in the second of the two' in (found[0].hint or "")
+
+
+# Devices of two instances
+
+
+def two_instances(host: str, first: int, address: int) -> Any:
+    """Return a table of two instances, the second with four devices from a device and an address on."""
+    value = table(SERVICE, 2, 4)
+    groups = value["server_group_list"]
+    second = deepcopy(groups[2])
+    second["group_id"] = "3"
+    second["server_list"] = second["server_list"][1:]
+    groups[2]["server_list"] = groups[2]["server_list"][:1]
+    for group in (groups[2], second):
+        group["server_count"] = "1"
+    (server,) = second["server_list"]
+    server["server_id"] = host
+    for number, device in enumerate(server["device"]):
+        device["device_id"], device["device_ip"] = str(first + number), f"10.20.0.{address + number}"
+        device["rank_id"] = str(number)
+    del groups[3:]
+    groups.append(second)
+    return value
+
+
+def test_an_instance_with_the_devices_of_another_one_is_one_finding() -> None:
+    own = table(SERVICE, 1, 4)["server_group_list"][2]["server_list"][0]["device"][0]["device_ip"]
+    report = validate(two_instances("10.0.0.1", 0, int(own.rpartition(".")[2])))
+
+    (one,) = [found for found in report.findings if found.rule.id == "HCC656"]
+
+    assert one.message == "devices 0-3 of 10.0.0.1 are in group 2 and group 3"
+    assert (one.hint or "").startswith(
+        "write in group 3 the device_id and the device_ip of other devices of 10.0.0.1 (no group has 4-7)"
+    )
+
+
+def test_an_instance_with_other_devices_needs_other_addresses() -> None:
+    own = table(SERVICE, 1, 4)["server_group_list"][2]["server_list"][0]["device"][0]["device_ip"]
+    report = validate(two_instances("10.0.0.1", 4, int(own.rpartition(".")[2])))
+
+    (one,) = [found for found in report.findings if found.rule.id == "HCC656"]
+
+    assert one.message.startswith(f'device_ip "{own}" and 3 other addresses of group 3 are in group 2 too')
+
+
+def test_instances_with_their_own_devices_are_sound() -> None:
+    assert "HCC656" not in ids(validate(two_instances("10.0.0.1", 4, 100)))
+
+
+def test_addresses_that_are_counted_on_past_255_are_one_cause() -> None:
+    value = table(SERVICE, 1, 8)
+    for number, device in enumerate(value["server_group_list"][2]["server_list"][0]["device"]):
+        device["device_ip"] = f"10.20.0.{252 + number}"
+
+    found = [one for one in validate(value).findings if one.rule.id == "HCC731"]
+
+    assert len({one.alike for one in found}) == 1
+    assert all("counted on" in one.message for one in found)
+
+
+@pytest.mark.parametrize("key", ["server_ip", "server_id"])
+def test_two_addresses_in_one_text_are_named(key: str) -> None:
+    value = table(SERVICE, 1, 2)
+    value["server_group_list"][2]["server_list"][0][key] += " 172.17.0.1"
+
+    (one,) = validate(value).errors
+
+    assert "has 2 addresses: it must be one" in one.message
