@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.explain import screens
 from hccl_tools.explain.answer import COMPLETED
+from hccl_tools.explain.candidates import is_attempt
 from hccl_tools.explain.events import Event, Seen, clock, time_in
 from hccl_tools.explain.jobs import LONGEST_PAUSE, begin_of
 from hccl_tools.explain.places import Place
@@ -97,7 +98,7 @@ def _shows_a_failure(one: Seen, last: dict[int, Seen], end: float) -> bool:
     if message.id in _FAILURES:
         return one.event.file not in last or one.event.line < last[one.event.file].event.line
     if message.kind in {"verdict", "timeout"}:
-        return True
+        return not is_attempt(one)  # A later one was successful, as the job went on.
     is_later = one.since is not None and bool(end) and one.since > end + 60.0
     return message.kind in {"cause", "error"} and is_later
 

@@ -168,10 +168,15 @@ def identities(events: Sequence[Event], sources: Sequence[Source]) -> dict[Key, 
             former = best.get(process)
             if former is None or size > former[0]:
                 best[process] = (size, place.merged(former[1]) if former else place)
-            elif size == former[0]:
-                best[process] = (size, former[1].merged(place))
+            elif size == former[0] or (not size and _is_same(former[1], place)):
+                best[process] = (former[0], former[1].merged(place))
     found = {process: place for process, (_, place) in best.items()}
     return {**_of_launchers(events, sources, found), **found}
+
+
+def _is_same(known: Place, local: Place) -> bool:
+    """Whether a line without the size of its communicator is about the same rank and device."""
+    return known.rank == local.rank and local.address != "" and known.address == local.address
 
 
 def _of_launchers(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.explain import (
     candidates,
     disagreement,
+    lost_hosts,
     operations,
     pods,
     progress,
@@ -19,6 +20,7 @@ from hccl_tools.explain import (
     skew,
     stacks,
     states,
+    stood_still,
     stops,
     ties,
     unreachable,
@@ -51,12 +53,14 @@ _OF_PROGRAM = re.compile(
 )
 #: Ctrl-C, or the SIGINT with which a user stops a job.
 _INTERRUPTED = "HCM897"
+#: The scheduler ended the job, and says why.
+_BY_SCHEDULER = {"HCM711", "HCM716"}
 #: Seconds within which exceptions follow from the end of a job that a user stopped.
 _FOLLOWS_WITHIN = 600.0
 #: A signal ended the launcher, and Kubernetes stopped a container.
 _SIGNALS, _POD_STOPPED = {"HCM731", "HCM978"}, "HCM975"
 #: How sure an answer is that only says who waits for whom.
-_GUESSES = {"open", "silent", "waits"}
+_GUESSES = {"open", "silent", "waits", "reported"}
 #: The answers that only the order of the lines supports.
 _BY_ORDER = {"alone", "order", "named"}
 #: Ranks are in different operations: one may have had fewer steps.
@@ -82,7 +86,7 @@ def causes(
     """
     case = candidates.of(cluster, ended, not_started)
     if case.stop is None and (signalled := _signalled(case)):
-        return signalled
+        return stood_still.before(case, signalled[0].seen) or signalled
     found = _causes(case)
     for _ in range(_MOST_OUTLIVED):
         seen = found[0].seen if found else None
@@ -102,10 +106,13 @@ def causes(
     if case.stop is not None and case.stop.event.message.id in stops.BY_USER:
         # The exit codes of its containers follow from it. Ranks may have waited before.
         if not found:
-            return [*ends.behind(), *_stopped(case)]
+            return [*ends.behind(), *(stood_still.before(case, case.stop) or _stopped(case))]
         if found[0].confidence in _GUESSES:
             return [*found, Cause(case.stop.event.message, "open", (), case.stop)]
-    return states.joined(case, found) or _stopped(case)
+    if found and found[0].message.id in _BY_SCHEDULER:
+        found = [*stood_still.before(case, found[0].seen), *found]
+    found = states.joined(case, lost_hosts.explained(case, found))
+    return found or stood_still.before(case, case.stop) or _stopped(case)
 
 
 def _with_handled(case: Case, found: list[Cause]) -> list[Cause]:

@@ -37,7 +37,7 @@ _ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*(?:%
 _MOST_JOBS = 32
 #: Lines of Slurm and of launchers about the end of a job, which they may write long after the last line of a
 #: rank that has a message.
-_ENDS = {*OF_SLURM, "HCM720", "HCM723", "HCM725"}
+_ENDS = {*OF_SLURM, "HCM720", "HCM723", "HCM725", "HCM731", "HCM914", "HCM978"}
 #: Lines of launchers with the id of a process that they started.
 _NAME_PROCESSES = {"HCM721", "HCM722", "HCM724", "HCM329", "HCM330", "HCM331", "HCM332"}
 #: Failures before the ranks start: a job whose ranks write lines has none.

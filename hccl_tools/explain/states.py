@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.explain import holders, link_records, pods, remote_shells
+from hccl_tools.explain.beside import Beside
 from hccl_tools.explain.case import Cause, is_before
 from hccl_tools.explain.identities import STATES
 from hccl_tools.explain.places import Place
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from hccl_tools.explain.events import Seen
 
 #: How sure an answer is that says no more than who waits for whom.
-_GUESSES = {"open", "silent", "waits"}
+_GUESSES = {"open", "silent", "waits", "reported"}
 #: Ranks that were late or at work: a disk may be why.
 _DELAYED = {"HCM825", "HCM834"}
 #: Nodes of Kubernetes and Slurm, of which most are not of the job.
@@ -43,6 +44,8 @@ _BLOCKED = "HCM814"
 _STORAGE, _RESPONDS = {"HCM814", "HCM815", "HCM816", "HCM818", "HCM819"}, "HCM817"
 #: What can follow from it: a lost heartbeat, ranks that are late, silent or at work, and errors of files.
 _FOLLOW_STORAGE = {
+    "HCM301",
+    "HCM302",
     "HCM343",
     "HCM824",
     "HCM825",
@@ -53,6 +56,7 @@ _FOLLOW_STORAGE = {
     "HCM610",
     "HCM690",
     "HCM655",
+    "HCM916",
 }
 _EXCEPTIONS = {"HCM810"}
 _STORAGE_ERROR = re.compile(
@@ -109,8 +113,12 @@ def _storage_before(case: Case, first: Cause) -> Cause | None:
         return None
     reasons = _STORAGE - ({_BLOCKED} if first.message.id == _BLOCKED else set())
     failed = None
+    beside, waited = Beside(case.cluster), {place.rank for place in first.places} - {None}
     for one in case.cluster.seen:
         if one.event.message.id in reasons and not is_before(seen, one) and one.since is not None:
+            there = beside.ranks(one.event.file)
+            if there and waited and there.isdisjoint(waited):
+                continue  # It is on another host than the ranks for which the others wait.
             is_near = seen.since is None or seen.since - one.since <= _STORAGE_WITHIN
             failed = failed or (one if is_near else None)
         elif one.event.message.id == _RESPONDS and failed is not None and is_before(one, seen):
@@ -125,7 +133,22 @@ def _storage_before(case: Case, first: Cause) -> Cause | None:
     reason = f"later: {first.message.meaning}"
     if first.message.id in {"HCM824", *_DELAYED}:
         reason = f"later the other ranks gave up waiting for {ranks_text(first.places)}"
+    if blocked := _blocked(case, failed):
+        places = blocked
+        later = "" if first.message.id == _BLOCKED else f"; {reason}"
+        reason = f"the kernel reports that the processes of {ranks_text(blocked)} wait for it{later}"
     return Cause(failed.event.message, "order", places, failed, reason, first.fetch, first.seen)
+
+
+def _blocked(case: Case, failed: Seen) -> tuple[Place, ...]:
+    """Return the ranks whose processes wait in the kernel, by the log with the failure of storage."""
+    places = dict.fromkeys(
+        one.place
+        for one in case.cluster.seen
+        if one.event.message.id == _BLOCKED and one.event.file == failed.event.file
+        if one.place.rank is not None and not is_before(one, failed)
+    )
+    return tuple(sorted(places, key=lambda place: place.rank or 0))
 
 
 def _faults(case: Case) -> list[Seen]:

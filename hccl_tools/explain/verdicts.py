@@ -12,6 +12,7 @@ from hccl_tools.knowledge.message import fault_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from hccl_tools.explain.case import Confidence
     from hccl_tools.explain.events import Seen
     from hccl_tools.explain.places import Place
 
@@ -42,7 +43,7 @@ def causes(case: Case) -> list[Cause]:
         if one.event.message.kind == "verdict" and one.peer is not None and one.peer.name not in found:
             if _SEEN_THERE in one.event.fields.get("reason", "").lower() and not reported.has_own(one.peer):
                 continue  # The device is the one that saw the error, not the one at fault.
-            if one.event.message.id == _LOST and reported.has_reason(one, one.peer):
+            if reported.has_reason(one, one.peer):
                 continue
             found[one.peer.name] = reported.cause(one, one.peer)
     if any(map(_is_stuck, found.values())) and (shown := stacks.elsewhere(case)):
@@ -53,6 +54,7 @@ def causes(case: Case) -> list[Cause]:
     alive = [cause for cause in found.values() if cause.places[0].rank not in case.ended]
     # A rank that the launcher ended is lost as a consequence.
     joined = heartbeats.joined(alive or list(found.values()))
+    joined = heartbeats.with_work(case, joined)
     return [pods.named(cause, case.cluster.sources) for cause in joined]
 
 
@@ -83,7 +85,7 @@ class _Reported:
         return bool(self._errors.get(device.rank))
 
     def has_reason(self, verdict: Seen, device: Place) -> bool:
-        """Whether a fault or the end of the job is earlier than a lost heartbeat, which follows from it."""
+        """Whether a fault or the end of the job is earlier than a report, which follows from it."""
         if self._errors.get(device.rank):
             return False
         is_stopped = self._stop is not None and not is_before(verdict, self._stop)
@@ -108,7 +110,9 @@ class _Reported:
             reason = f"{number} ranks report errors of their connection to it"
             return Cause(first.event.message, "named", (blamed,), first, reason)
         reason = f"HCCL's heartbeat names the same device ({verdict.event.fields.get('reason', 'lost')})"
-        return Cause(first.event.message, "named", (device,), first, reason)
+        # An error that is no cause by itself may follow from what the others report.
+        sure: Confidence = "named" if first.event.message.kind == "cause" else "order"
+        return Cause(first.event.message, sure, (device,), first, reason)
 
     def _without_error(self, verdict: Seen, device: Place) -> Cause:
         is_lost = verdict.event.message.id == _LOST
@@ -117,7 +121,7 @@ class _Reported:
             end = self._in_full(end)
             return Cause(end.event.message, "order", (device,), end, reason)
         places = self._lost_with(device) if is_lost else (device,)
-        return Cause(verdict.event.message, "named", places, verdict, "", places)
+        return Cause(verdict.event.message, "reported", places, verdict, "", places)
 
     def _lost_on_pcie(self, own: Seen) -> Seen | None:
         """Return what the kernel reports of the PCIe bus about when a rank lost its device."""

@@ -305,6 +305,13 @@ MESSAGES = (
         example="torch.distributed.elastic.multiprocessing.api.SignalException: Process 4711 got signal: 15",
     ),
     Message(
+        "HCM914", "launcher-interrupted", "end",
+        "a user interrupted the job with Ctrl-C",
+        "nothing failed before in these logs: if the job should have gone on, find out who stopped it",
+        anchor=b" death signal", pattern=rb"Received (?:Signals\.)?(?P<signal>SIGINT|2) death signal", source="torch's sources (elastic)",
+        example="W0318 10:33:52.113000 4711 torch/distributed/elastic/agent/server/api.py:719] Received 2 death signal, shutting down workers",
+    ),
+    Message(
         "HCM978", "launcher-received-signal", "end",
         "a signal ended torchrun, which ended the ranks",
         _SIGNALLED,
@@ -324,7 +331,7 @@ MESSAGES = (
         _LOOPBACK,
         _REAL_ADDRESS,
         anchor=b"--master", pattern=_SEVERAL + rb".{0,3000}?(?P<variable>--master(?:[_-]addr)?)[= ](?P<value>127\.[\d.]{5,11}|localhost|::1)(?![\w.])",
-        explains=("HCM606", "HCM607", "HCM611", "HCM612", "HCM655", "HCM665"), source="the command lines of launchers",
+        explains=("HCM606", "HCM607", "HCM611", "HCM612", "HCM655", "HCM916", "HCM665"), source="the command lines of launchers",
         example="$ msrun --worker_num=16 --local_worker_num=8 --node_rank=1 --master_addr=127.0.0.1 train.py",
     ),
     Message(
@@ -332,7 +339,7 @@ MESSAGES = (
         _LOOPBACK,
         _REAL_ADDRESS,
         anchor=b"--rdzv", pattern=_SEVERAL + rb".{0,3000}?(?P<variable>--rdzv[_-]endpoint)[= ](?P<value>127\.[\d.]{5,11}|localhost|::1)(?![\w.])",
-        explains=("HCM606", "HCM655", "HCM665"), source="the command lines of launchers",
+        explains=("HCM606", "HCM655", "HCM916", "HCM665"), source="the command lines of launchers",
         example="$ torchrun --nnodes=2 --rdzv-endpoint=localhost:29500 train.py",
     ),
     Message(

@@ -394,6 +394,13 @@ MESSAGES = (
         source="the absence of its lines",
     ),
     Message(
+        "HCM915", "job-stood-still", "timeout",
+        "the job hung until it was stopped: the last line of its logs is",
+        "while it hangs, take the stack of each rank (`py-spy dump --pid PID`, or `hccl-tools stacks RUN`); with a time limit"
+        " (HCCL_EXEC_TIMEOUT above 0, `launch --hang-timeout`) the ranks that wait report it",
+        source="the last times in the logs of the ranks",
+    ),
+    Message(
         "HCM834", "rank-at-work", "timeout",
         "still at work while the other ranks waited for it: the last line is",
         "let this work end before the ranks communicate (prepare data, models and kernels before the job, or on every host), or"

@@ -35,18 +35,20 @@ MESSAGES = (
     ),
     Message(
         "HCM301", "cluster-exception", "verdict",
-        "HCCL's heartbeat found the device at fault",
-        "look at the log of that device's rank; if it has no error, its process or host is gone or hangs",
+        "HCCL's heartbeat reports the rank of the device: it is late, hangs or has failed",
+        "look at the log of that rank: it may work longer than the time limit, or wait for a file, a lock or another program;"
+        " `py-spy dump --pid PID` shows what a process does, `dmesg` what its host reports",
         anchor=b"Cluster Exception Location",
-        pattern=rb"Location\[IP/ID\]: ?\[(?P<peer_server>[^\]/]+)/(?P<peer_device>\d+)\](?:.*?ExceptionType: ?\[(?P<reason>[^\]]*)\])?",
+        pattern=rb"Location\[IP/ID\]: ?\[(?P<peer_server>[^\]/]+)/(?P<peer_device>\d+)\](?:, ?Arrival Time: ?\[(?P<moment>[^\]]{1,40})\], ?Discoverer: ?\[(?P<finder>[^\]/]{1,64})/\d{1,5}\])?(?:.*?ExceptionType: ?\[(?P<reason>[^\]]*)\])?",
         causes=("the process of that rank exited or was killed", "it hangs", "its network failed"),
         explains=_LATER, source=_GUIDE,
         example="[ERROR] HCCL(835695,all_reduce_test):2025-10-23-17:28:06.049.385 [task_exception_handler.cc:610] [835695][TaskExecStage][HeartbeatAbnormal]Cluster Exception Location[IP/ID]:[127.10.0.1/1], Arrival Time:[Thu Oct 23 17:27:36 2025], Discoverer:[127.10.0.1/0], ExceptionType:[Stuck Occurred], Possible Reason:1. The process hangs",
     ),
     Message(
         "HCM302", "abnormal-device", "verdict",
-        "HCCL's heartbeat found the device at fault",
-        "look at the log of that device's rank; if it has no error, its process or host is gone or hangs",
+        "HCCL's heartbeat reports the rank of the device: it is late, hangs or has failed",
+        "look at the log of that rank: it may work longer than the time limit, or wait for a file, a lock or another program;"
+        " `py-spy dump --pid PID` shows what a process does, `dmesg` what its host reports",
         anchor=b"abnormal device(s)",
         pattern=rb"serverId\[(?P<peer_server>[^\]]+)\], ?deviceId\[(?P<peer_device>\d+)\],? ?(?P<reason>[\w ]*)",
         explains=_LATER, source="MindSpore's guide, CANN error cases",
