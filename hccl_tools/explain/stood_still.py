@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.explain import last_lines, screens
 from hccl_tools.explain.case import Cause
 from hccl_tools.explain.events import Event, Seen, clock
+from hccl_tools.explain.jobs import in_year
 from hccl_tools.explain.places import Place
 from hccl_tools.explain.steps import STEP
 from hccl_tools.knowledge.registry import messages
@@ -76,10 +77,13 @@ def _reason(case: Case, last: float, when: float, logs: int) -> str:
 
 def _time_of(case: Case, stop: Seen | None) -> float | None:
     """Return when a job was stopped, by the line itself or by what its launcher wrote then."""
-    if stop is None or stop.time is not None:
-        return stop.time if stop is not None else None
-    ends = [one.time for one in case.cluster.seen if one.event.message.kind == "end" and one.time is not None]
-    return min(ends, default=None)
+    if stop is None:
+        return None
+    ends = [one for one in case.cluster.seen if one.event.message.kind == "end" and one.time is not None]
+    first = stop if stop.time is not None else min(ends, key=lambda one: one.time or 0.0, default=None)
+    if first is None or first.time is None or not first.event.is_yearless:
+        return first.time if first is not None else None
+    return in_year(first.time, max(case.cluster.ends.values(), default=None))
 
 
 def _end_of(source: Source, file: int, when: float) -> _End | None:
