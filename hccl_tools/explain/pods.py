@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from hccl_tools.explain.sources import Source
 
 STARTED = "HCM904"
+#: The pod ended: Kubernetes evicted it, stopped it, or it was deleted.
+_ENDS_POD = {"HCM750", "HCM751", "HCM974", "HCM975"}
 #: A volume, an image or a node that a pod waits for before its container starts.
 _BEFORE_START = {"HCM753", "HCM754", "HCM876", "HCM877", "HCM879"}
 _POD = re.compile(r"\bpods?/([a-z0-9][a-z0-9.-]{0,252})")
@@ -40,16 +42,44 @@ def over(seen: Sequence[Seen]) -> set[int]:
     return {id(one) for one in faults if _pod(one) in written or _is_over(one, _of_pod(one, starts))}
 
 
+def of_former(seen: Sequence[Seen]) -> set[int]:
+    """Return the ids of the ends of pods that are known to be older than the start of a pod of the same name.
+
+    A pod that was evicted or deleted does not start again: the one with its name is a new one.
+    """
+    starts: dict[str, list[Seen]] = {}
+    for one in seen:
+        if one.event.message.id == STARTED and (pod := _pod(one)):
+            starts.setdefault(pod, []).append(one)
+    ends = [one for one in seen if one.event.message.id in _ENDS_POD]
+    return {id(one) for one in ends if any(_is_younger(start, one) for start in starts.get(_pod(one), ()))}
+
+
+def _is_younger(start: Seen, end: Seen) -> bool:
+    """Whether a start is known to be later than an end, by how long ago both were, or by their times."""
+    ages = _age(start), _age(end)
+    if ages[0] is not None and ages[1] is not None:
+        return ages[0] < ages[1]
+    return start.time is not None and end.time is not None and start.time > end.time
+
+
 def named(cause: Cause, sources: Sequence[Source]) -> Cause:
     """Return a cause with the pod that its line, or the description above it, names."""
     seen = cause.seen
     if seen is None or seen.event.message.id not in _OF_POD or seen.event.fields.get("pod"):
         return cause
-    pod = _pod(seen) or _described(sources[seen.event.file], seen.event.line)
+    pod = of(seen, sources)
     if not pod:
         return cause
     event = seen.event._replace(fields={**seen.event.fields, "pod": pod})
     return cause._replace(seen=seen._replace(event=event))
+
+
+def of(seen: Seen, sources: Sequence[Source]) -> str:
+    """Return the pod that a line on a pod, or the description above it, names; "" if none does."""
+    return _pod(seen) or (
+        _described(sources[seen.event.file], seen.event.line) if seen.event.message.id in _OF_POD else ""
+    )
 
 
 def _described(source: Source, line: int) -> str:
