@@ -24,7 +24,7 @@ _STOOD_STILL = "HCM915"
 #: Logs whose ends are read, the bytes of an end, and its lines.
 _MOST_LOGS, _MOST_BYTES, _MOST_LINES = 64, 1 << 18, 400
 #: Steps whose pace is known, and how many times that pace, and seconds, a job is silent that hangs.
-_FEWEST_STEPS, _TIMES_LONGER, _LONG = 4, 10.0, 600.0
+_FEWEST_STEPS, _TIMES_LONGER, _LONG = 4, 20.0, 1800.0
 #: Seconds before a stop in which a line can be that of the stop.
 _OF_STOP = 30.0
 _SHOWN = 300
