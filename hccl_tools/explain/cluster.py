@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import clocks, identities, jobs, pods
+from hccl_tools.explain import clocks, identities, jobs, pods, slurm_rows
 from hccl_tools.explain.events import Seen
 from hccl_tools.explain.places import Place, Places
 from hccl_tools.explain.sources import host_folders, named_hosts
@@ -134,6 +134,7 @@ def _built(
         size=size or max(sizes, default=0),
     )
     seen = [one for event in events if (one := reader.read(event, shifts)) is not None]
+    seen = slurm_rows.at_their_end(seen)
     ahead = _ahead(seen, shifts, folders)
     ends = {file: end - ahead.get(file, 0.0) for file, end in ends.items()}
     job, left_out, said = jobs.choose(seen, sources, ends, ahead, max(limits.values()))
@@ -144,6 +145,7 @@ def _built(
         [one for one in seen if id(one) not in left_out_ids],
         job,
         sources,
+        ends,
         lambda one: (
             theirs.has(path := sources[one.event.file].path, one.place.device)
             and not ours.has(path, one.place.device)
@@ -168,7 +170,11 @@ def _logged(own: Iterable[Seen], sources: Sequence[Source], known: Mapping[Key, 
 
 
 def _tied(
-    seen: Iterable[Seen], job: Job, sources: Sequence[Source], has_foreign_device: Callable[[Seen], bool]
+    seen: Iterable[Seen],
+    job: Job,
+    sources: Sequence[Source],
+    ends: Mapping[int, float],
+    has_foreign_device: Callable[[Seen], bool],
 ) -> tuple[list[Seen], list[Seen]]:
     """Part the events into those that may be about the job, and the others with the reason."""
     seen = list(seen)
@@ -187,6 +193,8 @@ def _tied(
     others: list[Seen] = []
     for one in seen:
         why = _FORMER_POD if id(one) in former else jobs.objection(one, job, sources, messages)
+        if one.event.message.id in slurm_rows.ROWS:
+            why = why or slurm_rows.objection(one, sources, ends)
         if one.place.rank is None and not why and has_foreign_device(one):
             why = f"device {one.place.device} is that of a process of another job"
         (others if why else own).append(one._replace(why=why))

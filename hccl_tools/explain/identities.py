@@ -35,7 +35,10 @@ _STARTED_LOCALLY = "HCM332"
 #: Lines between the rank and the process in that table.
 _TABLE_WITHIN = 4
 #: Slurm's lines about the end of a job.
-OF_SLURM = {"HCM710", "HCM711", "HCM712", "HCM713", "HCM716", "HCM991"}
+OF_SLURM = {
+    *("HCM710", "HCM711", "HCM712", "HCM713", "HCM716", "HCM991"),
+    *("HCM918", "HCM919", "HCM925", "HCM926"),
+}
 #: Lines of the output of tools beside the logs that show a fault.
 STATES = (*(f"HCM{number}" for number in range(870, 886)), "HCM992")
 #: Lines of the kernel, Kubernetes and Slurm: no rank wrote them, whatever the name of their file.

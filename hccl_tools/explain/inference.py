@@ -53,7 +53,7 @@ _OF_PROGRAM = re.compile(
     r"(?:Value|Key|Type|Attribute|Index|Assertion|Name|Import|ModuleNotFound|ZeroDivision|NotImplemented)Error\b"
 )
 #: The scheduler ended the job, and says why.
-_BY_SCHEDULER = {"HCM711", "HCM716"}
+_BY_SCHEDULER = {"HCM711", "HCM716", "HCM919", "HCM925", "HCM926"}
 #: How sure an answer is that only says who waits for whom.
 _GUESSES = {"open", "silent", "waits", "reported"}
 #: The answers that only the order of the lines supports.

@@ -65,7 +65,7 @@ _STORAGE_ERROR = re.compile(
     r"|Timeout\w{0,20}: .{0,80}(?:read|writ|open|file|disk|checkpoint|ckpt|stor|/mnt|/data)"
 )
 #: Seconds before a failure in which storage can be its reason, and for which ranks wait after it responds.
-_STORAGE_WITHIN, _LATEST_LIMIT = 7_200.0, 1_900.0
+_STORAGE_WITHIN, _LATEST_LIMIT, _DELAYS = 7_200.0, 1_900.0, 600.0
 
 
 def joined(case: Case, found: list[Cause]) -> list[Cause]:
@@ -113,13 +113,15 @@ def _storage_before(case: Case, first: Cause) -> Cause | None:
         return None
     reasons = _STORAGE - ({_BLOCKED} if first.message.id == _BLOCKED else set())
     failed = None
+    # What a wait reports began before its limit: the ranks may have stood still since then.
+    within = max(_STORAGE_WITHIN, case.cluster.waits["operation"] + _DELAYS)
     beside, waited = Beside(case.cluster), {place.rank for place in first.places} - {None}
     for one in case.cluster.seen:
         if one.event.message.id in reasons and not is_before(seen, one) and one.since is not None:
             there = beside.ranks(one.event.file)
             if there and waited and there.isdisjoint(waited):
                 continue  # It is on another host than the ranks for which the others wait.
-            is_near = seen.since is None or seen.since - one.since <= _STORAGE_WITHIN
+            is_near = seen.since is None or seen.since - one.since <= within
             failed = failed or (one if is_near else None)
         elif one.event.message.id == _RESPONDS and failed is not None and is_before(one, seen):
             is_long_ago = seen.since is not None and one.since is not None

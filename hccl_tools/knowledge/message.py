@@ -36,6 +36,8 @@ _ONE_FAULT = (
     ("HCM710", "HCM752", "HCM801", "HCM802", "HCM822", "HCM971", "HCM988"),
     ("HCM750", "HCM751", "HCM974"),
     ("HCM712", "HCM991"),
+    ("HCM711", "HCM925"),
+    ("HCM716", "HCM919"),
     ("HCM753", "HCM986"),
     ("HCM985", "HCM989"),
     ("HCM517", "HCM958"),

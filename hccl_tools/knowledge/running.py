@@ -16,6 +16,13 @@ _LINK = "look for a rank that exited earlier, then check the link of both device
 #: A line about the network port of a device, which it names before or after the number of the event.
 _OF_PORT = rb"^(?:(?=[^\n]{0,600}?\bdev(?:ice)?(?:[ _]?id)?[ :=\[(]{1,3}(?P<device>\d{1,5})\b))?[^\n]{0,600}?"
 
+#: The two numbers that are mistaken: that of the variable, and that of the program.
+_VISIBLE = (
+    "the variable takes the devices of this host or container, counted from 0 (in a container with four devices 0,1,2,3, whatever their"
+    " numbers on the host; `npu-smi info -m`), and the program counts those in the variable from 0: correct the one that differs, or unset"
+    " the variable"
+)
+
 MESSAGES = (
     Message(
         "HCM343", "heartbeat-lost", "verdict",
@@ -148,10 +155,17 @@ MESSAGES = (
         example="[ERROR] HCCL(17528,python3):2026-03-18-10:33:52.113.403 [task_exception_handler.cc:1] [17528]Task para information is Notify Wait, notify id:[0x12], stage:[1], remote rank:[3]",
     ),
     Message(
+        "HCM917", "visible-device-missing", "cause",
+        "ASCEND_RT_VISIBLE_DEVICES names a device that this host or container does not have",
+        _VISIBLE,
+        anchor=b"Set visible device failed", pattern=rb"invalid device=(?P<device>0), (?P<reason>input visible devices:\S+)",
+        source="published logs (gpustack#3352)",
+        example="[ERROR] RUNTIME(42,python3): Set visible device failed, invalid device=0, input visible devices:4",
+    ),
+    Message(
         "HCM311", "device-number", "cause",
-        "the program names a device that the visible devices do not contain",
-        "count the devices inside the visible list: with ASCEND_RT_VISIBLE_DEVICES=4,5 the device ids of the"
-        " program are 0 and 1",
+        "a device number does not fit ASCEND_RT_VISIBLE_DEVICES",
+        _VISIBLE,
         anchor=b"Set visible device failed", pattern=rb"invalid device=(?P<device>\d+), (?P<reason>input visible devices:\S+)",
         source="published logs",
         example="[ERROR] RUNTIME(17528,python3): Set visible device failed, invalid device=1, input visible devices:1",
