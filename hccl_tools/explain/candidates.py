@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import pods, stops
+from hccl_tools.explain import pod_events, stops
 from hccl_tools.explain.case import DELAY, Case, is_before
 from hccl_tools.explain.identities import JOINED, OF_SYSTEM
 from hccl_tools.explain.outlived import is_outlived
@@ -109,7 +109,7 @@ def of(cluster: Cluster, ended: Collection[int], not_started: Collection[int]) -
     if stopped:
         sure = {id(stop) for stop in stopped if stops.is_sure(stop, cluster.seen)}
         events = [one for one in events if not stops.is_after(one, stopped, sure)]
-    over = pods.over(cluster.seen)
+    over = pod_events.over(cluster.seen)
     events = [one for one in events if id(one) not in over]
     gone = (*_recovered(cluster, events), *_reached_later(cluster, events))
     are_gone = set(map(id, gone))

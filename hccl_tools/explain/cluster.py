@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import clocks, identities, jobs, pods, slurm_rows
+from hccl_tools.explain import clocks, identities, jobs, pod_events, slurm_rows
 from hccl_tools.explain.events import Seen
 from hccl_tools.explain.places import Place, Places
 from hccl_tools.explain.sources import host_folders, named_hosts
@@ -13,7 +13,7 @@ from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from hccl_tools.explain.events import Event
     from hccl_tools.explain.identities import Groups, Key
@@ -115,10 +115,7 @@ def _built(
     known = identities.identities(events, sources)
     for place in known.values():
         places.add(place)
-    limits = {
-        "connect": _limit(events, _CONNECT, _CONNECT_SECONDS),
-        "operation": _limit(events, _OPERATION, _OPERATION_SECONDS),
-    }
+    limits = _limits(events)
     folders = [
         folder or host for folder, host in zip(host_folders(sources), named_hosts(sources), strict=True)
     ]
@@ -140,16 +137,8 @@ def _built(
     job, left_out, said = jobs.choose(seen, sources, ends, ahead, max(limits.values()))
     job = job._replace(others=job.others | others)
     left_out_ids = set(map(id, left_out))
-    theirs, ours = _Devices(foreign or {}), _Devices(known)
     own, apart = _tied(
-        [one for one in seen if id(one) not in left_out_ids],
-        job,
-        sources,
-        ends,
-        lambda one: (
-            theirs.has(path := sources[one.event.file].path, one.place.device)
-            and not ours.has(path, one.place.device)
-        ),
+        [one for one in seen if id(one) not in left_out_ids], job, sources, ends, (foreign or {}, known)
     )
     own.sort(key=lambda one: (one.time is None, one.time or one.since or 0.0, one.event.file, one.event.line))
     logged = _logged(own, sources, known)
@@ -174,9 +163,14 @@ def _tied(
     job: Job,
     sources: Sequence[Source],
     ends: Mapping[int, float],
-    has_foreign_device: Callable[[Seen], bool],
+    known: tuple[Mapping[Key, Place], Mapping[Key, Place]],
 ) -> tuple[list[Seen], list[Seen]]:
-    """Part the events into those that may be about the job, and the others with the reason."""
+    """Part the events into those that may be about the job, and the others with the reason.
+
+    Args:
+        known: The places of the processes of other jobs, and of this one.
+    """
+    theirs, ours = _Devices(known[0]), _Devices(known[1])
     seen = list(seen)
     last = job.end or max(
         (one.since for one in seen if one.since and not one.event.is_yearless), default=None
@@ -188,14 +182,15 @@ def _tied(
         for one in seen
     ]
     messages = {one.event.message.id for one in seen}
-    former = pods.of_former(seen)
+    former = pod_events.of_former(seen)
     own: list[Seen] = []
     others: list[Seen] = []
     for one in seen:
         why = _FORMER_POD if id(one) in former else jobs.objection(one, job, sources, messages)
         if one.event.message.id in slurm_rows.ROWS:
             why = why or slurm_rows.objection(one, sources, ends)
-        if one.place.rank is None and not why and has_foreign_device(one):
+        path, device = sources[one.event.file].path, one.place.device
+        if one.place.rank is None and not why and theirs.has(path, device) and not ours.has(path, device):
             why = f"device {one.place.device} is that of a process of another job"
         (others if why else own).append(one._replace(why=why))
     return own, others
@@ -375,6 +370,13 @@ def _times(event: Event) -> tuple[float | None, float | None, float | None]:
     if after is not None and before is not None and event.rank is not None:
         return None, None, None  # The blocks of several ranks stand in the order in which they ended.
     return None, after, before if after is None else None
+
+
+def _limits(events: Sequence[Event]) -> dict[str, float]:
+    return {
+        "connect": _limit(events, _CONNECT, _CONNECT_SECONDS),
+        "operation": _limit(events, _OPERATION, _OPERATION_SECONDS),
+    }
 
 
 def _limit(events: Iterable[Event], message: str, default: float) -> float:

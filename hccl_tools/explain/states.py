@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.explain import holders, link_records, pods, remote_shells
+from hccl_tools.explain import holders, kernels, link_records, pod_events, pods, remote_shells
 from hccl_tools.explain.beside import Beside
 from hccl_tools.explain.case import Cause, is_before
 from hccl_tools.explain.identities import STATES
@@ -75,7 +75,7 @@ def joined(case: Case, found: list[Cause]) -> list[Cause]:
         return [storage]
     if first is not None and first.confidence not in _GUESSES and first.message.id not in _DELAYED:
         first = remote_shells.explained(case, holders.with_memory(first))
-        first = link_records.with_record(case, first)
+        first = kernels.with_kernel(case, link_records.with_record(case, first))
         return [holders.with_holder(case, first), *found[1:]]
     faults = [one for one in _faults(case) if _may_be_why(case, one, first)]
     tied = [one for one in faults if _is_tied(case, one, first)]
@@ -156,7 +156,7 @@ def _blocked(case: Case, failed: Seen) -> tuple[Place, ...]:
 def _faults(case: Case) -> list[Seen]:
     """Return the first fault of each kind, the most telling kinds first."""
     first: dict[str, Seen] = {}
-    over = pods.over(case.cluster.seen)
+    over = pod_events.over(case.cluster.seen)
     for one in case.cluster.seen:
         if one.event.message.id in STATES and id(one) not in over:
             first.setdefault(one.event.message.id, one)

@@ -108,7 +108,7 @@ class _Reported:
         blamed, number = self._blamed.get(first.event.message.id, (None, 0))
         if blamed is not None and first.peer == blamed and blamed.rank != first.place.rank:
             reason = f"{number} ranks report errors of their connection to it"
-            return Cause(first.event.message, "named", (blamed,), first, reason)
+            return Cause(first.event.message, "order", (blamed,), first, reason)
         reason = f"HCCL's heartbeat names the same device ({verdict.event.fields.get('reason', 'lost')})"
         # An error that is no cause by itself may follow from what the others report.
         sure: Confidence = "named" if first.event.message.kind == "cause" else "order"

@@ -264,6 +264,15 @@ MESSAGES = (
         example="[INFO] HCCL(17528,python3):2026-03-18-10:31:52.113.403 [env.cc:1] [17528][HCCL_ENV] HCCL_EXEC_TIMEOUT set by default to [1836]s",
     ),
     Message(
+        "HCM927", "kernel-address", "error",
+        "a kernel used an address outside its data",
+        "compare the indices that the program gives the kernel with the size of their table: a token beyond the vocabulary, a label"
+        " beyond the classes, a position beyond the longest sequence; ASCEND_LAUNCH_BLOCKING=1 shows the call in the program",
+        anchor=b"address of the MTE instruction is out of range", explains=("HCM593", "HCM810"),
+        codes=(Code("507015"), Code("507035")), source="CANN's sources (runtime), and published logs (vllm-ascend#4296)",
+        example="The extend info: errcode:(0x800000, 0, 0) errorStr: The DDR address of the MTE instruction is out of range. fixp_error0 info: 0x30498f0",
+    ),
+    Message(
         "HCM593", "kernel-failed", "error",
         "a kernel failed on the device",
         "the lines around it say how (errorStr): 'out of range' is often an index that the program has computed, such as a token"
