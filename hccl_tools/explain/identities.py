@@ -58,7 +58,7 @@ OF_SYSTEM = {
         "HCM988",
     ),
     *(f"HCM{number}" for number in (*range(900, 911), 930, 931, 932)),
-    *("HCM801", "HCM802", "HCM809", "HCM814", "HCM815", "HCM816", "HCM817", "HCM818", "HCM819"),
+    *("HCM801", "HCM802", "HCM809", "HCM814", "HCM815", "HCM816", "HCM817", "HCM818", "HCM819", "HCM929"),
     *STATES,
 }
 #: ``workerlog.3`` of paddle.distributed.launch.

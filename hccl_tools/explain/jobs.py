@@ -148,7 +148,7 @@ def _launched(seen: Sequence[Seen], parts: Sequence[_Process], failed: _Process)
     """
     named = {one.event.fields.get("pid", "") for one in seen if one.event.message.id in _NAME_ENDED} - {""}
     started = [part for part in parts if any(pid in named for _, pid in part.keys)]
-    if started and failed not in started:
+    if started and failed not in started and started[-1].end >= failed.begin:
         return started[-1]
     times = [one.time for one in seen if one.event.message.id in _ENDS and one.time is not None]
     last = max(times, default=None)

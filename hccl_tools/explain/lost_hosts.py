@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from hccl_tools.explain.case import Case, Cause
     from hccl_tools.explain.events import Seen
 
-#: The BMC of a host recorded a loss of power or a fault that switches it off; the host started again.
-_SWITCHED_OFF, _STARTED = "HCM911", "HCM912"
+#: The BMC of a host recorded a loss of power; the host started again; somebody shut it down.
+_SWITCHED_OFF, _STARTED, _SHUT_DOWN = "HCM911", "HCM912", "HCM928"
 #: Ranks of which only others know that they are gone.
 _GONE = {heartbeats.LOST, "HCM824"}
 _REPORTED = {"reported", "silent"}
@@ -48,7 +48,7 @@ def explained(case: Case, found: Sequence[Cause]) -> list[Cause]:
     own = [
         one
         for one in case.cluster.seen
-        if one.event.message.id in {_SWITCHED_OFF, _STARTED}
+        if one.event.message.id in {_SWITCHED_OFF, _STARTED, _SHUT_DOWN}
         and ranks >= beside.ranks(one.event.file) != set()
     ]
     what = _reason(ranks, end, lost)
@@ -103,6 +103,9 @@ def _recorded(own: Sequence[Seen], when: float) -> Seen | None:
     of_host = [one for one in near if _SUPPLY not in one.event.fields["reason"]]
     if of_host or len({one.event.fields["reason"] for one in near}) > 1:
         return (of_host or near)[0]
+    for one in own:
+        if one.event.message.id == _SHUT_DOWN and abs((_time(one, when) or 0.0) - when) <= _NEAR:
+            return one
     later = [
         (time, one)
         for one in own

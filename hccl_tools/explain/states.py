@@ -39,9 +39,9 @@ _ORDER = (
     *("HCM871", "HCM872", "HCM874", "HCM873", "HCM875", "HCM870"),
 )
 _MOST_CAUSES = 2
-#: The kernel's words on a disk or a file server that fails, and on one that responds again.
+#: The kernel's words on a disk, a file server or a CPU that hangs, and on a server that responds again.
 _BLOCKED = "HCM814"
-_STORAGE, _RESPONDS = {"HCM814", "HCM815", "HCM816", "HCM818", "HCM819"}, "HCM817"
+_STORAGE, _RESPONDS = {"HCM814", "HCM815", "HCM816", "HCM818", "HCM819", "HCM929"}, "HCM817"
 #: What can follow from it: a lost heartbeat, ranks that are late, silent or at work, and errors of files.
 _FOLLOW_STORAGE = {
     "HCM301",
@@ -103,7 +103,7 @@ def _is_tied(case: Case, one: Seen, first: Cause | None) -> bool:
 
 
 def _storage_before(case: Case, first: Cause) -> Cause | None:
-    """Return a file server or disk that failed before ranks were lost, waited, or could not use files."""
+    """Return a file server, disk or CPU that failed before ranks were lost, waited or had no files."""
     follows = first.message.id in _FOLLOW_STORAGE or first.confidence in _GUESSES
     text = first.seen.event.fields.get("reason", "") if first.seen is not None else ""
     follows = follows or bool(first.message.id in _EXCEPTIONS and _STORAGE_ERROR.search(text))

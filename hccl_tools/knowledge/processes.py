@@ -114,6 +114,14 @@ MESSAGES = (
         example="[12345.678901] INFO: task python3:4711 blocked for more than 120 seconds.",
     ),
     Message(
+        "HCM929", "cpu-lockup", "error",
+        "a CPU of the host was stuck in the kernel",
+        "look at what the kernel reports beside it (`dmesg -T`): a driver, a file system or a broken CPU; update the kernel or the driver that it names",
+        anchor=b" lockup - CPU#", pattern=rb"BUG: (?P<reason>(?:soft|hard) lockup - CPU#\d{1,6} stuck for \d{1,9}s)! \[(?P<program>[^\]\n]{1,64}):(?P<pid>\d{1,10})\]",
+        explains=AFTER_AN_END, source="the Linux kernel (watchdog)",
+        example="[12345.678901] watchdog: BUG: soft lockup - CPU#12 stuck for 22s! [python3:4711]",
+    ),
+    Message(
         "HCM815", "nfs-not-responding", "error",
         "a file server does not respond (NFS)",
         "check the server and the network to it; processes that use its files wait until it responds",

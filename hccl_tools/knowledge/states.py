@@ -260,6 +260,13 @@ MESSAGES = (
         source="the output of last -x", example="reboot   system boot  5.10.0-136.12.0. Wed Mar 18 10:41   still running",
     ),
     Message(
+        "HCM928", "state-host-shut-down", "fact",
+        "the host was shut down or restarted on purpose",
+        "find out who did it: `last -x`, `journalctl -b -1 -e`",
+        anchor=b"system down", pattern=rb"^shutdown +system down +\S{1,64} +(?P<moment>[A-Z][a-z]{2} [A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d)",
+        source="the output of last -x", example="shutdown system down  5.10.0-136.12.0. Wed Mar 18 10:33 - 10:41  (00:07)",
+    ),
+    Message(
         "HCM947", "state-fan", "fact",
         "a fan of the host has stopped",
         "replace the fan; devices without air lower their clock",

@@ -17,6 +17,7 @@ IN_USE = "[rank{}]: EJ0001: [PID: 4711] 2026-03-18-10:40:37.179.534 Failed to in
 ROW = "| {device}       0                 | {pid}         | python3                  | 28440                   |\n"
 NFS = "[Wed Mar 18 10:10:00 2026] nfs: server 10.8.0.200 not responding, still trying\n"
 BLOCKED = "[Wed Mar 18 10:14:00 2026] INFO: task python3:{} blocked for more than 120 seconds.\n"
+LOCKUP = "[Wed Mar 18 {}:00 2026] watchdog: BUG: soft lockup - CPU#12 stuck for 22s! [kworker/12:3:991]\n"
 OUT_OF_RANGE = "The extend info: errcode:(0x800000, 0, 0) errorStr: The DDR address of the MTE instruction is out of range. fixp_error0 info: 0x30498f0"
 KERNEL = "Aicore kernel execute failed, device_id=1, stream_id=2, report_stream_id=2, task_id=8, flip_num=1, fault kernel_name=GatherV3_47, fault kernel info ext=none"
 
@@ -73,6 +74,24 @@ def test_a_file_server_and_the_ranks_that_wait_for_it(command_line: CommandLine,
     is_there = host == "10.0.0.2"
     assert first.startswith("Host 10.0.0.2 (ranks 2-3): a file server does not respond (NFS)") is is_there
     assert ("The kernel reports that the processes of ranks 2-3 wait for it" in first) is is_there
+    assert "Certain" not in first
+
+
+@pytest.mark.parametrize(("hour", "is_cause"), [("10:12", True), ("07:12", False)])
+def test_a_cpu_that_was_stuck_before_a_rank_was_reported(
+    command_line: CommandLine, hour: str, is_cause: bool
+) -> None:
+    """What a wait reports began at the latest one time limit before; hours before, the ranks went on."""
+    job = Plogs(command_line.folder / "logs", 4, 2).start()
+    for rank in (0, 1, 2):
+        job.notify(rank, None, 1900)
+        job.error(
+            rank, 1901,
+            f"[HeartbeatAbnormal]Cluster Exception Location[IP/ID]:[{job.host(3)}/1], Arrival Time:[Wed Mar 18 10:20:00 2026],"
+            f" Discoverer:[{job.host(rank)}/0], ExceptionType:[Stuck Occurred]",
+        )  # fmt: skip
+    first = said(command_line, {"10.0.0.2/dmesg.txt": LOCKUP.format(hour)}).splitlines()[0]
+    assert ("a CPU of the host was stuck in the kernel" in first) is is_cause
     assert "Certain" not in first
 
 

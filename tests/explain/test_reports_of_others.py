@@ -128,6 +128,14 @@ def test_a_host_that_started_again(command_line: CommandLine, time: str, is_caus
     assert ("the host started again" in first) is is_cause
 
 
+@pytest.mark.parametrize(("time", "is_cause"), [("10:15", True), ("09:10", False)])
+def test_a_host_that_was_shut_down(command_line: CommandLine, time: str, is_cause: bool) -> None:
+    """A planned restart says so, before the line about the start of the system."""
+    down = f"shutdown system down  5.10.0-136 Wed Mar 18 {time} - 10:21  (00:06)\n"
+    first = lost_host(command_line, {"10.0.0.2/last.txt": RESTARTED.format("10:21") + down})
+    assert ("the host was shut down or restarted on purpose" in first) is is_cause
+
+
 def test_the_files_of_another_host_say_nothing_of_a_lost_one(command_line: CommandLine) -> None:
     assert "lost its power" not in lost_host(command_line, {"10.0.0.1/sel.txt": OFF.format("18")})
 
