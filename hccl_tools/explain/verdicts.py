@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain import heartbeats, pods, stacks
+from hccl_tools.explain.beside import Beside
 from hccl_tools.explain.candidates import FOLLOW_UP
 from hccl_tools.explain.case import Case, Cause, is_before
 from hccl_tools.knowledge.message import fault_of
@@ -68,6 +69,7 @@ class _Reported:
 
     def __init__(self, case: Case) -> None:
         self._errors = _errors_of_ranks(case.events)
+        self._beside = Beside(case.cluster)
         self._stop = case.stop
         self._faults = list(
             {one.event.message.id: one for one in reversed(case.events) if _is_fault(one)}.values()
@@ -135,7 +137,7 @@ class _Reported:
         for one in self._ends:
             if lost.rank is not None and one.place.rank not in {None, lost.rank}:
                 continue
-            if is_before(verdict, one):
+            if is_before(verdict, one) or self._is_elsewhere(one, lost):
                 continue
             first = one if first is None or is_before(one, first) else first
             kinds.add(one.event.message.id)
@@ -144,6 +146,11 @@ class _Reported:
             if len(kinds) > 1 and len(logs) > 1 and len(pids - {""}) != 1:
                 return None
         return first
+
+    def _is_elsewhere(self, end: Seen, lost: Place) -> bool:
+        """Whether the file with the end of a process, which names no rank, is of another host."""
+        there = self._beside.ranks(end.event.file) if end.place.rank is None and lost.rank is not None else ()
+        return bool(there) and lost.rank not in there
 
     def _in_full(self, end: Seen) -> Seen:
         """Return the line about the same end in the same file that says more, the same one if none does."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 START = datetime(2026, 3, 18, 10, 0, 0)  # noqa: DTZ001  (logs have no time zone)
 STUCK, LOST = "Stuck Occurred", "Heartbeat Lost Occurred"
 FULL = "RuntimeError: NPU out of memory. Tried to allocate 3.50 GiB (NPU 0; 60.97 GiB total capacity)"
+KILLED = "[Wed Mar 18 10:15:01 2026] Out of memory: Killed process 99123 (python3) total-vm:812345kB\n"
 #: The event log of a BMC, of a host that lost its power at the 900th second of the job.
 SUPPLY = (
     "  {} | 03/18/2026 | 10:15:{:02} | Power Supply #0x5{} PS{} Status | Power Supply AC lost | Asserted\n"
@@ -90,6 +91,17 @@ def test_two_ranks_of_a_host_that_are_reported_are_one_cause(command_line: Comma
     out = said(command_line)
     assert out.startswith("Ranks 8-9: HCCL's heartbeat reports")
     assert "also a cause" not in out
+
+
+@pytest.mark.parametrize("host", ["10.0.0.2", "10.0.0.1"])
+def test_a_process_that_ended_on_another_host_than_that_of_a_lost_rank(
+    command_line: CommandLine, host: str
+) -> None:
+    job = job_of(command_line, [8], LOST)
+    (job.folder / host / "dmesg.txt").write_text(KILLED)
+    first = said(command_line).splitlines()[0]
+    assert ("out-of-memory killer" in first) is (host == "10.0.0.2")
+    assert "Certain" not in first
 
 
 def lost_host(command_line: CommandLine, files: dict[str, str], last: float = 899.0) -> str:
