@@ -172,7 +172,7 @@ def _named_causes(case: Case) -> list[Cause]:
     """A message that names a fault, unless it came after what it would have to explain."""
     first: dict[str, Seen] = {}
     for one in case.events:
-        if one.event.message.kind in {"timeout", "error"}:
+        if one.event.message.kind in {"timeout", "error"} and not candidates.is_attempt(one):
             first.setdefault(one.actor, one)
     waits = list(first.values())[:2]  # The earliest one, and the earliest of another actor.
     own = ties.of_programs(candidates.failures_of_ranks(case))
@@ -364,12 +364,17 @@ def _first_of(errors: Sequence[Seen]) -> Seen | None:
 
 
 def _is_after_a_wait(case: Case, error: Seen) -> bool:
-    waits = [one for one in case.first.values() if one.event.message.kind == "timeout"]
+    waits = [one for one in case.first.values() if _has_given_up(one)]
     return any(
         is_before(wait, error) and not _is_long_before(wait, error)
         for wait in waits
         if wait.actor != error.actor
     )
+
+
+def _has_given_up(one: Seen) -> bool:
+    """Whether a rank waited until a time limit; after an attempt, it tries again."""
+    return one.event.message.kind == "timeout" and not candidates.is_attempt(one)
 
 
 def _is_long_before(one: Seen, other: Seen) -> bool:
@@ -400,6 +405,7 @@ def _alike(case: Case, first: Seen) -> list[Seen]:
 def _waits(case: Case) -> list[Cause]:
     """All that is known is who waited: the rank that is missing, silent, late, or at the end of the waits."""
     timeouts = [one for one in case.events if one.event.message.kind == "timeout"]
+    timeouts = [one for one in timeouts if _has_given_up(one)] or timeouts
     return waiting.causes(case, timeouts) if timeouts else []
 
 

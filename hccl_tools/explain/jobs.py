@@ -41,6 +41,8 @@ _MOST_JOBS = 32
 _ENDS = {*OF_SLURM, "HCM720", "HCM723", "HCM725", "HCM731", "HCM914", "HCM978"}
 #: Lines of launchers with the id of a process that they started.
 _NAME_PROCESSES = {"HCM721", "HCM722", "HCM724", "HCM329", "HCM330", "HCM331", "HCM332"}
+#: Screens of which the begin is looked for, and seconds in which the processes of a job begin.
+_MOST_SCREENS, _TOGETHER = 8, 300.0
 #: Those about processes that failed or were ended.
 _NAME_ENDED = {"HCM721", "HCM722", "HCM724"}
 #: Failures before the ranks start: a job whose ranks write lines has none.
@@ -120,7 +122,7 @@ def choose(
     """
     parts = _joined(list(_processes(seen, sources)), limit)
     failed = [part for part in parts if part.has_failed] or parts
-    chosen = _launched(seen, parts, failed[-1]) if failed else None
+    chosen = _launched(seen, sources, parts, failed[-1]) if failed else None
     last = _last_program(seen, sources, ends, ahead)
     if last is not None and chosen is not None and last.begin - chosen.end > LONGEST_PAUSE:
         # The log of a program has a later failure, which is that of a later job.
@@ -138,7 +140,9 @@ def choose(
     return job, foreign, _about(foreign)
 
 
-def _launched(seen: Sequence[Seen], parts: Sequence[_Process], failed: _Process) -> _Process:
+def _launched(
+    seen: Sequence[Seen], sources: Sequence[Source], parts: Sequence[_Process], failed: _Process
+) -> _Process:
     """Return the processes of the job whose end the last lines of launchers and the scheduler tell.
 
     Processes that failed before are of an earlier job. Those that a launcher does not name are of another.
@@ -150,10 +154,20 @@ def _launched(seen: Sequence[Seen], parts: Sequence[_Process], failed: _Process)
     started = [part for part in parts if any(pid in named for _, pid in part.keys)]
     if started and failed not in started and started[-1].end >= failed.begin:
         return started[-1]
+    shown = _shown(parts, sources) if not started else []
+    if shown and failed not in shown and shown[-1].end >= failed.begin:
+        return shown[-1]
     times = [one.time for one in seen if one.event.message.id in _ENDS and one.time is not None]
     last = max(times, default=None)
     later = [part for part in parts if last is not None and failed.end < part.begin <= last]
     return later[-1] if later and not started else failed
+
+
+def _shown(parts: Sequence[_Process], sources: Sequence[Source]) -> list[_Process]:
+    """Return the processes that began with the screens of ranks: CANN's logs may be of other jobs, too."""
+    screens = [one for one in sources if one.rank is not None and one.is_program_log and not one.is_run]
+    begins = [begin for one in screens[:_MOST_SCREENS] if (begin := begin_of(one)) is not None]
+    return [part for part in parts if any(abs(part.begin - begin) <= _TOGETHER for begin in begins)]
 
 
 def _last_program(

@@ -60,6 +60,22 @@ def test_the_job_is_that_whose_processes_the_launcher_names(
     assert ("messages of another job were left out" in out) is (pid == 4002)
 
 
+@pytest.mark.parametrize("earlier", [7200.0, 60.0])
+def test_the_job_is_that_whose_screens_are_there(command_line: CommandLine, earlier: float) -> None:
+    """Without a line of a launcher, the screens began with the processes of one of two jobs."""
+    job = Plogs(command_line.folder / "logs", 4).start()
+    other = Beside(command_line.folder / "logs", 4, clocks={0: -earlier}).start("other")
+    for rank in (0, 1, 2):
+        other.error(rank, earlier + 31, "[TaskExecStage][Timeout]Task para information is Notify Wait")
+    for rank in range(4):
+        job.screen(rank, f"2026-03-18 10:00:0{rank} INFO [rank {rank}] starts")
+    job.screen(2, UNREADABLE)
+    (job.folder / "10.0.0.1" / "dmesg.txt").write_text(FAULT.format(device=7))
+    out = command_line("explain", "logs").out
+    assert out.startswith("Rank 2 (device 2 of 10.0.0.1") is (earlier > 300)
+    assert ("device 7 is that of a process of another job" in out) is (earlier > 300)
+
+
 @pytest.mark.parametrize("device", [7, 2])
 def test_a_fault_of_a_device_that_another_job_uses(command_line: CommandLine, device: int) -> None:
     files = {"torchrun.log": TORCHRUN.format(pid=4002), "10.0.0.1/dmesg.txt": FAULT.format(device=device)}

@@ -48,6 +48,14 @@ def test_an_attempt_to_connect_is_no_wait_until_the_limit(command_line: CommandL
     assert "until the time limit" not in out.splitlines()[0]
 
 
+def test_an_attempt_to_connect_before_the_kernel_ended_a_process(command_line: CommandLine) -> None:
+    """Only a rank that gave up waiting shows that a fault came too late to be the cause."""
+    killed = "[Wed Mar 18 10:20:00 2026] Out of memory: Killed process 4711 (python3) total-vm:812345kB\n"
+    screen = "[pod/w-0/main] 2026-03-18 10:00:01 INFO [rank 0] pid=4710\n[pod/w-1/main] 2026-03-18 10:00:01 INFO [rank 1] pid=4711\n"
+    files = {"screen.txt": screen + f"[pod/w-0/main] {ATTEMPT}", "dmesg.txt": killed}
+    assert "out-of-memory killer ended a process" in said(command_line, files).splitlines()[0]
+
+
 @pytest.mark.parametrize("processes", [2, 1])
 def test_the_processes_on_the_devices_of_several_ranks(command_line: CommandLine, processes: int) -> None:
     rows = "".join(ROW.format(device=device, pid=18811 + device) for device in range(processes))
