@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import further_logs, ties
+from hccl_tools.explain import candidates, further_logs, ties
 from hccl_tools.explain.cause import CONFIDENCE, is_before
 from hccl_tools.explain.events import moment
 from hccl_tools.explain.knowledge.message import fault_of
@@ -111,9 +111,16 @@ class Answer(NamedTuple):
                 continue  # The end of the rank whose fault is the cause.
             if _as_said(one.event) in said or of_causes.has(one):
                 continue  # Another rank, or another program, says the same.
+            if (candidates.is_warning(one) and not candidates.tells(one)) or self._is_survived(one):
+                continue  # A library warns of what it does without; an attempt was repeated.
             if (one.event.message.meaning, one.place) not in shown:
                 found.setdefault((one.event.message.id, one.actor), one)
         return list(found.values())
+
+    def _is_survived(self, one: Seen) -> bool:
+        """Whether an attempt is not known to be later than the cause: its process went on."""
+        first = self.causes[0].seen if self.causes else None
+        return candidates.is_attempt(one) and (first is None or not is_before(first, one))
 
     def also_seen(self) -> list[Seen]:
         """Return what is neither cause nor consequence, with the reason as ``why``."""
@@ -135,6 +142,7 @@ class Answer(NamedTuple):
             return []
         used = self.used()
         faults = [one for one in self.cluster.seen if one.event.message.kind in {"cause", "error"}]
+        faults = [one for one in faults if candidates.tells(one) or not candidates.is_warning(one)]
         return [one for one in faults if is_before(one, first) and id(one.event) not in used]
 
 
@@ -341,7 +349,10 @@ def _cause(answer: Answer, cause: Cause, chinese: Callable[[str], str] | None) -
     if cause.message.id == HUNG:
         yield from (f"  {line}" for line in answer.stopped_first)
     if cause.beside is not None:
-        yield from _quoted(answer, cause.beside, "beside it, in", cause.beside.place.short)
+        is_of_tool = cause.beside.event.message.kind == "fact" and cause.beside.place.rank is None
+        yield from _quoted(
+            answer, cause.beside, "beside it, in", "" if is_of_tool else cause.beside.place.short
+        )
     for line in further_logs.lines(cause, answer.cluster, answer.sources, answer.run):
         yield f"  look at {line}"
 

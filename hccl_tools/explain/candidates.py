@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import pods, stops
+from hccl_tools.explain import pod_events, stops
 from hccl_tools.explain.cause import DELAY, Case, is_before
 from hccl_tools.explain.identities import JOINED, OF_SYSTEM
 from hccl_tools.explain.knowledge.message import fault_of
@@ -84,7 +84,7 @@ _TRIES_AGAIN = 180.0
 #: No log goes on for longer: half a year.
 _LONGEST_RUN = 180 * 86_400.0
 #: torch's words for one attempt; its words for the last one are that the socket has timed out.
-_STORE, _FAILED = "HCM655", "[c10d] The client socket has failed to connect"
+_STORE_ATTEMPT = "HCM916"
 #: A failed operation of HCCL in an exception, whose reason stands below it: MindSpore's Ascend Error Message.
 _OF_HCCL, _REASON_WITHIN = re.compile(r"hccl_|Hccl[A-Z]|Launch kernel failed"), 12
 #: More ranks than any job has.
@@ -101,15 +101,15 @@ def of(cluster: Cluster, ended: Collection[int], not_started: Collection[int]) -
         not_started: The ranks that did not start because another rank failed: they cannot write a log.
     """
     events = [one for one in cluster.seen if one.event.message.kind not in {"fact", "end"}]
-    failed = {one.actor for one in events if not _is_warning(one)}
-    events = [one for one in events if one.actor in failed and (_tells(one) or not _is_warning(one))]
+    failed = {one.actor for one in events if not is_warning(one)}
+    events = [one for one in events if one.actor in failed and (tells(one) or not is_warning(one))]
     events = _of_last_attempt(cluster, events)
     events = _before_their_end(events, ended)
     stopped = stops.first_of(cluster.seen)
     if stopped:
         sure = {id(stop) for stop in stopped if stops.is_sure(stop, cluster.seen)}
         events = [one for one in events if not stops.is_after(one, stopped, sure)]
-    over = pods.over(cluster.seen)
+    over = pod_events.over(cluster.seen)
     events = [one for one in events if id(one) not in over]
     gone = (*_recovered(cluster, events), *_reached_later(cluster, events))
     are_gone = set(map(id, gone))
@@ -178,14 +178,15 @@ def _before_their_end(events: list[Seen], ended: Collection[int]) -> list[Seen]:
     ]
 
 
-def _is_warning(one: Seen) -> bool:
+def is_warning(one: Seen) -> bool:
+    """Whether a program wrote a line at a level that a healthy job has too."""
     head = one.event.text[:_LEVEL_WITHIN]
     if one.event.message.limit == "store" or one.event.message.id in OF_SYSTEM:
         return False  # torch writes the end of such a wait at this level, and the kernel what is blocked.
     return bool(_WARNING.search(head)) or (not one.event.pid and bool(_QUIET.search(head)))
 
 
-def _tells(one: Seen) -> bool:
+def tells(one: Seen) -> bool:
     """Whether a warning tells of a failure: programs write the message so, or it is one attempt of a wait."""
     return one.event.message.kind == "timeout" or bool(
         _WARNING.search(one.event.message.example[:_LEVEL_WITHIN])
@@ -231,7 +232,7 @@ def _handled(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:
 
 def _reached_later(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:
     """Return the attempts to connect after which the rank went on: it waited elsewhere, or wrote for long."""
-    tried = [one for one in events if _is_attempt(one)]
+    tried = [one for one in events if is_attempt(one)]
     if not tried:
         return []
     screens = {one.event.file: one for one in tried if one.place.rank is None}
@@ -240,7 +241,7 @@ def _reached_later(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:
     actors: dict[int, set[str]] = {}
     for one in cluster.seen:
         actors.setdefault(one.event.file, set()).add(one.actor)
-        if not _is_attempt(one) and one.event.message.id not in FOLLOW_UP and one.since is not None:
+        if not is_attempt(one) and one.event.message.id not in FOLLOW_UP and one.since is not None:
             later[one.actor] = max(later.get(one.actor, 0.0), one.since)
     last: dict[str, float] = {}
     for one in tried:
@@ -258,10 +259,9 @@ def _reached_later(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:
     return [one for one in tried if one.actor in gone_on or one.event.file in outlasted]
 
 
-def _is_attempt(one: Seen) -> bool:
+def is_attempt(one: Seen) -> bool:
     """Whether a line says that a process did not reach an address, and may try again."""
-    is_torch_s = one.event.message.id == _STORE and _FAILED in one.event.text
-    return one.event.message.id in ATTEMPTS or is_torch_s
+    return one.event.message.id in ATTEMPTS or one.event.message.id == _STORE_ATTEMPT
 
 
 def _recovered(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 DELAY = 1.0
 
 #: How sure an answer is: the log names the cause; it is the only failure; it follows from the order in time,
-#: from what differs between ranks, from who waits for whom, or from who is silent; or the lines name only a
-#: code or a wait.
-Confidence = Literal["named", "alone", "order", "compared", "waits", "silent", "open"]
+#: from what differs between ranks, from who waits for whom, or from who is silent; others report the rank and
+#: do not know why; or the lines name only a code or a wait.
+Confidence = Literal["named", "alone", "order", "compared", "waits", "silent", "reported", "open"]
 CONFIDENCE: Mapping[Confidence, str] = {
     "named": "certain: the log says so",
     "alone": "the only failure in these logs",
@@ -28,6 +28,7 @@ CONFIDENCE: Mapping[Confidence, str] = {
     "compared": "inferred from the lines of the ranks",
     "waits": "inferred from who waits for whom",
     "silent": "these ranks report no error, and others waited for them: look at them first",
+    "reported": "reported by other ranks, which do not know why: look at its log and its host",
     "open": "the logs do not show the cause",
 }
 

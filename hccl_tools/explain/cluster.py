@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import clocks, identities, jobs
+from hccl_tools.explain import clocks, identities, jobs, pod_events, slurm_rows
 from hccl_tools.explain.events import Seen
 from hccl_tools.explain.locations import Place, Places
 from hccl_tools.explain.sources import host_folders, named_hosts
@@ -28,6 +29,8 @@ _CONNECT, _OPERATION = "HCM324", "HCM325"
 _CONNECT_WAITS = ("HCM222", "HCM224", "HCM225")
 #: Waits for the root, which is rank 0 of the communicator.
 _FOR_ROOT = {"HCM225", "HCM226", "HCM231"}
+#: Why the end of a pod is not about this job.
+_FORMER_POD = "a container of a pod of this name started after it: it is about the pod before"
 #: Seconds between the lines around one without a time, within which its time is known.
 _ABOUT = 2.0
 
@@ -80,14 +83,39 @@ def build(
         size: The number of ranks, if the table or the run says it.
         ends: The time of the last line of each source that has one.
     """
+    told = places.copy()
+    built, job, said = _built(events, sources, places, size, ends or {})
+    known = identities.identities(events, sources)
+    foreign = {process: place for process, place in known.items() if process in job.others}
+    if not foreign:
+        return built
+    # Processes of other jobs say that they are ranks, too, and have devices of their own.
+    own = [one for one in events if identities.key(one, sources) not in job.others]
+    again, _, more = _built(own, sources, told, size, ends or {}, foreign=foreign, others=job.others)
+    return again._replace(notes=[*again.notes, *(one for one in said if one not in more)])
+
+
+def _built(
+    events: Sequence[Event],
+    sources: Sequence[Source],
+    places: Places,
+    size: int,
+    ends: Mapping[int, float],
+    *,
+    foreign: Mapping[Key, Place] | None = None,
+    others: frozenset[Key] = frozenset(),
+) -> tuple[Cluster, Job, list[str]]:
+    """Join the events, and return the job that they are about, and a sentence on those of other jobs.
+
+    Args:
+        foreign: The places of processes of other jobs.
+        others: All processes of other jobs.
+    """
     sources = identities.without_wrong_ranks(events, sources)
     known = identities.identities(events, sources)
     for place in known.values():
         places.add(place)
-    limits = {
-        "connect": _limit(events, _CONNECT, _CONNECT_SECONDS),
-        "operation": _limit(events, _OPERATION, _OPERATION_SECONDS),
-    }
+    limits = _limits(events)
     folders = [
         folder or host for folder, host in zip(host_folders(sources), named_hosts(sources), strict=True)
     ]
@@ -103,16 +131,21 @@ def build(
         size=size or max(sizes, default=0),
     )
     seen = [one for event in events if (one := reader.read(event, shifts)) is not None]
+    seen = slurm_rows.at_their_end(seen)
     ahead = _ahead(seen, shifts, folders)
-    ends = {file: end - ahead.get(file, 0.0) for file, end in (ends or {}).items()}
-    job, foreign, said = jobs.choose(seen, sources, ends, ahead, max(limits.values()))
-    foreign_ids = set(map(id, foreign))
-    own, others = _tied([one for one in seen if id(one) not in foreign_ids], job, sources)
+    ends = {file: end - ahead.get(file, 0.0) for file, end in ends.items()}
+    job, left_out, said = jobs.choose(seen, sources, ends, ahead, max(limits.values()))
+    job = job._replace(others=job.others | others)
+    left_out_ids = set(map(id, left_out))
+    own, apart = _tied(
+        [one for one in seen if id(one) not in left_out_ids], job, sources, ends, (foreign or {}, known)
+    )
     own.sort(key=lambda one: (one.time is None, one.time or one.since or 0.0, one.event.file, one.event.line))
     logged = _logged(own, sources, known)
     size = reader.size or (len(logged) if logged == set(range(len(logged))) else 0)
     ranks = {process: place.rank for process, place in known.items() if place.rank is not None}
-    return Cluster(own, places, size, logged, [*notes, *said], limits, others, ends, sources, ranks, ahead)
+    built = Cluster(own, places, size, logged, [*notes, *said], limits, apart, ends, sources, ranks, ahead)
+    return built, job, said
 
 
 def _logged(own: Iterable[Seen], sources: Sequence[Source], known: Mapping[Key, Place]) -> set[int]:
@@ -125,8 +158,19 @@ def _logged(own: Iterable[Seen], sources: Sequence[Source], known: Mapping[Key, 
     return {rank for rank in found if rank is not None}
 
 
-def _tied(seen: Iterable[Seen], job: Job, sources: Sequence[Source]) -> tuple[list[Seen], list[Seen]]:
-    """Part the events into those that may be about the job, and the others with the reason."""
+def _tied(
+    seen: Iterable[Seen],
+    job: Job,
+    sources: Sequence[Source],
+    ends: Mapping[int, float],
+    known: tuple[Mapping[Key, Place], Mapping[Key, Place]],
+) -> tuple[list[Seen], list[Seen]]:
+    """Part the events into those that may be about the job, and the others with the reason.
+
+    Args:
+        known: The places of the processes of other jobs, and of this one.
+    """
+    theirs, ours = _Devices(known[0]), _Devices(known[1])
     seen = list(seen)
     last = job.end or max(
         (one.since for one in seen if one.since and not one.event.is_yearless), default=None
@@ -138,10 +182,16 @@ def _tied(seen: Iterable[Seen], job: Job, sources: Sequence[Source]) -> tuple[li
         for one in seen
     ]
     messages = {one.event.message.id for one in seen}
+    former = pod_events.of_former(seen)
     own: list[Seen] = []
     others: list[Seen] = []
     for one in seen:
-        why = jobs.objection(one, job, sources, messages)
+        why = _FORMER_POD if id(one) in former else jobs.objection(one, job, sources, messages)
+        if one.event.message.id in slurm_rows.ROWS:
+            why = why or slurm_rows.objection(one, sources, ends)
+        path, device = sources[one.event.file].path, one.place.device
+        if one.place.rank is None and not why and theirs.has(path, device) and not ours.has(path, device):
+            why = f"device {one.place.device} is that of a process of another job"
         (others if why else own).append(one._replace(why=why))
     return own, others
 
@@ -185,6 +235,22 @@ def _devices(
             key = (folder, place.device)
             found[key] = place if found.get(key, place) == place else None
     return found
+
+
+class _Devices:
+    """The devices that some processes use, by the folders of the logs of their hosts."""
+
+    def __init__(self, known: Mapping[Key, Place]) -> None:
+        self._folders: dict[int, set[str]] = {}
+        for (folder, _), place in known.items():
+            if place.device is not None:
+                self._folders.setdefault(place.device, set()).add(folder)
+
+    def has(self, file: str, device: int | None) -> bool:
+        """Whether a process of the host of a file uses a device."""
+        folder = os.path.dirname(file)
+        there = self._folders.get(device, ()) if device is not None else ()
+        return any(one == folder or one.startswith(folder + os.sep) for one in there)
 
 
 class _Reader:
@@ -304,6 +370,13 @@ def _times(event: Event) -> tuple[float | None, float | None, float | None]:
     if after is not None and before is not None and event.rank is not None:
         return None, None, None  # The blocks of several ranks stand in the order in which they ended.
     return None, after, before if after is None else None
+
+
+def _limits(events: Sequence[Event]) -> dict[str, float]:
+    return {
+        "connect": _limit(events, _CONNECT, _CONNECT_SECONDS),
+        "operation": _limit(events, _OPERATION, _OPERATION_SECONDS),
+    }
 
 
 def _limit(events: Iterable[Event], message: str, default: float) -> float:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import screens
+from hccl_tools.explain import screens, slurm_rows
 from hccl_tools.explain.answer import COMPLETED
+from hccl_tools.explain.candidates import is_attempt
 from hccl_tools.explain.events import Event, Seen, clock, time_in
 from hccl_tools.explain.jobs import LONGEST_PAUSE, begin_of
 from hccl_tools.explain.knowledge.registry import messages
@@ -81,7 +82,11 @@ def lines(cluster: Cluster) -> list[Seen]:
     for one in cluster.seen:
         if one.event.message.id in _EXIT_CODES:
             last[one.event.file] = max(last.get(one.event.file, one), one, key=lambda seen: seen.event.line)
-    if not last or any(int(one.event.fields["status"]) for one in last.values()):
+    if any(int(one.event.fields["status"]) for one in last.values()):
+        return []
+    if row := _completed_by_slurm(cluster):
+        return row
+    if not last:
         return []
     end = max((cluster.ends.get(file, 0.0) for file in last), default=0.0)
     if any(_shows_a_failure(one, last, end) for one in cluster.seen):
@@ -91,13 +96,27 @@ def lines(cluster: Cluster) -> list[Seen]:
     return [one for _, one in sorted(last.items())] if is_all else []
 
 
+def _completed_by_slurm(cluster: Cluster) -> list[Seen]:
+    """Return the row of sacct that says that the job is complete, if a rank says it too, and none failed."""
+    rows = [one for one in cluster.seen if one.event.message.id == slurm_rows.COMPLETED]
+    if not rows or any(_shows_a_failure(one, {}, rows[0].time or 0.0) for one in cluster.seen):
+        return []
+    programs = [source for source in cluster.sources if source.is_program_log][:_MOST_LOGS]
+    is_complete = any(
+        _COMPLETE.search(text)
+        for source in programs
+        for _, text in from_end(source.path, source.extent, _MOST_BYTES >> 4)
+    )
+    return rows[:1] if is_complete else []
+
+
 def _shows_a_failure(one: Seen, last: dict[int, Seen], end: float) -> bool:
     """Whether an event says that a rank failed or gave up waiting, or is later than the launchers."""
     message = one.event.message
     if message.id in _FAILURES:
         return one.event.file not in last or one.event.line < last[one.event.file].event.line
     if message.kind in {"verdict", "timeout"}:
-        return True
+        return not is_attempt(one)  # A later one was successful, as the job went on.
     is_later = one.since is not None and bool(end) and one.since > end + 60.0
     return message.kind in {"cause", "error"} and is_later
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
+from hccl_tools.explain import last_lines
 from hccl_tools.explain.cause import Cause
 from hccl_tools.explain.knowledge.registry import messages
+from hccl_tools.explain.waiting import ranks_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from hccl_tools.explain.cause import Case
     from hccl_tools.explain.events import Seen
 
 #: HCCL's heartbeat was lost; two hosts lost each other.
 LOST, _APART = "HCM343", "HCM970"
+#: HCCL's heartbeat reports a device that still answers: it is late, or it hangs.
+_STUCK = {"HCM301", "HCM302"}
 _FORMAT = "%a %b %d %H:%M:%S %Y"
 #: Seconds within which two hosts lose each other, and within which the devices of one host are lost.
 _TOGETHER = 60.0
@@ -72,12 +76,56 @@ def joined(causes: Sequence[Cause]) -> list[Cause]:
     return list(found.values())
 
 
+def with_work(case: Case, causes: Sequence[Cause]) -> list[Cause]:
+    """Return the causes, in which a device that is only reported as stuck has the last line of its rank.
+
+    The others do not know what it does. It may work longer than their time limit.
+    """
+    ranks = {
+        place.rank: cause
+        for cause in causes
+        if cause.confidence == "reported" and cause.message.id in _STUCK
+        for place in cause.places
+        if place.rank is not None
+    }
+    reports = [cause.seen for cause in ranks.values() if cause.seen is not None]
+    waits = [one for one in case.events if one.event.message.kind == "timeout"]
+    times = [one.event.time for one in (*reports, *waits) if one.event.time is not None]
+    lines = last_lines.of(case.cluster, ranks.keys() - {None}, min(times, default=None)) if ranks else {}
+    busy = {rank: line for rank, line in lines.items() if line.event.message.id == last_lines.BUSY}
+    if busy:
+        first = min(busy)
+        places = tuple(busy[rank].place for rank in sorted(busy))
+        waited = ranks_text(list(dict.fromkeys(one.place for one in waits if one.place.rank not in busy)))
+        reason = f"HCCL's heartbeat reports {'it' if len(busy) == 1 else 'them'} as stuck"
+        reason += f", and {waited} gave up waiting" if waited else ""
+        reason += f"; the line is that of rank {first}" if len(busy) > 1 else ""
+        work = busy[first]
+        return [
+            Cause(work.event.message, "compared", places, work, reason, places, ranks[first].seen),
+            *(one for one in causes if not any(place.rank in busy for place in one.places)),
+        ]
+    return [_with_line(cause, lines) for cause in causes]
+
+
+def _with_line(cause: Cause, lines: Mapping[int, Seen]) -> Cause:
+    ranks = [place.rank for place in cause.places if place.rank is not None]
+    line = next((lines[rank] for rank in ranks if rank in lines), None)
+    if line is None or cause.confidence != "reported" or cause.beside is not None:
+        return cause
+    return cause._replace(reason="below it is the last line of its own log", beside=line)
+
+
 def _mark(cause: Cause) -> object:
     """Return what is equal for the causes that are the end of one host, or one line about a process there."""
     hosts = {place.host for place in cause.places}
     if cause.seen is None or len(hosts) != 1 or hosts == {""}:
         return id(cause)
-    line = "" if cause.message.id == LOST else (cause.seen.event.file, cause.seen.event.line)
+    line = (
+        ""
+        if cause.message.id in {LOST, *_STUCK} and cause.confidence == "reported"
+        else (cause.seen.event.file, cause.seen.event.line)
+    )
     return cause.message.id, line, *hosts
 
 

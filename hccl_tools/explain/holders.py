@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain.knowledge.registry import messages
+from hccl_tools.notation import number_list
 from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
@@ -66,9 +67,11 @@ def with_holder(case: Case, first: Cause) -> Cause:
     if first.message.id in _DEVICE_IN_USE:
         own = {one.event.pid for one in case.cluster.seen} | {first.seen.event.pid}
         holders = [one for one in case.cluster.seen if one.event.message.id == _DEVICE_USER]
-        device = first.places[0].device if first.places else None
+        devices = {str(place.device) for place in first.places if place.device is not None}
         other = [one for one in holders if one.event.fields["pid"] not in own]
-        same = [one for one in other if device is None or one.event.fields["device"] == str(device)]
+        same = [one for one in other if not devices or one.event.fields["device"] in devices]
+        if len(first.places) > 1 and (several := _of_devices(first, same)) is not None:
+            return several
         on = same[0].event.fields["device"] if same else ""
         pids = dict.fromkeys(one.event.fields["pid"] for one in holders if one.event.fields["device"] == on)
         if len(pids) > 1 and own.isdisjoint(pids):
@@ -77,6 +80,18 @@ def with_holder(case: Case, first: Cause) -> Cause:
             return first._replace(reason=reason, beside=same[0])
         return _held(first, same, "uses it")
     return first
+
+
+def _of_devices(first: Cause, holders: Sequence[Seen]) -> Cause | None:
+    """Return the cause of several ranks with the processes on all of their devices, if these are several."""
+    pids = dict.fromkeys(one.event.fields["pid"] for one in holders)
+    devices = {int(one.event.fields["device"]) for one in holders}
+    if len(pids) < 2 or len(devices) < 2:
+        return None
+    named = and_more([*pids], _MOST_NAMED)
+    reason = f"processes {named} use devices {number_list.fold(sorted(devices))}"
+    reason = f"{first.reason}; {reason}" if first.reason else reason
+    return first._replace(reason=reason, beside=holders[0])
 
 
 def _held(first: Cause, holders: Sequence[Seen], what: str) -> Cause:

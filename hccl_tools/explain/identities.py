@@ -35,7 +35,10 @@ _STARTED_LOCALLY = "HCM332"
 #: Lines between the rank and the process in that table.
 _TABLE_WITHIN = 4
 #: Slurm's lines about the end of a job.
-OF_SLURM = {"HCM710", "HCM711", "HCM712", "HCM713", "HCM716", "HCM991"}
+OF_SLURM = {
+    *("HCM710", "HCM711", "HCM712", "HCM713", "HCM716", "HCM991"),
+    *("HCM918", "HCM919", "HCM925", "HCM926"),
+}
 #: Lines of the output of tools beside the logs that show a fault.
 STATES = (*(f"HCM{number}" for number in range(870, 886)), "HCM992")
 #: Lines of the kernel, Kubernetes and Slurm: no rank wrote them, whatever the name of their file.
@@ -55,7 +58,7 @@ OF_SYSTEM = {
         "HCM988",
     ),
     *(f"HCM{number}" for number in (*range(900, 911), 930, 931, 932)),
-    *("HCM801", "HCM802", "HCM809", "HCM814", "HCM815", "HCM816", "HCM817", "HCM818", "HCM819"),
+    *("HCM801", "HCM802", "HCM809", "HCM814", "HCM815", "HCM816", "HCM817", "HCM818", "HCM819", "HCM929"),
     *STATES,
 }
 #: ``workerlog.3`` of paddle.distributed.launch.
@@ -168,10 +171,15 @@ def identities(events: Sequence[Event], sources: Sequence[Source]) -> dict[Key, 
             former = best.get(process)
             if former is None or size > former[0]:
                 best[process] = (size, place.merged(former[1]) if former else place)
-            elif size == former[0]:
-                best[process] = (size, former[1].merged(place))
+            elif size == former[0] or (not size and _is_same(former[1], place)):
+                best[process] = (former[0], former[1].merged(place))
     found = {process: place for process, (_, place) in best.items()}
     return {**_of_launchers(events, sources, found), **found}
+
+
+def _is_same(known: Place, local: Place) -> bool:
+    """Whether a line without the size of its communicator is about the same rank and device."""
+    return known.rank == local.rank and local.address != "" and known.address == local.address
 
 
 def _of_launchers(

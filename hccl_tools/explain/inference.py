@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.explain import (
     candidates,
+    ended_outside,
+    lost_hosts,
     operations,
     outliers,
     pods,
@@ -19,6 +21,7 @@ from hccl_tools.explain import (
     skew,
     stacks,
     states,
+    stood_still,
     stops,
     ties,
     unreachable,
@@ -49,14 +52,10 @@ _STORAGE = {"HCM814", "HCM815", "HCM816", "HCM818", "HCM819"}
 _OF_PROGRAM = re.compile(
     r"(?:Value|Key|Type|Attribute|Index|Assertion|Name|Import|ModuleNotFound|ZeroDivision|NotImplemented)Error\b"
 )
-#: Ctrl-C, or the SIGINT with which a user stops a job.
-_INTERRUPTED = "HCM897"
-#: Seconds within which exceptions follow from the end of a job that a user stopped.
-_FOLLOWS_WITHIN = 600.0
-#: A signal ended the launcher, and Kubernetes stopped a container.
-_SIGNALS, _POD_STOPPED = {"HCM731", "HCM978"}, "HCM975"
+#: The scheduler ended the job, and says why.
+_BY_SCHEDULER = {"HCM711", "HCM716", "HCM919", "HCM925", "HCM926"}
 #: How sure an answer is that only says who waits for whom.
-_GUESSES = {"open", "silent", "waits"}
+_GUESSES = {"open", "silent", "waits", "reported"}
 #: The answers that only the order of the lines supports.
 _BY_ORDER = {"alone", "order", "named"}
 #: Ranks are in different operations: one may have had fewer steps.
@@ -81,8 +80,8 @@ def causes(
         not_started: The ranks that did not start because another rank failed: they cannot write a log.
     """
     case = candidates.of(cluster, ended, not_started)
-    if case.stop is None and (signalled := _signalled(case)):
-        return signalled
+    if case.stop is None and (signalled := ended_outside.by_signal(case)):
+        return stood_still.before(case, signalled[0].seen) or signalled
     found = _causes(case)
     for _ in range(_MOST_OUTLIVED):
         seen = found[0].seen if found else None
@@ -102,10 +101,13 @@ def causes(
     if case.stop is not None and case.stop.event.message.id in stops.BY_USER:
         # The exit codes of its containers follow from it. Ranks may have waited before.
         if not found:
-            return [*ends.behind(), *_stopped(case)]
+            return [*ends.behind(), *(stood_still.before(case, case.stop) or ended_outside.by_stop(case))]
         if found[0].confidence in _GUESSES:
             return [*found, Cause(case.stop.event.message, "open", (), case.stop)]
-    return states.joined(case, found) or _stopped(case)
+    if found and found[0].message.id in _BY_SCHEDULER:
+        found = [*stood_still.before(case, found[0].seen), *found]
+    found = states.joined(case, lost_hosts.explained(case, found))
+    return found or stood_still.before(case, case.stop) or ended_outside.by_stop(case)
 
 
 def _with_handled(case: Case, found: list[Cause]) -> list[Cause]:
@@ -166,51 +168,11 @@ def _causes(case: Case) -> list[Cause]:
     return []
 
 
-def _stopped(case: Case) -> list[Cause]:
-    """All that is known is that the scheduler, a user or a signal ended the job."""
-    stop = case.stop or next((one for one in case.cluster.seen if one.event.message.id == _INTERRUPTED), None)
-    if stop is None:
-        return _signalled(case)
-    sure: Confidence = "named" if stops.is_sure(stop, case.cluster.seen) else "open"
-    if (later := _long_after(case, stop)) is not None:
-        # The program was probably started again on the same screen.
-        reason = "it is long after the line with which the job above it was stopped"
-        return [
-            Cause(
-                later.event.message, "open", (later.place,) if later.place != Place() else (), later, reason
-            ),
-            Cause(stop.event.message, "open", (), stop),
-        ]
-    return [Cause(stop.event.message, sure, (), stop)]
-
-
-def _long_after(case: Case, stop: Seen) -> Seen | None:
-    """Return the first exception of a rank below a stop in its log that is too late to follow from it."""
-    found = (
-        one
-        for one in case.cluster.seen
-        if one.event.message.id == "HCM810" and one.event.file == stop.event.file
-        if one.event.line > stop.event.line and one.since is not None and stop.since is not None
-        if one.since - stop.since > _FOLLOWS_WITHIN
-    )
-    return next(found, None)
-
-
-def _signalled(case: Case) -> list[Cause]:
-    """A signal ended the launcher; what Kubernetes says of its pod stands beside it."""
-    ends = [one for one in case.cluster.seen if one.event.message.id in {*_SIGNALS, _POD_STOPPED}]
-    signal = next((one for one in ends if one.event.message.id in _SIGNALS), None)
-    if signal is None or not all(stops.is_after(one, [signal]) for one in case.events):
-        return []
-    pod = next((one for one in ends if one.event.message.id == _POD_STOPPED), None)
-    return [Cause(signal.event.message, "named", (), signal, "", (), pod)]
-
-
 def _named_causes(case: Case) -> list[Cause]:
     """A message that names a fault, unless it came after what it would have to explain."""
     first: dict[str, Seen] = {}
     for one in case.events:
-        if one.event.message.kind in {"timeout", "error"}:
+        if one.event.message.kind in {"timeout", "error"} and not candidates.is_attempt(one):
             first.setdefault(one.actor, one)
     waits = list(first.values())[:2]  # The earliest one, and the earliest of another actor.
     own = ties.of_programs(candidates.failures_of_ranks(case))
@@ -402,12 +364,17 @@ def _first_of(errors: Sequence[Seen]) -> Seen | None:
 
 
 def _is_after_a_wait(case: Case, error: Seen) -> bool:
-    waits = [one for one in case.first.values() if one.event.message.kind == "timeout"]
+    waits = [one for one in case.first.values() if _has_given_up(one)]
     return any(
         is_before(wait, error) and not _is_long_before(wait, error)
         for wait in waits
         if wait.actor != error.actor
     )
+
+
+def _has_given_up(one: Seen) -> bool:
+    """Whether a rank waited until a time limit; after an attempt, it tries again."""
+    return one.event.message.kind == "timeout" and not candidates.is_attempt(one)
 
 
 def _is_long_before(one: Seen, other: Seen) -> bool:
@@ -438,6 +405,7 @@ def _alike(case: Case, first: Seen) -> list[Seen]:
 def _waits(case: Case) -> list[Cause]:
     """All that is known is who waited: the rank that is missing, silent, late, or at the end of the waits."""
     timeouts = [one for one in case.events if one.event.message.kind == "timeout"]
+    timeouts = [one for one in timeouts if _has_given_up(one)] or timeouts
     return waiting.causes(case, timeouts) if timeouts else []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timezone
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain.events import clock, time_in
@@ -37,9 +38,13 @@ _ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*(?:%
 _MOST_JOBS = 32
 #: Lines of Slurm and of launchers about the end of a job, which they may write long after the last line of a
 #: rank that has a message.
-_ENDS = {*OF_SLURM, "HCM720", "HCM723", "HCM725"}
+_ENDS = {*OF_SLURM, "HCM720", "HCM723", "HCM725", "HCM731", "HCM914", "HCM978"}
 #: Lines of launchers with the id of a process that they started.
 _NAME_PROCESSES = {"HCM721", "HCM722", "HCM724", "HCM329", "HCM330", "HCM331", "HCM332"}
+#: Screens of which the begin is looked for, and seconds in which the processes of a job begin.
+_MOST_SCREENS, _TOGETHER = 8, 300.0
+#: Those about processes that failed or were ended.
+_NAME_ENDED = {"HCM721", "HCM722", "HCM724"}
 #: Failures before the ranks start: a job whose ranks write lines has none.
 _LAUNCH_FAILED = {"HCM703", "HCM830"}
 #: Ranks are missing: those of a host that was not reached have no log, and no line names that host.
@@ -57,6 +62,7 @@ class Job(NamedTuple):
         hosts: Their hosts.
         programs: Their programs.
         is_launched: Whether a rank has written a line.
+        others: The processes of other jobs.
     """
 
     begin: float | None
@@ -66,6 +72,12 @@ class Job(NamedTuple):
     hosts: frozenset[str]
     programs: frozenset[str]
     is_launched: bool
+    others: frozenset[Key] = frozenset()
+
+    @property
+    def other_pids(self) -> frozenset[str]:
+        """The ids that only processes of other jobs have."""
+        return frozenset(pid for _, pid in self.others) - self.pids
 
 
 class _Process:
@@ -110,7 +122,7 @@ def choose(
     """
     parts = _joined(list(_processes(seen, sources)), limit)
     failed = [part for part in parts if part.has_failed] or parts
-    chosen = failed[-1] if failed else None
+    chosen = _launched(seen, sources, parts, failed[-1]) if failed else None
     last = _last_program(seen, sources, ends, ahead)
     if last is not None and chosen is not None and last.begin - chosen.end > LONGEST_PAUSE:
         # The log of a program has a later failure, which is that of a later job.
@@ -124,7 +136,38 @@ def choose(
     if chosen is None and last is not None:
         # When the program wrote its last lines, most of which have no time, is not known.
         job = job._replace(begin=last.begin)
-    return job._replace(end=_end(job, sources, ends, others)), foreign, _about(foreign)
+    job = job._replace(end=_end(job, sources, ends, others), others=frozenset(others))
+    return job, foreign, _about(foreign)
+
+
+def _launched(
+    seen: Sequence[Seen], sources: Sequence[Source], parts: Sequence[_Process], failed: _Process
+) -> _Process:
+    """Return the processes of the job whose end the last lines of launchers and the scheduler tell.
+
+    Processes that failed before are of an earlier job. Those that a launcher does not name are of another.
+
+    Args:
+        failed: The processes that failed last, which are of the job if no such line says otherwise.
+    """
+    named = {one.event.fields.get("pid", "") for one in seen if one.event.message.id in _NAME_ENDED} - {""}
+    started = [part for part in parts if any(pid in named for _, pid in part.keys)]
+    if started and failed not in started and started[-1].end >= failed.begin:
+        return started[-1]
+    shown = _shown(parts, sources) if not started else []
+    if shown and failed not in shown and shown[-1].end >= failed.begin:
+        return shown[-1]
+    times = [one.time for one in seen if one.event.message.id in _ENDS and one.time is not None]
+    last = max(times, default=None)
+    later = [part for part in parts if last is not None and failed.end < part.begin <= last]
+    return later[-1] if later and not started else failed
+
+
+def _shown(parts: Sequence[_Process], sources: Sequence[Source]) -> list[_Process]:
+    """Return the processes that began with the screens of ranks: CANN's logs may be of other jobs, too."""
+    screens = [one for one in sources if one.rank is not None and one.is_program_log and not one.is_run]
+    begins = [begin for one in screens[:_MOST_SCREENS] if (begin := begin_of(one)) is not None]
+    return [part for part in parts if any(abs(part.begin - begin) <= _TOGETHER for begin in begins)]
 
 
 def _last_program(
@@ -230,7 +273,30 @@ def _processes(seen: Sequence[Seen], sources: Sequence[Source]) -> Iterable[_Pro
 
 
 def _joined(processes: Iterable[_Process], limit: float) -> list[_Process]:
-    """Join the processes of each job, in the order of their ends, in linear time."""
+    """Join the processes of each job, in the order of their ends.
+
+    The log of a program names no process: it is of the job whose processes run at its time.
+    """
+    placed: list[_Process] = []
+    others: list[_Process] = []
+    for process in processes:
+        (placed if process.places or process.marks else others).append(process)
+    parts = _joined_in_time(placed, limit)
+    recent, left = parts[-_MOST_JOBS:], []
+    for process in others:
+        near = [part for part in recent if _is_same_job(part, process, limit)]
+        best = min(near, key=partial(_distance, process), default=None)
+        if best is None:
+            left.append(process)
+        else:
+            best.absorb(process)
+    if left:
+        parts = _joined_in_time([*parts, *left], limit)
+    return sorted(parts, key=lambda one: one.end)
+
+
+def _joined_in_time(processes: Iterable[_Process], limit: float) -> list[_Process]:
+    """Join the processes that one job can have, by their times and communicators, in linear time."""
     parts: dict[int, _Process] = {}
     recent: dict[int, _Process] = {}  # The parts that may still be joined because of their time.
     of_mark: dict[tuple[str, str], _Process] = {}
@@ -261,8 +327,17 @@ def _run_beside_each_other(one: _Process, other: _Process) -> bool:
     return any(one.ranks[rank] != other.ranks[rank] for rank in one.ranks.keys() & other.ranks.keys())
 
 
+def _distance(process: _Process, part: _Process) -> tuple[bool, float]:
+    return _gap(part, process) > 0.0, abs(part.begin - process.begin)
+
+
+def _gap(one: _Process, other: _Process) -> float:
+    """Return the seconds between two processes, at most 0 if they run at the same time."""
+    return max(one.begin, other.begin) - min(one.end, other.end)
+
+
 def _is_same_job(one: _Process, other: _Process, limit: float) -> bool:
-    gap = max(one.begin, other.begin) - min(one.end, other.end)
+    gap = _gap(one, other)
     both = one.places.keys() & other.places.keys()
     if any(one.places[place] != other.places[place] for place in both):
         return gap <= _RESTART
@@ -324,6 +399,8 @@ def objection(one: Seen, job: Job, sources: Sequence[Source], failed: Iterable[s
     program = fields.get("program", "")
     if killed and program and not job.programs and not _OF_JOBS.match(program) and {*failed} - {message.id}:
         return f"process {killed} ({program}) is not a process of the job"
+    if message.id in OF_SYSTEM and (foreign := fields.get("pid", "")) in job.other_pids:
+        return f"process {foreign} is of another job"
     if killed and job.pids and one.place.rank is None and killed not in job.pids:
         if program and job.programs and program not in job.programs and not _OF_JOBS.match(program):
             return f"process {killed} ({program}) is not a process of the job"

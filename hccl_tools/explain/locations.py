@@ -71,6 +71,14 @@ class Places:
         self._ambiguous: set[str | tuple[str, int]] = set()
         self.table: TablePlaces | None = None
 
+    def copy(self) -> Places:
+        """Return the same places, to which others can be added."""
+        copied = Places()
+        copied.by_rank, copied._by_address = dict(self.by_rank), dict(self._by_address)
+        copied._by_device, copied._ambiguous = dict(self._by_device), set(self._ambiguous)
+        copied.table = self.table
+        return copied
+
     def add(self, place: Place) -> None:
         """Add a place; what is already known about its rank stays."""
         place = place._replace(address="" if place.address in NO_ADDRESS else place.address)

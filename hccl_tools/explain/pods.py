@@ -1,43 +1,23 @@
-"""Faults of a pod: which pod it is, and those before its container started, which are over once it has."""
+"""Faults of a pod: which pod it is, by the line or the description above it."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
+from hccl_tools.explain.pod_events import pod_of
 from hccl_tools.explain.reader import LogReader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from hccl_tools.explain.cause import Cause
     from hccl_tools.explain.events import Seen
     from hccl_tools.explain.sources import Source
 
-STARTED = "HCM904"
-#: A volume, an image or a node that a pod waits for before its container starts.
-_BEFORE_START = {"HCM753", "HCM754", "HCM876", "HCM877", "HCM879"}
-_POD = re.compile(r"\bpods?/([a-z0-9][a-z0-9.-]{0,252})")
-#: How long ago an event was: ``2m10s``; the first one of ``2m10s (x3 over 14m)`` is that of the last time.
-_AGO = re.compile(
-    r"(?<![\w.:-])(?:(\d{1,4})d)?(?:(\d{1,4})h)?(?:(\d{1,4})m)?(?:(\d{1,4})s)?(?<=[dhms])(?![\w.:-])"
-)
 #: Faults of a pod in lines that may not name it, and the line of ``kubectl describe`` above them that does.
 _OF_POD = {"HCM750", "HCM751", "HCM752", "HCM753", "HCM754", "HCM879", "HCM900", "HCM974", "HCM992"}
 _NAME = re.compile(rb"^Name: {1,40}([a-z0-9][a-z0-9.-]{0,252})[ \r]*$", re.MULTILINE)
-_SECONDS = (86_400, 3_600, 60, 1)
-
-
-def over(seen: Sequence[Seen]) -> set[int]:
-    """Return the ids of the faults after which a container of the same pod started."""
-    starts: dict[object, list[Seen]] = {}
-    for one in seen:
-        if one.event.message.id == STARTED:
-            for key in {_pod(one), one.event.file} - {""}:
-                starts.setdefault(key, []).append(one)
-    written = {one.event.fields["server"] for one in seen if one.event.fields.get("server")}
-    faults = [one for one in seen if one.event.message.id in _BEFORE_START]
-    return {id(one) for one in faults if _pod(one) in written or _is_over(one, _of_pod(one, starts))}
 
 
 def named(cause: Cause, sources: Sequence[Source]) -> Cause:
@@ -45,11 +25,18 @@ def named(cause: Cause, sources: Sequence[Source]) -> Cause:
     seen = cause.seen
     if seen is None or seen.event.message.id not in _OF_POD or seen.event.fields.get("pod"):
         return cause
-    pod = _pod(seen) or _described(sources[seen.event.file], seen.event.line)
+    pod = of(seen, sources)
     if not pod:
         return cause
     event = seen.event._replace(fields={**seen.event.fields, "pod": pod})
     return cause._replace(seen=seen._replace(event=event))
+
+
+def of(seen: Seen, sources: Sequence[Source]) -> str:
+    """Return the pod that a line on a pod, or the description above it, names; "" if none does."""
+    return pod_of(seen) or (
+        _described(sources[seen.event.file], seen.event.line) if seen.event.message.id in _OF_POD else ""
+    )
 
 
 def _described(source: Source, line: int) -> str:
@@ -60,35 +47,3 @@ def _described(source: Source, line: int) -> str:
     above = b"\n".join(block.data.split(b"\n", line)[: line - 1]) if block is not None else b""
     found = _NAME.findall(above)
     return found[-1].decode() if found else ""
-
-
-def _of_pod(fault: Seen, starts: dict[object, list[Seen]]) -> Iterable[Seen]:
-    """Return the starts of the pod of a fault, or those in its file if the lines name no pods."""
-    pod = _pod(fault)
-    same = starts.get(pod, []) if pod else []
-    return same or [one for one in starts.get(fault.event.file, ()) if not pod or not _pod(one)]
-
-
-def _is_over(fault: Seen, starts: Iterable[Seen]) -> bool:
-    return any(_is_later(start, fault) for start in starts)
-
-
-def _is_later(start: Seen, fault: Seen) -> bool:
-    ages = _age(start), _age(fault)
-    if ages[0] is not None and ages[1] is not None:
-        return ages[0] <= ages[1]
-    if start.time is not None and fault.time is not None:
-        return start.time >= fault.time
-    return start.event.file == fault.event.file and start.event.line > fault.event.line
-
-
-def _pod(one: Seen) -> str:
-    found = _POD.search(one.event.text)
-    return one.event.fields.get("pod", "") or (found[1] if found else "")
-
-
-def _age(one: Seen) -> int | None:
-    found = _AGO.search(one.event.text)
-    if found is None:
-        return None
-    return sum(int(number or 0) * seconds for number, seconds in zip(found.groups(), _SECONDS, strict=True))

@@ -10,7 +10,8 @@ import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.explain import holders, link_records, pods, remote_shells
+from hccl_tools.explain import holders, kernels, link_records, pod_events, pods, remote_shells
+from hccl_tools.explain.beside import Beside
 from hccl_tools.explain.cause import Cause, is_before
 from hccl_tools.explain.identities import STATES
 from hccl_tools.explain.locations import Place
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from hccl_tools.explain.events import Seen
 
 #: How sure an answer is that says no more than who waits for whom.
-_GUESSES = {"open", "silent", "waits"}
+_GUESSES = {"open", "silent", "waits", "reported"}
 #: Ranks that were late or at work: a disk may be why.
 _DELAYED = {"HCM825", "HCM834"}
 #: Nodes of Kubernetes and Slurm, of which most are not of the job.
@@ -38,11 +39,13 @@ _ORDER = (
     *("HCM871", "HCM872", "HCM874", "HCM873", "HCM875", "HCM870"),
 )
 _MOST_CAUSES = 2
-#: The kernel's words on a disk or a file server that fails, and on one that responds again.
+#: The kernel's words on a disk, a file server or a CPU that hangs, and on a server that responds again.
 _BLOCKED = "HCM814"
-_STORAGE, _RESPONDS = {"HCM814", "HCM815", "HCM816", "HCM818", "HCM819"}, "HCM817"
+_STORAGE, _RESPONDS = {"HCM814", "HCM815", "HCM816", "HCM818", "HCM819", "HCM929"}, "HCM817"
 #: What can follow from it: a lost heartbeat, ranks that are late, silent or at work, and errors of files.
 _FOLLOW_STORAGE = {
+    "HCM301",
+    "HCM302",
     "HCM343",
     "HCM824",
     "HCM825",
@@ -53,6 +56,7 @@ _FOLLOW_STORAGE = {
     "HCM610",
     "HCM690",
     "HCM655",
+    "HCM916",
 }
 _EXCEPTIONS = {"HCM810"}
 _STORAGE_ERROR = re.compile(
@@ -61,7 +65,7 @@ _STORAGE_ERROR = re.compile(
     r"|Timeout\w{0,20}: .{0,80}(?:read|writ|open|file|disk|checkpoint|ckpt|stor|/mnt|/data)"
 )
 #: Seconds before a failure in which storage can be its reason, and for which ranks wait after it responds.
-_STORAGE_WITHIN, _LATEST_LIMIT = 7_200.0, 1_900.0
+_STORAGE_WITHIN, _LATEST_LIMIT, _DELAYS = 7_200.0, 1_900.0, 600.0
 
 
 def joined(case: Case, found: list[Cause]) -> list[Cause]:
@@ -71,7 +75,7 @@ def joined(case: Case, found: list[Cause]) -> list[Cause]:
         return [storage]
     if first is not None and first.confidence not in _GUESSES and first.message.id not in _DELAYED:
         first = remote_shells.explained(case, holders.with_memory(first))
-        first = link_records.with_record(case, first)
+        first = kernels.with_kernel(case, link_records.with_record(case, first))
         return [holders.with_holder(case, first), *found[1:]]
     faults = [one for one in _faults(case) if _may_be_why(case, one, first)]
     tied = [one for one in faults if _is_tied(case, one, first)]
@@ -99,7 +103,7 @@ def _is_tied(case: Case, one: Seen, first: Cause | None) -> bool:
 
 
 def _storage_before(case: Case, first: Cause) -> Cause | None:
-    """Return a file server or disk that failed before ranks were lost, waited, or could not use files."""
+    """Return a file server, disk or CPU that failed before ranks were lost, waited or had no files."""
     follows = first.message.id in _FOLLOW_STORAGE or first.confidence in _GUESSES
     text = first.seen.event.fields.get("reason", "") if first.seen is not None else ""
     follows = follows or bool(first.message.id in _EXCEPTIONS and _STORAGE_ERROR.search(text))
@@ -109,9 +113,15 @@ def _storage_before(case: Case, first: Cause) -> Cause | None:
         return None
     reasons = _STORAGE - ({_BLOCKED} if first.message.id == _BLOCKED else set())
     failed = None
+    # What a wait reports began before its limit: the ranks may have stood still since then.
+    within = max(_STORAGE_WITHIN, case.cluster.waits["operation"] + _DELAYS)
+    beside, waited = Beside(case.cluster), {place.rank for place in first.places} - {None}
     for one in case.cluster.seen:
         if one.event.message.id in reasons and not is_before(seen, one) and one.since is not None:
-            is_near = seen.since is None or seen.since - one.since <= _STORAGE_WITHIN
+            there = beside.ranks(one.event.file)
+            if there and waited and there.isdisjoint(waited):
+                continue  # It is on another host than the ranks for which the others wait.
+            is_near = seen.since is None or seen.since - one.since <= within
             failed = failed or (one if is_near else None)
         elif one.event.message.id == _RESPONDS and failed is not None and is_before(one, seen):
             is_long_ago = seen.since is not None and one.since is not None
@@ -125,13 +135,28 @@ def _storage_before(case: Case, first: Cause) -> Cause | None:
     reason = f"later: {first.message.meaning}"
     if first.message.id in {"HCM824", *_DELAYED}:
         reason = f"later the other ranks gave up waiting for {ranks_text(first.places)}"
+    if blocked := _blocked(case, failed):
+        places = blocked
+        later = "" if first.message.id == _BLOCKED else f"; {reason}"
+        reason = f"the kernel reports that the processes of {ranks_text(blocked)} wait for it{later}"
     return Cause(failed.event.message, "order", places, failed, reason, first.fetch, first.seen)
+
+
+def _blocked(case: Case, failed: Seen) -> tuple[Place, ...]:
+    """Return the ranks whose processes wait in the kernel, by the log with the failure of storage."""
+    places = dict.fromkeys(
+        one.place
+        for one in case.cluster.seen
+        if one.event.message.id == _BLOCKED and one.event.file == failed.event.file
+        if one.place.rank is not None and not is_before(one, failed)
+    )
+    return tuple(sorted(places, key=lambda place: place.rank or 0))
 
 
 def _faults(case: Case) -> list[Seen]:
     """Return the first fault of each kind, the most telling kinds first."""
     first: dict[str, Seen] = {}
-    over = pods.over(case.cluster.seen)
+    over = pod_events.over(case.cluster.seen)
     for one in case.cluster.seen:
         if one.event.message.id in STATES and id(one) not in over:
             first.setdefault(one.event.message.id, one)

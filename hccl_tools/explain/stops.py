@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from hccl_tools.explain.events import Seen
 
 #: The scheduler ended the job.
-_BY_SCHEDULER = {"HCM713", "HCM716"}
+_BY_SCHEDULER = {"HCM713", "HCM716", "HCM919", "HCM926"}
 #: A user did: Ctrl-C, docker compose, docker stop, a command on a screen.
-BY_USER = {"HCM905", "HCM906", "HCM908", "HCM909", "HCM910"}
+BY_USER = {"HCM905", "HCM906", "HCM908", "HCM909", "HCM910", "HCM914"}
 #: Keys and commands on a screen, below which a user may look at older logs.
 _TYPED = {"HCM908", "HCM909", "HCM910"}
 #: Seconds within which other ranks lose the rank that was stopped; a hang that a user ended takes longer.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from hccl_tools.explain import pods
 from hccl_tools.explain.identities import OF_SLURM, OF_SYSTEM, STATES
 
 if TYPE_CHECKING:
@@ -33,10 +34,13 @@ def is_loose(one: Seen, cluster: Cluster) -> bool:
         return False
     if one.place.rank is not None or one.peer is not None:
         return False
-    pid, pod = one.event.fields.get("pid", ""), one.event.fields.get("pod", "")
+    pid, pod = one.event.fields.get("pid", ""), pods.of(one, cluster.sources)
     if pid and any(pid == known for _, known in cluster.ranks):
         return False
-    return not pod or not any(pod in source.path for source in cluster.sources if source.is_file)
+    if pod and any(pod == other.place.host for other in cluster.seen):
+        return False  # The lines of its log have its name.
+    others = (source.path for file, source in enumerate(cluster.sources) if file != one.event.file)
+    return not pod or not any(pod in path for path in others)
 
 
 def _is_of_unused_device(one: Seen, cluster: Cluster) -> bool:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hccl_tools.explain.events import Seen
 
 #: Messages of a rank that did not reach the address in them.
-_NOT_REACHED = ("HCM231", "HCM606", "HCM655", "HCM662", "HCM664", "HCM665", "HCM666", "HCM667")
+_NOT_REACHED = ("HCM231", "HCM606", "HCM655", "HCM916", "HCM662", "HCM664", "HCM665", "HCM666", "HCM667")
 #: Exceptions that may have the address only in their text.
 _EXCEPTIONS = ("HCM810",)
 _IN_TEXTS = (*_EXCEPTIONS, "HCM664")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain import heartbeats, pods, stacks
+from hccl_tools.explain.beside import Beside
 from hccl_tools.explain.candidates import FOLLOW_UP
 from hccl_tools.explain.cause import Case, Cause, is_before
 from hccl_tools.explain.knowledge.message import fault_of
@@ -12,6 +13,7 @@ from hccl_tools.explain.knowledge.message import fault_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from hccl_tools.explain.cause import Confidence
     from hccl_tools.explain.events import Seen
     from hccl_tools.explain.locations import Place
 
@@ -42,7 +44,7 @@ def causes(case: Case) -> list[Cause]:
         if one.event.message.kind == "verdict" and one.peer is not None and one.peer.name not in found:
             if _SEEN_THERE in one.event.fields.get("reason", "").lower() and not reported.has_own(one.peer):
                 continue  # The device is the one that saw the error, not the one at fault.
-            if one.event.message.id == _LOST and reported.has_reason(one, one.peer):
+            if reported.has_reason(one, one.peer):
                 continue
             found[one.peer.name] = reported.cause(one, one.peer)
     if any(map(_is_stuck, found.values())) and (shown := stacks.elsewhere(case)):
@@ -53,6 +55,7 @@ def causes(case: Case) -> list[Cause]:
     alive = [cause for cause in found.values() if cause.places[0].rank not in case.ended]
     # A rank that the launcher ended is lost as a consequence.
     joined = heartbeats.joined(alive or list(found.values()))
+    joined = heartbeats.with_work(case, joined)
     return [pods.named(cause, case.cluster.sources) for cause in joined]
 
 
@@ -66,6 +69,7 @@ class _Reported:
 
     def __init__(self, case: Case) -> None:
         self._errors = _errors_of_ranks(case.events)
+        self._beside = Beside(case.cluster)
         self._stop = case.stop
         self._faults = list(
             {one.event.message.id: one for one in reversed(case.events) if _is_fault(one)}.values()
@@ -83,7 +87,7 @@ class _Reported:
         return bool(self._errors.get(device.rank))
 
     def has_reason(self, verdict: Seen, device: Place) -> bool:
-        """Whether a fault or the end of the job is earlier than a lost heartbeat, which follows from it."""
+        """Whether a fault or the end of the job is earlier than a report, which follows from it."""
         if self._errors.get(device.rank):
             return False
         is_stopped = self._stop is not None and not is_before(verdict, self._stop)
@@ -106,9 +110,11 @@ class _Reported:
         blamed, number = self._blamed.get(first.event.message.id, (None, 0))
         if blamed is not None and first.peer == blamed and blamed.rank != first.place.rank:
             reason = f"{number} ranks report errors of their connection to it"
-            return Cause(first.event.message, "named", (blamed,), first, reason)
+            return Cause(first.event.message, "order", (blamed,), first, reason)
         reason = f"HCCL's heartbeat names the same device ({verdict.event.fields.get('reason', 'lost')})"
-        return Cause(first.event.message, "named", (device,), first, reason)
+        # An error that is no cause by itself may follow from what the others report.
+        sure: Confidence = "named" if first.event.message.kind == "cause" else "order"
+        return Cause(first.event.message, sure, (device,), first, reason)
 
     def _without_error(self, verdict: Seen, device: Place) -> Cause:
         is_lost = verdict.event.message.id == _LOST
@@ -117,7 +123,7 @@ class _Reported:
             end = self._in_full(end)
             return Cause(end.event.message, "order", (device,), end, reason)
         places = self._lost_with(device) if is_lost else (device,)
-        return Cause(verdict.event.message, "named", places, verdict, "", places)
+        return Cause(verdict.event.message, "reported", places, verdict, "", places)
 
     def _lost_on_pcie(self, own: Seen) -> Seen | None:
         """Return what the kernel reports of the PCIe bus about when a rank lost its device."""
@@ -131,7 +137,7 @@ class _Reported:
         for one in self._ends:
             if lost.rank is not None and one.place.rank not in {None, lost.rank}:
                 continue
-            if is_before(verdict, one):
+            if is_before(verdict, one) or self._is_elsewhere(one, lost):
                 continue
             first = one if first is None or is_before(one, first) else first
             kinds.add(one.event.message.id)
@@ -140,6 +146,11 @@ class _Reported:
             if len(kinds) > 1 and len(logs) > 1 and len(pids - {""}) != 1:
                 return None
         return first
+
+    def _is_elsewhere(self, end: Seen, lost: Place) -> bool:
+        """Whether the file with the end of a process, which names no rank, is of another host."""
+        there = self._beside.ranks(end.event.file) if end.place.rank is None and lost.rank is not None else ()
+        return bool(there) and lost.rank not in there
 
     def _in_full(self, end: Seen) -> Seen:
         """Return the line about the same end in the same file that says more, the same one if none does."""

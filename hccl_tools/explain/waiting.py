@@ -45,7 +45,9 @@ def causes(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
             last = lines[min(lines)]
             sure: Confidence = "compared" if last.event.message.id == last_lines.BUSY else "named"
             return [Cause(last.event.message, sure, places, last, reason, places, _naming(case))]
-        return [Cause(messages()[_SILENT], "named", places, _naming(case), reason, places)]
+        has_written = any(one.place.rank in missing for one in case.events)
+        known: Confidence = "reported" if has_written else "named"
+        return [Cause(messages()[_SILENT], known, places, _naming(case), reason, places)]
     waiting = {one.place.rank: one for one in reversed(timeouts) if one.place.rank is not None}
     quiet = absent.ranks(case, set(waiting))
     if quiet.silent:

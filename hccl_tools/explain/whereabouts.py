@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hccl_tools.explain import pods
 from hccl_tools.explain.identities import OF_SYSTEM
 from hccl_tools.explain.locations import Place
 from hccl_tools.explain.sources import named_hosts
@@ -28,7 +29,7 @@ _OF_JOB = {"HCM713", "HCM716", "HCM723", "HCM725", "HCM731", "HCM970", "HCM978"}
 def named(causes: Sequence[Cause], cluster: Cluster) -> list[Cause]:
     """Return the causes, each with its rank or host if other lines or the names of the logs show it."""
     names = named_hosts(cluster.sources)
-    return [_named(cause, cluster, names) for cause in causes]
+    return [_named(pods.named(cause, cluster.sources), cluster, names) for cause in causes]
 
 
 def _named(cause: Cause, cluster: Cluster, names: Sequence[str]) -> Cause:

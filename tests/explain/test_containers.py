@@ -124,10 +124,12 @@ REFUSED = 'Get "http://10.0.0.9:8000/health": dial tcp 10.0.0.9:8000: connect: c
 )
 def test_a_probe_that_ends_a_container(command_line: CommandLine, kind: str, how: str) -> None:
     kill = f"Normal  Killing  2m (x3 over 14m)  kubelet  Container main failed {kind.lower()} probe, will be restarted\n"
-    out = explained(command_line, describe=f"    Exit Code: 137\n{PROBE.format(kind, how)}{kill}")
+    described = f"Name:         trainer-0\n    Exit Code: 137\n{PROBE.format(kind, how)}{kill}"
+    out = explained(command_line, describe=described)
 
     assert out.startswith(
-        f"The kubelet ended a container because its probe failed: pod main, {kind.lower()} probe"
+        "The kubelet ended a container because its probe failed: pod trainer-0,"
+        f" Container main failed {kind.lower()} probe"
     )
     assert "startupProbe" in out
     assert "memory" not in out

@@ -213,7 +213,7 @@ CASES: list[tuple[Callable[[Plogs], None], int, int, int, str, list[int], str]] 
     (late_rank, 4, 4, 9, "HCM825", [3], "order"),
     (chain, 8, 8, 9, "HCM307", [7], "waits"),
     (cycle, 4, 2, 9, "HCM826", [0, 1, 2, 3], "waits"),
-    (heartbeat, 32, 8, 9, "HCM343", [9], "named"),
+    (heartbeat, 32, 8, 9, "HCM343", [9], "reported"),
     (link_error_after_exception, 4, 4, 8, "HCM011", [3], "named"),
     (link_flap, 8, 4, 9, "HCM305", [2], "order"),
     (wrong_table, 8, 8, 9, "HCM404", [1, 3], "named"),

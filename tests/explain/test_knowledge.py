@@ -46,6 +46,7 @@ def test_the_example_of_a_message_in_a_log_is_found(message: Message, tmp_path: 
                 *range(940, 943),
                 970,
                 990,
+                915,
                 995,
                 996,
                 997,

@@ -20,7 +20,7 @@ MESSAGES = (
         "the kubelet ended a container because its probe failed",
         _PROBE,
         anchor=b" probe, will be restarted",
-        pattern=rb"[Cc]ontainer (?:\"?(?P<pod>[\w.-]{1,253})\"? )?failed (?P<reason>(?:liveness|startup) probe), will be restarted",
+        pattern=rb"(?P<reason>[Cc]ontainer (?:\"?[\w.-]{1,253}\"? )?failed (?:liveness|startup) probe), will be restarted",
         explains=("HCM880", "HCM881", "HCM665", "HCM667", "HCM901"), source="Kubernetes' sources (kubelet)",
         example="Normal   Killing    2m   kubelet  Container vllm failed liveness probe, will be restarted",
     ),

@@ -157,6 +157,16 @@ MESSAGES = (
         example="[WARNING] HCCL_CONNECT_TIMEOUT is 120, the recommended value is 300 seconds or more when a ranktable is used; a rank that times out fails",
     ),
     Message(
+        "HCM916", "torch-store-attempt", "timeout",
+        "an attempt to connect to torch's rendezvous store failed, after which torch tries again",
+        "check that rank 0 runs and that MASTER_ADDR and MASTER_PORT name an address that this host reaches",
+        limit="store", anchor=b" socket has failed to connect",
+        pattern=rb"client socket has failed to connect to (?:[\[(](?P<peer_address>[^\[\](), ]{1,64})(?:\](?::(?P<port>\d{1,5}))?|, ?\d{1,5}\)))(?:.{0,40}?\(errno: ?\d{1,3} ?- ?(?P<reason>[\w ]{1,60}))?",
+        source="torch's sources (c10d)",
+        causes=("torch tries the next address of a name, or rank 0 is not there yet", "MASTER_ADDR is an address that the host does not reach"),
+        example="[W socket.cpp:601] [c10d] The client socket has failed to connect to [localhost]:29500 (errno: 99 - Cannot assign requested address).",
+    ),
+    Message(
         "HCM655", "torch-store-timeout", "timeout",
         "a rank waited for torch's rendezvous store until the time limit",
         "check that rank 0 runs and that MASTER_ADDR and MASTER_PORT name an address that this host reaches",
@@ -199,7 +209,7 @@ MESSAGES = (
         "the port of torch's rendezvous store is in use",
         "choose another MASTER_PORT, or stop the process that uses it (`ss -ltnp`)",
         anchor=b"ddress already in use", pattern=rb"^(?=.{0,1000}?(?:EADDRINUSE|(?:c10d|torch|TCPStore|server socket).{0,400}?ddress already in use))(?:.{0,600}?(?:\bport: ?|\]:)(?P<port>\d{2,5})\b)?",
-        explains=("HCM655", "HCM015"), source="torch's sources (c10d)",
+        explains=("HCM655", "HCM916", "HCM015"), source="torch's sources (c10d)",
         example="RuntimeError: The server socket has failed to listen on any local network address. port: 29500, useIpv6: false, code: -98, name: EADDRINUSE, message: address already in use",
     ),
     Message(

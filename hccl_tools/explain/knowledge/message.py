@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     #: What a message says about the cause of a failed job:
     #:
-    #: * ``verdict``: HCCL itself has found the device at fault
+    #: * ``verdict``: HCCL names the device that others lost or wait for, not why
     #: * ``cause``: the message names a fault that needs no further cause
     #: * ``error``: a failure that an earlier failure of a peer may have caused
     #: * ``timeout``: a rank waited for others
@@ -36,6 +36,8 @@ _ONE_FAULT = (
     ("HCM710", "HCM752", "HCM801", "HCM802", "HCM822", "HCM971", "HCM988"),
     ("HCM750", "HCM751", "HCM974"),
     ("HCM712", "HCM991"),
+    ("HCM711", "HCM925"),
+    ("HCM716", "HCM919"),
     ("HCM753", "HCM986"),
     ("HCM985", "HCM989"),
     ("HCM517", "HCM958"),
@@ -160,7 +162,7 @@ FIELDS = {
 }
 #: Rows of the page of a message: what each kind is called.
 KINDS = {
-    "verdict": "HCCL names the device at fault",
+    "verdict": "HCCL names the device, not the reason",
     "cause": "names the cause",
     "error": "may follow from an earlier error of another rank",
     "timeout": "a rank waited for others: the cause is usually elsewhere",

@@ -114,6 +114,14 @@ MESSAGES = (
         example="[12345.678901] INFO: task python3:4711 blocked for more than 120 seconds.",
     ),
     Message(
+        "HCM929", "cpu-lockup", "error",
+        "a CPU of the host was stuck in the kernel",
+        "look at what the kernel reports beside it (`dmesg -T`): a driver, a file system or a broken CPU; update the kernel or the driver that it names",
+        anchor=b" lockup - CPU#", pattern=rb"BUG: (?P<reason>(?:soft|hard) lockup - CPU#\d{1,6} stuck for \d{1,9}s)! \[(?P<program>[^\]\n]{1,64}):(?P<pid>\d{1,10})\]",
+        explains=AFTER_AN_END, source="the Linux kernel (watchdog)",
+        example="[12345.678901] watchdog: BUG: soft lockup - CPU#12 stuck for 22s! [python3:4711]",
+    ),
+    Message(
         "HCM815", "nfs-not-responding", "error",
         "a file server does not respond (NFS)",
         "check the server and the network to it; processes that use its files wait until it responds",
@@ -392,6 +400,13 @@ MESSAGES = (
         "silent while other ranks wait",
         "look at the log and at the process there: it hangs, was never started, or its host or network is gone",
         source="the absence of its lines",
+    ),
+    Message(
+        "HCM915", "job-stood-still", "timeout",
+        "the job hung until it was stopped: the last line of its logs is",
+        "while it hangs, take the stack of each rank (`py-spy dump --pid PID`, or `hccl-tools stacks RUN`); with a time limit"
+        " (HCCL_EXEC_TIMEOUT above 0, `launch --hang-timeout`) the ranks that wait report it",
+        source="the last times in the logs of the ranks",
     ),
     Message(
         "HCM834", "rank-at-work", "timeout",

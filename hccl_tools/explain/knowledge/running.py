@@ -16,6 +16,13 @@ _LINK = "look for a rank that exited earlier, then check the link of both device
 #: A line about the network port of a device, which it names before or after the number of the event.
 _OF_PORT = rb"^(?:(?=[^\n]{0,600}?\bdev(?:ice)?(?:[ _]?id)?[ :=\[(]{1,3}(?P<device>\d{1,5})\b))?[^\n]{0,600}?"
 
+#: The two numbers that are mistaken: that of the variable, and that of the program.
+_VISIBLE = (
+    "the variable takes the devices of this host or container, counted from 0 (in a container with four devices 0,1,2,3, whatever their"
+    " numbers on the host; `npu-smi info -m`), and the program counts those in the variable from 0: correct the one that differs, or unset"
+    " the variable"
+)
+
 MESSAGES = (
     Message(
         "HCM343", "heartbeat-lost", "verdict",
@@ -35,18 +42,20 @@ MESSAGES = (
     ),
     Message(
         "HCM301", "cluster-exception", "verdict",
-        "HCCL's heartbeat found the device at fault",
-        "look at the log of that device's rank; if it has no error, its process or host is gone or hangs",
+        "HCCL's heartbeat reports the rank of the device: it is late, hangs or has failed",
+        "look at the log of that rank: it may work longer than the time limit, or wait for a file, a lock or another program;"
+        " `py-spy dump --pid PID` shows what a process does, `dmesg` what its host reports",
         anchor=b"Cluster Exception Location",
-        pattern=rb"Location\[IP/ID\]: ?\[(?P<peer_server>[^\]/]+)/(?P<peer_device>\d+)\](?:.*?ExceptionType: ?\[(?P<reason>[^\]]*)\])?",
+        pattern=rb"Location\[IP/ID\]: ?\[(?P<peer_server>[^\]/]+)/(?P<peer_device>\d+)\](?:, ?Arrival Time: ?\[(?P<moment>[^\]]{1,40})\], ?Discoverer: ?\[(?P<finder>[^\]/]{1,64})/\d{1,5}\])?(?:.*?ExceptionType: ?\[(?P<reason>[^\]]*)\])?",
         causes=("the process of that rank exited or was killed", "it hangs", "its network failed"),
         explains=_LATER, source=_GUIDE,
         example="[ERROR] HCCL(835695,all_reduce_test):2025-10-23-17:28:06.049.385 [task_exception_handler.cc:610] [835695][TaskExecStage][HeartbeatAbnormal]Cluster Exception Location[IP/ID]:[127.10.0.1/1], Arrival Time:[Thu Oct 23 17:27:36 2025], Discoverer:[127.10.0.1/0], ExceptionType:[Stuck Occurred], Possible Reason:1. The process hangs",
     ),
     Message(
         "HCM302", "abnormal-device", "verdict",
-        "HCCL's heartbeat found the device at fault",
-        "look at the log of that device's rank; if it has no error, its process or host is gone or hangs",
+        "HCCL's heartbeat reports the rank of the device: it is late, hangs or has failed",
+        "look at the log of that rank: it may work longer than the time limit, or wait for a file, a lock or another program;"
+        " `py-spy dump --pid PID` shows what a process does, `dmesg` what its host reports",
         anchor=b"abnormal device(s)",
         pattern=rb"serverId\[(?P<peer_server>[^\]]+)\], ?deviceId\[(?P<peer_device>\d+)\],? ?(?P<reason>[\w ]*)",
         explains=_LATER, source="MindSpore's guide, CANN error cases",
@@ -146,10 +155,17 @@ MESSAGES = (
         example="[ERROR] HCCL(17528,python3):2026-03-18-10:33:52.113.403 [task_exception_handler.cc:1] [17528]Task para information is Notify Wait, notify id:[0x12], stage:[1], remote rank:[3]",
     ),
     Message(
+        "HCM917", "visible-device-missing", "cause",
+        "ASCEND_RT_VISIBLE_DEVICES names a device that this host or container does not have",
+        _VISIBLE,
+        anchor=b"Set visible device failed", pattern=rb"invalid device=(?P<device>0), (?P<reason>input visible devices:\S+)",
+        source="published logs (gpustack#3352)",
+        example="[ERROR] RUNTIME(42,python3): Set visible device failed, invalid device=0, input visible devices:4",
+    ),
+    Message(
         "HCM311", "device-number", "cause",
-        "the program names a device that the visible devices do not contain",
-        "count the devices inside the visible list: with ASCEND_RT_VISIBLE_DEVICES=4,5 the device ids of the"
-        " program are 0 and 1",
+        "a device number does not fit ASCEND_RT_VISIBLE_DEVICES",
+        _VISIBLE,
         anchor=b"Set visible device failed", pattern=rb"invalid device=(?P<device>\d+), (?P<reason>input visible devices:\S+)",
         source="published logs",
         example="[ERROR] RUNTIME(17528,python3): Set visible device failed, invalid device=1, input visible devices:1",
@@ -246,6 +262,15 @@ MESSAGES = (
         "nothing",
         anchor=b"HCCL_EXEC_TIMEOUT set by", pattern=rb"\[(?P<timeout>\d+)\] ?s", source=_GUIDE,
         example="[INFO] HCCL(17528,python3):2026-03-18-10:31:52.113.403 [env.cc:1] [17528][HCCL_ENV] HCCL_EXEC_TIMEOUT set by default to [1836]s",
+    ),
+    Message(
+        "HCM927", "kernel-address", "error",
+        "a kernel used an address outside its data",
+        "compare the indices that the program gives the kernel with the size of their table: a token beyond the vocabulary, a label"
+        " beyond the classes, a position beyond the longest sequence; ASCEND_LAUNCH_BLOCKING=1 shows the call in the program",
+        anchor=b"address of the MTE instruction is out of range", explains=("HCM593", "HCM810"),
+        codes=(Code("507015"), Code("507035")), source="CANN's sources (runtime), and published logs (vllm-ascend#4296)",
+        example="The extend info: errcode:(0x800000, 0, 0) errorStr: The DDR address of the MTE instruction is out of range. fixp_error0 info: 0x30498f0",
     ),
     Message(
         "HCM593", "kernel-failed", "error",

@@ -243,6 +243,30 @@ MESSAGES = (
         example="\tAicore curFreq(MHZ)            : 800",
     ),
     Message(
+        "HCM911", "state-power-lost", "fact",
+        "the host lost its power, or was switched off",
+        "look at its power supplies and the power of the rack; `ipmitool sel list` has the times",
+        anchor=b"Asserted", pattern=rb"^\s*[0-9a-f]{1,6} ?\| (?P<moment>\d\d/\d\d/(?:20)?\d\d \| \d\d:\d\d:\d\d)[^|\n]{0,20}\|"
+        rb" (?P<reason>[^|\n]{1,80}\| (?:Power Supply AC lost|Power off/down|AC lost|Power cycle|Power Unit Failure[^|\n]{0,20}"
+        rb"|Upper Non-recoverable going high|Thermal Trip|CATERR|Run-time Stop|Soft-?power control failure)) *\| Asserted",
+        source="the event log of the BMC (ipmitool sel)",
+        example="  32 | 03/18/2026 | 10:33:51 | Power Unit #0x01 | Power off/down | Asserted",
+    ),
+    Message(
+        "HCM912", "state-host-started", "fact",
+        "the host started again",
+        "look at what happened before it: `last -x` (a line `shutdown` is a planned one), `journalctl -b -1 -e`, `ipmitool sel list`",
+        anchor=b"system boot", pattern=rb"^reboot +system boot +\S{1,64} +(?P<moment>[A-Z][a-z]{2} [A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d)",
+        source="the output of last -x", example="reboot   system boot  5.10.0-136.12.0. Wed Mar 18 10:41   still running",
+    ),
+    Message(
+        "HCM928", "state-host-shut-down", "fact",
+        "the host was shut down or restarted on purpose",
+        "find out who did it: `last -x`, `journalctl -b -1 -e`",
+        anchor=b"system down", pattern=rb"^shutdown +system down +\S{1,64} +(?P<moment>[A-Z][a-z]{2} [A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d)",
+        source="the output of last -x", example="shutdown system down  5.10.0-136.12.0. Wed Mar 18 10:33 - 10:41  (00:07)",
+    ),
+    Message(
         "HCM947", "state-fan", "fact",
         "a fan of the host has stopped",
         "replace the fan; devices without air lower their clock",
