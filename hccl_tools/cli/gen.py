@@ -18,6 +18,7 @@ from hccl_tools.cli import (
 )
 from hccl_tools.cli.values import Choice, Seconds
 from hccl_tools.errors import UsageError
+from hccl_tools.notation import screen
 from hccl_tools.notation.printable import tell
 from hccl_tools.table.products import default
 
@@ -132,8 +133,8 @@ def command(ctx: click.Context, /, **settings: Any) -> None:
     product = facts[0].product
     report = outputs.check(table, product=product, ignore=settings["ignore"])
     if not report.ok:
-        click.echo(unwritten.findings_text(report, facts), err=True, nl=False)
-        raise unwritten.refusal(report)
+        click.echo(unwritten.findings_text(report, facts, screen.width(2)), err=True, nl=False)
+        raise unwritten.refusal(report, table_options.typed_call())
     if to_stdout:
         outputs.print_text(outputs.table_text(table))
     else:

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+#: The key of the call as it was typed, with the name of the tool, in ``click.Context.meta``.
+TYPED_CALL = "hccl_tools.typed_call"
+
+
 class Context(click.Context):
     """A context whose help is laid out by ``help_text``, which is loaded only for that."""
 
@@ -61,6 +65,7 @@ class LazyGroup(click.Group):
         Raises:
             UsageError: The command does not exist, or an option is typed with a dash instead of hyphens.
         """
+        ctx.meta[TYPED_CALL] = (*ctx.command_path.split(), *args)
         if not ctx.resilient_parsing and any(not arg[:2].isascii() for arg in args):
             from hccl_tools.cli.usage import refuse_dashes  # noqa: PLC0415  (only for such arguments)
 

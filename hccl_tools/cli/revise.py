@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hccl_tools.cli import table_options
 from hccl_tools.errors import LaunchError, TableError
+from hccl_tools.notation import screen
 from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
@@ -78,8 +80,9 @@ def _check(new: bytes, to_stdout: bool, **options: Any) -> None:
     # Without its text: a line of a table that is written nowhere helps no reader; the pointer stays.
     report = validate(new, **options)._replace(file=unwritten.NAME, document=None)
     if not report.ok:
-        click.echo(outputs.findings_text(report), err=to_stdout, nl=False)
-        raise unwritten.refusal(report)
+        width = screen.width(2 if to_stdout else 1)
+        click.echo(outputs.findings_text(report, width), err=to_stdout, nl=False)
+        raise unwritten.refusal(report, table_options.typed_call())
     if report.table is None:
         raise TableError(f"no table is written: {report.format_reason}")
 

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hccl_tools.cli.lazy_group import TYPED_CALL
 from hccl_tools.cli.options import together
 from hccl_tools.cli.values import Choice, Seconds
 from hccl_tools.errors import UsageError
+from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import and_more, operand
 from hccl_tools.notation.printable import tell
 
@@ -137,10 +139,15 @@ def require_valid(
 
     report = outputs.check(table, product=product, ignore=ignore, name=unwritten.NAME)
     if not report.ok:
-        click.echo(
-            outputs.findings_text(report) + _origins_of_errors(report, origins), err=to_stdout, nl=False
-        )
-        raise unwritten.refusal(report)
+        text = outputs.findings_text(report, screen.width(2 if to_stdout else 1))
+        click.echo(text + _origins_of_errors(report, origins), err=to_stdout, nl=False)
+        raise unwritten.refusal(report, typed_call())
+
+
+def typed_call() -> tuple[str, ...]:
+    """Return the call of this command as it was typed, with the tool; empty for an own program."""
+    typed: tuple[str, ...] = click.get_current_context().meta.get(TYPED_CALL, ())
+    return typed
 
 
 def _origins_of_errors(report: Report, origins: Sequence[str]) -> str:
