@@ -187,8 +187,27 @@ def _answer(
         return answer._replace(unfinished=_unfinished(run))
     if STDIN in words and sys.stdin.isatty():
         tell("note: reading standard input, up to Ctrl-D")
+    if len(words) == 1:
+        _refuse_other_file(words[0])
     logs, notes = sources.collect(words)
     return explaining.explain(logs, notes=notes, table=table, extra=extra, progress=_progress())
+
+
+def _refuse_other_file(word: str) -> None:
+    """Refuse a rank table or a program alone: it has no messages of a job.
+
+    Raises:
+        UsageError: The file is one of these.
+    """
+    from hccl_tools.launch.planning import script_kind  # noqa: PLC0415  (only for a single file)
+
+    if script_kind.is_table(word):
+        checks = f"`hccl-tools validate {operand(word)}` checks it"
+        raise UsageError(f"{word} is a rank table, not a log", hint=checks)
+    if word.endswith(".py") and os.path.isfile(word):  # noqa: PTH113  (not loaded for it)
+        raise UsageError(
+            f"{word} is a program, not a log", hint="`hccl-tools explain` explains the latest run"
+        )
 
 
 def _pack(path: str, answer: Answer, table: str | None, typed: list[str], *, anonymise: bool) -> None:
@@ -216,6 +235,7 @@ def _own(knowledge: str | None) -> list[Message]:
 
 def _run(words: list[str], log_dir: str) -> Run | None:
     """Return the run that the arguments name; None if they name files."""
+    from hccl_tools.cli.rules import with_number  # noqa: PLC0415
     from hccl_tools.launch.runs import files, index, names  # noqa: PLC0415
 
     if not words or (words[0] in names.NEWEST and len(words) == 1 and not os.path.lexists(words[0])):
@@ -231,6 +251,9 @@ def _run(words: list[str], log_dir: str) -> Run | None:
         return index.resolve(words[0], log_dir)
     except index.NoSuchRunError as error:
         what = f'"{words[0]}" is not a file, a code or a run in {log_dir}'
+        if words[0].isdecimal() and (ids := with_number(words[0])):
+            found = f"with this number: {', '.join(ids)}; type `hccl-tools explain {ids[0]}`"
+            raise UsageError(what, hint=found) from error
         raise UsageError(what, hint=f"check the name; {error.hint}") from error
 
 

@@ -47,11 +47,16 @@ def command(  # noqa: PLR0917  (click passes them by name)
     hccl-tools stop --all
     hccl-tools stop --now /data/log/latest
     """  # noqa: D301  (click's mark: keep the lines)
-    from hccl_tools.launch.runs import running, stop  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.launch.runs import index, running, stop  # noqa: PLC0415  (`--help` does not need it)
 
     if every and run is not None:
         raise UsageError("--all and a RUN exclude each other", hint="leave one of them out")
-    chosen = running.all_running(log_dir) if every else [running.the_run(run, log_dir, "stop")]
+    try:
+        chosen = running.all_running(log_dir) if every else [running.the_run(run, log_dir, "stop")]
+    except index.NoSuchRunError as error:
+        if run == "all":
+            error.hint = "`hccl-tools stop --all` stops all that are running"
+        raise
     if not chosen:
         tell("no run is running here: nothing to stop")
     stopped = True

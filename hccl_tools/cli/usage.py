@@ -31,7 +31,11 @@ _SAME_PURPOSE: dict[str, tuple[str, ...]] = {
     "--to": ("--format",),
     **dict.fromkeys(_TABLE_OPTIONS, ("--rank-table",)),
     **dict.fromkeys(
-        ("--nproc", "--nprocs", "--num-procs", "--num-processes", "--num-ranks", "--world-size", "--ranks"),
+        (
+            *("--nproc", "--nprocs", "--num-procs", "--num-processes", "--num-ranks", "--world-size"),
+            *("--ranks", "--nranks", "--rank-size", "--ntasks", "--num-tasks", "--num-workers"),
+            *("--num-devices", "--num-gpus", "--num-npus", "--ngpus", "--nnpus", "--gpu-num", "--npu-num"),
+        ),
         ("-n", "--nproc-per-node", "--devices"),
     ),
     **dict.fromkeys(
@@ -81,7 +85,7 @@ def problem(error: click.ClickException, args: Sequence[str], command_path: str)
                 return f"no such option {error.option_name}", of_command
             if as_argument := _table_as_argument(ctx, error.option_name, args):
                 return f"no such option {error.option_name}", as_argument
-            suggestion = _similar_option(error.option_name, ctx.command)
+            suggestion = _similar_option(error.option_name, ctx.command, _value_of(error.option_name, args))
             # A misspelt option of this command comes first, then the words of other tools.
             if not suggestion and (of_others := _of_other_tools(ctx, error.option_name)):
                 return f"no such option {error.option_name}", of_others
@@ -127,9 +131,21 @@ def refuse_dashes(command: click.Command, args: Sequence[str]) -> None:
             )
 
 
-def _similar_option(name: str, command: click.Command) -> str:
+def _value_of(option: str, args: Sequence[str]) -> str:
+    """Return the value of an option as it was typed, or the word behind it; "" without one."""
+    for place, word in enumerate(args):
+        name, equals, value = word.partition("=")
+        if hyphenated(name) == hyphenated(option):
+            return value if equals else args[place + 1] if place + 1 < len(args) else ""
+    return ""
+
+
+def _similar_option(name: str, command: click.Command, value: str) -> str:
     typed, known = hyphenated(name), _shown_options(command)
-    if same := [option for option in _SAME_PURPOSE.get(typed, ()) if option in known]:
+    same = [option for option in _SAME_PURPOSE.get(typed, ()) if option in known]
+    if "--hosts" in same and value.isdecimal() and "--nnodes" in known:
+        same = ["--nnodes"]  # A number of hosts, and not their names.
+    if same:
         return f"did you mean {same[0]}? "
     # An option that turns off something is not a misspelt one that turns it on.
     alike = {

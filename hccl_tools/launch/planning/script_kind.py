@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -35,8 +36,32 @@ _DATA = {
 _SHELL = (".sh", ".bash")
 #: Ranks that ``--all-here`` starts without ``--max-ranks``.
 _MOST_RANKS = 16
+#: A list of devices.
+_DEVICES = re.compile(r"[0-9]{1,4}(?:[-,][0-9]{1,4}){1,64}")
 #: Options with the number of ranks.
 _NUMBER = ("-n", "--np", "--worker-num", "--worker_num")
+
+
+def refuse_word(program: Sequence[str], call: Sequence[str]) -> None:
+    """Refuse ``help`` and a number or list of devices in place of a script, if no such file exists.
+
+    Args:
+        program: The file and its arguments.
+        call: The command line before the file, for the command to type.
+
+    Raises:
+        UsageError: The word is not a program.
+    """
+    name, *rest = program
+    if os.path.exists(name):
+        return
+    if name == "help" and not rest:
+        raise UsageError('"help" is not a program', hint="type `hccl-tools launch --help`")
+    is_number = name.isdecimal() and name.isascii()
+    given = _names(call) & {*_NUMBER, "--devices", "--rank-table"}
+    if rest and not given and (is_number or _DEVICES.fullmatch(name)):
+        words = [*call, "-n" if is_number else "--devices", name, *rest]
+        raise UsageError(f'"{name}" is not a program', hint=f"type `{shlex.join(words)}`")
 
 
 def refuse_data(program: Sequence[str], call: Sequence[str]) -> None:

@@ -59,6 +59,8 @@ def job_of(request: LaunchRequest, around: Surroundings, notes: list[str]) -> Jo
     if around.uses_npus and request.devices.listed is None and request.devices.physical is None:
         note = cuda_note(around.environ, devices, "--devices {}")
         notes += [note] if note else []
+    if request.devices.listed is not None and len(devices) == 1 and devices[0] > 1:
+        notes.append(f"1 rank, on device {devices[0]} alone; `-n {devices[0]}` starts {devices[0]} ranks")
     placeholders = no_table and bool(around.visible.outside(devices))
     notes += [_MORE_THAN_DEVICES] if placeholders else []
     return Job(
@@ -101,7 +103,12 @@ def _this_host(names: tuple[str, ...], hosts: Hosts) -> int | None:
     """Return the index of this host; ``None`` for a plan that is shown on a host without a part in it."""
     if hosts.node_rank is not None:
         if hosts.node_rank >= len(names):
-            raise UsageError(f"--node-rank {hosts.node_rank}, but there are {len(names)} machines")
+            raise UsageError(
+                f"--node-rank {hosts.node_rank} (or --rank): the job has {number_of(len(names), 'machine')}, "
+                "and the index of the first is 0",
+                hint="state the machines with `--nnodes N` or `--ips A,B`; `--tail "
+                f"{hosts.node_rank}` shows the output of a rank",
+            )
         return hosts.node_rank
     if hosts.server is not None and hosts.ips:
         if hosts.server not in names:

@@ -1,0 +1,68 @@
+"""Wrong calls of a new user: the answer says what to type, and what it says is taken by the command line."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.suggestions import refusal, suggested
+
+if TYPE_CHECKING:
+    from tests.support.commands import CommandLine
+
+
+@pytest.fixture
+def files(command_line: CommandLine, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    for variable in ("RANK_TABLE_FILE", "HCCL_TOOLS_PRODUCT"):
+        monkeypatch.delenv(variable, raising=False)
+    assert command_line("gen", "--simulate", "910a:3", "-o", "spare.json").code == 0
+    assert command_line("gen", "--simulate", "910a", "--servers", "2", "-o", "job.json").code == 0
+    command_line.write("train.py", "")
+    return command_line
+
+
+def answer(files: CommandLine, call: str) -> str:
+    """Return the help for a call; each command in it is taken by the command line."""
+    done = files(*shlex.split(call))
+    assert done.code in {1, 2}, (call, done)
+    text = " ".join(done.err.split())
+    for words in suggested(done.err):
+        assert refusal(words) == "", (call, words)
+    assert "help: " in text, call
+    return text.partition("help: ")[2]
+
+
+@pytest.mark.parametrize(
+    ("call", "typed"),
+    [
+        ("launch", "`hccl-tools launch --rank-table job.json train.py`"),
+        ("launch -n 2 --cpu", "`hccl-tools launch -n 2 --cpu train.py`"),
+        ("launch 4 train.py", "`hccl-tools launch -n 4 train.py`"),
+        ("launch --cpu 0-3 train.py --lr 3", "`hccl-tools launch --cpu --devices 0-3 train.py --lr 3`"),
+        ("launch help", "`hccl-tools launch --help`"),
+        ("launch --nodes 2 train.py", "did you mean --nnodes?"),
+        ("launch --nodes a,b train.py", "did you mean --hosts?"),
+        ("launch --ntasks=4 train.py", "did you mean -n?"),
+        ("launch --num_gpus 4 train.py", "did you mean -n?"),
+        ("launch --cpu -n 2 --rank 2 train.py", "`--nnodes N` or `--ips A,B`"),
+        ("rules 112", "`hccl-tools rules HCC112`"),
+        ("explain 107", "`hccl-tools explain HCC107`"),
+        ("explain job.json", "`hccl-tools validate job.json` checks it"),
+        ("explain train.py", "`hccl-tools explain` explains the latest run"),
+        ("stop all", "`hccl-tools stop --all`"),
+        ("logs all", "`hccl-tools logs --rank all`"),
+    ],
+)
+def test_what_to_type_is_said(files: CommandLine, call: str, typed: str) -> None:
+    assert typed in answer(files, call)
+
+
+def test_a_single_device_is_no_number_of_ranks(files: CommandLine) -> None:
+    two, first = (
+        files("launch", "--cpu", "--devices", devices, "--no-python", "true").err for devices in ("2", "0")
+    )
+
+    assert "1 rank, on device 2 alone; `-n 2` starts 2 ranks" in two
+    assert "alone" not in first
