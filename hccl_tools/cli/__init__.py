@@ -100,7 +100,7 @@ def _run(command: click.Command, args: Sequence[str], prog_name: str) -> int:
         return _report(error.head, error.hint, error.exit_code, error.lines)
     except click.ClickException as error:
         path = f"{prog_name} {args[0]}" if args and args[0] in COMMANDS else prog_name
-        return _report_usage_error(error, args, path)
+        return _report_usage_error(error, args, path, command)
     except (click.Abort, KeyboardInterrupt):
         return 130
     except SystemExit as end:
@@ -167,13 +167,15 @@ def _report(message: str, hint: str | None, exit_code: int, lines: Sequence[str]
     return exit_code
 
 
-def _report_usage_error(error: click.ClickException, args: Sequence[str], command_path: str) -> int:
+def _report_usage_error(
+    error: click.ClickException, args: Sequence[str], command_path: str, command: click.Command
+) -> int:
     if error.format_message().startswith("Usage:"):  # a group that was called without a command
         error.show()
         return error.exit_code
     from hccl_tools.cli import usage  # noqa: PLC0415  (only for a wrong call)
 
-    return _report(*usage.problem(error, args, command_path), error.exit_code)
+    return _report(*usage.problem(error, args, command_path, command), error.exit_code)
 
 
 def main(args: Sequence[str] | None = None) -> None:

@@ -139,8 +139,12 @@ def require_valid(
 
     report = outputs.check(table, product=product, ignore=ignore, name=unwritten.NAME)
     if not report.ok:
-        text = outputs.findings_text(report, screen.width(2 if to_stdout else 1))
-        click.echo(text + _origins_of_errors(report, origins), err=to_stdout, nl=False)
+        width = screen.width(2 if to_stdout else 1)
+        click.echo(
+            outputs.findings_text(report, width) + _origins_of_errors(report, origins),
+            err=to_stdout,
+            nl=False,
+        )
         raise unwritten.refusal(report, typed_call())
 
 

@@ -9,6 +9,7 @@ import contextlib
 import errno
 import os
 import re
+import shlex
 import stat
 import sys
 import time
@@ -152,7 +153,9 @@ def _files_in(folder: str) -> str:
         found = sorted(one.name for one in islice(entries, _MOST_LOOKED_AT) if one.name.endswith(".json"))
     if not found:
         return "specify a rank table; this directory has no .json file"
-    more = f"; it has {len(found)}: {_printable(os.path.join(folder, '*.json'))}" if len(found) > 1 else ""  # noqa: PTH118
+    # A pattern in quotes is expanded by the commands that take several tables; without, by a shell.
+    pattern = _printable(shlex.quote(os.path.join(folder, "*.json")))  # noqa: PTH118
+    more = f"; it has {len(found)}: {pattern}" if len(found) > 1 else ""
     return f"specify a file in it: {_printable(os.path.join(folder, found[0]))}{more}"  # noqa: PTH118
 
 

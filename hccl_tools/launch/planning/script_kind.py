@@ -57,6 +57,9 @@ def refuse_word(program: Sequence[str], call: Sequence[str]) -> None:
         return
     if name == "help" and not rest:
         raise UsageError('"help" is not a program', hint="type `hccl-tools launch --help`")
+    if call[-2:-1] == ("--hosts",) and rest and os.path.exists(rest[0]):
+        hosts = shlex.join(["--hosts", f"{call[-1]},{name}"])
+        raise UsageError(f'"{name}" is not a program', hint=f"a list of hosts has commas: `{hosts}`")
     is_number = name.isdecimal() and name.isascii()
     given = _names(call) & {*_NUMBER, "--devices", "--rank-table"}
     if rest and not given and (is_number or _DEVICES.fullmatch(name)):
