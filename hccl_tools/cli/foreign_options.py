@@ -320,8 +320,28 @@ ANSWERS = (
     ),
     _answer(
         "launch",
-        "-v --volume --volumes --mount",
+        "--volume --volumes --mount",
         "the ranks see the files of their hosts: nothing is mounted",
+    ),
+    _answer(
+        "launch",
+        "-v",
+        "leave it out: there is no other detail to switch on, and the ranks see the files of their hosts",
+    ),
+    _answer(
+        "launch",
+        "--torch --pytorch --mindspore --paddle --framework --fw",
+        "the ranks' Python tells; `--start torch` sets torchrun's variables, `--start cluster` those of msrun",
+    ),
+    _answer(
+        "launch",
+        "--conda --conda-env --venv --virtualenv --interpreter --python-path",
+        "`--python PATH` names the ranks' Python, such as env/bin/python",
+    ),
+    _answer(
+        "launch",
+        "--memory --shm-size --privileged --device-cgroup-rule --ipc --pid --restart-policy --network",
+        "the ranks are processes of this host or container: its own `docker run` sets this",
     ),
     _answer(
         "launch",

@@ -41,6 +41,7 @@ _SAME_PURPOSE: dict[str, tuple[str, ...]] = {
         ("--device", "--device-ids", "--device-id", "--npu", "--gpu", "--npu-ids"),
         ("--devices", "--device-num"),
     ),
+    **dict.fromkeys(("--device-num", "--device-count"), ("--device-num", "-n", "--devices")),
     **dict.fromkeys(("--num-nodes", "--machines"), ("--nnodes", "--servers", "--hosts")),
     **dict.fromkeys(("--host", "--nodes", "--host-list", "--nodelist"), ("--hosts", "--ips", "--server")),
     **dict.fromkeys(("--out", "--output", "--output-file", "--save"), ("-o",)),
@@ -181,6 +182,8 @@ def _similar_option(name: str, command: click.Command, value: str) -> str:
     same = [option for option in _SAME_PURPOSE.get(typed, ()) if option in known]
     if "--hosts" in same and value.isdecimal() and "--nnodes" in known:
         same = ["--nnodes"]  # A number of hosts, and not their names.
+    if typed == "-p" and value and not value.isdecimal():
+        same = []  # A partition of Slurm.
     if same:
         return f"did you mean {same[0]}? "
     # An option that turns off something is not a misspelt one that turns it on.

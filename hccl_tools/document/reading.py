@@ -26,6 +26,8 @@ SIZE_LIMIT = 256 << 20
 _CHUNK = 1 << 20
 #: The number of entries of a folder that are searched for a file to suggest.
 _MOST_LOOKED_AT = 10_000
+#: Those that are compared with a name that does not exist.
+_MOST_COMPARED = 1000
 #: The name of a file descriptor that a shell opened for a command.
 _OPENED = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,9})")
 #: The number of further attempts to open a file of a ConfigMap, and the seconds before each.
@@ -83,12 +85,29 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
         reason, hint = _REASONS.get(error.errno or 0, (None, None))
         if isinstance(error, FileNotFoundError) and os.path.islink(name):  # noqa: PTH114
             raise _dangling(name) from None
+        if isinstance(error, FileNotFoundError) and (guess := _misspelt(name)):
+            hint = f"{guess} {hint}"
         message = (
             reason.format(_printable(name))
             if reason
             else f"{_printable(name)} cannot be read: {_reason(error)}"
         )
         raise InputError(message, hint=hint) from None
+
+
+def _misspelt(name: str) -> str:
+    """Return a question with the most similar file of the same kind in the folder; "" without one."""
+    from hccl_tools.notation.phrases import did_you_mean  # noqa: PLC0415  (only for a name that is wrong)
+
+    folder, typed = os.path.split(name)
+    ending = os.path.splitext(typed)[1]  # noqa: PTH122
+    try:
+        with os.scandir(folder or ".") as entries:
+            files = [one.name for one in islice(entries, _MOST_COMPARED) if one.name.endswith(ending)]
+    except OSError:
+        return ""
+    guess = did_you_mean(typed, files) if ending else ""
+    return _printable(guess)
 
 
 def _read_named(name: str) -> bytes:

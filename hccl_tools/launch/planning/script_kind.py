@@ -38,6 +38,7 @@ _SHELL = (".sh", ".bash")
 _MOST_RANKS = 16
 #: A list of devices.
 _DEVICES = re.compile(r"[0-9]{1,4}(?:[-,][0-9]{1,4}){1,64}")
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,100}=")
 #: Options with the number of ranks.
 _NUMBER = ("-n", "--np", "--worker-num", "--worker_num")
 
@@ -60,6 +61,10 @@ def refuse_word(program: Sequence[str], call: Sequence[str]) -> None:
     if call[-2:-1] == ("--hosts",) and rest and os.path.exists(rest[0]):
         hosts = shlex.join(["--hosts", f"{call[-1]},{name}"])
         raise UsageError(f'"{name}" is not a program', hint=f"a list of hosts has commas: `{hosts}`")
+    if call[-2:-1] == ("--env",) and rest and _ASSIGNMENT.match(name):
+        raise UsageError(
+            f'"{name}" is not a program', hint=f"each variable has its option: `--env {shlex.quote(name)}`"
+        )
     is_number = name.isdecimal() and name.isascii()
     given = _names(call) & {*_NUMBER, "--devices", "--rank-table"}
     if rest and not given and (is_number or _DEVICES.fullmatch(name)):
@@ -89,6 +94,10 @@ def refuse_data(program: Sequence[str], call: Sequence[str]) -> None:
             hint="the program follows the options; a rank table needs --rank-table FILE",
         )
     words = _without_number(call)
+    place = words.index("--rank-table") + 1 if "--rank-table" in words else len(words)
+    if len(program) == 1 and place < len(words) and _is_python(words[place]):
+        typed = shlex.join([*words[:place], name, *words[place + 1 :], words[place]])
+        raise UsageError(f'"{name}" is a rank table, and {words[place]} a program', hint=f"type `{typed}`")
     if not {"--rank-table", "--rank-table-file"} & _names(words):
         words += ["--rank-table", name]
     options = _names([*words, *program[1:]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.discover.local_addresses import is_local
@@ -50,7 +51,7 @@ def job_of(request: LaunchRequest, around: Surroundings, notes: list[str]) -> Jo
                 request.devices, around.visible, len(names), cpu=start.cpu, no_table=no_table
             )
     except UsageError as error:  # The missing option may be among the arguments of the program.
-        error.hint = "; ".join(filter(None, (*request.remarks, error.hint)))
+        error.hint = _with_table(request) or "; ".join(filter(None, (*request.remarks, error.hint)))
         raise
     if len(names) > 1 and start.method == "table":
         raise UsageError(
@@ -70,6 +71,17 @@ def job_of(request: LaunchRequest, around: Surroundings, notes: list[str]) -> Jo
         _master_address(names, request.hosts),
         devices_are_placeholders=placeholders,
     )
+
+
+def _with_table(request: LaunchRequest) -> str:
+    """Return what to type if a rank table is among the arguments of the program alone; "" if none is."""
+    from hccl_tools.launch.planning import script_kind  # noqa: PLC0415  (only for an incomplete call)
+
+    program, *arguments = request.program.argv
+    if not _has_no_number(request.devices) or len(arguments) != 1 or not script_kind.is_table(arguments[0]):
+        return ""
+    call = ["hccl-tools", "launch", *request.typed_options, "--rank-table", arguments[0], program]
+    return f"a rank table has its option: `{shlex.join(call)}`"
 
 
 def _has_no_number(devices: Devices) -> bool:
