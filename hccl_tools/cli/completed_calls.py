@@ -11,13 +11,16 @@ import click
 
 from hccl_tools.cli.values import hyphenated
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.notation.phrases import named, operand
+from hccl_tools.notation.phrases import EXAMPLE_PROGRAM, named, operand
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _TABLE_ENDS = (".json", ".yaml", ".yml")
+#: Options with the number of ranks, as ``launch`` and others call them.
+_SIZES = frozenset({"-n", "-np", "--np", "--nproc", "--worker-num", "--gpus", "--num-gpus"})
+_LONGEST_NUMBER = 5
 #: Tables of the folder that are read for an example.
 _MOST_READ = 8
 #: The options of ranges, and of other words, that people type behind the file of a table, or a run's name.
@@ -65,6 +68,12 @@ def with_options(ctx: click.Context, typed: Sequence[str]) -> str | None:
     """
     name, command = ctx.info_name or "", ctx.command
     call = _call(command, typed)
+    if name == "jobs":
+        return _of_jobs(ctx, call.arguments[0]) if call.arguments else None
+    if name in {"stop", "stacks"} and len(call.arguments) > 1:
+        return f"{name} takes one run: `hccl-tools {name} {operand(call.arguments[0])}`" + (
+            "; `hccl-tools stop --all` stops all" if name == "stop" else ""
+        )
     if name not in {*_RANGES, *_WORDS, *_FILLED, "diff"} or not call.arguments:
         return None
     file, values = _parted(name, call.arguments)
@@ -103,10 +112,52 @@ def _parted(name: str, arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return [arguments[at]], [word for place, word in enumerate(arguments) if place != at]
 
 
+def _of_jobs(ctx: click.Context, word: str) -> str:
+    """Return what to type for a word behind ``jobs``: a state, what to do with a run, or a run."""
+    from hccl_tools.cli import other_names  # noqa: PLC0415  (only for a wrong call)
+
+    if word == "running":
+        return "type `hccl-tools jobs --running`"
+    meant = other_names.lines(ctx, word)
+    return (
+        meant or "the runs are listed; `hccl-tools logs RUN`, `explain RUN` and `stop RUN` take one of them"
+    )
+
+
 def _hosts(call: _Call) -> str:
     place = next(at for at, word in enumerate(call.options) if word.partition("=")[0] == "--hosts")
     _, equals, value = call.options[place].partition("=")
     return value if equals else call.options[place + 1]
+
+
+def of_series(ctx: click.Context, typed: Sequence[str]) -> str:
+    """Return a call of ``scaling run`` with the options of ``launch`` and the program behind ``--``."""
+    from hccl_tools.cli import launch  # noqa: PLC0415  (only for a wrong call)
+
+    own, rest, most = list[str](), list[str](), "2"
+    words = iter(typed)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if word == "--" or not word.startswith("-"):
+            rest += words if word == "--" else [word, *words]
+        elif hyphenated(name) in _SIZES:
+            most = value if equals else next(words, most)
+        else:
+            is_own = hyphenated(name) in _options(ctx.command)
+            kept = own if is_own else rest
+            kept.append(word)
+            if not equals and _takes_value(ctx.command if is_own else launch.command).get(hyphenated(name)):
+                kept += [one for one in (next(words, None),) if one is not None]
+    if "--nproc-per-node" not in map(hyphenated, own):
+        own = ["--nproc-per-node", _up_to(most), *own]
+    return f"type `{ctx.command_path} {shlex.join([*own, '--', *(rest or [EXAMPLE_PROGRAM])])}`"
+
+
+def _up_to(number: str) -> str:
+    """Return the numbers of devices of a series: powers of two up to a number, and the number."""
+    last = int(number) if number.isdecimal() and len(number) <= _LONGEST_NUMBER else 2
+    powers = [1 << bit for bit in range(max(1, last).bit_length())]
+    return ",".join(map(str, dict.fromkeys([*powers, max(1, last)])))
 
 
 def example(ctx: click.Context, typed: Sequence[str], *options: str) -> str | None:
@@ -242,11 +293,7 @@ def _of_several_tables(name: str, files: Sequence[str]) -> str:
 
 def _call(command: click.Command, words: Sequence[str]) -> _Call:
     """Part the words behind the name of a command into its arguments and its options with their values."""
-    takes_value = {
-        hyphenated(one): isinstance(param, click.Option) and not param.is_flag
-        for param in command.params
-        for one in param.opts
-    }
+    takes_value = _takes_value(command)
     arguments, options = list[str](), list[str]()
     rest = iter(words)
     for word in rest:
@@ -259,3 +306,11 @@ def _call(command: click.Command, words: Sequence[str]) -> _Call:
             if takes_value.get(hyphenated(word)):
                 options += [value for value in (next(rest, None),) if value is not None]
     return _Call(arguments, options)
+
+
+def _takes_value(command: click.Command) -> dict[str, bool]:
+    return {
+        hyphenated(one): isinstance(param, click.Option) and not param.is_flag
+        for param in command.params
+        for one in param.opts
+    }

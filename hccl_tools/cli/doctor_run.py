@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal
 
 from hccl_tools.cli import gather_options
@@ -15,7 +16,7 @@ from hccl_tools.doctor import registry, ways
 from hccl_tools.doctor.bandwidth import CHECKS
 from hccl_tools.doctor.between_checks import Silent
 from hccl_tools.doctor.examining import case_of
-from hccl_tools.errors import TableError, UsageError
+from hccl_tools.errors import HcclToolsError, TableError, UsageError
 from hccl_tools.gathering import choice
 from hccl_tools.inspection.observation import Unknown
 from hccl_tools.inspection.observing import observe
@@ -61,10 +62,28 @@ def checked_table(
     from hccl_tools.diagnostics.wording import no_rank_table  # noqa: PLC0415
     from hccl_tools.validation.checker import validate  # noqa: PLC0415
 
+    _refuse_host(table)
     report = validate(table, product=product, target=target, ignore=_FILE_RULES)
     if other := no_rank_table(report):
         raise TableError(f"{report.file} cannot be used: {other[0]}", hint=other[1])
     return report
+
+
+def _refuse_host(name: str) -> None:
+    """Refuse a host in place of a table.
+
+    Raises:
+        UsageError: No file has the name, and it may be that of hosts.
+    """
+    if os.path.lexists(name) or os.sep in name or name.endswith((".json", ".yaml", ".yml")) or name == "-":
+        return
+    from hccl_tools.notation import host_list  # noqa: PLC0415  (only for a name that is wrong)
+
+    try:
+        host_list.parse(name)
+    except HcclToolsError:
+        return
+    raise UsageError(f"no such file: {name}", hint=f"hosts: `hccl-tools doctor --hosts {quote(name)}`")
 
 
 def announced_hosts(job: examining.Job, options: dict[str, Any], *, local: bool) -> tuple[str, ...]:

@@ -108,6 +108,8 @@ def command(
     if len(words) == 1 and not os.path.lexists(words[0]) and _CODE.fullmatch(words[0].strip()):
         _print_code(words[0].strip(), output, chinese)
         return
+    if len(words) > 1 and all(map(_CODE.fullmatch, words)) and not any(map(os.path.lexists, words)):
+        raise UsageError("one code at a time is explained", hint=f"type `hccl-tools explain {words[0]}`")
     if _are_words(words, log_dir) and _print_found(words, output, chinese):
         return
     answer = _answer(words, log_dir, rank_table, knowledge, typed_ssh)

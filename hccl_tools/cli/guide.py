@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,10 @@ def command(words: tuple[str, ...], pages: str) -> None:
     On a terminal, a page is shown in the pager (PAGER, else less).
     """  # noqa: D301  (click's mark: keep the lines)
     typed = " ".join(words).strip()
+    if words[-1:] == ("zh",):
+        call = shlex.join(["hccl-tools", "guide", *words[:-1], "--lang", "zh"])
+        raise UsageError(f'no topic "{typed}"', hint=f"type `{call}`")
+    typed = "" if typed == "list" else typed
     shown = "\n".join(_page(typed, pages) if typed else _list(pages))
     encoding = getattr(sys.stdout, "encoding", None) or "ascii"
     click.echo_via_pager(shown.encode(encoding, "replace").decode(encoding) + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+#: Commands whose arguments are words to look for.
+_TAKE_WORDS = ("explain", "rules", "guide")
 #: The key of the call as it was typed, with the name of the tool, in ``click.Context.meta``.
 TYPED_CALL = "hccl_tools.typed_call"
 
@@ -77,6 +80,10 @@ class LazyGroup(click.Group):
 
             message, hint = other_names.problem(ctx, self, args[0], args[1:])
             raise UsageError(message, hint=hint)
+        if args[1:] == ["help"] and args[0] not in _TAKE_WORDS and not os.path.lexists("help"):
+            raise UsageError(
+                f'"help" is not an argument of {args[0]}', hint=f"type `{ctx.command_path} {args[0]} --help`"
+            )
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

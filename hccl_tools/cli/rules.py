@@ -42,7 +42,7 @@ def command(words: tuple[str, ...], chinese: language.Chinese) -> None:
     from hccl_tools.knowledge.registry import messages  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.rules.registry import all_rules  # noqa: PLC0415
 
-    if words:
+    if words and words != ("list",):
         print_page(" ".join(words), chinese)
         return
     rules = list(all_rules().values())

@@ -26,9 +26,9 @@ def command(table_format: str | None) -> None:
     from hccl_tools.formats import MODULES  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.formats.schema import OTHERS, load, schema_text  # noqa: PLC0415
 
-    if table_format is None:
+    if table_format in {None, "list"}:
         for name in (*MODULES, *OTHERS):
             row = f"{name:<17}  {load(name)['title']}"
             click.echo("\n".join(screen.wrapped(row, screen.width(), " " * 19)))
-    else:
+    elif table_format is not None:
         click.echo(schema_text(table_format), nl=False)

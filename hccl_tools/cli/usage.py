@@ -83,6 +83,14 @@ def problem(
     if isinstance(error, click.NoSuchOption):
         suggestion = ""
         if ctx is not None:
+            if ctx.command_path.endswith(" scaling run"):
+                from hccl_tools.cli import completed_calls  # noqa: PLC0415  (only for a wrong call)
+
+                typed = completed_calls.of_series(ctx, _behind_command(ctx, args))
+                return f"no such option {error.option_name}", typed
+            if ctx.parent is None and error.option_name == "-v" and isinstance(ctx.command, click.Group):
+                version = f"`{ctx.command_path} --version` prints the version"
+                return "no such option -v", f"{version}; there is no other detail to switch on"
             if of_command := _with_command(ctx, error.option_name, args):
                 return f"no such option {error.option_name}", of_command
             if as_argument := _table_as_argument(ctx, error.option_name, args):
@@ -114,6 +122,8 @@ def _completed(ctx: click.Context | None, args: Sequence[str], missing: click.Pa
     if ctx is None:
         return None
     typed = _behind_command(ctx, args)
+    if ctx.command_path.endswith(" scaling run"):
+        return completed_calls.of_series(ctx, typed)
     if missing is None:
         return completed_calls.with_options(ctx, typed)
     if not isinstance(missing, click.Option):
@@ -244,9 +254,13 @@ def _known_words(ctx: click.Context, table_option: str, typed: Sequence[str]) ->
 
 
 def is_of_another_command(group: click.Group, option: str, args: Sequence[str]) -> bool:
-    """Return whether an option without a command is not meant for ``gen``, and what has it is known."""
+    """Return whether an option without a command is not one of ``gen``, the original script's."""
     with click.Context(group) as ctx:
-        return _command_with(ctx, option, args) not in {None, "gen"} or _is_completion(option)
+        of_gen = group.get_command(ctx, "gen")
+        found = _command_with(ctx, option, args)
+        if found is not None or of_gen is None:
+            return found not in {None, "gen"}
+        return not _similar_option(option, of_gen, "") and not _RANGE.fullmatch(option)
 
 
 def _is_completion(option: str) -> bool:
@@ -281,6 +295,9 @@ def _with_command(ctx: click.Context, option: str, args: Sequence[str]) -> str |
         from hccl_tools.cli import other_names  # noqa: PLC0415  (only for a wrong call)
 
         return other_names.completion([word for word in args if not word.startswith("-")])
+    if (named := option.lstrip("-")) in ctx.command.list_commands(ctx):
+        rest = [word for word in args if word != option]
+        return f"a command has no hyphens: `{shlex.join([*ctx.command_path.split(), named, *rest])}`"
     name = _command_with(ctx, option, args)
     if name is None:
         return None

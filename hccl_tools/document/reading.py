@@ -106,8 +106,13 @@ def _misspelt(name: str) -> str:
             files = [one.name for one in islice(entries, _MOST_COMPARED) if one.name.endswith(ending)]
     except OSError:
         return ""
-    guess = did_you_mean(typed, files) if ending else ""
-    return _printable(guess)
+    # Without the ending, in which all are alike.
+    guess = (
+        did_you_mean(typed.removesuffix(ending), [one.removesuffix(ending) for one in files])
+        if ending
+        else ""
+    )
+    return _printable(f'{guess[:-2]}{ending}"?') if guess else ""
 
 
 def _read_named(name: str) -> bytes:

@@ -103,6 +103,36 @@ def answer(files: CommandLine, call: str) -> str:
         ("launch --cpu -n 2 trian.py", 'did you mean "train.py"?'),
         ("launch --cpu -n 2 train", 'did you mean "train.py"?'),
         ("launch --cpu -n 2 -m train.py", "leave -m out"),
+        ("validate --fix job.json -o a.json", "`hccl-tools validate --fix --write COPY`"),
+        ("gen help", "`hccl-tools gen --help`"),
+        ("show help", "`hccl-tools show --help`"),
+        ("jobs kill", "`hccl-tools stop` ends a running job"),
+        ("jobs running", "`hccl-tools jobs --running`"),
+        ("jobs latest", "`hccl-tools logs RUN`"),
+        ("jobs --clean", "`rm -r`"),
+        ("stop a b", "`hccl-tools stop a`; `hccl-tools stop --all`"),
+        ("explain EI0006 EI0014", "`hccl-tools explain EI0006`"),
+        ("guide tutorial zh", "`hccl-tools guide tutorial --lang zh`"),
+        ("doctor 127.0.0.1", "`hccl-tools doctor --hosts 127.0.0.1`"),
+        ("doctor 'node[1-4]'", "`hccl-tools doctor --hosts 'node[1-4]'`"),
+        ("-v", "`hccl-tools --version` prints the version"),
+        ("--validate job.json", "`hccl-tools validate job.json`"),
+        ("--foo", "see `hccl-tools --help`"),
+        (
+            "scaling run -n 6 --cpu train.py -n 3",
+            "`hccl-tools scaling run --nproc-per-node 1,2,4,6 -- --cpu train.py -n 3`",
+        ),
+        (
+            "scaling run --rank-table job.json -n 2 train.py",
+            "`hccl-tools scaling run --nproc-per-node 1,2 -- --rank-table job.json train.py`",
+        ),
+        ("scaling run train.py", "`hccl-tools scaling run --nproc-per-node 1,2 -- train.py`"),
+        ("train.py --lr 3", "`hccl-tools launch --rank-table job.json train.py --lr 3`"),
+        ("job.json train.py", "`hccl-tools launch --rank-table job.json train.py`"),
+        ("job.json spare.json", "`hccl-tools show job.json` shows it"),
+        ("check", "`hccl-tools validate job.json` checks a table"),
+        ("compare", "`hccl-tools diff job.json spare.json` compares two tables"),
+        ("set product a2", "see `hccl-tools --help`"),
     ],
 )
 def test_what_to_type_is_said(files: CommandLine, call: str, typed: str) -> None:
@@ -116,3 +146,15 @@ def test_a_single_device_is_no_number_of_ranks(files: CommandLine) -> None:
 
     assert "1 rank, on device 2 alone; `-n 2` starts 2 ranks" in two
     assert "alone" not in first
+
+
+def test_a_path_in_place_of_a_run_is_named(files: CommandLine) -> None:
+    assert files("launch", "--cpu", "-n", "1", "--no-python", "true").code == 0
+
+    assert "`--log-dir log` names it" in answer(files, "logs log")
+    assert "name the run, `log/latest`" in answer(files, "logs log/latest/rank_0.log")
+
+
+@pytest.mark.parametrize("command", ["rules", "schema", "guide"])
+def test_the_word_list_lists(files: CommandLine, command: str) -> None:
+    assert files(command, "list").out == files(command).out

@@ -106,7 +106,9 @@ def _misspelt(name: str) -> str:
             scripts = [one.name for one in islice(entries, _MOST_LOOKED_AT) if one.name.endswith(".py")]
     except OSError:
         return ""
-    return next((os.path.join(folder, one) for one in get_close_matches(typed, scripts, n=1)), "")
+    stems = [one.removesuffix(".py") for one in scripts]
+    alike = get_close_matches(typed.removesuffix(".py"), stems, n=1)
+    return os.path.join(folder, f"{alike[0]}.py") if alike else ""
 
 
 def _check_module(name: str, environ: Mapping[str, str], python: str) -> None:

@@ -44,7 +44,7 @@ _NUMBER = ("-n", "--np", "--worker-num", "--worker_num")
 
 
 def refuse_word(program: Sequence[str], call: Sequence[str]) -> None:
-    """Refuse ``help`` and a number or list of devices in place of a script, if no such file exists.
+    """Refuse a number, a list of devices or a second value of an option in place of a script.
 
     Args:
         program: The file and its arguments.
@@ -56,8 +56,6 @@ def refuse_word(program: Sequence[str], call: Sequence[str]) -> None:
     name, *rest = program
     if os.path.exists(name):
         return
-    if name == "help" and not rest:
-        raise UsageError('"help" is not a program', hint="type `hccl-tools launch --help`")
     if call[-2:-1] == ("--hosts",) and rest and os.path.exists(rest[0]):
         hosts = shlex.join(["--hosts", f"{call[-1]},{name}"])
         raise UsageError(f'"{name}" is not a program', hint=f"a list of hosts has commas: `{hosts}`")

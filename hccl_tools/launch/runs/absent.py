@@ -26,8 +26,17 @@ def sentence(log_dir: str, name: str | None = None) -> str:
     return f"{what} in {folder}" if os.path.isdir(folder) else f"{what}: {folder} does not exist"
 
 
-def remedy(log_dir: str, runs: int) -> str:
-    """Return what to type instead: the list of the runs that are there, or another log directory."""
+def remedy(log_dir: str, runs: int, name: str | None = None) -> str:
+    """Return what to type instead: the list of the runs that are there, or another log directory.
+
+    Args:
+        runs: The number of runs in the log directory.
+        name: What was typed in place of a run.
+    """
+    if name is not None and _has_runs(name):
+        return f"this is a log directory: `--log-dir {operand(name)}` names it"
+    if name is not None and os.path.isfile(name) and files.is_run(os.path.realpath(os.path.dirname(name))):
+        return f"this is a file of a run: name the run, `{operand(os.path.dirname(name))}`"
     if runs:
         where = "" if log_dir == _USUAL else f" --log-dir {operand(log_dir)}"
         return f"`hccl-tools jobs{where}` lists the {count(runs, 'run')} there"

@@ -215,7 +215,7 @@ def resolve(name: str, log_dir: str) -> Run:
         )
     raise NoSuchRunError(
         absent.sentence(log_dir, None if name in names.NEWEST else name),
-        hint=absent.remedy(log_dir, sum(os.path.dirname(run.path) == here for run in find(log_dir))),
+        hint=absent.remedy(log_dir, sum(os.path.dirname(run.path) == here for run in find(log_dir)), name),
     )
 
 
