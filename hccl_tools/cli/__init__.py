@@ -101,12 +101,15 @@ def _run(command: click.Command, args: Sequence[str], prog_name: str) -> int:
     except click.ClickException as error:
         path = f"{prog_name} {args[0]}" if args and args[0] in COMMANDS else prog_name
         return _report_usage_error(error, args, path, command)
-    except (click.Abort, KeyboardInterrupt):
-        return 130
+    except (click.Abort, KeyboardInterrupt) as error:
+        cause = error if isinstance(error, KeyboardInterrupt) else error.__cause__ or error.__context__
+        return _interrupted(cause.args[0] if cause is not None and cause.args else "")
     except SystemExit as end:
         # click exits with 1 if the reader of the output has exited (`| head`): use the exit code of SIGPIPE.
         # Exit code 0 is from shell completion: click exits after it has completed a command line.
         # A code above 128 is from a signal that ended a query of hosts.
+        if end.code == 130:
+            return _interrupted(end.__context__.args[0] if end.__context__ and end.__context__.args else "")
         return _READER_GONE if end.code == 1 else int(end.code or 0)
     except OSError as error:
         if error.errno == errno.ENOENT and not _folder_exists():
@@ -117,6 +120,13 @@ def _run(command: click.Command, args: Sequence[str], prog_name: str) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _report(f"standard output cannot be written: {error.strerror}", None, 1)
     return result if isinstance(result, int) else 0
+
+
+def _interrupted(prevented: object) -> int:
+    """Say on a terminal that Ctrl-C has ended the command, below click's line, and what did not happen."""
+    if os.isatty(2):
+        tell(f"interrupted: {prevented}" if prevented else "interrupted")
+    return 130
 
 
 def _secure_streams() -> None:

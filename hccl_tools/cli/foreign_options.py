@@ -166,7 +166,7 @@ ANSWERS = (
     _answer(
         "validate",
         "-o --output --output-file",
-        "a report: `hccl-tools validate -f json FILE > report.json`; a corrected table: copy FILE first, then "
+        "a report: `hccl-tools validate -f json FILE > report.json`; a corrected table: copy FILE, then type "
         "`hccl-tools validate --fix --write COPY`",
     ),
     _answer(

@@ -135,6 +135,8 @@ def command(ctx: click.Context, /, **settings: Any) -> None:
     if not report.ok:
         click.echo(unwritten.findings_text(report, facts, screen.width(2)), err=True, nl=False)
         raise unwritten.refusal(report, table_options.typed_call())
+    if target is None:  # Else the variables are printed.
+        table_options.note_redirection(settings["output"])
     if to_stdout:
         outputs.print_text(outputs.table_text(table))
     else:

@@ -57,6 +57,7 @@ def deliver(
     to_stdout = output == outputs.STDOUT
     file, _ = config_maps.split(file)
     path = None if to_stdout else revision.target("table.json" if is_stream(file) else file, output, change)
+    table_options.note_redirection(output)
     _check(new, to_stdout, product=product, ignore=ignore)
     for line in changes:
         tell(line)

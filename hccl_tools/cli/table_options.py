@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import stat
 from typing import TYPE_CHECKING
 
 import click
@@ -86,6 +87,21 @@ def wait_for(file: str, seconds: float | None) -> None:
         waiting.wait(file, seconds=seconds, report=tell)
 
 
+def note_redirection(output: str | None) -> None:
+    """Say that the table has a file of its own, if standard output alone was redirected to another one."""
+    if output is not None:
+        return
+    try:
+        out, err = os.fstat(1), os.fstat(2)
+        name = os.readlink("/proc/self/fd/1")  # noqa: PTH115  (pathlib is not loaded for it)
+    except OSError:
+        return
+    is_shared = (out.st_dev, out.st_ino) == (err.st_dev, err.st_ino)
+    if stat.S_ISREG(out.st_mode) and not is_shared and os.path.exists(name):  # noqa: PTH110
+        file = shlex.quote(name.removeprefix(f"{os.getcwd()}/"))  # noqa: PTH109
+        tell(f"note: the table is not printed: `-o {file}` writes it to that file, `-o -` prints it")
+
+
 def deliver(
     table: RankTable,
     *,
@@ -113,6 +129,7 @@ def deliver(
 
     digits = outputs.parse_mode(mode) if mode is not None else None
     to_stdout = output == outputs.STDOUT
+    note_redirection(output)
     require_valid(table, to_stdout=to_stdout, product=product, ignore=ignore, origins=origins)
     if to_stdout:
         outputs.print_text(outputs.table_text(table))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.screens import on_terminal
 from tests.support.suggestions import refusal, suggested
 
 if TYPE_CHECKING:
@@ -158,3 +161,48 @@ def test_a_path_in_place_of_a_run_is_named(files: CommandLine) -> None:
 @pytest.mark.parametrize("command", ["rules", "schema", "guide"])
 def test_the_word_list_lists(files: CommandLine, command: str) -> None:
     assert files(command, "list").out == files(command).out
+
+
+@pytest.mark.parametrize("call", ["gen --simulate a2", "subset job.json --servers 192.0.2.1"])
+def test_a_table_that_is_expected_on_standard_output_is_told_where_it_goes(
+    files: CommandLine, call: str
+) -> None:
+    def run(**streams: Any) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "hccl_tools", *call.split()],
+            stderr=streams.pop("stderr", subprocess.PIPE), text=True, check=False, **streams,
+        )  # fmt: skip
+        return str(done.stderr)
+
+    with (files.folder / "mine.json").open("w") as mine:
+        assert "`-o mine.json` writes it to that file, `-o -` prints it" in run(stdout=mine)
+        run(stdout=mine, stderr=mine)
+    assert "not printed" not in (files.folder / "mine.json").read_text()
+    assert "not printed" not in run(stdout=subprocess.DEVNULL)
+    assert "not printed" not in run(stdout=subprocess.PIPE)
+
+
+@pytest.mark.parametrize(
+    ("call", "shown", "said"),
+    [
+        (
+            "launch --cpu --wait 300 --rank-table absent.json train.py",
+            "waiting for absent.json",
+            "interrupted: no rank was started on this host",
+        ),
+        (
+            "replace job.json --server 192.0.2.1 --with 10.9.9.9 --engine ssh --ssh ./wait",
+            "querying 1 host",
+            "interrupted: no table is written",
+        ),
+        ("explain -", "reading standard input", "interrupted"),
+    ],
+)
+def test_ctrl_c_says_what_did_not_happen(files: CommandLine, call: str, shown: str, said: str) -> None:
+    files.write("wait", "#!/bin/sh\nsleep 300\n")
+    (files.folder / "wait").chmod(0o755)
+
+    done = on_terminal(*call.split(), ctrl_c_after=shown)
+
+    assert done.code == 130
+    assert done.lines[-1] == said
