@@ -6,7 +6,6 @@ import fcntl
 import os
 import shlex
 import stat
-import sys
 import time
 from collections import Counter
 from itertools import islice
@@ -19,7 +18,7 @@ from hccl_tools.launch.runs import absent, files, names
 from hccl_tools.launch.runs import members as run_members
 from hccl_tools.launch.runs.saved import SavedReport
 from hccl_tools.notation.phrases import and_more, count
-from hccl_tools.notation.printable import escaped
+from hccl_tools.notation.printable import escaped, tell
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 _MOST_NAMED = 8
 #: Directories of one other user that a list of runs looks at, the newest; each run costs a millisecond.
 _MOST_OF_OTHERS = 1000
+#: Why a run of another user is skipped.
+_OF_OTHERS = "it belongs to another user"
 
 
 class NoSuchRunError(UsageError):
@@ -152,7 +153,7 @@ def _limited(paths: Iterable[str]) -> tuple[list[str], dict[int, int]]:
 def _tried(path: str) -> tuple[Run | None, str]:
     """Return the run in a directory, or why it cannot be read; neither if the directory is no run."""
     if _is_closed(path):
-        return None, "it belongs to another user"
+        return None, _OF_OTHERS
     try:
         return read(path) if files.is_run(path) else None, ""
     except files.MalformedRunError as error:
@@ -160,18 +161,24 @@ def _tried(path: str) -> tuple[Run | None, str]:
 
 
 def _tell_skipped(skipped: list[tuple[str, str]], left_out: dict[int, int]) -> None:
+    closed = [path for path, why in skipped if why == _OF_OTHERS]
+    if len(closed) > 1:
+        one, *_ = closed
+        where = os.path.dirname(one)
+        tell(f"hccl-tools: {len(closed)} runs in {where} are skipped: they belong to other users")
+        skipped = [(path, why) for path, why in skipped if why != _OF_OTHERS]
     for path, why in skipped[:_MOST_NAMED]:
-        sys.stderr.write(f"hccl-tools: {escaped(f'{path} is skipped: {why}')}\n")
+        tell(f"hccl-tools: {path} is skipped: {why}")
     if len(skipped) > _MOST_NAMED:
-        sys.stderr.write(f"hccl-tools: {len(skipped) - _MOST_NAMED} more runs are skipped\n")
+        tell(f"hccl-tools: {len(skipped) - _MOST_NAMED} more runs are skipped")
     for user, number in islice(left_out.items(), _MOST_NAMED):
         older = count(number, "older run is", "older runs are")
-        sys.stderr.write(
+        tell(
             f"hccl-tools: {links.user_name(user)}: {older} left out; of another user, the newest"
-            f" {_MOST_OF_OTHERS:,} are listed, and what a command names\n"
+            f" {_MOST_OF_OTHERS:,} are listed, and what a command names"
         )
     if len(left_out) > _MOST_NAMED:
-        sys.stderr.write(f"hccl-tools: runs of {len(left_out) - _MOST_NAMED} more users are left out\n")
+        tell(f"hccl-tools: runs of {len(left_out) - _MOST_NAMED} more users are left out")
 
 
 def _is_closed(path: str) -> bool:
