@@ -34,6 +34,8 @@ NEEDED = {
     "replace": ("--server", "--with"),
     "subset": ("--servers", "--devices"),
 }
+#: Ranks as people type them behind a run; `logs --rank` takes numbers and all.
+_RANK = re.compile(r"[0-9][0-9,-]*|all")
 #: What a call needs, with values for an example: the second is used where the folder has no better one.
 _FILLED = {
     "convert": {"--to": "1.0"},
@@ -248,6 +250,8 @@ def _option_for(name: str, command: click.Command, value: str, given: Iterable[s
         if name == "replace":
             return "--with" if "--with" not in taken else None
         return "-o" if "-o" in known and not {"-o", "--output"} & taken else None
+    if name == "logs" and _RANK.fullmatch(value[:100]):
+        return "--rank"
     for param in command.params:
         is_free = isinstance(param, click.Option) and not set(map(hyphenated, param.opts)) & taken
         if is_free and isinstance(param.type, click.Choice) and _is_choice(param.type, value):

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 #: What looks like a code: EI0006, E19999, HCM207, HCC203, HCD301, 11, 507048.
 _CODE = re.compile(r"(?:E[A-Z]\d{4}|E\d{5}|HCM\d{1,3}|HC[CD]\d{1,3}|\d{1,2}|\d{6})", re.IGNORECASE)
+#: Entries of a folder among which a log directory is looked for.
+_MOST_FOLDERS = 1000
 _EXAMPLES = """\
   hccl-tools explain                         the latest run
   hccl-tools explain 20261121-101530         a run, as `jobs` lists it
@@ -172,7 +175,7 @@ def _answer(
     from hccl_tools.explain import explaining, sources  # noqa: PLC0415  (`--help` does not need them)
     from hccl_tools.explain.reader import STDIN  # noqa: PLC0415
 
-    words = [_without_other_runs(word) for word in words]
+    words = _of_one_job(words)
     run = _run(words, log_dir)
     extra = _own(knowledge)
     if run is not None:
@@ -259,24 +262,62 @@ def _run(words: list[str], log_dir: str) -> Run | None:
         raise UsageError(what, hint=f"check the name; {error.hint}") from error
 
 
-def _without_other_runs(word: str) -> str:
-    """Return the latest run of a log directory of ``launch``; its runs are different jobs.
+def _of_one_job(words: list[str]) -> list[str]:
+    """Return the paths with the latest run of a log directory in place of all its runs, which are other jobs.
 
     Only a log directory has the link to its latest run: in another folder, someone may have collected the
     runs that one job has on several hosts.
     """
-    from hccl_tools.launch.runs import files, index, names  # noqa: PLC0415
+    from hccl_tools.launch.runs import files  # noqa: PLC0415
 
-    link = os.path.join(word, names.LATEST)  # noqa: PTH118  (not loaded for it)
+    folders = [os.path.dirname(word.rstrip(os.sep)) or "." for word in words]  # noqa: PTH120  (not loaded for it)
+    runs = [
+        folder
+        for word, folder in zip(words, folders, strict=True)
+        if files.is_run(os.path.realpath(word)) and _has_latest(folder)
+    ]
+    several = {folder for folder in runs if runs.count(folder) > 1}
+    kept = [word for word, folder in zip(words, folders, strict=True) if folder not in several]
+    return [*map(_latest_of, sorted(several)), *map(_without_other_runs, kept)]
+
+
+def _without_other_runs(word: str) -> str:
+    """Return the latest run of a log directory, or of the one in a folder; another path as it is."""
+    from hccl_tools.launch.runs import files  # noqa: PLC0415
+
     if not os.path.isdir(word) or files.is_run(os.path.realpath(word)):  # noqa: PTH112  (not loaded for it)
         return word
-    if not files.is_run(os.path.realpath(link)):
-        return word
-    run = index.resolve(link, word)
-    path = names.shown(run.path)
-    what = f"{operand(word)} has the runs of `launch`: the latest one is explained, {run.name}"
-    tell(f"note: {what}; `hccl-tools jobs --log-dir {operand(word)}` lists them")
-    return path
+    if _has_latest(word):
+        return _latest_of(word)
+    with os.scandir(word) as entries:
+        inside = [
+            one.path for one in islice(entries, _MOST_FOLDERS) if one.is_dir() and _has_latest(one.path)
+        ]
+    # The names of runs begin with their time.
+    newest = max(inside, key=_name_of_latest, default=None)
+    return word if newest is None else _latest_of(newest.removeprefix("./"))
+
+
+def _has_latest(folder: str) -> bool:
+    from hccl_tools.launch.runs import files, names  # noqa: PLC0415
+
+    return files.is_run(os.path.realpath(os.path.join(folder, names.LATEST)))  # noqa: PTH118
+
+
+def _name_of_latest(folder: str) -> str:
+    from hccl_tools.launch.runs import names  # noqa: PLC0415
+
+    return os.path.realpath(os.path.join(folder, names.LATEST)).rpartition(os.sep)[2]  # noqa: PTH118
+
+
+def _latest_of(folder: str) -> str:
+    """Return the latest run of a log directory, and say so."""
+    from hccl_tools.launch.runs import index, names  # noqa: PLC0415
+
+    run = index.resolve(os.path.join(folder, names.LATEST), folder)  # noqa: PTH118
+    what = f"{operand(folder)} has the runs of `launch`: the latest one is explained, {run.name}"
+    tell(f"note: {what}; `hccl-tools jobs --log-dir {operand(folder)}` lists them")
+    return names.shown(run.path)
 
 
 def _unfinished(run: Run) -> str:

@@ -150,7 +150,7 @@ ANSWERS = (
     ),
     _answer(
         "validate",
-        "--diff --check --dry-run --unsafe-fixes",
+        "--diff --check --dry-run --unsafe-fixes --in-place --inplace -i",
         "`--fix` shows the corrections as a diff; `--fix --write` writes them",
     ),
     _answer(
@@ -275,9 +275,9 @@ ANSWERS = (
         "`--server_ip 10.0.0.1` is the server_id of this host",
     ),
     _answer(
-        "gen",
-        "-q --quiet",
-        "progress is on stderr: `2>/dev/null` leaves it out",
+        "validate",
+        "--explain --rule --show-source",
+        "`hccl-tools rules HCC203` explains a rule",
     ),
     _answer(
         "gen",
@@ -410,6 +410,7 @@ ANSWERS = (
         "--code --error",
         "a code needs no option: `hccl-tools explain EI0006`",
     ),
+    _answer("explain", "--rank", "all ranks are explained; `hccl-tools logs RUN --rank 0` prints a log"),
     _answer(
         "explain rules",
         "--search --grep --find -k",

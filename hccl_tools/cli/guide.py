@@ -30,6 +30,12 @@ _SHORTEST_PLURAL = 3
 #: The weights of a page that has a word: anywhere, in its title, in its first characters.
 _PRESENT, _IN_TITLE, _AT_BEGIN = 0.5, 0.5, 0.5
 _BEGIN = 600
+#: Names of pages that other projects have.
+_OTHER_NAMES = {
+    **dict.fromkeys(("quickstart", "quick-start", "getting-started", "start", "intro"), "tutorial"),
+    **dict.fromkeys(("install", "setup"), "installation"),
+    **dict.fromkeys(("faq", "trouble", "problems"), "troubleshooting"),
+}
 #: Topics that are proposed for a word that is not one.
 _MOST = 5
 
@@ -99,6 +105,7 @@ def _found(typed: str, pages: str) -> Topic:
     from hccl_tools.guide.topics import topic_name, topics  # noqa: PLC0415
 
     known = {**topics("en"), **topics(pages)}
+    typed = _OTHER_NAMES.get(topic_name(typed), typed)
     if topic := known.get(topic_name(typed)):
         return topic
     raise UsageError(f'no topic "{typed}"; {_meant(typed, known)}'.removesuffix("; "), hint=_hint(typed))

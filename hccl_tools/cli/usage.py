@@ -33,7 +33,16 @@ _SAME_PURPOSE: dict[str, tuple[str, ...]] = {
         (
             *("--nproc", "--nprocs", "--num-procs", "--num-processes", "--num-ranks", "--world-size"),
             *("--ranks", "--nranks", "--rank-size", "--ntasks", "--num-tasks", "--num-workers"),
-            *("--num-devices", "--num-gpus", "--num-npus", "--ngpus", "--nnpus", "--gpu-num", "--npu-num"),
+            *(
+                "--num-devices",
+                "--count",
+                "--num-gpus",
+                "--num-npus",
+                "--ngpus",
+                "--nnpus",
+                "--gpu-num",
+                "--npu-num",
+            ),
         ),
         ("-n", "--nproc-per-node", "--devices"),
     ),
@@ -95,9 +104,12 @@ def problem(
                 return f"no such option {error.option_name}", of_command
             if as_argument := _table_as_argument(ctx, error.option_name, args):
                 return f"no such option {error.option_name}", as_argument
-            suggestion = _similar_option(error.option_name, ctx.command, _value_of(error.option_name, args))
-            # A misspelt option of this command comes first, then the words of other tools.
-            if not suggestion and (of_others := _of_other_tools(ctx, error.option_name)):
+            value = _value_of(error.option_name, args)
+            suggestion = _same_purpose(error.option_name, ctx.command, value)
+            # The exact words of other tools come before what is only similar.
+            of_others = None if suggestion else _of_other_tools(ctx, error.option_name)
+            suggestion = suggestion or _similar_option(error.option_name, ctx.command)
+            if of_others:
                 return f"no such option {error.option_name}", of_others
         return f"no such option {error.option_name}", suggestion + hint
     if isinstance(error, click.BadOptionUsage):
@@ -187,15 +199,19 @@ def _value_of(option: str, args: Sequence[str]) -> str:
     return ""
 
 
-def _similar_option(name: str, command: click.Command, value: str) -> str:
+def _same_purpose(name: str, command: click.Command, value: str) -> str:
+    """Return the question whether an option of the command with the same purpose is meant; "" without one."""
     typed, known = hyphenated(name), _shown_options(command)
     same = [option for option in _SAME_PURPOSE.get(typed, ()) if option in known]
     if "--hosts" in same and value.isdecimal() and "--nnodes" in known:
         same = ["--nnodes"]  # A number of hosts, and not their names.
     if typed == "-p" and value and not value.isdecimal():
         same = []  # A partition of Slurm.
-    if same:
-        return f"did you mean {same[0]}? "
+    return f"did you mean {same[0]}? " if same else ""
+
+
+def _similar_option(name: str, command: click.Command) -> str:
+    typed, known = hyphenated(name), _shown_options(command)
     # An option that turns off something is not a misspelt one that turns it on.
     alike = {
         option.removeprefix("--"): option
@@ -260,7 +276,8 @@ def is_of_another_command(group: click.Group, option: str, args: Sequence[str]) 
         found = _command_with(ctx, option, args)
         if found is not None or of_gen is None:
             return found not in {None, "gen"}
-        return not _similar_option(option, of_gen, "") and not _RANGE.fullmatch(option)
+        is_near = _same_purpose(option, of_gen, "") or _similar_option(option, of_gen)
+        return not is_near and not _RANGE.fullmatch(option)
 
 
 def _is_completion(option: str) -> bool:

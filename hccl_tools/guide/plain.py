@@ -91,11 +91,11 @@ def _unmarked(text: str) -> str:
 
 def _linked(link: re.Match[str]) -> str:
     """Return the text of a link; with the topic, if no word of the text says to which page it leads."""
-    from hccl_tools.guide.topics import topic_name  # noqa: PLC0415  (which imports this package)
+    from hccl_tools.guide.topics import topic_name, topics  # noqa: PLC0415  (few pages are shown)
 
     text, target = link[1], link[2].partition("#")[0]
     if not target.endswith(".md") or not text.isascii():
         return text
     topic = topic_name(target)
     is_clear = any(word in text.lower() for word in topic.split("-") if len(word) >= _LEAST_LETTERS)
-    return text if is_clear else f"{text} (guide {topic})"
+    return text if is_clear or topic not in topics("en") else f"{text} (guide {topic})"

@@ -186,7 +186,7 @@ printed
 """
 TEXT = """# Title
 
-A link (guide a) and bold in two lines.
+A link and bold in two lines.
 
 - one more
 - two

@@ -107,6 +107,10 @@ def answer(files: CommandLine, call: str) -> str:
         ("launch --cpu -n 2 train", 'did you mean "train.py"?'),
         ("launch --cpu -n 2 -m train.py", "leave -m out"),
         ("validate --fix job.json -o a.json", "`hccl-tools validate --fix --write COPY`"),
+        ("validate --explain HCC203", "`hccl-tools rules HCC203`"),
+        ("explain latest --rank 0", "`hccl-tools logs RUN --rank 0`"),
+        ("logs latest all", "`hccl-tools logs latest --rank all`"),
+        ("gen --simulate a2 --count 4", "did you mean --devices?"),
         ("gen help", "`hccl-tools gen --help`"),
         ("show help", "`hccl-tools show --help`"),
         ("jobs kill", "`hccl-tools stop` ends a running job"),
@@ -206,3 +210,23 @@ def test_ctrl_c_says_what_did_not_happen(files: CommandLine, call: str, shown: s
 
     assert done.code == 130
     assert done.lines[-1] == said
+
+
+@pytest.mark.parametrize("what", [["."], ["log"], ["*"], ["log", "absent"]])
+def test_runs_of_a_log_directory_are_not_explained_as_one_job(files: CommandLine, what: list[str]) -> None:
+    """In the folder above, by a pattern of the shell, and as the log directory itself."""
+    for code in (3, 0):
+        files("launch", "--cpu", "-n", "1", "--no-python", "sh", "-c", f"echo KeyError; exit {code}")
+    runs = sorted(str(one.relative_to(files.folder)) for one in (files.folder / "log").iterdir())
+    if "absent" in what:
+        what = runs
+
+    done = files("explain", *(["log", "job.json"] if what == ["*"] else what))
+
+    assert "the latest one is explained" in done.err
+    assert "exit code 3" not in done.out
+
+
+@pytest.mark.parametrize(("word", "title"), [("quickstart", "# Tutorial"), ("faq", "# Troubleshooting")])
+def test_pages_have_the_names_that_other_projects_use(files: CommandLine, word: str, title: str) -> None:
+    assert files("guide", word).out.startswith(title)
