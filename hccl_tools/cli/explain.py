@@ -278,24 +278,38 @@ def _of_one_job(words: list[str]) -> list[str]:
     ]
     several = {folder for folder in runs if runs.count(folder) > 1}
     kept = [word for word, folder in zip(words, folders, strict=True) if folder not in several]
-    return [*map(_latest_of, sorted(several)), *map(_without_other_runs, kept)]
+    return [*map(_latest_of, sorted(several)), *(path for word in kept for path in _without_other_runs(word))]
 
 
-def _without_other_runs(word: str) -> str:
-    """Return the latest run of a log directory, or of the one in a folder; another path as it is."""
+def _without_other_runs(word: str) -> list[str]:
+    """Return the latest run of a log directory, or of those in a folder with its other logs; else the path."""
     from hccl_tools.launch.runs import files  # noqa: PLC0415
 
     if not os.path.isdir(word) or files.is_run(os.path.realpath(word)):  # noqa: PTH112  (not loaded for it)
-        return word
+        return [word]
     if _has_latest(word):
-        return _latest_of(word)
-    with os.scandir(word) as entries:
-        inside = [
-            one.path for one in islice(entries, _MOST_FOLDERS) if one.is_dir() and _has_latest(one.path)
-        ]
+        return [_latest_of(word)]
+    try:
+        with os.scandir(word) as entries:
+            folders = [one.path for one in islice(entries, _MOST_FOLDERS) if one.is_dir()]
+    except OSError:
+        return [word]
+    inside = [one for one in folders if _has_latest(one)]
+    if not inside:
+        return [word]
     # The names of runs begin with their time.
-    newest = max(inside, key=_name_of_latest, default=None)
-    return word if newest is None else _latest_of(newest.removeprefix("./"))
+    newest = max(inside, key=_name_of_latest)
+    return [*_other_logs(word, inside), _latest_of(newest.removeprefix("./"))]
+
+
+def _other_logs(folder: str, log_directories: list[str]) -> list[str]:
+    """Return the entries of a folder with logs that are in none of its log directories."""
+    from hccl_tools.explain import sources  # noqa: PLC0415
+
+    found, _ = sources.collect([folder])
+    names = dict.fromkeys(os.path.relpath(one.path, folder).partition(os.sep)[0] for one in found)
+    paths = [os.path.join(folder, name) for name in names]  # noqa: PTH118
+    return [path for path in paths if path not in log_directories and os.path.lexists(path)]
 
 
 def _has_latest(folder: str) -> bool:

@@ -230,3 +230,14 @@ def test_runs_of_a_log_directory_are_not_explained_as_one_job(files: CommandLine
 @pytest.mark.parametrize(("word", "title"), [("quickstart", "# Tutorial"), ("faq", "# Troubleshooting")])
 def test_pages_have_the_names_that_other_projects_use(files: CommandLine, word: str, title: str) -> None:
     assert files("guide", word).out.startswith(title)
+
+
+def test_other_logs_beside_a_log_directory_are_read_too(files: CommandLine) -> None:
+    files("launch", "--cpu", "-n", "1", "--no-python", "sh", "-c", "exit 3")
+    files("launch", "--cpu", "-n", "1", "--no-python", "true")
+    files.write("plog/plog-1_20260318103352113.log", "RuntimeError: EI0006: no socket\n")
+
+    done = files("explain", ".")
+
+    assert "EI0006" in done.out
+    assert "exit code 3" not in done.out
