@@ -8,6 +8,8 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal
 
+import click
+
 from hccl_tools.cli import gather_options
 from hccl_tools.cli.options import write
 from hccl_tools.discover.local_addresses import is_this_host
@@ -83,7 +85,11 @@ def _refuse_host(name: str) -> None:
         host_list.parse(name)
     except HcclToolsError:
         return
-    raise UsageError(f"no such file: {name}", hint=f"hosts: `hccl-tools doctor --hosts {quote(name)}`")
+    context = click.get_current_context(silent=True)
+    given = context.params.get("hosts") if context is not None else None
+    hosts = quote(",".join([*([given] if isinstance(given, str) else []), name]))
+    hint = f"{'a list of hosts has commas' if given else 'hosts'}: `hccl-tools doctor --hosts {hosts}`"
+    raise UsageError(f"no such file: {name}", hint=hint)
 
 
 def announced_hosts(job: examining.Job, options: dict[str, Any], *, local: bool) -> tuple[str, ...]:

@@ -282,7 +282,7 @@ def _of_one_job(words: list[str]) -> list[str]:
 
 
 def _without_other_runs(word: str) -> list[str]:
-    """Return the latest run of a log directory, or of those in a folder with its other logs; else the path."""
+    """Return the latest run of a log directory, or of those in a folder with its other logs, else a path."""
     from hccl_tools.launch.runs import files  # noqa: PLC0415
 
     if not os.path.isdir(word) or files.is_run(os.path.realpath(word)):  # noqa: PTH112  (not loaded for it)

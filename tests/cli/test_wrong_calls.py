@@ -121,6 +121,7 @@ def answer(files: CommandLine, call: str) -> str:
         ("explain EI0006 EI0014", "`hccl-tools explain EI0006`"),
         ("guide tutorial zh", "`hccl-tools guide tutorial --lang zh`"),
         ("doctor 127.0.0.1", "`hccl-tools doctor --hosts 127.0.0.1`"),
+        ("doctor --hosts a b", "a list of hosts has commas: `hccl-tools doctor --hosts a,b`"),
         ("doctor 'node[1-4]'", "`hccl-tools doctor --hosts 'node[1-4]'`"),
         ("-v", "`hccl-tools --version` prints the version"),
         ("--validate job.json", "`hccl-tools validate job.json`"),
