@@ -61,6 +61,7 @@ REVIEWED = {
     ("hccl_tools.cli.lazy_group", "ctx.command_path"): "the name of a command",
     ("hccl_tools.cli.other_names", "table"): "quoted where it is made",
     ("hccl_tools.cli.doctor_run", "hosts"): "quoted where it is made",
+    ("hccl_tools.cli.other_names", "word.upper()"): "a code, letters and digits",
     ("hccl_tools.cli.table_options", "file"): "quoted where it is made",
     ("hccl_tools.launch.planning.script_kind", "hosts"): "quoted where it is made",
     ("hccl_tools.cli.explain", "words[0]"): "a code, letters and digits",

@@ -35,7 +35,7 @@ NEEDED = {
     "subset": ("--servers", "--devices"),
 }
 #: Ranks as people type them behind a run; `logs --rank` takes numbers and all.
-_RANK = re.compile(r"[0-9][0-9,-]*|all")
+_RANK = re.compile(r"[0-9]{1,6}(?:[,-][0-9]{1,6}){0,64}|all")
 #: What a call needs, with values for an example: the second is used where the folder has no better one.
 _FILLED = {
     "convert": {"--to": "1.0"},
@@ -72,7 +72,10 @@ def with_options(ctx: click.Context, typed: Sequence[str]) -> str | None:
     call = _call(command, typed)
     if name == "jobs":
         return _of_jobs(ctx, call.arguments[0]) if call.arguments else None
-    if name in {"stop", "stacks"} and len(call.arguments) > 1:
+    is_of_runs = name in {"stop", "stacks"} or (
+        name == "logs" and not any(map(_RANK.fullmatch, call.arguments[1:]))
+    )
+    if is_of_runs and len(call.arguments) > 1:
         return f"{name} takes one run: `hccl-tools {name} {operand(call.arguments[0])}`" + (
             "; `hccl-tools stop --all` stops all" if name == "stop" else ""
         )
@@ -256,7 +259,8 @@ def _option_for(name: str, command: click.Command, value: str, given: Iterable[s
         is_free = isinstance(param, click.Option) and not set(map(hyphenated, param.opts)) & taken
         if is_free and isinstance(param.type, click.Choice) and _is_choice(param.type, value):
             return next((one for one in param.opts if one.startswith("--")), param.opts[0])
-    pattern = _NUMBERS.get(name, "[0-9][0-9,-]*")
+    # The name of a run has more digits than a rank.
+    pattern = _NUMBERS.get(name, "[0-9]{1,6}(?:[,-][0-9]{1,6})*")
     option = _RANGES.get(name) if re.fullmatch(pattern, value[:100]) else None
     option = option or _WORDS.get(name)
     if name == "replace" and option in taken:

@@ -194,8 +194,27 @@ def _answer(
         tell("note: reading standard input, up to Ctrl-D")
     if len(words) == 1:
         _refuse_other_file(words[0])
+    if len(words) > 1:
+        _refuse_runs(words[0], log_dir)
     logs, notes = sources.collect(words)
     return explaining.explain(logs, notes=notes, table=table, extra=extra, progress=_progress())
+
+
+def _refuse_runs(word: str, log_dir: str) -> None:
+    """Refuse the name of a run in front of other names: runs are explained one by one.
+
+    Raises:
+        UsageError: The name is that of a run.
+    """
+    from hccl_tools.launch.runs import index  # noqa: PLC0415
+
+    if os.path.lexists(word) or word == "-":
+        return
+    try:
+        index.resolve(word, log_dir)
+    except index.NoSuchRunError:
+        return
+    raise UsageError("one run at a time is explained", hint=f"type `hccl-tools explain {operand(word)}`")
 
 
 def _refuse_other_file(word: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -81,7 +82,7 @@ MEANINGS = (
     _meaning("guide", "", "lists the pages of the documentation",
              "man docs doc documentation manual tutorial howto readme"),
     _meaning("--version", "", "prints the version", "version"),
-    _meaning("key create", "", "creates the job key", "key-create keygen genkey"),
+    _meaning("key create", "", "creates the job key", "key-create keygen genkey gen-key"),
     # The commands of groups.
     _meaning("key create", "", "creates the job key",
              "key:gen key:generate key:new key:make key:init key:write key:add"),
@@ -96,6 +97,9 @@ MEANINGS = (
 )  # fmt: skip
 
 
+#: A rule, a check, a message or an error code of HCCL in place of a command.
+_CODE = re.compile(r"(?:HC[CDM][0-9]{3}|E[A-Z][0-9]{4})", re.IGNORECASE)
+_LONGEST_CODE = 10
 #: What other tools call the command that prints a shell's completion.
 COMPLETION = {
     "completion",
@@ -117,6 +121,8 @@ def problem(ctx: click.Context, group: click.Group, word: str, rest: Sequence[st
     message = f'no such command "{word}"'
     if file := _about_file(ctx, word, rest):
         return f'"{word}" is not a command', file
+    if _CODE.fullmatch(word[:_LONGEST_CODE]):
+        return message, f"type `{ctx.command_path} explain {word.upper()}`"
     if word.lower() in COMPLETION and ctx is ctx.find_root():
         return message, completion(rest)
     if answers := list(_answers(ctx, group, word, rest)):
@@ -158,10 +164,26 @@ def _answers(ctx: click.Context, group: click.Group, word: str, rest: Sequence[s
         if in_group + name not in meaning.words:
             continue
         line = f"{root.command_path} {meaning.line}"
-        arguments = (
-            shlex.join(rest) if rest and _accepts(root, meaning, rest) else _with_tables(meaning.example)
-        )
+        arguments = _with_tables(meaning.example)
+        if rest and _accepts(root, meaning, rest) and not (meaning.line == "launch" and _is_no_program(rest)):
+            arguments = _completed(meaning, rest)
         yield f"`{line} {arguments}`".replace(" `", "`") + f" {meaning.purpose}"
+
+
+def _is_no_program(rest: Sequence[str]) -> bool:
+    return not rest[0].startswith("-") and not rest[0].endswith(".py")
+
+
+def _completed(meaning: Meaning, rest: Sequence[str]) -> str:
+    """Return the typed arguments, with the options of the example if none is typed."""
+    typed = shlex.join(rest)
+    if any(word.startswith("-") for word in rest):
+        return typed
+    options = meaning.example.partition(" -")[2]
+    if meaning.line == "launch":
+        table = _with_tables("FILE")
+        return f"-n 4 {typed}" if table == "FILE" else f"--rank-table {table} {typed}"
+    return f"{typed} -{options}" if options else typed
 
 
 def _with_tables(example: str) -> str:

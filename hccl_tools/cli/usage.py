@@ -317,7 +317,9 @@ def _with_command(ctx: click.Context, option: str, args: Sequence[str]) -> str |
         return f"a command has no hyphens: `{shlex.join([*ctx.command_path.split(), named, *rest])}`"
     name = _command_with(ctx, option, args)
     if name is None:
-        return None
+        from hccl_tools.cli import other_names  # noqa: PLC0415  (only for a wrong call)
+
+        return other_names.lines(ctx, named) or None
     return f"options follow their command: `{ctx.command_path} {name} {shlex.join(args)}`"
 
 

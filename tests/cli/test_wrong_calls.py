@@ -111,6 +111,14 @@ def answer(files: CommandLine, call: str) -> str:
         ("explain latest --rank 0", "`hccl-tools logs RUN --rank 0`"),
         ("logs latest all", "`hccl-tools logs latest --rank all`"),
         ("gen --simulate a2 --count 4", "did you mean --devices?"),
+        ("format job.json", "`hccl-tools convert job.json --to 1.2`"),
+        ("swap job.json", "`hccl-tools replace job.json --server A --with B`"),
+        ("python train.py", "`hccl-tools launch --rank-table job.json train.py`"),
+        ("exec latest", "`hccl-tools launch --rank-table job.json train.py`"),
+        ("EI0006", "`hccl-tools explain EI0006`"),
+        ("hcc203", "`hccl-tools explain HCC203`"),
+        ("--generate", "`hccl-tools gen` writes the rank table of this host"),
+        ("logs 20261127-214849 20261127-214853", "logs takes one run: `hccl-tools logs 20261127-214849`"),
         ("gen help", "`hccl-tools gen --help`"),
         ("show help", "`hccl-tools show --help`"),
         ("jobs kill", "`hccl-tools stop` ends a running job"),
@@ -177,7 +185,7 @@ def test_a_table_that_is_expected_on_standard_output_is_told_where_it_goes(
             [sys.executable, "-m", "hccl_tools", *call.split()],
             stderr=streams.pop("stderr", subprocess.PIPE), text=True, check=False, **streams,
         )  # fmt: skip
-        return str(done.stderr)
+        return " ".join(str(done.stderr).split())
 
     with (files.folder / "mine.json").open("w") as mine:
         assert "`-o mine.json` writes it to that file, `-o -` prints it" in run(stdout=mine)
@@ -242,3 +250,11 @@ def test_other_logs_beside_a_log_directory_are_read_too(files: CommandLine) -> N
 
     assert "EI0006" in done.out
     assert "exit code 3" not in done.out
+
+
+def test_runs_are_explained_one_by_one(files: CommandLine) -> None:
+    for code in (3, 4):
+        files("launch", "--cpu", "-n", "1", "--no-python", "sh", "-c", f"exit {code}")
+    first, second = sorted(one.name for one in (files.folder / "log").iterdir() if not one.is_symlink())
+
+    assert answer(files, f"explain {first} {second}") == f"type `hccl-tools explain {first}`"
