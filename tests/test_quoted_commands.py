@@ -7,19 +7,23 @@ import re
 import shlex
 import subprocess
 import sys
+from itertools import chain
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hccl_tools import zh
 from hccl_tools.document.other_content import recognise
 from hccl_tools.formats.kubernetes import tables
 from hccl_tools.programs import ssh
 from hccl_tools.rules import table_file
 from tests.support.import_graph import MODULES, tree_of
+from tests.support.suggestions import refusal, suggested
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator
 
 #: What makes a value safe.
 _QUOTING = {"operand", "named", "file_here", "as_root", "name_of"}
@@ -53,17 +57,30 @@ REVIEWED = {
     ("hccl_tools.cli.convert", "what"): "an option with the name of a format",
     ("hccl_tools.cli.launch", "typed"): "quoted where it is made",
     ("hccl_tools.cli.rules", "behind[0].facts.id"): "the id of a rule",
+    ("hccl_tools.cli.completed_calls", "' '.join(words)"): "quoted where they are made",
+    ("hccl_tools.cli.completed_calls", "_fitted(ctx, found, typed)"): "quoted where it is made",
+    ("hccl_tools.cli.completed_calls", "ctx.command_path"): "the name of a command",
+    ("hccl_tools.cli.completed_calls", "name"): "the name of a command",
+    ("hccl_tools.cli.guide", "call"): "quoted where it is made",
+    ("hccl_tools.cli.lazy_group", "args[0]"): "the name of a command",
+    ("hccl_tools.cli.lazy_group", "ctx.command_path"): "the name of a command",
+    ("hccl_tools.cli.other_names", "table"): "quoted where it is made",
+    ("hccl_tools.cli.doctor_run", "hosts"): "quoted where it is made",
+    ("hccl_tools.cli.other_names", "word.upper()"): "a code, letters and digits",
+    ("hccl_tools.cli.table_options", "file"): "quoted where it is made",
+    ("hccl_tools.launch.planning.script_kind", "hosts"): "quoted where it is made",
+    ("hccl_tools.cli.explain", "words[0]"): "a code, letters and digits",
+    ("hccl_tools.cli.explain", "ids[0]"): "the id of a message or a rule",
+    ("hccl_tools.cli.launch_request", "_with_program()"): "quoted where it is made",
+    ("hccl_tools.launch.planning.without_table", "devices[0]"): "a number",
+    ("hccl_tools.launch.planning.without_table", "hosts.node_rank"): "a number",
+    ("hccl_tools.files.rejected_table", "typed"): "quoted where it is made",
     ("hccl_tools.cli.subset", "command"): "quoted where it is made",
     ("hccl_tools.cli.subset", "kept"): "numbers of devices",
     ("hccl_tools.cli.table_options", "' '.join([*words, 'FILE'])"): "quoted where they are made",
     ("hccl_tools.cli.table_options", "' '.join([*words, operand(files[0])])"): "quoted where they are made",
-    ("hccl_tools.cli.usage", "_fitted(example, args[1:]) if own else example"): "quoted where it is made",
     ("hccl_tools.cli.replace", "line"): "quoted where it is made",
     ("hccl_tools.cli.usage", "name"): "the name of a command",
-    ("hccl_tools.cli.usage", "named"): "quoted where it is made",
-    ("hccl_tools.cli.usage", "rest_of_call"): "quoted where it is made",
-    ("hccl_tools.cli.usage", "rest"): "names of options",
-    ("hccl_tools.cli.usage", "rest and ' '"): "a blank",
     ("hccl_tools.launch.cluster.membership", "_rehearsal(own)"): "names of options",
     ("hccl_tools.files.next_command", "EXAMPLE_PROGRAM"): "a constant",
     ("hccl_tools.runs.index", "where"): "quoted where it is made",
@@ -163,6 +180,18 @@ def values_in_commands(tree: ast.Module) -> list[tuple[ast.expr, bool]]:
     return found
 
 
+def _texts(tree: ast.Module) -> Iterator[str]:
+    """Yield the strings of a module, with VALUE for each value."""
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(
+                str(part.value) if isinstance(part, ast.Constant) else "VALUE" for part in node.values
+            )
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+            yield node.value
+
+
 def is_quoted(value: ast.expr, *, after_option: bool) -> bool:
     """Return whether a value is one word, and cannot be an option, or is a join of quoted words."""
     if not isinstance(value, ast.Call):
@@ -258,3 +287,36 @@ def test_a_file_whose_name_begins_with_a_dash_is_no_option(tmp_path: Path) -> No
     table = shlex.split(command)[2]
     checked = subprocess.run([*hccl_tools, "validate", table], cwd=tmp_path, check=False)
     assert checked.returncode == 0
+
+
+#: What a refusal says of a value that stands for the user's own, and of a command that is only named.
+_OF_PLACEHOLDER = re.compile(r'"[A-Z][A-Z|]*"|[A-Z]{2,}|Missing (?:argument|option)')
+
+
+def refused_suggestions(texts: Iterable[str]) -> dict[str, str]:
+    """Return the complete commands in texts that the command line does not take, with its refusals."""
+    found = {}
+    for command in {one for text in texts for one in re.findall(r"`hccl-tools ([^`]*)`", text)}:
+        words = command.replace("...", "").split()
+        is_whole = not words or (words[0].isascii() and not words[0].startswith(("VALUE", "{")))
+        if not is_whole or command.count('"') % 2 or command.count("'") % 2:
+            continue
+        (parsed,) = suggested(f"`hccl-tools {command}`") or [[]]
+        why = refusal([word for word in parsed if word != "..."])
+        if why and not _OF_PLACEHOLDER.search(why.replace("FILE", "")) and not why.endswith("an argument."):
+            found[command] = why
+    return found
+
+
+@pytest.mark.slow
+def test_every_suggested_command_is_taken_by_the_command_line() -> None:
+    modules = (text for path in MODULES.values() for text in _texts(tree_of(path)))
+    chinese = (path.read_text(encoding="utf-8") for path in Path(zh.__file__).parent.glob("*.txt"))
+
+    assert refused_suggestions(chain(modules, chinese)) == {}
+
+
+def test_a_suggestion_with_an_unknown_option_is_found() -> None:
+    wrong = "`hccl-tools show FILE --nothing` and `hccl-tools nothing`, not `hccl-tools show VALUE --rank N`"
+
+    assert set(refused_suggestions([wrong])) == {"show FILE --nothing", "nothing"}

@@ -100,13 +100,16 @@ def _run(command: click.Command, args: Sequence[str], prog_name: str) -> int:
         return _report(error.head, error.hint, error.exit_code, error.lines)
     except click.ClickException as error:
         path = f"{prog_name} {args[0]}" if args and args[0] in COMMANDS else prog_name
-        return _report_usage_error(error, args, path)
-    except (click.Abort, KeyboardInterrupt):
-        return 130
+        return _report_usage_error(error, args, path, command)
+    except (click.Abort, KeyboardInterrupt) as error:
+        cause = error if isinstance(error, KeyboardInterrupt) else error.__cause__ or error.__context__
+        return _interrupted(cause.args[0] if cause is not None and cause.args else "")
     except SystemExit as end:
         # click exits with 1 if the reader of the output has exited (`| head`): use the exit code of SIGPIPE.
         # Exit code 0 is from shell completion: click exits after it has completed a command line.
         # A code above 128 is from a signal that ended a query of hosts.
+        if end.code == 130:
+            return _interrupted(end.__context__.args[0] if end.__context__ and end.__context__.args else "")
         return _READER_GONE if end.code == 1 else int(end.code or 0)
     except OSError as error:
         if error.errno == errno.ENOENT and not _folder_exists():
@@ -117,6 +120,13 @@ def _run(command: click.Command, args: Sequence[str], prog_name: str) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _report(f"standard output cannot be written: {error.strerror}", None, 1)
     return result if isinstance(result, int) else 0
+
+
+def _interrupted(prevented: object) -> int:
+    """Say on a terminal that Ctrl-C has ended the command, below click's line, and what did not happen."""
+    if os.isatty(2):
+        tell(f"interrupted: {prevented}" if prevented else "interrupted")
+    return 130
 
 
 def _secure_streams() -> None:
@@ -167,13 +177,15 @@ def _report(message: str, hint: str | None, exit_code: int, lines: Sequence[str]
     return exit_code
 
 
-def _report_usage_error(error: click.ClickException, args: Sequence[str], command_path: str) -> int:
+def _report_usage_error(
+    error: click.ClickException, args: Sequence[str], command_path: str, command: click.Command
+) -> int:
     if error.format_message().startswith("Usage:"):  # a group that was called without a command
         error.show()
         return error.exit_code
     from hccl_tools.cli import usage  # noqa: PLC0415  (only for a wrong call)
 
-    return _report(*usage.problem(error, args, command_path), error.exit_code)
+    return _report(*usage.problem(error, args, command_path, command), error.exit_code)
 
 
 def main(args: Sequence[str] | None = None) -> None:

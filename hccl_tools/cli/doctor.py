@@ -45,9 +45,15 @@ def _list(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
 
     rows = [(one.id, one.consequence, one.name, one.title) for one in all_checks().values()]
     chinese = ctx.params["chinese"]
-    lines = (
-        language.with_lines(line, row[0], chinese) for row, line in zip(rows, aligned(rows), strict=True)
-    )
+    columns = screen.width()
+    found = list(aligned(rows))
+    if columns is not None and any(screen.cells(line) > columns for line in found):
+        # The question below the rest, as in `rules` on a narrow screen.
+        pairs = zip(aligned([row[:3] for row in rows]), rows, strict=True)
+        found = [
+            "\n".join([first, *screen.wrapped(f"    {row[3]}", columns, "    ")]) for first, row in pairs
+        ]
+    lines = (language.with_lines(line, row[0], chinese) for row, line in zip(rows, found, strict=True))
     options.write(f"{line}\n" for line in lines)
     ctx.exit()
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal
+
+import click
 
 from hccl_tools.cli import gather_options
 from hccl_tools.cli.options import write
@@ -14,7 +17,7 @@ from hccl_tools.doctor import ping_results, registry
 from hccl_tools.doctor.bandwidth import CHECKS
 from hccl_tools.doctor.cross_host_checks import Silent
 from hccl_tools.doctor.run_checks import case_of
-from hccl_tools.errors import TableError, UsageError
+from hccl_tools.errors import HcclToolsError, TableError, UsageError
 from hccl_tools.gathering import default_engine
 from hccl_tools.host.local_addresses import is_this_host
 from hccl_tools.host.observation import Unknown
@@ -61,10 +64,32 @@ def checked_table(
     if table is None:
         return None
 
+    _refuse_host(table)
     report = validate(table, product=product, target=target, ignore=_FILE_RULES)
     if other := no_rank_table(report):
         raise TableError(f"{report.file} cannot be used: {other[0]}", hint=other[1])
     return report
+
+
+def _refuse_host(name: str) -> None:
+    """Refuse a host in place of a table.
+
+    Raises:
+        UsageError: No file has the name, and it may be that of hosts.
+    """
+    if os.path.lexists(name) or os.sep in name or name.endswith((".json", ".yaml", ".yml")) or name == "-":
+        return
+    from hccl_tools.notation import host_list  # noqa: PLC0415  (only for a name that is wrong)
+
+    try:
+        host_list.parse(name)
+    except HcclToolsError:
+        return
+    context = click.get_current_context(silent=True)
+    given = context.params.get("hosts") if context is not None else None
+    hosts = quote(",".join([*([given] if isinstance(given, str) else []), name]))
+    hint = f"{'a list of hosts has commas' if given else 'hosts'}: `hccl-tools doctor --hosts {hosts}`"
+    raise UsageError(f"no such file: {name}", hint=hint)
 
 
 def announced_hosts(job: run_checks.Job, options: dict[str, Any], *, local: bool) -> tuple[str, ...]:

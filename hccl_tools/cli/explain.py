@@ -7,12 +7,13 @@ import os
 import re
 import sys
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
 
 from hccl_tools.cli import language, options
-from hccl_tools.cli.rules import print_found, print_page
+from hccl_tools.cli.rules import print_found, print_page, with_number
 from hccl_tools.cli.site_options import from_site
 from hccl_tools.cli.values import Choice
 from hccl_tools.errors import UsageError
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 #: What looks like a code: EI0006, E19999, HCM207, HCC203, HCD301, 11, 507048.
 _CODE = re.compile(r"(?:E[A-Z]\d{4}|E\d{5}|HCM\d{1,3}|HC[CD]\d{1,3}|\d{1,2}|\d{6})", re.IGNORECASE)
+#: Entries of a folder among which a log directory is looked for.
+_MOST_FOLDERS = 1000
 _EXAMPLES = """\
   hccl-tools explain                         the latest run
   hccl-tools explain 20261121-101530         a run, as `jobs` lists it
@@ -117,6 +120,8 @@ def command(
     if len(words) == 1 and not os.path.lexists(words[0]) and _CODE.fullmatch(words[0].strip()):
         _print_code(words[0].strip(), output, chinese)
         return
+    if len(words) > 1 and all(map(_CODE.fullmatch, words)) and not any(map(os.path.lexists, words)):
+        raise UsageError("one code at a time is explained", hint=f"type `hccl-tools explain {words[0]}`")
     if _are_words(words, log_dir) and _print_found(words, output, chinese):
         return
     answer = _answer(words, log_dir, rank_table, knowledge, typed_ssh)
@@ -165,7 +170,7 @@ def _print_found(words: list[str], output: str, chinese: language.Chinese) -> bo
 def _answer(
     words: list[str], log_dir: str, table: str | None, knowledge: str | None, typed_ssh: str | None
 ) -> Answer:
-    words = [_without_other_runs(word) for word in words]
+    words = _of_one_job(words)
     run = _run(words, log_dir)
     extra = _own(knowledge)
     if run is not None:
@@ -180,8 +185,44 @@ def _answer(
         return answer._replace(unfinished=_unfinished(run))
     if STDIN in words and sys.stdin.isatty():
         tell("note: reading standard input, up to Ctrl-D")
+    if len(words) == 1:
+        _refuse_other_file(words[0])
+    if len(words) > 1:
+        _refuse_runs(words[0], log_dir)
     logs, notes = sources.collect(words)
     return explaining.explain(logs, notes=notes, table=table, extra=extra, progress=_progress())
+
+
+def _refuse_runs(word: str, log_dir: str) -> None:
+    """Refuse the name of a run in front of other names: runs are explained one by one.
+
+    Raises:
+        UsageError: The name is that of a run.
+    """
+    if os.path.lexists(word) or word == "-":
+        return
+    try:
+        index.resolve(word, log_dir)
+    except index.NoSuchRunError:
+        return
+    raise UsageError("one run at a time is explained", hint=f"type `hccl-tools explain {operand(word)}`")
+
+
+def _refuse_other_file(word: str) -> None:
+    """Refuse a rank table or a program alone: it has no messages of a job.
+
+    Raises:
+        UsageError: The file is one of these.
+    """
+    from hccl_tools.launch.planning import script_kind  # noqa: PLC0415  (only for a single file)
+
+    if script_kind.is_table(word):
+        checks = f"`hccl-tools validate {operand(word)}` checks it"
+        raise UsageError(f"{word} is a rank table, not a log", hint=checks)
+    if word.endswith(".py") and os.path.isfile(word):  # noqa: PTH113  (not loaded for it)
+        raise UsageError(
+            f"{word} is a program, not a log", hint="`hccl-tools explain` explains the latest run"
+        )
 
 
 def _pack(path: str, answer: Answer, table: str | None, typed: list[str], *, anonymise: bool) -> None:
@@ -221,25 +262,70 @@ def _run(words: list[str], log_dir: str) -> Run | None:
         return index.resolve(words[0], log_dir)
     except index.NoSuchRunError as error:
         what = f'"{words[0]}" is not a file, a code or a run in {log_dir}'
+        if words[0].isdecimal() and (ids := with_number(words[0])):
+            found = f"with this number: {', '.join(ids)}; type `hccl-tools explain {ids[0]}`"
+            raise UsageError(what, hint=found) from error
         raise UsageError(what, hint=f"check the name; {error.hint}") from error
 
 
-def _without_other_runs(word: str) -> str:
-    """Return the latest run of a log directory of ``launch``; its runs are different jobs.
+def _of_one_job(words: list[str]) -> list[str]:
+    """Return the paths with the latest run of a log directory in place of all its runs, which are other jobs.
 
     Only a log directory has the link to its latest run: in another folder, someone may have collected the
     runs that one job has on several hosts.
     """
-    link = os.path.join(word, names.LATEST)  # noqa: PTH118  (not loaded for it)
+    folders = [os.path.dirname(word.rstrip(os.sep)) or "." for word in words]  # noqa: PTH120  (not loaded for it)
+    runs = [
+        folder
+        for word, folder in zip(words, folders, strict=True)
+        if files.is_run(os.path.realpath(word)) and _has_latest(folder)
+    ]
+    several = {folder for folder in runs if runs.count(folder) > 1}
+    kept = [word for word, folder in zip(words, folders, strict=True) if folder not in several]
+    return [*map(_latest_of, sorted(several)), *(path for word in kept for path in _without_other_runs(word))]
+
+
+def _without_other_runs(word: str) -> list[str]:
+    """Return the latest run of a log directory, or of those in a folder with its other logs, else a path."""
     if not os.path.isdir(word) or files.is_run(os.path.realpath(word)):  # noqa: PTH112  (not loaded for it)
-        return word
-    if not files.is_run(os.path.realpath(link)):
-        return word
-    run = index.resolve(link, word)
-    path = names.shown(run.path)
-    what = f"{operand(word)} has the runs of `launch`: the latest one is explained, {run.called}"
-    tell(f"note: {what}; `hccl-tools jobs --log-dir {operand(word)}` lists them")
-    return path
+        return [word]
+    if _has_latest(word):
+        return [_latest_of(word)]
+    try:
+        with os.scandir(word) as entries:
+            folders = [one.path for one in islice(entries, _MOST_FOLDERS) if one.is_dir()]
+    except OSError:
+        return [word]
+    inside = [one for one in folders if _has_latest(one)]
+    if not inside:
+        return [word]
+    # The names of runs begin with their time.
+    newest = max(inside, key=_name_of_latest)
+    return [*_other_logs(word, inside), _latest_of(newest.removeprefix("./"))]
+
+
+def _other_logs(folder: str, log_directories: list[str]) -> list[str]:
+    """Return the entries of a folder with logs that are in none of its log directories."""
+    found, _ = sources.collect([folder])
+    entries = dict.fromkeys(os.path.relpath(one.path, folder).partition(os.sep)[0] for one in found)
+    paths = [os.path.join(folder, entry) for entry in entries]  # noqa: PTH118
+    return [path for path in paths if path not in log_directories and os.path.lexists(path)]
+
+
+def _has_latest(folder: str) -> bool:
+    return files.is_run(os.path.realpath(os.path.join(folder, names.LATEST)))  # noqa: PTH118
+
+
+def _name_of_latest(folder: str) -> str:
+    return os.path.realpath(os.path.join(folder, names.LATEST)).rpartition(os.sep)[2]  # noqa: PTH118
+
+
+def _latest_of(folder: str) -> str:
+    """Return the latest run of a log directory, and say so."""
+    run = index.resolve(os.path.join(folder, names.LATEST), folder)  # noqa: PTH118
+    what = f"{operand(folder)} has the runs of `launch`: the latest one is explained, {run.called}"
+    tell(f"note: {what}; `hccl-tools jobs --log-dir {operand(folder)}` lists them")
+    return names.shown(run.path)
 
 
 def _unfinished(run: Run) -> str:

@@ -40,11 +40,6 @@ ANSWERS = (
     ),
     _answer(
         "stop",
-        "-y --yes",
-        "leave it out: `hccl-tools stop` asks nothing",
-    ),
-    _answer(
-        "stop",
         "-a",
         "`hccl-tools stop --all` stops all runs",
     ),
@@ -104,9 +99,9 @@ ANSWERS = (
         "`--running` lists only those that are running",
     ),
     _answer(
-        "jobs",
-        "-o --output --json -j",
-        "`-f json` prints all fields",
+        "jobs stop logs",
+        "--delete --clean --prune --rm --remove --purge",
+        "the files of a run are its folder in the log directory: remove that with `rm -r`",
     ),
     _answer(
         "jobs",
@@ -134,14 +129,14 @@ ANSWERS = (
         "the tree is the default; `--all` shows each device",
     ),
     _answer(
-        "show",
-        "--json -j",
-        "`-f json` prints all fields",
-    ),
-    _answer(
-        "validate diff doctor explain stacks",
+        "validate diff doctor explain stacks show jobs",
         "--json -j",
         "`-f json` is for programs",
+    ),
+    _answer(
+        "jobs",
+        "-o --output",
+        "`-f json` prints all fields",
     ),
     _answer(
         "validate",
@@ -155,7 +150,7 @@ ANSWERS = (
     ),
     _answer(
         "validate",
-        "--diff --check --dry-run --unsafe-fixes",
+        "--diff --check --dry-run --unsafe-fixes --in-place --inplace -i",
         "`--fix` shows the corrections as a diff; `--fix --write` writes them",
     ),
     _answer(
@@ -171,7 +166,8 @@ ANSWERS = (
     _answer(
         "validate",
         "-o --output --output-file",
-        "redirect the output: `hccl-tools validate -f json FILE > report.json`",
+        "a report: `hccl-tools validate -f json FILE > report.json`; a corrected table: copy FILE, then type "
+        "`hccl-tools validate --fix --write COPY`",
     ),
     _answer(
         "validate",
@@ -215,12 +211,7 @@ ANSWERS = (
     ),
     _answer(
         "convert",
-        "-t --type --output-format --as --target-format",
-        "`--to 1.2` names the format",
-    ),
-    _answer(
-        "convert",
-        "-f",
+        "-t --type --output-format --as --target-format -f",
         "`--to 1.2` names the format; the table needs no option",
     ),
     _answer(
@@ -284,9 +275,9 @@ ANSWERS = (
         "`--server_ip 10.0.0.1` is the server_id of this host",
     ),
     _answer(
-        "gen",
-        "-q --quiet",
-        "progress is on stderr: `2>/dev/null` leaves it out",
+        "validate",
+        "--explain --rule --show-source",
+        "`hccl-tools rules HCC203` explains a rule",
     ),
     _answer(
         "gen",
@@ -320,8 +311,18 @@ ANSWERS = (
     ),
     _answer(
         "launch",
-        "-v --volume --volumes --mount",
+        "--volume --volumes --mount",
         "the ranks see the files of their hosts: nothing is mounted",
+    ),
+    _answer(
+        "launch",
+        "--torch --pytorch --mindspore --paddle --framework --fw",
+        "the ranks' Python tells; `--start torch` sets torchrun's variables, `--start cluster` msrun's",
+    ),
+    _answer(
+        "launch",
+        "--conda --conda-env --venv --virtualenv --interpreter --python-path",
+        "`--python PATH` names the ranks' Python, such as env/bin/python",
     ),
     _answer(
         "launch",
@@ -351,7 +352,7 @@ ANSWERS = (
     ),
     _answer(
         "launch",
-        "--restart --restart-policy --requeue",
+        "--restart --requeue --restart-policy",
         "`--max-restarts 3` starts the job again after a failure",
     ),
     _answer(
@@ -409,6 +410,7 @@ ANSWERS = (
         "--code --error",
         "a code needs no option: `hccl-tools explain EI0006`",
     ),
+    _answer("explain", "--rank", "all ranks are explained; `hccl-tools logs RUN --rank 0` prints a log"),
     _answer(
         "explain rules",
         "--search --grep --find -k",

@@ -137,6 +137,10 @@ def hosts_of(options: dict[str, Any]) -> tuple[str, ...]:
     return host_list.parse(options["hosts"]) if options["hosts"] else ()
 
 
+#: What Ctrl-C prevents while hosts are asked.
+_NOT_WRITTEN = "no table is written"
+
+
 def facts_of(host: str, request: SurveyRequest, options: dict[str, Any]) -> HostFacts:
     """Survey one host and print what was found; removes the options of :func:`one_host` from ``options``.
 
@@ -151,7 +155,11 @@ def facts_of(host: str, request: SurveyRequest, options: dict[str, Any]) -> Host
     for name in REACHING:
         del options[name]
     hosts = host_list.parse(host, option="the host")
-    gathered = survey_hosts(hosts, request, _announced(how, hosts))
+    try:
+        gathered = survey_hosts(hosts, request, _announced(how, hosts))
+    except KeyboardInterrupt as error:
+        error.args = (_NOT_WRITTEN,)
+        raise
     found = next(answer.facts for answer in gathered.answers if answer.facts is not None)
     tell(*found.summary())
     return found
@@ -191,7 +199,11 @@ def facts(request: SurveyRequest, options: dict[str, Any]) -> tuple[list[HostFac
     """
     from hccl_tools.gathering import consistency  # noqa: PLC0415
 
-    gathered = _gathered(request, options)
+    try:
+        gathered = _gathered(request, options)
+    except KeyboardInterrupt as error:
+        error.args = (_NOT_WRITTEN,)
+        raise
     if gathered is None:
         return None
     found = consistency.check(gathered.answers)

@@ -18,6 +18,7 @@ from hccl_tools.cli import (
 )
 from hccl_tools.cli.values import Choice, Seconds
 from hccl_tools.errors import UsageError
+from hccl_tools.notation import screen
 from hccl_tools.notation.printable import tell
 from hccl_tools.table.products import default
 
@@ -136,8 +137,10 @@ def command(ctx: click.Context, /, **settings: Any) -> None:
     product = facts[0].product
     report = outputs.check(table, product=product, ignore=settings["ignore"])
     if not report.ok:
-        click.echo(rejected_table.findings_text(report, facts), err=True, nl=False)
-        raise rejected_table.refusal(report)
+        click.echo(rejected_table.findings_text(report, facts, screen.width(2)), err=True, nl=False)
+        raise rejected_table.refusal(report, table_options.typed_call())
+    if target is None:  # Else the variables are printed.
+        table_options.note_redirection(settings["output"])
     if to_stdout:
         outputs.print_text(outputs.table_text(table))
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,12 @@ _SHORTEST_PLURAL = 3
 #: The weights of a page that has a word: anywhere, in its title, in its first characters.
 _PRESENT, _IN_TITLE, _AT_BEGIN = 0.5, 0.5, 0.5
 _BEGIN = 600
+#: Names of pages that other projects have.
+_OTHER_NAMES = {
+    **dict.fromkeys(("quickstart", "quick-start", "getting-started", "start", "intro"), "tutorial"),
+    **dict.fromkeys(("install", "setup"), "installation"),
+    **dict.fromkeys(("faq", "trouble", "problems"), "troubleshooting"),
+}
 #: Topics that are proposed for a word that is not one.
 _MOST = 5
 
@@ -51,6 +58,10 @@ def command(words: tuple[str, ...], pages: str) -> None:
     On a terminal, a page is shown in the pager (PAGER, else less).
     """  # noqa: D301  (click's mark: keep the lines)
     typed = " ".join(words).strip()
+    if words[-1:] == ("zh",):
+        call = shlex.join(["hccl-tools", "guide", *words[:-1], "--lang", "zh"])
+        raise UsageError(f'no topic "{typed}"', hint=f"type `{call}`")
+    typed = "" if typed == "list" else typed
     shown = "\n".join(_page(typed, pages) if typed else _list(pages))
     encoding = getattr(sys.stdout, "encoding", None) or "ascii"
     click.echo_via_pager(shown.encode(encoding, "replace").decode(encoding) + "\n")
@@ -89,6 +100,7 @@ def _found(typed: str, pages: str) -> Topic:
         UsageError: There is no such topic.
     """
     known = {**topics("en"), **topics(pages)}
+    typed = _OTHER_NAMES.get(topic_name(typed), typed)
     if topic := known.get(topic_name(typed)):
         return topic
     raise UsageError(f'no topic "{typed}"; {_meant(typed, known)}'.removesuffix("; "), hint=_hint(typed))

@@ -52,8 +52,8 @@ def _examples(lines: Sequence[str], room: int) -> Iterator[str]:
     found = [match.groups() for line in lines if (match := _EXAMPLE.fullmatch(line))]
     explained = [cells(lead + command) for lead, command, what in found if what]
     column = max((size for size in explained if size <= room * _COMMANDS), default=0) + len(_SPACES)
-    if room - column < _NARROWEST:
-        column = 6
+    if room - column < _NARROWEST or column <= len(_SPACES):
+        column = 6  # More than the commands are indented.
     for lead, command, what in found:
         *above, last = _command(command, lead, room)
         yield from above
@@ -71,7 +71,7 @@ def _command(command: str, lead: str, room: int) -> Iterator[str]:
     line = lead
     for word in _WORD.findall(command):
         if line.strip() and cells(f"{line} {word} \\") > room and cells(f"{line} {word}") > room:
-            yield f"{line} \\"
+            yield line if line.lstrip().startswith("{") else f"{line} \\"  # JSON goes on without a mark.
             line = f"{lead}    {word}"
         else:
             line = f"{line} {word}" if line.strip() else line + word

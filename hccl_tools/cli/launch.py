@@ -27,6 +27,20 @@ MODULE_NAME = "python -m hccl_tools.launch"
 
 
 def _launch(**options: Any) -> int:
+    try:
+        request = _request(options)
+    except KeyboardInterrupt as error:
+        error.args = ("no job was started",)  # What the command line says of Ctrl-C.
+        raise
+    if isinstance(request, int):
+        return request
+    from hccl_tools.launch import launcher  # noqa: PLC0415  (`--help` does not need it)
+
+    return launcher.launch(request)
+
+
+def _request(options: dict[str, Any]) -> LaunchRequest | int:
+    """Return the request of a job; print what is only to be printed, and return the exit code."""
     context = click.get_current_context()
     request = launch_request.read(options, own_python=context.find_root().info_name == MODULE_NAME)
     request = request._replace(remarks=_remarks(request.program.argv, context))
@@ -70,9 +84,7 @@ def _launch(**options: Any) -> int:
         return 0
     if preflight_options.has_gate(options) and request.part is None:
         request = _admitted(request, options)
-    from hccl_tools.launch import launcher  # noqa: PLC0415  (`--help` does not need it)
-
-    return launcher.launch(request)
+    return request
 
 
 def _admitted(request: LaunchRequest, options: dict[str, Any]) -> LaunchRequest:

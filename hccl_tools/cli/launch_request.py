@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -25,6 +26,7 @@ from hccl_tools.launch.model.request import (
     Watch,
 )
 from hccl_tools.notation import look_alikes
+from hccl_tools.notation.phrases import EXAMPLE_PROGRAM
 from hccl_tools.notation.whole_number import whole_number
 
 if TYPE_CHECKING:
@@ -137,13 +139,23 @@ def _program(options: dict[str, Any], *, own_python: bool) -> Program:
 
     argv = tuple(options["program"])
     if not argv:
-        raise UsageError("PROGRAM is missing", hint="`hccl-tools launch --rank-table FILE train.py`")
+        raise UsageError("PROGRAM is missing", hint=f"type `{_with_program()}`")
     kind, argv, python = interpreter.split_typed_python(_kind(options), argv, options["python"])
     call = ("hccl-tools", "launch", *click.get_current_context().meta[TYPED_OPTIONS])
     script_kind.refuse(kind, argv, call)
     if kind == "script":
+        script_kind.refuse_word(argv, call)
         script_kind.refuse_data(argv, call)
     return Program(argv, kind, python, own_python)
+
+
+def _with_program() -> str:
+    """Return the call with a program behind the typed options; without options, with a rank table."""
+    from hccl_tools.launch.planning import tables_here  # noqa: PLC0415  (only for an incomplete call)
+
+    typed: tuple[str, ...] = click.get_current_context().meta[TYPED_OPTIONS]
+    options = typed or ("--rank-table", *(tables_here.names() or ["FILE"])[:1])
+    return shlex.join(["hccl-tools", "launch", *options, EXAMPLE_PROGRAM])
 
 
 def _log_mode(text: str | None) -> int:

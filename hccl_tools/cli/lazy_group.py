@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,12 @@ from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+#: Commands whose arguments are words to look for.
+_TAKE_WORDS = ("explain", "rules", "guide")
+#: The key of the call as it was typed, with the name of the tool, in ``click.Context.meta``.
+TYPED_CALL = "hccl_tools.typed_call"
 
 
 class Context(click.Context):
@@ -61,6 +68,7 @@ class LazyGroup(click.Group):
         Raises:
             UsageError: The command does not exist, or an option is typed with a dash instead of hyphens.
         """
+        ctx.meta[TYPED_CALL] = (*ctx.command_path.split(), *args)
         if not ctx.resilient_parsing and any(not arg[:2].isascii() for arg in args):
             from hccl_tools.cli.usage import refuse_dashes  # noqa: PLC0415  (only for such arguments)
 
@@ -72,6 +80,10 @@ class LazyGroup(click.Group):
 
             message, hint = other_names.problem(ctx, self, args[0], args[1:])
             raise UsageError(message, hint=hint)
+        if args[1:] == ["help"] and args[0] not in _TAKE_WORDS and not os.path.lexists("help"):
+            raise UsageError(
+                f'"help" is not an argument of {args[0]}', hint=f"type `{ctx.command_path} {args[0]} --help`"
+            )
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

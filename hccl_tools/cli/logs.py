@@ -82,10 +82,15 @@ def command(  # noqa: PLR0917  (click passes them by name)
         own = [-1] if scheduler else [int(rank) for rank in ranks]
         sender.serve(run, own, follow=follow, lines=lines, prefixed=serve == "prefix")
         return
-    found, typed = _chosen(run, ranks, log_dir, follow=follow)
+    try:
+        found, typed = _chosen(run, ranks, log_dir, follow=follow)
+    except index.NoSuchRunError as error:
+        if run == "all":
+            error.hint = "`hccl-tools logs --rank all` prints the logs of all ranks"
+        raise
     chosen = viewer.chosen_ranks(found, typed) or [viewer.default_rank(found)]
-    if follow and run is None:
-        tell(f"{rank_list(chosen)} of {found.called}, which {_condition(found)}:")
+    if run is None and (follow or (found.state == "running" and not scheduler)):
+        tell(f"{rank_list(chosen)} of {found.called}, which {_condition(found)}{_others(found, log_dir)}:")
     elif not ranks and not scheduler and (chosen != [0] or typed):
         tell(f"rank {chosen[0]} of {found.called}:")
     with ExitStack() as connections:
@@ -102,6 +107,8 @@ def command(  # noqa: PLR0917  (click passes them by name)
             connections.callback(sources[-1].close)
         still_runs = (lambda: not index.is_over(found)) if follow else None
         here = viewer.paths(found, wanted.get("", ()), while_=still_runs)
+        if not follow and here and not any(map(os.path.getsize, here.values())):
+            tell("the log is empty" if len(here) == 1 else "the logs are empty")
         sources += viewer.local(here, prefixed=prefixed, lines=lines)
         # The output of another user must not control this user's terminal.
         escape = sys.stdout.isatty() and not directory.is_own(found.path)
@@ -143,6 +150,17 @@ def _about_rank(rank: re.Match[str] | None, error: NoSuchRunError) -> NoSuchRunE
     return type(error)(
         f"the log of rank {int(rank[1])} is that of a run, and {error.message}", hint=error.hint
     )
+
+
+def _others(run: Run, log_dir: str) -> str:
+    """Return that other runs of the log directory are running as well; "" if none is."""
+    from hccl_tools.runs import listing  # noqa: PLC0415  (see above)
+
+    others = [one for one in listing.all_running(log_dir) if one.path != run.path and one.state == "running"]
+    if not others or run.state != "running":
+        return ""
+    are = "1 other run is running" if len(others) == 1 else f"{len(others)} other runs are running"
+    return f" ({are}: `hccl-tools jobs --running`)"
 
 
 def _condition(run: Run) -> str:

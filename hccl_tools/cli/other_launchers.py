@@ -78,7 +78,8 @@ def _streams(value: str, otherwise: str) -> dict[str, int] | str:
     if value.endswith((".json", ".yaml", ".yml")):
         return f"a rank table is given as --rank-table {operand(value)}; torchrun's option means streams"
     pairs = [part.rpartition(":") for part in value.split(",")]
-    numbers = [whole_number(streams) for _rank, _colon, streams in pairs]
+    # One digit: "10:00" is a time, as Slurm's -t takes it.
+    numbers = [whole_number(streams) if len(streams) == 1 else None for _rank, _colon, streams in pairs]
     is_plain = len(pairs) == 1 and ":" not in value
     if any(number not in _STREAMS for number in numbers):
         return otherwise
@@ -94,7 +95,9 @@ def _redirects(value: str) -> list[str] | str:
 
 def _tee(value: str) -> list[str] | str:
     """Follow the ranks whose streams are named; ``launch`` has one log per rank for both streams."""
-    found = _streams(value, "use --tail 0,3 or --tail all")
+    found = _streams(
+        value, "use --tail 0,3 or --tail all for the output of ranks, --timeout 10m for a time limit"
+    )
     if isinstance(found, str):
         return found
     if "" in found:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from typing import TYPE_CHECKING
 
 import click
 
-from hccl_tools.notation.phrases import did_you_mean
+from hccl_tools.notation.phrases import did_you_mean, operand
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ MEANINGS = (
     _meaning("guide", "", "lists the pages of the documentation",
              "man docs doc documentation manual tutorial howto readme"),
     _meaning("--version", "", "prints the version", "version"),
-    _meaning("key create", "", "creates the job key", "key-create keygen genkey"),
+    _meaning("key create", "", "creates the job key", "key-create keygen genkey gen-key"),
     # The commands of groups.
     _meaning("key create", "", "creates the job key",
              "key:gen key:generate key:new key:make key:init key:write key:add"),
@@ -96,6 +97,9 @@ MEANINGS = (
 )  # fmt: skip
 
 
+#: A rule, a check, a message or an error code of HCCL in place of a command.
+_CODE = re.compile(r"(?:HC[CDM][0-9]{3}|E[A-Z][0-9]{4})", re.IGNORECASE)
+_LONGEST_CODE = 10
 #: What other tools call the command that prints a shell's completion.
 COMPLETION = {
     "completion",
@@ -117,15 +121,26 @@ def problem(ctx: click.Context, group: click.Group, word: str, rest: Sequence[st
     message = f'no such command "{word}"'
     if file := _about_file(ctx, word, rest):
         return f'"{word}" is not a command', file
+    if _CODE.fullmatch(word[:_LONGEST_CODE]):
+        return message, f"type `{ctx.command_path} explain {word.upper()}`"
     if word.lower() in COMPLETION and ctx is ctx.find_root():
         return message, completion(rest)
     if answers := list(_answers(ctx, group, word, rest)):
         return message, "; ".join(answers)
     guess = did_you_mean(word, group.list_commands(ctx))
-    if guess and rest:
-        name = guess.split('"')[1]
+    name = guess.split('"')[1] if guess else ""
+    if guess and rest and _accepts(ctx, Meaning(name, "", "", frozenset()), rest):
         return f"{message}; {guess}", f"type `{ctx.command_path} {name} {shlex.join(rest)}`"
     return f"{message}; {guess}" if guess else message, f"see `{ctx.command_path} --help`"
+
+
+def lines(ctx: click.Context, word: str) -> str:
+    """Return the commands that a word means for other tools, with what they do; "" for another word."""
+    root = ctx.find_root()
+    group = root.command
+    if not isinstance(group, click.Group):
+        return ""
+    return "; ".join(_answers(root, group, word, ()))
 
 
 def completion(rest: Sequence[str]) -> str:
@@ -149,8 +164,37 @@ def _answers(ctx: click.Context, group: click.Group, word: str, rest: Sequence[s
         if in_group + name not in meaning.words:
             continue
         line = f"{root.command_path} {meaning.line}"
-        arguments = shlex.join(rest) if rest and _accepts(root, meaning, rest) else meaning.example
+        arguments = _with_tables(meaning.example)
+        if rest and _accepts(root, meaning, rest) and not (meaning.line == "launch" and _is_no_program(rest)):
+            arguments = _completed(meaning, rest)
         yield f"`{line} {arguments}`".replace(" `", "`") + f" {meaning.purpose}"
+
+
+def _is_no_program(rest: Sequence[str]) -> bool:
+    return not rest[0].startswith("-") and not rest[0].endswith(".py")
+
+
+def _completed(meaning: Meaning, rest: Sequence[str]) -> str:
+    """Return the typed arguments, with the options of the example if none is typed."""
+    typed = shlex.join(rest)
+    if any(word.startswith("-") for word in rest):
+        return typed
+    options = meaning.example.partition(" -")[2]
+    if meaning.line == "launch":
+        table = _with_tables("FILE")
+        return f"-n 4 {typed}" if table == "FILE" else f"--rank-table {table} {typed}"
+    return f"{typed} -{options}" if options else typed
+
+
+def _with_tables(example: str) -> str:
+    """Return the arguments of an example with the tables of this folder, as far as there are some."""
+    from hccl_tools.launch.planning import tables_here  # noqa: PLC0415  (only for a wrong call)
+
+    tables = [operand(name) for name in tables_here.names()]
+    for placeholder in ("FILE", "A.json", "B.json"):
+        if placeholder in example.split() and tables:
+            example = example.replace(placeholder, tables.pop(0))
+    return example
 
 
 def _accepts(root: click.Context, meaning: Meaning, rest: Sequence[str]) -> bool:
@@ -175,6 +219,13 @@ def _about_file(ctx: click.Context, word: str, rest: Sequence[str]) -> str | Non
     if ctx is not ctx.find_root() or not word.endswith((".json", ".py")):
         return None
     tool, typed = ctx.command_path, shlex.join([word, *rest])
+    if word.endswith(".json") and rest and rest[0].endswith(".py"):
+        return f"type `{tool} launch --rank-table {typed}`"
     if word.endswith(".json"):
+        others = [one for one in rest if not one.startswith("-")]
+        typed = operand(word) if others else typed
         return f"`{tool} validate {typed}` checks a table; `{tool} show {typed}` shows it"
-    return f"`{tool} launch --rank-table FILE {typed}` starts it on the devices of a table"
+    table = _with_tables("FILE")
+    if table == "FILE":
+        return f"`{tool} launch -n 4 {typed}` starts it on 4 devices; with a rank table: --rank-table FILE"
+    return f"`{tool} launch --rank-table {table} {typed}` starts it on the devices of a table"

@@ -14,7 +14,7 @@ from hccl_tools.files.inputs import Inputs
 from hccl_tools.gathering.failures import GatheringError
 from hccl_tools.host.selection import Wanted
 from hccl_tools.host.survey import SurveyRequest
-from hccl_tools.notation.phrases import operand
+from hccl_tools.notation.phrases import named, operand
 from hccl_tools.notation.printable import tell
 from hccl_tools.transform.replacement import replace_server
 from hccl_tools.transform.spare import index_of
@@ -53,6 +53,7 @@ def command(*, file: str, server: str, spare: str, **settings: Any) -> None:
     before = inputs.table(file)
     with_table = _spare(inputs, spare, before, server, settings)
     _require_order(file, before, server, spare, with_table, product=settings["product"])
+    _require_one_server(file, before, spare, with_table)
     done = replace_server(document, server, with_table)
     revise.deliver(
         file, document.data, before, done.table, done.data, change="r", changes=done.changes, **settings
@@ -77,10 +78,28 @@ def _require_order(
     )
 
 
+def _require_one_server(file: str, before: RankTable, name: str, spare: RankTable) -> None:
+    """Refuse a table of several servers in place of the spare's.
+
+    Raises:
+        TableError: The table has several servers.
+    """
+    if len(spare.servers) == 1:
+        return
+    job_ids = {one.server_id for one in before.servers}
+    others = [one.server_id for one in spare.servers if one.server_id not in job_ids]
+    hint = f"`--with` takes the table of a server that is not in {file}"
+    if others:
+        hint = f"select one: `hccl-tools subset {operand(name)} --servers {named(others[0], 'ID')}`"
+    raise TableError(f"the spare's table has {len(spare.servers)} servers, not one", hint=hint)
+
+
 def _spare(inputs: Inputs, name: str, before: RankTable, server: str, settings: dict[str, Any]) -> RankTable:
     how = {key: settings.pop(key) for key in gather_options.REACHING}
     if name == "-" or name.endswith(".json") or os.path.lexists(name):
         return inputs.table(name)
+    if name in [one.server_id for one in before.servers]:
+        raise TableError(f"the spare {name} is already in the table", hint="use a server that is not in it")
     from hccl_tools.transform import generation  # noqa: PLC0415  (not needed for a file)
 
     rows = before.servers[index_of(before, server)].rows

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hccl_tools.cli import table_options
 from hccl_tools.document.reading import is_stream
 from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import LaunchError, TableError
 from hccl_tools.files import next_command, outputs, rejected_table, revised_name
 from hccl_tools.formats.kubernetes import config_maps
+from hccl_tools.notation import screen
 from hccl_tools.notation.printable import tell
 from hccl_tools.runs import table_lock
 from hccl_tools.table.fingerprint import fingerprint
@@ -59,6 +61,7 @@ def deliver(
     path = (
         None if to_stdout else revised_name.target("table.json" if is_stream(file) else file, output, change)
     )
+    table_options.note_redirection(output)
     _check(new, to_stdout, product=product, ignore=ignore)
     for line in changes:
         tell(line)
@@ -78,8 +81,9 @@ def _check(new: bytes, to_stdout: bool, **options: Any) -> None:
     # Without its text: a line of a table that is written nowhere helps no reader; the pointer stays.
     report = validate(new, **options)._replace(file=rejected_table.NAME, document=None)
     if not report.ok:
-        click.echo(outputs.findings_text(report), err=to_stdout, nl=False)
-        raise rejected_table.refusal(report)
+        width = screen.width(2 if to_stdout else 1)
+        click.echo(outputs.findings_text(report, width), err=to_stdout, nl=False)
+        raise rejected_table.refusal(report, table_options.typed_call())
     if report.table is None:
         raise TableError(f"no table is written: {report.format_reason}")
 

@@ -46,7 +46,7 @@ def command(words: tuple[str, ...], chinese: language.Chinese) -> None:
     """  # noqa: D301  (click's mark: keep the lines)
     from hccl_tools.explain.knowledge.registry import messages  # noqa: PLC0415  (`--help` does not need it)
 
-    if words:
+    if words and words != ("list",):
         print_page(" ".join(words), chinese)
         return
     rules = list(all_rules().values())
@@ -140,12 +140,23 @@ def _print_rules_of(message: Message, rules: list[Rule], chinese: language.Chine
         click.echo("\nNo rule of `validate` has this code.")
 
 
+def with_number(digits: str) -> list[str]:
+    """Return the ids of the rule, the message and the check that have a number: ``112`` is that of HCC112."""
+    from hccl_tools.doctor.registry import all_checks  # noqa: PLC0415  (only for a code that is not known)
+    from hccl_tools.explain.knowledge.registry import messages  # noqa: PLC0415
+
+    known = {*all_rules(), *messages(), *all_checks()}
+    return [one for kind in ("HCC", "HCM", "HCD") if (one := f"{kind}{digits}") in known]
+
+
 def _advice(rules: list[Rule], name: str) -> str:
     """Return the hint for an unknown name; codes differ in one digit, so similar ones are not suggested."""
     from hccl_tools.explain.knowledge.registry import codes, messages  # noqa: PLC0415
 
     if _CODE.fullmatch(name.strip()):
         code = name.strip().upper()
+        if ids := with_number(code):
+            return f"with this number: {', '.join(ids)}; type `hccl-tools rules {ids[0]}`"
         alike = [one for one in codes() if one[:2] == code[:2] and len(one) == len(code)]
         return f"known codes: {', '.join(alike)}" if alike else "`hccl-tools rules` lists all codes"
     known = [rule.facts.id for rule in rules] + [rule.facts.name for rule in rules]

@@ -25,9 +25,9 @@ def command(table_format: str | None) -> None:
     hccl-tools schema knowledge          messages of your own for `explain --knowledge`
     hccl-tools schema scaling            figures for `scaling report`, as `scaling run` writes them
     """  # noqa: D301  (click's mark: keep the lines)
-    if table_format is None:
+    if table_format in {None, "list"}:
         for name in (*MODULES, *OTHERS):
             row = f"{name:<17}  {load(name)['title']}"
             click.echo("\n".join(screen.wrapped(row, screen.width(), " " * 19)))
-    else:
+    elif table_format is not None:
         click.echo(schema_text(table_format), nl=False)

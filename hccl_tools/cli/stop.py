@@ -9,7 +9,7 @@ from hccl_tools.cli.values import EITHER_SPELLING, Seconds
 from hccl_tools.errors import UsageError
 from hccl_tools.host.site_defaults import LOG_DIR
 from hccl_tools.notation.printable import tell
-from hccl_tools.runs import listing, stop
+from hccl_tools.runs import index, listing, stop
 
 
 @click.command("stop", context_settings=dict(EITHER_SPELLING))
@@ -50,7 +50,12 @@ def command(  # noqa: PLR0917  (click passes them by name)
     """  # noqa: D301  (click's mark: keep the lines)
     if every and run is not None:
         raise UsageError("--all and a RUN exclude each other", hint="leave one of them out")
-    chosen = listing.all_running(log_dir) if every else [listing.the_run(run, log_dir, "stop")]
+    try:
+        chosen = listing.all_running(log_dir) if every else [listing.the_run(run, log_dir, "stop")]
+    except index.NoSuchRunError as error:
+        if run == "all":
+            error.hint = "`hccl-tools stop --all` stops all that are running"
+        raise
     if not chosen:
         tell("no run is running here: nothing to stop")
     stopped = True

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import shlex
+import stat
 from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
 
+from hccl_tools.cli.lazy_group import TYPED_CALL
 from hccl_tools.cli.options import together
 from hccl_tools.cli.values import Choice, Seconds
 from hccl_tools.errors import TableError, UsageError
 from hccl_tools.host.site_defaults import Site
+from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import and_more, operand
 from hccl_tools.notation.printable import tell
 
@@ -86,6 +89,21 @@ def wait_for(file: str, seconds: float | None) -> None:
         waiting.wait(file, seconds=seconds, report=tell)
 
 
+def note_redirection(output: str | None) -> None:
+    """Say that the table has a file of its own, if standard output alone was redirected to another one."""
+    if output is not None:
+        return
+    try:
+        out, err = os.fstat(1), os.fstat(2)
+        name = os.readlink("/proc/self/fd/1")  # noqa: PTH115  (pathlib is not loaded for it)
+    except OSError:
+        return
+    is_shared = (out.st_dev, out.st_ino) == (err.st_dev, err.st_ino)
+    if stat.S_ISREG(out.st_mode) and not is_shared and os.path.exists(name):  # noqa: PTH110
+        file = shlex.quote(name.removeprefix(f"{os.getcwd()}/"))  # noqa: PTH109
+        tell(f"note: the table is not printed: `-o {file}` writes it to that file, `-o -` prints it")
+
+
 def deliver(
     table: RankTable,
     *,
@@ -113,6 +131,7 @@ def deliver(
 
     digits = outputs.parse_mode(mode) if mode is not None else None
     to_stdout = output == outputs.STDOUT
+    note_redirection(output)
     require_valid(table, to_stdout=to_stdout, product=product, ignore=ignore, origins=origins)
     if to_stdout:
         outputs.print_text(outputs.table_text(table))
@@ -139,10 +158,19 @@ def require_valid(
 
     report = outputs.check(table, product=product, ignore=ignore, name=rejected_table.NAME)
     if not report.ok:
+        width = screen.width(2 if to_stdout else 1)
         click.echo(
-            outputs.findings_text(report) + _origins_of_errors(report, origins), err=to_stdout, nl=False
+            outputs.findings_text(report, width) + _origins_of_errors(report, origins),
+            err=to_stdout,
+            nl=False,
         )
-        raise rejected_table.refusal(report)
+        raise rejected_table.refusal(report, typed_call())
+
+
+def typed_call() -> tuple[str, ...]:
+    """Return the call of this command as it was typed, with the tool; empty for an own program."""
+    typed: tuple[str, ...] = click.get_current_context().meta.get(TYPED_CALL, ())
+    return typed
 
 
 def _origins_of_errors(report: Report, origins: Sequence[str]) -> str:

@@ -14,7 +14,6 @@ from hccl_tools.cli.values import hyphenated
 from hccl_tools.errors import UsageError
 from hccl_tools.host import site_defaults
 from hccl_tools.notation import look_alikes
-from hccl_tools.notation.phrases import operand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,13 +30,27 @@ _SAME_PURPOSE: dict[str, tuple[str, ...]] = {
     "--to": ("--format",),
     **dict.fromkeys(_TABLE_OPTIONS, ("--rank-table",)),
     **dict.fromkeys(
-        ("--nproc", "--nprocs", "--num-procs", "--num-processes", "--num-ranks", "--world-size", "--ranks"),
+        (
+            *("--nproc", "--nprocs", "--num-procs", "--num-processes", "--num-ranks", "--world-size"),
+            *("--ranks", "--nranks", "--rank-size", "--ntasks", "--num-tasks", "--num-workers"),
+            *(
+                "--num-devices",
+                "--count",
+                "--num-gpus",
+                "--num-npus",
+                "--ngpus",
+                "--nnpus",
+                "--gpu-num",
+                "--npu-num",
+            ),
+        ),
         ("-n", "--nproc-per-node", "--devices"),
     ),
     **dict.fromkeys(
         ("--device", "--device-ids", "--device-id", "--npu", "--gpu", "--npu-ids"),
         ("--devices", "--device-num"),
     ),
+    **dict.fromkeys(("--device-num", "--device-count"), ("--device-num", "-n", "--devices")),
     **dict.fromkeys(("--num-nodes", "--machines"), ("--nnodes", "--servers", "--hosts")),
     **dict.fromkeys(("--host", "--nodes", "--host-list", "--nodelist"), ("--hosts", "--ips", "--server")),
     **dict.fromkeys(("--out", "--output", "--output-file", "--save"), ("-o",)),
@@ -60,16 +73,18 @@ _SAME_PURPOSE: dict[str, tuple[str, ...]] = {
 _SIMILAR = 0.75
 #: click's message for an argument that a command does not accept.
 _EXTRA_ARGUMENT = re.compile(r"Got unexpected extra (arguments?) \((.*)\)")
-_TABLE_ENDS = (".json", ".yaml", ".yml")
 _RANGE = re.compile(r"[\[(0-9][\[\](),0-9 -]*")
 
 
-def problem(error: click.ClickException, args: Sequence[str], command_path: str) -> tuple[str, str]:
+def problem(
+    error: click.ClickException, args: Sequence[str], command_path: str, command: click.Command
+) -> tuple[str, str]:
     """Return message and hint for a usage error of click.
 
     Args:
         args: The command line as typed; messages show options in this spelling.
         command_path: The command that was called, for errors without a context.
+        command: The group or command of the whole command line.
     """
     ctx = getattr(error, "ctx", None)
     command_path = ctx.command_path if ctx is not None else command_path
@@ -77,31 +92,79 @@ def problem(error: click.ClickException, args: Sequence[str], command_path: str)
     if isinstance(error, click.NoSuchOption):
         suggestion = ""
         if ctx is not None:
+            if ctx.command_path.endswith(" scaling run"):
+                from hccl_tools.cli import completed_calls  # noqa: PLC0415  (only for a wrong call)
+
+                typed = completed_calls.of_series(ctx, _behind_command(ctx, args))
+                return f"no such option {error.option_name}", typed
+            if ctx.parent is None and error.option_name == "-v" and isinstance(ctx.command, click.Group):
+                version = f"`{ctx.command_path} --version` prints the version"
+                return "no such option -v", f"{version}; there is no other detail to switch on"
             if of_command := _with_command(ctx, error.option_name, args):
                 return f"no such option {error.option_name}", of_command
             if as_argument := _table_as_argument(ctx, error.option_name, args):
                 return f"no such option {error.option_name}", as_argument
-            suggestion = _similar_option(error.option_name, ctx.command)
-            # A misspelt option of this command comes first, then the words of other tools.
-            if not suggestion and (of_others := _of_other_tools(ctx, error.option_name)):
+            value = _value_of(error.option_name, args)
+            suggestion = _same_purpose(error.option_name, ctx.command, value)
+            # The exact words of other tools come before what is only similar.
+            of_others = None if suggestion else _of_other_tools(ctx, error.option_name)
+            suggestion = suggestion or _similar_option(error.option_name, ctx.command)
+            if of_others:
                 return f"no such option {error.option_name}", of_others
         return f"no such option {error.option_name}", suggestion + hint
     if isinstance(error, click.BadOptionUsage):
-        return f"{error.option_name} {_misuse(error.option_name, args)}", hint
-    if isinstance(error, click.MissingParameter) and error.param is not None:
-        is_option = isinstance(error.param, click.Option)
-        of_values = _as_option(ctx, args) if is_option else None
-        return _missing(error.param), of_values or _example(
-            ctx, args, *(error.param.opts if is_option else ())
+        return f"{error.option_name} {_misuse(error.option_name, args)}", _values_of(
+            error, args, command
         ) or hint
+    if isinstance(error, click.MissingParameter) and error.param is not None:
+        return _missing(error.param), _completed(ctx, args, error.param) or hint
     if isinstance(error, click.BadParameter) and error.param is not None:
         return f"{_name(error.param, args)} {error.message}", hint
     sentence = " ".join(error.format_message().split()).removesuffix(".")
     if extra := _EXTRA_ARGUMENT.fullmatch(sentence):
-        return f'unexpected {extra[1]} "{extra[2]}"', _range_option(extra[2], ctx) or _as_option(
-            ctx, args
-        ) or hint
+        completed = _range_option(extra[2], ctx) or _completed(ctx, args, None)
+        return f'unexpected {extra[1]} "{extra[2]}"', completed or hint
     return sentence[:1].lower() + sentence[1:], hint
+
+
+def _completed(ctx: click.Context | None, args: Sequence[str], missing: click.Parameter | None) -> str | None:
+    """Return the call with its words where they belong, for an argument too many or a missing parameter."""
+    from hccl_tools.cli import completed_calls  # noqa: PLC0415  (only for a wrong call)
+
+    if ctx is None:
+        return None
+    typed = _behind_command(ctx, args)
+    if ctx.command_path.endswith(" scaling run"):
+        return completed_calls.of_series(ctx, typed)
+    if missing is None:
+        return completed_calls.with_options(ctx, typed)
+    if not isinstance(missing, click.Option):
+        return completed_calls.example(ctx, typed)
+    return completed_calls.with_options(ctx, typed) or completed_calls.example(ctx, typed, *missing.opts)
+
+
+def _behind_command(ctx: click.Context, args: Sequence[str]) -> Sequence[str]:
+    """Return the words behind the names of the command and its groups."""
+    depth, outer = 0, ctx.parent
+    while outer is not None:
+        depth, outer = depth + 1, outer.parent
+    return args[depth:]
+
+
+def _values_of(error: click.BadOptionUsage, args: Sequence[str], command: click.Command) -> str | None:
+    """Return what an option takes, as its help says."""
+    context = click.Context(command)
+    for word in args:
+        if not isinstance(command, click.Group) or (found := command.get_command(context, word)) is None:
+            break
+        command = found
+    wanted = hyphenated(error.option_name)
+    for option in command.params:
+        is_it = isinstance(option, click.Option) and wanted in map(hyphenated, option.opts)
+        if is_it and isinstance(option, click.Option) and not option.is_flag and option.help:
+            values = "N" if isinstance(option.type, click.IntRange) else option.make_metavar(context)
+            return f"{error.option_name} {option.metavar or values}: {option.help}"
+    return None
 
 
 def refuse_dashes(command: click.Command, args: Sequence[str]) -> None:
@@ -127,10 +190,28 @@ def refuse_dashes(command: click.Command, args: Sequence[str]) -> None:
             )
 
 
+def _value_of(option: str, args: Sequence[str]) -> str:
+    """Return the value of an option as it was typed, or the word behind it; "" without one."""
+    for place, word in enumerate(args):
+        name, equals, value = word.partition("=")
+        if hyphenated(name) == hyphenated(option):
+            return value if equals else args[place + 1] if place + 1 < len(args) else ""
+    return ""
+
+
+def _same_purpose(name: str, command: click.Command, value: str) -> str:
+    """Return the question whether an option of the command with the same purpose is meant; "" without one."""
+    typed, known = hyphenated(name), _shown_options(command)
+    same = [option for option in _SAME_PURPOSE.get(typed, ()) if option in known]
+    if "--hosts" in same and value.isdecimal() and "--nnodes" in known:
+        same = ["--nnodes"]  # A number of hosts, and not their names.
+    if typed == "-p" and value and not value.isdecimal():
+        same = []  # A partition of Slurm.
+    return f"did you mean {same[0]}? " if same else ""
+
+
 def _similar_option(name: str, command: click.Command) -> str:
     typed, known = hyphenated(name), _shown_options(command)
-    if same := [option for option in _SAME_PURPOSE.get(typed, ()) if option in known]:
-        return f"did you mean {same[0]}? "
     # An option that turns off something is not a misspelt one that turns it on.
     alike = {
         option.removeprefix("--"): option
@@ -162,11 +243,13 @@ def _table_as_argument(ctx: click.Context, option: str, args: Sequence[str]) -> 
     takes_table = any(word in str(one.metavar) for one in arguments for word in ("TABLE", "FILE"))
     if hyphenated(option) not in _TABLE_OPTIONS or not takes_table or "--rank-table" in _options(ctx.command):
         return None
-    words = _known_words(ctx, option, args[len(ctx.command_path.split()) - 1 :])
-    needed = _OF_VALUES.get(ctx.info_name or "", ())
+    from hccl_tools.cli import completed_calls  # noqa: PLC0415  (only for a wrong call)
+
+    words = _known_words(ctx, option, _behind_command(ctx, args))
+    needed = completed_calls.NEEDED.get(ctx.info_name or "", ())
     if any(hyphenated(word.partition("=")[0]) in needed for word in words):
         needed = ()
-    if needed and ctx.info_name in _NEEDS_VALUES and (example := _example(ctx, ["", *words], *needed)):
+    if needed and (example := completed_calls.example(ctx, words, *needed)):
         return f"the table needs no option, but {' or '.join(needed)} is missing: {example}"
     return f"the table needs no option: `{ctx.command_path} {shlex.join(words)}`"
 
@@ -187,9 +270,14 @@ def _known_words(ctx: click.Context, table_option: str, typed: Sequence[str]) ->
 
 
 def is_of_another_command(group: click.Group, option: str, args: Sequence[str]) -> bool:
-    """Return whether an option without a command is not meant for ``gen``, and what has it is known."""
+    """Return whether an option without a command is not one of ``gen``, the original script's."""
     with click.Context(group) as ctx:
-        return _command_with(ctx, option, args) not in {None, "gen"} or _is_completion(option)
+        of_gen = group.get_command(ctx, "gen")
+        found = _command_with(ctx, option, args)
+        if found is not None or of_gen is None:
+            return found not in {None, "gen"}
+        is_near = _same_purpose(option, of_gen, "") or _similar_option(option, of_gen)
+        return not is_near and not _RANGE.fullmatch(option)
 
 
 def _is_completion(option: str) -> bool:
@@ -224,9 +312,14 @@ def _with_command(ctx: click.Context, option: str, args: Sequence[str]) -> str |
         from hccl_tools.cli import other_names  # noqa: PLC0415  (only for a wrong call)
 
         return other_names.completion([word for word in args if not word.startswith("-")])
+    if (named := option.lstrip("-")) in ctx.command.list_commands(ctx):
+        rest = [word for word in args if word != option]
+        return f"a command has no hyphens: `{shlex.join([*ctx.command_path.split(), named, *rest])}`"
     name = _command_with(ctx, option, args)
     if name is None:
-        return None
+        from hccl_tools.cli import other_names  # noqa: PLC0415  (only for a wrong call)
+
+        return other_names.lines(ctx, named) or None
     return f"options follow their command: `{ctx.command_path} {name} {shlex.join(args)}`"
 
 
@@ -238,54 +331,6 @@ def _range_option(extra: str, ctx: click.Context | None) -> str | None:
     return f'did you mean --device_num "{wanted}"?'
 
 
-#: The options of values that people type behind the file of a table, or the name of a run, in their order.
-_OF_VALUES = {
-    "convert": ("--to",),
-    "env": ("--target",),
-    "logs": ("--rank",),
-    "replace": ("--server", "--with"),
-    "show": ("--rank",),
-    "stacks": (),
-    "subset": ("--servers", "--devices"),
-}
-#: Those of them that do nothing without one of these options.
-_NEEDS_VALUES = frozenset({"convert", "env", "replace", "subset"})
-#: A value for a call with two files, of which the second is the output.
-_FIRST_VALUES = {"convert": ("1.0",)}
-_RANK_VALUE = re.compile(r"[0-9][0-9,-]*")
-
-
-def _as_option(ctx: click.Context | None, args: Sequence[str]) -> str | None:
-    """Return the call with the values that were typed as arguments behind their options.
-
-    Nothing is returned for a call with other options: which words are their values is not known here.
-    """
-    options = _OF_VALUES.get(ctx.info_name or "") if ctx is not None else None
-    words = list(args[1:])
-    if ctx is None or not options or any(word.startswith("-") for word in words) or len(words) < 2:
-        return None
-    file, *values = words
-    if ctx.info_name == "show" and values[0].endswith(_TABLE_ENDS):
-        pair = f"`hccl-tools diff {operand(file)} {operand(values[0])}` compares two"
-        return f"show takes one table; {pair}" if len(values) == 1 else "show takes one table"
-    output = next((value for value in values if value.endswith(_TABLE_ENDS)), None)
-    if output is not None and "-o" in _options(ctx.command) and ctx.info_name != "replace":
-        values.remove(output)
-        values = values or list(_FIRST_VALUES.get(ctx.info_name or "", ()))
-        rest_of_call = f" -o {operand(output)}"
-    else:
-        rest_of_call = ""
-    if not values:
-        return None
-    if ctx.info_name == "subset" and _RANK_VALUE.fullmatch(values[0]):
-        options = options[1:]
-    if len(values) > len(options):
-        return None
-    named = " ".join(f"{option} {shlex.quote(value)}" for option, value in zip(options, values, strict=False))
-    rest = " ".join(f"{option} ..." for option in options[len(values) :] if ctx.info_name == "replace")
-    return f"type `{ctx.command_path} {operand(file)} {named}{rest and ' '}{rest}{rest_of_call}`"
-
-
 def _options(command: click.Command) -> set[str]:
     return {hyphenated(option) for param in command.params for option in param.opts}
 
@@ -295,34 +340,6 @@ def _misuse(option: str, args: Sequence[str]) -> str:
     typed, plain = [hyphenated(arg) for arg in args], hyphenated(option)
     given = any(arg.startswith(f"{plain}=") for arg in typed)
     return "does not accept a value" if given and typed[-1] != plain else "needs a value"
-
-
-def _example(ctx: click.Context | None, args: Sequence[str], *options: str) -> str | None:
-    """Return the first example in the help of a command; one with an option, if its names are given.
-
-    A call with a table is shown as it was typed, with the options of the example that it lacks.
-    """
-    own = any(word.endswith(_TABLE_ENDS) for word in args[1:])
-    wanted = {hyphenated(option) for option in options}
-    for line in ((ctx.command.epilog or "") if ctx is not None else "").splitlines():
-        example = line.strip().partition("  ")[0]
-        words = {hyphenated(word) for word in example.split()}
-        if example.startswith("hccl-tools ") and (not wanted or wanted & words):
-            return f"for example `{_fitted(example, args[1:]) if own else example}`"
-    return None
-
-
-def _fitted(example: str, typed: Sequence[str]) -> str:
-    """Return an example with the words that were typed in place of its own, before the options they lack."""
-    command, own = example.split()[:2], example.split()[2:]
-    at = next((place for place, word in enumerate(own) if word.startswith("-")), len(own))
-    files, options = own[:at], own[at:]
-    given = [word for word in typed if not word.startswith("-")]
-    words = [*map(shlex.quote, typed), *files[len(given) :]]
-    known = {hyphenated(word.partition("=")[0]) for word in typed}
-    for option, value in zip(options[::2], options[1::2], strict=False):
-        words += [] if hyphenated(option) in known else [option, value]
-    return " ".join([*command, *words])
 
 
 def _missing(param: click.Parameter) -> str:

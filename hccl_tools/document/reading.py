@@ -9,6 +9,7 @@ import contextlib
 import errno
 import os
 import re
+import shlex
 import stat
 import sys
 import time
@@ -25,6 +26,8 @@ SIZE_LIMIT = 256 << 20
 _CHUNK = 1 << 20
 #: The number of entries of a folder that are searched for a file to suggest.
 _MOST_LOOKED_AT = 10_000
+#: Those that are compared with a name that does not exist.
+_MOST_COMPARED = 1000
 #: The name of a file descriptor that a shell opened for a command.
 _OPENED = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,9})")
 #: The number of further attempts to open a file of a ConfigMap, and the seconds before each.
@@ -83,6 +86,8 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
         reason, hint = _REASONS.get(error.errno or 0, (None, None))
         if isinstance(error, FileNotFoundError) and os.path.islink(name):  # noqa: PTH114
             raise _dangling(name) from None
+        if isinstance(error, FileNotFoundError) and (guess := _misspelt(name)):
+            hint = f"{guess} {hint}"
         message = (
             reason.format(_printable(name))
             if reason
@@ -90,6 +95,26 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
         )
         is_absent = error.errno in {errno.ENOENT, errno.ENOTDIR}
         raise (AbsentFileError if is_absent else InputError)(message, hint=hint) from None
+
+
+def _misspelt(name: str) -> str:
+    """Return a question with the most similar file of the same kind in the folder; "" without one."""
+    from hccl_tools.notation.phrases import did_you_mean  # noqa: PLC0415  (only for a name that is wrong)
+
+    folder, typed = os.path.split(name)
+    ending = os.path.splitext(typed)[1]  # noqa: PTH122
+    try:
+        with os.scandir(folder or ".") as entries:
+            files = [one.name for one in islice(entries, _MOST_COMPARED) if one.name.endswith(ending)]
+    except OSError:
+        return ""
+    # Without the ending, in which all are alike.
+    guess = (
+        did_you_mean(typed.removesuffix(ending), [one.removesuffix(ending) for one in files])
+        if ending
+        else ""
+    )
+    return _printable(f'{guess[:-2]}{ending}"?') if guess else ""
 
 
 def _read_named(name: str) -> bytes:
@@ -154,7 +179,9 @@ def _files_in(folder: str) -> str:
         found = sorted(one.name for one in islice(entries, _MOST_LOOKED_AT) if one.name.endswith(".json"))
     if not found:
         return "specify a rank table; this directory has no .json file"
-    more = f"; it has {len(found)}: {_printable(os.path.join(folder, '*.json'))}" if len(found) > 1 else ""  # noqa: PTH118
+    # A pattern in quotes is expanded by the commands that take several tables; without, by a shell.
+    pattern = _printable(shlex.quote(os.path.join(folder, "*.json")))  # noqa: PTH118
+    more = f"; it has {len(found)}: {pattern}" if len(found) > 1 else ""
     return f"specify a file in it: {_printable(os.path.join(folder, found[0]))}{more}"  # noqa: PTH118
 
 

@@ -71,6 +71,7 @@ class Answer(NamedTuple):
         has_finished: Whether that run ended with exit code 0: there is nothing to explain.
         finished: The lines of launchers that say that the job ended with exit code 0.
         stopped_first: What the report of a run that hung says of the ranks that stopped first.
+        is_rehearsal: Whether the run was a rehearsal on the CPU, whose ranks write no plogs.
         unfinished: The sentence that the run is still running; "" for one that has ended.
     """
 
@@ -84,6 +85,7 @@ class Answer(NamedTuple):
     finished: Sequence[Seen] = ()
     stopped_first: Sequence[str] = ()
     unfinished: str = ""
+    is_rehearsal: bool = False
 
     def used(self) -> set[int]:
         """Return the ids of the events that the causes show."""
@@ -353,7 +355,8 @@ def _cause(answer: Answer, cause: Cause, chinese: Callable[[str], str] | None) -
         yield from _quoted(
             answer, cause.beside, "beside it, in", "" if is_of_tool else cause.beside.place.short
         )
-    for line in further_logs.lines(cause, answer.cluster, answer.sources, answer.run):
+    has_plogs = not answer.is_rehearsal
+    for line in further_logs.lines(cause, answer.cluster, answer.sources, answer.run, has_plogs=has_plogs):
         yield f"  look at {line}"
 
 
@@ -406,5 +409,5 @@ def _nothing(answer: Answer) -> Iterator[str]:
         yield "  also seen:"
         yield from (f"  {line}" for line in _also_seen(seen))
     yield from (f"  {note}" for note in (*answer.notes, *answer.cluster.notes)[:_MOST_NOTES])
-    if not answer.unfinished:
-        yield "  look at the plog of each rank, by default in ~/ascend/log of each host: explain that folder"
+    if not (answer.unfinished or answer.is_rehearsal):
+        yield f"  look at {further_logs.PLOGS}"

@@ -50,7 +50,9 @@ def _cause(answer: Answer, cause: Cause) -> dict[str, Any]:
         "sentence": words.sentence(answer, cause),
         "reason": cause.reason or None,
         "remedy": cause.message.remedy,
-        "look_at": further_logs.lines(cause, answer.cluster, answer.sources, answer.run),
+        "look_at": further_logs.lines(
+            cause, answer.cluster, answer.sources, answer.run, has_plogs=not answer.is_rehearsal
+        ),
         "beside": _at(answer, cause.beside) if cause.beside is not None else None,
     }
 

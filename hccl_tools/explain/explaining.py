@@ -108,7 +108,7 @@ def explain(
     all_notes += said
     answer = Answer(found, joined, logs, all_notes, run_name, run, stopped_first=_stopped_first(of_run))
     if of_run is not None and of_run.cpu:
-        return answer  # Without devices no rank uses the table.
+        return answer._replace(is_rehearsal=True)  # Without devices no rank uses the table.
     return answer._replace(notes=[*all_notes, *_about_table(answer, table)])
 
 

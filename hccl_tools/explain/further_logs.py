@@ -18,29 +18,35 @@ if TYPE_CHECKING:
 _MOST_LOGS_TO_FETCH = 4
 #: The most logs of one rank: of its program, and of CANN.
 _MOST_OF_RANK = 2
+#: What may say more if no log does.
+PLOGS = "the plog of each rank, by default in ~/ascend/log: `hccl-tools explain ~/ascend/log` on each host"
 #: The most ranks that a pattern of ``grep`` lists; for more, all logs of their hosts are named.
 _MOST_IN_PATTERN = 16
 
 
-def lines(cause: Cause, cluster: Cluster, sources: Sequence[Source], run: str) -> list[str]:
+def lines(
+    cause: Cause, cluster: Cluster, sources: Sequence[Source], run: str, *, has_plogs: bool
+) -> list[str]:
     """Return what to look at, as objects of a sentence: one per log at hand, one per host for the others.
 
     Args:
         run: The run that is explained, as the user named it; "" for files.
+        has_plogs: Whether the ranks write plogs; those of a rehearsal on the CPU do not.
     """
     found: list[str] = []
     at_hand = _logs_of({place.rank for place in cause.fetch} - {None}, cluster, sources) if not run else {}
     elsewhere: dict[str, list[Place]] = {}
     for place in cause.fetch:
         if run and place.rank is not None:
-            found.append(f"`hccl-tools logs {operand(run)} --rank {place.rank}`, and its plog")
+            plog = ", and its plog" if has_plogs else ""
+            found.append(f"`hccl-tools logs {operand(run)} --rank {place.rank}`{plog}")
         elif here := at_hand.get(place.rank):
             found.append(" and ".join(here[:_MOST_OF_RANK]))
         else:
             elsewhere.setdefault(place.host, []).append(place)
     found = [*found[:_MOST_LOGS_TO_FETCH], *(_of_host(*item) for item in elsewhere.items())]
-    if not cause.fetch and cause.confidence == "open":
-        found.append("the plog of each rank, by default in ~/ascend/log of each host: explain that folder")
+    if not cause.fetch and cause.confidence == "open" and has_plogs:
+        found.append(PLOGS)
     return found[:_MOST_LOGS_TO_FETCH]
 
 

@@ -85,11 +85,11 @@ def check(
     return report._replace(file=name or file_name(table))
 
 
-def findings_text(report: Report) -> str:
-    """Return the findings as ``validate`` shows them."""
+def findings_text(report: Report, width: int | None = None) -> str:
+    """Return the findings as ``validate`` shows them on a screen of this width."""
     from hccl_tools.diagnostics import render  # noqa: PLC0415  (only where something is wrong)
 
-    return "".join(render([report], "text", show_all=False, color=False))
+    return "".join(render([report], "text", show_all=False, color=False, width=width))
 
 
 def refusal(report: Report) -> TableError:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from hccl_tools import formats
 from hccl_tools.diagnostics.wording import reaction
 from hccl_tools.errors import TableError
-from hccl_tools.notation.phrases import count
+from hccl_tools.notation.phrases import count, with_article
 from hccl_tools.notation.printable import escaped
+from hccl_tools.notation.screen import each_fitted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -23,15 +24,26 @@ NAME = "the new table"
 _SHOWN = 20
 
 
-def refusal(report: Report) -> TableError:
-    """Return the error that follows the printed findings."""
-    return TableError(f"no table is written: it has {count(len(report.errors), 'error')}")
+def refusal(report: Report, call: Sequence[str] = ()) -> TableError:
+    """Return the error that follows the printed findings.
+
+    Args:
+        call: The call as it was typed, to which the product of a table that it accepts is added.
+    """
+    from shlex import join  # noqa: PLC0415  (only where something is wrong)
+
+    hint = None
+    if report.accepted_on and call:
+        typed = join([*call, "--product", report.accepted_on])
+        hint = f"for {with_article(report.accepted_on)}: `{typed}`"
+    return TableError(f"no table is written: it has {count(len(report.errors), 'error')}", hint=hint)
 
 
-def findings_text(report: Report, facts: Sequence[HostFacts]) -> str:
+def findings_text(report: Report, facts: Sequence[HostFacts], width: int | None = None) -> str:
     """Return the errors of a table made from host facts, with the source of each value."""
     origins = _origins(report.table, facts) if report.table is not None else {}
-    return "".join(f"{escaped(line)}\n" for line in _lines(report, origins))
+    lines = each_fitted(map(escaped, _lines(report, origins)), width)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _lines(report: Report, origins: Mapping[Path, str]) -> Iterator[str]:

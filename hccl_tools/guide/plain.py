@@ -16,6 +16,10 @@ _LINK = re.compile(r"\[([^\[\]]{1,300})\]\(([^)\s]{1,300})\)")
 _BOLD = re.compile(r"\*\*(.+?)\*\*")
 _CELL = re.compile(r"(?<!\\)\|")
 _INDENT = "    "
+#: Letters of a word of a topic that says what a link is about.
+_LEAST_LETTERS = 4
+#: The language of blocks with what a command prints, and the mark before its lines, which are not pasted.
+_OUTPUT, _SHOWN = "text", "| "
 #: The start of a line that is not joined with the one before.
 _ENTRY = re.compile(r"(- |\d+\. |#)")
 
@@ -27,7 +31,9 @@ def plain(page: str, columns: int | None) -> str:
     lines: list[str] = []
     for number, part in enumerate(re.split(r"^```(.*\n(?:.*\n)*?)```$", text, flags=re.MULTILINE)):
         if number % 2:
-            lines += [_INDENT + line for line in part.splitlines()[1:]]
+            language, *code = part.splitlines()
+            mark = _INDENT + _SHOWN if language == _OUTPUT else _INDENT
+            lines += [(mark + line).rstrip() for line in code]
         else:
             lines += _prose(part.strip("\n"), columns)
         lines.append("")
@@ -80,4 +86,16 @@ def _table(rows: list[str], columns: int | None) -> Iterator[str]:
 
 
 def _unmarked(text: str) -> str:
-    return _BOLD.sub(r"\1", _LINK.sub(r"\1", text)).replace("\\|", "|")
+    return _BOLD.sub(r"\1", _LINK.sub(_linked, text)).replace("\\|", "|")
+
+
+def _linked(link: re.Match[str]) -> str:
+    """Return the text of a link; with the topic, if no word of the text says to which page it leads."""
+    from hccl_tools.guide.topics import topic_name, topics  # noqa: PLC0415  (few pages are shown)
+
+    text, target = link[1], link[2].partition("#")[0]
+    if not target.endswith(".md") or not text.isascii():
+        return text
+    topic = topic_name(target)
+    is_clear = any(word in text.lower() for word in topic.split("-") if len(word) >= _LEAST_LETTERS)
+    return text if is_clear or topic not in topics("en") else f"{text} (guide {topic})"

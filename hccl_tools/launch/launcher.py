@@ -68,6 +68,8 @@ def launch(request: LaunchRequest) -> int:
             started.close()
         if isinstance(error, HcclToolsError):
             _report_refusal(error, request, prepared, agent, link)
+        if isinstance(error, KeyboardInterrupt):
+            error.args = ("no rank was started on this host",)
         raise
     _announce(plan, warnings, agent)
     from hccl_tools.launch.supervise import supervisor  # noqa: PLC0415  (a refused launch does not need it)

@@ -159,7 +159,7 @@ def devices_on_one_machine(subject: Subject) -> Iterator[Finding]:
     "forbidden",
     stage="topology",
     source="MindOCR guide, distribute_train.md",
-    words="the guide of MindOCR",
+    words="the guide of MindOCR (a toolkit of MindSpore)",
 )
 def devices_across_machines(subject: Subject) -> Iterator[Finding]:
     """A 910A job on several machines does not use all eight devices of each machine.

@@ -6,7 +6,6 @@ import fcntl
 import os
 import shlex
 import stat
-import sys
 import time
 from collections import Counter
 from contextlib import suppress
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.document import links
 from hccl_tools.errors import UsageError
 from hccl_tools.notation.phrases import and_more, count, operand
-from hccl_tools.notation.printable import escaped
+from hccl_tools.notation.printable import escaped, tell
 from hccl_tools.processes import run_files
 from hccl_tools.records import NamedTuple
 from hccl_tools.runs import directory, files, names, run_processes
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
 _MOST_NAMED = 8
 #: Directories of one other user that a list of runs looks at, the newest; each run costs a millisecond.
 _MOST_OF_OTHERS = 1000
+#: Why a run of another user is skipped.
+_OF_OTHERS = "it belongs to another user"
 
 #: The name of the log directory without --log-dir.
 _USUAL = "log"
@@ -208,7 +209,7 @@ def _limited(
 def _tried(path: str) -> tuple[Run | None, str]:
     """Return the run in a directory, or why it cannot be read; neither if the directory is no run."""
     if _is_closed(path):
-        return None, "it belongs to another user"
+        return None, _OF_OTHERS
     try:
         return read(path) if files.is_run(path) else None, ""
     except files.MalformedRunError as error:
@@ -216,18 +217,24 @@ def _tried(path: str) -> tuple[Run | None, str]:
 
 
 def _tell_skipped(skipped: list[tuple[str, str]], left_out: dict[int, int]) -> None:
+    closed = [path for path, why in skipped if why == _OF_OTHERS]
+    if len(closed) > 1:
+        one, *_ = closed
+        where = os.path.dirname(one)
+        tell(f"hccl-tools: {len(closed)} runs in {where} are skipped: they belong to other users")
+        skipped = [(path, why) for path, why in skipped if why != _OF_OTHERS]
     for path, why in skipped[:_MOST_NAMED]:
-        sys.stderr.write(f"hccl-tools: {escaped(f'{path} is skipped: {why}')}\n")
+        tell(f"hccl-tools: {path} is skipped: {why}")
     if len(skipped) > _MOST_NAMED:
-        sys.stderr.write(f"hccl-tools: {len(skipped) - _MOST_NAMED} more runs are skipped\n")
+        tell(f"hccl-tools: {len(skipped) - _MOST_NAMED} more runs are skipped")
     for user, number in islice(left_out.items(), _MOST_NAMED):
         older = count(number, "older run is", "older runs are")
-        sys.stderr.write(
+        tell(
             f"hccl-tools: {links.user_name(user)}: {older} left out; of another user, the newest"
-            f" {_MOST_OF_OTHERS:,} are listed, and what a command names\n"
+            f" {_MOST_OF_OTHERS:,} are listed, and what a command names"
         )
     if len(left_out) > _MOST_NAMED:
-        sys.stderr.write(f"hccl-tools: runs of {len(left_out) - _MOST_NAMED} more users are left out\n")
+        tell(f"hccl-tools: runs of {len(left_out) - _MOST_NAMED} more users are left out")
 
 
 def _is_closed(path: str) -> bool:
@@ -259,7 +266,7 @@ def resolve(name: str, log_dir: str) -> Run:
         raise _ambiguous(name, found)
     raise NoSuchRunError(
         sentence(log_dir, None if name in names.NEWEST else name),
-        hint=remedy(log_dir, sum(run.is_in(log_dir) for run in find(log_dir))),
+        hint=remedy(log_dir, sum(run.is_in(log_dir) for run in find(log_dir)), name),
     )
 
 
@@ -385,8 +392,17 @@ def sentence(log_dir: str, name: str | None = None) -> str:
     return f"{what} in {folder}" if os.path.isdir(folder) else f"{what}: {folder} does not exist"
 
 
-def remedy(log_dir: str, runs: int) -> str:
-    """Return what to type instead: the list of the runs that are there, or another log directory."""
+def remedy(log_dir: str, runs: int, name: str | None = None) -> str:
+    """Return what to type instead: the list of the runs that are there, or another log directory.
+
+    Args:
+        runs: The number of runs in the log directory.
+        name: What was typed in place of a run.
+    """
+    if name is not None and _has_runs(name):
+        return f"this is a log directory: `--log-dir {operand(name)}` names it"
+    if name is not None and os.path.isfile(name) and files.is_run(os.path.realpath(os.path.dirname(name))):
+        return f"this is a file of a run: name the run, `{operand(os.path.dirname(name))}`"
     if runs:
         where = "" if log_dir == _USUAL else f" --log-dir {operand(log_dir)}"
         return f"`hccl-tools jobs{where}` lists the {count(runs, 'run')} there"

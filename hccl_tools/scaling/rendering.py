@@ -8,7 +8,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.notation import durations
+from hccl_tools.notation import durations, screen
 from hccl_tools.notation.phrases import aligned
 from hccl_tools.notation.printable import escaped, json_escaped
 from hccl_tools.scaling import notes
@@ -50,7 +50,7 @@ def _text(series: Sequence[Series], figures: Figures, better: Better | None) -> 
         yield line + "\n"
     yield "\n"
     for sentence in sentences(series, figures, better):
-        yield escaped(sentence) + "\n"
+        yield screen.fitted(escaped(sentence), screen.width()) + "\n"
 
 
 def _markdown(series: Sequence[Series], figures: Figures, better: Better | None) -> Iterator[str]:

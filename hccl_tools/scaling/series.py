@@ -159,5 +159,6 @@ class _Progress:
             values = [f"failed: {row['failed']}"]
         elif row.get("time") is not None:
             values.insert(0, time_span(row["time"], 2))
-        self._write(f"{self._number}/{self._runs}  {self._title}: {', '.join(values)}; {row['run']}\n")
+        line = f"{self._number}/{self._runs}  {self._title}: {', '.join(values)}; {row['run']}"
+        self._write(f"{screen.fitted(line, screen.width(2))}\n")
         sys.stderr.flush()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import TableError
+from hccl_tools.notation import screen
 from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
@@ -138,12 +139,42 @@ def server_text(table: RankTable, indices: Sequence[int]) -> str:
 def square(
     names: Sequence[str], cells: Sequence[Sequence[str]], last: tuple[str, Sequence[str]] | None = None
 ) -> Iterator[str]:
-    """Yield a header line that begins with a tab and three spaces, as that of npu-smi, and the rows."""
-    width = max(
-        [_WIDTH, *(len(name) + 2 for name in names), *(len(cell) + 2 for row in cells for cell in row)]
-    )
+    """Yield a header line that begins with a tab and three spaces, as that of npu-smi, and the rows.
+
+    On a narrower screen, the columns are narrower, and those that do not fit have blocks of their own below.
+    """
+    longest = max([0, *map(len, names), *(len(cell) for row in cells for cell in row)])
+    width = max(_WIDTH, longest + 2)
     title, texts = last or ("", [""] * len(names))
+    room = screen.width()
+    needed = width * (len(names) + 1) + max([len(title), *map(len, texts)])
+    if room is not None and needed > room:
+        yield from _blocks(names, cells, [title, *texts], longest + 1, room)
+        return
     header = "".join(name.ljust(width) for name in names) + title
     yield "\t" + " " * (width - 8) + header.rstrip()
     for name, row, text in zip(names, cells, texts, strict=True):
         yield (name.ljust(width) + "".join(cell.ljust(width) for cell in row) + text).rstrip()
+
+
+def _blocks(
+    names: Sequence[str], cells: Sequence[Sequence[str]], last: Sequence[str], width: int, room: int
+) -> Iterator[str]:
+    """Yield the matrix with as many columns beside each other as a screen has room for."""
+    columns = [[name, *(row[place] for row in cells)] for place, name in enumerate(names)]
+    rows = ["", *names]
+    widths = [width] * len(columns)
+    if any(last):
+        columns, widths = [*columns, list(last)], [*widths, max(map(len, last))]
+    start = 0
+    while start < len(columns):
+        end, used = start, width
+        while end < len(columns) and (end == start or used + widths[end] <= room):
+            used += widths[end]
+            end += 1
+        if start:
+            yield ""
+        for place, name in enumerate(rows):
+            parts = [column[place].ljust(width) for column in columns[start:end]]
+            yield (name.ljust(width) + "".join(parts)).rstrip()
+        start = end

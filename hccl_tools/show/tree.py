@@ -78,9 +78,10 @@ def _server_node(server: ServerFacts, style: Style, *, folded: bool, wide: int) 
 def _devices(server: ServerFacts, group_size: int | None) -> list[Node]:
     wide_rank = max((len(str(rank)) for rank in server.rank_ids), default=1)
     wide_device = max((len(str(device)) for device in server.device_ids), default=1)
-    leaves = [
-        (_group_of(one, group_size), Node(_device(one, wide_rank, wide_device), [])) for one in server.ranks
-    ]
+    # Something follows the addresses in a super pod alone.
+    known = [_addresses(one) for one in server.ranks if one.super_device_id is not None]
+    wide = (wide_rank, wide_device, max(map(len, known), default=0))
+    leaves = [(_group_of(one, group_size), Node(_device(one, wide), [])) for one in server.ranks]
     if group_size is None:
         return [leaf for _, leaf in leaves]
     groups: dict[int | None, list[Node]] = {}
@@ -97,9 +98,16 @@ def _group_name(group: int | None, size: int) -> str:
     return "in no group" if group is None else f"group {group * size}-{group * size + size - 1}"
 
 
-def _device(one: RankFacts, wide_rank: int, wide_device: int) -> str:
-    known = and_more(one.addresses, _MOST_ADDRESSES) or "no address"
-    sdid = f"  SDID {one.super_device_id}" if one.super_device_id is not None else ""
+def _addresses(one: RankFacts) -> str:
+    return and_more(one.addresses, _MOST_ADDRESSES) or "no address"
+
+
+def _device(one: RankFacts, wide: tuple[int, int, int]) -> str:
+    wide_rank, wide_device, wide_address = wide
+    known = _addresses(one)
+    sdid = ""
+    if one.super_device_id is not None:
+        known, sdid = known.ljust(wide_address), f"  SDID {one.super_device_id}"
     rank = "?" if one.rank is None else one.rank
     device = "?" if one.device_id is None else one.device_id
     return f"rank {rank:<{wide_rank}}  device {device:<{wide_device}}  {known}{sdid}"

@@ -11,7 +11,13 @@ from hccl_tools.table.addresses import family
 from hccl_tools.transform.address_layout import networks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hccl_tools.table.model import RankTable, Server
+
+
+#: Servers that are compared with a name that is none of theirs.
+_MOST_COMPARED = 1024
 
 
 @dataclass(frozen=True)
@@ -38,13 +44,25 @@ def index_of(table: RankTable, server_id: str) -> int:
     """Return the index of a server by its server_id.
 
     Raises:
-        TableError: The server does not exist; the hint has the most similar server_id.
+        TableError: The server does not exist; the hint has the servers, one that is misspelt first.
     """
     names = [server.server_id for server in table.servers]
     if server_id in names:
         return names.index(server_id)
-    hint = did_you_mean(server_id, names) or f"its servers are {and_more(names)}"
-    raise TableError(f'the table has no server "{server_id}"', hint=hint)
+    raise TableError(f'the table has no server "{server_id}"', hint=_servers(server_id, names))
+
+
+def _servers(wanted: str, names: Sequence[str]) -> str:
+    """Return the servers of a table; the most similar one if no other is as similar."""
+    from difflib import SequenceMatcher  # noqa: PLC0415  (only for a name that is wrong)
+
+    listed = f"its servers are {and_more(names)}"
+    ratios = sorted(
+        (SequenceMatcher(None, wanted, one).ratio() for one in names[:_MOST_COMPARED]), reverse=True
+    )
+    is_clear = len(ratios) == 1 or ratios[:1] != ratios[1:2]
+    guess = did_you_mean(wanted, names) if is_clear and len(names) <= _MOST_COMPARED else ""
+    return f"{guess} {listed}".lstrip()
 
 
 def pair_with_spare(table: RankTable, index: int, spare: RankTable) -> Pair:

@@ -50,7 +50,6 @@ def test_help_keeps_the_lines_of_examples(command_line: CommandLine, command: st
         ("gne", 'no such command "gne"; did you mean "gen"?', ""),
         ("quux", 'no such command "quux"', ""),
         ("--foo", "no such option --foo", ""),
-        ("validate --product", "--product needs a value", "validate"),
         ("validate -f xml t", '-f "xml" is not one of text, concise, json, junit, github, sarif', "validate"),
         ("convert t.json --to 3.0", '--to "3.0" is not one of 1.0, 1.2, 2.0, group_list', "convert"),
         ("show --rank x t.json", '--rank "x" is not a whole number, 0 or more', "show"),
@@ -61,8 +60,6 @@ def test_help_keeps_the_lines_of_examples(command_line: CommandLine, command: st
         ("stop --wait soon", '--wait "soon" is not a time (such as 90, 90s, 5m, 2h)', "stop"),
         ("launch -n none train.py", '-n "none" is not a whole number, 1 or more', "launch"),
         ("launch -n0 train.py", '-n "0" is not a whole number, 1 or more', "launch"),
-        ("launch -n", "-n needs a value", "launch"),
-        ("launch --rank_table", "--rank-table needs a value", "launch"),
         ("launch --cpu=3 train.py", "--cpu does not accept a value", "launch"),
         ("launch --timeout 0 train.py",
          '--timeout "0" is not a time above 0 s (such as 90, 90s, 5m, 2h)', "launch"),
@@ -80,6 +77,25 @@ def test_a_wrong_call_is_one_sentence(
     assert (done.code, done.out) == (2, "")
     helper = f"hccl-tools {command} --help".replace("  ", " ")
     assert done.err.splitlines() == [f"error: {sentence}", f"  help: see `{helper}`"]
+
+
+@pytest.mark.parametrize(
+    ("call", "option", "values"),
+    [
+        ("validate --product", "--product", "--product NAME: 910a, a2, "),
+        ("launch -n", "-n", "-n N: The number of ranks of the job."),
+        (
+            "launch --rank_table",
+            "--rank-table",
+            "--rank-table FILE: The rank table; by default $RANK_TABLE_FILE.",
+        ),
+    ],
+)
+def test_a_missing_value_is_described(command_line: CommandLine, call: str, option: str, values: str) -> None:
+    done = command_line(*call.split())
+
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"error: {option} needs a value\n  help: {values}")
 
 
 def test_an_option_that_is_misspelt_is_named_as_it_is_typed(command_line: CommandLine) -> None:

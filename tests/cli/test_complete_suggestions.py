@@ -233,3 +233,40 @@ def test_a_program_of_printed_commands_that_does_not_exist(command_line: Command
 
     assert "train.py stands for your own program: name yours" in " ".join(said.split())
     assert "stands for" not in command_line("launch", "-n", "2", "--cpu", "mine.py").err
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "subset two.json --devices 0-3 -o part.json",
+        "merge part.json third.json -o three.json",
+    ],
+)
+def test_a_table_that_another_product_accepts_is_refused_with_the_complete_call(
+    command_line: CommandLine, typed: str
+) -> None:
+    command_line("gen", "--simulate", "a2", "--servers", "2", "-o", "two.json")
+    command_line("gen", "--simulate", "a2:3", "-o", "third.json")
+    command_line("subset", "two.json", "--devices", "0-3", "-o", "part.json", "--product", "a2")
+    if typed.startswith("subset"):
+        (command_line.folder / "part.json").unlink()
+
+    done = command_line(*typed.split())
+
+    assert done.code == 1
+    assert suggested(done.err) == [*typed.split(), "--product", "a2"]
+    assert command_line(*suggested(done.err)).code == 0
+
+
+@pytest.mark.parametrize(
+    "typed", ["subset two.json --devices 0-3", "gen --simulate 910a --servers 2 --devices 0-3"]
+)
+def test_the_findings_on_a_table_that_is_not_written_fit_the_terminal(
+    command_line: CommandLine, typed: str
+) -> None:
+    command_line("gen", "--simulate", "a2", "--servers", "2", "-o", "two.json")
+
+    shown = on_terminal(*typed.split())
+
+    assert "error[HCC308]" in shown.text
+    assert [line for line in shown.wider_than(80) if "`" not in line] == []

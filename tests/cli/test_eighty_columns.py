@@ -167,3 +167,54 @@ def test_hosts_that_have_answered_are_counted() -> None:
     assert any("1 of 2 hosts have answered" in state and "waiting for h2" in state for state in states)
     assert "hosts have answered" not in shown.text
     assert "wrote t.json" in shown.lines
+
+
+@pytest.mark.parametrize("product", ["910a", "a3"])
+def test_a_matrix_fits_with_blocks_of_columns(product: str) -> None:
+    on_terminal("gen", "--simulate", product, "--servers", "2", "-o", "t.json")
+
+    shown = on_terminal("show", "-f", "matrix", "t.json")
+
+    assert [line for line in shown.wider_than(80) if "=" not in line] == []
+    words = [line.split() for line in shown.lines]
+    assert sum(line[:1] == ["NPU7"] for line in words) == (2 if product == "a3" else 1)
+    assert {name for line in words for name in line if name.startswith("NPU")} >= {"NPU0", "NPU7"}
+
+
+@pytest.mark.parametrize("call", ["doctor --list", "rules HCM046"])
+def test_lists_and_pages_fit(call: str) -> None:
+    shown = on_terminal(*call.split())
+
+    assert shown.wider_than(80) == []
+    assert call == "rules HCM046" or "    Can this user open the device nodes?" in shown.lines
+
+
+def test_addresses_of_a_super_pod_are_aligned() -> None:
+    on_terminal("gen", "--simulate", "a3", "-o", "t.json")
+
+    shown = on_terminal("show", "t.json")
+
+    assert len({line.index("  SDID ") for line in shown.lines if "SDID" in line}) == 1
+
+
+def test_an_explanation_below_its_command_is_indented_more() -> None:
+    lines = on_terminal("subset", "--help").lines
+    command = next(place for place, line in enumerate(lines) if "subset job.json --servers 10.0.0.1 " in line)
+
+    assert lines[command].startswith("    hccl-tools")
+    assert lines[command + 1] == "        four devices of one server"
+
+
+def test_the_json_of_an_example_is_valid_when_it_is_broken() -> None:
+    text = "\n".join(on_terminal("convert", "--help").lines)
+    example = text[text.index('{"10.0.0.1"') :].partition("pods.json can")[0]
+
+    assert json.loads(example)["10.0.0.1"]["super_device_ids"] == {"0": "0", "1": "65537"}
+
+
+def test_the_guide_marks_output_and_names_the_page_of_a_link() -> None:
+    shown = on_terminal("guide", "tutorial", PAGER="cat")
+
+    assert '    hccl-tools gen --simulate 910a --device_num "[0,4)"' in shown.lines
+    assert "    | device 0: 192.168.100.101 (simulated)" in shown.lines
+    assert "Do you need one? (guide what-is-a-rank-table)" in shown.lines

@@ -73,9 +73,9 @@ CASES = {
     ("key", 0): ["key create --force", "key status", "key copy localhost"],
     ("key", 1): ["key create", "key copy localhost node.invalid --ssh false"],
     ("key", 2): ["key copy", "key copy localhost localhost", "key status more", "key"],
-    ("explain", 0): ["explain EI0006", "explain fault.log", "explain --exit-code table.json"],
-    ("explain", 1): ["explain table.json", "explain --exit-code fault.log"],
-    ("explain", 2): ["explain absent.log", "explain EI0099", "explain -f json EI0006"],
+    ("explain", 0): ["explain EI0006", "explain fault.log", "explain --exit-code nothing.log"],
+    ("explain", 1): ["explain nothing.log", "explain --exit-code fault.log"],
+    ("explain", 2): ["explain absent.log", "explain table.json", "explain EI0099", "explain -f json EI0006"],
     ("doctor", 0): ["doctor --cpu", "doctor --local --select HCD3 a.json"],
     ("doctor", 1): ["doctor", "doctor --local --select HCD002 bad.json", "doctor --strict"],
     ("doctor", 2): ["doctor absent.json", "doctor --select HCD9", "doctor a.json b.json"],
@@ -169,7 +169,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
            {"a.json": host(1), "b.json": host(2), "a2.json": other, "bad.json": bad}.items()},
         "broken.json": "{", "warned.json": warned, "fails.py": "raise SystemExit(7)",
         "sleeps.py": "import time\nprint('up')\ntime.sleep(60)",
-        "times.csv": "devices,time\n1,10\n2,6\n", "fault.log": "EI0011: error\n",
+        "times.csv": "devices,time\n1,10\n2,6\n", "fault.log": "EI0011: error\n", "nothing.log": "step 1\n",
         "crashes.py": "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)",
     }  # fmt: skip
     for name, text in texts.items():

@@ -66,7 +66,8 @@ def test_a_word_of_another_tool_names_the_command(
         ("job.json", "job.json",
          "`hccl-tools validate job.json` checks a table; `hccl-tools show job.json` shows it"),
         ("train.py --lr 1", "train.py",
-         "`hccl-tools launch --rank-table FILE train.py --lr 1` starts it on the devices of a table"),
+         ("`hccl-tools launch -n 4 train.py --lr 1` starts it on 4 devices; "
+          "with a rank table: --rank-table FILE")),
     ],
 )  # fmt: skip
 def test_a_file_in_place_of_a_command(

@@ -172,14 +172,14 @@ def test_a_missing_option_has_an_example(job: CommandLine) -> None:
     done = job("replace", "job.json")
 
     assert done.err.endswith(
-        "  help: for example `hccl-tools replace job.json --server 10.0.0.7 --with spare.json`\n"
+        "  help: for example `hccl-tools replace job.json --server 10.1.0.1 --with spare.json`\n"
     )
 
 
 @pytest.mark.parametrize(
     ("call", "sentence", "example"),
     [
-        (("diff", "job.json"), "missing argument B", "hccl-tools diff job.json after.json"),
+        (("diff", "job.json"), "missing argument B", "hccl-tools diff job.json spare.json"),
         (("merge",), "missing argument FILE...", "hccl-tools merge 'tables/*.json'"),
         (("env", "job.json"), "missing option --target", "hccl-tools env job.json --target torch"),
     ],

@@ -496,7 +496,7 @@ def test_a_folder_gets_the_file_to_name(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text(table())
     done = run(str(tmp_path))
 
-    assert f"specify a file in it: {tmp_path}/hccl.json; it has 2: {tmp_path}/*.json" in done.stderr
+    assert f"specify a file in it: {tmp_path}/hccl.json; it has 2: '{tmp_path}/*.json'" in done.stderr
     assert done.returncode == 2
 
 

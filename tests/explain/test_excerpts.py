@@ -58,7 +58,7 @@ def test_words_without_a_message_are_no_cause(command_line: CommandLine) -> None
     assert done.code == 1
     assert done.out.splitlines() == [
         "no cause found in 1 log",
-        "  look at the plog of each rank, by default in ~/ascend/log of each host: explain that folder",
+        "  look at the plog of each rank, by default in ~/ascend/log: `hccl-tools explain ~/ascend/log` on each host",
     ]
 
 

@@ -44,8 +44,11 @@ class Shown:
         ]
 
 
-def on_terminal(*args: str, columns: int = 80, rows: int = 24, **variables: str) -> Shown:
-    """Run ``hccl-tools`` as the foreground process of a terminal."""
+def on_terminal(
+    *args: str, columns: int = 80, rows: int = 24, ctrl_c_after: str = "", **variables: str
+) -> Shown:
+    """Run ``hccl-tools`` as the foreground process of a terminal; type Ctrl-C when a text is shown."""
+    awaited = ctrl_c_after.encode()
     pid, descriptor = pty.fork()
     if pid == 0:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
@@ -60,6 +63,9 @@ def on_terminal(*args: str, columns: int = 80, rows: int = 24, **variables: str)
         if not part:
             break
         data += part
+        if awaited and awaited in data:
+            os.write(descriptor, b"\x03")
+            awaited = b""
     _, status = os.waitpid(pid, 0)
     os.close(descriptor)
     return Shown(data.decode().replace("\r\n", "\n"), os.waitstatus_to_exitcode(status))

@@ -28,12 +28,12 @@ _OF_TORCHRUN = (
 _OF_MSRUN = rb"(?P<variable>MS_(?:ROLE|WORKER_NUM|SCHED_HOST|SCHED_PORT|NODE_ID))"
 _NEEDS_TORCHRUN = "the program reads a variable of torchrun, which is not set"
 _START_TORCH = (
-    "start it with `hccl-tools launch --start torch`, which sets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT as torchrun"
+    "add `--start torch` to the options of `hccl-tools launch`: it sets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT as torchrun"
     " does; all starts of `launch` set RANK_ID, RANK_SIZE and DEVICE_ID"
 )
 _NEEDS_MSRUN = "the program reads a variable of msrun, which is not set"
 _START_CLUSTER = (
-    "start it with `hccl-tools launch --start cluster`, which sets MS_ROLE, MS_WORKER_NUM, MS_SCHED_HOST, MS_SCHED_PORT and MS_NODE_ID as"
+    "add `--start cluster` to the options of `hccl-tools launch`: it sets MS_ROLE, MS_WORKER_NUM, MS_SCHED_HOST, MS_SCHED_PORT and MS_NODE_ID as"
     " msrun does"
 )
 

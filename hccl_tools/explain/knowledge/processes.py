@@ -342,7 +342,7 @@ MESSAGES = (
     Message(
         "HCM827", "time-limit", "code",
         "the job exceeded the --timeout of its launch",
-        "raise --timeout; if the job hung, look at the end of each rank's log for the step in which it stopped",
+        "raise --timeout; if the job hung, `--hang-timeout` shows in which step, with the stacks of its ranks; the end of each rank's log may too",
         source="report.json of the run",
     ),
     Message(

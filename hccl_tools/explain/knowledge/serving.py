@@ -85,11 +85,21 @@ MESSAGES = (
         example="[2026-03-18 10:33:52.113+08:00] [41] [41] [server] [ERROR] [http_server.cpp:163] : [MIE04E02041C] [endpoint] Failed to listen 172.17.0.3:40032, please check if business ip and port are legal.",
     ),
     Message(
+        "HCM925", "local-rank-argument", "cause",
+        "the program needs --local_rank, which torch.distributed.launch adds and torchrun and `launch` do not",
+        "read it from the environment, `int(os.environ['LOCAL_RANK'])`, and make the argument optional; `hccl-tools launch` sets LOCAL_RANK"
+        " with `--start torch`",
+        anchor=b": error: the following arguments are required: ",
+        pattern=rb"^[\w./-]{1,120}: error: the following arguments are required: [^\n]{0,200}?--local[_-]rank\b",
+        source="Python (argparse)",
+        example="train.py: error: the following arguments are required: --local_rank",
+    ),
+    Message(
         "HCM924", "argument-refused", "cause",
         "a program refuses its arguments",
         "correct the command line: `--help` of the program lists its arguments",
         anchor=b": error: ",
-        pattern=rb"^(?P<program>[\w./-]{1,120}(?: [a-z][\w-]{0,20})?): error: (?P<reason>(?:argument |unrecognized arguments|the following arguments are required|ambiguous option|expected (?:one|at least))[^\n]{0,300})",
+        pattern=rb"^(?P<program>[\w./-]{1,120}(?: [a-z][\w-]{0,20})?): error: (?P<reason>(?:argument |unrecognized arguments|the following arguments are required(?!: [^\n]{0,200}?--local[_-]rank\b)|ambiguous option|expected (?:one|at least))[^\n]{0,300})",
         source="Python (argparse)",
         example="api_server.py: error: unrecognized arguments: --tensor-paralel-size 8",
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.planning import script_kind
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.model.request import Program
 
+#: Entries of a folder that are compared with the name of a script.
+_MOST_LOOKED_AT = 1000
 #: Time limit for the check by the ranks' Python, in seconds.
 _ANSWER_SECONDS = 30.0
 #: The check that the ranks' Python runs. It may not find the submodules of a package that sets its own
@@ -70,11 +73,11 @@ def _check_script(argv: Sequence[str], environ: Mapping[str, str]) -> None:
                 f"; in printed commands, {name} stands for your own program: name yours, or try the ranks "
                 "with `--no-python env` in its place"
             )
-        hint = (
-            f"`--no-python {shlex.join(argv)}` starts the program of that name"
-            if on_path(name, environ)
-            else looked
-        )
+        hint = looked
+        if script := _misspelt(name):
+            hint = f'did you mean "{script}"?'
+        elif on_path(name, environ):
+            hint = f"`--no-python {shlex.join(argv)}` starts the program of that name"
         raise ProgramMissingError(f'the script "{name}" does not exist', hint=hint)
     is_package = os.path.isdir(name) and os.path.exists(os.path.join(name, "__main__.py"))
     if os.path.isdir(name) and not is_package:
@@ -82,11 +85,35 @@ def _check_script(argv: Sequence[str], environ: Mapping[str, str]) -> None:
             f'"{name}" is a directory without __main__.py', hint="give the path of a script"
         )
     if not os.access(name, os.R_OK):
-        raise ProgramRefusedError(f'the script "{name}" is not readable by this user')
+        raise ProgramRefusedError(
+            f'the script "{name}" is not readable by this user',
+            hint=f"its owner allows it with `chmod a+r {operand(name)}`",
+        )
     script_kind.require_python(argv)
 
 
+def _misspelt(name: str) -> str:
+    """Return the script of the folder that a name means: without its ``.py``, or misspelt; "" if none."""
+    if os.path.isfile(f"{name}.py"):
+        return f"{name}.py"
+    folder, typed = os.path.split(name)
+    if not typed.endswith(".py"):
+        return ""
+    from difflib import get_close_matches  # noqa: PLC0415  (only for a name that is wrong)
+
+    try:
+        with os.scandir(folder or ".") as entries:
+            scripts = [one.name for one in islice(entries, _MOST_LOOKED_AT) if one.name.endswith(".py")]
+    except OSError:
+        return ""
+    stems = [one.removesuffix(".py") for one in scripts]
+    alike = get_close_matches(typed.removesuffix(".py"), stems, n=1)
+    return os.path.join(folder, f"{alike[0]}.py") if alike else ""
+
+
 def _check_module(name: str, environ: Mapping[str, str], python: str) -> None:
+    if name.endswith(".py") and os.path.isfile(name):
+        raise ProgramRefusedError(f'-m "{name}": this is a script, not a module', hint="leave -m out")
     problem = module_problem(name, python, environ)
     if problem is None:
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,9 @@ _DATA = {
 _SHELL = (".sh", ".bash")
 #: Ranks that ``--all-here`` starts without ``--max-ranks``.
 _MOST_RANKS = 16
+#: A list of devices.
+_DEVICES = re.compile(r"[0-9]{1,4}(?:[-,][0-9]{1,4}){1,64}")
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,100}=")
 #: Options with the number of ranks.
 _NUMBER = ("-n", "--np", "--worker-num", "--worker_num")
 
@@ -50,6 +54,33 @@ _OTHERS = {
     "mpirun", "mpiexec", "mpiexec.hydra", "orterun", "srun", "prun", "horovodrun",
     "deepspeed", "accelerate", "accelerate.commands.launch", "deepspeed.launcher.runner",
 }  # fmt: skip
+
+
+def refuse_word(program: Sequence[str], call: Sequence[str]) -> None:
+    """Refuse a number, a list of devices or a second value of an option in place of a script.
+
+    Args:
+        program: The file and its arguments.
+        call: The command line before the file, for the command to type.
+
+    Raises:
+        UsageError: The word is not a program.
+    """
+    name, *rest = program
+    if os.path.exists(name):
+        return
+    if call[-2:-1] == ("--hosts",) and rest and os.path.exists(rest[0]):
+        hosts = shlex.join(["--hosts", f"{call[-1]},{name}"])
+        raise UsageError(f'"{name}" is not a program', hint=f"a list of hosts has commas: `{hosts}`")
+    if call[-2:-1] == ("--env",) and rest and _ASSIGNMENT.match(name):
+        raise UsageError(
+            f'"{name}" is not a program', hint=f"each variable has its option: `--env {shlex.quote(name)}`"
+        )
+    is_number = name.isdecimal() and name.isascii()
+    given = _names(call) & {*_NUMBER, "--devices", "--rank-table"}
+    if rest and not given and (is_number or _DEVICES.fullmatch(name)):
+        words = [*call, "-n" if is_number else "--devices", name, *rest]
+        raise UsageError(f'"{name}" is not a program', hint=f"type `{shlex.join(words)}`")
 
 
 def refuse_data(program: Sequence[str], call: Sequence[str]) -> None:
@@ -74,6 +105,10 @@ def refuse_data(program: Sequence[str], call: Sequence[str]) -> None:
             hint="the program follows the options; a rank table needs --rank-table FILE",
         )
     words = _without_number(call)
+    place = words.index("--rank-table") + 1 if "--rank-table" in words else len(words)
+    if len(program) == 1 and place < len(words) and _is_python(words[place]):
+        typed = shlex.join([*words[:place], name, *words[place + 1 :], words[place]])
+        raise UsageError(f'"{name}" is a rank table, and {words[place]} a program', hint=f"type `{typed}`")
     if not {"--rank-table", "--rank-table-file"} & _names(words):
         words += ["--rank-table", name]
     options = _names([*words, *program[1:]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, UsageError
@@ -50,7 +51,7 @@ def job_of(request: LaunchRequest, around: Surroundings, notes: list[str]) -> Jo
                 request.devices, around.visible, len(names), cpu=start.cpu, no_table=no_table
             )
     except UsageError as error:  # The missing option may be among the arguments of the program.
-        error.hint = "; ".join(filter(None, (*request.remarks, error.hint)))
+        error.hint = _with_table(request) or "; ".join(filter(None, (*request.remarks, error.hint)))
         raise
     if len(names) > 1 and start.method == "table":
         raise UsageError(
@@ -59,6 +60,8 @@ def job_of(request: LaunchRequest, around: Surroundings, notes: list[str]) -> Jo
     if around.uses_npus and request.devices.listed is None and request.devices.physical is None:
         note = cuda_note(around.environ, devices, "--devices {}")
         notes += [note] if note else []
+    if request.devices.listed is not None and len(devices) == 1 and devices[0] > 1:
+        notes.append(f"1 rank, on device {devices[0]} alone; `-n {devices[0]}` starts {devices[0]} ranks")
     placeholders = no_table and bool(around.visible.outside(devices))
     notes += [_MORE_THAN_DEVICES] if placeholders else []
     return Job(
@@ -68,6 +71,17 @@ def job_of(request: LaunchRequest, around: Surroundings, notes: list[str]) -> Jo
         _master_address(names, request.hosts),
         devices_are_placeholders=placeholders,
     )
+
+
+def _with_table(request: LaunchRequest) -> str:
+    """Return what to type if a rank table is among the arguments of the program alone; "" if none is."""
+    from hccl_tools.launch.planning import script_kind  # noqa: PLC0415  (only for an incomplete call)
+
+    program, *arguments = request.program.argv
+    if not _has_no_number(request.devices) or len(arguments) != 1 or not script_kind.is_table(arguments[0]):
+        return ""
+    call = ["hccl-tools", "launch", *request.typed_options, "--rank-table", arguments[0], program]
+    return f"a rank table has its option: `{shlex.join(call)}`"
 
 
 def _has_no_number(devices: Devices) -> bool:
@@ -101,7 +115,12 @@ def _this_host(names: tuple[str, ...], hosts: Hosts) -> int | None:
     """Return the index of this host; ``None`` for a plan that is shown on a host without a part in it."""
     if hosts.node_rank is not None:
         if hosts.node_rank >= len(names):
-            raise UsageError(f"--node-rank {hosts.node_rank}, but there are {len(names)} machines")
+            raise UsageError(
+                f"--node-rank {hosts.node_rank} (or --rank): the job has {number_of(len(names), 'machine')}, "
+                "and the index of the first is 0",
+                hint="state the machines with `--nnodes N` or `--ips A,B`; `--tail "
+                f"{hosts.node_rank}` shows the output of a rank",
+            )
         return hosts.node_rank
     if hosts.server is not None and hosts.ips:
         if hosts.server not in names:

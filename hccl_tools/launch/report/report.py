@@ -232,7 +232,8 @@ def text(
     if report["hung"]:
         lines += hang_lines([HungRank(**one) for one in report["hung"]])
     same = _with_same_exception(report["consequences"], first["traceback"]) if first else []
-    lines += _listed("failed with the same exception", same)
+    if same:  # Without how they ended: some were terminated while Python printed the exception.
+        lines.append(f"  failed with the same exception: {rank_ranges([end['rank'] for end in same])}")
     others = [end for end in report["consequences"] if end not in same]
     lines += _consequences(others, after_failure=bool(first))
     for process in report["stuck"]:
