@@ -85,7 +85,7 @@ MESSAGES = (
         example="[2026-03-18 10:33:52.113+08:00] [41] [41] [server] [ERROR] [http_server.cpp:163] : [MIE04E02041C] [endpoint] Failed to listen 172.17.0.3:40032, please check if business ip and port are legal.",
     ),
     Message(
-        "HCM925", "local-rank-argument", "cause",
+        "HCM934", "local-rank-argument", "cause",
         "the program needs --local_rank, which torch.distributed.launch adds and torchrun and `launch` do not",
         "read it from the environment, `int(os.environ['LOCAL_RANK'])`, and make the argument optional; `hccl-tools launch` sets LOCAL_RANK"
         " with `--start torch`",
