@@ -520,17 +520,19 @@ def test_members_that_are_no_list_are_unknown(command_line: CommandLine, folder:
     assert "Traceback" not in done.err
 
 
+def nested(times: int) -> object:
+    value: object = []
+    for _ in range(times):
+        value = [value]
+    return value
+
+
 def test_nested_values_are_shortened(command_line: CommandLine, folder: Path) -> None:
-    deep: object = []
-    for _ in range(200):
-        deep = [deep]
     entry = {
-        "process_group": ["0", deep],
-        "collective_seq_id": 1,
-        "profiling_name": deep,
-        "input_sizes": deep,
-    }
-    dump = {"rank": 0, "pg_config": {"0": {"name": deep}}, "pg_status": {}, "entries": [entry]}
+        "process_group": ["0", nested(200)], "collective_seq_id": 1, "profiling_name": nested(200),
+        "input_sizes": nested(200),
+    }  # fmt: skip
+    dump = {"rank": 0, "pg_config": {"0": {"name": nested(200)}}, "pg_status": {}, "entries": [entry]}
     (folder / "nccl_trace_rank_0").write_bytes(pickle.dumps(dump, 2))
     done = command_line("explain", "dumps")
 
