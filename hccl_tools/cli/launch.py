@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -49,7 +50,7 @@ def _request(options: dict[str, Any]) -> LaunchRequest | int:
 
         text, notes = launch_kubernetes.text(request, options, _own_names(options))
         tell(*(f"note: {note}" for note in notes))
-        click.echo(os.fsencode(on_stdout(text)), nl=False)
+        _print(text)
         return 0
     if given := next((name for name in OF_OBJECTS if options[name[2:].replace("-", "_")] is not None), None):
         raise UsageError(
@@ -66,7 +67,7 @@ def _request(options: dict[str, Any]) -> LaunchRequest | int:
         from hccl_tools.cli import launch_spares  # noqa: PLC0415  (few jobs have spares)
 
         if options["emit"] == launch_spares.EMIT_TARGET:
-            click.echo(os.fsencode(on_stdout(launch_spares.batch_script(request, options))), nl=False)
+            _print(launch_spares.batch_script(request, options))
             return 0
         if not options["emit"]:  # The other targets refuse the option.
             request = launch_spares.with_spares(request, options)
@@ -74,7 +75,7 @@ def _request(options: dict[str, Any]) -> LaunchRequest | int:
         text, note = _emitted(request, options)
         if note is not None:
             tell(f"note: {note}")
-        click.echo(os.fsencode(on_stdout(text)), nl=False)
+        _print(text)
         return 0
     if options["dry_run"]:
         from hccl_tools.launch import preview  # noqa: PLC0415  (a real launch does not need it)
@@ -85,6 +86,20 @@ def _request(options: dict[str, Any]) -> LaunchRequest | int:
     if preflight_options.has_gate(options) and request.part is None:
         request = _admitted(request, options)
     return request
+
+
+def _print(text: str) -> None:
+    """Print a script or YAML as it is; on a terminal it must not have what the terminal interprets.
+
+    Raises:
+        UsageError: It has such characters, from the table or from the command line.
+    """
+    if sys.stdout.isatty() and any(character < " " and character not in "\n\t" for character in text):
+        raise UsageError(
+            "the text has control characters, which the terminal would interpret",
+            hint="look for them in the table and in what you typed, or write it to a file: `... > job.sh`",
+        )
+    click.echo(os.fsencode(on_stdout(text)), nl=False)
 
 
 def _admitted(request: LaunchRequest, options: dict[str, Any]) -> LaunchRequest:

@@ -17,7 +17,7 @@ from hccl_tools.errors import TableError, UsageError
 from hccl_tools.host.site_defaults import Site
 from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import and_more, operand
-from hccl_tools.notation.printable import tell
+from hccl_tools.notation.printable import escaped, tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -186,7 +186,7 @@ def _origins_of_errors(report: Report, origins: Sequence[str]) -> str:
         if any(finding.path[: len(path)] == path for finding in report.errors)
     ]
     return "".join(
-        f'server "{report.table.servers[index].server_id}" is from {origins[index]}\n'
+        escaped(f'server "{report.table.servers[index].server_id}" is from {origins[index]}') + "\n"
         for index in at_fault[:20]
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.wording import conclusion
@@ -113,9 +113,19 @@ def _diff(file: str, corrected: Corrected) -> Iterator[str]:
         yield escaped(text, keep="\t", ascii_only=ascii_only) + (line[len(text) :] or f"\n{_NO_END}")
 
 
+def _range(start: int, lines: int) -> str:
+    """Return a range of lines of a unified diff: ``3,2``, ``3``, and ``2,0`` for none."""
+    if lines == 1:
+        return f"{start + 1}"
+    return f"{start + bool(lines)},{lines}"
+
+
 def _hunks(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
-    """Yield the hunks of a unified diff in linear time: no correction adds or removes a line."""
-    pairs = list(zip(before, after, strict=True))
+    """Yield the hunks of a unified diff in linear time: no correction adds or removes a line.
+
+    Only the last line can have become empty, where it had no newline.
+    """
+    pairs = list(zip_longest(before, after, fillvalue=""))
     changed = [place for place, (old, new) in enumerate(pairs) if old != new]
     at = 0
     while at < len(changed):
@@ -123,13 +133,13 @@ def _hunks(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
         while last + 1 < len(changed) and changed[last + 1] - changed[last] <= 2 * _CONTEXT + 1:
             last += 1
         start, end = max(0, changed[at] - _CONTEXT), min(len(pairs), changed[last] + _CONTEXT + 1)
-        place = f"{start + 1},{end - start}" if end - start > 1 else f"{start + 1}"
-        yield f"@@ -{place} +{place} @@\n"
+        left = end - start - (not pairs[end - 1][1])
+        yield f"@@ -{_range(start, end - start)} +{_range(start, left)} @@\n"
         for differs, some in groupby(pairs[start:end], lambda pair: pair[0] != pair[1]):
             run = list(some)
             if differs:
                 yield from (f"-{old}" for old, _ in run)
-                yield from (f"+{new}" for _, new in run)
+                yield from (f"+{new}" for _, new in run if new)
             else:
                 yield from (f" {old}" for old, _ in run)
         at = last + 1

@@ -96,16 +96,16 @@ def found(traces: Sequence[Trace], size: int = 0) -> Found | None:
 def _waits(traces: Sequence[Trace], size: int) -> list[Wait]:
     """Return the earliest collective of each group that has not ended; that of most ranks first."""
     members = _members(traces, size)
-    by_rank = {trace.rank: trace for trace in traces}
+    by_rank = {trace.rank: _Issued(trace) for trace in traces}
     waits = []
     for (name, ranks), title in _titles(traces, members).items():
         have = [rank for rank in ranks if rank in by_rank]
-        calls = {rank: _calls_of(by_rank[rank], name) for rank in have}
+        calls = {rank: by_rank[rank].calls.get(name, {}) for rank in have}
         numbers = [min(pending) for some in calls.values() if (pending := _pending(some))]
         if not numbers:
             continue
         number = min(numbers)
-        last = {rank: _issued(by_rank[rank], name) for rank in have}
+        last = {rank: by_rank[rank].last(name) for rank in have}
         at = {rank: some[number] for rank, some in calls.items() if number in some}
         waiting = tuple(rank for rank, call in at.items() if not call.is_done)
         behind = {rank: last[rank] for rank in have if rank not in at and last[rank] < number}
@@ -116,7 +116,7 @@ def _waits(traces: Sequence[Trace], size: int) -> list[Wait]:
 
 def _transfers(traces: Sequence[Trace]) -> list[Wait]:
     """Return the sends and receives that have not ended, each with what the other rank has issued of it."""
-    by_rank = {trace.rank: trace for trace in traces}
+    by_rank = {trace.rank: _transfers_of(trace) for trace in traces}
     waits = []
     for trace in traces:
         titles = {group.name: group.title for group in trace.groups}
@@ -135,12 +135,30 @@ def _transfers(traces: Sequence[Trace]) -> list[Wait]:
     return waits
 
 
-def _has_issued(peer: Trace, rank: int, own: Transfer, kind: str) -> bool:
-    """Return whether the other rank has issued its side of a transfer."""
-    for one in peer.transfers:
-        if (one.group, one.kind, one.peer) == (own.group, kind, rank):
-            return bool(one.pending) or not (one.is_whole and own.is_whole) or one.issued >= own.issued
-    return False
+def _transfers_of(trace: Trace) -> dict[tuple[str, str, int], Transfer]:
+    return {(one.group, one.kind, one.peer): one for one in trace.transfers}
+
+
+def _has_issued(peer: Mapping[tuple[str, str, int], Transfer], rank: int, own: Transfer, kind: str) -> bool:
+    """Return whether the other rank, which has these transfers, has issued its side of one."""
+    one = peer.get((own.group, kind, rank))
+    if one is None:
+        return False
+    return bool(one.pending) or not (one.is_whole and own.is_whole) or one.issued >= own.issued
+
+
+class _Issued:
+    """The calls of a rank, by group and number."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.calls: dict[str, dict[int, Call]] = {}
+        for call in trace.calls:
+            self.calls.setdefault(call.group, {})[call.number] = call
+        self._groups = {group.name: group.issued for group in trace.groups}
+
+    def last(self, name: str) -> int:
+        """Return the number of the last collective that it has issued in a group."""
+        return max(self._groups.get(name, 0), *self.calls.get(name, {}), 0)
 
 
 def _members(traces: Sequence[Trace], size: int) -> dict[tuple[int, str], tuple[int, ...]]:
@@ -156,12 +174,13 @@ def _members(traces: Sequence[Trace], size: int) -> dict[tuple[int, str], tuple[
     every = tuple(range(max(size, highest + 1)))
     found = {}
     for trace in traces:
+        world = next((group.name for group in trace.groups if _is_world(group)), None)
         for group in trace.groups:
             own = [ranks for ranks in known.get(group.name, ()) if trace.rank in ranks]
             if len(own) == 1:
                 ranks = own[0]
             else:
-                ranks = every if _is_world(group) else tuple(sorted(users[group.name]))
+                ranks = every if group.name == world else tuple(sorted(users[group.name]))
             found[trace.rank, group.name] = ranks
     return found
 
@@ -181,17 +200,8 @@ def _titles(
     return found
 
 
-def _calls_of(trace: Trace, name: str) -> dict[int, Call]:
-    return {call.number: call for call in trace.calls if call.group == name}
-
-
 def _pending(calls: Mapping[int, Call]) -> list[int]:
     return [number for number, call in calls.items() if not call.is_done]
-
-
-def _issued(trace: Trace, name: str) -> int:
-    numbers = [group.issued for group in trace.groups if group.name == name]
-    return max([*numbers, *_calls_of(trace, name), 0])
 
 
 def _different(wait: Wait) -> Found | None:
@@ -237,8 +247,13 @@ def _behind(waits: Sequence[Wait]) -> Found | None:
 
 def _in_order(waits: Sequence[Wait]) -> Found | None:
     """Return two groups whose ranks wait for each other: each group misses ranks that wait in the other."""
+    of_waiting: dict[int, dict[int, Wait]] = {}
+    for index, wait in enumerate(waits):
+        for rank in wait.waiting:
+            of_waiting.setdefault(rank, {})[index] = wait
     for wait in waits:
-        for other in waits:
+        others = {index: one for rank in wait.behind for index, one in of_waiting.get(rank, {}).items()}
+        for _, other in sorted(others.items()):
             here, there = set(wait.behind) & set(other.waiting), set(other.behind) & set(wait.waiting)
             if wait is other or not (here and there):
                 continue

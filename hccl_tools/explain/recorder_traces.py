@@ -7,16 +7,15 @@ this user may only have plain values.
 
 from __future__ import annotations
 
-import ast
-import io
 import os
-import pickle  # nosec B403  (see _PlainUnpickler)
 import re
 import zlib
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools import codec
 from hccl_tools.codec import DecodeError
+from hccl_tools.explain import plain_pickle
 from hccl_tools.explain.recorder_files import EVIDENCE_KEY, PICKLE, beginning
 from hccl_tools.processes import run_files
 from hccl_tools.processes.stack_dump import is_of_user
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Bytes of a dump, and of the text with the members of a group.
 _LARGEST, _LONGEST_RANKS = 1 << 26, 1 << 20
+#: Groups and peers of a rank that are compared; a rank of a large job has some dozens.
+_MOST_GROUPS = 512
 #: What has ended and is kept of each group, and the calls that have not ended.
 _MOST_ENDED, _MOST_PENDING = 40, 400
 #: The number at the end of a name: torch writes ``PREFIX<rank>``.
@@ -39,6 +40,10 @@ _RESTART = re.compile(r"\.restart_(\d{1,6})\.json$")
 _VARIANT = re.compile(r"_?(?:base|into_tensor|tensor|single|coalesced|uneven)$")
 _BACKEND = re.compile(r"^(?:nccl|hccl|gloo|xccl|mpi|ucc|c10d):")
 _MOST_RANKS = 1 << 17
+#: The sizes of inputs are lists in lists in a list.
+_DEEPEST = 8
+#: The members of a group as text: ``[0, 1]``, ``{0,1}``.
+_RANKS = re.compile(r"[\[({][0-9, ]*[\])}]")
 #: The two ranks are numbers in the group, the own one first.
 _TRANSFER = re.compile(r"\b(send|recv) (\d{1,6})(?:->|<-)(\d{1,6})$")
 
@@ -171,19 +176,6 @@ class _RefusedError(Exception):
     """Why a dump is not read."""
 
 
-class _PlainUnpickler(pickle.Unpickler):
-    """Reads plain values: no class, no function, nothing outside of the file."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        """Refuse a name."""
-        raise pickle.UnpicklingError(f"it names {module}.{name}")
-
-    def persistent_load(self, pid: Any) -> Any:
-        """Refuse a reference."""
-        del pid
-        raise pickle.UnpicklingError("it has references")
-
-
 def _content(path: str) -> Any:
     with open(run_files.open_read(path), "rb") as file:
         about = os.fstat(file.fileno())
@@ -198,8 +190,8 @@ def _content(path: str) -> Any:
     if about.st_uid != os.geteuid():
         raise _RefusedError("it is a pickle of another user")
     try:
-        return _PlainUnpickler(io.BytesIO(data)).load()
-    except Exception as error:  # noqa: BLE001  (a damaged pickle raises any)
+        return plain_pickle.load(data)
+    except plain_pickle.NotPlainError as error:
         raise _RefusedError(f"it is no pickle of plain values ({error})") from None
 
 
@@ -244,20 +236,22 @@ def _groups(
     config: Any, entries: Sequence[Mapping[str, Any]], status: Mapping[str, Any]
 ) -> tuple[Group, ...]:
     found: dict[str, Group] = {}
-    for key, about in config.items() if isinstance(config, dict) else ():
+    for key, about in islice(config.items(), _MOST_GROUPS) if isinstance(config, dict) else ():
         if isinstance(about, dict) and key != "":
-            name = _name(str(about.get("name") or key))
+            name = _name(_text(about.get("name")) or _text(key))
             found[name] = Group(name, _title(name, about.get("desc")), _ranks(about.get("ranks")))
     of_number: dict[str, str] = {}
     issued: dict[str, int] = {}
     for entry in entries:
         name, title = _group_of(entry)
+        if name not in found and len(found) >= _MOST_GROUPS:
+            continue
         found.setdefault(name, Group(name, title))
-        of_number[str(entry.get("pg_id"))] = name
+        of_number[_text(entry.get("pg_id"))] = name
         if not _is_p2p(entry):
             issued[name] = max(issued.get(name, -1), _integer(entry.get("collective_seq_id")))
     for number, about in status.items():
-        name = of_number.get(str(number), str(number))
+        name = of_number.get(_text(number), _text(number))
         if name in found and isinstance(about, dict):
             last = _integer(about.get("last_enqueued_collective"))
             issued[name] = max(issued.get(name, -1), last)
@@ -274,9 +268,9 @@ def _calls(entries: Iterable[Mapping[str, Any]], completed: Mapping[str, int]) -
             continue
         name, _ = _group_of(entry)
         frames = [one for one in _list(entry.get("frames")) if isinstance(one, dict)]
-        operation = _BACKEND.sub("", str(entry.get("profiling_name") or ""))
+        operation = _BACKEND.sub("", _text(entry.get("profiling_name")))
         if not operation and frames:
-            operation = str(frames[0].get("name") or "")
+            operation = _text(frames[0].get("name"))
         is_done = bool(entry.get("retired")) or entry.get("state") == "completed"
         is_done = is_done or number <= completed.get(name, -1)
         sizes, dtypes = entry.get("input_sizes"), entry.get("input_dtypes")
@@ -295,13 +289,15 @@ def _transfers(entries: Sequence[Mapping[str, Any]], groups: Sequence[Group]) ->
     is_whole = not entries or _integer(entries[0].get("record_id")) == 0
     found: dict[tuple[str, str, int], Transfer] = {}
     for entry in entries:
-        named = _TRANSFER.search(str(entry.get("profiling_name") or "")) if _is_p2p(entry) else None
+        named = _TRANSFER.search(_text(entry.get("profiling_name"))) if _is_p2p(entry) else None
         if named is None:
             continue
         group, peer = _group_of(entry)[0], int(named[3])
         ranks = members.get(group, ())
         peer = ranks[peer] if peer < len(ranks) else peer
         key = (group, named[1], peer)
+        if key not in found and len(found) >= _MOST_GROUPS:
+            continue
         old = found.get(key, Transfer(*key, 0, 0, is_whole))
         is_done = bool(entry.get("retired")) or entry.get("state") == "completed"
         found[key] = old._replace(issued=old.issued + 1, pending=old.pending + (not is_done))
@@ -330,18 +326,18 @@ def _kept(calls: Sequence[Call]) -> tuple[Call, ...]:
 
 def _frame(frames: Sequence[Mapping[str, Any]]) -> str:
     for one in frames:
-        path = str(one.get("filename") or "")
+        path = _text(one.get("filename"))
         if path and is_of_user(path):
-            return f"{one.get('name')} ({path}:{one.get('line')})"
+            return f"{_text(one.get('name'))} ({path}:{_text(one.get('line'))})"
     return ""
 
 
 def _group_of(entry: Mapping[str, Any]) -> tuple[str, str]:
     group = entry.get("process_group")
     if isinstance(group, list | tuple) and group:
-        name = _name(str(group[0]))
+        name = _name(_text(group[0]))
         return name, _title(name, group[1] if len(group) > 1 else "")
-    name = _name(str(group if group is not None else entry.get("pg_id", "0")))
+    name = _name(_text(group if group is not None else entry.get("pg_id", "0")))
     return name, _title(name, "")
 
 
@@ -351,17 +347,16 @@ def _name(text: str) -> str:
 
 
 def _title(name: str, description: Any) -> str:
-    text = str(description or "")
+    text = _text(description)
     return text if text and text != "undefined" else name
 
 
 def _ranks(value: Any) -> tuple[int, ...]:
     """Return the members of a group: ``[0, 1]`` as text, or a list."""
     if isinstance(value, str):
-        try:
-            value = ast.literal_eval(value[:_LONGEST_RANKS])
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
+        if not _RANKS.fullmatch(value[:_LONGEST_RANKS]):
             return ()
+        value = re.findall("[0-9]+", value)
     if not isinstance(value, list | tuple | set):
         return ()
     ranks = sorted(_integer(one) for one in value)
@@ -383,8 +378,13 @@ def _list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list | tuple) else ()
 
 
-def _plain(value: Any) -> str:
+def _plain(value: Any, depth: int = _DEEPEST) -> str:
     """Return sizes or types as text; a tuple as the list that JSON has for it."""
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_plain, value))}]"
-    return str(value) if value is not None else ""
+        return f"[{', '.join(_plain(one, depth - 1) for one in value)}]" if depth else "[...]"
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    """Return a text or number as text; "" for what is neither."""
+    return str(value) if isinstance(value, str | int | float) else ""

@@ -87,7 +87,7 @@ def handle(request: CopyRequest) -> FileState:
     Raises:
         WriteError: The file cannot be read or written, or must not be replaced.
     """
-    seen = _look(request, with_mode=request.write)
+    seen, data_there = _seen(request, with_mode=request.write)
     if not request.write or seen.sha256 == request.sha256:
         return seen
     if seen.kind in _WHAT:
@@ -100,8 +100,9 @@ def handle(request: CopyRequest) -> FileState:
         raise WriteError("the table was not received completely")
     try:
         write_atomically(
-            request.path, [data], mode=request.mode, follow_link=False, create=seen.kind == "none"
-        )
+            request.path, [data], mode=request.mode, follow_link=False, create=seen.kind == "none",
+            read=data_there,
+        )  # fmt: skip
     except WriteError:
         after = _look(request, with_mode=True)
         if after.sha256 == request.sha256:  # hosts may share the folder: another was faster
@@ -114,7 +115,13 @@ def handle(request: CopyRequest) -> FileState:
 
 
 def _look(request: CopyRequest, *, with_mode: bool = False) -> FileState:
-    """Return what is at the path of a request; links are not followed.
+    return _seen(request, with_mode=with_mode)[0]
+
+
+def _seen(request: CopyRequest, *, with_mode: bool) -> tuple[FileState, bytes | None]:
+    """Return what is at the path of a request, and its content; links are not followed.
+
+    The content is ``None`` if there is no file, or if it is larger than a table may be.
 
     ``with_mode`` gives the table that is there already the mode of the request. The mode is that of the file
     that was read: another user can own the folder, and exchange the file meanwhile.
@@ -125,25 +132,25 @@ def _look(request: CopyRequest, *, with_mode: bool = False) -> FileState:
     try:
         with Entry(request.path, follow_last=False) as entry:
             if entry.about is None:
-                return FileState("none")
+                return FileState("none"), None
             if not stat.S_ISREG(entry.about.st_mode):
-                return FileState(_kind(entry.about))
+                return FileState(_kind(entry.about)), None
             with os.fdopen(entry.open(os.O_RDONLY), "rb") as file:
                 found = os.fstat(file.fileno())
                 if not stat.S_ISREG(found.st_mode):
-                    return FileState(_kind(found))
+                    return FileState(_kind(found)), None
                 data = file.read(MOST_BYTES + 1)
                 digest = hashlib.sha256(data).hexdigest()
                 if with_mode and digest == request.sha256:
-                    return _with_mode(request, file.fileno(), stat.S_IMODE(found.st_mode))
+                    return _with_mode(request, file.fileno(), stat.S_IMODE(found.st_mode)), data
     except (FileNotFoundError, NotADirectoryError):
-        return FileState("none")
+        return FileState("none"), None
     except OSError as error:
         raise _unreadable(request.path, error) from None
-    packed = "" if digest == request.sha256 or len(data) > MOST_BYTES else pack(data)
-    return FileState(
-        "file", digest, stat.S_IMODE(found.st_mode), packed if len(packed) <= _MOST_ANSWERED else ""
-    )
+    is_large = len(data) > MOST_BYTES
+    packed = "" if digest == request.sha256 or is_large else pack(data)
+    shown = packed if len(packed) <= _MOST_ANSWERED else ""
+    return FileState("file", digest, stat.S_IMODE(found.st_mode), shown), None if is_large else data
 
 
 def _kind(found: os.stat_result) -> Kind:

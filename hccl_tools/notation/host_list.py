@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import product
+from itertools import islice, product
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import InputError, UsageError
@@ -46,7 +46,10 @@ def parse(text: str, *, option: str = "--hosts") -> tuple[str, ...]:
     >>> parse("node[01-02,7],login")
     ('node01', 'node02', 'node7', 'login')
     """
-    hosts = tuple(host for item in _items(text, option) for host in _expanded(item, text, option))
+    expanded = (host for item in _items(text, option) for host in _expanded(item, text, option))
+    hosts = tuple(islice(expanded, MOST_HOSTS + 1))
+    if len(hosts) > MOST_HOSTS:
+        raise _unreadable(text, option, f"it has more than {MOST_HOSTS:,} hosts")
     if not hosts:
         raise UsageError(f'{option} "{text}" has no host', hint=_GRAMMAR)
     seen: set[str] = set()
@@ -77,6 +80,11 @@ def read_hostfile(path: str) -> tuple[str, ...]:
         if not colon or not count.isdecimal():
             name = fields[0]
         hosts.update(dict.fromkeys(parse(name, option=f"{path}, line {number}:")))
+        if len(hosts) > MOST_HOSTS:
+            raise UsageError(
+                f"{path}, line {number}: this is more than {MOST_HOSTS:,} hosts",
+                hint="is this the hostfile of the job? " + _GRAMMAR,
+            )
     if not hosts:
         raise UsageError(f"{path} has no host", hint="write one host per line, such as: 10.0.0.1 slots=8")
     return tuple(hosts)
@@ -169,7 +177,7 @@ def _expanded(item: str, text: str, option: str) -> Iterator[str]:
     for choice in choices:
         count *= len(choice)
     if count > MOST_HOSTS:
-        raise _unreadable(text, option, f'"{item}" expands to {count:,} hosts, more than {MOST_HOSTS:,}')
+        raise _unreadable(text, option, f'"{item[:80]}" expands to {count:,} hosts, more than {MOST_HOSTS:,}')
     for parts in product(*choices):
         yield _checked("".join(parts), text, option)
 
@@ -184,7 +192,7 @@ def _numbers(inside: str, text: str, option: str) -> list[str]:
         first, last = span
         if last < first:
             raise _unreadable(text, option, f'"{part}" is in descending order')
-        if last - first >= MOST_HOSTS:
+        if last - first + len(numbers) >= MOST_HOSTS:
             raise _unreadable(text, option, f'"{part}" expands to more than {MOST_HOSTS:,} hosts')
         width = len(part.partition("-")[0]) if part.startswith("0") else 0
         numbers += [f"{number:0{width}d}" for number in range(first, last + 1)]

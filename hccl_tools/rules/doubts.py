@@ -19,6 +19,7 @@ from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules import strays
 from hccl_tools.rules.copies import WHOLE_MACHINES, absent_ranks, named_server, server_copies
+from hccl_tools.rules.registry import shared
 from hccl_tools.rules.super_pod_list import listed_pods
 
 if TYPE_CHECKING:
@@ -150,7 +151,13 @@ def is_waiting(subject: Subject) -> bool:
     """Return whether the program that writes a table has not completed it; a template that nobody filled in has no such program."""
     if not isinstance(subject.value, dict) or subject.value.get("status") != "initializing":
         return False
-    return placeholders.first_in(subject.value) is None
+    return unfilled_placeholder(subject) is None
+
+
+@shared
+def unfilled_placeholder(subject: Subject) -> str | None:
+    """Return the first placeholder of a template in the document, ``None`` if it has none."""
+    return placeholders.first_in(subject.value)
 
 
 def doubled_list(subject: Subject) -> tuple[str, str] | None:
@@ -335,7 +342,7 @@ def on_group(
     both = f"add the missing {lost}, or, if none is missing, {right}"
     if is_waiting(subject) and lower:
         return Doubt("", "wait: the program that writes the table adds the other instances before the status")
-    if (unfilled := placeholders.first_in(subject.value)) is not None:
+    if (unfilled := unfilled_placeholder(subject)) is not None:
         said = f"the file has placeholders of a template such as {quoted(unfilled)}"
         return Doubt(
             said, f"fill in the template with all devices; {right} only if this is then their number"

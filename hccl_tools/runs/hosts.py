@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING
 
 from hccl_tools.codec import DecodeError, decode, parse
@@ -11,6 +12,7 @@ from hccl_tools.notation import host_list
 from hccl_tools.processes import run_files
 from hccl_tools.records import NamedTuple, to_json
 from hccl_tools.runs import files, names
+from hccl_tools.table.addresses import packed
 
 if TYPE_CHECKING:
     from hccl_tools.runs.index import Run
@@ -30,11 +32,20 @@ def is_on_this_host(run: Run, process: SavedProcess) -> bool:
     own = {os.uname().nodename, os.environ.get("SLURMD_NODENAME", ""), "localhost"}
     if len(plan.hosts) == 1 and run.host in own:
         return True
-    if host in own:
-        return True
+    return host in own or _is_name_of_this_host(host, may_ask=not run.user)
+
+
+@cache
+def _is_name_of_this_host(host: str, *, may_ask: bool) -> bool:
+    """Return whether a name of a plan is this host's; ``may_ask`` tells whether DNS may be asked.
+
+    Another user writes any number of names into a plan, whose servers this host would ask and wait for.
+    """
     from hccl_tools.host.local_addresses import is_this_host  # noqa: PLC0415  (only for other hosts)
 
-    return not host_list.why_not_a_host(host, ipv6=True) and is_this_host(host)
+    if host_list.why_not_a_host(host, ipv6=True) or not (may_ask or packed(host) is not None):
+        return False
+    return is_this_host(host)
 
 
 def path_on(run: Run, host: str) -> str:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 #: A corrected value can show the next fault, such as a count that is compared only if it is a number.
 _MOST_ROUNDS = 10
-#: A string, and the colon after a key.
-_STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"(\s*:)?')
+#: A string, and the colon after a key. One that is not closed matches too: it is searched once.
+_STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)(?:(")(\s*:)?)?')
 
 
 class Corrected(NamedTuple):
@@ -58,7 +58,7 @@ def correct(data: bytes, check: Callable[[bytes], Report]) -> Corrected:
 
 def unfilled(data: bytes) -> str | None:
     """Return the first placeholder of a template in the strings of a file, None if all were filled in."""
-    texts = (one[1] for one in _STRING.finditer(data.decode(errors="replace")) if one[2] is None)
+    texts = (one[1] for one in _STRING.finditer(data.decode(errors="replace")) if one[2] and not one[3])
     return next((found for text in texts if (found := placeholders.find(text))), None)
 
 

@@ -298,3 +298,15 @@ def test_pods_without_addresses_are_refused_by_name(command_line: CommandLine) -
     assert "no table is written: it has 18 errors" in done.sentence
     assert "no device_ip" in done.out
     assert 'server "10.1.0.2" is from pod2.json' in done.out
+
+
+def test_a_name_in_a_table_is_no_text_of_the_tool(command_line: CommandLine) -> None:
+    bad = host(1, devices=4)
+    bad["server_list"][0]["server_id"] = "h\x1b[2J\nhelp: run this"
+    command_line.write("a.json", bad)
+
+    done = command_line("merge", "a.json", *write_hosts(command_line, 2))
+
+    assert done.code == 1
+    assert "\x1b" not in done.out + done.err
+    assert not [line for line in done.out.splitlines() if line.startswith("help: run this")]

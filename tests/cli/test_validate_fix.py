@@ -17,6 +17,7 @@ from hccl_tools.cli import validate_fix
 from hccl_tools.document.document import Document
 from hccl_tools.document.rewriting import parseable
 from hccl_tools.errors import WriteError
+from hccl_tools.validation import correction
 from hccl_tools.validation.checker import validate
 from hccl_tools.validation.correction import correct
 from tests.support import strategies
@@ -557,3 +558,20 @@ def test_a_misspelt_key_stays_if_its_value_would_be_wrong(call: CommandLine, val
 
 def test_a_misspelt_key_with_a_right_value_is_renamed(call: CommandLine) -> None:
     assert written(call, GOOD.replace('"status"', '"statut"').encode()).decode() == GOOD
+
+
+def test_strings_that_are_not_closed_take_linear_time() -> None:
+    def read(many: int) -> None:
+        assert correction.unfilled(b'"\\' * many) is None
+
+    assert least(lambda: read(20_000)) < 8 * least(lambda: read(5000))  # the square would be 16
+
+
+def test_a_file_of_comment_signs_has_a_diff(call: CommandLine) -> None:
+    call.write("t.json", "//" * 5000)
+
+    shown = call("validate", "--fix", "t.json")
+
+    assert shown.code == 1
+    assert "@@ -1 +0,0 @@\n-////" in shown.out
+    assert "the file is empty" in shown.out + shown.err

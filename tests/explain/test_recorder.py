@@ -482,3 +482,59 @@ def test_the_rank_is_that_of_torchs_own_analyser(command_line: CommandLine, fold
 
     assert ANALYSER[kind] in torchs.stdout + torchs.stderr
     assert answer(command_line).startswith("Rank 2: ")
+
+
+def doubled(value: object, times: int) -> object:
+    for _ in range(times):
+        value = [value, value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (pickle.dumps({"pg_config": {}, "entries": doubled(1, 60)}, 2), "it has references to containers"),
+        (b"\x80\x02}X\x09\0\0\0pg_statusr\0\0\0\x08}s.", "its memo has the number 134,217,728"),
+        (pickle.dumps({"pg_config": {}, "rank": 1 << 20_000}, 2), "a number of more than 64 bits"),
+    ],
+)
+def test_a_small_pickle_of_a_large_value_is_refused(
+    command_line: CommandLine, folder: Path, content: bytes, why: str
+) -> None:
+    (folder / "nccl_trace_rank_0").write_bytes(content)
+
+    done = command_line("explain", "dumps")
+
+    assert why in done.out
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("ranks", ["{[]}", "[0, 1", "[[0]]", "[" * 1000, "[99999999999999999999]"])
+def test_members_that_are_no_list_are_unknown(command_line: CommandLine, folder: Path, ranks: str) -> None:
+    entry = {"process_group": ["0", "d"], "collective_seq_id": 1, "profiling_name": "nccl:all_reduce"}
+    dump = {"rank": 0, "pg_config": {"0": {"name": "0", "ranks": ranks}}, "entries": [entry]}
+    (folder / "trace_0.json").write_text(json.dumps(dump))
+    done = command_line("explain", "dumps")
+
+    assert "was not read" not in done.out + done.err
+    assert "Traceback" not in done.err
+
+
+def nested(times: int) -> object:
+    value: object = []
+    for _ in range(times):
+        value = [value]
+    return value
+
+
+def test_nested_values_are_shortened(command_line: CommandLine, folder: Path) -> None:
+    entry = {
+        "process_group": ["0", nested(200)], "collective_seq_id": 1, "profiling_name": nested(200),
+        "input_sizes": nested(200),
+    }  # fmt: skip
+    dump = {"rank": 0, "pg_config": {"0": {"name": nested(200)}}, "pg_status": {}, "entries": [entry]}
+    (folder / "nccl_trace_rank_0").write_bytes(pickle.dumps(dump, 2))
+    done = command_line("explain", "dumps")
+
+    assert "was not read" not in done.out + done.err
+    assert "Traceback" not in done.err

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_tools.errors import WriteError
+from hccl_tools.gathering import table_copy
 from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
 from hccl_tools.gathering.table_copy import CopyRequest, FileState, handle, pack, unpack
 
@@ -110,3 +111,21 @@ def test_a_pipe_is_neither_read_nor_replaced(tmp_path: Path) -> None:
     assert handle(request(tmp_path / "table.json", write=False)).kind == "special"
     with pytest.raises(WriteError, match="a device, pipe or socket"):
         handle(request(tmp_path / "table.json", force=True))
+
+
+def test_a_file_that_is_exchanged_after_the_look_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "table.json"
+    path.write_text("the old table")
+
+    def late(text: str) -> bytes:
+        path.write_text("another program's")
+        return unpack(text)
+
+    monkeypatch.setattr(table_copy, "unpack", late)
+
+    with pytest.raises(WriteError, match="changed"):
+        handle(request(path, force=True))
+
+    assert path.read_text() == "another program's"

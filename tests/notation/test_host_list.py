@@ -114,3 +114,15 @@ def test_a_wrong_hostfile_is_refused_with_its_line(tmp_path: Path, text: str, wo
 def test_a_hostfile_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         read_hostfile(str(tmp_path / "none"))
+
+
+def test_many_ranges_count_together(tmp_path: Path) -> None:
+    ranges = ",".join(["0-9999"] * 50)
+    with pytest.raises(UsageError, match="expands to more than 16,384 hosts"):
+        parse(f"a[{ranges}]")
+    with pytest.raises(UsageError, match="it has more than 16,384 hosts"):
+        parse(",".join(f"a{number}x[0-9999]" for number in range(50)))
+    file = tmp_path / "hosts"
+    file.write_text("".join(f"a{number}x[0-9999]\n" for number in range(50)))
+    with pytest.raises(UsageError, match="line 2: this is more than 16,384 hosts"):
+        read_hostfile(str(file))

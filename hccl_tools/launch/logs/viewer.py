@@ -196,9 +196,10 @@ def _is_read_here(run: Run, process: SavedProcess) -> bool:
         return True
     if os.path.isabs(process.log):
         return False  # Named by the user (`workerlog.0`): each host may have a file of that name.
-    # The logs of a run that has just started may not exist yet.
+    # The logs of a run that has just started may not exist yet. Its host's clock may differ from this one's.
+    deadline = time.monotonic() + min(run.started - time.time() + _SHARED_DISK_SECONDS, _SHARED_DISK_SECONDS)
     while not (there := os.path.exists(os.path.join(run.path, process.log))) and run.state == "running":
-        if time.time() - run.started > _SHARED_DISK_SECONDS:
+        if time.monotonic() > deadline:
             break
         time.sleep(PAUSE)
     return there
