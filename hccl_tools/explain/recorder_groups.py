@@ -27,6 +27,8 @@ Kind = Literal["operation", "size", "behind", "order", "unknown", "transport"]
 _WORLD = "0"
 #: Operations in which all ranks have the same number of elements.
 _EVEN = frozenset({"allreduce", "broadcast", "reduce", "allgather", "reducescatter"})
+#: Ranks of a job that are compared.
+_MOST_RANKS = 1 << 17
 _MOST_SPANS = 20
 
 
@@ -171,7 +173,7 @@ def _members(traces: Sequence[Trace], size: int) -> dict[tuple[int, str], tuple[
             if trace.rank in group.ranks:
                 known.setdefault(group.name, set()).add(group.ranks)
     highest = max((trace.rank for trace in traces), default=-1)
-    every = tuple(range(max(size, highest + 1)))
+    every = tuple(range(min(max(size, highest + 1), _MOST_RANKS)))
     found = {}
     for trace in traces:
         world = next((group.name for group in trace.groups if _is_world(group)), None)

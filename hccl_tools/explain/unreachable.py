@@ -8,6 +8,7 @@ from ipaddress import AddressValueError, IPv4Address, IPv4Network
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from hccl_tools.explain.candidates import MOST_RANKS
 from hccl_tools.explain.cause import Cause
 from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.locations import Place
@@ -113,7 +114,8 @@ def local_addresses(case: Case) -> list[Cause]:
 def foreign_addresses(case: Case) -> list[Cause]:
     """Return the cause if all ranks look for an address that none of the hosts with logs has."""
     hosts = _hosts(case)
-    all_ranks = set(range(case.cluster.size)) if case.cluster.size else case.cluster.logged
+    size = min(case.cluster.size, MOST_RANKS)
+    all_ranks = set(range(size)) if size else case.cluster.logged
     if len(hosts) < 2 or not all_ranks:
         return []
     for address, attempts in _tried(case.events).items():
