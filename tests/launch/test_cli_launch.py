@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support import published
+from tests.support.screens import on_terminal
+from tests.support.tables import table as rank_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -581,3 +583,16 @@ def test_full_width_characters_in_a_list_of_devices() -> None:
     assert done.returncode == 2
     assert 'full-width comma "\uff0c" in "0\uff0c1"' in done.stderr
     assert 'type "0,1"' in done.stderr
+
+
+def test_a_script_with_control_characters_is_not_shown_on_a_terminal(own_directory: Path) -> None:
+    table: Any = rank_table("1.0", 1, 8)
+    table["server_list"][0]["server_id"] = "h\x1b[2J"
+    (own_directory / "t.json").write_text(json.dumps(table))
+    typed = ("launch", "--rank-table", "t.json", "--product", "a2", "--emit", "xllm", "--no-python", "true")
+
+    shown = on_terminal(*typed)
+
+    assert "\x1b[2J" not in shown.raw
+    assert shown.code == 2
+    assert "control characters" in shown.raw.replace("\n", " ")

@@ -6,15 +6,17 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from hccl_tools.launch.logs import viewer
 from hccl_tools.processes import procfs
 from hccl_tools.processes.stack_dump import StackDump, Target
-from hccl_tools.runs import directory, files, index, run_processes
+from hccl_tools.runs import directory, files, hosts, index, run_processes
 from tests.support.jobs import eventually
 
 if TYPE_CHECKING:
@@ -58,6 +60,40 @@ def rank(uid: int, run: Path, number: str) -> Iterator[int]:
             yield process.pid
         finally:
             process.kill()
+
+
+@pytest.mark.parametrize(("user", "asked"), [("", ["node7.example"]), ("someone", [])])
+def test_no_name_server_is_asked_for_the_hosts_of_another_users_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: str, asked: list[str]
+) -> None:
+    """That user chooses the names, and whose servers answer."""
+    names: list[str] = []
+
+    def look_up(name: str) -> str:
+        names.append(name)
+        raise OSError
+
+    monkeypatch.setattr("socket.gethostbyname", look_up)
+    process = {"rank": 0, "host": "node7.example", "here": False, "log": "rank_0.log", "argv": ["true"]}
+    hosts_of_plan = ["node7.example", "node8.example"]
+    (tmp_path / "plan.json").write_text(json.dumps({"processes": [process], "hosts": hosts_of_plan}))
+    run = index.Run(str(tmp_path), "elsewhere", host="node1", user=user)
+    saved = files.plan(str(tmp_path)).processes[0]
+    hosts._is_name_of_this_host.cache_clear()
+
+    assert not hosts.is_on_this_host(run, saved)
+    assert not hosts.is_on_this_host(run, saved)
+    assert names == asked
+
+
+@pytest.mark.slow
+def test_a_start_in_the_future_keeps_logs_waiting_for_seconds_only(tmp_path: Path) -> None:
+    """The clock of the launcher's host may be ahead, or another user has written the time."""
+    process = {"rank": 0, "host": "10.99.0.9", "here": False, "log": "rank_0.log", "argv": ["true"]}
+    (tmp_path / "plan.json").write_text(json.dumps({"processes": [process], "hosts": ["a", "10.99.0.9"]}))
+    run = index.Run(str(tmp_path), "running", host="a", started=time.time() + 1e6)
+
+    assert not viewer._is_read_here(run, files.plan(str(tmp_path)).processes[0])
 
 
 @pytest.mark.bed
