@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import pytest
 from hccl_tools import formats
 from hccl_tools.validation import checker
 from tests.support.clusters import host
+from tests.support.tables import table
 
 if TYPE_CHECKING:
     from tests.support.commands import CommandLine
@@ -298,3 +300,19 @@ def test_pods_without_addresses_are_refused_by_name(command_line: CommandLine) -
     assert "no table is written: it has 18 errors" in done.sentence
     assert "no device_ip" in done.out
     assert 'server "10.1.0.2" is from pod2.json' in done.out
+
+
+@pytest.mark.parametrize("table_format", ["1.0", "1.2", "group_list", "2.0"])
+@pytest.mark.parametrize("wrong", ["[{}]", "{}", "1", "null", "[]"])
+@pytest.mark.parametrize(
+    "key", ["device_ip", "super_device_id", "server_id", "device_id", "addr", "pod_name"]
+)
+def test_a_value_of_a_wrong_type_is_merged_or_refused(
+    command_line: CommandLine, table_format: str, wrong: str, key: str
+) -> None:
+    text = re.sub(
+        rf'"{key}": ("[^"]*"|\d+)', f'"{key}": {wrong}', json.dumps(table(table_format, 1, 2)), count=1
+    )
+    command_line.write("a.json", text)
+
+    assert command_line("merge", "a.json", "-o", "-").code in {0, 1}
