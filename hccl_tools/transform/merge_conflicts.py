@@ -199,8 +199,8 @@ def _network_addresses(column: list[Any]) -> Iterator[tuple[Hashable, int, str]]
 
 def _super_devices(collected: MergeState) -> Iterator[tuple[Hashable, int, str]]:
     column = collected.columns.get("super_device_id", [])
-    if set(map(type, column)) == {str} and len(set(column)) == len(column):
-        return
+    if set(map(type, column)) <= {str} and len(set(column)) == len(column):
+        return  # All are different, or the tables have none.
     pod_of = {name: pod.super_pod_id for pod in collected.pods.values() for name in pod.server_ids}
     ids = read_column(column)
     for server in collected.servers:

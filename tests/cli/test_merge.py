@@ -316,3 +316,9 @@ def test_a_value_of_a_wrong_type_is_merged_or_refused(
     command_line.write("a.json", text)
 
     assert command_line("merge", "a.json", "-o", "-").code in {0, 1}
+
+
+def test_super_pods_without_super_device_ids_are_merged_or_refused(command_line: CommandLine) -> None:
+    command_line.write("a.json", json.dumps(table("1.2", 1, 2)).replace("super_device_id", "other"))
+
+    assert command_line("merge", "a.json", "-o", "-").code in {0, 1}
