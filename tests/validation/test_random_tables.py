@@ -44,3 +44,13 @@ def test_the_one_device_more_of_a_server_has_no_readable_number(product: str, nu
     )
 
     assert validate(value, product=product).verdict == "refused"
+
+
+@pytest.mark.parametrize("target", [None, "mindie", "xllm", "torch", "mindspore"])
+@pytest.mark.parametrize("product", ["910a", "a2", "a3", "a5"])
+def test_a_table_of_nothing(product: str, target: str | None) -> None:
+    empty = {"version": "2.0", "status": "completed", "rank_count": 8, "rank_list": []}
+    tables = (empty, {**table("1.0"), "server_list": []}, {**table("group_list"), "group_list": []})
+
+    for value in tables:
+        assert not validate(value, product=product, target=target).ok
