@@ -233,6 +233,10 @@ def _nodes(text: str | None) -> int | None:
         return None
     least, colon, most = text.partition(":")
     if (number := whole_number(least)) and (not colon or least == most):
+        from hccl_tools.notation.host_list import MOST_HOSTS  # noqa: PLC0415  (only with --nnodes)
+
+        if number > MOST_HOSTS:
+            raise UsageError(f"--nnodes: more than {MOST_HOSTS:,} machines", hint="for example --nnodes 2")
         return number
     raise UsageError(
         f'--nnodes "{text}" is not a whole number, 1 or more',

@@ -69,7 +69,7 @@ product = click.option(
     "--product",
     metavar="NAME",
     callback=product_option.read,
-    help=product_option.help_text("the product of the table's format"),
+    help=product_option.help_text("this host's, else the product of the table's format"),
 )
 
 

@@ -52,11 +52,19 @@ _REFUSED = {
 }
 
 
+#: The jobs of a series for one option.
+_MOST_NUMBERS = 1000
+
+
 def _numbers(_ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
     if value is None:
         return None
     try:
-        numbers = number_list.parse(value.replace(" ", ""))
+        numbers = number_list.parse(value.replace(" ", ""), most=_MOST_NUMBERS)
+    except number_list.TooManyNumbersError as error:
+        raise click.BadParameter(
+            f'"{value}" has {error}; each is a job, such as 1,2,4,8', param=param
+        ) from None
     except ValueError:
         numbers = []
     if not numbers or min(numbers) < 1 or len(set(numbers)) < len(numbers):

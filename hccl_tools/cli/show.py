@@ -13,6 +13,7 @@ from hccl_tools.cli.from_log import option as from_log_option
 from hccl_tools.cli.from_log import show as show_logs
 from hccl_tools.cli.table_options import named, this_host
 from hccl_tools.cli.values import Choice, IntRange
+from hccl_tools.diagnostics.wording import no_rank_table
 from hccl_tools.errors import TableError, UsageError
 from hccl_tools.formats.host_files import READERS
 from hccl_tools.notation.phrases import count, operand
@@ -194,6 +195,8 @@ def _note_errors(report: Report, noun: str, file: str) -> None:
 def _table(report: Report, file: str) -> RankTable:
     if (mixture := _mixture(report)) is not None:
         return mixture
+    if other := no_rank_table(report):
+        raise TableError(f"{report.file} cannot be shown: {other[0]}", hint=other[1])
     if report.table is None or not report.table.servers:
         raise TableError(f"{report.file} cannot be shown", lines=_findings(report))
     _note_errors(report, "table", file)

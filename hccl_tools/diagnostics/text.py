@@ -119,7 +119,8 @@ def _is_correctable(report: Report) -> bool:
 
 def _heading(report: Report, pen: _Pen) -> str:
     if report.format is None:
-        return f"{pen.safe(report.file)}: not a rank table: {pen.safe(report.format_reason)}"
+        what = "" if report.verdict == "accepted" else "not a rank table: "
+        return f"{pen.safe(report.file)}: {what}{pen.safe(report.format_reason)}"
     if report.is_service:
         return f"{pen.safe(report.file)}: service table, as {report.reader} reads it"
     return (

@@ -22,6 +22,7 @@ _NO_JSON = frozenset(
 #: Why a service table is no input of a command that needs a rank table, and what to do.
 _NOT_FOR_HCCL = "it is a service table (server_group_list), which HCCL does not read"
 _INSTANCE_HINT = "`hccl-tools convert FILE --instance N --to 1.0` writes the rank table of an instance"
+_OTHER_FORM_HINT = "make the table with `hccl-tools gen`, or give it to the framework itself"
 #: What forbids a table that HCCL accepts, if the rule names no other guide.
 PRODUCT_GUIDE = "the product's guide"
 #: Characters of a value that a message quotes; enough for a server_id (64 bytes) or several addresses.
@@ -56,7 +57,8 @@ def _reaction(finding: Diagnostic) -> str:
 def no_rank_table(report: Report) -> tuple[str, str] | None:
     """Return why a file is no input of a command that needs a rank table, and what to do, as phrases.
 
-    The result is None for a rank table, and for a file that ``validate`` does not know.
+    The result is None for a rank table, and for a file that ``validate`` does not know. A table of version
+    1.1 is checked, but it is not read into the servers and ranks that other commands use.
     """
     if report.is_service:
         return _NOT_FOR_HCCL, _INSTANCE_HINT
@@ -65,6 +67,8 @@ def no_rank_table(report: Report) -> tuple[str, str] | None:
             f"it is {with_article(report.noun)}, not a rank table",
             "`hccl-tools show` and `validate` read it",
         )
+    if report.table is None and report.verdict == "accepted":
+        return f"{report.format_reason}, which of all commands only `validate` reads", _OTHER_FORM_HINT
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,7 +55,8 @@ def save(values: Mapping[str, Entry], *, force: bool) -> str:
         WriteError: A file cannot be written; all files are unchanged.
     """
     texts = {path: host_files.text(value) for path, value in values.items()}
-    existing = [path for path in texts if Path(path).exists() and not Path(path).is_dir()]
+    # Not by pathlib, which raises an error on a name that is too long; `write_together` names such a file.
+    existing = [path for path in texts if os.path.exists(path) and not os.path.isdir(path)]  # noqa: PTH110, PTH112
     other = [path for path in existing if read_file(path) != texts[path].encode()]
     if other and not force:
         more = f" (and {count(len(other) - 1, 'more file')})" if len(other) > 1 else ""

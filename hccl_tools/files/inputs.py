@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 #: The number of tables that are read together: enough to make the cost per table small, without much memory.
 _BATCH = 256
+#: Tables that HCCL accepts, and that no command changes or merges.
+_LAB = 'it is a table of the old "lab" form (deploy_mode), and no command writes this form'
+_LAB_HINT = "make the tables with `hccl-tools gen`; `validate`, `show`, `diff` and `launch` read the old form"
+_UNCLEAR = "HCCL accepts it, but only a table without these findings can be changed or merged"
 #: Keys of tables with more data than servers.
 _NOT_PLAIN = frozenset({"super_pod_list", "rank_list", "group_list"})
 
@@ -174,8 +178,11 @@ class Inputs:
         report = check_one(name, self._check)
         if other := no_rank_table(report):
             return TableError(f"{report.file} cannot be used: {other[0]}", hint=other[1])
-        findings = "".join(render([report], "text")).rstrip()
-        return TableError(f"{report.file} cannot be used", lines=findings.split("\n"))
+        if report.ok and report.table is not None and "deploy_mode" in report.table.fields:
+            return TableError(f"{report.file} cannot be used: {_LAB}", hint=_LAB_HINT)
+        findings = "".join(render([report], "text")).rstrip().split("\n")
+        why = f": {_UNCLEAR}" if report.ok else ""
+        return TableError(f"{report.file} cannot be used{why}", lines=findings)
 
     def _check(self, source: Any) -> Report:
         from hccl_tools.validation.checker import validate  # noqa: PLC0415

@@ -55,7 +55,8 @@ def target(path: str, destination: str | None, change: Change) -> str:
         TableError: The file exists.
         UsageError: HCCL does not open a file with this name.
     """
-    if destination is None or destination.endswith(os.sep) or Path(destination).is_dir():
+    is_folder = destination is not None and os.path.isdir(destination)  # noqa: PTH112  (pathlib raises on a long name)
+    if destination is None or destination.endswith(os.sep) or is_folder:
         folder = Path(path).parent if destination is None else Path(destination)
         found = folder / next_name(path, change)
         while os.path.lexists(found):

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+#: The most numbers of a list: more than there are ranks in any job.
+MOST = 1 << 20
 _SPAN = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", re.ASCII)
 
 
@@ -20,11 +22,16 @@ def span(item: str) -> tuple[int, int] | None:
     return None if found is None else (int(found[1]), int(found[2] or found[1]))
 
 
-def parse(text: str) -> list[int]:
+class TooManyNumbersError(ValueError):
+    """A list has more numbers than it may have."""
+
+
+def parse(text: str, most: int = MOST) -> list[int]:
     """Return the numbers of a list in its order; an empty list has none.
 
     Raises:
         ValueError: An item is not a number or a range.
+        TooManyNumbersError: The list has more than ``most`` numbers.
 
     >>> parse("0-2,8")
     [0, 1, 2, 8]
@@ -34,7 +41,10 @@ def parse(text: str) -> list[int]:
         found = span(item)
         if found is None:
             raise ValueError(f'"{item}" is not a number or a range')
-        numbers += range(found[0], found[1] + 1)
+        added = range(found[0], found[1] + 1)
+        if len(numbers) + len(added) > most:
+            raise TooManyNumbersError(f"more than {most:,} numbers")
+        numbers += added
     return numbers
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 
+from hccl_tools.notation.whole_number import whole_number
+
 TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -46,9 +48,8 @@ def width(descriptor: int = 1) -> int | None:
 
     Text that is not for a screen, such as a log or the input of another program, keeps its lines.
     """
-    stated = os.environ.get("COLUMNS", "")
-    if stated.isdecimal() and int(stated) > 0:
-        return max(_NARROWEST, int(stated))
+    if stated := whole_number(os.environ.get("COLUMNS", "")):
+        return max(_NARROWEST, stated)
     try:
         if os.isatty(descriptor):
             return max(_NARROWEST, os.get_terminal_size(descriptor).columns or STANDARD)

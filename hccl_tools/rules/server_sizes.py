@@ -82,7 +82,8 @@ def _short_server(subject: Subject) -> tuple[int, list[int]] | None:
     others = {*sets} - {small}
     if sets.count(small) != 1 or len(others) != 1 or not small or not small < (usual := others.pop()):
         return None
-    return sets.index(small), sorted(one for one in usual - small if one is not None)
+    lacking = [one for one in usual - small if one is not None]
+    return (sets.index(small), sorted(lacking)) if len(lacking) == len(usual - small) else None
 
 
 def _smaller_server(subject: Subject, index: int, lacking: list[int], place: str) -> Finding:

@@ -142,7 +142,7 @@ def device_count(subject: Subject) -> Iterator[Finding]:
     Instead: table
     Hint: give every server the same number of devices
     """
-    first = len(subject.table.servers[0].rows)
+    first = len(subject.table.servers[0].rows) if subject.table.servers else 0
     for index, server in enumerate(subject.table.servers):
         if len(server.rows) != first:
             yield Finding(

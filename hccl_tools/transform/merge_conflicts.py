@@ -47,16 +47,23 @@ class MergeConflictError(TableError):
 
 
 def check_kind(collected: MergeState, name: str, table: RankTable) -> None:
-    """Check that a table is ready and has the format and status of the earlier tables.
+    """Check that a table is ready, can be written, and has the format and status of the earlier tables.
 
     Raises:
-        MergeConflictError: The table is not ready, or differs from earlier tables in format or status.
+        MergeConflictError: The table is not ready or of the old "lab" form, or differs from earlier tables in
+            format or status.
     """
     if table.format != "2.0" and table.status != "completed":
         raise MergeConflictError(
             f'{name} is not ready: its status is "{table.status}"', (ConflictLocation(name, key="status"),),
             hint=f"wait until it is completed: `hccl-tools validate --wait 600 {operand(name)}`",
         )  # fmt: skip
+    if "deploy_mode" in table.fields:
+        raise MergeConflictError(
+            f'cannot merge {name}: it is a table of the old "lab" form (deploy_mode)',
+            (ConflictLocation(name, key="deploy_mode"),),
+            hint="make the tables with `hccl-tools gen`",
+        )
     if not collected.names:
         return
     first = collected.names[0]
@@ -174,7 +181,7 @@ def _check_devices(
 
 
 def _device_ips(column: list[Any]) -> Iterator[tuple[Hashable, int, str]]:
-    if len(set(column)) == len(column) and set(map(type, column)) == {str}:
+    if set(map(type, column)) == {str} and len(set(column)) == len(column):
         text = "".join(column)
         if ":" not in text and "," not in text:  # one address each, in one spelling
             return
@@ -192,8 +199,8 @@ def _network_addresses(column: list[Any]) -> Iterator[tuple[Hashable, int, str]]
 
 def _super_devices(collected: MergeState) -> Iterator[tuple[Hashable, int, str]]:
     column = collected.columns.get("super_device_id", [])
-    if len(set(column)) == len(column):
-        return
+    if set(map(type, column)) <= {str} and len(set(column)) == len(column):
+        return  # All are different, or the tables have none.
     pod_of = {name: pod.super_pod_id for pod in collected.pods.values() for name in pod.server_ids}
     ids = read_column(column)
     for server in collected.servers:

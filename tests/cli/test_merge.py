@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import pytest
 from hccl_tools import formats
 from hccl_tools.validation import checker
 from tests.support.clusters import host
+from tests.support.tables import table
 
 if TYPE_CHECKING:
     from tests.support.commands import CommandLine
@@ -310,3 +312,25 @@ def test_a_name_in_a_table_is_no_text_of_the_tool(command_line: CommandLine) -> 
     assert done.code == 1
     assert "\x1b" not in done.out + done.err
     assert not [line for line in done.out.splitlines() if line.startswith("help: run this")]
+
+
+@pytest.mark.parametrize("table_format", ["1.0", "1.2", "group_list", "2.0"])
+@pytest.mark.parametrize("wrong", ["[{}]", "{}", "1", "null", "[]"])
+@pytest.mark.parametrize(
+    "key", ["device_ip", "super_device_id", "server_id", "device_id", "addr", "pod_name"]
+)
+def test_a_value_of_a_wrong_type_is_merged_or_refused(
+    command_line: CommandLine, table_format: str, wrong: str, key: str
+) -> None:
+    text = re.sub(
+        rf'"{key}": ("[^"]*"|\d+)', f'"{key}": {wrong}', json.dumps(table(table_format, 1, 2)), count=1
+    )
+    command_line.write("a.json", text)
+
+    assert command_line("merge", "a.json", "-o", "-").code in {0, 1}
+
+
+def test_super_pods_without_super_device_ids_are_merged_or_refused(command_line: CommandLine) -> None:
+    command_line.write("a.json", json.dumps(table("1.2", 1, 2)).replace("super_device_id", "other"))
+
+    assert command_line("merge", "a.json", "-o", "-").code in {0, 1}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_tools.notation.number_list import fold, parse, span
+from hccl_tools.notation.number_list import TooManyNumbersError, fold, parse, span
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,9 @@ def test_any_other_text_is_not_a_span(item: str) -> None:
 def test_a_wrong_item_is_named() -> None:
     with pytest.raises(ValueError, match='"b" is not a number or a range'):
         parse("1,b")
+
+
+@pytest.mark.parametrize("text", ["1-99999999", "0-999999999", ",".join(["0-999999"] * 5)])
+def test_a_list_has_a_most_of_numbers(text: str) -> None:
+    with pytest.raises(TooManyNumbersError, match="more than 1,048,576 numbers"):
+        parse(text)

@@ -79,6 +79,9 @@ def test_the_width_is_stated_or_that_of_the_terminal(monkeypatch: pytest.MonkeyP
         assert screen.width(nothing.fileno()) is None
         monkeypatch.setenv("COLUMNS", "132")
         assert screen.width(nothing.fileno()) == 132
+        for no_number in ("9" * 5000, "0", "-1", "\u0663"):
+            monkeypatch.setenv("COLUMNS", no_number)
+            assert screen.width(nothing.fileno()) is None
         monkeypatch.setenv("COLUMNS", "3")  # no text fits
         assert screen.width(nothing.fileno()) == 20
 

@@ -271,6 +271,8 @@ def test_a_table_that_does_not_fit(machines: int, devices: int, said: str) -> No
         ((N, "1", "--", "work.py"), "a comparison needs two numbers or more"),
         ((N, "0,1", "--", "work.py"), '"0,1" is not a list of different numbers from 1'),
         ((N, "1,1", "--", "work.py"), '"1,1" is not a list of different numbers from 1'),
+        ((N, "1-99999999", "--", "work.py"), '"1-99999999" has more than 1,000 numbers'),
+        ((N, "1", "--nnodes", "1-999999999", "--", "work.py"), "has more than 1,000 numbers"),
         ((N, "a,b", "--", "work.py"), '"a,b" is not a list of different numbers from 1'),
         ((N, "1,2", "--repeat", "0", "--", "work.py"), '"0" is not a whole number, from 1 to 1000'),
         ((N, "1,2", "--from", "x", "--", "work.py"), "--from and --to belong together"),

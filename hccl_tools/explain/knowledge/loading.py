@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import InputError, TableError
 from hccl_tools.explain.knowledge import patterns, registry
 from hccl_tools.explain.knowledge.message import FIELDS, Code, Message
-from hccl_tools.formats import misfits
 from hccl_tools.notation import bounded_file
+
+if TYPE_CHECKING:
+    from hccl_tools.formats.misfits import Misfit
 
 #: Bytes of a file.
 _LARGEST = 1 << 20
@@ -38,6 +40,8 @@ def load(path: str) -> list[Message]:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise KnowledgeError(f"{path} is not JSON: {error}") from error
+    from hccl_tools.formats import misfits  # noqa: PLC0415  (imports jsonschema)
+
     if misfit := misfits.first(value, "knowledge"):
         raise KnowledgeError(_where(path, misfit), hint=misfit.hint or "see `hccl-tools schema knowledge`")
     found: dict[str, Message] = {}
@@ -49,7 +53,7 @@ def load(path: str) -> list[Message]:
     return list(found.values())
 
 
-def _where(path: str, misfit: misfits.Misfit) -> str:
+def _where(path: str, misfit: Misfit) -> str:
     """Return the message about a misfit, with the number of its record."""
     if len(misfit.path) < 2:
         return f"{path}: {misfit.sentence}"

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from hccl_tools.launch.planning.visible_devices import Surroundings, VisibleDevices
 
 
+#: More than any machine has devices or memory for; a larger number is a typing slip.
+_MOST_PER_MACHINE = 4096
 _NO_NPU = "no NPU on this host: the device numbers are placeholders; --cpu rehearses on the CPU"
 _MORE_THAN_DEVICES = (
     "more ranks than devices and no table: the device numbers are placeholders and are not checked"
@@ -207,6 +209,11 @@ def choose_devices(
         raise UsageError("the number of ranks is missing", hint=_what_is_missing())
     if available and count <= len(available):
         return list(available[:count])
+    if count > _MOST_PER_MACHINE:
+        raise UsageError(
+            f"more than {_MOST_PER_MACHINE:,} ranks on one machine",
+            hint="-n N is the number of ranks of the job, --nnodes N the number of machines",
+        )
     if available and not (cpu or no_table or devices.ignore_visible):
         are = "is" if len(available) == 1 else "are"
         raise LaunchError(
