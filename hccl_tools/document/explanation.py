@@ -74,9 +74,10 @@ def explained(document: Document) -> JsonProblem | None:
     if (other := other_content.recognise(text)) is not None:
         return problem._replace(kind="other file", message=other.message, hint=other.hint)
     if (foreign := foreign_text.find(text, _stop(document, problem, text))) is not None:
-        return problem._replace(
+        said = problem._replace(
             message=foreign.message, hint=foreign.hint, offset=document.byte_at(foreign.at)
         )
+        return _with_inner(said, foreign.left) if foreign.left else said
     if (repeated := _repeated(document, problem, text)) is not None:
         return repeated
     edit = edit_of(document)
@@ -108,13 +109,19 @@ def _around(problem: JsonProblem, text: str, around: other_content.Around) -> Js
     hint = f"delete {around.delete}"
     # Line breaks in place of the text before the table: its lines keep their numbers.
     alone = "\n" * text.count("\n", 0, around.start) + text[around.start : around.end]
-    document = _parsed(alone)
+    said = problem._replace(kind="other", message=message, hint=hint)
+    return _with_inner(said, alone)
+
+
+def _with_inner(said: JsonProblem, rest: str) -> JsonProblem:
+    """Return a problem with that of the rest of the text, whose lines have the numbers of the file."""
+    document = _parsed(rest)
     inner = explained(document)
-    if inner is not None:
-        line = document.position(inner.offset).line
-        message = f"{message}; in the table, on line {line}: {inner.message}"
-        hint = f"{hint}; then, on line {line}, {inner.hint}" if inner.hint else hint
-    return problem._replace(kind="other", message=message, hint=hint)
+    if inner is None:
+        return said
+    line = document.position(inner.offset).line
+    hint = f"{said.hint}; then, on line {line}, {inner.hint}" if inner.hint else said.hint
+    return said._replace(message=f"{said.message}; in the table, on line {line}: {inner.message}", hint=hint)
 
 
 def _begun_again(document: Document, problem: JsonProblem, text: str) -> JsonProblem | None:

@@ -9,6 +9,8 @@ import re
 
 _DEVICE = re.compile(r'"device_id"\s{0,8}:\s{0,8}"?(\d{1,4})\b')
 _SERVER = re.compile(r'"server_id"\s{0,8}:\s{0,8}"([^"\\\n]{1,64})"')
+#: What an entry of a side of a conflict is, and its id.
+_ENTRIES = (("server", _SERVER), ("device", _DEVICE))
 #: How far from a value its object is searched for.
 _FAR = 2_000
 #: Devices of one NPU of an A3, each of which is a chip of it.
@@ -94,12 +96,36 @@ def conflict(text: str, at: int) -> str:
     second = line + text.count("\n", at, middle.start())
     third = second + text.count("\n", middle.start(), last.start())
     begin = text.find("\n", at) + 1
+    kept = text[begin : middle.start()], text[middle.end() : last.start()]
     sides = (
-        _side(text[begin : middle.start()], line + 1, second - 1, text[at + 7 : begin].strip()),
-        _side(text[middle.end() : last.start()], second + 1, third - 1, last[0][7:].strip()),
+        _side(kept[0], line + 1, second - 1, text[at + 7 : begin].strip()),
+        _side(kept[1], second + 1, third - 1, last[0][7:].strip()),
+    )
+    markers = f"the marker lines {line}, {second} and {third}"
+    one = f"keep {' or '.join(sides)}, and delete the rest with {markers}"
+    return f"{both}; if it uses one, {one}" if (both := _of_both(kept, markers)) else one
+
+
+def _of_both(sides: tuple[str, str], markers: str) -> str:
+    """Return how to keep both sides of a conflict if each has an entry of its own; "" for others."""
+    found = ((noun, [pattern.findall(side) for side in sides]) for noun, pattern in _ENTRIES)
+    noun, names = next(((noun, names) for noun, names in found if any(names)), ("", []))
+    if not names or not all(names) or not {*names[0]}.isdisjoint(names[1]):
+        return ""
+    are_whole = all(
+        side.strip().strip(",").startswith("{") and side.strip().strip(",").endswith("}") for side in sides
+    )
+    if not are_whole and noun != "server":
+        return ""
+    join = (
+        f"delete only {markers}, and write a comma between the two sides"
+        if are_whole
+        else f"write two entries, each with all of its keys, in place of the lines between {markers}"
     )
     return (
-        f"keep {' or '.join(sides)}, and delete the rest with the marker lines {line}, {second} and {third}"
+        f'each side has a {noun} of its own ("{names[0][0]}" and "{names[1][0]}"); if the job uses both, '
+        f"{join}; then number the ranks of the second on, count both in the counts of the table, and keep "
+        "the entries of both in the other conflicts of the file, too"
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats.detection import detect, version_of_content
 from hccl_tools.notation.number_list import fold
+from hccl_tools.notation.phrases import and_more
 from hccl_tools.rules.registry import COUNTED, Finding, Subject, rule
 from hccl_tools.table.products import assumed_for
 
@@ -287,23 +288,67 @@ def text_after(document: Document, product: Product, offset: int, message: str, 
         return Finding(counted.message, hint=counted.hint)
     beginning = document.data[offset : offset + _BEGINNING].lstrip(b", \t\r\n")
     if beginning.startswith(b"{") and any(key in beginning for key in _LISTS):
-        start = document.data.index(b"{", offset)
-        line, column = document.position(start)
-        place = f"line {line}" if column == 1 else f"line {line}, character {column}"
-        legacy = product.loader == "legacy"
-        reads = "refuses the second"
-        if legacy:
-            reads = "starts only the ranks of the first, and ignores the second"
-        return Finding(
-            f"there are two tables in this file: HCCL {reads}, which begins on {place}",
-            hint="save each table in a file of its own; to join them: `hccl-tools merge A B`, "
-            "which continues the rank numbers",
-            offset=start,
-        )
+        return _several_tables(document, product, document.data.index(b"{", offset))
     if (edit := explanation.of_rest(document)) is not None:
         at = document.byte_at(edit.place)
         return Finding(f"{message}: {edit.message}", hint=edit.hint, offset=at)
     return Finding(message, hint=hint, offset=offset)
+
+
+#: The most tables of a file that are searched for, and the names of as many files in a command.
+_MOST_TABLES, _FILES = 64, "ABCDEFGH"
+
+
+def _several_tables(document: Document, product: Product, start: int) -> Finding:
+    """Return the finding on a file with tables one after the other; the second begins at an offset."""
+    starts = _starts(document, start)
+    number = len(starts) + 1
+    lines = [document.position(at) for at in starts]
+    places = [str(one.line) if one.column == 1 else f"{one.line}, character {one.column}" for one in lines]
+    if number == 2:
+        are, others, begin = "two", "the second", f"which begins on line {places[0]}"
+    else:
+        are, others = str(number), "the others"
+        begin = f"which begin on lines {and_more(places, 8)}"
+    reads = f"starts only the ranks of the first, and ignores {others}"
+    if product.loader != "legacy":
+        reads = f"refuses {others}"
+    files = " ".join(_FILES[:number]) + (" ..." if number > len(_FILES) else "")
+    each = (
+        f"save each of the {are} tables in a file of its own"
+        if number > 2
+        else "save each table in a file of its own"
+    )
+    return Finding(
+        f"there are {are} tables in this file: HCCL {reads}, {begin}",
+        hint=f"{each}; to join them: `hccl-tools merge {files}`, which continues the rank numbers",
+        offset=start,
+    )
+
+
+def _starts(document: Document, start: int) -> list[int]:
+    """Return the offsets of the objects that follow each other from one offset on."""
+    from hccl_tools.document.strict_parser import Reader  # noqa: PLC0415  (only where a second table follows)
+    from hccl_tools.document.syntax_problem import JsonError  # noqa: PLC0415
+
+    text = document.text
+    if text is None:
+        return [start]
+    found, at = [start], document.character_at(start)
+    rest = text[at:]
+    while len(found) < _MOST_TABLES:
+        reader = Reader(rest, 0)
+        try:
+            reader.read()
+        except JsonError:
+            break
+        after = rest[reader.end :].lstrip(", \t\r\n")
+        if not after.startswith("{"):
+            break
+        at += len(rest) - len(after)
+        rest = after
+        found.append(document.byte_at(at))
+    return found
 
 
 @rule(

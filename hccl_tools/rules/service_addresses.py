@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from hccl_tools.table.service_table import ServiceTable
 
-_PORTS = ("predict_port", "mgmt_port", "metric_port", "inter_comm_port")
+#: The ports that a server of an instance binds.
+PORTS = ("predict_port", "mgmt_port", "metric_port", "inter_comm_port")
 _MOST_NAMED = 4
 _LOWEST, _HIGHEST = 1024, 65535
 _UNSET = frozenset({"0.0.0.0", "::"})  # noqa: S104  (compared, never bound)  # nosec B104
@@ -130,11 +131,11 @@ def port(subject: Subject) -> Iterator[Finding]:
     Hint: write a port from 1024 to 65535
     """
     table = service_table(subject)
-    texts = set().union(*map(table.server_column, _PORTS)) - {None}
+    texts = set().union(*map(table.server_column, PORTS)) - {None}
     wrong = {text for text in texts if text is not None and not _LOWEST <= (read_int(text) or 0) <= _HIGHEST}
     for instance in table.instances if wrong else ():
         for server in instance.servers:
-            for key in _PORTS:
+            for key in PORTS:
                 text = table.servers[server].text(key)
                 if text in wrong:
                     message = f'{key} "{text}" is not a port from {_LOWEST} to {_HIGHEST}'

@@ -71,6 +71,31 @@ def test_both_sides_of_a_conflict_are_named() -> None:
     )
 
 
+def entry(name: str) -> list[str]:
+    return [f'{{"server_id": "{name}", "device": [', '{"device_id": "0", "rank_id": "0"}]}']
+
+
+def test_two_servers_of_a_conflict_may_both_be_wanted() -> None:
+    hint = first(conflict(entry("10.0.0.3"), entry("10.0.0.4")))[1]
+
+    assert hint.startswith(
+        'each side has a server of its own ("10.0.0.3" and "10.0.0.4"); if the job uses both, delete only '
+        "the marker lines 2, 5 and 8, and write a comma between the two sides; then number the ranks of the "
+        "second on"
+    )
+    assert "; if it uses one, keep lines 3 to 4 of HEAD or lines 6 to 7 of spare" in hint
+
+
+def test_parts_of_two_servers_are_written_as_entries() -> None:
+    hint = first(conflict(['"server_id": "10.0.0.3",'], ['"server_id": "10.0.0.4",']))[1]
+
+    assert "if the job uses both, write two entries, each with all of its keys" in hint
+
+
+def test_two_forms_of_one_server_are_not_both_wanted() -> None:
+    assert first(conflict(entry("10.0.0.3"), entry("10.0.0.3")))[1].startswith("keep lines 3 to 4 of HEAD or")
+
+
 def test_a_conflict_with_its_base_or_without_end_is_not_described() -> None:
     plain = "resolve the conflict and remove its marker lines"
 
