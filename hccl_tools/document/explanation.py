@@ -151,9 +151,20 @@ def _parsed(text: str) -> Document:
 def _repeated(document: Document, problem: JsonProblem, text: str) -> JsonProblem | None:
     """Return the problem of bare keys, single quotes or full-width signs, with the number of the others."""
     if problem.kind == "full-width punctuation" and (signs := rewriting.full_width_signs(text) - 1) > 0:
-        fix = ": `validate --fix` does" if rewriting.is_correctable(document.data) else ""
+        fix = _fix(document)
         more = count(signs, "other full-width sign")
         return problem._replace(hint=f"{problem.hint}, and the ASCII sign for {more} outside strings{fix}")
+    if problem.kind == "trailing comma" and (others := rewriting.trailing_commas(text)[1:]):
+        lines = [str(text.count("\n", 0, at) + 1) for at in others]
+        where = f"line{'s' if lines[1:] else ''} {and_more(lines, 8)}"
+        return problem._replace(
+            hint=f"{problem.hint}, and {count(len(lines), 'other')} on {where}{_fix(document)}"
+        )
+    if problem.kind == "curly quotes" and (signs := rewriting.full_width_signs(text)) > 0:
+        more = count(signs, "full-width sign")
+        return problem._replace(
+            hint=f"{problem.hint}, and the ASCII sign for {more} outside strings{_fix(document)}"
+        )
     if problem.kind not in rewriting.REPEATED:
         return None
     others = rewriting.times(text, problem.kind) - 1
@@ -171,6 +182,10 @@ def _repeated(document: Document, problem: JsonProblem, text: str) -> JsonProble
         message=f"single quotes around {count(others + 1, 'text')}; JSON uses double quotes",
         hint=f"write \" instead of each '; `validate --fix` does; {problem.hint.partition('; ')[2]}",
     )
+
+
+def _fix(document: Document) -> str:
+    return ": `validate --fix` does" if rewriting.is_correctable(document.data) else ""
 
 
 def _not_utf8(problem: JsonProblem, data: bytes) -> JsonProblem:

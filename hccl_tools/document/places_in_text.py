@@ -103,30 +103,33 @@ def conflict(text: str, at: int) -> str:
     )
     markers = f"the marker lines {line}, {second} and {third}"
     one = f"keep {' or '.join(sides)}, and delete the rest with {markers}"
-    return f"{both}; if it uses one, {one}" if (both := _of_both(kept, markers)) else one
+    return _of_both(kept, markers, one) or one
 
 
-def _of_both(sides: tuple[str, str], markers: str) -> str:
-    """Return how to keep both sides of a conflict if each has an entry of its own; "" for others."""
+def _of_both(sides: tuple[str, str], markers: str, one: str) -> str:
+    """Return how to keep both sides of a conflict if each has an entry of its own; "" for others.
+
+    Args:
+        one: How to keep one of the two.
+    """
     found = ((noun, [pattern.findall(side) for side in sides]) for noun, pattern in _ENTRIES)
     noun, names = next(((noun, names) for noun, names in found if any(names)), ("", []))
     if not names or not all(names) or not {*names[0]}.isdisjoint(names[1]):
         return ""
-    are_whole = all(
-        side.strip().strip(",").startswith("{") and side.strip().strip(",").endswith("}") for side in sides
-    )
-    if not are_whole and noun != "server":
-        return ""
-    join = (
-        f"delete only {markers}, and write a comma between the two sides"
-        if are_whole
-        else f"write two entries, each with all of its keys, in place of the lines between {markers}"
-    )
+    own = f'"{names[0][0]}" and "{names[1][0]}"'
+    bare = [side.strip().strip(",") for side in sides]
+    if not all(side.startswith("{") and side.endswith("}") for side in bare):
+        both = f"write two entries, each with all of its keys: {_COUNTED}"
+        return f"{one}; only if the job uses both {noun}s ({own}), {both}" if noun == "server" else ""
+    join = f"delete only {markers}, and write a comma between the two sides; {_COUNTED}"
     return (
-        f'each side has a {noun} of its own ("{names[0][0]}" and "{names[1][0]}"); if the job uses both, '
-        f"{join}; then number the ranks of the second on, count both in the counts of the table, and keep "
-        "the entries of both in the other conflicts of the file, too"
+        f"each side has a {noun} of its own ({own}); if the job uses both, {join}, and keep the entries of both "
+        f"in the other conflicts of the file, too; if it uses one, {one}"
     )
+
+
+#: What the second of two entries changes.
+_COUNTED = "number the ranks of the second on, and count both in the counts of the table"
 
 
 def _side(lines: str, first: int, last: int, name: str) -> str:

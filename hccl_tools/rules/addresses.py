@@ -35,6 +35,25 @@ if TYPE_CHECKING:
 _LEAST_PLAIN = 4
 
 
+@shared
+def servers_of_no_host(subject: Subject) -> frozenset[int]:
+    """Return the servers with an empty server_id whose device_ips lack their beginning or are empty, too.
+
+    Both have one cause, which HCC502 reports: a program wrote nothing in place of the values of a host.
+    """
+    ips = subject.table.device_ips
+    return frozenset(
+        index
+        for index, server in enumerate(subject.table.servers)
+        if not server.server_id
+        and server.rows
+        and all(
+            isinstance(text := ips[row], str) and text[:1] in ("", ".", ":") and packed(text) is None
+            for row in server.rows
+        )
+    )
+
+
 def _refused(subject: Subject) -> list[tuple[str | None, ...]]:
     """For each server, the values of device_ip that HCCL takes for a missing one, and refuses."""
     servers, need = subject.table.servers, subject.product.needs_device_ip
@@ -75,8 +94,8 @@ def device_ip_missing(subject: Subject) -> Iterator[Finding]:
     alike = dict[int, tuple[str, str]]()
     misspelt = next((key for key in subject.table.columns if similar_key(key) == "device_ip" != key), None)
     misspelt = misspelt or column_of_addresses(subject)
-    for server, refused in zip(subject.table.servers, _refused(subject), strict=True):
-        for row in server.rows if refused else ():
+    for index, (server, refused) in enumerate(zip(subject.table.servers, _refused(subject), strict=True)):
+        for row in server.rows if refused and index not in servers_of_no_host(subject) else ():
             if ips[row] in refused:
                 if misspelt is not None and subject.table.columns[misspelt][row] is not None:
                     yield _under_another_key(subject, row, misspelt)
@@ -205,8 +224,9 @@ def invalid_device_ip(subject: Subject) -> Iterator[Found]:
         return
     packed = packed_addresses(subject)
     alike: dict[str, tuple[str, str]] = {}
+    left_out = {row for index in servers_of_no_host(subject) for row in subject.table.servers[index].rows}
     for row, addresses in enumerate(addresses_read(subject)):
-        if not addresses:
+        if not addresses or row in left_out:
             continue
         if "" in addresses:
             message = f"{quoted(subject.table.device_ips[row])} has an empty part"

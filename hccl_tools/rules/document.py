@@ -56,11 +56,11 @@ def format_of_another_product(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             f"{subject.product.title} does not read format {found}",
             path,
-            f"{_of_the_machine(other, found)}; otherwise {_made_on_its_hosts(subject)}",
+            f"{of_the_machine(other, found)}; otherwise {made_on_its_hosts(subject)}",
         )
 
 
-def _of_the_machine(other: Product, table_format: str) -> str:
+def of_the_machine(other: Product, table_format: str) -> str:
     """Return what to do if the table is right and the product is not; several products read format 1.0."""
     own = f"use --product {other.name} if the machine is an {other.title}"
     return (
@@ -68,7 +68,7 @@ def _of_the_machine(other: Product, table_format: str) -> str:
     )
 
 
-def _made_on_its_hosts(subject: Subject) -> str:
+def made_on_its_hosts(subject: Subject) -> str:
     """Return how to make a table of the format of the product: the values of one are not in the other."""
     product = subject.product
     merged = ", and `hccl-tools merge` joins those of several hosts" if _servers(subject.value) > 1 else ""

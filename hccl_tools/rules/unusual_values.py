@@ -49,6 +49,8 @@ _LEAST_OTHERS = 7
 #: The most values outside the order that are named one by one, the most places of a finding, and the fewest servers of a
 #: table in which one can lack a device that the others have.
 _MOST_SINGLE, _MOST_PLACES, _LEAST_SERVERS = 2, 16, 3
+#: More servers than these show by their server_ids and addresses that one is an exception.
+_LEAST_PATTERN = 4
 #: Values outside an order are reported if this many times as many follow it.
 _LEAST_FOLLOWING = 4
 
@@ -428,6 +430,8 @@ def server_id_outside_order(subject: Subject) -> Iterator[Finding]:
         meant = None  # HCC614 reports it.
     if meant is not None and (is_near(own[0], meant) or _is_of_another_network(own[0], meant)):
         yield _mistyped_name(subject, wrong[0], meant)
+    elif meant is not None and names.numbers[wrong[0]] is not None and len(servers) > _LEAST_PATTERN:
+        yield _of_another_host(subject, wrong[0], meant)
     if len(wrong) < 2 or None in right or sorted(own) != sorted(filter(None, right)):
         return
     row = servers[wrong[0]].rows[0]
@@ -441,6 +445,27 @@ def server_id_outside_order(subject: Subject) -> Iterator[Finding]:
         tuple(
             Related(subject.server_path(index, "server_id"), "and here") for index in wrong[1:_MOST_PLACES]
         ),
+    )
+
+
+def _of_another_host(subject: Subject, index: int, meant: str) -> Finding:
+    """Return the finding on the only server whose addresses are those of a host that is not in the table.
+
+    A stand-in was probably written in place of a host, and the addresses of its devices stayed.
+    """
+    table, order, names = subject.table, order_of_addresses(subject), names_by_addresses(subject)
+    row = table.servers[index].rows[0]
+    likely, number = "", names.numbers[index] if names is not None else None
+    if names is not None and order is not None and number is not None:
+        first = (address_numbers(subject) or [])[row] + names.base + names.step * number - order.first[index]
+        likely = f', by the order of the others "{address_text(subject, first)}"'
+    return Finding(
+        f"the device_ips of {named_server(subject, index)} do not follow its server_id, as those of the "
+        f"{count(len(table.servers) - 1, 'other server')} do: by the order of the others they are those of {quoted(meant)}, which is not in the table",
+        subject.device_path(row, "device_ip"),
+        f"{how(subject, row)}: if it is not {quoted(table.device_ips[row])}, write the addresses of this host in this server{likely} and so on; if it is "
+        f"{quoted(table.device_ips[row])}, nothing is wrong",
+        (Related(subject.server_path(index, "server_id"), "the server_id here"),),
     )
 
 

@@ -80,7 +80,7 @@ def test_two_servers_of_a_conflict_may_both_be_wanted() -> None:
 
     assert hint.startswith(
         'each side has a server of its own ("10.0.0.3" and "10.0.0.4"); if the job uses both, delete only '
-        "the marker lines 2, 5 and 8, and write a comma between the two sides; then number the ranks of the "
+        "the marker lines 2, 5 and 8, and write a comma between the two sides; number the ranks of the "
         "second on"
     )
     assert "; if it uses one, keep lines 3 to 4 of HEAD or lines 6 to 7 of spare" in hint
@@ -89,7 +89,8 @@ def test_two_servers_of_a_conflict_may_both_be_wanted() -> None:
 def test_parts_of_two_servers_are_written_as_entries() -> None:
     hint = first(conflict(['"server_id": "10.0.0.3",'], ['"server_id": "10.0.0.4",']))[1]
 
-    assert "if the job uses both, write two entries, each with all of its keys" in hint
+    assert hint.startswith('keep line 3 ("server_id": "10.0.0.3",) of HEAD or line 5')
+    assert 'only if the job uses both servers ("10.0.0.3" and "10.0.0.4"), write two entries' in hint
 
 
 def test_two_forms_of_one_server_are_not_both_wanted() -> None:

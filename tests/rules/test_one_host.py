@@ -141,3 +141,130 @@ def test_hosts_with_equal_addresses_are_told_apart_before_one_is_removed() -> No
     assert "two hosts have the same addresses set" in told
     assert "remove" not in told
     assert removed.startswith('"10.0.0.2" and "10.0.0.1" are one host')
+
+
+# One container_ip, a stand-in, names in the order of text
+
+
+def containers(*addresses: str) -> Any:
+    value = table("1.0", 2, 2)
+    for server, address in zip(servers(value), addresses, strict=True):
+        server["container_ip"] = address
+    return value
+
+
+def for_mindie(value: Any) -> list[tuple[str, Any]]:
+    found = validate(json.dumps(value).encode(), product="a2", target="mindie").findings
+    return [(each.rule.id, each.path) for each in found]
+
+
+def test_one_container_ip_of_two_servers_is_that_of_the_first() -> None:
+    wrong = ("server_list", 1, "container_ip")
+
+    assert for_mindie(containers("10.0.0.1", "10.0.0.1")) == [("HCC682", wrong)]
+    assert for_mindie(containers("10.0.0.2", "10.0.0.2")) == [("HCC682", ("server_list", 0, "container_ip"))]
+    assert for_mindie(containers("10.0.0.1", "10.0.0.2")) == []
+
+
+def stand_in(number: int, name: str) -> Any:
+    value = table("1.0", number, 8)
+    servers(value)[2]["server_id"] = name
+    return value
+
+
+def test_a_stand_in_with_the_addresses_of_the_host_before_it_is_advice() -> None:
+    message, hint = one(stand_in(6, "10.0.0.77"), "HCC633", "a2")
+
+    assert 'by the order of the others they are those of "10.0.0.3", which is not in the table' in message
+    assert hint.startswith("`hccn_tool -i 0 -ip -g` on 10.0.0.77 shows the address of device 0: if it is not")
+    assert hint.endswith('if it is "192.168.2.100", nothing is wrong')
+
+
+def test_few_servers_are_no_pattern() -> None:
+    assert is_sound(stand_in(4, "10.0.0.77"), "a2")
+
+
+def instances(*names: str) -> Any:
+    value = table("group_list", len(names), 8)
+    listed = value["group_list"][0]["instance_list"]
+    for place, entry in enumerate(listed):
+        entry["server_id"] = names[place]
+    return value
+
+
+def test_instances_that_are_sorted_as_text_are_advice() -> None:
+    message, hint = one(instances("node_9", "node_10"), "HCC645", "910a")
+
+    assert '"node_10" is before "node_9"' in message
+    assert hint.startswith('write all numbers with 2 digits ("node_09" in place of "node_9")')
+
+
+@pytest.mark.parametrize("names", [("node_8", "node_9"), ("node_09", "node_10"), ("10.0.0.9", "10.0.0.10")])
+def test_instances_in_the_order_of_the_file_and_addresses_are_sound(names: tuple[str, ...]) -> None:
+    assert is_sound(instances(*names), "910a")
+
+
+# A server without its host, versions, equal findings
+
+
+def without_host(name: str, address: str) -> Any:
+    value = table("1.0", 4, 8)
+    servers(value)[2]["server_id"] = name
+    for device in servers(value)[2]["device"]:
+        device["device_ip"] = address and address + device["device_ip"].rpartition(".")[2]
+    return value
+
+
+@pytest.mark.parametrize("address", [".", ""])
+def test_the_empty_values_of_a_template_are_one_finding(address: str) -> None:
+    message, hint = one(without_host("", address), "HCC502", "a2")
+
+    assert message.startswith("server_id of server 3 is empty, and ")
+    assert 'by the order of the others it is "10.0.0.3"' in hint
+
+
+def test_an_empty_server_id_alone_says_nothing_of_the_addresses() -> None:
+    assert one(without_host("", "192.168.2."), "HCC502", "a2")[0] == "server_id is empty"
+
+
+def test_a_version_that_the_product_does_not_read_is_not_advised() -> None:
+    value = {**table("1.2", 2, 8, 1), "version": "2.0"}
+
+    hints = {each.hint or "" for each in report(value, "a5") if each.rule.id == "HCC111"}
+
+    (hint,) = hints
+    assert (
+        "which Ascend 950 does not read: make a new 2.0 table on its hosts, `hccl-tools gen --product a5`"
+        in hint
+    )
+    assert 'write "version": "1.2"' in {each.hint or "" for each in report(value, "a3")}.pop()
+
+
+def test_devices_that_occur_twice_are_one_block() -> None:
+    value = table("1.0", 1, 8)
+    for place, device in enumerate(servers(value)[0]["device"]):
+        device["device_id"] = str(place // 2)
+        device.pop("device_ip")
+
+    message, hint = one(value, "HCC303", "300i")
+
+    assert message == 'devices 0,1,2,3 occur more than once on server "10.0.0.1", devices 4,5,6,7 not at all'
+    assert "each of 0-7 once; a card may have two devices" in hint
+
+
+def test_an_invisible_sign_that_is_refused_is_one_finding() -> None:
+    value = table("1.0", 1, 4)
+    servers(value)[0]["device"][1]["device_ip"] += "\u200b"
+
+    assert [each.rule.id for each in report(value, "a2")] == ["HCC403"]
+
+
+def test_addresses_with_a_netmask_are_one_block() -> None:
+    value = table("1.0", 1, 4)
+    for device in servers(value)[0]["device"]:
+        device["device_ip"] += "/255.255.255.0"
+
+    message, hint = one(value, "HCC403", "a2")
+
+    assert message == 'device_ips have the netmask "/255.255.255.0"'
+    assert hint.startswith('write "192.168.0.100" in place of "192.168.0.100/255.255.255.0"')
