@@ -150,21 +150,8 @@ def _parsed(text: str) -> Document:
 
 def _repeated(document: Document, problem: JsonProblem, text: str) -> JsonProblem | None:
     """Return the problem of bare keys, single quotes or full-width signs, with the number of the others."""
-    if problem.kind == "full-width punctuation" and (signs := rewriting.full_width_signs(text) - 1) > 0:
-        fix = _fix(document)
-        more = count(signs, "other full-width sign")
-        return problem._replace(hint=f"{problem.hint}, and the ASCII sign for {more} outside strings{fix}")
-    if problem.kind == "trailing comma" and (others := rewriting.trailing_commas(text)[1:]):
-        lines = [str(text.count("\n", 0, at) + 1) for at in others]
-        where = f"line{'s' if lines[1:] else ''} {and_more(lines, 8)}"
-        return problem._replace(
-            hint=f"{problem.hint}, and {count(len(lines), 'other')} on {where}{_fix(document)}"
-        )
-    if problem.kind == "curly quotes" and (signs := rewriting.full_width_signs(text)) > 0:
-        more = count(signs, "full-width sign")
-        return problem._replace(
-            hint=f"{problem.hint}, and the ASCII sign for {more} outside strings{_fix(document)}"
-        )
+    if (more := _others_of(problem, text)) is not None:
+        return problem._replace(hint=f"{problem.hint}, and {more}{_fix(document)}")
     if problem.kind not in rewriting.REPEATED:
         return None
     others = rewriting.times(text, problem.kind) - 1
@@ -182,6 +169,20 @@ def _repeated(document: Document, problem: JsonProblem, text: str) -> JsonProble
         message=f"single quotes around {count(others + 1, 'text')}; JSON uses double quotes",
         hint=f"write \" instead of each '; `validate --fix` does; {problem.hint.partition('; ')[2]}",
     )
+
+
+def _others_of(problem: JsonProblem, text: str) -> str | None:
+    """Return what else is to be corrected in the same way, as a phrase; None if nothing is."""
+    if problem.kind == "trailing comma":
+        lines = [str(text.count("\n", 0, at) + 1) for at in rewriting.trailing_commas(text)[1:]]
+        where = f"line{'s' if lines[1:] else ''} {and_more(lines, 8)}"
+        return f"{count(len(lines), 'other')} on {where}" if lines else None
+    if problem.kind not in {"full-width punctuation", "curly quotes"}:
+        return None
+    is_one = problem.kind == "full-width punctuation"
+    signs = rewriting.full_width_signs(text) - is_one
+    noun = "other full-width sign" if is_one else "full-width sign"
+    return f"the ASCII sign for {count(signs, noun)} outside strings" if signs > 0 else None
 
 
 def _fix(document: Document) -> str:

@@ -123,8 +123,8 @@ def _of_both(sides: tuple[str, str], markers: str, one: str) -> str:
         return f"{one}; only if the job uses both {noun}s ({own}), {both}" if noun == "server" else ""
     join = f"delete only {markers}, and write a comma between the two sides; {_COUNTED}"
     return (
-        f"each side has a {noun} of its own ({own}); if the job uses both, {join}, and keep the entries of both "
-        f"in the other conflicts of the file, too; if it uses one, {one}"
+        f"each side has a {noun} of its own ({own}); if the job uses both, {join}, and keep both "
+        f"entries in the other conflicts of the file, too; if it uses one, {one}"
     )
 
 
