@@ -85,12 +85,14 @@ _KEY = re.compile(r'[\s{}\[\],]*"[^"\n]*"?\s*:')
 #: Two words in a row, a prompt, a time, or a rule of signs.
 _PROSE = re.compile(
     r"[A-Za-z]{2,40}[:,.;]?[ \t]+[A-Za-z(\"']|"
-    r"^[ \t\f]*(?:[Pp]age )?\d{1,5} (?:/|of) \d{1,5}\s*$|[$#>]\s|\d\d:\d\d|\d{4}-\d\d-\d\d|([-=*#_~])\1{2}|"
+    r"^[ \t\f]*(?:[Pp]age )?\d{1,5} (?:/|of) \d{1,5}\s*$|"
+    r"\blines \d{1,6}-\d{1,6}|[$#>]\s|\d\d:\d\d|\d{4}-\d\d-\d\d|([-=*#_~])\1{2}|"
     r"^\s*\[?[A-Za-z]+[:\].]*\s*$|^\s*--[A-Za-z]|[\u4e00-\u9fff]{2}"
 )
 #: The number of a page beside the words of its head or foot.
 _NUMBER_OF_PAGE = re.compile(
-    r"[ \t\f]*(?:[Pp]age )?[-\u2013\u2014]? ?\d{1,5} ?(?:(?:/|of|[-\u2013\u2014]) ?(?:\d{1,5})?)?[ \t\r]*"
+    r"[ \t\f]*(?:[Pp]age )?[-\u2013\u2014]? ?\d{1,5} ?(?:(?:/|of|[-\u2013\u2014]) ?(?:\d{1,5})?)?[ \t\r]*|"
+    r"[ \t\f]*\u7b2c ?\d{1,5} ?\u9875[ ,/\uff0c]?(?: ?\u5171 ?\d{1,5} ?\u9875)?[ \t\r]*"
 )
 #: The lines of the table that the parser reads behind lines that are not part of it.
 _LEAST_READ = 3
@@ -278,14 +280,15 @@ def _shown(text: str) -> str:
 
 def _lines(stop: Stop) -> Foreign | None:
     """Recognise lines of another program, without which the table is valid."""
-    rest, at, found = stop.text, stop.at, list[int]()
+    rest, at, found, has_words = stop.text, stop.at, list[int](), False
     for _ in range(min(_MOST_LINES, _MOST_PARSED // max(1, len(rest)))):
         start, end = _line_at(rest, at)
-        is_page = bool(found) and _NUMBER_OF_PAGE.fullmatch(rest, start, end) is not None
+        is_page = _NUMBER_OF_PAGE.fullmatch(rest, start, end) is not None
         if not is_page and not _is_foreign(rest[start:end]):
-            return _with_other_fault(stop, found, rest, at)
+            return _with_other_fault(stop, found, rest, at) if found and has_words else None
         if _LINE_FOR.search(rest[start:end]) and not _PAGER.match(rest[start:end].strip()):
             return _standing_for(stop.text, rest[start:end], _number(rest, start) + len(found))
+        has_words = has_words or not is_page
         found.append(_number(rest, start) + len(found))
         rest = rest[:start] + rest[end + 1 :]
         following = _stop_of(rest)

@@ -226,8 +226,8 @@ def duplicate_device_id(subject: Subject) -> Iterator[Finding]:
     yield from _old_and_new(subject)
     again: dict[tuple[str, int], list[int]] = {}
     for server in table.servers:
-        if server.server_id in first and table.format in SERVER_LIST:
-            continue  # Two servers with one server_id: HCC503 reports the cause.
+        if server.server_id in first and (table.format in SERVER_LIST or not server.server_id):
+            continue  # Two servers with one server_id: HCC503 reports the cause, and HCC502 empty ones.
         seen = first.setdefault(server.server_id, {})
         if (size := _size_of_first(subject, server.rows)) and copied.isdisjoint(server.rows):
             yield _joined_servers(subject, server.rows, size)

@@ -54,10 +54,10 @@ def same_host_twice(subject: Subject) -> Iterator[Finding]:
         return  # An IPv4 address has one spelling.
     first: dict[bytes, int] = {}
     for index, server in enumerate(subject.table.servers):
-        raw = packed(server.server_id.strip())
-        if raw is None:
-            continue
-        seen = first.setdefault(raw, index)
+        name = server.server_id.strip()
+        if not name:
+            continue  # HCC502 reports it.
+        seen = first.setdefault(packed(name) or name.encode(errors="replace"), index)
         other = subject.table.servers[seen].server_id
         if seen != index and other != server.server_id:
             yield Finding(

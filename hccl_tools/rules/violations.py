@@ -259,6 +259,11 @@ def _other_version(subject: Subject, violation: Violation, table_format: str) ->
     from hccl_tools.rules.document import made_on_its_hosts  # noqa: PLC0415  (it is loaded with all other rules)
 
     right = assumed_for(version)
+    if subject.product_is_assumed:
+        return (
+            f'{what}: write "version": "{version}"; only if the machine is an {subject.product.title}, which does not read it, '
+            f"{made_on_its_hosts(subject)}"
+        )
     return (
         f"{what}, which {subject.product.title} does not read: {made_on_its_hosts(subject)}; only if the machine is an {right.title}, or "
         f'another one that reads {version}, write "version": "{version}" and check it with --product {right.name}'

@@ -223,6 +223,29 @@ def test_the_empty_values_of_a_template_are_one_finding(address: str) -> None:
     assert 'by the order of the others it is "10.0.0.3"' in hint
 
 
+def test_two_empty_servers_are_not_copies_of_each_other() -> None:
+    value = table("1.0", 4, 8)
+    for server in servers(value)[1:3]:
+        server["server_id"] = ""
+        for device in server["device"]:
+            device["device_ip"] = "." + device["device_ip"].rpartition(".")[2]
+
+    assert [each.rule.id for each in report(value, "910a")] == ["HCC502", "HCC502"]
+
+
+def test_an_empty_server_of_a_service_table_is_one_finding() -> None:
+    value = table("server_group_list", 2, 4)
+    server = value["server_group_list"][2]["server_list"][0]
+    server["server_id"] = ""
+    for device in server["device"]:
+        device["device_ip"] = "." + device["device_ip"].rpartition(".")[2]
+
+    (found,) = report(value)
+
+    assert found.message.startswith("server_id is empty, and its device_ips lack their beginning")
+    assert "`hccn_tool -i 0 -ip -g`" in (found.hint or "")
+
+
 def test_an_empty_server_id_alone_says_nothing_of_the_addresses() -> None:
     assert one(without_host("", "192.168.2."), "HCC502", "a2")[0] == "server_id is empty"
 
@@ -238,6 +261,10 @@ def test_a_version_that_the_product_does_not_read_is_not_advised() -> None:
         in hint
     )
     assert 'write "version": "1.2"' in {each.hint or "" for each in report(value, "a3")}.pop()
+    (assumed,) = {each.hint or "" for each in report(value)}
+    assert assumed.startswith(
+        'this is a table of version 1.2 (it has server_list): write "version": "1.2"; only if'
+    )
 
 
 def test_devices_that_occur_twice_are_one_block() -> None:
