@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 
 _DEVICE = re.compile(r'"device_id"\s{0,8}:\s{0,8}"?(\d{1,4})\b')
+#: A value in place of an empty cell, as programs for tables write it.
+_EMPTY_CELL = re.compile(r":\s{0,8}(?:NaN|nan|None|NULL|Null|undefined|nil)\b")
 _SERVER = re.compile(r'"server_id"\s{0,8}:\s{0,8}"([^"\\\n]{1,64})"')
 #: What an entry of a side of a conflict is, and its id.
 _ENTRIES = (("server", _SERVER), ("device", _DEVICE))
@@ -40,7 +42,14 @@ def empty_cell(text: str, at: int, word: str, key: str | None) -> tuple[str, str
         hint = "write the number of the device, which no other entry of its server has"
     else:
         hint = "write the rank, which no other device has"
-    return f"{word} stands for an empty cell: the {key}{of} is missing", f"{hint}, in double quotes"
+    others = len(_EMPTY_CELL.findall(text, at + len(word)))
+    also = f"; the values of {others} other empty cells are missing, too" if others else ""
+    if others == 1:
+        also = "; the value of another empty cell is missing, too"
+    return (
+        f"{word} stands for an empty cell: the {key}{of} is missing",
+        f"{hint}, in double quotes{also}",
+    )
 
 
 def left_out(text: str, at: int) -> str:

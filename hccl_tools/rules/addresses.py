@@ -257,7 +257,9 @@ def _no_address(subject: Subject, row: int, address: str, alike: dict[str, tuple
     said: tuple[str, str] | None = None
     if found.hint == finding.hint and found.message.startswith(f"{finding.message}: "):
         why = found.message.removeprefix(f"{finding.message}: ")
-        said = f"device_ips are not IP addresses: {_of_several(why)}", of_each(subject, row)
+        rest = _if_there_is_none(subject)
+        found = found._replace(hint=f"{found.hint}{rest}")
+        said = f"device_ips are not IP addresses: {_of_several(why)}", f"{of_each(subject, row)}{rest}"
     elif found.message.startswith(f"{quoted(address)} has ") and found.hint is not None:
         why = found.message.removeprefix(f"{quoted(address)} has ")
         said = (
@@ -265,6 +267,17 @@ def _no_address(subject: Subject, row: int, address: str, alike: dict[str, tuple
             f"{found.hint} in place of {quoted(whole)}, and the others in the same way",
         )
     return found if said is None else found._replace(alike=alike.setdefault(said[0], said))
+
+
+@shared
+def _if_there_is_none(subject: Subject) -> str:
+    """Return what to do if the devices of a single server have no addresses, as the end of a hint; "" if one has."""
+    if len(subject.table.servers) != 1 or subject.table.format == "group_list" or intra_roce(subject):
+        return ""
+    known = packed_addresses(subject)
+    if any(known[one] is not None for each in addresses_read(subject) for one in each):
+        return ""
+    return "; if the host shows none, remove device_ip from all devices: HCCL needs no addresses on a single server"
 
 
 def _counted_past(

@@ -161,7 +161,7 @@ def _other_document(subject: Subject, found: Detection) -> Finding:
             )
         return Finding(
             f"not a rank table: it is a list of {len(value)} tables",
-            hint="save each table in a file of its own; `hccl-tools merge A B` joins tables",
+            hint=f"save each table in a file of its own; `hccl-tools merge {_file_names(len(value))}` joins them",
         )
     if isinstance(value, str) and value.lstrip().startswith("{"):
         program = "import json, sys; print(json.load(sys.stdin))"
@@ -313,7 +313,7 @@ def _several_tables(document: Document, product: Product, start: int) -> Finding
     reads = f"starts only the ranks of the first, and ignores {others}"
     if product.loader != "legacy":
         reads = f"refuses {others}"
-    files = " ".join(_FILES[:number]) + (" ..." if number > len(_FILES) else "")
+    files = _file_names(number)
     each = (
         f"save each of the {are} tables in a file of its own"
         if number > 2
@@ -324,6 +324,11 @@ def _several_tables(document: Document, product: Product, start: int) -> Finding
         hint=f"{each}; to join them: `hccl-tools merge {files}`, which continues the rank numbers",
         offset=start,
     )
+
+
+def _file_names(number: int) -> str:
+    """Return as many names of files as a hint shows."""
+    return " ".join(_FILES[:number]) + (" ..." if number > len(_FILES) else "")
 
 
 def _starts(document: Document, start: int) -> list[int]:

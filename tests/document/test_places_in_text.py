@@ -48,6 +48,16 @@ def test_an_empty_cell_of_a_super_device_id_has_its_own_command() -> None:
     assert "`npu-smi info -t spod-info -i 2 -c 1` on 10.0.0.2" in hint
 
 
+def test_other_empty_cells_are_counted() -> None:
+    value = table("1.0", 1, 4)
+    for key in ("device_id", "device_ip"):
+        value["server_list"][0]["device"][2][key] = "CELL"
+
+    hint = first(json.dumps(value, indent=2).replace('"CELL"', "NaN"))[1]
+
+    assert hint.endswith("in double quotes; the value of another empty cell is missing, too")
+
+
 def test_a_word_under_another_key_is_not_an_empty_cell() -> None:
     assert first('{"port": NaN}')[0] == "NaN is not a JSON number"
 

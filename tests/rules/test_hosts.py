@@ -286,6 +286,20 @@ def test_an_invisible_sign_that_is_refused_is_one_finding() -> None:
     assert [each.rule.id for each in report(value, "a2")] == ["HCC403"]
 
 
+@pytest.mark.parametrize(
+    ("number", "known", "is_said"), [(1, False, True), (1, True, False), (2, False, False)]
+)
+def test_one_server_without_addresses_needs_none(number: int, known: bool, is_said: bool) -> None:
+    value = table("1.0", number, 4)
+    for server in servers(value):
+        for device in server["device"][int(known) :]:
+            device["device_ip"] = "-.-.-.-"
+
+    hint = one(value, "HCC403", "a2")[1]
+
+    assert ("if the host shows none, remove device_ip from all devices" in hint) == is_said
+
+
 def test_addresses_with_a_netmask_are_one_block() -> None:
     value = table("1.0", 1, 4)
     for device in servers(value)[0]["device"]:
