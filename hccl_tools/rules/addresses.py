@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.wording import quoted
@@ -42,6 +43,8 @@ def servers_of_no_host(subject: Subject) -> frozenset[int]:
     Both have one cause, which HCC502 reports: a program wrote nothing in place of the values of a host.
     """
     ips = subject.table.device_ips
+    if "" not in map(attrgetter("server_id"), subject.table.servers):
+        return frozenset()
     return frozenset(
         index
         for index, server in enumerate(subject.table.servers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
@@ -32,7 +33,7 @@ def blanks_in_server_id(subject: Subject) -> Iterator[Finding]:
     Instead: /server_list/0/server_id = "10.0.0.1"
     Hint: delete the blanks
     """
-    names = {server.server_id for server in subject.table.servers}
+    names = set(map(attrgetter("server_id"), subject.table.servers))
     for index, server in enumerate(subject.table.servers):
         if server.server_id != (plain := server.server_id.strip()) and not _is_told(
             subject, server.server_id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
@@ -24,6 +25,8 @@ from hccl_tools.table.addresses import is_unset, packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from hccl_tools.rules.value_order import Names
 
 #: More servers than these show by their server_ids and addresses that one is an exception.
 _LEAST_PATTERN = 4
@@ -95,8 +98,12 @@ def _count_without(subject: Subject, seen: int, index: int) -> str:
 def _of_one_host_ip(subject: Subject) -> Iterator[Finding]:
     """Yield the servers with the host_ip of another server."""
     table, first = subject.table, dict[str, int]()
-    hosts = [server.host_ip for server in table.servers if server.host_ip is not None]
-    if len(set(hosts)) == len(hosts) or not subject.damaged.isdisjoint({"device_id", "host_ip"}):
+    hosts = set(map(attrgetter("host_ip"), table.servers))
+    if (
+        hosts == {None}
+        or len(hosts) == len(table.servers)
+        or not subject.damaged.isdisjoint({"device_id", "host_ip"})
+    ):
         return
     for index, server in enumerate(table.servers):
         address = server.host_ip
@@ -159,7 +166,11 @@ def server_id_outside_order(subject: Subject) -> Iterator[Finding]:
         meant = None  # HCC614 reports it.
     if meant is not None and (is_near(own[0], meant) or _is_of_another_network(own[0], meant)):
         yield _mistyped_name(subject, wrong[0], meant)
-    elif meant is not None and names.numbers[wrong[0]] is not None and len(servers) > _LEAST_PATTERN:
+    elif (
+        meant is not None
+        and len(servers) > _LEAST_PATTERN
+        and _is_of_the_row(names, wrong[0], order.first[wrong[0]])
+    ):
         yield _of_another_host(subject, wrong[0], meant)
     if len(wrong) < 2 or None in right or sorted(own) != sorted(filter(None, right)):
         return
@@ -175,6 +186,16 @@ def server_id_outside_order(subject: Subject) -> Iterator[Finding]:
             Related(subject.server_path(index, "server_id"), "and here") for index in wrong[1:_MOST_PLACES]
         ),
     )
+
+
+def _is_of_the_row(names: Names, index: int, value: int) -> bool:
+    """Return whether the host of a value is among the other servers or next to them, and the server itself is not.
+
+    A stand-in takes the place of such a host; a server that was added may follow another scheme.
+    """
+    others = [number for place, number in enumerate(names.numbers) if number is not None and place != index]
+    meant, own = (value - names.base) // names.step, names.numbers[index]
+    return own is not None and bool(others) and min(others) - 1 <= meant <= max(others) + 1
 
 
 def _of_another_host(subject: Subject, index: int, meant: str) -> Finding:

@@ -216,7 +216,8 @@ def _ask_both(subject: Subject, found: Claim) -> str:
     )
     if subject.table.format == "group_list":
         return f"{ask}{found.rest}"
-    device = subject.table.device_ids[one.rows[0]]
+    number = subject.table.device_numbers[one.rows[0]]
+    device = "N" if number is None else number
     return (
         f"{ask}; only if both hosts show these, compare what `{_BOOT_ID}` prints on both: if it differs, two hosts have the same "
         f"addresses set, as after the copy of a disk with /etc/hccn.conf: set others on one of them (`hccn_tool -i {device} -ip -s address "

@@ -110,6 +110,7 @@ def _empty(subject: Subject, index: int) -> Finding:
     if index not in servers_of_no_host(subject):
         return Finding("server_id is empty", path, f"give the server its address{likely}")
     table, rows = subject.table, subject.table.servers[index].rows
+    device = "N" if (number := table.device_numbers[rows[0]]) is None else number
     first, last = (quoted(table.device_ips[row]) for row in (rows[0], rows[-1]))
     what = "all its device_ips are empty"
     if table.device_ips[rows[0]]:
@@ -118,7 +119,7 @@ def _empty(subject: Subject, index: int) -> Finding:
         f"server_id of server {index + 1} is empty, and {what}: a program probably filled in a template with variables that were not set",
         path,
         f"set the variables and make the file again, or write the values of this host: its address as server_id{likely}, and the device_ips, "
-        f"as `hccn_tool -i {table.device_ids[rows[0]]} -ip -g` on it shows that of device {table.device_ids[rows[0]]}, and so on for each device",
+        f"as `hccn_tool -i {device} -ip -g` on it shows that of device {device}, and so on for each device",
     )
 
 

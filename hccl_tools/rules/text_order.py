@@ -170,14 +170,12 @@ def _instances_in_text_order(subject: Subject) -> Iterator[Finding]:
     if table.format != "group_list" or "server_id" in subject.damaged:
         return
     names = [*dict.fromkeys(map(attrgetter("server_id"), table.servers))]
+    if names == (right := sorted(names)) or packed(names[0]) is not None:
+        return
     ends = [number_at_end(name) for name in names]
     own = [end[1] for end in ends if end is not None]
-    is_named = (
-        len(own) == len(names)
-        and packed(names[0]) is None
-        and len({end[0] for end in ends if end is not None}) == 1
-    )
-    if not is_named or own != sorted(own) or names == (right := sorted(names)):
+    is_named = len(own) == len(names) and len({end[0] for end in ends if end is not None}) == 1
+    if not is_named or own != sorted(own):
         return
     at = next(index for index, name in enumerate(right) if name != names[index])
     width = len(str(own[-1]))

@@ -180,6 +180,14 @@ def test_a_stand_in_with_the_addresses_of_the_host_before_it_is_advice() -> None
     assert hint.endswith('if it is "192.168.2.100", nothing is wrong')
 
 
+def test_a_server_with_the_addresses_of_no_host_of_the_row_is_sound() -> None:
+    value = stand_in(6, "10.0.0.77")
+    for number, device in enumerate(servers(value)[2]["device"]):
+        device["device_ip"] = f"192.168.80.{100 + number}"
+
+    assert is_sound(value, "a2")
+
+
 def test_few_servers_are_no_pattern() -> None:
     assert is_sound(stand_in(4, "10.0.0.77"), "a2")
 
