@@ -74,9 +74,10 @@ def explained(document: Document) -> JsonProblem | None:
     if (other := other_content.recognise(text)) is not None:
         return problem._replace(kind="other file", message=other.message, hint=other.hint)
     if (foreign := foreign_text.find(text, _stop(document, problem, text))) is not None:
-        return problem._replace(
+        said = problem._replace(
             message=foreign.message, hint=foreign.hint, offset=document.byte_at(foreign.at)
         )
+        return _with_inner(said, foreign.left) if foreign.left else said
     if (repeated := _repeated(document, problem, text)) is not None:
         return repeated
     edit = edit_of(document)
@@ -108,13 +109,19 @@ def _around(problem: JsonProblem, text: str, around: other_content.Around) -> Js
     hint = f"delete {around.delete}"
     # Line breaks in place of the text before the table: its lines keep their numbers.
     alone = "\n" * text.count("\n", 0, around.start) + text[around.start : around.end]
-    document = _parsed(alone)
+    said = problem._replace(kind="other", message=message, hint=hint)
+    return _with_inner(said, alone)
+
+
+def _with_inner(said: JsonProblem, rest: str) -> JsonProblem:
+    """Return a problem with that of the rest of the text, whose lines have the numbers of the file."""
+    document = _parsed(rest)
     inner = explained(document)
-    if inner is not None:
-        line = document.position(inner.offset).line
-        message = f"{message}; in the table, on line {line}: {inner.message}"
-        hint = f"{hint}; then, on line {line}, {inner.hint}" if inner.hint else hint
-    return problem._replace(kind="other", message=message, hint=hint)
+    if inner is None:
+        return said
+    line = document.position(inner.offset).line
+    hint = f"{said.hint}; then, on line {line}, {inner.hint}" if inner.hint else said.hint
+    return said._replace(message=f"{said.message}; in the table, on line {line}: {inner.message}", hint=hint)
 
 
 def _begun_again(document: Document, problem: JsonProblem, text: str) -> JsonProblem | None:
@@ -143,10 +150,8 @@ def _parsed(text: str) -> Document:
 
 def _repeated(document: Document, problem: JsonProblem, text: str) -> JsonProblem | None:
     """Return the problem of bare keys, single quotes or full-width signs, with the number of the others."""
-    if problem.kind == "full-width punctuation" and (signs := rewriting.full_width_signs(text) - 1) > 0:
-        fix = ": `validate --fix` does" if rewriting.is_correctable(document.data) else ""
-        more = count(signs, "other full-width sign")
-        return problem._replace(hint=f"{problem.hint}, and the ASCII sign for {more} outside strings{fix}")
+    if (more := _others_of(problem, text)) is not None:
+        return problem._replace(hint=f"{problem.hint}, and {more}{_fix(document)}")
     if problem.kind not in rewriting.REPEATED:
         return None
     others = rewriting.times(text, problem.kind) - 1
@@ -164,6 +169,24 @@ def _repeated(document: Document, problem: JsonProblem, text: str) -> JsonProble
         message=f"single quotes around {count(others + 1, 'text')}; JSON uses double quotes",
         hint=f"write \" instead of each '; `validate --fix` does; {problem.hint.partition('; ')[2]}",
     )
+
+
+def _others_of(problem: JsonProblem, text: str) -> str | None:
+    """Return what else is to be corrected in the same way, as a phrase; None if nothing is."""
+    if problem.kind == "trailing comma":
+        lines = [str(text.count("\n", 0, at) + 1) for at in rewriting.trailing_commas(text)[1:]]
+        where = f"line{'s' if lines[1:] else ''} {and_more(lines, 8)}"
+        return f"{count(len(lines), 'other')} on {where}" if lines else None
+    if problem.kind not in {"full-width punctuation", "curly quotes"}:
+        return None
+    is_one = problem.kind == "full-width punctuation"
+    signs = rewriting.full_width_signs(text) - is_one
+    noun = "other full-width sign" if is_one else "full-width sign"
+    return f"the ASCII sign for {count(signs, noun)} outside strings" if signs > 0 else None
+
+
+def _fix(document: Document) -> str:
+    return ": `validate --fix` does" if rewriting.is_correctable(document.data) else ""
 
 
 def _not_utf8(problem: JsonProblem, data: bytes) -> JsonProblem:

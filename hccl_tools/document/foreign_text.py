@@ -84,9 +84,18 @@ _MEMBER = re.compile(r'\s*"?[\w-]+"?\s*[:=]\s*(?:[^\s,]*|"[^"]*"?)\s*[,{\[]?\s*'
 _KEY = re.compile(r'[\s{}\[\],]*"[^"\n]*"?\s*:')
 #: Two words in a row, a prompt, a time, or a rule of signs.
 _PROSE = re.compile(
-    r"[A-Za-z]{2,40}[:,.;]?[ \t]+[A-Za-z(\"']|[$#>]\s|\d\d:\d\d|\d{4}-\d\d-\d\d|([-=*#_~])\1{2}|"
+    r"[A-Za-z]{2,40}[:,.;]?[ \t]+[A-Za-z(\"']|"
+    r"^[ \t\f]*(?:[Pp]age )?\d{1,5} (?:/|of) \d{1,5}\s*$|"
+    r"\blines \d{1,6}-\d{1,6}|[$#>]\s|\d\d:\d\d|\d{4}-\d\d-\d\d|([-=*#_~])\1{2}|"
     r"^\s*\[?[A-Za-z]+[:\].]*\s*$|^\s*--[A-Za-z]|[\u4e00-\u9fff]{2}"
 )
+#: The number of a page beside the words of its head or foot.
+_NUMBER_OF_PAGE = re.compile(
+    r"[ \t\f]*(?:[Pp]age )?[-\u2013\u2014]? ?\d{1,5} ?(?:(?:/|of|[-\u2013\u2014]) ?(?:\d{1,5})?)?[ \t\r]*|"
+    r"[ \t\f]*\u7b2c ?\d{1,5} ?\u9875[ ,/\uff0c]?(?: ?\u5171 ?\d{1,5} ?\u9875)?[ \t\r]*"
+)
+#: The lines of the table that the parser reads behind lines that are not part of it.
+_LEAST_READ = 3
 #: What a pager shows in its last line.
 _PAGER = re.compile(r"--More--|\(END\)", re.IGNORECASE)
 _OF_SSH = re.compile(
@@ -97,11 +106,15 @@ _OF_SSH = re.compile(
 
 
 class Foreign(NamedTuple):
-    """What is in a table that is not part of it, as a sentence, what to do, and the offset."""
+    """What is in a table that is not part of it, as a sentence, what to do, and the offset.
+
+    ``left`` is the text with empty lines in their place, if the table has another fault behind them.
+    """
 
     message: str
     hint: str
     at: int
+    left: str = ""
 
 
 class Stop(NamedTuple):
@@ -267,13 +280,15 @@ def _shown(text: str) -> str:
 
 def _lines(stop: Stop) -> Foreign | None:
     """Recognise lines of another program, without which the table is valid."""
-    rest, at, found = stop.text, stop.at, list[int]()
+    rest, at, found, has_words = stop.text, stop.at, list[int](), False
     for _ in range(min(_MOST_LINES, _MOST_PARSED // max(1, len(rest)))):
         start, end = _line_at(rest, at)
-        if not _is_foreign(rest[start:end]):
-            return None
+        is_page = _NUMBER_OF_PAGE.fullmatch(rest, start, end) is not None
+        if not is_page and not _is_foreign(rest[start:end]):
+            return _with_other_fault(stop, found, rest, at) if found and has_words else None
         if _LINE_FOR.search(rest[start:end]) and not _PAGER.match(rest[start:end].strip()):
             return _standing_for(stop.text, rest[start:end], _number(rest, start) + len(found))
+        has_words = has_words or not is_page
         found.append(_number(rest, start) + len(found))
         rest = rest[:start] + rest[end + 1 :]
         following = _stop_of(rest)
@@ -281,6 +296,20 @@ def _lines(stop: Stop) -> Foreign | None:
             return _of_lines(stop.text, stop.line, [*found, *_lines_after(rest, len(found))])
         at = following
     return None
+
+
+def _with_other_fault(stop: Stop, found: list[int], rest: str, at: int) -> Foreign | None:
+    """Return lines that are not part of a table with another fault behind them; None if they may be it.
+
+    Args:
+        rest: The text without these lines, and ``at`` where the parser stops in it.
+    """
+    if not found or _number(rest, at) + len(found) < found[-1] + _LEAST_READ:
+        return None
+    taken = {number - 1 for number in found}
+    lines = stop.text.split("\n")
+    left = "\n".join("" if place in taken else line for place, line in enumerate(lines))
+    return _of_lines(stop.text, stop.line, found)._replace(left=left)
 
 
 def _lines_after(rest: str, taken: int) -> list[int]:

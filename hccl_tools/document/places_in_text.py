@@ -8,7 +8,11 @@ from __future__ import annotations
 import re
 
 _DEVICE = re.compile(r'"device_id"\s{0,8}:\s{0,8}"?(\d{1,4})\b')
+#: A value in place of an empty cell, as programs for tables write it.
+_EMPTY_CELL = re.compile(r":\s{0,8}(?:NaN|nan|None|NULL|Null|undefined|nil)\b")
 _SERVER = re.compile(r'"server_id"\s{0,8}:\s{0,8}"([^"\\\n]{1,64})"')
+#: What an entry of a side of a conflict is, and its id.
+_ENTRIES = (("server", _SERVER), ("device", _DEVICE))
 #: How far from a value its object is searched for.
 _FAR = 2_000
 #: Devices of one NPU of an A3, each of which is a chip of it.
@@ -38,7 +42,14 @@ def empty_cell(text: str, at: int, word: str, key: str | None) -> tuple[str, str
         hint = "write the number of the device, which no other entry of its server has"
     else:
         hint = "write the rank, which no other device has"
-    return f"{word} stands for an empty cell: the {key}{of} is missing", f"{hint}, in double quotes"
+    others = len(_EMPTY_CELL.findall(text, at + len(word)))
+    also = f"; the values of {others} other empty cells are missing, too" if others else ""
+    if others == 1:
+        also = "; the value of another empty cell is missing, too"
+    return (
+        f"{word} stands for an empty cell: the {key}{of} is missing",
+        f"{hint}, in double quotes{also}",
+    )
 
 
 def left_out(text: str, at: int) -> str:
@@ -94,13 +105,40 @@ def conflict(text: str, at: int) -> str:
     second = line + text.count("\n", at, middle.start())
     third = second + text.count("\n", middle.start(), last.start())
     begin = text.find("\n", at) + 1
+    kept = text[begin : middle.start()], text[middle.end() : last.start()]
     sides = (
-        _side(text[begin : middle.start()], line + 1, second - 1, text[at + 7 : begin].strip()),
-        _side(text[middle.end() : last.start()], second + 1, third - 1, last[0][7:].strip()),
+        _side(kept[0], line + 1, second - 1, text[at + 7 : begin].strip()),
+        _side(kept[1], second + 1, third - 1, last[0][7:].strip()),
     )
+    markers = f"the marker lines {line}, {second} and {third}"
+    one = f"keep {' or '.join(sides)}, and delete the rest with {markers}"
+    return _of_both(kept, markers, one) or one
+
+
+def _of_both(sides: tuple[str, str], markers: str, one: str) -> str:
+    """Return how to keep both sides of a conflict if each has an entry of its own; "" for others.
+
+    Args:
+        one: How to keep one of the two.
+    """
+    found = ((noun, [pattern.findall(side) for side in sides]) for noun, pattern in _ENTRIES)
+    noun, names = next(((noun, names) for noun, names in found if any(names)), ("", []))
+    if not names or not all(names) or not {*names[0]}.isdisjoint(names[1]):
+        return ""
+    own = f'"{names[0][0]}" and "{names[1][0]}"'
+    bare = [side.strip().strip(",") for side in sides]
+    if not all(side.startswith("{") and side.endswith("}") for side in bare):
+        both = f"write two entries, each with all of its keys: {_COUNTED}"
+        return f"{one}; only if the job uses both {noun}s ({own}), {both}" if noun == "server" else ""
+    join = f"delete only {markers}, and write a comma between the two sides; {_COUNTED}"
     return (
-        f"keep {' or '.join(sides)}, and delete the rest with the marker lines {line}, {second} and {third}"
+        f"each side has a {noun} of its own ({own}); if the job uses both, {join}, and keep both "
+        f"entries in the other conflicts of the file, too; if it uses one, {one}"
     )
+
+
+#: What the second of two entries changes.
+_COUNTED = "number the ranks of the second on, and count both in the counts of the table"
 
 
 def _side(lines: str, first: int, last: int, name: str) -> str:

@@ -134,6 +134,11 @@ def full_width_signs(text: str) -> int:
     )
 
 
+def trailing_commas(text: str) -> list[int]:
+    """Return the offsets of the commas before a closing bracket, outside strings."""
+    return [found.start() for found in _TOKEN.finditer(text) if found[0] == ","]
+
+
 def _replaced(data: bytes) -> bytes:
     """Return a text with all its tokens as JSON has them."""
     text = data.decode(errors="surrogateescape")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.wording import quoted
@@ -33,6 +34,27 @@ if TYPE_CHECKING:
 
 #: The fewest devices with one address that show that devices have one.
 _LEAST_PLAIN = 4
+
+
+@shared
+def servers_of_no_host(subject: Subject) -> frozenset[int]:
+    """Return the servers with an empty server_id whose device_ips lack their beginning or are empty, too.
+
+    Both have one cause, which HCC502 reports: a program wrote nothing in place of the values of a host.
+    """
+    ips = subject.table.device_ips
+    if "" not in map(attrgetter("server_id"), subject.table.servers):
+        return frozenset()
+    return frozenset(
+        index
+        for index, server in enumerate(subject.table.servers)
+        if not server.server_id
+        and server.rows
+        and all(
+            isinstance(text := ips[row], str) and text[:1] in ("", ".", ":") and packed(text) is None
+            for row in server.rows
+        )
+    )
 
 
 def _refused(subject: Subject) -> list[tuple[str | None, ...]]:
@@ -75,8 +97,8 @@ def device_ip_missing(subject: Subject) -> Iterator[Finding]:
     alike = dict[int, tuple[str, str]]()
     misspelt = next((key for key in subject.table.columns if similar_key(key) == "device_ip" != key), None)
     misspelt = misspelt or column_of_addresses(subject)
-    for server, refused in zip(subject.table.servers, _refused(subject), strict=True):
-        for row in server.rows if refused else ():
+    for index, (server, refused) in enumerate(zip(subject.table.servers, _refused(subject), strict=True)):
+        for row in server.rows if refused and index not in servers_of_no_host(subject) else ():
             if ips[row] in refused:
                 if misspelt is not None and subject.table.columns[misspelt][row] is not None:
                     yield _under_another_key(subject, row, misspelt)
@@ -205,8 +227,9 @@ def invalid_device_ip(subject: Subject) -> Iterator[Found]:
         return
     packed = packed_addresses(subject)
     alike: dict[str, tuple[str, str]] = {}
+    left_out = {row for index in servers_of_no_host(subject) for row in subject.table.servers[index].rows}
     for row, addresses in enumerate(addresses_read(subject)):
-        if not addresses:
+        if not addresses or row in left_out:
             continue
         if "" in addresses:
             message = f"{quoted(subject.table.device_ips[row])} has an empty part"
@@ -237,7 +260,9 @@ def _no_address(subject: Subject, row: int, address: str, alike: dict[str, tuple
     said: tuple[str, str] | None = None
     if found.hint == finding.hint and found.message.startswith(f"{finding.message}: "):
         why = found.message.removeprefix(f"{finding.message}: ")
-        said = f"device_ips are not IP addresses: {_of_several(why)}", of_each(subject, row)
+        rest = _if_there_is_none(subject)
+        found = found._replace(hint=f"{found.hint}{rest}")
+        said = f"device_ips are not IP addresses: {_of_several(why)}", f"{of_each(subject, row)}{rest}"
     elif found.message.startswith(f"{quoted(address)} has ") and found.hint is not None:
         why = found.message.removeprefix(f"{quoted(address)} has ")
         said = (
@@ -245,6 +270,17 @@ def _no_address(subject: Subject, row: int, address: str, alike: dict[str, tuple
             f"{found.hint} in place of {quoted(whole)}, and the others in the same way",
         )
     return found if said is None else found._replace(alike=alike.setdefault(said[0], said))
+
+
+@shared
+def _if_there_is_none(subject: Subject) -> str:
+    """Return what to do if the devices of a single server have no addresses, as the end of a hint; "" if one has."""
+    if len(subject.table.servers) != 1 or subject.table.format == "group_list" or intra_roce(subject):
+        return ""
+    known = packed_addresses(subject)
+    if any(known[one] is not None for each in addresses_read(subject) for one in each):
+        return ""
+    return "; if the host shows none, remove device_ip from all devices: HCCL needs no addresses on a single server"
 
 
 def _counted_past(

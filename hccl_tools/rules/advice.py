@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
@@ -11,7 +12,7 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation import invisible
 from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_addresses
 from hccl_tools.rules.address_order import joined_names, order_of_addresses, usual_name
-from hccl_tools.rules.commands import how
+from hccl_tools.rules.commands import how, of_each
 from hccl_tools.rules.moved_entries import owners
 from hccl_tools.rules.nics import reported_blanks
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
@@ -32,8 +33,13 @@ def blanks_in_server_id(subject: Subject) -> Iterator[Finding]:
     Instead: /server_list/0/server_id = "10.0.0.1"
     Hint: delete the blanks
     """
+    names = set(map(attrgetter("server_id"), subject.table.servers))
     for index, server in enumerate(subject.table.servers):
-        if server.server_id != server.server_id.strip() and not _is_told(subject, server.server_id):
+        if server.server_id != (plain := server.server_id.strip()) and not _is_told(
+            subject, server.server_id
+        ):
+            if plain in names and subject.table.format in SERVER_LIST:
+                continue  # HCC616 reports it.
             yield Finding(
                 f'server_id "{server.server_id}" has blanks at its ends',
                 subject.server_path(index, "server_id"),
@@ -206,9 +212,11 @@ def some_devices_without_address(subject: Subject) -> Iterator[Finding]:
 
 
 #: How a text begins that can be an address of no network adapter: loopback, multicast, broadcast.
-_NO_ADAPTER = re.compile(r"(?:127\.|22|23|255\.|::1|ff|FF)")
+_NO_ADAPTER = re.compile(r"(?:127\.|22|23|255\.|169\.254\.|::1|ff|FF|[fF][eE][89aAbB])")
+#: The length of an IPv4 address in bytes.
+_IPV4 = 4
 #: The first numbers of such IPv4 addresses.
-_FIRST_OCTETS = frozenset({127, *range(224, 256)})
+_FIRST_OCTETS = frozenset({127, 169, *range(224, 256)})
 _A_LINE_OF_THEM = re.compile(rf"\n{_NO_ADAPTER.pattern}")
 
 
@@ -221,7 +229,7 @@ _A_LINE_OF_THEM = re.compile(rf"\n{_NO_ADAPTER.pattern}")
     source="device_ip is the address of the device's own network adapter (rank_table_config_910.md)",
 )
 def impossible_device_ip(subject: Subject) -> Iterator[Finding]:
-    """A device_ip cannot be that of a device: it is a loopback, multicast or broadcast address, or a server_id.
+    """A device_ip cannot be that of a device: it is a loopback, link-local, multicast or broadcast address, or a server_id.
 
     HCCL accepts such a table, and the job fails when the devices connect.
 
@@ -249,8 +257,25 @@ def impossible_device_ip(subject: Subject) -> Iterator[Finding]:
             yield _of_a_host(subject, row)
         elif is_netmask(text):
             yield _impossible(subject, row, "is a netmask")
+        elif _is_link_local(raw):
+            yield _of_the_link(subject, row)
         elif is_loopback(text) or not is_host(raw):
             yield _impossible(subject, row, "is a loopback, multicast or broadcast address")
+
+
+def _is_link_local(raw: bytes) -> bool:
+    """Whether an address is one that a host gives itself, valid on its own link alone."""
+    return raw[:2] == b"\xa9\xfe" if len(raw) == _IPV4 else raw[0] == 0xFE and raw[1] & 0xC0 == 0x80
+
+
+def _of_the_link(subject: Subject, row: int) -> Finding:
+    what = "is a link-local address, which a host gives itself: other hosts do not reach it"
+    found = _impossible(subject, row, what)
+    several = "device_ips are link-local addresses, which a host gives itself: other hosts do not reach them"
+    hints = f"write the address of each device, not one that begins with fe80 or 169.254: {of_each(subject, row)}; if the host shows no other one, set one first"
+    said = subject.memo.setdefault("link-local", (several, hints))
+    hint = f"{found.hint}, if that is not link-local; if the host shows no other one, set one first"
+    return found._replace(hint=hint, alike=said)
 
 
 def _may_be_of_no_adapter(subject: Subject) -> bool:
@@ -338,40 +363,6 @@ def _network_addresses(subject: Subject) -> dict[int, str]:
         for row in order.single
         if ips[row].endswith((".0", ".255"))
     }
-
-
-@rule(
-    "HCC616",
-    "same-host-twice",
-    "advice",
-    formats=SERVER_LIST,
-    source="topoinfo_ranktableConcise.cc (ids are compared as texts)",
-)
-def same_host_twice(subject: Subject) -> Iterator[Finding]:
-    """Two servers have one address in two spellings, which HCCL takes for two hosts.
-
-    Base: 2x8
-    Example: /server_list/0/server_id = "fd00::1"; /server_list/1/server_id = "fd00:0::1"
-    Instead: /server_list/0/server_id = "fd00::1"; /server_list/1/server_id = "fd00::2"
-    Hint: list all devices of a host in one server
-    """
-    ids = [server.server_id for server in subject.table.servers]
-    if not any(":" in one or one != one.strip() for one in ids):
-        return  # An IPv4 address has one spelling.
-    first: dict[bytes, int] = {}
-    for index, server in enumerate(subject.table.servers):
-        raw = packed(server.server_id.strip())
-        if raw is None:
-            continue
-        seen = first.setdefault(raw, index)
-        other = subject.table.servers[seen].server_id
-        if seen != index and other != server.server_id:
-            yield Finding(
-                f"server_id {quoted(server.server_id)} is another spelling of {quoted(other)}",
-                subject.server_path(index, "server_id"),
-                "list all devices of a host in one server",
-                (Related(subject.server_path(seen, "server_id"), "the same host"),),
-            )
 
 
 @rule(

@@ -99,7 +99,7 @@ def servers_again(subject: Subject) -> dict[int, int]:
     found = {}
     for index, server in enumerate(table.servers):
         own = tuple((ids[row], _text(ips[row]), _text(sdids[row])) for row in server.rows)
-        if not own or not all(ip or sdid for _, ip, sdid in own):
+        if not own or not server.server_id or not all(ip or sdid for _, ip, sdid in own):
             continue
         if (seen := first.setdefault((server.server_id, own), index)) != index:
             found[index] = seen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
@@ -225,8 +226,8 @@ def duplicate_device_id(subject: Subject) -> Iterator[Finding]:
     yield from _old_and_new(subject)
     again: dict[tuple[str, int], list[int]] = {}
     for server in table.servers:
-        if server.server_id in first and table.format in SERVER_LIST:
-            continue  # Two servers with one server_id: HCC503 reports the cause.
+        if server.server_id in first and (table.format in SERVER_LIST or not server.server_id):
+            continue  # Two servers with one server_id: HCC503 reports the cause, and HCC502 empty ones.
         seen = first.setdefault(server.server_id, {})
         if (size := _size_of_first(subject, server.rows)) and copied.isdisjoint(server.rows):
             yield _joined_servers(subject, server.rows, size)
@@ -358,7 +359,25 @@ def _repeated(subject: Subject, server_id: str, number: int, rows: list[int]) ->
             if first == rows[1]
             else Related(subject.device_path(rows[1], "device_id"), "and used here"),
         ),
+        alike=_several_repeated(subject, server_id, listed, absent),
     )
+
+
+def _several_repeated(
+    subject: Subject, server_id: str, listed: Sequence[int], absent: tuple[int, ...]
+) -> tuple[str, str] | None:
+    """Return message and hint on all devices of a server that it lists several times; None for one device."""
+    again = Counter(subject.table.device_numbers[row] for row in listed)
+    several = sorted(number for number, times in again.items() if number is not None and times > 1)
+    if len(several) <= 1 or not absent:
+        return None
+    message = (
+        f"{devices(several)} occur more than once on server {quoted(server_id)}, {devices(absent)} not at all"
+    )
+    hint = f"number the devices of the server: each of {fold(sorted({*several, *absent, *(one for one in again if one is not None)}))} once"
+    if [again[number] for number in several] == [2] * len(several) == [2] * len(again):
+        hint += "; a card may have two devices, each with a number of its own: `npu-smi info -m` shows them"
+    return message, hint
 
 
 def _by_order(subject: Subject, listed: Sequence[int], absent: int, rows: list[int]) -> int | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats.detection import detect, version_of_content
 from hccl_tools.notation.number_list import fold
+from hccl_tools.notation.phrases import and_more
 from hccl_tools.rules.registry import COUNTED, Finding, Subject, rule
 from hccl_tools.table.products import assumed_for
 
@@ -55,11 +56,11 @@ def format_of_another_product(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             f"{subject.product.title} does not read format {found}",
             path,
-            f"{_of_the_machine(other, found)}; otherwise {_made_on_its_hosts(subject)}",
+            f"{of_the_machine(other, found)}; otherwise {made_on_its_hosts(subject)}",
         )
 
 
-def _of_the_machine(other: Product, table_format: str) -> str:
+def of_the_machine(other: Product, table_format: str) -> str:
     """Return what to do if the table is right and the product is not; several products read format 1.0."""
     own = f"use --product {other.name} if the machine is an {other.title}"
     return (
@@ -67,7 +68,7 @@ def _of_the_machine(other: Product, table_format: str) -> str:
     )
 
 
-def _made_on_its_hosts(subject: Subject) -> str:
+def made_on_its_hosts(subject: Subject) -> str:
     """Return how to make a table of the format of the product: the values of one are not in the other."""
     product = subject.product
     merged = ", and `hccl-tools merge` joins those of several hosts" if _servers(subject.value) > 1 else ""
@@ -160,7 +161,7 @@ def _other_document(subject: Subject, found: Detection) -> Finding:
             )
         return Finding(
             f"not a rank table: it is a list of {len(value)} tables",
-            hint="save each table in a file of its own; `hccl-tools merge A B` joins tables",
+            hint=f"save each table in a file of its own; `hccl-tools merge {_file_names(len(value))}` joins them",
         )
     if isinstance(value, str) and value.lstrip().startswith("{"):
         program = "import json, sys; print(json.load(sys.stdin))"
@@ -287,23 +288,72 @@ def text_after(document: Document, product: Product, offset: int, message: str, 
         return Finding(counted.message, hint=counted.hint)
     beginning = document.data[offset : offset + _BEGINNING].lstrip(b", \t\r\n")
     if beginning.startswith(b"{") and any(key in beginning for key in _LISTS):
-        start = document.data.index(b"{", offset)
-        line, column = document.position(start)
-        place = f"line {line}" if column == 1 else f"line {line}, character {column}"
-        legacy = product.loader == "legacy"
-        reads = "refuses the second"
-        if legacy:
-            reads = "starts only the ranks of the first, and ignores the second"
-        return Finding(
-            f"there are two tables in this file: HCCL {reads}, which begins on {place}",
-            hint="save each table in a file of its own; to join them: `hccl-tools merge A B`, "
-            "which continues the rank numbers",
-            offset=start,
-        )
+        return _several_tables(document, product, document.data.index(b"{", offset))
     if (edit := explanation.of_rest(document)) is not None:
         at = document.byte_at(edit.place)
         return Finding(f"{message}: {edit.message}", hint=edit.hint, offset=at)
     return Finding(message, hint=hint, offset=offset)
+
+
+#: The most tables of a file that are searched for, and the names of as many files in a command.
+_MOST_TABLES, _FILES = 64, "ABCDEFGH"
+
+
+def _several_tables(document: Document, product: Product, start: int) -> Finding:
+    """Return the finding on a file with tables one after the other; the second begins at an offset."""
+    starts = _starts(document, start)
+    number = len(starts) + 1
+    lines = [document.position(at) for at in starts]
+    places = [str(one.line) if one.column == 1 else f"{one.line}, character {one.column}" for one in lines]
+    if number == 2:
+        are, others, begin = "two", "the second", f"which begins on line {places[0]}"
+    else:
+        are, others = str(number), "the others"
+        begin = f"which begin on lines {and_more(places, 8)}"
+    reads = f"starts only the ranks of the first, and ignores {others}"
+    if product.loader != "legacy":
+        reads = f"refuses {others}"
+    files = _file_names(number)
+    each = (
+        f"save each of the {are} tables in a file of its own"
+        if number > 2
+        else "save each table in a file of its own"
+    )
+    return Finding(
+        f"there are {are} tables in this file: HCCL {reads}, {begin}",
+        hint=f"{each}; to join them: `hccl-tools merge {files}`, which continues the rank numbers",
+        offset=start,
+    )
+
+
+def _file_names(number: int) -> str:
+    """Return as many names of files as a hint shows."""
+    return " ".join(_FILES[:number]) + (" ..." if number > len(_FILES) else "")
+
+
+def _starts(document: Document, start: int) -> list[int]:
+    """Return the offsets of the objects that follow each other from one offset on."""
+    from hccl_tools.document.strict_parser import Reader  # noqa: PLC0415  (only where a second table follows)
+    from hccl_tools.document.syntax_problem import JsonError  # noqa: PLC0415
+
+    text = document.text
+    if text is None:
+        return [start]
+    found, at = [start], document.character_at(start)
+    rest = text[at:]
+    while len(found) < _MOST_TABLES:
+        reader = Reader(rest, 0)
+        try:
+            reader.read()
+        except JsonError:
+            break
+        after = rest[reader.end :].lstrip(", \t\r\n")
+        if not after.startswith("{"):
+            break
+        at += len(rest) - len(after)
+        rest = after
+        found.append(document.byte_at(at))
+    return found
 
 
 @rule(

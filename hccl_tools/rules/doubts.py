@@ -23,7 +23,10 @@ from hccl_tools.rules.registry import shared
 from hccl_tools.rules.super_pod_list import listed_pods
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from hccl_tools.diagnostics.diagnostic import Path
+    from hccl_tools.document.document import Document
     from hccl_tools.rules.registry import Subject
     from hccl_tools.table.model import Group
 
@@ -33,6 +36,8 @@ _OF_ENTRIES = frozenset(
 )
 #: The lists of a table that are in it once.
 _LISTS = frozenset({"server_list", "rank_list", "group_list", "super_pod_list"})
+#: The most characters from the beginning of a key to its list.
+_LONGEST_KEY = 40
 #: The numbers of devices that a job uses of each machine.
 _USUAL_SIZES = (1, 2, 4, *WHOLE_MACHINES)
 
@@ -69,7 +74,9 @@ def on_servers(subject: Subject, stated: int) -> Doubt | None:
     if again := doubled_list(subject):
         return Doubt(*again)
     if parted := joined(subject):
-        return Doubt("two entries are joined", parted)
+        return Doubt(
+            "" if subject.document and _continued(subject.document) else "two entries are joined", parted
+        )
     if server_copies(subject):
         hint = f"remove the copied server or give it its own values, then {right} if that is their number"
         return Doubt("a server of it is a copy", hint)
@@ -181,6 +188,41 @@ def doubled_list(subject: Subject) -> tuple[str, str] | None:
     return None
 
 
+#: The lists of an entry, each with the id of its entries.
+_IDS_OF_LISTS = {"device": "device_id", "devices": "device_id", "level_list": "net_layer"}
+
+
+def _continued(document: Document) -> str:
+    """Return how to join the two parts of a list that an entry has twice; "" if the two repeat an id or none is.
+
+    Two entries that were joined have the same ids: their devices are numbered alike.
+    """
+    for duplicate in document.duplicates:
+        own = _IDS_OF_LISTS.get(str(duplicate.path[-1]))
+        if own is None:
+            continue
+        lists = [_entries_at(document, at) for at in (duplicate.first, duplicate.last)]
+        ids = [{str(one.get(own)) for one in each if isinstance(one, dict)} for each in lists]
+        if not all(ids) or not ids[0].isdisjoint(ids[1]):
+            continue
+        first, last = (document.position(at).line for at in (duplicate.first, duplicate.last))
+        return (
+            f'an entry has "{duplicate.path[-1]}" twice, and HCCL reads only the second list: move the entries of the first one (line '
+            f"{first}) into the second one (line {last}), before its own, and remove the first"
+        )
+    return ""
+
+
+def _entries_at(document: Document, at: int) -> list[Any]:
+    """Return the list under the key at an offset; empty for another value."""
+    from hccl_tools.document.strict_parser import Reader  # noqa: PLC0415  (only for a key that occurs twice)
+
+    rest = document.data[at:].decode(errors="replace")
+    start = rest.find("[")
+    value = Reader(rest[start:], 0).read() if 0 <= start <= _LONGEST_KEY else []
+    return value if isinstance(value, list) else []
+
+
 def joined(subject: Subject) -> str:
     """Return how to part two entries that were joined to one object, so that its keys appear twice; "" if none were."""
     document = subject.document
@@ -191,6 +233,8 @@ def joined(subject: Subject) -> str:
         if duplicate.path[-1] in _OF_ENTRIES:
             lasts.setdefault(duplicate.path[:-1], []).append(duplicate.last)
     found = next((places for places in lasts.values() if len(places) > 1), None)
+    if found is None and (again := _continued(document)):
+        return again
     if found is None and lasts:
         line = document.position(next(iter(lasts.values()))[0]).line
         return (
@@ -311,7 +355,9 @@ def on_ranks(subject: Subject, stated: int) -> Doubt | None:
     if again := doubled_list(subject):
         return Doubt(*again)
     if parted := joined(subject):
-        return Doubt("two entries are joined", parted)
+        return Doubt(
+            "" if subject.document and _continued(subject.document) else "two entries are joined", parted
+        )
     gap = _of_ranks(subject)
     both = f"add the missing entry, or, if none is missing, {right}"
     if gap:

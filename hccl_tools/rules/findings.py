@@ -59,6 +59,19 @@ class Findings:
                 total += number
         return total
 
+    def drop_told_by_errors(self, rule_id: str) -> None:
+        """Remove the findings of a rule whose value an error corrects in the same way: one fault is one finding."""
+        told = {
+            (one.path, one.right)
+            for one in self.kept
+            if one.rule.severity == "error" and one.right is not None
+        }
+        again = [one for one in self.kept if one.rule.id == rule_id and (one.path, one.right) in told]
+        for one in again:
+            self.kept.remove(one)
+            self.counts[one.rule] -= 1
+        self.counts = +self.counts
+
     @property
     def omitted(self) -> dict[RuleFacts, int]:
         """The number of omitted findings of each chosen rule."""

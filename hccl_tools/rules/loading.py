@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LARGEST_TEXT = 40 * 1024 * 1024
 #: What to do about a table that its writer has not completed.
 _WAITING = (
-    "do not write it yourself: wait, for example with `hccl-tools validate --wait 600 FILE`, and look at the job's pods with `kubectl get "
+    "do not write it yourself: wait, for example with `hccl-tools validate --wait 600 FILE` where the program writes it, or fetch a copy again, and look at the job's pods with `kubectl get "
     'pods` and at the log of the program; only in a table that you wrote yourself, write "status": "completed"'
 )
 _UNFILLED = (

@@ -70,8 +70,8 @@ def uneven_addresses(subject: Subject) -> Iterator[Finding]:
             if fault := blanks(subject):
                 yield fault
                 return
-            if _is_refused_before(subject, own):
-                continue  # HCC401 or HCC402 reports each of its devices.
+            if _is_refused_before(subject, own) or not server_id:
+                continue  # HCC401 or HCC402 reports each of its devices, and HCC502 an empty server_id.
             yield _uneven(subject, server_id, nics, own)
 
 

@@ -73,6 +73,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "late_failures": SERVER_LIST,
     "clusters": ("1.0",),
     "advice": _ALL,
+    "hosts": SERVER_LIST,
     "unusual_values": LEGACY,
     "server_sizes": LEGACY,
     "text_order": LEGACY,

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     from hccl_tools.rules.registry import Found
 
+#: Prints what no two hosts have in common, not even copies of one disk.
+_BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 #: With more than two equal addresses a server has one address for all devices.
 _TWO = 2
 
@@ -214,9 +216,14 @@ def _ask_both(subject: Subject, found: Claim) -> str:
     )
     if subject.table.format == "group_list":
         return f"{ask}{found.rest}"
+    number = subject.table.device_numbers[one.rows[0]]
+    device = "N" if number is None else number
     return (
-        f"{ask}; only if both hosts show these, {quoted(one.server_id)} and {quoted(other.server_id)} are one host: put the server "
-        f"that is missing in place of one of them, or remove one and number the ranks without a gap{found.rest}"
+        f"{ask}; only if both hosts show these, compare what `{_BOOT_ID}` prints on both: if it differs, two hosts have the same "
+        f"addresses set, as after the copy of a disk with /etc/hccn.conf: set others on one of them (`hccn_tool -i {device} -ip -s address "
+        f"ADDRESS netmask NETMASK`, and so on for each device) and write them here; if it is equal, {quoted(one.server_id)} and "
+        f"{quoted(other.server_id)} are one host: put the server that is missing in place of one of them, or remove one and number the "
+        f"ranks without a gap{found.rest}"
     )
 
 

@@ -32,8 +32,8 @@ def server_run_on(subject: Subject, numbers: Sequence[int], order: Order) -> tup
     first = [*map(order.first.get, range(len(servers)))]
     if len(first) < _LEAST_SERVERS or None in first:
         return None
-    if len({server.server_id for server in servers}) < len(servers):
-        return None  # Two entries of one server continue each other: HCC503 reports them.
+    if len({server.server_id.strip() for server in servers}) < len(servers):
+        return None  # Two entries of one server continue each other: HCC503 or HCC616 reports them.
     bases = cast("list[int]", first)
     steps = [*map(sub, bases[1:], bases)]
     if not 2 <= len({*steps}) <= _LEAST_SERVERS:

@@ -9,6 +9,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold
 from hccl_tools.rules.address_order import likely_name, usual_name
+from hccl_tools.rules.addresses import servers_of_no_host
 from hccl_tools.rules.commands import how
 from hccl_tools.rules.copies import named_server, other_copies, server_copies, what_a_copy_needs
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
@@ -91,13 +92,7 @@ def server_id_length(subject: Subject) -> Iterator[Finding]:
     for index, server in enumerate(subject.table.servers):
         size = byte_length(server.server_id)
         if not server.server_id:
-            name = likely_name(subject, index)
-            likely = "" if name is None else f': by the order of the others it is "{name}"'
-            yield Finding(
-                "server_id is empty",
-                subject.server_path(index, "server_id"),
-                f"give the server its address{likely}",
-            )
+            yield _empty(subject, index)
         elif size > LONGEST_SERVER_ID:
             message = f"server_id has {size} bytes; HCCL accepts at most {LONGEST_SERVER_ID}"
             yield Finding(
@@ -105,6 +100,27 @@ def server_id_length(subject: Subject) -> Iterator[Finding]:
                 subject.server_path(index, "server_id"),
                 "give the server a shorter id, such as its address",
             )
+
+
+def _empty(subject: Subject, index: int) -> Finding:
+    """Return the finding on an empty server_id: with the addresses of its devices, the values of a host are missing."""
+    name = likely_name(subject, index) or _name_by_place(subject, index)
+    likely = "" if name is None else f': by the order of the others it is "{name}"'
+    path = subject.server_path(index, "server_id")
+    if index not in servers_of_no_host(subject):
+        return Finding("server_id is empty", path, f"give the server its address{likely}")
+    table, rows = subject.table, subject.table.servers[index].rows
+    device = "N" if (number := table.device_numbers[rows[0]]) is None else number
+    first, last = (quoted(table.device_ips[row]) for row in (rows[0], rows[-1]))
+    what = "all its device_ips are empty"
+    if table.device_ips[rows[0]]:
+        what = f"its device_ips lack their beginning ({first} to {last})"
+    return Finding(
+        f"server_id of server {index + 1} is empty, and {what}: a program probably filled in a template with variables that were not set",
+        path,
+        f"set the variables and make the file again, or write the values of this host: its address as server_id{likely}, and the device_ips, "
+        f"as `hccn_tool -i {device} -ip -g` on it shows that of device {device}, and so on for each device",
+    )
 
 
 @rule(
@@ -130,13 +146,17 @@ def duplicate_server_id(subject: Subject) -> Iterator[Finding]:
     servers = subject.table.servers
     if len({server.server_id for server in servers}) == len(servers):
         return
-    first: dict[str, int] = {}
+    first: dict[str, int] = {}  # Of empty ones HCC502 reports each.
     copies, parted, again = server_copies(subject), _parted(subject), other_copies(subject)
     if again:
         yield _listed_again(subject, again)
     times = Counter(server.server_id for server in servers)
     for index, server in enumerate(servers):
-        if (seen := first.setdefault(server.server_id, index)) != index and index not in again:
+        if (
+            (seen := first.setdefault(server.server_id, index)) != index
+            and index not in again
+            and server.server_id
+        ):
             if index in copies and copies[index].same_id:
                 yield _copy(subject, index)
                 continue

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from hccl_tools.table.service_table import ServiceTable
 
-_PORTS = ("predict_port", "mgmt_port", "metric_port", "inter_comm_port")
+#: The ports that a server of an instance binds.
+PORTS = ("predict_port", "mgmt_port", "metric_port", "inter_comm_port")
 _MOST_NAMED = 4
 _LOWEST, _HIGHEST = 1024, 65535
 _UNSET = frozenset({"0.0.0.0", "::"})  # noqa: S104  (compared, never bound)  # nosec B104
@@ -51,11 +52,20 @@ def address(subject: Subject) -> Iterator[Finding]:
                 finding = Finding(
                     f'{key} "{text}" is not an address', table.server_path(index, key), _of_server(key)
                 )
+                if not text:
+                    beside = _beside(table, index)
+                    also = (
+                        f"; {_how(table, table.servers[index].rows[0])}, and so on for each" if beside else ""
+                    )
+                    yield finding._replace(message=f"{key} is empty{beside}", hint=f"{finding.hint}{also}")
+                    continue
                 yield _with_cause(finding, key, text)
     column = table.column("device_ip")
     alike: dict[str, tuple[str, str]] = {}
     for row, text in enumerate(() if _are_plain(column) else column):
         if text is not None and not _is_address(text):
+            if _lacks_host(table, table.server_of_row(row)):
+                continue  # The finding on the empty server_id or server_ip names them.
             finding = Finding(
                 f'device_ip "{text}" is not an address', table.device_path(row, "device_ip"), _how(table, row)
             )
@@ -63,6 +73,32 @@ def address(subject: Subject) -> Iterator[Finding]:
                 yield _counted_past(finding._replace(hint=_how(table, rows[0])), column, rows, alike)
             else:
                 yield _with_cause(finding, "device_ip", text)
+
+
+def _lacks_host(table: ServiceTable, server: int) -> bool:
+    """Return whether a server has an empty address, and device_ips without their beginning: a program wrote nothing there."""
+    one, column = table.servers[server], table.column("device_ip")
+    is_empty = table.groups[one.group].role == "instance" and "" in (
+        one.text("server_id"),
+        one.text("server_ip"),
+    )
+    texts = [column[row] for row in one.rows] if is_empty else []
+    return bool(texts) and all(
+        text is not None and text[:1] in ("", ".", ":") and packed(text) is None for text in texts
+    )
+
+
+def _beside(table: ServiceTable, server: int) -> str:
+    """Return what is damaged in the devices of a server without an address, as the end of a message."""
+    if not _lacks_host(table, server):
+        return ""
+    first = table.column("device_ip")[table.servers[server].rows[0]]
+    what = (
+        f'its device_ips lack their beginning ("{first}" and so on)'
+        if first
+        else "all its device_ips are empty"
+    )
+    return f", and {what}: a program probably filled in a template with variables that were not set"
 
 
 def _of_server(key: str) -> str:
@@ -130,11 +166,11 @@ def port(subject: Subject) -> Iterator[Finding]:
     Hint: write a port from 1024 to 65535
     """
     table = service_table(subject)
-    texts = set().union(*map(table.server_column, _PORTS)) - {None}
+    texts = set().union(*map(table.server_column, PORTS)) - {None}
     wrong = {text for text in texts if text is not None and not _LOWEST <= (read_int(text) or 0) <= _HIGHEST}
     for instance in table.instances if wrong else ():
         for server in instance.servers:
-            for key in _PORTS:
+            for key in PORTS:
                 text = table.servers[server].text(key)
                 if text in wrong:
                     message = f'{key} "{text}" is not a port from {_LOWEST} to {_HIGHEST}'

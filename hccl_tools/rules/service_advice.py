@@ -11,6 +11,7 @@ from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import count
 from hccl_tools.rules.copies import WHOLE_MACHINES
 from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.service_addresses import PORTS
 from hccl_tools.rules.service_structure import service_table
 from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.hccl_numbers import read_int
@@ -227,3 +228,84 @@ def _named(table: ServiceTable, row: int) -> str:
 def _how(table: ServiceTable, row: int) -> str:
     device = table.device_numbers[row]
     return f"`hccn_tool -i {device} -ip -g` on {_host(table, row)} shows that of device {device}"
+
+
+@_advice(
+    "HCC657",
+    "service-shared-port",
+    source="config.json of MindIE: each instance binds these ports on its server_ip",
+)
+def shared_port(subject: Subject) -> Iterator[Finding]:
+    """Two servers of instances have the same server_ip and a port in common: only one of the two can bind it.
+
+    HCC716 reports servers with the same mgmt_port.
+
+    Example: /server_group_list/3/server_list/0/server_ip = "192.168.3.1"; /server_group_list/3/server_list/0/mgmt_port = "2026"; /server_group_list/3/server_list/0/metric_port = "2027"; /server_group_list/3/server_list/0/inter_comm_port = "2121"
+    Instead: /server_group_list/3/server_list/0/server_ip = "192.168.3.1"; /server_group_list/3/server_list/0/predict_port = "2025"; /server_group_list/3/server_list/0/mgmt_port = "2026"; /server_group_list/3/server_list/0/metric_port = "2027"; /server_group_list/3/server_list/0/inter_comm_port = "2121"
+    Hint: write another port in one of the two servers, and in the configuration of its instance
+    """
+    table = service_table(subject)
+    addresses, managed = table.server_column("server_ip"), table.server_column("mgmt_port")
+    servers = [server for instance in table.instances for server in instance.servers]
+    if len({addresses[server] for server in servers}) == len(servers):
+        return
+    first: dict[tuple[str, str], tuple[int, str]] = {}
+    for server in servers:
+        for key in PORTS:
+            address, port = addresses[server], table.servers[server].text(key)
+            if address is None or port is None:
+                continue
+            seen, other = first.setdefault((address, port), (server, key))
+            if seen == server or managed[seen] == managed[server]:
+                continue
+            message = f"{key} {port} of server_ip {quoted(address)} is used by another server"
+            hint = "write another port in one of the two servers, and in the configuration of its instance"
+            related = (Related(table.server_path(seen, other), "first used here"),)
+            yield Finding(
+                message, table.server_path(server, key), hint, related,
+                alike=(f"ports of server_ip {quoted(address)} are used by another server", hint.replace("another port", "other ports")),
+            )  # fmt: skip
+
+
+@_advice(
+    "HCC658",
+    "service-logical-ids",
+    source="MindIE-Motor guide: device_logical_id counts the devices of a pod from 0",
+)
+def logical_ids(subject: Subject) -> Iterator[Finding]:
+    """The device_logical_ids of a server are its device_ids, and those of another server count from 0.
+
+    A pod sees its devices as 0, 1, 2 and so on, whatever their device_ids are.
+
+    Base: server_group_list 1x2
+    Example: /server_group_list/2/server_list/0/device/0/device_id = "4"; /server_group_list/2/server_list/0/device/1/device_id = "5"; /server_group_list/3/server_list/0/device/0/device_id = "4"; /server_group_list/3/server_list/0/device/1/device_id = "5"; /server_group_list/3/server_list/0/device/0/device_logical_id = "4"; /server_group_list/3/server_list/0/device/1/device_logical_id = "5"
+    Instead: /server_group_list/2/server_list/0/device/0/device_id = "4"; /server_group_list/2/server_list/0/device/1/device_id = "5"; /server_group_list/3/server_list/0/device/0/device_id = "4"; /server_group_list/3/server_list/0/device/1/device_id = "5"
+    Hint: write 0-1 as the device_logical_ids of this server, if `npu-smi info` in its pod shows these devices
+    """
+    table = service_table(subject)
+    ids, logical = table.column("device_id"), table.column("device_logical_id")
+    counted, physical = list[int](), list[int]()
+    for instance in table.instances:
+        for server in instance.servers:
+            rows = table.servers[server].rows
+            right = [str(place) for place in range(len(rows))]
+            own, of_host = [logical[row] for row in rows], [ids[row] for row in rows]
+            if of_host == right or not rows:
+                continue  # The two kinds of ids are the same.
+            counted += [server] if own == right else []
+            physical += [server] if own == of_host else []
+    for server in physical if counted else ():
+        rows = table.servers[server].rows
+        group = table.groups[table.servers[server].group].name
+        yield Finding(
+            f"the device_logical_ids of group {group} are the device_ids of the host ({logical[rows[0]]} to {logical[rows[-1]]}); a pod "
+            "counts its devices from 0",
+            table.device_path(rows[0], "device_logical_id"),
+            f"write {fold(range(len(rows)))} as the device_logical_ids of this server, if `npu-smi info` in its pod shows these devices",
+            (
+                Related(
+                    table.device_path(table.servers[counted[0]].rows[0], "device_logical_id"),
+                    "counted from 0 here",
+                ),
+            ),
+        )

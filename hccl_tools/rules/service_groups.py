@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
-from hccl_tools.notation.phrases import count
+from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.service_addresses import PORTS
 from hccl_tools.rules.service_structure import service_table
 from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.hccl_numbers import read_int
@@ -225,7 +226,7 @@ def duplicate_server(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_group_list/3/server_list/0/server_ip = "192.168.3.1"
     Instead: /server_group_list/3/server_list/0/server_ip = "192.168.3.2"
-    Hint: give the servers different addresses, or different values of mgmt_port
+    Hint: give the servers different addresses, or different values of all ports that are equal in both (predict_port, mgmt_port, metric_port, inter_comm_port): only one program can bind a port of an address
     """
     table = service_table(subject)
     nodes = list(zip(table.server_column("server_ip"), table.server_column("mgmt_port"), strict=True))
@@ -237,9 +238,18 @@ def duplicate_server(subject: Subject) -> Iterator[Finding]:
                 continue
             related = (Related(table.server_path(seen, "server_ip"), "first used here"),)
             with_port = "" if port is None else f" with mgmt_port {port}"
-            hint = "give the servers different addresses, or different values of mgmt_port"
+            hint = f"give the servers different addresses, or different values of {_equal_ports(table, seen, server)}"
             message = f'server_ip "{address}"{with_port} is used twice'
             yield Finding(message, table.server_path(server, "server_ip"), hint, related)
+
+
+def _equal_ports(table: ServiceTable, seen: int, server: int) -> str:
+    """Return the keys of the ports that two servers have in common, as a phrase."""
+    own, other = table.servers[server], table.servers[seen]
+    equal = [key for key in PORTS if (port := own.text(key)) is not None and port == other.text(key)]
+    if not equal[1:]:
+        return "mgmt_port"
+    return f"all ports that are equal in both ({and_more(equal)}): only one program can bind a port of an address"
 
 
 @rule(

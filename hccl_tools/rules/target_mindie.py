@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.commands import how
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
@@ -258,6 +259,43 @@ def master(subject: Subject) -> Iterator[Finding]:
         row = next((row for row, rank in enumerate(subject.table.rank_numbers) if rank == 0), 0)
         found = quoted(str(ranks[row]))
         yield Finding(f'rank 0 is written {found}, not "0"', subject.device_path(row, "rank_id"), 'write "0"')
+
+
+@rule(
+    "HCC682",
+    "mindie-shared-container-ip",
+    "advice",
+    source=f"{_SOURCE}, GetServerNode (the first server with the address of MIES_CONTAINER_IP)",
+)
+def shared_container_ip(subject: Subject) -> Iterator[Finding]:
+    """Two servers have one container_ip, by which MindIE recognises its own server: one of the two takes the other for itself.
+
+    Base: 1.0 2x2
+    Example: /server_list/0/container_ip = "10.0.0.1"; /server_list/1/container_ip = "10.0.0.1"
+    Instead: /server_list/0/container_ip = "10.0.0.1"; /server_list/1/container_ip = "10.0.0.2"
+    Hint: write the address that MIES_CONTAINER_IP has on each server: run `echo $MIES_CONTAINER_IP` or `hostname -i` in the container; if MindIE runs in the network of the host, that of server "10.0.0.2" is "10.0.0.2"
+    """
+    table, first = subject.table, dict[str, int]()
+    names = [server.server_id for server in table.servers]
+    for index, server in enumerate(table.servers if table.format in SERVER_LIST else ()):
+        own = server.fields.get("container_ip")
+        if not isinstance(own, str) or not own or (seen := first.setdefault(own, index)) == index:
+            continue
+        wrong = seen if own == names[index] else index
+        of_host = f"; if MindIE runs in the network of the host, that of server {quoted(names[wrong])} is {quoted(names[wrong])}"
+        is_host = own in (names[seen], names[index])
+        yield Finding(
+            f"servers {seen + 1} and {index + 1} have one container_ip, {quoted(own)}: MindIE recognises its own server by it",
+            subject.server_path(wrong, "container_ip"),
+            "write the address that MIES_CONTAINER_IP has on each server: run `echo $MIES_CONTAINER_IP` or `hostname -i` in the container"
+            + (of_host if is_host else ""),
+            (
+                Related(
+                    subject.server_path(seen if wrong == index else index, "container_ip"),
+                    "the same address here",
+                ),
+            ),
+        )
 
 
 @rule("HCC681", "mindie-single-server", "advice", source="MindIE-LLM prefill_decode_mixed_deployment.md")

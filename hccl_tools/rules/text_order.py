@@ -14,6 +14,7 @@ from hccl_tools.rules.commands import how, how_super_device
 from hccl_tools.rules.copies import WHOLE_MACHINES, named_server
 from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.value_order import number_at_end
+from hccl_tools.table.addresses import packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,6 +45,7 @@ def values_in_text_order(subject: Subject) -> Iterator[Finding]:
         yield _device_ids_in_text_order(subject, moved)
         return
     yield from _ranks_in_text_order(subject)
+    yield from _instances_in_text_order(subject)
     numbers = address_numbers(subject)
     if numbers is None:
         return
@@ -159,6 +161,35 @@ def _names_in_text_order(subject: Subject) -> Iterator[Finding]:
         "numbers: the column was probably sorted alone",
         subject.server_path(1, "server_id"),
         f"{how(subject, row)}: if it is not {quoted(subject.table.device_ips[row])}, sort the server_ids by their numbers",
+    )
+
+
+def _instances_in_text_order(subject: Subject) -> Iterator[Finding]:
+    """Yield the finding on a group_list whose servers HCCL sorts by their names, in another order than that of the file."""
+    table = subject.table
+    if table.format != "group_list" or "server_id" in subject.damaged:
+        return
+    names = [*dict.fromkeys(map(attrgetter("server_id"), table.servers))]
+    if names == (right := sorted(names)) or packed(names[0]) is not None:
+        return
+    ends = [number_at_end(name) for name in names]
+    own = [end[1] for end in ends if end is not None]
+    is_named = len(own) == len(names) and len({end[0] for end in ends if end is not None}) == 1
+    if not is_named or own != sorted(own):
+        return
+    at = next(index for index, name in enumerate(right) if name != names[index])
+    width = len(str(own[-1]))
+    begin = ends[0][0] if ends[0] is not None else ""
+    padded = f"{begin}{str(own[at]).zfill(width)}"
+    yield Finding(
+        f"HCCL numbers the ranks of a group_list by server_id in the order of text, in which {quoted(right[at])} is before {quoted(names[at])}: "
+        "the ranks do not follow the order of the file",
+        subject.server_path(
+            next(index for index, server in enumerate(table.servers) if server.server_id == right[at]),
+            "server_id",
+        ),
+        f"write all numbers with {width} digits ({quoted(padded)} in place of {quoted(names[at])}), here and wherever the job names its servers; if "
+        "the ranks may follow the order of text, nothing is wrong",
     )
 
 

@@ -19,27 +19,23 @@ from hccl_tools.rules.address_order import (
     are_in_place,
     first_in_text_order,
     moved_device_ids,
-    names_by_addresses,
     order_of_addresses,
     servers_in_text_order,
-    usual_name,
 )
 from hccl_tools.rules.commands import how, how_device, how_super_device, of_each
 from hccl_tools.rules.copies import named_server
 from hccl_tools.rules.lost_zeros import lost_zeros, of_lost_zeros
-from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule
+from hccl_tools.rules.registry import LEGACY, Finding, Subject, rule
 from hccl_tools.rules.run_on import addresses_run_on, server_run_on, turned
 from hccl_tools.rules.value_order import (
     DEVICE_BITS,
     Order,
     order_of,
     other_devices,
-    other_names,
     rows_of_other_bits,
     sdid_scheme,
     super_device_numbers,
 )
-from hccl_tools.table.addresses import packed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -211,13 +207,14 @@ def _named(subject: Subject, rows: Sequence[int]) -> str:
     for row in rows:
         of_server.setdefault(table.server_of_row[row], []).append(str(table.device_ids[row]))
     parts = [
-        f"{'device' if len(ids) == 1 else 'devices'} {_listed(ids)} of {named_server(subject, index)}"
+        f"{'device' if len(ids) == 1 else 'devices'} {listed_parts(ids)} of {named_server(subject, index)}"
         for index, ids in of_server.items()
     ]
-    return _listed(parts)
+    return listed_parts(parts)
 
 
-def _listed(parts: Sequence[str]) -> str:
+def listed_parts(parts: Sequence[str]) -> str:
+    """Return parts with commas and a last "and", as a phrase."""
     if len(parts) <= 8:
         return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
     return and_more(parts, 8)
@@ -363,7 +360,7 @@ def _filled_on(subject: Subject, order: Order, known: Sequence[int]) -> Iterator
             continue
         why = ": they are counted on from the row above, as a spreadsheet does" if are_counted else ""
         listed = and_more([f'"{order.expected[row]}"' for row in rows], _MOST_PLACES)
-        ids = _listed([str(table.device_ids[row]) for row in rows])
+        ids = listed_parts([str(table.device_ids[row]) for row in rows])
         yield Finding(
             f"the super_device_ids of {'device' if len(rows) == 1 else 'devices'} {ids} of {named_server(subject, index)} do not follow "
             f"the order of all others{why}",
@@ -389,112 +386,4 @@ def _mixed_sdids(subject: Subject, known: Sequence[int], rows: list[int]) -> Fin
         subject.device_path(row, "super_device_id"),
         f'{how_super_device(subject, row)}: if it is "{right}", give each device the super_device_id whose low 16 bits are its '
         "device_id; else correct the device_ids in the same way",
-    )
-
-
-@rule(
-    "HCC633",
-    "server-id-outside-order",
-    "advice",
-    formats=SERVER_LIST,
-    needs=("device_ip", "device_id", "server_id"),
-    source="server_id is the address of the host of the devices (rank_table_config_910.md); the other servers of the table",
-)
-def server_id_outside_order(subject: Subject) -> Iterator[Finding]:
-    """The server_ids of a few servers do not follow the device_ips of their devices, as all others do.
-
-    Two server_ids, or the lists of devices of two servers, are probably exchanged, or one server_id has a mistyped
-    digit. Each rank then looks for its devices on another host.
-
-    Base: 5x8
-    Example: /server_list/1/server_id = "10.0.0.4"; /server_list/3/server_id = "10.0.0.2"
-    Instead: table
-    Hint: `hccn_tool -i 0 -ip -g` on 10.0.0.4 shows the address of device 0: if it is not "192.168.1.100", write these server_ids in the order "10.0.0.2", "10.0.0.4"
-    """
-    order, names = order_of_addresses(subject), names_by_addresses(subject)
-    if order is None or names is None or order.moved_up or order.moved_down:
-        return
-    wrong, servers = other_names(names, order.first), subject.table.servers
-    right = [names.name_of(order.first[index]) for index in wrong]
-    own = [servers[index].server_id for index in wrong]
-    is_double = (
-        len(wrong) == 1 and sum(server.server_id == own[0] for server in servers) > 1
-    )  # HCC503 reports it.
-    is_plain = (
-        bool(own) and own[0].isascii() and own[0] == own[0].strip()
-    )  # HCC605 and HCC618 report other signs.
-    meant = usual_name(subject, wrong[0]) if len(wrong) == 1 and is_plain and not is_double else None
-    if own and own[0] in subject.table.device_ips:
-        meant = None  # HCC614 reports it.
-    if meant is not None and (is_near(own[0], meant) or _is_of_another_network(own[0], meant)):
-        yield _mistyped_name(subject, wrong[0], meant)
-    if len(wrong) < 2 or None in right or sorted(own) != sorted(filter(None, right)):
-        return
-    row = servers[wrong[0]].rows[0]
-    shown = _listed([named_server(subject, index) for index in wrong])
-    listed = and_more([f'"{name}"' for name in right], 8)
-    yield Finding(
-        f"the server_ids of {shown} do not follow the addresses of their devices, as those of the "
-        f"{count(len(servers) - len(wrong), 'other server')} do: they are probably {'exchanged' if len(wrong) == 2 else 'mixed up'}",
-        subject.server_path(wrong[0], "server_id"),
-        f"{how(subject, row)}: if it is not {quoted(subject.table.device_ips[row])}, write these server_ids in the order {listed}",
-        tuple(
-            Related(subject.server_path(index, "server_id"), "and here") for index in wrong[1:_MOST_PLACES]
-        ),
-    )
-
-
-def _is_of_another_network(name: str, meant: str) -> bool:
-    """Return whether two names are addresses of different networks: the host was taken by another address of it."""
-    same = name.rpartition(".")[0] == meant.rpartition(".")[0]
-    return not same and packed(name) is not None and packed(meant) is not None
-
-
-def _is_between(numbers: Sequence[int | None], index: int) -> bool:
-    """Whether the number of a server is one more than that of the server before it, and one less than that of the next."""
-    own, beside = numbers[index], [numbers[at] for at in (index - 1, index + 1) if 0 <= at < len(numbers)]
-    return own is not None and {(one or 0) - own for one in beside if one is not None} in ({-1, 1}, {-1}, {1})
-
-
-def _mistyped_name(subject: Subject, index: int, meant: str) -> Finding:
-    """Return the finding on the only server_id that does not follow the addresses, and is near the one that does.
-
-    A server_id that stands between its neighbours is rather right, and the addresses are those of another server.
-    """
-    server, order, numbers = (
-        subject.table.servers[index],
-        order_of_addresses(subject),
-        address_numbers(subject),
-    )
-    row, device = server.rows[0], subject.table.device_numbers[server.rows[0]]
-    text, names = quoted(subject.table.device_ips[row]), names_by_addresses(subject)
-    others = count(len(subject.table.servers) - 1, "other server")
-    path = subject.server_path(index, "server_id")
-    on_other = f"`hccn_tool -i {device} -ip -g` on {meant}"
-    if order and names and numbers and _is_between(names.numbers, index):
-        right = address_text(
-            subject,
-            names.base + names.step * (names.numbers[index] or 0) + numbers[row] - order.first[index],
-        )
-        return Finding(
-            f"server_id {quoted(server.server_id)} of server {index + 1} does not follow the addresses of its devices, as those of "
-            f"the {others} do: they are probably the addresses of {quoted(meant)}",
-            path,
-            f"{how(subject, row)}: if it is not {text}, but {quoted(right)} or another one, correct the addresses of this server; "
-            f'only if it is {text}, or if {server.server_id} is not a host of the job and {on_other} shows {text}, write "{meant}"',
-            (Related(subject.device_path(row, "device_ip"), f"{text} here"),),
-        )
-    message = (
-        f"server_id {quoted(server.server_id)} of server {index + 1} does not follow the addresses of its devices, as those of the "
-        f"{others} do: it was probably mistyped"
-    )
-    if not is_near(server.server_id, meant):
-        message = (
-            f"server_id {quoted(server.server_id)} of server {index + 1} is outside the network of all others: it is perhaps "
-            f"another address of the host, which by the order of the others is {quoted(meant)}"
-        )
-    return Finding(
-        message,
-        path,
-        f'{on_other} shows the address of device {device}: if it is {text}, write "{meant}"',
     )

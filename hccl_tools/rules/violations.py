@@ -19,6 +19,7 @@ from hccl_tools.rules import entry_forms, key_shapes, missing_ids, right_texts
 from hccl_tools.rules.key_names import translated
 from hccl_tools.rules.other_shapes import other_shapes
 from hccl_tools.rules.registry import COUNTED, Finding, Subject
+from hccl_tools.table.products import assumed_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,7 +75,12 @@ def _finding_on(
         alike: Message and hint for several violations of one kind, which the first of them sets.
     """
     table_format = subject.memo["violations"].table_format
-    hint = _after_the_table(subject, violation) or _other_version(subject.value, violation, table_format)
+    if (other := _other_version(subject, violation, table_format)) is not None:
+        said = f'"{violation.key}" is missing'
+        return Finding(
+            said, violation.path, other, alike=alike.setdefault(("version",), (_OF_ANOTHER_VERSION, other))
+        )
+    hint = _after_the_table(subject, violation)
     near = None if hint else near_key(subject.value, violation, keys_of(table_format))
     if near is not None:
         return _misspelt(subject, violation, near, alike)
@@ -226,8 +232,13 @@ def _as_entries(key: str | int, found: dict[str, Any]) -> str:
     )
 
 
-def _other_version(value: Any, violation: Violation, table_format: str) -> str | None:
-    """Return the hint to correct the version of a table that has the list of another version."""
+#: The message on all keys that a table lacks because its version is that of other lists.
+_OF_ANOTHER_VERSION = '"rank_count" and "rank_list" are missing'
+
+
+def _other_version(subject: Subject, violation: Violation, table_format: str) -> str | None:
+    """Return the hint on a table that has the list of another version: its version, or a new table for the product."""
+    value = subject.value
     if violation.key is None or violation.path or violation.key in value:
         return None
     if (
@@ -242,7 +253,21 @@ def _other_version(value: Any, violation: Violation, table_format: str) -> str |
         return None
     content = version_of_content(value)
     version = content[0] if content is not None else "2.0" if own == "rank_list" else "1.0"
-    return f'this is a table of version {version} (it has {own}): write "version": "{version}"'
+    what = f"this is a table of version {version} (it has {own})"
+    if version in subject.product.formats:
+        return f'{what}: write "version": "{version}"'
+    from hccl_tools.rules.document import made_on_its_hosts  # noqa: PLC0415  (it is loaded with all other rules)
+
+    right = assumed_for(version)
+    if subject.product_is_assumed:
+        return (
+            f'{what}: write "version": "{version}"; only if the machine is an {subject.product.title}, which does not read it, '
+            f"{made_on_its_hosts(subject)}"
+        )
+    return (
+        f"{what}, which {subject.product.title} does not read: {made_on_its_hosts(subject)}; only if the machine is an {right.title}, or "
+        f'another one that reads {version}, write "version": "{version}" and check it with --product {right.name}'
+    )
 
 
 def _after_the_table(subject: Subject, violation: Violation) -> str | None:

@@ -183,6 +183,40 @@ def test_several_lines_of_other_programs_are_one_finding() -> None:
     assert (hint, line) == ("delete these lines", 10)
 
 
+@pytest.mark.parametrize("foot", ["14 / 62", "14", "- 14 -", "Page 14 of 62"])
+def test_the_head_of_a_page_is_named_before_another_fault_behind_it(foot: str) -> None:
+    text = with_line(f"Handbook of site B, revision 3\n{foot}", 10).replace('"rank_id": "7"', '"rank_id": "7')
+
+    message, hint, line = told(text)
+
+    assert message.startswith(
+        "lines 10, 11 are not part of the table: Handbook of site B, revision 3; in the table, on line "
+    )
+    assert hint.startswith("delete these lines; then, on line ")
+    assert line == 10
+
+
+@pytest.mark.parametrize(
+    "line", ["15", "\u7b2c 3 \u9875 \u5171 12 \u9875", "lines 1-30/106 28%", "\x0cHandbook of site B"]
+)
+def test_the_number_of_a_page_and_the_line_of_a_pager_are_not_keys(line: str) -> None:
+    assert told(with_line(line, 10))[0].startswith("line 10 is not part of the table: ")
+
+
+def test_a_number_beside_another_fault_is_not_named() -> None:
+    text = with_line("15", 10).replace('"rank_id": "7"', '"rank_id": "7')
+
+    assert "not part of the table" not in told(text)[0]
+
+
+def test_words_at_the_place_of_a_fault_are_not_named() -> None:
+    text = with_line("Handbook of site B", 10)
+    lines = text.splitlines(keepends=True)
+    lines[10] = lines[10].replace(",", "").replace('":', '"')
+
+    assert "not part of the table" not in told("".join(lines))[0]
+
+
 @pytest.mark.parametrize(
     "line", ['"rank_id": "5"', "rank_id: 5", "},", '"status: "completed",', "status: completed"]
 )

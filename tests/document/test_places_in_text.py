@@ -48,6 +48,16 @@ def test_an_empty_cell_of_a_super_device_id_has_its_own_command() -> None:
     assert "`npu-smi info -t spod-info -i 2 -c 1` on 10.0.0.2" in hint
 
 
+def test_other_empty_cells_are_counted() -> None:
+    value = table("1.0", 1, 4)
+    for key in ("device_id", "device_ip"):
+        value["server_list"][0]["device"][2][key] = "CELL"
+
+    hint = first(json.dumps(value, indent=2).replace('"CELL"', "NaN"))[1]
+
+    assert hint.endswith("in double quotes; the value of another empty cell is missing, too")
+
+
 def test_a_word_under_another_key_is_not_an_empty_cell() -> None:
     assert first('{"port": NaN}')[0] == "NaN is not a JSON number"
 
@@ -69,6 +79,32 @@ def test_both_sides_of_a_conflict_are_named() -> None:
     assert first(conflict(['"a": 1,', '"c": 1,'], []))[1].startswith(
         "keep lines 3 to 4 of HEAD or nothing, as on the side of spare"
     )
+
+
+def entry(name: str) -> list[str]:
+    return [f'{{"server_id": "{name}", "device": [', '{"device_id": "0", "rank_id": "0"}]}']
+
+
+def test_two_servers_of_a_conflict_may_both_be_wanted() -> None:
+    hint = first(conflict(entry("10.0.0.3"), entry("10.0.0.4")))[1]
+
+    assert hint.startswith(
+        'each side has a server of its own ("10.0.0.3" and "10.0.0.4"); if the job uses both, delete only '
+        "the marker lines 2, 5 and 8, and write a comma between the two sides; number the ranks of the "
+        "second on"
+    )
+    assert "; if it uses one, keep lines 3 to 4 of HEAD or lines 6 to 7 of spare" in hint
+
+
+def test_parts_of_two_servers_are_written_as_entries() -> None:
+    hint = first(conflict(['"server_id": "10.0.0.3",'], ['"server_id": "10.0.0.4",']))[1]
+
+    assert hint.startswith('keep line 3 ("server_id": "10.0.0.3",) of HEAD or line 5')
+    assert 'only if the job uses both servers ("10.0.0.3" and "10.0.0.4"), write two entries' in hint
+
+
+def test_two_forms_of_one_server_are_not_both_wanted() -> None:
+    assert first(conflict(entry("10.0.0.3"), entry("10.0.0.3")))[1].startswith("keep lines 3 to 4 of HEAD or")
 
 
 def test_a_conflict_with_its_base_or_without_end_is_not_described() -> None:

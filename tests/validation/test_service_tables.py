@@ -208,7 +208,9 @@ def test_servers_on_one_host_need_different_ports() -> None:
     value = changed(single_servers(), "2/server_list/1/server_ip", "192.168.3.1")
 
     assert ids(validate(value)) == ["HCC716"]
-    assert ids(validate(changed(value, "2/server_list/1/mgmt_port", "2026"))) == []
+    for key, port in zip(PORTS, ("2025", "2026", "2027", "2121"), strict=True):
+        value = changed(value, f"2/server_list/1/{key}", port)
+    assert ids(validate(value)) == []
 
 
 def test_omni_infer_has_no_groups_with_a_meaning() -> None:
@@ -400,6 +402,63 @@ def test_an_instance_with_other_devices_needs_other_addresses() -> None:
 
 def test_instances_with_their_own_devices_are_sound() -> None:
     assert "HCC656" not in ids(validate(two_instances("10.0.0.1", 4, 100)))
+
+
+# Ports and logical ids of two instances on one host
+
+
+PORTS = ("predict_port", "mgmt_port", "metric_port", "inter_comm_port")
+
+
+def on_one_host(*ports: str) -> Any:
+    """Return a table of two instances on one host, the second with other values of some ports."""
+    value = two_instances("10.0.0.1", 4, 100)
+    first, second = (group["server_list"][0] for group in value["server_group_list"][2:])
+    second["server_ip"] = first["server_ip"]
+    for number, key in enumerate(PORTS):
+        first[key], second[key] = str(1025 + number), str((2025 if key in ports else 1025) + number)
+    return value
+
+
+def test_all_equal_ports_of_two_servers_are_named() -> None:
+    (one,) = validate(on_one_host()).errors
+
+    assert f"different values of all ports that are equal in both ({', '.join(PORTS)})" in (one.hint or "")
+
+
+def test_ports_that_stay_equal_are_reported() -> None:
+    report = validate(on_one_host("mgmt_port"))
+
+    found = [one for one in report.findings if one.rule.id == "HCC657"]
+    assert {one.path[-1] for one in found} == {*PORTS} - {"mgmt_port"}
+    assert report.ok
+
+
+def test_ports_of_their_own_are_sound() -> None:
+    assert not {"HCC716", "HCC657"} & {*ids(validate(on_one_host(*PORTS)))}
+
+
+def logical(first: int, second: int) -> Any:
+    """Return two instances of devices 4-7 on two hosts, with device_logical_ids from these numbers on."""
+    value = two_instances("10.0.0.2", 4, 100)
+    for group, begin in zip(value["server_group_list"][2:], (first, second), strict=True):
+        for place, device in enumerate(group["server_list"][0]["device"]):
+            device["device_id"], device["device_logical_id"] = str(4 + place), str(begin + place)
+    return value
+
+
+def test_logical_ids_of_the_host_beside_those_of_a_pod_are_advice() -> None:
+    report = validate(logical(0, 4))
+
+    (one,) = [found for found in report.findings if found.rule.id == "HCC658"]
+    assert one.path[:2] == ("server_group_list", 3)
+    assert "write 0-3 as the device_logical_ids" in (one.hint or "")
+    assert report.ok
+
+
+@pytest.mark.parametrize("begins", [(0, 0), (4, 4)])
+def test_logical_ids_of_one_kind_are_sound(begins: tuple[int, int]) -> None:
+    assert "HCC658" not in ids(validate(logical(*begins)))
 
 
 def test_addresses_that_are_counted_on_past_255_are_one_cause() -> None:
