@@ -143,7 +143,13 @@ class Answer(NamedTuple):
         if first is None or first.event.message is not self.causes[0].message:
             return []
         used = self.used()
-        faults = [one for one in self.cluster.seen if one.event.message.kind in {"cause", "error"}]
+        at_fault = {place.rank for place in self.causes[0].places} - {None}
+        faults = [
+            one
+            for one in self.cluster.seen
+            if one.event.message.kind in {"cause", "error"}
+            or (one.event.message.kind == "code" and one.place.rank not in at_fault)
+        ]
         faults = [one for one in faults if candidates.tells(one) or not candidates.is_warning(one)]
         return [one for one in faults if is_before(one, first) and id(one.event) not in used]
 

@@ -71,7 +71,7 @@ _OWN_FAILURES = {
 #: Launchers and shells say that a process ended, of which its own lines above say why.
 _EXITS = {"HCM960", "HCM961"}
 #: torchrun names the rank whose failure it observed first.
-_OBSERVED_FIRST = "HCM720"
+OBSERVED_FIRST = "HCM720"
 #: Lines in the log of a launcher of ranks.
 _OF_RANKS = {"HCM720", "HCM721", "HCM723", "HCM724", "HCM725", "HCM726", "HCM731", "HCM978"}
 #: A launcher started all ranks again.
@@ -319,7 +319,7 @@ def failures_of_ranks(case: Case) -> list[Seen]:
 
 def observed_first(case: Case, failures: Sequence[Seen], first: Seen) -> Seen:
     """Return the failure of the rank that torchrun observed first, unless another is known to be earlier."""
-    named = {one.place.rank for one in case.cluster.seen if one.event.message.id == _OBSERVED_FIRST}
+    named = {one.place.rank for one in case.cluster.seen if one.event.message.id == OBSERVED_FIRST}
     own = [one for one in failures if one.place.rank is not None and one.place.rank in named]
     observed = min(own, key=lambda one: one.since or float("inf"), default=None) if len(named) == 1 else None
     return first if observed is None or is_before(first, observed) else observed

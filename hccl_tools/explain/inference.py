@@ -146,6 +146,7 @@ def _causes(case: Case) -> list[Cause]:
         _own_failures,
         recorder.causes,
         skew.late_starts,
+        _before_all_waits,
         operations.differences,
         _earliest_error,
     )
@@ -335,6 +336,21 @@ def _earliest_error(case: Case) -> list[Cause]:
         return [Cause(messages()["HCM824"], "silent", (silent[0],), first, reason, (silent[0],))]
     fetch = (first.peer,) if first.peer is not None and first.peer in silent else ()
     return [_error(case, first)._replace(fetch=fetch)]
+
+
+def _before_all_waits(case: Case) -> list[Cause]:
+    """The earliest error, if it is of a rank that does not wait, from before the waits of all others.
+
+    It says more than the operations in which the others then wait.
+    """
+    waits = [one for one in case.events if one.event.message.kind == "timeout"]
+    waiting_actors = {one.actor for one in waits}
+    timed = [one for one in waits if one.since is not None and not candidates.is_attempt(one)]
+    found = _earliest_error(case) if timed else []
+    first = found[0].seen if found else None
+    if first is None or first.place.rank is None or first.peer is not None or first.actor in waiting_actors:
+        return []
+    return found if all(is_before(first, wait) for wait in timed) else []
 
 
 def _is_peer(error: Seen, other: Seen) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ _LINK, _RECORD = {"HCM304", "HCM305", "HCM013"}, "HCM950"
 #: Seconds between a port that goes down and the error of an operation: RoCE sends again for some time.
 _WITHIN = 300.0
 _FORMAT = "%a %b %d %H:%M:%S %Y"
+#: The address of a host, and the number at the end of its name: node-22 is often 10.30.0.22.
+_ADDRESS, _LAST_NUMBER = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}"), re.compile(r"(?:^|[^\d.])0{0,4}(\d{1,3})$")
 
 
 def with_record(case: Case, first: Cause) -> Cause:
@@ -54,8 +57,13 @@ def _is_of(case: Case, record: Seen, end: Place, time: float) -> bool:
 
 def _is_there(case: Case, record: Seen, end: Place) -> bool:
     source = case.cluster.sources[record.event.file]
-    if source.host or record.place.host:
-        return end.host in {source.host, record.place.host}
+    named = {source.host, record.place.host} - {""}
+    if end.host in named:
+        return True
+    if named:
+        return not _ADDRESS.fullmatch(record.place.host or source.host) and _is_named(
+            case, record.place.host or source.host, end
+        )
     own = {one.group for one in case.cluster.sources if case.cluster.ranks.get(one.process) == end.rank}
     others = {
         one.group
@@ -71,6 +79,24 @@ def _is_there(case: Case, record: Seen, end: Place) -> bool:
     foreign = {part for group in others for part in group.split("/")}
     shown = source.path.rpartition("/")[2]
     return any(_same_name(name, shown) for name in names if name not in foreign)
+
+
+def _is_named(case: Case, name: str, end: Place) -> bool:
+    """Whether the host of a device, of which the lines have the address, is the one with a name.
+
+    Its number is the last one of the address, or the logs of the rank are below its folder.
+    """
+    if not _ADDRESS.fullmatch(end.host):
+        return False
+    with_logs = {
+        one.host_folder or one.host
+        for one in case.cluster.sources
+        if end.rank is not None and case.cluster.ranks.get(one.process) == end.rank
+    } - {""}
+    if with_logs:
+        return name in with_logs
+    number = _LAST_NUMBER.search(name)
+    return number is not None and int(number[1]) == int(end.host.rpartition(".")[2])
 
 
 def _same_name(folder: str, file: str) -> bool:

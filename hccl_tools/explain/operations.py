@@ -142,7 +142,11 @@ def _indices(waits: Mapping[str, _Waiting]) -> Cause | None:
         return None
     lowest = min(known.values())
     behind = {actor for actor, index in known.items() if index == lowest}
-    ahead = max(known, key=lambda actor: known[actor])
+    others = Counter(index for index in known.values() if index != lowest)
+    common, number = others.most_common(1)[0]
+    if 2 * number <= others.total():
+        return None  # The others have no number in common, so that a low one shows nothing.
+    ahead = next(actor for actor, index in known.items() if index == common)
     return _cause(_BEHIND, waits, behind, ahead, "operation {index} ({name})")
 
 

@@ -50,7 +50,10 @@ _ALIKE = re.compile(
     re.IGNORECASE,
 )
 _ENDINGS = re.compile(r"(?:\.(?:log|txt|out|err))?(?:\.gz)?$")
-_VARIES = re.compile(r"\d+|(?<![A-Za-z])[A-Za-z](?![A-Za-z])|(?<=[a-z])[A-Z](?![a-z])")
+_VARIES = re.compile(
+    r"\d+|(?<![A-Za-z])[A-Za-z](?![A-Za-z])|(?<=[a-z])[A-Z](?![a-z])"
+    r"|(?<=[a-z][-_.])(?!(?:logs?|out|err|run|old|new|tmp|debug|plogs?|all)$)[a-z]{3,8}$"
+)
 #: Levels of folders below the one that the user named; os.walk calls itself for each before Python 3.12.
 _DEEPEST = 64
 

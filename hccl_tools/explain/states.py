@@ -196,7 +196,8 @@ def _cause(case: Case, one: Seen, first: Cause | None) -> Cause:
     one = one._replace(place=places[0] if places else Place())
     if first is None:
         return pods.named(Cause(one.event.message, "alone", places, one), case.cluster.sources)
-    at_fault = ranks_text(waited)
+    is_wait = first.confidence == "open" and first.message.kind == "timeout"
+    at_fault = "" if is_wait else ranks_text(waited)  # The ranks of an open wait are those that waited.
     what = "took too long" if first.message.id in _DELAYED else "did not come"
     reason = (
         f"the logs only say that {at_fault} {what}" if at_fault else "the logs only say that ranks waited"

@@ -243,7 +243,9 @@ def _end_of_waits(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
         explained = {later for one in timeouts for later in one.event.message.explains}
         first = next((one for one in timeouts if one.event.message.id not in explained), timeouts[0])
         at = (first.place,) if first.place != Place() else ()
-        return [Cause(first.event.message, "open", at, first, "", at)]
+        alike = [one.place for one in timeouts if one.event.message is first.event.message]
+        places = tuple(dict.fromkeys(place for place in (*at, *alike) if place.rank is not None)) or at
+        return [Cause(first.event.message, "open", places, first, "", at)]
     lengths = _lengths(edges)
     end, path = _follow(edges, max(edges, key=lengths.__getitem__))  # The longest chain says most.
     if end in path:
