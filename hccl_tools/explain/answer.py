@@ -49,6 +49,7 @@ _EARLIER = "earlier than the cause: nothing shows that the job ended because of 
 _APART = "nothing says that it is about this job"
 #: The message of report.json for a rank that ended with an exit code other than 0.
 _EXITED = "HCM821"
+_WENT_ON = "the job went on for long after it"
 _MILLISECONDS = len(".000")
 #: The line of a program that has done all of its work.
 COMPLETED = "HCM990"
@@ -72,6 +73,7 @@ class Answer(NamedTuple):
         finished: The lines of launchers that say that the job ended with exit code 0.
         stopped_first: What the report of a run that hung says of the ranks that stopped first.
         is_rehearsal: Whether the run was a rehearsal on the CPU, whose ranks write no plogs.
+        outlived: Faults after which the job went on for long.
         unfinished: The sentence that the run is still running; "" for one that has ended.
     """
 
@@ -86,6 +88,7 @@ class Answer(NamedTuple):
     stopped_first: Sequence[str] = ()
     unfinished: str = ""
     is_rehearsal: bool = False
+    outlived: Sequence[Seen] = ()
 
     def used(self) -> set[int]:
         """Return the ids of the events that the causes show."""
@@ -105,6 +108,8 @@ class Answer(NamedTuple):
         said = {_as_said(cause.seen.event) for cause in self.causes if cause.seen is not None}
         of_causes = _Faults(self.causes)
         at_fault = {place.rank for cause in self.causes for place in cause.places} - {None}
+        used |= {id(one.event) for one in candidates.joined_later(self.cluster, self.cluster.seen)}
+        used |= {id(one.event) for one in self.outlived}
         found: dict[tuple[str, str], Seen] = {}
         for one in self.cluster.seen:
             if one.event.message.kind in {"fact", "end"} or id(one.event) in used:
@@ -132,7 +137,8 @@ class Answer(NamedTuple):
         apart = [one._replace(why=_APART) for one in ties.apart(self.cluster, self.causes)]
         told = {id(one.event) for one in earlier}
         apart = [one for one in apart if id(one.event) not in told]
-        for one in (*earlier, *apart, *self.cluster.others):
+        outlived = [one._replace(why=_WENT_ON) for one in self.outlived if id(one.event) not in told]
+        for one in (*earlier, *apart, *outlived, *self.cluster.others):
             if one.event.message.kind not in {"fact", "end"}:
                 found.setdefault((one.event.message.id, one.actor, one.why), one)
         return list(found.values())

@@ -83,6 +83,8 @@ ATTEMPTS = {"HCM665", "HCM666", "HCM667"}
 _TRIES_AGAIN = 180.0
 #: No log goes on for longer: half a year.
 _LONGEST_RUN = 180 * 86_400.0
+#: A process did not reach MindSpore's scheduler, and one that has joined its cluster.
+_NOT_REACHED, _CLUSTER_JOINED = "HCM606", "HCM615"
 #: torch's words for one attempt; its words for the last one are that the socket has timed out.
 _STORE_ATTEMPT = "HCM916"
 #: A failed operation of HCCL in an exception, whose reason stands below it: MindSpore's Ascend Error Message.
@@ -111,7 +113,11 @@ def of(cluster: Cluster, ended: Collection[int], not_started: Collection[int]) -
         events = [one for one in events if not stops.is_after(one, stopped, sure)]
     over = pod_events.over(cluster.seen)
     events = [one for one in events if id(one) not in over]
-    gone = (*_recovered(cluster, events), *_reached_later(cluster, events))
+    gone = (
+        *_recovered(cluster, events),
+        *_reached_later(cluster, events),
+        *joined_later(cluster, events),
+    )
     are_gone = set(map(id, gone))
     handled = [one for one in _handled(cluster, events) if id(one) not in are_gone]
     set_aside = set(map(id, (*handled, *gone)))
@@ -257,6 +263,21 @@ def _reached_later(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:
         if later.get(one.actor, 0.0) > tried_until + DELAY or end > tried_until + _TRIES_AGAIN:
             gone_on.add(one.actor)
     return [one for one in tried if one.actor in gone_on or one.event.file in outlasted]
+
+
+def joined_later(cluster: Cluster, events: Iterable[Seen]) -> list[Seen]:
+    """Return the warnings on MindSpore's scheduler of processes that then joined its cluster."""
+    joined = {
+        (one.event.file, one.actor): one.event.line
+        for one in cluster.seen
+        if one.event.message.id == _CLUSTER_JOINED
+    }
+    return [
+        one
+        for one in events
+        if one.event.message.id == _NOT_REACHED and is_warning(one)
+        if one.event.line < joined.get((one.event.file, one.actor), 0)
+    ]
 
 
 def is_attempt(one: Seen) -> bool:

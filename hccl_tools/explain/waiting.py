@@ -25,6 +25,8 @@ _MOST_NAMED, _MOST_SPANS = 8, 20
 _SILENT, _LATE, _CYCLE, _NOT_COLLECTED = "HCM824", "HCM825", "HCM826", "HCM893"
 #: All ranks wait in one operation; two ranks of a ring only wait for each other.
 _RING, _SHORTEST_RING = "HCM995", 3
+#: A rank says for which other one it waits, and the fewest ranks that do.
+_SAYS, _SEVERAL = "HCM619", 2
 #: The message with the number of an operation.
 _DATA = "HCM390"
 #: The limits by which ranks that gave up are compared: waits for a store or a watchdog begin at any time.
@@ -53,6 +55,8 @@ def causes(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
     if quiet.silent:
         return [_silent(case, quiet.silent, set(waiting), timeouts)]
     if late := _late(case, list(waiting.values())):
+        return late
+    if late := _said_to_be_late(case, set(waiting), timeouts):
         return late
     found = _where_nothing_is_known(case, _end_of_waits(case, timeouts), timeouts, quiet)
     if found[0].confidence == "open" and (busy := _busy(case, quiet, timeouts)):
@@ -132,6 +136,39 @@ def _busy(case: Case, quiet: Absent, timeouts: Sequence[Seen]) -> Mapping[int, S
         return {}
     lines = last_lines.of(case.cluster, ranks, _first_end(timeouts))
     return {rank: one for rank, one in lines.items() if one.event.message.id == last_lines.BUSY}
+
+
+def _said_to_be_late(case: Case, waiting: set[int], timeouts: Sequence[Seen]) -> list[Cause]:
+    """Return the rank for which others waited by their own words, and which reports nothing before they gave up.
+
+    It was late: it went on, and found their connections closed.
+    """
+    said: dict[int, set[int]] = {}
+    first: Seen | None = None
+    for one in case.cluster.seen:
+        peer = one.peer.rank if one.peer is not None else None
+        if one.event.message.id == _SAYS and peer is not None and one.place.rank in waiting:
+            said.setdefault(peer, set()).add(one.place.rank)
+            first = first or one
+    ends = _ends(timeouts)
+    if first is None or len(said) != 1 or not waiting.isdisjoint(said):
+        return []
+    ((late, by),) = said.items()
+    own = [one for one in case.events if one.place.rank == late and one.event.message.kind != "code"]
+    if len(by) < _SEVERAL or not all(is_before(end, one) for end in ends for one in own):
+        return []
+    lines = last_lines.of(case.cluster, (late,), _first_end(timeouts))
+    place = case.cluster.places.find(Place(late))
+    limit = case.cluster.waits.get(timeouts[0].event.message.limit)
+    reason = f"{ranks_text(_places(case, by))} say that they wait for it, and gave up"
+    reason += f" after {limit:.0f} s" if limit else ""
+    later = min((one.since for one in own if one.since is not None), default=None)
+    gave_up = max((end.until for end in ends if end.until is not None), default=None)
+    if later is not None and gave_up is not None:
+        reason += f"; it went on, and reports a failure {later - gave_up:.0f} s later"
+    seen = lines.get(late)
+    reason += "; its last line until then is below" if seen is not None else ""
+    return [Cause(messages()[_LATE], "waits", (place,), seen or first, reason, (place,), timeouts[0])]
 
 
 def _first_end(timeouts: Sequence[Seen]) -> float | None:
