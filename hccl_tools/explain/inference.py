@@ -246,6 +246,8 @@ def _is_alone_in_its_file(case: Case, one: Seen) -> bool:
 def _of_group(group: Sequence[Seen], case: Case) -> Cause:
     if (cause := outliers.listed(group[0], case.cluster.places)) is not None:
         return cause
+    if (cause := outliers.common_peer(case, group[0])) is not None:
+        return cause
     reason = outliers.by_host(group)
     group = outliers.differing(group)
     places = tuple(dict.fromkeys(one.place for one in group if one.place != Place()))
@@ -430,6 +432,8 @@ def _effects(case: Case) -> list[Cause]:
     first = _first_of([one for one in case.events if one.event.message.id in _EFFECTS])
     if first is None:
         return []
+    if store := lost_hosts.of_store(case):
+        return [store]
     blamed = [one.peer for one in case.events if one.event.message.id in _EFFECTS and one.peer is not None]
     own = (first.place,) if first.place != Place() else ()
     fetch = tuple(dict.fromkeys(blamed))[:1]

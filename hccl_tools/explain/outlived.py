@@ -26,7 +26,7 @@ _FURTHER, _DIFFERENT = 5, 20
 _WITHIN, _BLOCKS_BEFORE = 8 << 20, 4
 #: Seconds after a failure from which on a step shows that the job went on.
 _LATER = 60.0
-#: Faults that are looked up, which need their logs again; and the seconds after the time limits of other ranks
+#: Faults that are looked up, which need their logs again; and the seconds after the time limits of others
 #: for which a log goes on after one that is over.
 _FAULTS, _MOST_FAULTS, _GOES_ON = {"cause", "error", "code"}, 2, 600.0
 #: Logs of other programs in which such steps are looked for, and the bytes of their ends.

@@ -65,7 +65,7 @@ def _before_their_pods(seen: Sequence[Seen]) -> set[int]:
     found = set()
     for one in faults:
         pods, age = ages[one.event.file], _age(one)
-        own = pods.get(pod_of(one)) if pod_of(one) in pods or len(pods) > 1 else [*pods.values()][0]
+        own = pods.get(pod_of(one)) if pod_of(one) in pods or len(pods) > 1 else next(iter(pods.values()))
         if age is not None and own is not None and age > _OLDER * own + _ROUNDED:
             found.add(id(one))
     return found

@@ -94,7 +94,7 @@ class _Reported:
         is_stopped = self._stop is not None and not is_before(verdict, self._stop)
         if is_stopped or any(is_before(one, verdict) for one in self._faults):
             return True
-        return verdict.event.message.id == _LOST and self._has_failed_before(heartbeats.arrival(verdict))
+        return self._has_failed_before(heartbeats.arrival(verdict))
 
     def _has_failed_before(self, lost: float | None) -> bool:
         """Whether a rank failed before a heartbeat was lost: its launcher then ends the others."""

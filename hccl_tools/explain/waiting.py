@@ -139,7 +139,7 @@ def _busy(case: Case, quiet: Absent, timeouts: Sequence[Seen]) -> Mapping[int, S
 
 
 def _said_to_be_late(case: Case, waiting: set[int], timeouts: Sequence[Seen]) -> list[Cause]:
-    """Return the rank for which others waited by their own words, and which reports nothing before they gave up.
+    """Return the rank for which others waited by their own words, without a report before they gave up.
 
     It was late: it went on, and found their connections closed.
     """

@@ -65,7 +65,7 @@ MESSAGES = (
         "HCM616", "mindspore-data-file", "cause",
         "MindSpore's data pipeline could not open a file",
         "check that the file is there on this host, that the user may read it, and the limit of open files (`ulimit -n`)",
-        anchor=b"nvalid file, failed to open", pattern=rb"[Ii]nvalid file, failed to open\b[^\n]{0,300}?(?P<file>/[^\s:,]{1,300})?\s*$",
+        anchor=b"nvalid file, failed to open", pattern=rb"[Ii]nvalid file, failed to open\b(?:[^\n/]{0,200}(?P<file>/[^\s:,]{1,300}))?",
         explains=("HCM810", "HCM610", "HCM722", *_CLUSTER), source="MindSpore's sources (minddata)",
         example="[ERROR] Invalid file, failed to open files for reading mindrecord files. Please check file path, permission and open files limit(ulimit -a): /data/train.mindrecord0",
     ),
