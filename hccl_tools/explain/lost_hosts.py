@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _SWITCHED_OFF, _STARTED, _SHUT_DOWN = "HCM911", "HCM912", "HCM928"
 #: Processes lost torch's store, which is in the process of rank 0; and that process is gone.
 _STORE, _STORE_GONE = "HCM668", "HCM663"
+_OF_STORE = re.compile(r"\bstore->|TCPStore|c10d (?:store|key)")
 _HOSTS_FILE = re.compile(r"(?:etc[_.-])?hosts(?:\.txt)?")
 #: Ranks of which only others know that they are gone.
 _GONE = {heartbeats.LOST, "HCM824"}
@@ -84,17 +85,21 @@ def explained(case: Case, found: Sequence[Cause]) -> list[Cause]:
 
 def of_store(case: Case) -> Cause | None:
     """Return the process of rank 0 as gone, if others lost torch's store there and no log of it was read."""
-    lost = [one for one in case.cluster.seen if one.event.message.id == _STORE]
-    hosts = {one.event.fields["peer_address"] for one in lost}
-    if len(hosts) != 1 or any(one.place.rank == 0 for one in case.cluster.seen) or 0 in case.cluster.logged:
+    if 0 in case.cluster.logged or any(one.place.rank == 0 for one in case.cluster.seen):
         return None
-    (host,) = hosts
-    if any(_in_path(host, source.path) for source in case.cluster.sources):
+    told = [one for one in case.cluster.seen if one.event.message.id == _STORE]
+    failed = [one for one in case.events if _OF_STORE.search(one.event.fields.get("reason", ""))]
+    ranks = {one.place for one in (*told, *failed) if one.place.rank is not None}
+    hosts = {one.event.fields["peer_address"] for one in told}
+    if len(ranks) < _FEWEST or len(hosts) > 1:
         return None
-    by = ranks_text(sorted({one.place for one in lost if one.place.rank is not None}))
-    reason = f"{by or 'other ranks'} lost their connection to it, and no log of {host} was collected"
+    host = next(iter(hosts), "")
+    if host and any(_in_path(host, source.path) for source in case.cluster.sources):
+        return None
+    of_host = f"no log of {host}" if host else "no log of it"
+    reason = f"{ranks_text(sorted(ranks))} lost their connection to it, and {of_host} was collected"
     place = Place(0, host)
-    return Cause(messages()[_STORE_GONE], "reported", (place,), lost[0], reason, (place,))
+    return Cause(messages()[_STORE_GONE], "reported", (place,), (told or failed)[0], reason, (place,))
 
 
 def _in_path(host: str, path: str) -> bool:

@@ -56,7 +56,7 @@ def causes(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
         return [_silent(case, quiet.silent, set(waiting), timeouts)]
     if late := _late(case, list(waiting.values())):
         return late
-    if late := _said_to_be_late(case, set(waiting), timeouts):
+    if late := _late_and_well(case, set(waiting), timeouts, is_complete=not quiet.uncollected):
         return late
     found = _where_nothing_is_known(case, _end_of_waits(case, timeouts), timeouts, quiet)
     if found[0].confidence == "open" and (busy := _busy(case, quiet, timeouts)):
@@ -138,37 +138,42 @@ def _busy(case: Case, quiet: Absent, timeouts: Sequence[Seen]) -> Mapping[int, S
     return {rank: one for rank, one in lines.items() if one.event.message.id == last_lines.BUSY}
 
 
-def _said_to_be_late(case: Case, waiting: set[int], timeouts: Sequence[Seen]) -> list[Cause]:
-    """Return the rank for which others waited by their own words, without a report before they gave up.
+def _late_and_well(
+    case: Case, waiting: set[int], timeouts: Sequence[Seen], *, is_complete: bool
+) -> list[Cause]:
+    """Return the only rank that does not wait, and reports nothing before all others had given up.
 
-    It was late: it went on, and found their connections closed.
+    It was late: it went on, and found their connections closed. The others may say that they wait for it.
+
+    Args:
+        is_complete: Whether no rank is known whose log was not collected.
     """
-    said: dict[int, set[int]] = {}
-    first: Seen | None = None
-    for one in case.cluster.seen:
-        peer = one.peer.rank if one.peer is not None else None
-        if one.event.message.id == _SAYS and peer is not None and one.place.rank in waiting:
-            said.setdefault(peer, set()).add(one.place.rank)
-            first = first or one
-    ends = _ends(timeouts)
-    if first is None or len(said) != 1 or not waiting.isdisjoint(said):
+    said = {
+        (one.peer.rank, one.place.rank)
+        for one in case.cluster.seen
+        if one.event.message.id == _SAYS and one.peer is not None and one.place.rank in waiting
+    }
+    others = {one.place.rank for one in case.events if one.event.message.kind != "code"} - waiting - {None}
+    named = {rank for rank, _ in said} or (others if is_complete else set())
+    late = next(iter(named)) if len(named) == 1 else None
+    if late is None or late in waiting or len(waiting) < _SEVERAL or others - named:
         return []
-    ((late, by),) = said.items()
     own = [one for one in case.events if one.place.rank == late and one.event.message.kind != "code"]
-    if len(by) < _SEVERAL or not all(is_before(end, one) for end in ends for one in own):
+    ends = _ends(timeouts)
+    if not own or not all(is_before(end, one) for end in ends for one in own):
         return []
-    lines = last_lines.of(case.cluster, (late,), _first_end(timeouts))
-    place = case.cluster.places.find(Place(late))
-    limit = case.cluster.waits.get(timeouts[0].event.message.limit)
-    reason = f"{ranks_text(_places(case, by))} say that they wait for it, and gave up"
-    reason += f" after {limit:.0f} s" if limit else ""
+    by = {rank for _, rank in said if rank is not None}
+    seconds = case.cluster.waits.get(timeouts[0].event.message.limit)
+    who = f"{ranks_text(_places(case, by or waiting))} {'say that they wait for it, and ' if by else ''}"
+    reason = f"{who}gave up{f' after {seconds:.0f} s' if seconds else ''}"
     later = min((one.since for one in own if one.since is not None), default=None)
     gave_up = max((end.until for end in ends if end.until is not None), default=None)
     if later is not None and gave_up is not None:
         reason += f"; it went on, and reports a failure {later - gave_up:.0f} s later"
-    seen = lines.get(late)
+    seen = last_lines.of(case.cluster, (late,), _first_end(timeouts)).get(late)
     reason += "; its last line until then is below" if seen is not None else ""
-    return [Cause(messages()[_LATE], "waits", (place,), seen or first, reason, (place,), timeouts[0])]
+    place = case.cluster.places.find(Place(late))
+    return [Cause(messages()[_LATE], "waits", (place,), seen or own[0], reason, (place,), timeouts[0])]
 
 
 def _first_end(timeouts: Sequence[Seen]) -> float | None:
