@@ -107,8 +107,8 @@ def explain(
         return _of_finished(Answer([], joined, logs, all_notes, finished=ended))
     found = whereabouts.named(finished.of_earlier_job(joined, found), joined)
     found, said = _weighed(table_fault.with_fault(found, table, logs), unknown, logs)
-    if found or of_run is not None or slurm_rows.running(joined) is None:
-        all_notes += said  # A job that runs has handled what such lines are about.
+    running = "" if of_run is not None else _running(logs, found)
+    all_notes += said if not running else []  # A job that runs has handled what such lines are about.
     answer = Answer(
         found,
         joined,
@@ -118,20 +118,17 @@ def explain(
         run,
         stopped_first=_stopped_first(of_run),
         outlived=outlived.long_ago(joined, found),
-        unfinished="" if of_run is not None else _running(joined, found),
+        unfinished=running,
     )
     if of_run is not None and of_run.cpu:
         return answer._replace(is_rehearsal=True)  # Without devices no rank uses the table.
     return answer._replace(notes=[*all_notes, *_about_table(answer, table)])
 
 
-def _running(joined: Cluster, found: Sequence[Cause]) -> str:
+def _running(logs: Sequence[Source], found: Sequence[Cause]) -> str:
     """Return the sentence that the job is still running, if Slurm says so and nothing failed."""
-    row = None if found else slurm_rows.running(joined)
-    if row is None:
-        return ""
-    where = f"{joined.sources[row.event.file].shown}:{row.event.line}"
-    return f"Job {row.event.fields['value']} is still running, by the row of squeue in {where}"
+    job, where = slurm_rows.running(logs) if not found else ("", "")
+    return f"Job {job} is still running, by the row of squeue in {where}" if job else ""
 
 
 def _causes(joined: Cluster, of_run: RunLogs | None) -> list[Cause]:

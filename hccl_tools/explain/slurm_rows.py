@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,6 @@ from hccl_tools.explain.reader import LogReader
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.explain.cluster import Cluster
     from hccl_tools.explain.events import Seen
     from hccl_tools.explain.sources import Source
 
@@ -25,7 +25,13 @@ ROWS = {COMPLETED, _NO_MEMORY, *ENDED}
 _AFTER, _BEFORE = 900.0, 120.0
 _WAITED = 3600.0
 #: The row of squeue of a job that runs, and the number of a job in the name of its log.
-_RUNS, _JOB = "HCM758", re.compile(r"(?:^|[/_.-])(?:slurm|job|j)[-_.]?(\d{2,10})(?=[._-])")
+_QUEUE = "squeue"
+_RUNS = re.compile(
+    rb"^[ \t]{0,20}(\d{1,10})(?:_\d{1,6})?[ \t][^\n]{0,120}?[ \t]R[ \t]{1,20}"
+    rb"(?:\d{1,3}-)?\d{1,2}:\d\d(?::\d\d)?[ \t]",
+    re.MULTILINE,
+)
+_JOB = re.compile(r"(?:^|[/_.-])(?:slurm|job|j)[-_.]?(\d{2,10})(?=[._-])")
 _NODES, _STATE, _HEAD = "NodeList", "State", "JobID"
 
 
@@ -54,11 +60,21 @@ def _node(row: Seen, source: Source) -> str:
     return node if node and "[" not in node and "," not in node else ""
 
 
-def running(cluster: Cluster) -> Seen | None:
-    """Return the row of squeue that says that the job with a log of these runs, None if there is none."""
-    own = _numbers(cluster.sources)
-    rows = (one for one in cluster.seen if one.event.message.id == _RUNS)
-    return next((one for one in rows if one.event.fields["value"] in own), None)
+def running(sources: Sequence[Source]) -> tuple[str, str]:
+    """Return the job with a log of these that runs by the output of squeue, and the file and line of its row.
+
+    A row has no text by which its line could be found in every log: files with the name of the tool are read.
+    """
+    own = _numbers(sources)
+    for source in sources if own else ():
+        if not source.is_file or _QUEUE not in os.path.basename(source.path).lower():
+            continue
+        block = next(LogReader(source.path).blocks(), None)
+        for found in _RUNS.finditer(block.data) if block is not None else ():
+            if (job := found[1].decode()) in own:
+                number = block.data.count(b"\n", 0, found.start()) + 1 if block is not None else 1
+                return job, f"{source.shown}:{number}"
+    return "", ""
 
 
 def _numbers(sources: Sequence[Source]) -> set[str]:

@@ -180,13 +180,6 @@ MESSAGES = (
         example="12.1  node1  hostb  OUT_OF_ME+  0:125  2026-03-18T10:00:00 2026-03-18T10:33:52",
     ),
     Message(
-        "HCM758", "squeue-running", "fact",
-        "Slurm says that the job is running",
-        "nothing",
-        anchor=b" R ", pattern=rb"^\s{0,20}(?P<value>\d{1,10})(?:_\d{1,6})?\s[^\n]{0,120}?\sR\s{1,20}(?:\d{1,3}-)?\d{1,2}:\d\d(?::\d\d)?\s{1,20}\d{1,5}\s{1,4}[\w\[]",
-        source="the output of squeue", example="             12     npu16    train     user  R    6:12:44      2 hosta,hostb",
-    ),
-    Message(
         "HCM711", "slurm-time-limit", "cause",
         "the job reached its time limit",
         "ask for more time (`--time`)",
