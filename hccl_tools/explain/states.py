@@ -203,7 +203,7 @@ def _cause(case: Case, one: Seen, first: Cause | None) -> Cause:
     reason = (
         f"the logs only say that {at_fault} {what}" if at_fault else "the logs only say that ranks waited"
     )
-    if not host and not pods.of(one, case.cluster.sources):
+    if not host:
         reason += ", and the line does not say of which host it is"
     beside = first.seen if first.beside is not None or not at_fault else None
     cause = Cause(one.event.message, "waits", places, one, reason, first.fetch, beside)

@@ -108,18 +108,18 @@ def test_a_job_that_runs(command_line: CommandLine, job: str, state: str, *, run
 
 
 @pytest.mark.parametrize("joined", [JOINED, ""])
-@pytest.mark.parametrize("data", [DATA, ""])
-def test_warnings_before_a_process_joins_the_cluster(
-    command_line: CommandLine, joined: str, data: str
-) -> None:
-    out = explained(command_line, {"worker_6.log": SCHEDULER + joined + data})
-    if data:
-        assert out.startswith(
-            "Rank 6: MindSpore's data pipeline could not open a file: /cache/train.mindrecord6"
-        )
-    else:
-        assert out.startswith("Rank 6: a worker could not reach") is not bool(joined)
+def test_warnings_before_a_process_joins_the_cluster(command_line: CommandLine, joined: str) -> None:
+    out = explained(command_line, {"worker_6.log": SCHEDULER + joined + DATA})
+    said = "Rank 6: MindSpore's data pipeline could not open a file: /cache/train.mindrecord6"
+    assert out.startswith(said)
     assert ("could not reach" in out) is not bool(joined)
+
+
+def test_a_process_that_joined_no_cluster(command_line: CommandLine) -> None:
+    last = SCHEDULER.replace("[WARNING]", "[ERROR]")
+    assert explained(command_line, {"worker_6.log": SCHEDULER + last}).startswith(
+        "Rank 6: a worker could not reach MindSpore's scheduler"
+    )
 
 
 @pytest.mark.parametrize(
