@@ -108,7 +108,9 @@ def explain(
     found = whereabouts.named(finished.of_earlier_job(joined, found), joined)
     found, said = _weighed(table_fault.with_fault(found, table, logs), unknown, logs)
     running = "" if of_run is not None else _running(logs, found)
-    all_notes += said if not running else []  # A job that runs has handled what such lines are about.
+    all_notes += (
+        [] if running and not found else said
+    )  # A job that runs has handled what such lines are about.
     answer = Answer(
         found,
         joined,
@@ -126,8 +128,9 @@ def explain(
 
 
 def _running(logs: Sequence[Source], found: Sequence[Cause]) -> str:
-    """Return the sentence that the job is still running, if Slurm says so and nothing failed."""
-    job, where = slurm_rows.running(logs) if not found else ("", "")
+    """Return the sentence that the job is still running, if Slurm says so and no failure is known."""
+    is_known = bool(found) and found[0].confidence not in inference.GUESSES
+    job, where = ("", "") if is_known else slurm_rows.running(logs)
     return f"Job {job} is still running, by the row of squeue in {where}" if job else ""
 
 

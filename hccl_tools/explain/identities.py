@@ -37,7 +37,7 @@ _TABLE_WITHIN = 4
 #: Slurm's lines about the end of a job.
 OF_SLURM = {
     *("HCM710", "HCM711", "HCM712", "HCM713", "HCM716", "HCM991"),
-    *("HCM757", "HCM918", "HCM919", "HCM925", "HCM926"),
+    *("HCM757", "HCM758", "HCM918", "HCM919", "HCM925", "HCM926"),
 }
 #: Lines of the output of tools beside the logs that show a fault.
 STATES = (*(f"HCM{number}" for number in range(870, 886)), "HCM992")

@@ -29,6 +29,7 @@ from hccl_tools.explain import (
     waiting,
 )
 from hccl_tools.explain.cause import Case, Cause, is_before
+from hccl_tools.explain.identities import OF_SYSTEM
 from hccl_tools.explain.jobs import LONGEST_PAUSE
 from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.locations import Place
@@ -55,7 +56,7 @@ _OF_PROGRAM = re.compile(
 #: The scheduler ended the job, and says why.
 _BY_SCHEDULER = {"HCM711", "HCM716", "HCM919", "HCM925", "HCM926"}
 #: How sure an answer is that only says who waits for whom.
-_GUESSES = {"open", "silent", "waits", "reported"}
+GUESSES = {"open", "silent", "waits", "reported"}
 #: The answers that only the order of the lines supports.
 _BY_ORDER = {"alone", "order", "named"}
 #: Ranks are in different operations: one may have had fewer steps.
@@ -89,12 +90,12 @@ def causes(
             break
         case = candidates.after(case, seen)
         found = _causes(case)
-    if case.handled and (not found or found[0].confidence in _GUESSES):
+    if case.handled and (not found or found[0].confidence in GUESSES):
         found = _with_handled(case, found)
     ends = progress.Progress(case)
-    if not found or found[0].confidence in _GUESSES or found[0].message.id in _DIFFERENT:
+    if not found or found[0].confidence in GUESSES or found[0].message.id in _DIFFERENT:
         found = [*ends.uneven(), *found]
-    if not found or found[0].confidence in _GUESSES:
+    if not found or found[0].confidence in GUESSES:
         found = [*stacks.elsewhere(case), *found]
     if not found and (behind := ends.slow()):
         return behind
@@ -102,7 +103,7 @@ def causes(
         # The exit codes of its containers follow from it. Ranks may have waited before.
         if not found:
             return [*ends.behind(), *(stood_still.before(case, case.stop) or ended_outside.by_stop(case))]
-        if found[0].confidence in _GUESSES:
+        if found[0].confidence in GUESSES:
             return [*found, Cause(case.stop.event.message, "open", (), case.stop)]
     if found and found[0].message.id in _BY_SCHEDULER:
         found = [*stood_still.before(case, found[0].seen), *found]
@@ -113,7 +114,7 @@ def causes(
 def _with_handled(case: Case, found: list[Cause]) -> list[Cause]:
     """Return a cause among the errors after which a process went on, if the others say only who waits."""
     second = _causes(candidates.with_handled(case))
-    is_better = second and second[0].confidence not in _GUESSES
+    is_better = second and second[0].confidence not in GUESSES
     ranks = {place.rank for cause in (found[:1], second[:1]) for place in (cause[0].places if cause else ())}
     own = [one for one in case.handled if one.place.rank is not None and one.place.rank in ranks]
     named = [one for one in own if one.event.message.kind == "cause"]
@@ -350,8 +351,12 @@ def _before_all_waits(case: Case) -> list[Cause]:
     timed = [one for one in waits if one.since is not None and not candidates.is_attempt(one)]
     found = _earliest_error(case) if timed else []
     first = found[0].seen if found else None
-    if first is None or first.place.rank is None or first.peer is not None or first.actor in waiting_actors:
+    if first is None or first.peer is not None or first.actor in waiting_actors:
         return []
+    if first.place.rank is None:  # Another line of the same process may say that it waits.
+        pid = first.event.pid or case.cluster.sources[first.event.file].pid
+        if not pid or first.event.message.id in OF_SYSTEM or pid in {one.event.pid for one in waits}:
+            return []
     return found if all(is_before(first, wait) for wait in timed) else []
 
 

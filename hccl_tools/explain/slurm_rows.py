@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 COMPLETED = "HCM918"
 #: A row of a job that the scheduler or a user ended.
 ENDED = {"HCM919", "HCM925", "HCM926"}
-#: The row of a job or a step that ran out of memory; after a step the others may wait until a time limit.
-_NO_MEMORY = "HCM757"
-ROWS = {COMPLETED, _NO_MEMORY, *ENDED}
+#: The rows of steps that failed on a node, with their states: others may wait until a time limit after that.
+_OF_NODES = {"HCM757": "OUT_OF_ME", "HCM758": "NODE_FAIL"}
+ROWS = {COMPLETED, *_OF_NODES, *ENDED}
 #: Seconds between the end of a job and the last line of its ranks, and by which a clock can be behind.
 _AFTER, _BEFORE = 900.0, 120.0
 _WAITED = 3600.0
@@ -43,7 +43,7 @@ def at_their_end(seen: Sequence[Seen], sources: Sequence[Source]) -> list[Seen]:
 def _at_end(row: Seen, sources: Sequence[Source]) -> Seen:
     end = time_in(row.event.fields["moment"].encode())
     row = row._replace(event=row.event._replace(time=end), time=end, since=end, until=end)
-    node = _node(row, sources[row.event.file]) if row.event.message.id == _NO_MEMORY else ""
+    node = _node(row, sources[row.event.file]) if row.event.message.id in _OF_NODES else ""
     return row._replace(place=row.place._replace(host=node)) if node else row
 
 
@@ -55,7 +55,9 @@ def _node(row: Seen, source: Source) -> str:
     words = row.event.text.split()
     if _NODES not in heads or _STATE not in heads or heads.index(_NODES) > heads.index(_STATE):
         return ""
-    state = next((at for at, word in enumerate(words) if word.startswith("OUT_OF_ME")), None)
+    state = next(
+        (at for at, word in enumerate(words) if word.startswith(_OF_NODES[row.event.message.id])), None
+    )
     node = words[heads.index(_NODES)] if state == heads.index(_STATE) else ""
     return node if node and "[" not in node and "," not in node else ""
 
@@ -93,7 +95,7 @@ def objection(row: Seen, sources: Sequence[Source], ends: Mapping[int, float]) -
     begin, last = time_in(row.event.text.encode()), max(written, default=None)
     if last is None or begin is None or row.time is None:
         return "no log of a rank says when the job ran"
-    waited = _WAITED if row.event.message.id == _NO_MEMORY else _BEFORE
+    waited = _WAITED if row.event.message.id in _OF_NODES else _BEFORE
     if begin - _BEFORE <= last <= row.time + waited and row.time - last <= _AFTER:
         return ""
     return "the job in the row did not end with these logs"

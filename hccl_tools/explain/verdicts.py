@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import candidates, heartbeats, pods, stacks
+from hccl_tools.explain import candidates, heartbeats, pods, stacks, ties
 from hccl_tools.explain.beside import Beside
 from hccl_tools.explain.candidates import FOLLOW_UP
 from hccl_tools.explain.cause import Case, Cause, is_before
@@ -184,15 +184,23 @@ def _is_fault(one: Seen) -> bool:
 
 
 def _first_failures(case: Case) -> list[float]:
-    """Return the latest time that the first failure of its own of each rank can have."""
+    """Return the latest time that the first failure of its own of each rank can have, if it was then.
+
+    An exception of a program about its own data or code does not follow from a lost heartbeat.
+    """
     latest: dict[str, float] = {}
     named = {one.actor for one in case.events if one.event.message.id == candidates.OBSERVED_FIRST}
-    for one in (*candidates.failures_of_ranks(case), *(one for one in case.events if _is_fault(one))):
-        if one.place.rank is None or one.until is None or one.peer is not None:
+    failures = candidates.failures_of_ranks(case)
+    own = set(map(id, ties.of_programs(failures)))
+    for one in (*failures, *(one for one in case.events if _is_fault(one))):
+        if one.place.rank is None or one.peer is not None:
             continue
+        until = one.until
+        if id(one) in own and until is None:
+            until = one.since if one.since is not None else 0.0
         # Without its own time, an exception is that of the rank only if its launcher says that it failed.
-        if one.time is not None or one.actor in named:
-            latest[one.actor] = min(latest.get(one.actor, one.until), one.until)
+        if until is not None and (one.time is not None or one.actor in named or id(one) in own):
+            latest[one.actor] = min(latest.get(one.actor, until), until)
     return list(latest.values())
 
 

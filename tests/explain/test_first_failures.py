@@ -93,6 +93,24 @@ def test_a_lost_heartbeat_names_who_ended(command_line: CommandLine, lost: str, 
     assert first.startswith("Device 3 of 10.0.0.1: HCCL's heartbeat lost") is not is_own
 
 
+@pytest.mark.parametrize(
+    ("what", "is_own"),
+    [("KeyError: 'image'", True), ("RuntimeError: The process exits for this inner error", False)],
+)
+def test_an_exception_without_a_time_and_a_lost_heartbeat(
+    command_line: CommandLine, what: str, *, is_own: bool
+) -> None:
+    """Only one about the program's own data or code cannot follow from the loss."""
+    waits = (
+        WAIT.format(rank=4, time="10:30:58") + LOST.format("10:00:53") + WAIT.format(rank=5, time="10:30:58")
+    )
+    first = explained(command_line, {"a.log": RAISED.format(rank=1, what=what), "b.log": waits}).splitlines()[
+        0
+    ]
+    assert first.startswith("Rank 1: the program raised an exception") is is_own
+    assert first.startswith("Device 3 of 10.0.0.1: HCCL's heartbeat lost") is not is_own
+
+
 @pytest.mark.parametrize(("time", "is_late"), [("10:05:34,711", True), ("10:04:02,000", False)])
 @pytest.mark.parametrize("says", [True, False])
 def test_a_rank_that_was_late_and_is_well(

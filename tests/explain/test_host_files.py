@@ -87,6 +87,13 @@ def test_the_step_that_ran_out_of_memory(command_line: CommandLine, job: str, *,
     assert is_own or "it is the row of another job" in out
 
 
+def test_the_step_whose_node_failed(command_line: CommandLine) -> None:
+    log = STEPS[: STEPS.index("[2026-03-18 10:14:00")] + WAIT.format(rank=0, time="10:44:40")
+    rows = SACCT.format(job="70212").replace("OUT_OF_ME+", " NODE_FAIL")
+    out = explained(command_line, {"slurm-70212.out": log, "sacct.txt": rows})
+    assert out.startswith("Host r02n02: Slurm lost a node of the job, at 2026-03-18 10:14:02")
+
+
 def test_a_task_that_srun_saw_killed_without_the_name_of_its_host(command_line: CommandLine) -> None:
     log = (
         STEPS

@@ -180,6 +180,14 @@ MESSAGES = (
         example="12.1  node1  hostb  OUT_OF_ME+  0:125  2026-03-18T10:00:00 2026-03-18T10:33:52",
     ),
     Message(
+        "HCM758", "sacct-node-fail", "cause",
+        "Slurm lost a node of the job",
+        "look at the node (`sinfo -R`), and start the job without it (`--exclude`)",
+        anchor=b" NODE_FAIL ", pattern=rb"^\s*\d{1,10}(?:_\d{1,6})?(?:\.\w{1,20})?\s[^\n]{0,200}?\sNODE_FAIL\s[^\n]{0,120}?20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\s{1,40}(?P<moment>20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d)",
+        explains=(*AFTER_AN_END, "HCM713", "HCM714"), source="the output of sacct",
+        example="12.1  node1  hostb  NODE_FAIL  0:0  2026-03-18T10:00:00 2026-03-18T10:33:52",
+    ),
+    Message(
         "HCM711", "slurm-time-limit", "cause",
         "the job reached its time limit",
         "ask for more time (`--time`)",
