@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain import candidates, further_logs, ties
-from hccl_tools.explain.cause import CONFIDENCE, is_before
+from hccl_tools.explain.cause import CONFIDENCE, DELAY, is_before
 from hccl_tools.explain.events import moment
 from hccl_tools.explain.knowledge.message import fault_of
 from hccl_tools.explain.locations import Place
@@ -105,6 +105,12 @@ class Answer(NamedTuple):
             for cause in self.causes
             if cause.seen is not None and cause.seen.event.message is cause.message
         }
+        shown |= {
+            (cause.beside.event.message.meaning, place)
+            for cause in self.causes
+            if cause.beside is not None and cause.beside.place in cause.places
+            for place in cause.places
+        }
         said = {_as_said(cause.seen.event) for cause in self.causes if cause.seen is not None}
         of_causes = _Faults(self.causes)
         at_fault = {place.rank for cause in self.causes for place in cause.places} - {None}
@@ -118,11 +124,25 @@ class Answer(NamedTuple):
                 continue  # The end of the rank whose fault is the cause.
             if _as_said(one.event) in said or of_causes.has(one):
                 continue  # Another rank, or another program, says the same.
+            if self._is_of_cause(one):
+                continue  # The rank at fault says it at the same moment: it is the same failure.
             if (candidates.is_warning(one) and not candidates.tells(one)) or self._is_survived(one):
                 continue  # A library warns of what it does without; an attempt was repeated.
             if (one.event.message.meaning, one.place) not in shown:
                 found.setdefault((one.event.message.id, one.actor), one)
         return list(found.values())
+
+    def _is_of_cause(self, one: Seen) -> bool:
+        """Whether a fault is that of the first cause: of the same process, at the same moment."""
+        first = self.causes[0].seen if self.causes else None
+        if first is None or one.actor != first.actor or one.peer is not None or first.peer is not None:
+            return False
+        if one.event.message.kind not in {"cause", "error"} or first.event.message.kind not in {
+            "cause",
+            "error",
+        }:
+            return False
+        return one.time is not None and first.time is not None and abs(one.time - first.time) <= DELAY
 
     def _is_survived(self, one: Seen) -> bool:
         """Whether an attempt is not known to be later than the cause: its process went on."""

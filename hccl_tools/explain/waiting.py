@@ -282,12 +282,7 @@ def _end_of_waits(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
         if one.peer is not None and one.place != Place():
             edges.setdefault(_key(one.place), one)
     if not edges:
-        explained = {later for one in timeouts for later in one.event.message.explains}
-        first = next((one for one in timeouts if one.event.message.id not in explained), timeouts[0])
-        at = (first.place,) if first.place != Place() else ()
-        alike = [one.place for one in timeouts if one.event.message is first.event.message]
-        places = tuple(dict.fromkeys(place for place in (*at, *alike) if place.rank is not None)) or at
-        return [Cause(first.event.message, "open", places, first, "", at)]
+        return [_open(timeouts)]
     lengths = _lengths(edges)
     end, path = _follow(edges, max(edges, key=lengths.__getitem__))  # The longest chain says most.
     if end in path:
@@ -326,6 +321,16 @@ def _end_of_waits(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
     for own in last_lines.of(case.cluster, (peer.rank,), _first_end(timeouts)).values():
         return [Cause(own.event.message, "waits", (peer,), own, reason, (peer,), last)]
     return [Cause(messages()[_SILENT], "waits", (peer,), last, reason, (peer,))]
+
+
+def _open(timeouts: Sequence[Seen]) -> Cause:
+    """Return a wait of which no line says for whom, with all ranks that report it."""
+    explained = {later for one in timeouts for later in one.event.message.explains}
+    first = next((one for one in timeouts if one.event.message.id not in explained), timeouts[0])
+    at = (first.place,) if first.place != Place() else ()
+    alike = [one.place for one in timeouts if one.event.message is first.event.message]
+    places = tuple(dict.fromkeys(place for place in (*at, *alike) if place.rank is not None)) or at
+    return Cause(first.event.message, "open", places, first, "", at)
 
 
 def _in_one_operation(case: Case, cycle: Sequence[Seen]) -> str | None:

@@ -64,7 +64,7 @@ MESSAGES = (
     Message(
         "HCM756", "kernel-segfault", "fact",
         "a process used memory that it does not have (SIGSEGV), in the kernel's words",
-        "look at the library that the line names",
+        "nothing",
         anchor=b"]: segfault at ", pattern=rb"\b(?P<program>[\w.:/+-]{1,40})\[(?P<pid>\d{1,10})\]: segfault at [^\n]{0,160}? in (?P<file>[\w.+-]{1,120})",
         source="the Linux kernel",
         example="[12345.678901] python3[4711]: segfault at 10 ip 0000ffff8c2a11d4 sp 0000ffff1b7fd0a0 error 4 in libascendcl.so[ffff8c200000+15c000]",
