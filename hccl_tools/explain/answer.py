@@ -157,7 +157,11 @@ class Answer(NamedTuple):
         apart = [one._replace(why=_APART) for one in ties.apart(self.cluster, self.causes)]
         told = {id(one.event) for one in earlier}
         apart = [one for one in apart if id(one.event) not in told]
-        outlived = [one._replace(why=_WENT_ON) for one in self.outlived if id(one.event) not in told]
+        outlived = [
+            one._replace(why=_WENT_ON)
+            for one in self.outlived
+            if id(one.event) not in told and (candidates.tells(one) or not candidates.is_warning(one))
+        ]
         for one in (*earlier, *apart, *outlived, *self.cluster.others):
             if one.event.message.kind not in {"fact", "end"}:
                 found.setdefault((one.event.message.id, one.actor, one.why), one)
@@ -174,7 +178,11 @@ class Answer(NamedTuple):
             one
             for one in self.cluster.seen
             if one.event.message.kind in {"cause", "error"}
-            or (one.event.message.kind == "code" and one.place.rank not in at_fault)
+            or (
+                one.event.message.kind == "code"
+                and one.place.rank not in at_fault
+                and one.event.message.id not in candidates.FOLLOW_UP
+            )
         ]
         faults = [one for one in faults if candidates.tells(one) or not candidates.is_warning(one)]
         return [one for one in faults if is_before(one, first) and id(one.event) not in used]

@@ -152,8 +152,9 @@ def _indices(waits: Mapping[str, _Waiting]) -> Cause | None:
 
 def _counts(waits: Mapping[str, _Waiting]) -> Cause | None:
     counts = {actor: one.elements for actor, one in waits.items() if one.elements is not None}
-    if len(set(counts.values())) < 2:
-        return None
+    several = len(set(counts.values()))
+    if several < 2 or (several > 2 and not unusual(counts)):
+        return None  # With many numbers and none in common, they are those of an operation with uneven parts.
     odd, usual = _sides(counts)
     return _cause(_DIFFER, waits, odd, usual, "{name} of {count} elements")
 

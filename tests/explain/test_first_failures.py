@@ -71,6 +71,21 @@ def test_a_rank_is_behind_one_number_of_most_others(
     assert is_behind or "The logs do not show the cause" in first
 
 
+@pytest.mark.parametrize(
+    ("elements", "is_odd"),
+    [((4, 8, 8, 8), True), ((4, 8), True), ((4, 8, 16, 8), False), ((4, 8, 16, 32), False)],
+)
+def test_a_rank_has_another_number_of_elements_than_most(
+    command_line: CommandLine, elements: tuple[int, ...], *, is_odd: bool
+) -> None:
+    logs = {
+        f"rank{rank}/stdout.log": watchdog(rank, 998).replace("In=4", f"In={number}")
+        for rank, number in enumerate(elements)
+    }
+    first = explained(command_line, logs).splitlines()[0]
+    assert ("in different operations" in first) is is_odd
+
+
 @pytest.mark.parametrize(("time", "is_first"), [("10:00:00", True), ("10:29:00", True), ("10:45:00", False)])
 def test_an_error_before_all_waits_says_more_than_numbers(
     command_line: CommandLine, time: str, is_first: bool
