@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timezone
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def with_record(case: Case, first: Cause) -> Cause:
     down = {
         end: found
         for end in dict.fromkeys((*first.places, seen.place, seen.peer))
-        if (found := next((one for one in records if _is_of(case, one, end, seen.time)), None)) is not None
+        if (found := next((one for one in records if _is_of(case, one, end, seen)), None)) is not None
     }
     if len(down) != 1:
         return first
@@ -41,18 +42,37 @@ def with_record(case: Case, first: Cause) -> Cause:
     return first._replace(places=(end,), reason=reason, beside=record)
 
 
-def _is_of(case: Case, record: Seen, end: Place, time: float) -> bool:
-    """Whether a record is of a device and its host, and from shortly before a time."""
+def _is_of(case: Case, record: Seen, end: Place, link: Seen) -> bool:
+    """Whether a record is of a device and its host, and from shortly before a link failed."""
     try:
         went_down = (
             datetime.strptime(record.event.fields["reason"], _FORMAT).replace(tzinfo=timezone.utc).timestamp()
         )
     except ValueError:
         return False
-    device = record.event.fields.get("device", "")
-    return (
-        device == str(end.device) and 0 <= time - went_down + 1.0 <= _WITHIN and _is_there(case, record, end)
-    )
+    device, after = record.event.fields.get("device", ""), (link.time or 0.0) - went_down + 1.0
+    if device != str(end.device) or not 0 <= after <= _WITHIN:
+        return False
+    by_folder = _by_folder(case, record, end, link)
+    return by_folder if by_folder is not None else _is_there(case, record, end)
+
+
+def _by_folder(case: Case, record: Seen, end: Place, link: Seen) -> bool | None:
+    """Whether a record is of an end by the folders of two hosts; None if there are more, or it is named.
+
+    The process that reports the link wrote its line in the folder of its own host.
+    """
+    if end.host in {case.cluster.sources[record.event.file].host, record.place.host}:
+        return None
+    if link.peer is None or link.peer.host == link.place.host:
+        return None
+    paths = [one.path.split("/") for one in case.cluster.sources if one.is_file]
+    level = sum(1 for _ in takewhile(lambda parts: len(set(parts)) == 1, zip(*paths, strict=False)))
+    folders = {path[level] for path in paths if len(path) > level + 1}
+    if len(folders) != 2 or any(len(path) <= level + 1 for path in paths):
+        return None
+    there, here = (case.cluster.sources[one.event.file].path.split("/")[level] for one in (record, link))
+    return (there == here) is (end.host == link.place.host)
 
 
 def _is_there(case: Case, record: Seen, end: Place) -> bool:

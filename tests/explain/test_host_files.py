@@ -131,15 +131,39 @@ def test_a_process_that_joined_no_cluster(command_line: CommandLine) -> None:
 
 @pytest.mark.parametrize(
     ("host", "down", "is_named"),
-    [("node-22", "09:12:04", True), ("node-22", "09:07:20", False), ("node-23", "09:12:04", False)],
+    [
+        ("node-22", "09:12:04", True),
+        ("node-22", "09:07:20", False),
+        ("node-23", "09:12:04", False),
+        ("node-2", "09:12:04", False),
+    ],
 )
 def test_the_end_of_a_link_whose_port_was_down(
     command_line: CommandLine, host: str, down: str, *, is_named: bool
 ) -> None:
+    """With the files of three hosts, the number at the end of a name is that of its address."""
     files = {"node-21/plog-88013_20260318065801123.log": CQE, f"{host}/link_stat.txt": LINK.format(down)}
+    files["node-29/train.log"] = "2026-03-18 09:00:00 building the model\n"
     first = explained(command_line, files).splitlines()[0]
     assert first.startswith("Device 3 of 10.30.0.22") is is_named
     assert ("was down at that time" in first) is is_named
+
+
+@pytest.mark.parametrize(
+    ("folder", "end"), [("b", "Device 3 of 10.30.0.22"), ("a", "Device 3 of 10.30.0.21")]
+)
+def test_the_end_of_a_link_by_the_folders_of_two_hosts(
+    command_line: CommandLine, folder: str, end: str
+) -> None:
+    """The process that reports the link wrote its log on its own host."""
+    files = {
+        "a/plog-88013_20260318065801123.log": CQE,
+        "b/train.log": "2026-03-18 09:00:00 building the model\n",
+    }
+    files[f"{folder}/link_stat.txt"] = LINK.format("09:12:04")
+    first = explained(command_line, files).splitlines()[0]
+    assert first.startswith(end)
+    assert "was down at that time" in first
 
 
 @pytest.mark.parametrize(("peers", "is_common"), [((3, 3), True), ((3, 1), False)])
