@@ -74,7 +74,7 @@ class _Reported:
         self._faults = list(
             {one.event.message.id: one for one in reversed(case.events) if _is_fault(one)}.values()
         )
-        self._failures = _first_failures(case)
+        self._failed = _first_failure(case)
         self._ends = _first_ends(case.events)
         self._pcie = [one for one in case.cluster.seen if one.event.message.id in _PCIE][:_MOST_PCIE]
         self._active = {one.place.rank for one in case.events} | case.ended
@@ -98,7 +98,7 @@ class _Reported:
 
     def _has_failed_before(self, lost: float | None) -> bool:
         """Whether a rank failed before a heartbeat was lost: its launcher then ends the others."""
-        return lost is not None and any(one <= lost for one in self._failures)
+        return lost is not None and self._failed is not None and self._failed <= lost
 
     def cause(self, verdict: Seen, device: Place) -> Cause:
         """Return the cause for a device that HCCL has found at fault, which may have an error of its own."""
@@ -183,12 +183,12 @@ def _is_fault(one: Seen) -> bool:
     return (message.kind == "cause" or is_own) and message.id not in _ENDS_OF_PROCESSES
 
 
-def _first_failures(case: Case) -> list[float]:
-    """Return the latest time that the first failure of its own of each rank can have, if it was then.
+def _first_failure(case: Case) -> float | None:
+    """Return the latest time that the first failure of a rank's own can have; None if no rank has one.
 
     An exception of a program about its own data or code does not follow from a lost heartbeat.
     """
-    latest: dict[str, float] = {}
+    latest: float | None = None
     named = {one.actor for one in case.events if one.event.message.id == candidates.OBSERVED_FIRST}
     failures = candidates.failures_of_ranks(case)
     own = set(map(id, ties.of_programs(failures)))
@@ -200,8 +200,8 @@ def _first_failures(case: Case) -> list[float]:
             until = one.since if one.since is not None else 0.0
         # Without its own time, an exception is that of the rank only if its launcher says that it failed.
         if until is not None and (one.time is not None or one.actor in named or id(one) in own):
-            latest[one.actor] = min(latest.get(one.actor, until), until)
-    return list(latest.values())
+            latest = until if latest is None else min(latest, until)
+    return latest
 
 
 def _are_near(one: Seen, other: Seen) -> bool:
