@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain import candidates, further_logs, ties
-from hccl_tools.explain.cause import CONFIDENCE, is_before
+from hccl_tools.explain.cause import CONFIDENCE, DELAY, is_before
 from hccl_tools.explain.events import moment
 from hccl_tools.explain.knowledge.message import fault_of
 from hccl_tools.explain.locations import Place
@@ -49,6 +49,7 @@ _EARLIER = "earlier than the cause: nothing shows that the job ended because of 
 _APART = "nothing says that it is about this job"
 #: The message of report.json for a rank that ended with an exit code other than 0.
 _EXITED = "HCM821"
+_WENT_ON = "the job went on for long after it"
 _MILLISECONDS = len(".000")
 #: The line of a program that has done all of its work.
 COMPLETED = "HCM990"
@@ -72,6 +73,7 @@ class Answer(NamedTuple):
         finished: The lines of launchers that say that the job ended with exit code 0.
         stopped_first: What the report of a run that hung says of the ranks that stopped first.
         is_rehearsal: Whether the run was a rehearsal on the CPU, whose ranks write no plogs.
+        outlived: Faults after which the job went on for long.
         unfinished: The sentence that the run is still running; "" for one that has ended.
     """
 
@@ -86,6 +88,7 @@ class Answer(NamedTuple):
     stopped_first: Sequence[str] = ()
     unfinished: str = ""
     is_rehearsal: bool = False
+    outlived: Sequence[Seen] = ()
 
     def used(self) -> set[int]:
         """Return the ids of the events that the causes show."""
@@ -102,9 +105,17 @@ class Answer(NamedTuple):
             for cause in self.causes
             if cause.seen is not None and cause.seen.event.message is cause.message
         }
+        shown |= {
+            (cause.beside.event.message.meaning, place)
+            for cause in self.causes
+            if cause.beside is not None and cause.beside.place in cause.places
+            for place in cause.places
+        }
         said = {_as_said(cause.seen.event) for cause in self.causes if cause.seen is not None}
         of_causes = _Faults(self.causes)
         at_fault = {place.rank for cause in self.causes for place in cause.places} - {None}
+        used |= {id(one.event) for one in candidates.joined_later(self.cluster, self.cluster.seen)}
+        used |= {id(one.event) for one in self.outlived}
         found: dict[tuple[str, str], Seen] = {}
         for one in self.cluster.seen:
             if one.event.message.kind in {"fact", "end"} or id(one.event) in used:
@@ -113,11 +124,25 @@ class Answer(NamedTuple):
                 continue  # The end of the rank whose fault is the cause.
             if _as_said(one.event) in said or of_causes.has(one):
                 continue  # Another rank, or another program, says the same.
+            if self._is_of_cause(one):
+                continue  # The rank at fault says it at the same moment: it is the same failure.
             if (candidates.is_warning(one) and not candidates.tells(one)) or self._is_survived(one):
                 continue  # A library warns of what it does without; an attempt was repeated.
             if (one.event.message.meaning, one.place) not in shown:
                 found.setdefault((one.event.message.id, one.actor), one)
         return list(found.values())
+
+    def _is_of_cause(self, one: Seen) -> bool:
+        """Whether a fault is that of the first cause: of the same process, at the same moment."""
+        first = self.causes[0].seen if self.causes else None
+        if first is None or one.actor != first.actor or one.peer is not None or first.peer is not None:
+            return False
+        if one.event.message.kind not in {"cause", "error"} or first.event.message.kind not in {
+            "cause",
+            "error",
+        }:
+            return False
+        return one.time is not None and first.time is not None and abs(one.time - first.time) <= DELAY
 
     def _is_survived(self, one: Seen) -> bool:
         """Whether an attempt is not known to be later than the cause: its process went on."""
@@ -132,7 +157,12 @@ class Answer(NamedTuple):
         apart = [one._replace(why=_APART) for one in ties.apart(self.cluster, self.causes)]
         told = {id(one.event) for one in earlier}
         apart = [one for one in apart if id(one.event) not in told]
-        for one in (*earlier, *apart, *self.cluster.others):
+        outlived = [
+            one._replace(why=_WENT_ON)
+            for one in self.outlived
+            if id(one.event) not in told and (candidates.tells(one) or not candidates.is_warning(one))
+        ]
+        for one in (*earlier, *apart, *outlived, *self.cluster.others):
             if one.event.message.kind not in {"fact", "end"}:
                 found.setdefault((one.event.message.id, one.actor, one.why), one)
         return list(found.values())
@@ -143,7 +173,17 @@ class Answer(NamedTuple):
         if first is None or first.event.message is not self.causes[0].message:
             return []
         used = self.used()
-        faults = [one for one in self.cluster.seen if one.event.message.kind in {"cause", "error"}]
+        at_fault = {place.rank for place in self.causes[0].places} - {None}
+        faults = [
+            one
+            for one in self.cluster.seen
+            if one.event.message.kind in {"cause", "error"}
+            or (
+                one.event.message.kind == "code"
+                and one.place.rank not in at_fault
+                and one.event.message.id not in candidates.FOLLOW_UP
+            )
+        ]
         faults = [one for one in faults if candidates.tells(one) or not candidates.is_warning(one)]
         return [one for one in faults if is_before(one, first) and id(one.event) not in used]
 

@@ -71,7 +71,7 @@ _OWN_FAILURES = {
 #: Launchers and shells say that a process ended, of which its own lines above say why.
 _EXITS = {"HCM960", "HCM961"}
 #: torchrun names the rank whose failure it observed first.
-_OBSERVED_FIRST = "HCM720"
+OBSERVED_FIRST = "HCM720"
 #: Lines in the log of a launcher of ranks.
 _OF_RANKS = {"HCM720", "HCM721", "HCM723", "HCM724", "HCM725", "HCM726", "HCM731", "HCM978"}
 #: A launcher started all ranks again.
@@ -83,6 +83,8 @@ ATTEMPTS = {"HCM665", "HCM666", "HCM667"}
 _TRIES_AGAIN = 180.0
 #: No log goes on for longer: half a year.
 _LONGEST_RUN = 180 * 86_400.0
+#: A process did not reach MindSpore's scheduler, and one that has joined its cluster.
+_NOT_REACHED, _CLUSTER_JOINED = "HCM606", "HCM615"
 #: torch's words for one attempt; its words for the last one are that the socket has timed out.
 _STORE_ATTEMPT = "HCM916"
 #: A failed operation of HCCL in an exception, whose reason stands below it: MindSpore's Ascend Error Message.
@@ -111,7 +113,11 @@ def of(cluster: Cluster, ended: Collection[int], not_started: Collection[int]) -
         events = [one for one in events if not stops.is_after(one, stopped, sure)]
     over = pod_events.over(cluster.seen)
     events = [one for one in events if id(one) not in over]
-    gone = (*_recovered(cluster, events), *_reached_later(cluster, events))
+    gone = (
+        *_recovered(cluster, events),
+        *_reached_later(cluster, events),
+        *joined_later(cluster, events),
+    )
     are_gone = set(map(id, gone))
     handled = [one for one in _handled(cluster, events) if id(one) not in are_gone]
     set_aside = set(map(id, (*handled, *gone)))
@@ -259,6 +265,21 @@ def _reached_later(cluster: Cluster, events: Sequence[Seen]) -> list[Seen]:
     return [one for one in tried if one.actor in gone_on or one.event.file in outlasted]
 
 
+def joined_later(cluster: Cluster, events: Iterable[Seen]) -> list[Seen]:
+    """Return the warnings on MindSpore's scheduler of processes that then joined its cluster."""
+    joined = {
+        (one.event.file, one.actor): one.event.line
+        for one in cluster.seen
+        if one.event.message.id == _CLUSTER_JOINED
+    }
+    return [
+        one
+        for one in events
+        if one.event.message.id == _NOT_REACHED and is_warning(one)
+        if one.event.line < joined.get((one.event.file, one.actor), 0)
+    ]
+
+
 def is_attempt(one: Seen) -> bool:
     """Whether a line says that a process did not reach an address, and may try again."""
     return one.event.message.id in ATTEMPTS or one.event.message.id == _STORE_ATTEMPT
@@ -319,7 +340,7 @@ def failures_of_ranks(case: Case) -> list[Seen]:
 
 def observed_first(case: Case, failures: Sequence[Seen], first: Seen) -> Seen:
     """Return the failure of the rank that torchrun observed first, unless another is known to be earlier."""
-    named = {one.place.rank for one in case.cluster.seen if one.event.message.id == _OBSERVED_FIRST}
+    named = {one.place.rank for one in case.cluster.seen if one.event.message.id == OBSERVED_FIRST}
     own = [one for one in failures if one.place.rank is not None and one.place.rank in named]
     observed = min(own, key=lambda one: one.since or float("inf"), default=None) if len(named) == 1 else None
     return first if observed is None or is_before(first, observed) else observed

@@ -131,7 +131,7 @@ def _built(
         size=size or max(sizes, default=0),
     )
     seen = [one for event in events if (one := reader.read(event, shifts)) is not None]
-    seen = slurm_rows.at_their_end(seen)
+    seen = slurm_rows.at_their_end(seen, sources)
     ahead = _ahead(seen, shifts, folders)
     ends = {file: end - ahead.get(file, 0.0) for file, end in ends.items()}
     job, left_out, said = jobs.choose(seen, sources, ends, ahead, max(limits.values()))

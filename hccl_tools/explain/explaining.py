@@ -11,8 +11,10 @@ from hccl_tools.explain import (
     finished,
     identities,
     inference,
+    outlived,
     recorder_traces,
     runs,
+    slurm_rows,
     table_fault,
     whereabouts,
 )
@@ -87,8 +89,7 @@ def explain(
     found_in = list(scans(logs, extra, progress))
     logs = [log._replace(extent=scan.extent) for log, scan in zip(logs, found_in, strict=True)]
     all_notes += [scan.note for scan in found_in if scan.note]
-    ends = {index: scan.last_time for index, scan in enumerate(found_in) if scan.last_time is not None}
-    unknown = {index: scan.unknown for index, scan in enumerate(found_in) if scan.unknown is not None}
+    ends, unknown = _ends_and_unknown(found_in)
     events = _events(logs, found_in)
     if of_run is not None:
         events = [_as_exception(event, of_run.start) for event in events]
@@ -105,11 +106,30 @@ def explain(
         return _of_finished(Answer([], joined, logs, all_notes, finished=ended))
     found = whereabouts.named(finished.of_earlier_job(joined, found), joined)
     found, said = _weighed(table_fault.with_fault(found, table, logs), unknown, logs)
-    all_notes += said
+    running = "" if of_run is not None else _running(logs, found)
+    all_notes += said if found or not running else []
     answer = Answer(found, joined, logs, all_notes, run_name, run, stopped_first=_stopped_first(of_run))
+    answer = answer._replace(outlived=outlived.long_ago(joined, found), unfinished=running)
     if of_run is not None and of_run.cpu:
         return answer._replace(is_rehearsal=True)  # Without devices no rank uses the table.
     return answer._replace(notes=[*all_notes, *_about_table(answer, table)])
+
+
+def _ends_and_unknown(found_in: Sequence[Scan]) -> tuple[dict[int, float], dict[int, tuple[int, str]]]:
+    """Return the last times of logs, and their first errors without a message, by the index of the log."""
+    ends = {index: scan.last_time for index, scan in enumerate(found_in) if scan.last_time is not None}
+    unknown = {index: scan.unknown for index, scan in enumerate(found_in) if scan.unknown is not None}
+    return ends, unknown
+
+
+def _running(logs: Sequence[Source], found: Sequence[Cause]) -> str:
+    """Return the sentence that the job is still running, if Slurm says so and no failure is known.
+
+    Such a job has handled what lines without a message are about.
+    """
+    is_known = bool(found) and found[0].confidence not in inference.GUESSES
+    job, where = ("", "") if is_known else slurm_rows.running(logs)
+    return f"Job {job} is still running, by the row of squeue in {where}" if job else ""
 
 
 def _causes(joined: Cluster, of_run: RunLogs | None) -> list[Cause]:

@@ -37,7 +37,7 @@ _TABLE_WITHIN = 4
 #: Slurm's lines about the end of a job.
 OF_SLURM = {
     *("HCM710", "HCM711", "HCM712", "HCM713", "HCM716", "HCM991"),
-    *("HCM918", "HCM919", "HCM925", "HCM926"),
+    *("HCM757", "HCM758", "HCM918", "HCM919", "HCM925", "HCM926"),
 }
 #: Lines of the output of tools beside the logs that show a fault.
 STATES = (*(f"HCM{number}" for number in range(870, 886)), "HCM992")
@@ -63,6 +63,7 @@ OF_SYSTEM = {
 }
 #: ``workerlog.3`` of paddle.distributed.launch.
 _OF_PADDLE = re.compile(r"(?:^|/)workerlog\.\d{1,6}(?=$|\.)")
+_NUMBER = re.compile(r"\d+")
 #: Lines between two lines of one failure, one of which names the communicator.
 _NEAR = 8
 
@@ -120,8 +121,26 @@ def without_wrong_ranks(events: Sequence[Event], sources: Sequence[Source]) -> l
         if rank is not None and int(one.fields["size"]) == largest:
             said.setdefault(rank, set()).add(one.fields["rank"])
     wrong = {rank for rank, others in said.items() if len(others) > 1}
-    local = _with_local_ranks(sources)
+    local = _with_local_ranks(sources) | _with_other_prefixes(events, sources)
     return [one._replace(rank=None) if one.rank in wrong or one.path in local else one for one in sources]
+
+
+def _with_other_prefixes(events: Sequence[Event], sources: Sequence[Source]) -> set[str]:
+    """Return the logs of programs named like one whose lines all have prefixes of other ranks.
+
+    Their numbers are those of pods or hosts.
+    """
+    prefixes: dict[int, set[int]] = {}
+    for one in events:
+        source = sources[one.file]
+        if source.rank is not None and one.rank is not None and source.is_program_log and not source.is_run:
+            prefixes.setdefault(one.file, set()).add(one.rank)
+    wrong = {
+        _NUMBER.sub("0", sources[file].path)
+        for file, ranks in prefixes.items()
+        if sources[file].rank not in ranks
+    }
+    return {one.path for one in sources if one.rank is not None and _NUMBER.sub("0", one.path) in wrong}
 
 
 def _with_local_ranks(sources: Sequence[Source]) -> set[str]:

@@ -29,6 +29,7 @@ from hccl_tools.explain import (
     waiting,
 )
 from hccl_tools.explain.cause import Case, Cause, is_before
+from hccl_tools.explain.identities import OF_SYSTEM
 from hccl_tools.explain.jobs import LONGEST_PAUSE
 from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.locations import Place
@@ -55,7 +56,7 @@ _OF_PROGRAM = re.compile(
 #: The scheduler ended the job, and says why.
 _BY_SCHEDULER = {"HCM711", "HCM716", "HCM919", "HCM925", "HCM926"}
 #: How sure an answer is that only says who waits for whom.
-_GUESSES = {"open", "silent", "waits", "reported"}
+GUESSES = {"open", "silent", "waits", "reported"}
 #: The answers that only the order of the lines supports.
 _BY_ORDER = {"alone", "order", "named"}
 #: Ranks are in different operations: one may have had fewer steps.
@@ -89,12 +90,12 @@ def causes(
             break
         case = candidates.after(case, seen)
         found = _causes(case)
-    if case.handled and (not found or found[0].confidence in _GUESSES):
+    if case.handled and (not found or found[0].confidence in GUESSES):
         found = _with_handled(case, found)
     ends = progress.Progress(case)
-    if not found or found[0].confidence in _GUESSES or found[0].message.id in _DIFFERENT:
+    if not found or found[0].confidence in GUESSES or found[0].message.id in _DIFFERENT:
         found = [*ends.uneven(), *found]
-    if not found or found[0].confidence in _GUESSES:
+    if not found or found[0].confidence in GUESSES:
         found = [*stacks.elsewhere(case), *found]
     if not found and (behind := ends.slow()):
         return behind
@@ -102,7 +103,7 @@ def causes(
         # The exit codes of its containers follow from it. Ranks may have waited before.
         if not found:
             return [*ends.behind(), *(stood_still.before(case, case.stop) or ended_outside.by_stop(case))]
-        if found[0].confidence in _GUESSES:
+        if found[0].confidence in GUESSES:
             return [*found, Cause(case.stop.event.message, "open", (), case.stop)]
     if found and found[0].message.id in _BY_SCHEDULER:
         found = [*stood_still.before(case, found[0].seen), *found]
@@ -113,7 +114,7 @@ def causes(
 def _with_handled(case: Case, found: list[Cause]) -> list[Cause]:
     """Return a cause among the errors after which a process went on, if the others say only who waits."""
     second = _causes(candidates.with_handled(case))
-    is_better = second and second[0].confidence not in _GUESSES
+    is_better = second and second[0].confidence not in GUESSES
     ranks = {place.rank for cause in (found[:1], second[:1]) for place in (cause[0].places if cause else ())}
     own = [one for one in case.handled if one.place.rank is not None and one.place.rank in ranks]
     named = [one for one in own if one.event.message.kind == "cause"]
@@ -146,6 +147,7 @@ def _causes(case: Case) -> list[Cause]:
         _own_failures,
         recorder.causes,
         skew.late_starts,
+        _before_all_waits,
         operations.differences,
         _earliest_error,
     )
@@ -245,6 +247,8 @@ def _is_alone_in_its_file(case: Case, one: Seen) -> bool:
 def _of_group(group: Sequence[Seen], case: Case) -> Cause:
     if (cause := outliers.listed(group[0], case.cluster.places)) is not None:
         return cause
+    if (cause := outliers.common_peer(case, group[0])) is not None:
+        return cause
     reason = outliers.by_host(group)
     group = outliers.differing(group)
     places = tuple(dict.fromkeys(one.place for one in group if one.place != Place()))
@@ -337,6 +341,25 @@ def _earliest_error(case: Case) -> list[Cause]:
     return [_error(case, first)._replace(fetch=fetch)]
 
 
+def _before_all_waits(case: Case) -> list[Cause]:
+    """The earliest error, if it is of a rank that does not wait, from before the waits of all others.
+
+    It says more than the operations in which the others then wait.
+    """
+    waits = [one for one in case.events if one.event.message.kind == "timeout"]
+    waiting_actors = {one.actor for one in waits}
+    timed = [one for one in waits if one.since is not None and not candidates.is_attempt(one)]
+    found = _earliest_error(case) if timed else []
+    first = found[0].seen if found else None
+    if first is None or first.peer is not None or first.actor in waiting_actors:
+        return []
+    if first.place.rank is None:  # Another line of the same process may say that it waits.
+        pid = first.event.pid or case.cluster.sources[first.event.file].pid
+        if not pid or first.event.message.id in OF_SYSTEM or pid in {one.event.pid for one in waits}:
+            return []
+    return found if all(is_before(first, wait) for wait in timed) else []
+
+
 def _is_peer(error: Seen, other: Seen) -> bool:
     """Whether another event is of the rank at the other end of an error."""
     return error.peer is not None and other.place.rank == error.peer.rank is not None
@@ -414,6 +437,8 @@ def _effects(case: Case) -> list[Cause]:
     first = _first_of([one for one in case.events if one.event.message.id in _EFFECTS])
     if first is None:
         return []
+    if store := lost_hosts.of_store(case):
+        return [store]
     blamed = [one.peer for one in case.events if one.event.message.id in _EFFECTS and one.peer is not None]
     own = (first.place,) if first.place != Place() else ()
     fetch = tuple(dict.fromkeys(blamed))[:1]

@@ -308,7 +308,8 @@ def _joined_in_time(processes: Iterable[_Process], limit: float) -> list[_Proces
         same |= {at: part for at, part in recent.items() if _is_same_job(part, process, limit)}
         job = process
         for at, part in same.items():
-            if at not in sure and _run_beside_each_other(part, job):
+            # With its communicator, which comes first, it may be of another job than by itself.
+            if at not in sure and (_run_beside_each_other(part, job) or not _is_same_job(part, job, limit)):
                 continue
             parts.pop(at, None)
             recent.pop(at, None)

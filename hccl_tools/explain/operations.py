@@ -142,14 +142,19 @@ def _indices(waits: Mapping[str, _Waiting]) -> Cause | None:
         return None
     lowest = min(known.values())
     behind = {actor for actor, index in known.items() if index == lowest}
-    ahead = max(known, key=lambda actor: known[actor])
+    others = Counter(index for index in known.values() if index != lowest)
+    common, number = others.most_common(1)[0]
+    if 2 * number <= others.total():
+        return None  # The others have no number in common, so that a low one shows nothing.
+    ahead = next(actor for actor, index in known.items() if index == common)
     return _cause(_BEHIND, waits, behind, ahead, "operation {index} ({name})")
 
 
 def _counts(waits: Mapping[str, _Waiting]) -> Cause | None:
     counts = {actor: one.elements for actor, one in waits.items() if one.elements is not None}
-    if len(set(counts.values())) < 2:
-        return None
+    several = len(set(counts.values()))
+    if several < 2 or (several > 2 and not unusual(counts)):
+        return None  # With many numbers and none in common, they are those of an operation with uneven parts.
     odd, usual = _sides(counts)
     return _cause(_DIFFER, waits, odd, usual, "{name} of {count} elements")
 

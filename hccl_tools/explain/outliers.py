@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _TLS_DIFFERS = "HCM215"
 #: Messages with the TLS switch of the rank that wrote them, and the words for on and off.
 _TLS_VALUES = ("HCM220", "HCM327", "HCM955")
+#: A rank and the one at the other end have called different operations, or have different settings.
+_MISMATCHES = {"HCM005", "HCM219"}
 #: Devices of a list that are named.
 _MOST_LISTED = 4
 _ON = {"1": True, "ENABLE": True, "0": False, "DISABLE": False}
@@ -84,11 +86,39 @@ def differing(group: Sequence[Seen]) -> list[Seen]:
     return [one for one in group if one.actor in odd and "local" in one.event.fields] or list(group)
 
 
+def common_peer(case: Case, one: Seen) -> Cause | None:
+    """Return the rank from which several others differ by their own words, if it is one for all of them."""
+    if one.event.message.id not in _MISMATCHES:
+        return None
+    actors = {seen.actor for seen in case.events if seen.event.message.id in _MISMATCHES}
+    peers: dict[Place, list[Place]] = {}
+    named = set()
+    for seen in case.events:
+        peer = seen.peer
+        if seen.actor in actors and peer is not None and peer.rank is not None and seen.actor not in named:
+            named.add(seen.actor)
+            peers.setdefault(Place(peer.rank), []).append(seen.place)
+    if len(peers) != 1:
+        return None
+    ((peer, by),) = peers.items()
+    if len(by) < 2 or any(place.rank == peer.rank for place in by) or len(by) < len(actors):
+        return None
+    place = case.cluster.places.find(peer)
+    own = next((seen for seen in case.events if seen.place.rank == peer.rank), None)
+    reason = f"{ranks_text(by)} report that they differ from it"
+    fields = dict(one.event.fields)
+    if "local" in fields and "remote" in fields:  # The line is of another rank: what is remote there is here.
+        fields["local"], fields["remote"] = fields["remote"], fields["local"]
+    one = one._replace(event=one.event._replace(fields=fields))
+    return Cause(one.event.message, "compared", (place,), one, reason, (place,), own)
+
+
 def by_host(group: Sequence[Seen]) -> str:
     """Return which hosts or ranks have which value; "" if all have one, or too many values differ."""
     values: dict[str, list[Place]] = {}
     for one in group:
-        if "local" in one.event.fields and one.place.rank is not None:
+        is_same = one.event.fields.get("item") == group[0].event.fields.get("item")
+        if is_same and "local" in one.event.fields and one.place.rank is not None:
             values.setdefault(one.event.fields["local"], []).append(one.place)
     if not 1 < len(values) <= _MOST_LISTED:
         return ""

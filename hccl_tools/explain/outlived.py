@@ -14,6 +14,7 @@ from hccl_tools.explain.steps import STEP
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hccl_tools.explain.cause import Cause
     from hccl_tools.explain.cluster import Cluster
     from hccl_tools.explain.events import Event, Seen
     from hccl_tools.explain.sources import Source
@@ -25,6 +26,9 @@ _FURTHER, _DIFFERENT = 5, 20
 _WITHIN, _BLOCKS_BEFORE = 8 << 20, 4
 #: Seconds after a failure from which on a step shows that the job went on.
 _LATER = 60.0
+#: Faults that are looked up, which need their logs again; and the seconds after the time limits of others
+#: for which a log goes on after one that is over.
+_FAULTS, _MOST_FAULTS, _GOES_ON = {"cause", "error", "code"}, 2, 600.0
 #: Logs of other programs in which such steps are looked for, and the bytes of their ends.
 _MOST_PROGRAMS, _MOST_BYTES = 4, 1 << 20
 #: Seconds by which such a log may begin after a failure: a later one is that of another job.
@@ -45,6 +49,20 @@ def is_outlived(cluster: Cluster, seen: Seen) -> bool:
         _goes_on_after(cluster.sources[file], seen.time + cluster.ahead.get(file, 0.0))
         for file in programs[:_MOST_PROGRAMS]
     )
+
+
+def long_ago(cluster: Cluster, causes: Sequence[Cause]) -> list[Seen]:
+    """Return the faults from long before the ends of their logs after which the job went on."""
+    limit = max(cluster.waits.values(), default=0.0) + _GOES_ON
+    used = {id(cause.seen) for cause in causes} | {id(cause.beside) for cause in causes}
+    early = [
+        one
+        for one in cluster.seen
+        if one.time is not None and cluster.ends.get(one.event.file, 0.0) - one.time > limit
+        if one.event.message.kind in _FAULTS and id(one) not in used
+    ]
+    gone = {one.actor for one in early[:_MOST_FAULTS] if is_outlived(cluster, one)}
+    return [one for one in early if one.actor in gone]
 
 
 def _goes_on_below(source: Source, event: Event) -> bool:

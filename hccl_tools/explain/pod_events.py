@@ -10,11 +10,14 @@ if TYPE_CHECKING:
 
     from hccl_tools.explain.events import Seen
 
-STARTED = "HCM904"
+STARTED, _SCHEDULED = "HCM904", "HCM755"
 #: The pod ended: Kubernetes evicted it, stopped it, or it was deleted.
 _ENDS_POD = {"HCM750", "HCM751", "HCM974", "HCM975"}
 #: A volume, an image or a node that a pod waits for before its container starts.
 _BEFORE_START = {"HCM753", "HCM754", "HCM876", "HCM877", "HCM879"}
+_FAULTS = {"cause", "error", "code"}
+#: Ages are rounded: 3h5m, 26h.
+_OLDER, _ROUNDED = 1.2, 60
 _POD = re.compile(r"\bpods?/([a-z0-9][a-z0-9.-]{0,252})")
 #: How long ago an event was: ``2m10s``; the first one of ``2m10s (x3 over 14m)`` is that of the last time.
 _AGO = re.compile(
@@ -45,7 +48,27 @@ def of_former(seen: Sequence[Seen]) -> set[int]:
         if one.event.message.id == STARTED and (pod := pod_of(one)):
             starts.setdefault(pod, []).append(one)
     ends = [one for one in seen if one.event.message.id in _ENDS_POD]
-    return {id(one) for one in ends if any(_is_younger(start, one) for start in starts.get(pod_of(one), ()))}
+    former = {
+        id(one) for one in ends if any(_is_younger(start, one) for start in starts.get(pod_of(one), ()))
+    }
+    return former | _before_their_pods(seen)
+
+
+def _before_their_pods(seen: Sequence[Seen]) -> set[int]:
+    """Return the ids of the faults in descriptions of pods that are older than the pod itself."""
+    ages: dict[int, dict[str, int]] = {}
+    for one in seen:
+        if one.event.message.id == _SCHEDULED and (age := _age(one)) is not None:
+            of_file = ages.setdefault(one.event.file, {})
+            of_file[pod_of(one)] = min(of_file.get(pod_of(one), age), age)
+    faults = [one for one in seen if one.event.file in ages and one.event.message.kind in _FAULTS]
+    found = set()
+    for one in faults:
+        pods, age = ages[one.event.file], _age(one)
+        own = pods.get(pod_of(one)) if pod_of(one) in pods or len(pods) > 1 else next(iter(pods.values()))
+        if age is not None and own is not None and age > _OLDER * own + _ROUNDED:
+            found.add(id(one))
+    return found
 
 
 def _is_younger(start: Seen, end: Seen) -> bool:

@@ -40,7 +40,8 @@ _PREFIXES = tuple(
         rb"\[\d{1,9},(?P<rank>\d{1,7})\](?:<std\w{2,6}>)?:? ?",
         rb"\[prterun-[^\]\s@]{1,255}@\d{1,9},(?P<rank>\d{1,7})\](?:<std\w{2,6}>)?:? ?",
         rb"\[(?P<rank>\d{1,5})\] (?=[^\d\s])",
-        # torchrun, msrun and programs.
+        # torchrun, msrun and programs, which may write the time before it.
+        rb"20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})? \[rank ?(?P<rank>\d{1,7})\]:? ",
         rb"\[(?:rank ?|default)(?P<rank>\d{1,7})\](?::| ) ?",
         # pdsh, which DeepSpeed uses: the host before a rank.
         rb"(?P<host>" + _NAME + rb"): (?=\[(?:rank ?|default)\d)",

@@ -46,11 +46,16 @@ _OPENED = re.compile(r"/(?:dev|proc/self)/fd/[0-9]+|/dev/(?:stdin|null)")
 #: Names that people give to folders and logs of hosts, of which several differ in a number or letter.
 _ALIKE = re.compile(
     r"(?:(?:host|node|server|machine|box|npu|gpu|cn|hpc|compute|master|worker|pod)[-_.]?[a-z]?\d{0,5}(?:[-_.]\w{1,8}){0,2}"
-    r"|(?!run|log|job|try|out|err|exp|std|tmp)[a-z]{1,3}\d{1,4})",
+    r"|(?!run|log|job|try|out|err|exp|std|tmp)[a-z]{1,3}\d{1,4}"
+    r"|(?!(?:run|p?logs?|job|try|out|err|exp|std|tmp|rank|step|iter|epoch|ckpt|attempt|part|device|test|data|train|task)-)"
+    r"[a-z]{1,8}-(?:[a-z]{1,4}-?)?\d{1,4})",
     re.IGNORECASE,
 )
 _ENDINGS = re.compile(r"(?:\.(?:log|txt|out|err))?(?:\.gz)?$")
-_VARIES = re.compile(r"\d+|(?<![A-Za-z])[A-Za-z](?![A-Za-z])|(?<=[a-z])[A-Z](?![a-z])")
+_VARIES = re.compile(
+    r"\d+|(?<![A-Za-z])[A-Za-z](?![A-Za-z])|(?<=[a-z])[A-Z](?![a-z])"
+    r"|(?<=[a-z][-_.])(?!(?:logs?|out|err|run|old|new|tmp|debug|plogs?|all)$)[a-z]{3,8}$"
+)
 #: Levels of folders below the one that the user named; os.walk calls itself for each before Python 3.12.
 _DEEPEST = 64
 

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.explain import holders, kernels, link_records, pod_events, pods, remote_shells
+from hccl_tools.explain import holders, host_files, kernels, link_records, pod_events, pods, remote_shells
 from hccl_tools.explain.beside import Beside
 from hccl_tools.explain.cause import Cause, is_before
 from hccl_tools.explain.identities import STATES
@@ -76,6 +76,7 @@ def joined(case: Case, found: list[Cause]) -> list[Cause]:
     if first is not None and first.confidence not in _GUESSES and first.message.id not in _DELAYED:
         first = remote_shells.explained(case, holders.with_memory(first))
         first = kernels.with_kernel(case, link_records.with_record(case, first))
+        first = host_files.explained(case, first)
         return [holders.with_holder(case, first), *found[1:]]
     faults = [one for one in _faults(case) if _may_be_why(case, one, first)]
     tied = [one for one in faults if _is_tied(case, one, first)]
@@ -196,7 +197,8 @@ def _cause(case: Case, one: Seen, first: Cause | None) -> Cause:
     one = one._replace(place=places[0] if places else Place())
     if first is None:
         return pods.named(Cause(one.event.message, "alone", places, one), case.cluster.sources)
-    at_fault = ranks_text(waited)
+    is_wait = first.confidence == "open" and first.message.kind == "timeout"
+    at_fault = "" if is_wait else ranks_text(waited)  # The ranks of an open wait are those that waited.
     what = "took too long" if first.message.id in _DELAYED else "did not come"
     reason = (
         f"the logs only say that {at_fault} {what}" if at_fault else "the logs only say that ranks waited"

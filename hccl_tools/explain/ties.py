@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.explain import pods
 from hccl_tools.explain.identities import OF_SLURM, OF_SYSTEM, STATES
+from hccl_tools.explain.knowledge.message import fault_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 _PORT = "HCM313"
 #: Lines that are about whatever runs on a host or in a cluster. Slurm's lines are in the log of their job.
 _BESIDE = {*OF_SYSTEM, _PORT} - {*OF_SLURM, *STATES, "HCM988"}
+#: The kernel ended a process, as there was no memory left: it does so with SIGKILL.
+_NO_MEMORY, _CRASHES = "HCM801", {"SIGSEGV", "SIGILL", "SIGFPE"}
 #: Exceptions of a program about its own data and code, which no fault of a host or a pod brings about.
 _OF_PROGRAM = re.compile(
     r"(?:[\w.]{0,60}\.)?(?:Value|Key|Type|Attribute|Index|Assertion|Name|Import|ModuleNotFound|ZeroDivision"
@@ -53,8 +56,15 @@ def _is_of_unused_device(one: Seen, cluster: Cluster) -> bool:
 
 
 def of_programs(failures: Iterable[Seen]) -> list[Seen]:
-    """Return the failures that are exceptions of a program about its own data and code."""
-    return [one for one in failures if _OF_PROGRAM.match(one.event.fields.get("reason", ""))]
+    """Return the failures that are exceptions of a program about its own data and code, or crashes of it."""
+    return [
+        one for one in failures if _OF_PROGRAM.match(one.event.fields.get("reason", "")) or _is_crash(one)
+    ]
+
+
+def _is_crash(failure: Seen) -> bool:
+    """Whether a signal ended a rank that the kernel does not send when it has no memory left."""
+    return failure.event.fields.get("signal", "") in _CRASHES
 
 
 def is_apart(one: Seen, cluster: Cluster, failures: Sequence[Seen]) -> bool:
@@ -65,8 +75,12 @@ def is_apart(one: Seen, cluster: Cluster, failures: Sequence[Seen]) -> bool:
     """
     if not failures or not is_loose(one, cluster):
         return False
+    if fault_of(one.event.message.id) != fault_of(_NO_MEMORY):
+        failures = [failure for failure in failures if not _is_crash(failure)]
     pid = one.event.fields.get("pid", "")
-    return not any(pid and pid in failure.event.fields.get("reason", "") for failure in failures)
+    return bool(failures) and not any(
+        pid and pid in failure.event.fields.get("reason", "") for failure in failures
+    )
 
 
 def apart(cluster: Cluster, causes: Sequence[Cause]) -> list[Seen]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Messages of a rank that did not reach the address in them.
 _NOT_REACHED = ("HCM231", "HCM606", "HCM655", "HCM916", "HCM662", "HCM664", "HCM665", "HCM666", "HCM667")
+#: A connection that had been there.
+_LOST = {"HCM662", "HCM664"}
 #: Exceptions that may have the address only in their text.
 _EXCEPTIONS = ("HCM810",)
 _IN_TEXTS = (*_EXCEPTIONS, "HCM664")
@@ -156,6 +158,8 @@ def _waited_then(case: Case, attempts: Sequence[Seen], others: Sequence[Seen]) -
     """Whether others waited when ranks did not reach an address: these did not come too late."""
     began = min((one.since for one in attempts if one.since is not None), default=None)
     ends = [one.until for one in others if one.until is not None]
+    if began is not None and ends and {one.event.message.id for one in attempts} <= _LOST:
+        return began <= max(ends)  # Those that had given up closed their connections.
     if began is None or not ends or any(one.event.is_yearless for one in attempts):
         return True
     return began - case.cluster.waits["connect"] <= max(ends)

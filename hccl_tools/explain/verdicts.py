@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import heartbeats, pods, stacks
+from hccl_tools.explain import candidates, heartbeats, pods, stacks, ties
 from hccl_tools.explain.beside import Beside
 from hccl_tools.explain.candidates import FOLLOW_UP
 from hccl_tools.explain.cause import Case, Cause, is_before
@@ -74,6 +74,7 @@ class _Reported:
         self._faults = list(
             {one.event.message.id: one for one in reversed(case.events) if _is_fault(one)}.values()
         )
+        self._failed = _first_failure(case)
         self._ends = _first_ends(case.events)
         self._pcie = [one for one in case.cluster.seen if one.event.message.id in _PCIE][:_MOST_PCIE]
         self._active = {one.place.rank for one in case.events} | case.ended
@@ -91,7 +92,13 @@ class _Reported:
         if self._errors.get(device.rank):
             return False
         is_stopped = self._stop is not None and not is_before(verdict, self._stop)
-        return is_stopped or any(is_before(one, verdict) for one in self._faults)
+        if is_stopped or any(is_before(one, verdict) for one in self._faults):
+            return True
+        return self._has_failed_before(heartbeats.arrival(verdict))
+
+    def _has_failed_before(self, lost: float | None) -> bool:
+        """Whether a rank failed before a heartbeat was lost: its launcher then ends the others."""
+        return lost is not None and self._failed is not None and self._failed <= lost
 
     def cause(self, verdict: Seen, device: Place) -> Cause:
         """Return the cause for a device that HCCL has found at fault, which may have an error of its own."""
@@ -174,6 +181,27 @@ def _is_fault(one: Seen) -> bool:
     is_own = message.kind == "error" and one.place.rank is not None and one.peer is None
     is_own = is_own and message.id not in FOLLOW_UP
     return (message.kind == "cause" or is_own) and message.id not in _ENDS_OF_PROCESSES
+
+
+def _first_failure(case: Case) -> float | None:
+    """Return the latest time that the first failure of a rank's own can have; None if no rank has one.
+
+    An exception of a program about its own data or code does not follow from a lost heartbeat.
+    """
+    latest: float | None = None
+    named = {one.actor for one in case.events if one.event.message.id == candidates.OBSERVED_FIRST}
+    failures = candidates.failures_of_ranks(case)
+    own = set(map(id, ties.of_programs(failures)))
+    for one in (*failures, *(one for one in case.events if _is_fault(one))):
+        if one.place.rank is None or one.peer is not None:
+            continue
+        until = one.until
+        if id(one) in own and until is None:
+            until = one.since if one.since is not None else 0.0
+        # Without its own time, an exception is that of the rank only if its launcher says that it failed.
+        if until is not None and (one.time is not None or one.actor in named or id(one) in own):
+            latest = until if latest is None else min(latest, until)
+    return latest
 
 
 def _are_near(one: Seen, other: Seen) -> bool:

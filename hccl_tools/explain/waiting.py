@@ -25,6 +25,8 @@ _MOST_NAMED, _MOST_SPANS = 8, 20
 _SILENT, _LATE, _CYCLE, _NOT_COLLECTED = "HCM824", "HCM825", "HCM826", "HCM893"
 #: All ranks wait in one operation; two ranks of a ring only wait for each other.
 _RING, _SHORTEST_RING = "HCM995", 3
+#: A rank says for which other one it waits, and the fewest ranks that do.
+_SAYS, _SEVERAL = "HCM619", 2
 #: The message with the number of an operation.
 _DATA = "HCM390"
 #: The limits by which ranks that gave up are compared: waits for a store or a watchdog begin at any time.
@@ -53,6 +55,8 @@ def causes(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
     if quiet.silent:
         return [_silent(case, quiet.silent, set(waiting), timeouts)]
     if late := _late(case, list(waiting.values())):
+        return late
+    if late := _late_and_well(case, set(waiting), timeouts, is_complete=not quiet.uncollected):
         return late
     found = _where_nothing_is_known(case, _end_of_waits(case, timeouts), timeouts, quiet)
     if found[0].confidence == "open" and (busy := _busy(case, quiet, timeouts)):
@@ -132,6 +136,44 @@ def _busy(case: Case, quiet: Absent, timeouts: Sequence[Seen]) -> Mapping[int, S
         return {}
     lines = last_lines.of(case.cluster, ranks, _first_end(timeouts))
     return {rank: one for rank, one in lines.items() if one.event.message.id == last_lines.BUSY}
+
+
+def _late_and_well(
+    case: Case, waiting: set[int], timeouts: Sequence[Seen], *, is_complete: bool
+) -> list[Cause]:
+    """Return the only rank that does not wait, and reports nothing before all others had given up.
+
+    It was late: it went on, and found their connections closed. The others may say that they wait for it.
+
+    Args:
+        is_complete: Whether no rank is known whose log was not collected.
+    """
+    said = {
+        (one.peer.rank, one.place.rank)
+        for one in case.cluster.seen
+        if one.event.message.id == _SAYS and one.peer is not None and one.place.rank in waiting
+    }
+    others = {one.place.rank for one in case.events if one.event.message.kind != "code"} - waiting - {None}
+    named = {rank for rank, _ in said} or (others if is_complete else set())
+    late = next(iter(named)) if len(named) == 1 else None
+    if late is None or late in waiting or len(waiting) < _SEVERAL or others - named:
+        return []
+    own = [one for one in case.events if one.place.rank == late and one.event.message.kind != "code"]
+    ends = _ends(timeouts)
+    if not own or not all(is_before(end, one) for end in ends for one in own):
+        return []
+    by = {rank for _, rank in said if rank is not None}
+    seconds = case.cluster.waits.get(timeouts[0].event.message.limit)
+    who = f"{ranks_text(_places(case, by or waiting))} {'say that they wait for it, and ' if by else ''}"
+    reason = f"{who}gave up{f' after {seconds:.0f} s' if seconds else ''}"
+    later = min((one.since for one in own if one.since is not None), default=None)
+    gave_up = max((end.until for end in ends if end.until is not None), default=None)
+    if later is not None and gave_up is not None:
+        reason += f"; it went on, and reports a failure {later - gave_up:.0f} s later"
+    seen = last_lines.of(case.cluster, (late,), _first_end(timeouts)).get(late)
+    reason += "; its last line until then is below" if seen is not None else ""
+    place = case.cluster.places.find(Place(late))
+    return [Cause(messages()[_LATE], "waits", (place,), seen or own[0], reason, (place,), timeouts[0])]
 
 
 def _first_end(timeouts: Sequence[Seen]) -> float | None:
@@ -240,10 +282,7 @@ def _end_of_waits(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
         if one.peer is not None and one.place != Place():
             edges.setdefault(_key(one.place), one)
     if not edges:
-        explained = {later for one in timeouts for later in one.event.message.explains}
-        first = next((one for one in timeouts if one.event.message.id not in explained), timeouts[0])
-        at = (first.place,) if first.place != Place() else ()
-        return [Cause(first.event.message, "open", at, first, "", at)]
+        return [_open(timeouts)]
     lengths = _lengths(edges)
     end, path = _follow(edges, max(edges, key=lengths.__getitem__))  # The longest chain says most.
     if end in path:
@@ -282,6 +321,16 @@ def _end_of_waits(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
     for own in last_lines.of(case.cluster, (peer.rank,), _first_end(timeouts)).values():
         return [Cause(own.event.message, "waits", (peer,), own, reason, (peer,), last)]
     return [Cause(messages()[_SILENT], "waits", (peer,), last, reason, (peer,))]
+
+
+def _open(timeouts: Sequence[Seen]) -> Cause:
+    """Return a wait of which no line says for whom, with all ranks that report it."""
+    explained = {later for one in timeouts for later in one.event.message.explains}
+    first = next((one for one in timeouts if one.event.message.id not in explained), timeouts[0])
+    at = (first.place,) if first.place != Place() else ()
+    alike = [one.place for one in timeouts if one.event.message is first.event.message]
+    places = tuple(dict.fromkeys(place for place in (*at, *alike) if place.rank is not None)) or at
+    return Cause(first.event.message, "open", places, first, "", at)
 
 
 def _in_one_operation(case: Case, cycle: Sequence[Seen]) -> str | None:

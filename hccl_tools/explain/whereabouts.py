@@ -23,7 +23,10 @@ _DEEPSPEED = "HCM960"
 #: Python's words when a signal ends it.
 _CRASHES = {"HCM853", "HCM854", "HCM962", "HCM985", "HCM989"}
 #: What whole jobs and launchers do, of which no rank is the place.
-_OF_JOB = {"HCM713", "HCM716", "HCM723", "HCM725", "HCM731", "HCM970", "HCM978"}
+_OF_JOB = {
+    *("HCM711", "HCM713", "HCM716", "HCM723", "HCM725", "HCM731", "HCM915", "HCM919", "HCM925", "HCM926"),
+    *("HCM970", "HCM978"),
+}
 
 
 def named(causes: Sequence[Cause], cluster: Cluster) -> list[Cause]:

@@ -316,7 +316,7 @@ def test_an_exception_of_mindspore_with_the_reason_of_hccl_below_it(command_line
         "----------------------------------------------------\n"
         "EI0006: [PID: 3100] 2026-03-18-10:02:40.444.436 Getting socket times out. Reason: Remote Rank did not send the data in time.\n"
     )
-    own = 'Traceback (most recent call last):\n  File "t.py", line 1\nRuntimeError: Invalid file, failed to open: /data/a\n'
+    own = 'Traceback (most recent call last):\n  File "t.py", line 1\nRuntimeError: Invalid column: label of /data/a\n'
 
     answer = said(command_line, {"worker_0.log": passed_on, "worker_1.log": own})
     assert answer.startswith("Rank 1: the program raised an exception")

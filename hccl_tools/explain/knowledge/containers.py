@@ -54,6 +54,14 @@ MESSAGES = (
         example="3m58s       Normal    Started     pod/w-0  Started container main",
     ),
     Message(
+        "HCM755", "pod-scheduled", "fact",
+        "Kubernetes gave a pod its node",
+        "nothing",
+        anchor=b"uccessfully assigned", pattern=rb"\bSuccessfully assigned (?:[\w.-]{1,253}/)?(?P<pod>[a-z0-9][a-z0-9.-]{0,252}) to\b",
+        source="Kubernetes' sources (scheduler)",
+        example="Normal  Scheduled  6m  default-scheduler  Successfully assigned ml/w-0 to node-1",
+    ),
+    Message(
         "HCM905", "compose-interrupted", "end",
         "a user interrupted docker compose, which stopped the containers",
         _STOPPED,

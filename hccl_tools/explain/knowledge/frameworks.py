@@ -55,6 +55,21 @@ MESSAGES = (
         example="[ERROR] DISTRIBUTED(17528,python):2026-03-18-10:33:52.113.403 [mindspore/ccsrc/distributed/cluster/topology/compute_graph_node.cc:1] Failed to connect to the meta server node url: 10.0.0.1:8118",
     ),
     Message(
+        "HCM615", "mindspore-cluster-joined", "fact",
+        "a process has joined MindSpore's cluster",
+        "nothing",
+        anchor=b"Cluster is successfully initialized", source=_MINDSPORE,
+        example="[WARNING] DISTRIBUTED(17528,python):2026-03-18-10:33:52.113.403 [mindspore/ccsrc/distributed/cluster/cluster_context.cc:275] BuildCluster] Cluster is successfully initialized.",
+    ),
+    Message(
+        "HCM616", "mindspore-data-file", "cause",
+        "MindSpore's data pipeline could not open a file",
+        "check that the file is there on this host, that the user may read it, and the limit of open files (`ulimit -n`)",
+        anchor=b"nvalid file, failed to open", pattern=rb"[Ii]nvalid file, failed to open\b(?:[^\n/]{0,200}(?P<file>/[^\s:,]{1,300}))?",
+        explains=("HCM810", "HCM610", "HCM722", *_CLUSTER), source="MindSpore's sources (minddata)",
+        example="[ERROR] Invalid file, failed to open files for reading mindrecord files. Please check file path, permission and open files limit(ulimit -a): /data/train.mindrecord0",
+    ),
+    Message(
         "HCM607", "mindspore-cluster-timeout", "timeout",
         "MindSpore's scheduler did not see all workers in time",
         "look for the worker that failed or was not started; the scheduler's log names those that registered",

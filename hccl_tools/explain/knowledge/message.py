@@ -33,9 +33,10 @@ AFTER_AN_END = (
 
 #: Messages of several programs about one fault: the kernel, Kubernetes, Slurm and the program itself report it.
 _ONE_FAULT = (
-    ("HCM710", "HCM752", "HCM801", "HCM802", "HCM822", "HCM971", "HCM988"),
+    ("HCM710", "HCM752", "HCM757", "HCM801", "HCM802", "HCM822", "HCM971", "HCM988"),
     ("HCM750", "HCM751", "HCM974"),
-    ("HCM712", "HCM991"),
+    ("HCM005", "HCM219"),
+    ("HCM712", "HCM758", "HCM991"),
     ("HCM711", "HCM925"),
     ("HCM716", "HCM919"),
     ("HCM753", "HCM986"),

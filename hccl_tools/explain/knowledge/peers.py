@@ -121,6 +121,14 @@ MESSAGES = (
         example="ConnectionResetError: [Errno 104] Connection reset by peer",
     ),
     Message(
+        "HCM668", "torch-store-connection", "fact",
+        "a process lost its connection to torch's store, which is in the process of rank 0",
+        "nothing",
+        anchor=b"TCPStore.cpp:", pattern=rb"TCPStore\.cpp:\d{1,5}\] \[c10d\] \w{1,20} failed on SocketImpl\([^)\n]{0,200}?remote=\[(?P<peer_address>[^\]\s]{1,255})\]:(?P<port>\d{1,5})\)",
+        source="torch's sources (TCPStore)",
+        example="[W911 07:07:09.639 TCPStore.cpp:122] [c10d] recvValue failed on SocketImpl(fd=71, addr=[hostb]:46034, remote=[hosta]:29500): Connection reset by peer",
+    ),
+    Message(
         "HCM750", "pod-evicted", "cause",
         "Kubernetes evicted the pod, because its node was short of a resource",
         "request what the pod uses (resources.requests), or give the job nodes of its own; `kubectl describe pod` names the node",

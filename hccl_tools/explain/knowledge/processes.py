@@ -62,6 +62,14 @@ MESSAGES = (
         example="double free or corruption (!prev)",
     ),
     Message(
+        "HCM756", "kernel-segfault", "fact",
+        "a process used memory that it does not have (SIGSEGV), in the kernel's words",
+        "nothing",
+        anchor=b"]: segfault at ", pattern=rb"\b(?P<program>[\w.:/+-]{1,40})\[(?P<pid>\d{1,10})\]: segfault at [^\n]{0,160}? in (?P<file>[\w.+-]{1,120})",
+        source="the Linux kernel",
+        example="[12345.678901] python3[4711]: segfault at 10 ip 0000ffff8c2a11d4 sp 0000ffff1b7fd0a0 error 4 in libascendcl.so[ffff8c200000+15c000]",
+    ),
+    Message(
         "HCM962", "cpp-exception", "error",
         "an exception of a library in C++ ended the process (SIGABRT)",
         "the line below it (what()) has the reason; `python -X faulthandler` shows the call in the program",
@@ -436,6 +444,13 @@ MESSAGES = (
         "find out what delayed it (loading data, compiling, a slow disk), or raise HCCL_CONNECT_TIMEOUT"
         " (connections) or HCCL_EXEC_TIMEOUT (operations) on all ranks",
         source="the order of the time-outs",
+    ),
+    Message(
+        "HCM619", "waiting-for-rank", "fact",
+        "a rank waits for another one, in the words of the program",
+        "nothing",
+        anchor=b"aiting for rank ", pattern=rb"\b[Ww]aiting for rank (?P<peer>\d{1,6})\b", source="programs",
+        example="2026-03-18 10:33:52 [rank1] waiting for rank 0 in torch.distributed.barrier()",
     ),
     Message(
         "HCM826", "waiting-cycle", "timeout",

@@ -243,6 +243,19 @@ MESSAGES = (
         example="\tAicore curFreq(MHZ)            : 800",
     ),
     Message(
+        "HCM759", "package-version-differs", "error",
+        "a package has another version on this host than on the others",
+        "install the same versions on all hosts (compare `pip list`), then start the job again",
+        source="lists of packages beside the logs",
+    ),
+    Message(
+        "HCM761", "device-not-in-container", "cause",
+        "the program asks for devices that its container or host does not have",
+        "pass these devices to the container (docker: --device /dev/davinciN each; Kubernetes: a request of huawei.com/Ascend...), or"
+        " lower the number of devices in its configuration (MindIE: npuDeviceIds and worldSize; vLLM: --tensor-parallel-size)",
+        source="a listing of /dev beside the logs",
+    ),
+    Message(
         "HCM911", "state-power-lost", "fact",
         "the host lost its power, or was switched off",
         "look at its power supplies and the power of the rack; `ipmitool sel list` has the times",
