@@ -410,7 +410,7 @@ def remedy(log_dir: str, runs: int, name: str | None = None) -> str:
     if other:
         return f"there are runs in another folder: add `--log-dir {operand(other)}`"
     return (
-        "name the log directory of the job with `--log-dir DIR`: the folder log/ beside which "
+        "name the log directory of the job with `--log-dir DIR`: log/ in the folder where "
         "`hccl-tools launch` was started, or the DIR of its own --log-dir"
     )
 
