@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -59,7 +60,7 @@ def command(
     if split(first)[0] == split(second)[0] == "-":
         raise UsageError("both tables are standard input", hint="name a file for one of them")
     gc.disable()  # the tables have no reference cycles
-    files = [_read(first, product), _read(second, product)]
+    files = [_read(first, product, (first, second)), _read(second, product, (first, second))]
     found = compare(files[0][1], files[1][1])
     if output == "json":
         options.write([differences.as_json(found, files)])
@@ -68,7 +69,7 @@ def command(
     context.exit(0 if found.is_empty else 1)
 
 
-def _read(file: str, product: str | None) -> tuple[str, RankTable]:
+def _read(file: str, product: str | None, both: tuple[str, str]) -> tuple[str, RankTable]:
     """Return the shown name of a file, and its table, whose ranks and devices are known.
 
     Raises:
@@ -82,5 +83,7 @@ def _read(file: str, product: str | None) -> tuple[str, RankTable]:
         raise UsageError(f"{report.file} cannot be compared", lines=findings.split("\n"))
     if why := problem(report.table):
         hint = f"see `hccl-tools validate {operand(file)}`"
+        if all(Path(name).is_file() for name in both):  # Neither a pipe nor a table in another file.
+            hint += f"; `diff -u {operand(both[0])} {operand(both[1])}` compares the texts"
         raise UsageError(f"{report.file} cannot be compared: {why}", hint=hint)
     return report.file, report.table

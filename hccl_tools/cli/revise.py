@@ -17,6 +17,7 @@ from hccl_tools.notation import screen
 from hccl_tools.notation.printable import tell
 from hccl_tools.runs import table_lock
 from hccl_tools.table.fingerprint import fingerprint
+from hccl_tools.table.products import PRODUCT_VARIABLE
 from hccl_tools.validation.checker import validate
 
 if TYPE_CHECKING:
@@ -62,6 +63,10 @@ def deliver(
         None if to_stdout else revised_name.target("table.json" if is_stream(file) else file, output, change)
     )
     table_options.note_redirection(output)
+    if product is None and not os.environ.get(PRODUCT_VARIABLE):
+        product = next_command.simulated_product(before)
+        if product is not None:
+            tell(f"product {product} (by the addresses, which are those of simulated machines)")
     _check(new, to_stdout, product=product, ignore=ignore)
     for line in changes:
         tell(line)

@@ -240,6 +240,7 @@ def command(
     gc.disable()
     checks["limit"] = None if fix else kept(output_format, show_all=show_all)
     run = _Run(checks, strict=strict, only_hccl=only_hccl, local=local, wait=wait)
+    run.noted_product = run.recommended_orjson = quiet  # They are advice, and the exit code is asked for.
     names = files or [table_options.from_environment()]
     if fix:
         options.write(run.diffs(names, write=write))

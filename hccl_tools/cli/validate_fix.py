@@ -7,6 +7,7 @@ import sys
 from itertools import groupby, zip_longest
 from typing import TYPE_CHECKING
 
+from hccl_tools.diagnostics.placing import place
 from hccl_tools.diagnostics.wording import conclusion
 from hccl_tools.document.document import Document
 from hccl_tools.document.reading import is_stream, read_file
@@ -76,9 +77,15 @@ def _why_left(report: Report) -> Iterator[str]:
     for identifier, found in [*kinds.items()][:_MOST_KINDS]:
         times = f" ({len(found)} times)" if len(found) > 1 else ""
         why = _NOT_READABLE if found[0].offset is not None else _probable(found[0]) or _SEVERAL
-        yield f"  {identifier}{times}: {found[0].message}: {why}"
+        yield f"  {identifier}{times}{_line(report, found[0])}: {found[0].message}: {why}"
     if len(kinds) > _MOST_KINDS:
         yield f"  and {len(kinds) - _MOST_KINDS} more kinds"
+
+
+def _line(report: Report, found: Diagnostic) -> str:
+    """Return the line of a finding, which is to be edited by hand; "" if it is not known."""
+    (placed,) = place(report, [found], whole=False)
+    return f", line {placed.place.start.line}" if placed.place is not None else ""
 
 
 def _probable(found: Diagnostic) -> str:

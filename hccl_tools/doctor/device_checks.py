@@ -32,7 +32,7 @@ _MILD = frozenset({"Warning", "Minor"})
     "no-npu",
     "stops",
     remedy="load the driver (`npu-smi info`; a restart of the host loads an installed one); in a container add the "
-    "devices: `docker run --device /dev/davinci0 ...`; a rehearsal without NPUs: `doctor --cpu`",
+    "devices: `docker run --device /dev/davinci0 ...`; a rehearsal without NPUs: `hccl-tools doctor --cpu`",
     source="HCCL rank table guides: device_id is the N of /dev/davinciN",
     example=Example("observed", "nodes", "[]"),
     explains=("HCC341", "HCC431", "HCC641", "HCC643"),
@@ -45,7 +45,7 @@ def no_npu(case: Case) -> Iterator[Finding]:
     """
     if not case.seen.nodes:
         yield Finding(
-            "no NPU could be looked at: there is no /dev/davinci* (no NPU, or its driver is not loaded)"
+            "this host shows no NPU: there is no /dev/davinci* (no NPU, or its driver is not loaded)"
         )
 
 

@@ -29,7 +29,7 @@ def launch(
         simulated: Whether the servers are known to be simulated; else their addresses tell.
     """
     is_rehearsed = simulated or is_simulated(table)
-    product = product or (_simulated_product(table) if is_rehearsed else None)
+    product = product or (simulated_product(table) if is_rehearsed else None)
     words = ["hccl-tools launch --rank-table", operand(path)]
     words += ["--product", product] if product else []
     if service:
@@ -68,7 +68,8 @@ def _has_devices() -> bool:
     return bool(present(Site()))
 
 
-def _simulated_product(table: RankTable) -> str | None:
+def simulated_product(table: RankTable) -> str | None:
+    """Return the product of simulated servers, if it would not be assumed."""
     found = product_of(table)
     return found.name if found is not None and found is not assumed_for(table.format) else None
 

@@ -23,7 +23,7 @@ from hccl_tools.runs import directory, files, names, run_processes
 from hccl_tools.runs.saved import SavedReport
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 _MOST_NAMED = 8
 #: Directories of one other user that a list of runs looks at, the newest; each run costs a millisecond.
@@ -264,9 +264,10 @@ def resolve(name: str, log_dir: str) -> Run:
         return found[0]
     if found:
         raise _ambiguous(name, found)
+    known = find(log_dir)
     raise NoSuchRunError(
         sentence(log_dir, None if name in names.NEWEST else name),
-        hint=remedy(log_dir, sum(run.is_in(log_dir) for run in find(log_dir)), name),
+        hint=remedy(log_dir, sum(run.is_in(log_dir) for run in known), name, known),
     )
 
 
@@ -392,12 +393,13 @@ def sentence(log_dir: str, name: str | None = None) -> str:
     return f"{what} in {folder}" if os.path.isdir(folder) else f"{what}: {folder} does not exist"
 
 
-def remedy(log_dir: str, runs: int, name: str | None = None) -> str:
+def remedy(log_dir: str, runs: int, name: str | None = None, known: Sequence[Run] = ()) -> str:
     """Return what to type instead: the list of the runs that are there, or another log directory.
 
     Args:
         runs: The number of runs in the log directory.
         name: What was typed in place of a run.
+        known: Runs that may be of other log directories.
     """
     if name is not None and _has_runs(name):
         return f"this is a log directory: `--log-dir {operand(name)}` names it"
@@ -406,11 +408,12 @@ def remedy(log_dir: str, runs: int, name: str | None = None) -> str:
     if runs:
         where = "" if log_dir == _USUAL else f" --log-dir {operand(log_dir)}"
         return f"`hccl-tools jobs{where}` lists the {count(runs, 'run')} there"
-    other = next(_others(log_dir), None)
+    newest = max((run.path for run in known if not run.user), key=os.path.basename, default="")
+    other = next(_others(log_dir), None) or os.path.dirname(newest)
     if other:
         return f"there are runs in another folder: add `--log-dir {operand(other)}`"
     return (
-        "name the log directory of the job with `--log-dir DIR`: the folder log/ beside which "
+        "name the log directory of the job with `--log-dir DIR`: log/ in the folder where "
         "`hccl-tools launch` was started, or the DIR of its own --log-dir"
     )
 

@@ -128,14 +128,14 @@ def _notes(
             yield escaped(f"{row[0]}{f' of {run.user}' if run.user else ''}: {left} left") + advice
         is_there = run.state in {"running", "elsewhere"} and run.host != os.uname().nodename
         places.setdefault((os.path.dirname(run.path), run.host if is_there else ""), []).append(row[0])
-    if is_elsewhere:
-        yield f"{index.sentence(log_dir)}; {index.remedy(log_dir, 0)}"
     for (folder, host), some in places.items():
         if where := [
             *([f"in {names.shown(folder)}"] if folder != here else []),
             *([f"on {host}"] if host else []),
         ]:
             yield escaped(f"{' '.join(where)}: {and_more(some)}")
+    if is_elsewhere:
+        yield f"{index.sentence(log_dir)}; {index.remedy(log_dir, 0, known=runs)}"
     if log_dir != "log" and any(folder == here for folder, _host in places):
         yield escaped(f"other commands find these runs with --log-dir {shlex.quote(log_dir)}")
 

@@ -158,11 +158,15 @@ def _refuse_union(collected: MergeState, ids: list[str]) -> None:
         inside = [number for number, own in enumerate(contents) if own < contents[index]]
         if inside:
             names = and_more([collected.names[number] for number in inside], _NAMES_SHOWN)
-            raise MergeConflictError(
-                f"{collected.names[index]} already has the servers of {names}",
-                (),
-                hint="omit this file: it is the result of an earlier merge",
-            )
+            union = collected.names[index]
+            # The result of an earlier call has no other servers; a table with more is not one of these files.
+            is_result = set().union(*(contents[number] for number in inside)) == contents[index]
+            hint = f"leave out {names}: all its servers are in {union}"
+            if len(inside) > 1:
+                hint = f"leave out {names}: all their servers are in {union}"
+            if is_result:
+                hint = f"leave out {union}: it has only the servers of the others"
+            raise MergeConflictError(f"{union} already has the servers of {names}", (), hint=hint)
 
 
 def _check_devices(

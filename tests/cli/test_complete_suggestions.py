@@ -235,6 +235,21 @@ def test_a_program_of_printed_commands_that_does_not_exist(command_line: Command
     assert "stands for" not in command_line("launch", "-n", "2", "--cpu", "mine.py").err
 
 
+def _as_of_real_hosts(run: CommandLine, name: str) -> None:
+    """Replace the addresses that tell that the servers are simulated."""
+    file = run.folder / name
+    file.write_text(file.read_text().replace("192.0.2.", "10.1.0."))
+
+
+def test_a_part_of_a_simulated_table_is_checked_for_its_product(command_line: CommandLine) -> None:
+    command_line("gen", "--simulate", "a2", "--servers", "2", "-o", "two.json")
+
+    done = command_line("subset", "two.json", "--devices", "0-3")
+
+    assert done.code == 0
+    assert "product a2 (by the addresses, which are those of simulated machines)" in done.err
+
+
 @pytest.mark.parametrize(
     "typed",
     [
@@ -246,6 +261,7 @@ def test_a_table_that_another_product_accepts_is_refused_with_the_complete_call(
     command_line: CommandLine, typed: str
 ) -> None:
     command_line("gen", "--simulate", "a2", "--servers", "2", "-o", "two.json")
+    _as_of_real_hosts(command_line, "two.json")
     command_line("gen", "--simulate", "a2:3", "-o", "third.json")
     command_line("subset", "two.json", "--devices", "0-3", "-o", "part.json", "--product", "a2")
     if typed.startswith("subset"):
@@ -265,6 +281,7 @@ def test_the_findings_on_a_table_that_is_not_written_fit_the_terminal(
     command_line: CommandLine, typed: str
 ) -> None:
     command_line("gen", "--simulate", "a2", "--servers", "2", "-o", "two.json")
+    _as_of_real_hosts(command_line, "two.json")
 
     shown = on_terminal(*typed.split())
 

@@ -154,7 +154,7 @@ def test_what_cannot_be_compared(command_line: CommandLine) -> None:
     assert [one.code for one in (*done.values(), both)] == [2, 2, 2, 2]
     assert done["twice.json"].err == (
         "error: twice.json cannot be compared: two devices have one rank id\n"
-        "  help: see `hccl-tools validate twice.json`\n"
+        "  help: see `hccl-tools validate twice.json`; `diff -u good.json twice.json` compares the texts\n"
     )
     assert "the end of the file is missing" in done["broken.json"].err
     assert "no such file: none.json" in done["none.json"].err

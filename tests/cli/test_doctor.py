@@ -204,9 +204,7 @@ def test_without_any_tool_it_says_what_it_could_not_look_at(tmp_path: Path) -> N
     done = bare.run("doctor", HOME=str(tmp_path))
 
     assert done.returncode == 1  # `doctor && launch` starts nothing here
-    assert done.stdout.startswith(
-        f"stops[HCD101]: {HERE}: no NPU could be looked at: there is no /dev/davinci*"
-    )
+    assert done.stdout.startswith(f"stops[HCD101]: {HERE}: this host shows no NPU: there is no /dev/davinci*")
     assert "no hccn_tool on PATH" in done.stdout
     assert "no npu-smi on PATH" in done.stdout
 

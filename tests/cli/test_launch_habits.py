@@ -191,6 +191,14 @@ def test_the_tables_of_the_folder_are_named_to_who_gives_none(job: CommandLine) 
     assert "; this folder has tables: 'a b.json', t.json\n" in two.err
 
 
+def test_a_number_of_ranks_after_the_program_is_named(job: CommandLine) -> None:
+    done = job("launch", "--dry-run", "train.py", "-n", "2", "--lr", "0.1")
+
+    assert done.code == 2
+    assert done.sentence == "the number of ranks is missing: -n 2 is passed to the program"
+    assert "`hccl-tools launch --dry-run=text -n 2 train.py --lr 0.1`" in done.err
+
+
 def test_an_option_after_the_program_is_named_where_it_is_missing(job: CommandLine) -> None:
     done = job("launch", "--dry-run", "train.py", "--rank-table", "1.0.json")
 

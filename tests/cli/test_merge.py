@@ -73,8 +73,19 @@ def test_row_the_same_command_again(command_line: CommandLine) -> None:
     assert again.sentence == (
         "hccl_2s_16p.json already has the servers of hccl_8p_10.1.0.10.json, hccl_8p_10.1.0.2.json"
     )
-    assert "omit this file" in again.err
+    assert "help: leave out hccl_2s_16p.json: it has only the servers of the others" in again.err
     assert len(command_line.read("hccl_2s_16p.json").servers) == 2
+
+
+def test_a_table_with_a_part_of_another_is_to_be_left_out(command_line: CommandLine) -> None:
+    names = write_hosts(command_line, 2, 10, 11)
+    command_line("merge", *names, "-o", "all.json")
+    command_line("merge", *names[:2], "-o", "part.json")
+
+    done = command_line("merge", "all.json", "part.json")
+
+    assert done.code == 1
+    assert "help: leave out part.json: all its servers are in all.json" in done.err
 
 
 def test_row_the_same_file_twice(command_line: CommandLine) -> None:

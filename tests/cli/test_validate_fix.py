@@ -383,6 +383,7 @@ def test_a_probable_value_is_named_as_such(call: CommandLine) -> None:
 
     said = " ".join(call("validate", "--fix", "t.json").err.split())
     assert "has rank 5: this is probable, not certain" in said
+    assert "line " in said.partition("this is probable")[0]
 
 
 @pytest.mark.parametrize("text", [GOOD, GOOD[:-1], GOOD.replace('"rank_id": "3"', '"rank_id": "4"')])

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: More than any machine has devices or memory for; a larger number is a typing slip.
 _MOST_PER_MACHINE = 4096
+#: Options for the number of ranks that other launchers have, too.
+_NUMBER_OPTIONS = ("-n", "-np")
 _NO_NPU = "no NPU on this host: the device numbers are placeholders; --cpu rehearses on the CPU"
 _MORE_THAN_DEVICES = (
     "more ranks than devices and no table: the device numbers are placeholders and are not checked"
@@ -53,6 +55,7 @@ def job_of(request: LaunchRequest, around: Surroundings, notes: list[str]) -> Jo
                 request.devices, around.visible, len(names), cpu=start.cpu, no_table=no_table
             )
     except UsageError as error:  # The missing option may be among the arguments of the program.
+        _refuse_late_number(request)
         error.hint = _with_table(request) or "; ".join(filter(None, (*request.remarks, error.hint)))
         raise
     if len(names) > 1 and start.method == "table":
@@ -84,6 +87,26 @@ def _with_table(request: LaunchRequest) -> str:
         return ""
     call = ["hccl-tools", "launch", *request.typed_options, "--rank-table", arguments[0], program]
     return f"a rank table has its option: `{shlex.join(call)}`"
+
+
+def _refuse_late_number(request: LaunchRequest) -> None:
+    """Refuse a number of ranks that follows the program; a short option is also a program's own.
+
+    Raises:
+        UsageError: ``-n 4`` is an argument of the program, and no number precedes it.
+    """
+    program, *rest = request.program.argv
+    at = next((place for place, word in enumerate(rest) if word in _NUMBER_OPTIONS), None)
+    if at is None or not _has_no_number(request.devices) or not rest[at + 1 :][:1]:
+        return
+    number = rest[at : at + 2]
+    if not number[1].isdecimal():
+        return
+    call = ["hccl-tools", "launch", *request.typed_options, *number, program, *rest[:at], *rest[at + 2 :]]
+    raise UsageError(
+        f"the number of ranks is missing: {' '.join(number)} is passed to the program",
+        hint=f"options of launch must precede the program: `{shlex.join(call)}`",
+    )
 
 
 def _has_no_number(devices: Devices) -> bool:

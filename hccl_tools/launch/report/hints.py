@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.outcome import RankEnd
 
 _SIGNALS: dict[int, str] = {
-    signal.SIGSEGV: "the process accessed invalid memory: `python -X faulthandler` shows where",
+    signal.SIGSEGV: "the process accessed invalid memory: `hccl-tools launch --faulthandler` shows where",
     signal.SIGBUS: "often /dev/shm is full or too small (docker: --shm-size)",
     signal.SIGABRT: "the program or a library aborted; its message is above in the log",
     signal.SIGILL: "the program was built for another kind of processor",
