@@ -205,6 +205,8 @@ def _same_purpose(name: str, command: click.Command, value: str) -> str:
     same = [option for option in _SAME_PURPOSE.get(typed, ()) if option in known]
     if "--hosts" in same and value.isdecimal() and "--nnodes" in known:
         same = ["--nnodes"]  # A number of hosts, and not their names.
+    if "--hosts" in same and value.isdecimal() and {"--simulate", "--servers"} <= set(known):
+        return "did you mean --servers, the number of servers of --simulate? "
     if typed == "-p" and value and not value.isdecimal():
         same = []  # A partition of Slurm.
     return f"did you mean {same[0]}? " if same else ""

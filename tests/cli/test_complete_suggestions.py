@@ -120,7 +120,7 @@ def test_fix_says_why_it_corrects_nothing_and_what_to_type(tables: CommandLine) 
 
     done = tables("validate", "--fix", "bad.json")
 
-    finding = 'HCC203: rank id "5" is used by two devices: by the order of the others, device 1 of server 2'
+    finding = 'HCC203, line 62: rank id "5" is used by two devices: by the order of the others,'
     assert finding in done.err
     assert done.err.endswith("next: hccl-tools validate bad.json\n")
     assert "next:" not in tables("validate", "--fix", "four.json").err

@@ -85,3 +85,11 @@ def test_quiet_validation_tells_by_its_exit_code(command_line: CommandLine) -> N
     assert (bad.code, bad.out, bad.err) == (1, "", "")
     assert (absent.code, absent.out) == (2, "")
     assert "absent.json" in absent.err
+
+
+def test_a_number_of_nodes_of_gen_is_one_of_simulated_servers(command_line: CommandLine) -> None:
+    number = command_line("gen", "--simulate", "a2", "--nodes", "4")
+    names = command_line("gen", "--nodes", "node1,node2")
+
+    assert "did you mean --servers, the number of servers of --simulate?" in number.err
+    assert "did you mean --hosts?" in names.err
