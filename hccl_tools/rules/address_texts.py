@@ -178,6 +178,10 @@ def why_no_address(text: str) -> str:
     return f"{high} is above 255" if high else ""
 
 
+#: The texts before and after an address that are looked at: each address above 255 asks.
+_MOST_COUNTED = 64
+
+
 def counted_past(texts: Sequence[Any], at: int) -> range:
     """Return the texts around a text with a number above 255 that count up to it and on, by one each, as a spreadsheet fills a column.
 
@@ -195,9 +199,9 @@ def counted_past(texts: Sequence[Any], at: int) -> range:
         return _octets(texts[other]) == right
 
     first = last = at
-    while first > 0 and follows(first - 1):
+    while first > max(0, at - _MOST_COUNTED) and follows(first - 1):
         first -= 1
-    while last + 1 < len(texts) and follows(last + 1):
+    while last + 1 < min(len(texts), at + _MOST_COUNTED) and follows(last + 1):
         last += 1
     begins_below = parts[place] - (at - first) <= _HIGHEST_OCTET + 1
     return range(first, last + 1) if first < last and begins_below else range(0)

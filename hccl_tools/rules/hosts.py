@@ -21,7 +21,7 @@ from hccl_tools.rules.copies import named_server
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.unusual_values import listed_parts
 from hccl_tools.rules.value_order import other_names
-from hccl_tools.table.addresses import is_unset, packed
+from hccl_tools.table.addresses import is_loopback, is_unset, packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -107,7 +107,7 @@ def _of_one_host_ip(subject: Subject) -> Iterator[Finding]:
         return
     for index, server in enumerate(table.servers):
         address = server.host_ip
-        if address is None or packed(address) is None or is_unset(address):
+        if address is None or packed(address) is None or is_unset(address) or is_loopback(address):
             continue
         seen = first.setdefault(address, index)
         if seen == index or table.servers[seen].server_id == server.server_id:

@@ -186,6 +186,11 @@ def server_id_no_name(subject: Subject) -> Iterator[Finding]:
             yield _with_other_signs(subject, index, found[0])
 
 
+@shared
+def _server_ids(subject: Subject) -> list[str]:
+    return [one.server_id for one in subject.table.servers]
+
+
 def _no_address(subject: Subject, index: int, name: str) -> Finding:
     """Return the finding on a server_id of numbers that are no address."""
     servers, said = subject.table.servers, "server_ids are not IP addresses, and no host has such names"
@@ -193,7 +198,7 @@ def _no_address(subject: Subject, index: int, name: str) -> Finding:
         f"server_id {quoted(name)} is not an IP address, and no host has such a name",
         right_name(subject, index),
     )
-    if rows := address_texts.counted_past([one.server_id for one in servers], index):
+    if rows := address_texts.counted_past(_server_ids(subject), index):
         first, last = (quoted(servers[at].server_id) for at in (rows[0], rows[-1]))
         counted = f"{first} to {last} are counted on, as a spreadsheet fills a column"
         said, message = f"{said}: {counted}", f"{message}: {counted}"
