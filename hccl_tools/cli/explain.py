@@ -125,6 +125,8 @@ def command(
     if _are_words(words, log_dir) and _print_found(words, output, chinese):
         return
     answer = _answer(words, log_dir, rank_table, knowledge, typed_ssh)
+    if len(words) == 1 and not answer.causes and not answer.run_dir:
+        _name_the_run(words[0])
 
     ctx.call_on_close(run_files.release_logs)
     if output == "json":
@@ -206,6 +208,14 @@ def _refuse_runs(word: str, log_dir: str) -> None:
     except index.NoSuchRunError:
         return
     raise UsageError("one run at a time is explained", hint=f"type `hccl-tools explain {operand(word)}`")
+
+
+def _name_the_run(path: str) -> None:
+    """Say which run a log without a cause is of: its report tells how the rank ended."""
+    run = os.path.dirname(os.path.realpath(path))  # noqa: PTH120  (not loaded for it)
+    if not os.path.isdir(path) and files.is_run(run):  # noqa: PTH112  (not loaded for it)
+        command = f"`hccl-tools explain {operand(names.shown(run))}`"
+        tell(f"note: {operand(path)} is a log of a run: {command} reads all of it")
 
 
 def _refuse_other_file(word: str) -> None:

@@ -321,3 +321,14 @@ def test_an_empty_name_is_no_run(command: str) -> None:
         assert done.returncode == 2
         assert done.stderr.startswith("error: the name of the run is empty")
         assert job.poll() is None
+
+
+def test_one_log_without_a_cause_names_its_run() -> None:
+    assert run(*LAUNCH, "echo ready; exit 7").returncode == 7
+    (folder,) = {Path(str(one["path"])) for one in listed()}
+
+    done = run("explain", f"log/{folder.name}/rank_0.log")
+
+    said = " ".join(done.stderr.split())
+    assert f"is a log of a run: `hccl-tools explain log/{folder.name}` reads all of it" in said
+    assert "note: " not in run("explain", f"log/{folder.name}").stderr
