@@ -130,11 +130,17 @@ def hosts_of(options: dict[str, Any]) -> tuple[str, ...]:
     """
     from hccl_tools.notation import host_list  # noqa: PLC0415
 
-    if options["hosts"] and options["hostfile"]:
+    typed = options["hosts"]
+    if typed and options["hostfile"]:
         raise UsageError("--hosts and --hostfile exclude each other", hint="keep one of them")
     if options["hostfile"]:
         return host_list.read_hostfile(options["hostfile"])
-    return host_list.parse(options["hosts"]) if options["hosts"] else ()
+    if typed and typed.isascii() and typed.isdecimal():
+        raise UsageError(
+            f"--hosts {typed[:20]} is a number, not a list of hosts",
+            hint=f"name the hosts: node[1-{typed[:5]}]; `gen --simulate` takes --servers {typed[:5]}",
+        )
+    return host_list.parse(typed) if typed else ()
 
 
 #: What Ctrl-C prevents while hosts are asked.
@@ -282,14 +288,11 @@ def _announced(how: GatherOptions, hosts: Sequence[str]) -> GatherOptions:
 
 
 def _hosts(options: dict[str, Any]) -> tuple[str, ...]:
-    from hccl_tools.notation import host_list  # noqa: PLC0415
     from hccl_tools.programs.slurm import allocated_nodes  # noqa: PLC0415
 
-    if options["hostfile"]:
-        return host_list.read_hostfile(options["hostfile"])
-    if options["gather"]:
+    if options["gather"] and not options["hostfile"]:
         return allocated_nodes(os.environ)
-    return host_list.parse(options["hosts"])
+    return hosts_of(options)
 
 
 def _summary(gathered: Gathered, found: list[HostFacts]) -> list[str]:

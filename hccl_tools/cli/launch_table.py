@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import exclude_option, launch_request, launch_spares
+from hccl_tools.cli import exclude_option, gather_options, launch_request, launch_spares
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.files import outputs
 from hccl_tools.gathering import consistency, default_engine, failures
@@ -18,7 +18,6 @@ from hccl_tools.host.survey import SurveyRequest
 from hccl_tools.launch import engines
 from hccl_tools.launch.model.request import JobTable
 from hccl_tools.launch.planning import table_source
-from hccl_tools.notation import host_list
 from hccl_tools.notation.phrases import count
 from hccl_tools.programs.slurm import allocated_nodes, in_allocation, in_step
 from hccl_tools.transform import generation
@@ -78,18 +77,12 @@ def _named(request: LaunchRequest, options: dict[str, Any], engine: Engine) -> t
             f"--engine {engine.name} starts the ranks of this host only, but {option} names other hosts",
             hint="leave --engine out, or use --engine ssh, mpirun or slurm",
         )
-    if options["hostfile"]:
-        return host_list.read_hostfile(options["hostfile"])
-    return host_list.parse(options["hosts"])
+    return gather_options.hosts_of(options)
 
 
 def _simulated(request: LaunchRequest, options: dict[str, Any]) -> str:
     """Return the command that makes a table of as many simulated hosts, which prints how to start it."""
-    hosts = (
-        host_list.read_hostfile(options["hostfile"])
-        if options["hostfile"]
-        else host_list.parse(options["hosts"])
-    )
+    hosts = gather_options.hosts_of(options)
     command = f"hccl-tools gen --simulate {request.table.product or '910a'} --servers {len(hosts)}"
     return f"`{command}` makes a table of simulated hosts and prints the command that rehearses it here"
 

@@ -50,8 +50,8 @@ class Entry:
     Other users may be able to exchange a part of a path at any time. Each part is therefore opened relative
     to the part before it, and checked by its descriptor; what is done with ``name`` relative to ``folder`` is
     done in the directory that was checked. Links of this user and of root are followed. A link of another
-    user is followed to what belongs to that user, from a folder of that user in which nobody else can make
-    links: it gives its owner nothing that the owner cannot do. Use it as a context manager, or ``close`` it.
+    user is followed only if its target belongs to that user, and only that user can make links in its folder:
+    its owner gains nothing by it. Use it as a context manager, or ``close`` it.
 
     Attributes:
         folder: The descriptor of the directory (O_PATH).

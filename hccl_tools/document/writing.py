@@ -64,7 +64,7 @@ def write_atomically(
     the link stays; without ``follow_link`` that is an error, and so is a link of another user. With
     ``create``, a file that exists by then is an error. With ``read``, the content from which the new one was
     made, a file of another content is an error: in a folder of another user, the path can lead to another
-    file by now.
+    file in the meantime.
 
     Returns:
         The file that was written: ``path``, or its target.

@@ -8,11 +8,11 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain import heartbeats
-from hccl_tools.explain.beside import Beside
 from hccl_tools.explain.cause import Cause
 from hccl_tools.explain.events import clock
 from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.locations import Place
+from hccl_tools.explain.ranks_of_files import RanksOfFiles
 from hccl_tools.explain.reader import LogReader
 from hccl_tools.explain.sources import named_hosts
 from hccl_tools.explain.waiting import ranks_text
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hccl_tools.explain.cause import Case
     from hccl_tools.explain.events import Seen
 
-#: The BMC of a host recorded a loss of power; the host started again; somebody shut it down.
+#: Messages: the BMC recorded a power loss; the host started again; an administrator shut it down.
 _SWITCHED_OFF, _STARTED, _SHUT_DOWN = "HCM911", "HCM912", "HCM928"
 #: Processes lost torch's store, which is in the process of rank 0; and that process is gone.
 _STORE, _STORE_GONE = "HCM668", "HCM663"
@@ -58,12 +58,12 @@ def explained(case: Case, found: Sequence[Cause]) -> list[Cause]:
     end = _end_of_logs(case, ranks)
     lost = heartbeats.arrival(first.seen) if first.seen is not None else None
     when = end if end is not None else lost
-    beside = Beside(case.cluster)
+    of_files = RanksOfFiles(case.cluster)
     own = [
         one
         for one in case.cluster.seen
         if one.event.message.id in {_SWITCHED_OFF, _STARTED, _SHUT_DOWN}
-        and ranks >= beside.ranks(one.event.file) != set()
+        and ranks >= of_files.ranks(one.event.file) != set()
     ]
     what = _reason(ranks, end, lost)
     if when is not None and (event := _recorded(own, when)) is not None:

@@ -10,11 +10,11 @@ import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.explain import holders, host_files, kernels, link_records, pod_events, pods, remote_shells
-from hccl_tools.explain.beside import Beside
+from hccl_tools.explain import holders, host_files, link_records, pod_events, pods, remote_shells
 from hccl_tools.explain.cause import Cause, is_before
 from hccl_tools.explain.identities import STATES
 from hccl_tools.explain.locations import Place
+from hccl_tools.explain.ranks_of_files import RanksOfFiles
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.notation import host_list
 
@@ -64,6 +64,8 @@ _STORAGE_ERROR = re.compile(
     r"|Transport endpoint|Remote I/O error"
     r"|Timeout\w{0,20}: .{0,80}(?:read|writ|open|file|disk|checkpoint|ckpt|stor|/mnt|/data)"
 )
+#: A kernel used an address outside its data; a kernel failed, with its name.
+_ADDRESS, _KERNEL = "HCM927", "HCM593"
 #: Seconds before a failure in which storage can be its reason, and for which ranks wait after it responds.
 _STORAGE_WITHIN, _LATEST_LIMIT, _DELAYS = 7_200.0, 1_900.0, 600.0
 
@@ -75,7 +77,7 @@ def joined(case: Case, found: list[Cause]) -> list[Cause]:
         return [storage]
     if first is not None and first.confidence not in _GUESSES and first.message.id not in _DELAYED:
         first = remote_shells.explained(case, holders.with_memory(first))
-        first = kernels.with_kernel(case, link_records.with_record(case, first))
+        first = _with_kernel(case, link_records.with_record(case, first))
         first = host_files.explained(case, first)
         return [holders.with_holder(case, first), *found[1:]]
     faults = [one for one in _faults(case) if _may_be_why(case, one, first)]
@@ -84,6 +86,19 @@ def joined(case: Case, found: list[Cause]) -> list[Cause]:
         faults = tied
     causes = [_cause(case, one, first) for one in (tied or faults)[:_MOST_CAUSES]]
     return causes if tied or first is None else [*found, *causes]
+
+
+def _with_kernel(case: Case, first: Cause) -> Cause:
+    """Return the cause with the kernel that used a wrong address, if a line of the same process names it."""
+    seen = first.seen
+    if first.message.id != _ADDRESS or seen is None or first.beside is not None:
+        return first
+    own = (one for one in case.cluster.seen if one.event.message.id == _KERNEL and one.actor == seen.actor)
+    named = next((one for one in own if one.event.fields.get("reason")), None)
+    if named is None:
+        return first
+    kernel = named.event.fields["reason"].partition("=")[2].strip()
+    return first._replace(reason=f"the kernel is {kernel}", beside=named)
 
 
 def _is_tied(case: Case, one: Seen, first: Cause | None) -> bool:
@@ -116,10 +131,10 @@ def _storage_before(case: Case, first: Cause) -> Cause | None:
     failed = None
     # What a wait reports began before its limit: the ranks may have stood still since then.
     within = max(_STORAGE_WITHIN, case.cluster.waits["operation"] + _DELAYS)
-    beside, waited = Beside(case.cluster), {place.rank for place in first.places} - {None}
+    of_files, waited = RanksOfFiles(case.cluster), {place.rank for place in first.places} - {None}
     for one in case.cluster.seen:
         if one.event.message.id in reasons and not is_before(seen, one) and one.since is not None:
-            there = beside.ranks(one.event.file)
+            there = of_files.ranks(one.event.file)
             if there and waited and there.isdisjoint(waited):
                 continue  # It is on another host than the ranks for which the others wait.
             is_near = seen.since is None or seen.since - one.since <= within

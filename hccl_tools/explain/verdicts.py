@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain import candidates, heartbeats, pods, stacks, ties
-from hccl_tools.explain.beside import Beside
 from hccl_tools.explain.candidates import FOLLOW_UP
 from hccl_tools.explain.cause import Case, Cause, is_before
 from hccl_tools.explain.knowledge.message import fault_of
+from hccl_tools.explain.ranks_of_files import RanksOfFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -69,7 +69,7 @@ class _Reported:
 
     def __init__(self, case: Case) -> None:
         self._errors = _errors_of_ranks(case.events)
-        self._beside = Beside(case.cluster)
+        self._of_files = RanksOfFiles(case.cluster)
         self._stop = case.stop
         self._faults = list(
             {one.event.message.id: one for one in reversed(case.events) if _is_fault(one)}.values()
@@ -119,7 +119,7 @@ class _Reported:
             reason = f"{number} ranks report errors of their connection to it"
             return Cause(first.event.message, "order", (blamed,), first, reason)
         reason = f"HCCL's heartbeat names the same device ({verdict.event.fields.get('reason', 'lost')})"
-        # An error that is no cause by itself may follow from what the others report.
+        # An error that is not a cause by itself can be a consequence of what the others report.
         sure: Confidence = "named" if first.event.message.kind == "cause" else "order"
         return Cause(first.event.message, sure, (device,), first, reason)
 
@@ -156,7 +156,9 @@ class _Reported:
 
     def _is_elsewhere(self, end: Seen, lost: Place) -> bool:
         """Whether the file with the end of a process, which names no rank, is of another host."""
-        there = self._beside.ranks(end.event.file) if end.place.rank is None and lost.rank is not None else ()
+        there = (
+            self._of_files.ranks(end.event.file) if end.place.rank is None and lost.rank is not None else ()
+        )
         return bool(there) and lost.rank not in there
 
     def _in_full(self, end: Seen) -> Seen:

@@ -46,13 +46,6 @@ def parse(text: str, *, option: str = "--hosts") -> tuple[str, ...]:
     >>> parse("node[01-02,7],login")
     ('node01', 'node02', 'node7', 'login')
     """
-    if option == "--hosts" and text.isdecimal() and text.isascii():
-        raise UsageError(
-            f"--hosts {text[:20]} is a number, not a list of hosts",
-            hint=f"name the hosts: node[1-{text}]; `gen --simulate` takes --servers {text}"
-            if len(text) < 5
-            else _GRAMMAR,
-        )
     expanded = (host for item in _items(text, option) for host in _expanded(item, text, option))
     hosts = tuple(islice(expanded, MOST_HOSTS + 1))
     if len(hosts) > MOST_HOSTS:

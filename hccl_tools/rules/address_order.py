@@ -167,7 +167,7 @@ def servers_in_text_order(subject: Subject) -> dict[int, list[int]]:
         written = [table.device_ids[row] for row in rows]
         is_whole = bool(right) and right == [*range(right[0], right[0] + len(right))]
         if own == right or not is_whole or [*map(str, own)] != written or written != sorted(written):
-            continue  # One mistyped device_id is no order.
+            continue  # One mistyped device_id is not an order.
         by_sdid = sdids is not None and [(sdids[row] or 0) & DEVICE_BITS for row in rows] == right
         by_address = (
             ips is not None

@@ -131,7 +131,7 @@ def exchanged_names_finding(subject: Subject, row: int) -> Finding:
 
 
 def _numbers(levels: list[dict[str, Any]]) -> list[int]:
-    """Return the layers of a rank; -1 for what is no number."""
+    """Return the layers of a rank; -1 for what is not a number."""
     return [one if type(one := level["net_layer"]) is int else -1 for level in levels]
 
 

@@ -150,7 +150,7 @@ def _places(table: ServiceTable) -> list[tuple[str, int] | None]:
 
 
 def _shared(table: ServiceTable, keys: Sequence[Hashable]) -> dict[_Pair, list[tuple[int, int]]]:
-    """Return the rows whose key a device of an earlier instance has, with its row; ``None`` is no key."""
+    """Return the rows whose key a device of an earlier instance has, with its row; ``None`` is not a key."""
     first: dict[Hashable, tuple[int, int]] = {}
     found: dict[_Pair, list[tuple[int, int]]] = {}
     for number, instance in enumerate(table.instances):

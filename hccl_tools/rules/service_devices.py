@@ -114,7 +114,7 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Finding]:
 def _twice(
     table: ServiceTable, instance: Instance, keys: Sequence[Hashable], name: str, hint: str
 ) -> Iterator[Finding]:
-    """Yield the devices of an instance whose key another device has; ``None`` is no key."""
+    """Yield the devices of an instance whose key another device has; ``None`` is not a key."""
     if len(set(keys)) == len(keys):
         return
     start = table.rows(instance.servers).start

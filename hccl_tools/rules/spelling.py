@@ -1,4 +1,4 @@
-"""Advice on numbers that HCCL reads in an unexpected way, on server_ids that are no names, and on keys that it ignores."""
+"""Advice on numbers that HCCL reads in an unexpected way, on server_ids that are not names, and on keys that it ignores."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def _server_ids(subject: Subject) -> list[str]:
 
 
 def _no_address(subject: Subject, index: int, name: str) -> Finding:
-    """Return the finding on a server_id of numbers that are no address."""
+    """Return the finding on a server_id of numbers that are not an address."""
     servers, said = subject.table.servers, "server_ids are not IP addresses, and no host has such names"
     message, hint = (
         f"server_id {quoted(name)} is not an IP address, and no host has such a name",

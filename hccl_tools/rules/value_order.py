@@ -79,7 +79,7 @@ def order_of(
     Args:
         values: The values of all rows, in file order.
         known: The scheme of the product, of which fewer values are needed to show that it is used.
-        is_steady: Whether the values of a single server differ by one step, so that its values alone are no scheme.
+        is_steady: Whether the values of a single server differ by one step, so that its values alone are not a scheme.
     """
     table = subject.table
     devices = table.device_numbers

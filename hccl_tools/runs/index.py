@@ -207,7 +207,7 @@ def _limited(
 
 
 def _tried(path: str) -> tuple[Run | None, str]:
-    """Return the run in a directory, or why it cannot be read; neither if the directory is no run."""
+    """Return the run in a directory, or why it cannot be read; neither if the directory is not a run."""
     if _is_closed(path):
         return None, _OF_OTHERS
     try:

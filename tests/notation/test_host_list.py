@@ -126,9 +126,3 @@ def test_many_ranges_count_together(tmp_path: Path) -> None:
     file.write_text("".join(f"a{number}x[0-9999]\n" for number in range(50)))
     with pytest.raises(UsageError, match="line 2: this is more than 16,384 hosts"):
         read_hostfile(str(file))
-
-
-def test_a_number_is_no_list_of_hosts() -> None:
-    with pytest.raises(UsageError, match="--hosts 4 is a number, not a list of hosts"):
-        parse("4")
-    assert parse("4", option="SLURM_JOB_NODELIST") == ("4",)

@@ -1,4 +1,4 @@
-"""The ranks beside whose logs a file lies that no rank wrote: the kernel's log is of their host."""
+"""The ranks of the host from which a file is that no rank wrote, such as the log of the kernel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from hccl_tools.explain.cluster import Cluster
 
 
-class Beside:
+class RanksOfFiles:
     """Finds the ranks of the host of a file by the folders of all logs, which are walked once."""
 
     def __init__(self, cluster: Cluster) -> None:
