@@ -12,7 +12,7 @@ import click
 from hccl_tools.cli import config_map_option, convert_instance, options, table_options
 from hccl_tools.cli.values import Choice
 from hccl_tools.errors import UsageError
-from hccl_tools.notation.phrases import operand
+from hccl_tools.notation.phrases import count, operand
 from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
@@ -164,7 +164,6 @@ def _super_pods(inputs: Inputs, file: str | None, target: str) -> dict[str, Supe
 
 
 def _report(before: RankTable, after: RankTable) -> None:
-    from hccl_tools.notation.phrases import count  # noqa: PLC0415
     from hccl_tools.transform import conversion  # noqa: PLC0415
 
     if before.format == after.format:

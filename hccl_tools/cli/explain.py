@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+from collections import Counter
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -17,12 +18,11 @@ from hccl_tools.cli.rules import print_found, print_page, with_number
 from hccl_tools.cli.site_options import from_site
 from hccl_tools.cli.values import Choice
 from hccl_tools.errors import UsageError
-from hccl_tools.explain import brief, explaining, sources
+from hccl_tools.explain import brief, explaining, remote_logs, sources
 from hccl_tools.explain.answer import as_text
 from hccl_tools.explain.as_json import as_json
 from hccl_tools.explain.knowledge.loading import load
 from hccl_tools.explain.reader import STDIN
-from hccl_tools.explain.remote_logs import fetch
 from hccl_tools.host.site_defaults import LOG_DIR, SSH
 from hccl_tools.notation.phrases import count, operand, time_span
 from hccl_tools.notation.printable import show_status, tell
@@ -108,8 +108,6 @@ def command(
     that have the words. A path that exists is read, also if its name is that of a code.
     """
     if serve:
-        from hccl_tools.explain import remote_logs  # noqa: PLC0415  (on another host only)
-
         remote_logs.serve(what[0])
         return
     if anonymise and bundle is None:
@@ -182,7 +180,7 @@ def _answer(
             run_name=words[0] if words else "latest",
             table=table,
             extra=extra,
-            fetch=partial(fetch, run, typed_ssh=typed_ssh),
+            fetch=partial(remote_logs.fetch, run, typed_ssh=typed_ssh),
         )
         return answer._replace(unfinished=_unfinished(run))
     if STDIN in words and sys.stdin.isatty():
@@ -290,7 +288,7 @@ def _of_one_job(words: list[str]) -> list[str]:
         for word, folder in zip(words, folders, strict=True)
         if files.is_run(os.path.realpath(word)) and _has_latest(folder)
     ]
-    several = {folder for folder in runs if runs.count(folder) > 1}
+    several = {folder for folder, number in Counter(runs).items() if number > 1}
     kept = [word for word, folder in zip(words, folders, strict=True) if folder not in several]
     return [*map(_latest_of, sorted(several)), *(path for word in kept for path in _without_other_runs(word))]
 

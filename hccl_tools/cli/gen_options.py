@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hccl_tools.cli import table_options
-from hccl_tools.cli.options import together
+from hccl_tools.cli.options import together, write
 from hccl_tools.cli.values import IntRange
 from hccl_tools.errors import UsageError
 
@@ -74,9 +74,8 @@ def target(options: dict[str, Any], *, many: bool) -> Target | None:
 
 def print_variables(found: Target, path: str, hosts: Sequence[HostFacts]) -> None:
     """Print the variables as shell commands, for ``eval "$(hccl-tools gen --target torch)"``."""
-    from hccl_tools.cli import options  # noqa: PLC0415  (only with --target)
     from hccl_tools.cli.env import exports  # noqa: PLC0415
     from hccl_tools.files.export_targets import variables  # noqa: PLC0415
 
     own = (hosts[0].container_ip or hosts[0].server_id) if len(hosts) == 1 else None
-    options.write(exports(variables(found, path, own)))
+    write(exports(variables(found, path, own)))

@@ -165,8 +165,6 @@ def _check_size(size: _Size, product: Product) -> None:
 
 def _pinned(request: LaunchRequest, product: Product, nodes: Sequence[str]) -> tuple[_Size, str]:
     """Return the size and the text of a table whose servers are the given nodes."""
-    from hccl_tools.formats.kubernetes.writing import DATA_LIMIT  # noqa: PLC0415  (few jobs are pinned)
-
     located = table_source.locate(request.table, {})
     if located is None:
         raise UsageError("--pin-nodes is for a table that is fixed", hint="add --rank-table FILE")
@@ -186,8 +184,10 @@ def _pinned(request: LaunchRequest, product: Product, nodes: Sequence[str]) -> t
             hint="Kubernetes chooses the devices of a pod that uses some of them: leave --rank-table and "
             "--pin-nodes out",
         )
-    if len(loaded.data) > DATA_LIMIT:
-        raise LaunchError(f"the table has {len(loaded.data):,} bytes; a ConfigMap has at most {DATA_LIMIT:,}")
+    if len(loaded.data) > writing.DATA_LIMIT:
+        raise LaunchError(
+            f"the table has {len(loaded.data):,} bytes; a ConfigMap has at most {writing.DATA_LIMIT:,}"
+        )
     return _Size(len(servers), whole), loaded.data.decode()
 
 

@@ -44,17 +44,15 @@ def command(words: tuple[str, ...], chinese: language.Chinese) -> None:
     hccl-tools rules HCD202              a check of `doctor`
     hccl-tools rules HCC2                the rules of a family
     """  # noqa: D301  (click's mark: keep the lines)
-    from hccl_tools.explain.knowledge.registry import messages  # noqa: PLC0415  (`--help` does not need it)
-
     if words and words != ("list",):
         print_page(" ".join(words), chinese)
         return
     rules = list(all_rules().values())
     _print_rules(rules, chinese)
     click.echo("")
-    _print_messages(list(messages().values()), chinese)
+    _print_messages(list(registry.messages().values()), chinese)
     click.echo(
-        f"\n{len(rules)} rules and {len(messages())} messages;"
+        f"\n{len(rules)} rules and {len(registry.messages())} messages;"
         f" `hccl-tools rules {rules[0].facts.id}` explains one"
     )
 
@@ -100,19 +98,18 @@ def _print_check(name: str, rules: list[Rule], chinese: language.Chinese) -> Non
 
 def print_found(words: str, chinese: language.Chinese) -> bool:
     """Print the rules and messages that have all words; return whether there are any."""
-    from hccl_tools.explain.knowledge.registry import messages, search  # noqa: PLC0415
     from hccl_tools.rules.pages import page  # noqa: PLC0415
 
     wanted = words.lower().split()
     if _CODE.fullmatch(words.strip()):
         return False  # The code is not known, and texts with similar digits do not answer that.
     rules = [rule for rule in all_rules().values() if all(word in page(rule).lower() for word in wanted)]
-    found = search(words)
+    found = registry.search(words)
     if chinese and not words.isascii():
         from hccl_tools.zh.lines import has_all  # noqa: PLC0415  (only for Chinese)
 
         rules = rules or [rule for rule in all_rules().values() if has_all(rule.facts.id, wanted)]
-        found = found or [message for message in messages().values() if has_all(message.id, wanted)]
+        found = found or [message for message in registry.messages().values() if has_all(message.id, wanted)]
     _print_rules(rules, chinese)
     if found:
         _print_messages(found, chinese)
@@ -142,25 +139,20 @@ def _print_rules_of(message: Message, rules: list[Rule], chinese: language.Chine
 
 def with_number(digits: str) -> list[str]:
     """Return the ids of the rule, the message and the check that have a number: ``112`` is that of HCC112."""
-    from hccl_tools.doctor.registry import all_checks  # noqa: PLC0415  (only for a code that is not known)
-    from hccl_tools.explain.knowledge.registry import messages  # noqa: PLC0415
-
-    known = {*all_rules(), *messages(), *all_checks()}
+    known = {*all_rules(), *registry.messages(), *all_checks()}
     return [one for kind in ("HCC", "HCM", "HCD") if (one := f"{kind}{digits}") in known]
 
 
 def _advice(rules: list[Rule], name: str) -> str:
     """Return the hint for an unknown name; codes differ in one digit, so similar ones are not suggested."""
-    from hccl_tools.explain.knowledge.registry import codes, messages  # noqa: PLC0415
-
     if _CODE.fullmatch(name.strip()):
         code = name.strip().upper()
         if ids := with_number(code):
             return f"with this number: {', '.join(ids)}; type `hccl-tools rules {ids[0]}`"
-        alike = [one for one in codes() if one[:2] == code[:2] and len(one) == len(code)]
+        alike = [one for one in registry.codes() if one[:2] == code[:2] and len(one) == len(code)]
         return f"known codes: {', '.join(alike)}" if alike else "`hccl-tools rules` lists all codes"
     known = [rule.facts.id for rule in rules] + [rule.facts.name for rule in rules]
-    known += [one for message in messages().values() for one in (message.id, message.name)]
+    known += [one for message in registry.messages().values() for one in (message.id, message.name)]
     return f"{did_you_mean(name, known)} `hccl-tools rules` lists all rules and messages".lstrip()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from hccl_tools import formats
 from hccl_tools.formats import Detection
 from hccl_tools.formats.host_files import kind_of, kind_of_name
 from hccl_tools.rules.registry import Subject, rules_for
@@ -69,7 +70,6 @@ def _devices_as_table(subject: Subject) -> RankTable:
 
 def _check_as_table(subject: Subject, findings: Findings) -> None:
     """Collect the findings on the table that HCCL makes of a root info."""
-    from hccl_tools import formats  # noqa: PLC0415  (only for a root info)
     from hccl_tools.rules.root_info import seen_as_table  # noqa: PLC0415
 
     value = seen_as_table(subject.value)

@@ -70,11 +70,10 @@ def _choose_by_host(subject: Subject, table_format: str | None, *, on_this_host:
 
 def _own_product() -> tuple[Product, str] | None:
     """Return the product of this host's NPUs and its source."""
-    from hccl_tools.host.site_defaults import ROOT_VARIABLE, Site  # noqa: PLC0415  (not with --product)
     from hccl_tools.host.visible import present  # noqa: PLC0415
 
-    nodes = present(Site())
-    variables = (os.environ.get(ROOT_VARIABLE, ""), os.environ.get("PATH", ""))
+    nodes = present(site_defaults.Site())
+    variables = (os.environ.get(site_defaults.ROOT_VARIABLE, ""), os.environ.get("PATH", ""))
     return _product_with(nodes, variables) if nodes else None
 
 
@@ -82,10 +81,9 @@ def _own_product() -> tuple[Product, str] | None:
 def _product_with(_nodes: tuple[int, ...], _variables: tuple[str, str]) -> tuple[Product, str] | None:
     """Ask the host once, as a command may read thousands of tables; the answer depends on the arguments."""
     from hccl_tools.host import host  # noqa: PLC0415  (only with NPUs)
-    from hccl_tools.host.site_defaults import Site  # noqa: PLC0415
 
     try:
-        found, source = host.find_product(Site())
+        found, source = host.find_product(site_defaults.Site())
     except DiscoveryError:  # Cards of several products.
         return None
     return (PRODUCTS[found], source) if found is not None else None

@@ -15,6 +15,7 @@ from hccl_tools.launch.cluster.membership import (
     MACHINES,
     PORT,
     PROGRAM,
+    TIMING,
     HostManifest,
     arguments_value,
 )
@@ -75,8 +76,6 @@ def refuse(prepared: PreparedLaunch | None, request: LaunchRequest, why: str) ->
     hosts = job_hosts.of_plan(prepared) if prepared else job_hosts.of_request(request, os.environ)
     if hosts is None:
         return
-    from hccl_tools.launch.cluster.membership import TIMING  # noqa: PLC0415
-
     own = manifest(hosts, prepared, request) if prepared else HostManifest(hosts.own, hosts.name, {})
     with suppress(HcclToolsError):  # Without a key or a free port; the user sees the first error.
         credentials = _credentials(hosts, request)

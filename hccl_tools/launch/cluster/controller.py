@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.host.local_addresses import addresses_towards
 from hccl_tools.launch import engines
-from hccl_tools.launch.cluster import host_status, verdict
+from hccl_tools.launch.cluster import host_status, missing_hosts, verdict
 from hccl_tools.launch.cluster.agents import Agent, Agents
 from hccl_tools.launch.cluster.engine_end import TIMING, EngineEnd
 from hccl_tools.launch.cluster.hang_decision import HangDecision
 from hccl_tools.launch.cluster.job_addresses import bindings
-from hccl_tools.launch.cluster.missing_hosts import MissingHosts
 from hccl_tools.launch.cluster.verdict import Finding, Reports, Unreported
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join
@@ -116,7 +115,7 @@ class Controller:
         if not self._has_supervisors:
             return  # Shims and ranks are on this host: the keeper signals them itself.
         self._ending = EngineEnd(attempt, self._agents, self._evidence_timeout)
-        MissingHosts(attempt, self._agents, self._plan, self._hosts_missing)
+        missing_hosts.MissingHosts(attempt, self._agents, self._plan, self._hosts_missing)
         if self._hang_timeout is not None:
             self._hangs = HangDecision(
                 lambda: self._agents.numbers - self._agents.done,
@@ -125,8 +124,6 @@ class Controller:
                 limit=self._hang_timeout,
             )
         if engines.of(self._plan).waits_for_lost_hosts:
-            from hccl_tools.launch.cluster import missing_hosts  # noqa: PLC0415  (MPICH only)
-
             missing_hosts.watch(
                 attempt, self._unconnected_hosts, self._plan.run_dir, self._engine_process_lost
             )

@@ -10,7 +10,7 @@ import marshal
 import os
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.model.variables import Inheritance, composed
+from hccl_tools.launch.model.variables import Inheritance, composed, of_restart
 from hccl_tools.launch.mpi.prepared import PreparedRank
 from hccl_tools.processes import run_files
 from hccl_tools.runs import private_files
@@ -49,7 +49,6 @@ def pack(plan: Plan, table: bytes | None, restart: int = 0) -> bytes:
     The run directory, which this process holds, is named by its identity: a shim uses no other in its place.
     ``table`` is the content of the table in the run directory, ``restart`` the number of restarts so far.
     """
-    from hccl_tools.launch.model.variables import of_restart  # noqa: PLC0415
     from hccl_tools.runs import names  # noqa: PLC0415
 
     path = os.path.join(plan.run_dir, names.TABLE)
