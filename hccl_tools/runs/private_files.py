@@ -128,6 +128,10 @@ def _paths(environ: Mapping[str, str]) -> Iterator[str]:
     for parent in (environ.get("TMPDIR") or _TMP, _SHARED_MEMORY, environ.get("XDG_RUNTIME_DIR")):
         if parent:
             yield os.path.join(os.path.abspath(parent), name)
+    # Another user can make the names above first. The home directory is the last choice: it may be on a slow
+    # disk, and several hosts may share it, so that the name has the host.
+    if home := environ.get("HOME"):
+        yield os.path.join(os.path.abspath(home), f".hccl-tools-{os.uname().nodename}")
 
 
 def _problem(path: str) -> str:

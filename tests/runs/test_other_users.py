@@ -214,6 +214,25 @@ def test_private_directory_of_another_user_is_not_used(stranger: Stranger) -> No
         private_files.ensure(str(taken))
 
 
+@pytest.mark.bed
+def test_user_whose_directories_are_all_taken_by_another_has_one_at_home(stranger: Stranger) -> None:
+    stranger.folder.chmod(0o1777)
+    user = stranger.as_user(65533)
+    taken = [stranger.folder / "hccl-tools-65533", Path("/dev/shm/hccl-tools-65533")]
+    home = stranger.folder / "home"
+    user.python("import os, sys; os.mkdir(sys.argv[1], 0o700)", str(home))
+    stranger.python("import os, sys; [os.mkdir(path, 0o777) for path in sys.argv[1:]]", *map(str, taken))
+    try:
+        place = user.run(
+            "env", f"HOME={home}", "XDG_RUNTIME_DIR=", stranger.interpreter, "-c",
+            "import os; from hccl_tools.runs import private_files as p; print(p.place(os.environ))",
+        )  # fmt: skip
+    finally:
+        taken[1].rmdir()
+
+    assert place.stdout == f"{home}/.hccl-tools-{os.uname().nodename}\n", place.stderr
+
+
 @pytest.mark.parametrize("mode", [0o777, 0o775, 0o2770])
 def test_directory_in_which_others_may_rename_is_not_private(own_directory: Path, mode: int) -> None:
     if os.geteuid() == 0:
