@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 from typing import TYPE_CHECKING, Any, cast
@@ -15,6 +16,7 @@ from hccl_tools.host.machine import DRIVER
 from hccl_tools.launch.planning import table_source
 from hccl_tools.notation import host_list
 from hccl_tools.notation.phrases import count
+from hccl_tools.programs.lookup import YAML
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.product_names import read_name
 from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS
@@ -44,6 +46,8 @@ _WAIT = 600.0
 _LEAST_GRACE, _END = 30, 15
 #: Of a job: the names of its pods and ConfigMap are longer, and must be labels too.
 _LONGEST_NAME = 45
+#: The products whose names in Kubernetes are known.
+_SUPPORTED = tuple(name for name, one in PRODUCTS.items() if one.labels is not None)
 _OTHER_SIGNS = re.compile(r"[^a-z0-9]+")
 
 
@@ -62,6 +66,7 @@ def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[s
         LaunchError: HCCL would refuse the table, or the product is not supported.
     """
     _check(options, typed)
+    _check_complete(request, options)
     product = _product(request)
     nodes = host_list.parse(options["pin_nodes"], option="--pin-nodes") if options["pin_nodes"] else ()
     size, table = _pinned(request, product, nodes) if nodes else (_size(request, product), None)
@@ -91,15 +96,10 @@ def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[s
 
 def _check(options: Mapping[str, Any], typed: Collection[str]) -> None:
     target = options["emit"]
-    if refused := sorted(_REFUSED.intersection(typed)):
+    if refused := " and ".join(sorted(_REFUSED.intersection(typed))):
         raise UsageError(
-            f"--emit {target} does not support {refused[0]}",
-            hint=f"the cluster manager decides: leave {refused[0]} out",
-        )
-    if not options["image"]:
-        raise UsageError(
-            f"--emit {target} needs the image of the containers",
-            hint="add --image NAME: an image with CANN, hccl-tools and the program",
+            f"--emit {target} does not support {refused}",
+            hint=f"the cluster manager decides: leave {refused} out",
         )
     if options["rank_table"] is not None and not options["pin_nodes"]:
         raise UsageError(
@@ -111,19 +111,38 @@ def _check(options: Mapping[str, Any], typed: Collection[str]) -> None:
         names.check_namespace(options["namespace"])
 
 
-def _product(request: LaunchRequest) -> Product:
-    named = request.table.product or os.environ.get(PRODUCT_VARIABLE)
-    supported = ", ".join(name for name, one in PRODUCTS.items() if one.labels is not None)
-    if not named:
-        raise UsageError(
-            "the product of the nodes is not known here",
-            hint=f"name it: --product {supported.replace(', ', ' or ')}",
+def _check_complete(request: LaunchRequest, options: Mapping[str, Any]) -> None:
+    """Refuse a call in which something is missing; the message names all that is missing.
+
+    Raises:
+        UsageError: The image, the product or the package that writes YAML is missing.
+    """
+    missing: list[tuple[str, str]] = []
+    if not options["image"]:
+        missing.append(
+            ("the image of the containers", "--image NAME: an image with CANN, hccl-tools and the program")
         )
-    product = read_name(named).product
+    if not _product_name(request):
+        missing.append(("the product of the nodes", f"--product {' or '.join(_SUPPORTED)}"))
+    if missing and importlib.util.find_spec("yaml") is None:
+        missing.append(("PyYAML", YAML))
+    if missing:
+        raise UsageError(
+            f"--emit {options['emit']} needs {' and '.join(what for what, _how in missing)}",
+            hint=f"add {'; '.join(how for _what, how in missing)}",
+        )
+
+
+def _product_name(request: LaunchRequest) -> str:
+    return request.table.product or os.environ.get(PRODUCT_VARIABLE) or ""
+
+
+def _product(request: LaunchRequest) -> Product:
+    product = read_name(_product_name(request)).product
     if product.labels is None:
         raise LaunchError(
             f"--emit does not know the names of {product.title} in Kubernetes",
-            hint=f"it knows those of {supported}",
+            hint=f"it knows those of {', '.join(_SUPPORTED)}",
         )
     return product
 

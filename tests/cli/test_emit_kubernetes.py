@@ -165,7 +165,9 @@ def test_a_table_that_is_fixed(command_line: CommandLine) -> None:
     ("options", "code", "words"),
     [
         (["--product", "a2"], 2, "needs the image of the containers"),
-        (["--image", "i"], 2, "the product of the nodes is not known here"),
+        (["--image", "i"], 2, "needs the product of the nodes\n"),
+        ([], 2, "needs the image of the containers and the product of the nodes\n"),
+        (["--cpu", "--all-here"], 2, "does not support --all-here and --cpu\n"),
         (["--image", "i", "--product", "a5"], 125, "does not know the names of Ascend 950 in Kubernetes"),
         (["--image", "i", "--product", "a2", "--hosts", "a,b"], 2, "does not support --hosts"),
         (["--image", "i", "--product", "a2", "--exclude", "a"], 2, "does not support --exclude"),

@@ -202,7 +202,9 @@ class Controller:
         self._reports.hung = hung
         if self._attempt is not None and not self._attempt.state.is_ending:
             seconds = self._attempt.state.grace + self._evidence_timeout
-            self._attempt.say(f"the job hangs: ending it (at most {seconds:g} s)")
+            self._attempt.say(
+                f"the job hangs: its ranks write their Python stacks, then are ended (at most {seconds:g} s)"
+            )
         self._end_for(cause)
 
     def _hosts_missing(self, servers: Sequence[int], why: str) -> None:

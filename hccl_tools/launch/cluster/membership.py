@@ -209,11 +209,13 @@ def _rehearsal(own: HostManifest) -> str:
     return "--all-here" if own.values.get(CPU) == "yes" else "--cpu --all-here"
 
 
-def missing_hosts_error(hosts: Sequence[str], wait: float, strangers: str = "") -> RefusalError:
-    """Return the error for hosts that did not join within ``wait`` seconds."""
+def missing_hosts_error(
+    hosts: Sequence[str], own: HostManifest, wait: float, strangers: str = ""
+) -> RefusalError:
+    """Return the error of host ``own`` for hosts that did not join within ``wait`` seconds."""
     also = f"; {strangers}" if strangers else ""
     return RefusalError(
         f"host{'' if len(hosts) == 1 else 's'} {and_more(hosts)} did not join within {wait:g} s{also}",
         hint="run the same command, with the same --start-port, on every host; check for errors and "
-        "firewalls; --preflight none skips this check",
+        f"firewalls; --preflight none skips this check; `{_rehearsal(own)}` rehearses all ranks on this host",
     )

@@ -62,7 +62,7 @@ class RendezvousClient:
                 self.notify_at, is_first = time.monotonic() + TIMING.again, False
             self.discover(deadline)
             time.sleep(TIMING.retry)
-        raise missing_hosts_error([where], wait, self.answers.summary())
+        raise missing_hosts_error([where], self.own, wait, self.answers.summary())
 
     def refuse(self, why: str) -> None:
         """Tell rank 0's host that this host does not start its part, if it listens within a few seconds."""

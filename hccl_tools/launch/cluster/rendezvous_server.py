@@ -133,7 +133,9 @@ class RendezvousServer:
             if now > self.deadline:
                 if self.refusal:
                     break
-                error = missing_hosts_error(self.names(self.missing), wait, self.listener.strangers())
+                error = missing_hosts_error(
+                    self.names(self.missing), self.own, wait, self.listener.strangers()
+                )
                 self.refuse_all(Refused(error.message, self.own.server))
                 raise error
             if now > notify_at:

@@ -41,6 +41,10 @@ _PLUG_INS_VARIABLE = "CUSTOM_DEVICE_ROOT"
 _PYTHON_NAME = re.compile(r"python([23](\.[0-9]+)?)?", re.ASCII)
 _ASK = "import sys; print(sys.executable); print('\\n'.join(sys.path))"
 _ANSWER_SECONDS, _MOST_SHOWN = 30, 300
+#: Strings of a script without a framework: the variables of torchrun, and those of a job with a rank table.
+_TORCHRUNS = re.compile(rb"""["'](RANK|WORLD_SIZE|LOCAL_RANK|LOCAL_WORLD_SIZE|MASTER_ADDR|MASTER_PORT)["']""")
+_TABLES = re.compile(rb"""["'](?:RANK_ID|RANK_SIZE|DEVICE_ID|RANK_TABLE_FILE)["']""")
+_SCRIPT_BYTES = 1 << 18
 
 
 #: The reason for the start ``table`` if no framework is installed.
@@ -140,7 +144,10 @@ def choose(
     ask = settled is None or (settled == "mpi" and start.cpu) or typed
     python = find(program, environ, ask=ask)
     if settled is None:
-        return (python, *choose_start(python.frameworks, cpu=start.cpu))
+        chosen, reason = choose_start(python.frameworks, cpu=start.cpu)
+        if reason == NO_FRAMEWORK and (variable := _torchruns_variable(program)):
+            return python, "torch", f"{program.argv[0]} reads {variable}, as torchrun sets it"
+        return python, chosen, reason
     reason = "--start" if start.method else "ranks are MPI processes" if mpi_ranks else "a plain program"
     return python, settled, reason
 
@@ -161,6 +168,19 @@ def choose_start(frameworks: Mapping[str, str], *, cpu: bool) -> tuple[Start, st
     if "paddle" in frameworks:
         return "torch", f"paddle {frameworks['paddle']}, which uses a rendezvous port as torch does"
     return "table", NO_FRAMEWORK
+
+
+def _torchruns_variable(program: Program) -> str:
+    """Return a variable of torchrun that a script reads; "" if none, or if it reads those of a table."""
+    if program.kind != "script":
+        return ""
+    try:
+        with open(program.argv[0], "rb") as file:
+            text = file.read(_SCRIPT_BYTES)
+    except OSError:
+        return ""
+    found = _TORCHRUNS.search(text)
+    return found[1].decode() if found and not _TABLES.search(text) else ""
 
 
 def warnings(python: Interpreter, start: Start, environ: Mapping[str, str], *, cpu: bool) -> list[str]:

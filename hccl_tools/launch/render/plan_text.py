@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 _FACT = " " * 17
 #: Columns of a value that differs from rank to rank; a longer one is shown with its rank below the columns.
 _LONGEST_CELL = 24
+#: Digits of a port.
+_LONGEST_NUMBER = 5
+#: Items of a list of all ranks, such as their endpoints, that is shown whole.
+_MOST_ITEMS = 8
 #: For the run directory, which a line of its own names.
 _RUN_DIR = "{run_directory}"
 
@@ -119,7 +123,21 @@ class _Columns:
             if all(value == f"{before}{cell}{after}" for value, cell in zip(values, cells, strict=True)):
                 quoted = [shlex.quote(part) if part else "" for part in (before, after)]
                 return self._in_run(f"{{{column}}}".join(quoted))
-        return None
+        return self._counted(values)
+
+    def _counted(self, values: Sequence[str]) -> str | None:
+        """Return the text of values that end with a number counted by the rank: ``10.0.0.1:{6170+rank}``."""
+        before, _, number = values[0].rpartition(":")
+        first = self._ranks[0].rank
+        if not (number.isdecimal() and number.isascii()) or len(number) > _LONGEST_NUMBER:
+            return None
+        base = int(number) - first
+        if any(
+            value != f"{before}:{base + process.rank}"
+            for value, process in zip(values, self._ranks, strict=True)
+        ):
+            return None
+        return f"{shlex.quote(before)}:{{{base}+rank}}"
 
     def _in_run(self, text: str) -> str:
         return text.replace(self._plan.run_dir, _RUN_DIR)
@@ -177,10 +195,18 @@ def _listed(title: str, variables: Mapping[str, str], width: int, nothing: str) 
 
 
 def _assignments(variables: Mapping[str, str], width: int, run_dir: str = "") -> Iterator[str]:
-    words = [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
+    words = [f"{name}={_shortened(value)}" for name, value in variables.items()]
     return _words(
         [word.replace(run_dir, _RUN_DIR) if run_dir else word for word in words], width, quoted=True
     )
+
+
+def _shortened(value: str) -> str:
+    """Return a value for a shell; of a long list the first and last items (``-f json`` has all)."""
+    items = value.split(",")
+    if len(items) <= _MOST_ITEMS:
+        return shlex.quote(value)
+    return f"{shlex.quote(','.join(items[:2]))},...,{shlex.quote(items[-1])} ({len(items)} items)"
 
 
 def _words(words: Sequence[str], width: int, *, quoted: bool = False) -> Iterator[str]:

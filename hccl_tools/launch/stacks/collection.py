@@ -138,10 +138,19 @@ def as_text(stacks: Sequence[RankStack]) -> str:
     for one in stacks:
         key = one.stack or (one.doing, one.problem)
         groups.setdefault(key, []).append(one)
-    return "\n".join(map(_group, groups.values()))
+    reasons: dict[str, list[list[RankStack]]] = {}
+    for group in groups.values():
+        if group[0].problem and group[0].pid and not group[0].ended:
+            reasons.setdefault(group[0].problem, []).append(group)
+    shared = {problem for problem, found in reasons.items() if len(found) > 1}
+    blocks = [_group(group, shared) for group in groups.values()]
+    for problem in sorted(shared):
+        ranks = rank_list(one.rank for group in reasons[problem] for one in group)
+        blocks.append(_wrapped([f"no Python stack of {ranks}: {problem}"]))
+    return "\n".join(blocks)
 
 
-def _group(group: list[RankStack]) -> str:
+def _group(group: list[RankStack], shared: set[str]) -> str:
     first = group[0]
     hosts = and_more(list(dict.fromkeys(one.host for one in group)), _MOST_HOSTS)
     doing: dict[str, list[int]] = {}
@@ -156,14 +165,18 @@ def _group(group: list[RankStack]) -> str:
         what = first.problem
     lines = [f"{head} {what}" if what else head]
     lines += [f"  {line}" for line in first.stack]
-    if first.problem and not first.ended:
+    if first.problem and not first.ended and first.problem not in shared:
         lines.append(f"  no Python stack: {first.problem}" if first.pid else f"  {first.problem}")
-    columns = screen.width()
     # The lines of a stack are data: they are not broken.
+    return _wrapped(lines, whole=first.stack)
+
+
+def _wrapped(lines: Sequence[str], whole: Sequence[str] = ()) -> str:
+    columns = screen.width()
     return "".join(
         f"{part}\n"
         for line in lines
-        for part in ([escaped(line)] if line[2:] in first.stack else screen.wrapped(escaped(line), columns))
+        for part in ([escaped(line)] if line[2:] in whole else screen.wrapped(escaped(line), columns))
     )
 
 

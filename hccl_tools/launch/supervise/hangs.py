@@ -87,7 +87,7 @@ class HangWatch:
         self._by_progress = self._monitor.counts_lines
         self._is_quiet = self._has_described = False
         self._warnings = 0
-        self._warned = False
+        self._warned = self._told_of_activity = False
         attempt.call_later("hang", self._interval, self._check)
         if self._end_after is not None:
             attempt.on_ending.append(self._describe_for_others)
@@ -106,8 +106,10 @@ class HangWatch:
             elif not self._warned:
                 self._warned = True
                 self._warn(running)
-        if self._end_after is not None and self._hangs(running, idle, self._end_after):
-            return
+        if self._end_after is not None:
+            if self._hangs(running, idle, self._end_after):
+                return
+            self._tell_of_activity(idle, self._end_after)
         self._attempt.call_later("hang", self._interval, self._check)
 
     def _hangs(self, running: Sequence[RankEnd], idle: float, limit: float) -> bool:
@@ -127,6 +129,18 @@ class HangWatch:
             return False
         self._end(self._described(suspects, first))
         return True
+
+    def _tell_of_activity(self, idle: float, limit: float) -> None:
+        """Tell once why a job without output for ``--hang-timeout`` goes on."""
+        silent = self._clock() - self._monitor.written_at
+        if silent < limit:
+            self._told_of_activity = False
+        elif idle < limit and not (self._told_of_activity or self._by_progress or self._attempt.report_quiet):
+            self._told_of_activity = True
+            self._attempt.say(
+                f"no output for {time_span(silent)}, but the job does not count as hung, because its"
+                " processes use CPU time or files; with `--progress REGEX` only matching lines count"
+            )
 
     def _report_quiet(self, idle: float, limit: float) -> None:
         was_quiet, self._is_quiet = self._is_quiet, idle >= limit
@@ -172,8 +186,8 @@ class HangWatch:
     def _end(self, hung: list[HungRank]) -> None:
         attempt = self._attempt
         attempt.say(
-            f"the job hangs (--hang-timeout {self._end_after:g} s): ending it"
-            f" (at most {attempt.state.longest_end:g} s)"
+            f"the job hangs (--hang-timeout {self._end_after:g} s): its ranks write their"
+            f" Python stacks to their logs, then are ended (at most {attempt.state.longest_end:g} s)"
         )
         self._with_stacks(hung, self._finish)
 

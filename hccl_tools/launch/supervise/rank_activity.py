@@ -53,7 +53,10 @@ class Activity:
 
 
 class ActivityMonitor:
-    """Samples the ranks of this host; ``active_at`` is when any of them has last been active."""
+    """Samples the ranks of this host; ``active_at`` is when any of them has last been active.
+
+    ``written_at`` is when any of them has last written, or sent a heartbeat.
+    """
 
     def __init__(
         self,
@@ -75,7 +78,7 @@ class ActivityMonitor:
         self._folder = run_files.hold(run_dir)
         self._heartbeats = frozenset(heartbeats_of)
         self._total, self._clock = 0, clock
-        self._sampled_at = self.active_at = clock()
+        self._sampled_at = self.active_at = self.written_at = clock()
         self._have_run = False
         self._by_rank: dict[int, Activity] = {}
         for rank in self._heartbeats:
@@ -106,6 +109,8 @@ class ActivityMonitor:
         cpu = _cpu_by_process(processes, {end.pid for end in ranks})
         progressed = [self._measure(end, cpu.get(end.pid, 0), interval, now) for end in ranks]
         is_active = any(progressed)
+        if is_active:
+            self.written_at = now
         if self._progress is None and not is_active:
             is_active = has_computed or self._has_used_files(processes)
         self._have_run |= bool(ranks)
@@ -120,6 +125,7 @@ class ActivityMonitor:
 
     def _skip(self, seconds: float) -> None:
         self.active_at += seconds
+        self.written_at += seconds
         for activity in self._by_rank.values():
             activity.active_at += seconds
             if activity.beat_at is not None:

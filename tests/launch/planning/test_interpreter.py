@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.launch.model.request import Program
+from hccl_tools.launch.model.request import Program, StartChoice
 from hccl_tools.launch.planning import interpreter, program_check
 from hccl_tools.programs.lookup import ProgramMissingError, ProgramRefusedError
 
@@ -89,6 +89,34 @@ def test_without_any_framework_the_plan_says_so() -> None:
         "table",
         "the ranks' Python has no MindSpore, torch or paddle",
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("import os; print(os.environ['RANK'])", "torch"),
+        ('import os; print(os.environ.get("WORLD_SIZE", 1))', "torch"),
+        ("import os; print(os.environ['RANK_ID'])", "table"),
+        ("import os; print(os.environ.get('RANK', os.environ['RANK_ID']))", "table"),
+        ("RANK = 3", "table"),
+    ],
+)
+def test_script_without_a_framework_gets_the_variables_that_it_reads(
+    text: str, start: Start, own_directory: Path
+) -> None:
+    bare = python(own_directory / "bin" / "python", 'printf "%s\\n" /opt/bare/python')
+    (own_directory / "train.py").write_text(text)
+
+    _python, chosen, reason = interpreter.choose(
+        Program((str(own_directory / "train.py"),), python=bare),
+        StartChoice(method=None, cpu=True),
+        {},
+        engine_starts_mpi=False,
+        has_table=True,
+    )
+
+    assert chosen == start
+    assert ("as torchrun sets it" in reason) is (start == "torch")
 
 
 def test_versions_are_those_of_importlib_metadata() -> None:

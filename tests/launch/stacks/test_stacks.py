@@ -106,7 +106,8 @@ def test_without_the_option_the_states_are_shown() -> None:
         found = stacks()
 
     assert found.returncode == 0
-    assert "Python was not started with `launch --faulthandler`, and py-spy is not installed" in found.stdout
+    why = "Python was not started with `launch --faulthandler`, and py-spy is not installed"
+    assert " ".join(found.stdout.split()).count(why) == 1
     assert "ranks 0, 2-3 (localhost): " in found.stdout
 
 
@@ -119,7 +120,8 @@ def test_a_py_spy_that_is_denied_is_told(tmp_path: Path, monkeypatch: pytest.Mon
     with hanging("read"):
         found = stacks()
 
-    assert "py-spy may not look at it: ptrace is denied here (Error: Permission Denied)" in found.stdout
+    why = "py-spy may not look at it: ptrace is denied here (Error: Permission Denied)"
+    assert f"no Python stack of ranks 0-3: {why}" in " ".join(found.stdout.split())
 
 
 @pytest.mark.slow

@@ -112,6 +112,17 @@ def test_the_stack_of_the_rank_that_stopped_first_is_in_its_log(kind: tuple[str,
     assert f"    | {shown}\n" in job.stderr
 
 
+def test_ranks_that_compute_without_output_go_on_and_the_reason_is_told_once() -> None:
+    Path("train.py").write_text(
+        "import time\nend = time.monotonic() + 6\nwhile time.monotonic() < end:\n    pass\n"
+    )
+    job = run("--hang-timeout", "2", "train.py")
+
+    assert job.returncode == 0, job.stderr
+    said = "but the job does not count as hung, because its processes use CPU time or files"
+    assert job.stderr.count(said) == 1
+
+
 def test_a_rank_that_is_no_python_gets_no_signal_and_its_report_says_why_it_has_no_stack() -> None:
     job = run("--hang-timeout", "1", "--faulthandler", "--no-python", "sleep", "300")
 
