@@ -35,7 +35,7 @@ _MILD = frozenset({"Warning", "Minor"})
     "devices: `docker run --device /dev/davinci0 ...`; a rehearsal without NPUs: `hccl-tools doctor --cpu`",
     source="HCCL rank table guides: device_id is the N of /dev/davinciN",
     example=Example("observed", "nodes", "[]"),
-    explains=("HCC341", "HCC431", "HCC641", "HCC643"),
+    explains=("HCD001", "HCC341", "HCC431", "HCC641", "HCC643"),
     of_npus=True,
 )
 def no_npu(case: Case) -> Iterator[Finding]:
@@ -45,7 +45,8 @@ def no_npu(case: Case) -> Iterator[Finding]:
     """
     if not case.seen.nodes:
         yield Finding(
-            "this host shows no NPU: there is no /dev/davinci* (no NPU, or its driver is not loaded)"
+            "this host shows no NPU, so that no NPU was looked at: there is no /dev/davinci* (no NPU, or its"
+            " driver is not loaded)"
         )
 
 

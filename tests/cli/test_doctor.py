@@ -198,13 +198,24 @@ def test_a_tool_that_does_not_answer_is_a_note_that_names_it(a2: StandInHost, an
     assert doctor(a2, str(table(a2)), "--strict", "--check-timeout", "2")[0] == 1
 
 
-def test_without_any_tool_it_says_what_it_could_not_look_at(tmp_path: Path) -> None:
+def test_without_npus_and_tools_one_finding_says_that_nothing_was_looked_at(tmp_path: Path) -> None:
     bare = make_host(tmp_path, tools=(), nodes=())
 
     done = bare.run("doctor", HOME=str(tmp_path))
 
     assert done.returncode == 1  # `doctor && launch` starts nothing here
-    assert done.stdout.startswith(f"stops[HCD101]: {HERE}: this host shows no NPU: there is no /dev/davinci*")
+    assert done.stdout.startswith(
+        f"stops[HCD101]: {HERE}: this host shows no NPU, so that no NPU was looked at: "
+    )
+    assert "HCD001" not in done.stdout
+    assert done.stdout.splitlines()[-1] == f"{HERE}: 1 fault would stop the job"
+
+
+def test_without_tools_it_says_what_it_could_not_look_at(tmp_path: Path) -> None:
+    bare = make_host(tmp_path, tools=(), nodes=range(8))
+
+    done = bare.run("doctor", HOME=str(tmp_path))
+
     assert "no hccn_tool on PATH" in done.stdout
     assert "no npu-smi on PATH" in done.stdout
 
