@@ -19,6 +19,7 @@ from hccl_tools.runs import table_lock
 from hccl_tools.table.fingerprint import fingerprint
 from hccl_tools.table.products import PRODUCT_VARIABLE
 from hccl_tools.validation.checker import validate
+from hccl_tools.validation.product_choice import BY_SIMULATION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,7 +67,7 @@ def deliver(
     if product is None and not os.environ.get(PRODUCT_VARIABLE):
         product = next_command.simulated_product(before)
         if product is not None:
-            tell(f"product {product} (by the addresses, which are those of simulated machines)")
+            tell(f"product {product} ({BY_SIMULATION})")
     _check(new, to_stdout, product=product, ignore=ignore)
     for line in changes:
         tell(line)

@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from hccl_tools.runs.saved import SavedEnd, SavedProcess, SavedReport
 
 
-#: A hint of the report that names the kernel's out-of-memory killer.
-_OUT_OF_MEMORY = "kernel's out-of-memory killer (its count has increased)"
-
-
 #: Why a job ended other than by a rank's failure -> the message that stands for it.
 _REASONS = {
     "host": "HCM823",
@@ -227,7 +223,7 @@ def _events(report: SavedReport, file: int) -> list[Event]:
     text = f"{first.name} {first.how}"
     if first.name not in {"scheduler", f"rank {first.rank}"}:
         return [Event(known["HCM830"], {"reason": text}, (), file, 0, text=text)]
-    if any(_OUT_OF_MEMORY in hint for hint in first.hints):
+    if first.killed_by_oom:
         message = known["HCM822"]
     else:
         message = known[_SIGNALS.get(first.signal, "HCM820") if first.signal else "HCM821"]

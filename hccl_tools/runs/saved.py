@@ -78,14 +78,17 @@ class PlanSummary(NamedTuple):
 
 
 class SavedFailure(NamedTuple):
-    """The rank that failed first, or an engine (rank -1), and how it ended."""
+    """The rank that failed first, or an engine (rank -1), and how it ended.
+
+    ``killed_by_oom`` tells whether the kernel's out-of-memory killer ended it, ``None`` if that is unknown.
+    """
 
     rank: Index
     name: str = ""
     how: str = ""
     host: str = ""
     signal: str | None = None
-    hints: tuple[str, ...] = ()
+    killed_by_oom: bool | None = None
 
 
 class SavedHungRank(NamedTuple):

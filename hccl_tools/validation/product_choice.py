@@ -1,7 +1,8 @@
 """Choose the product for which to check a table.
 
-The order is the same for every command: the option, the variable, the product of this host's NPUs if it reads
-the format, else the product that is assumed for the table. For a job on this host its product counts anyway.
+The order is the same for every command: the option, the variable, the product of this host's NPUs if it
+reads the format, that of simulated machines by their addresses, else the product that is assumed for the
+table. For a job on this host its product counts anyway.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import DiscoveryError
-from hccl_tools.host import site_defaults
+from hccl_tools.host import simulated, site_defaults
 from hccl_tools.rules.findings import Findings
 from hccl_tools.rules.registry import BESIDE_HCCL, Subject, rule_by_id, rules_for
 from hccl_tools.table.format_names import SERVICE
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 #: The format of tables on machines that have endpoint files and a root info.
 _FORMAT_OF_HOST_FILES = "2.0"
+#: Why the product of a table of simulated machines is known.
+BY_SIMULATION = "by the addresses, which are those of simulated machines"
 
 
 def product_of(table: RankTable, name: str | None = None) -> Product:
@@ -90,10 +93,16 @@ def _product_with(_nodes: tuple[int, ...], _variables: tuple[str, str]) -> tuple
 
 
 def refine(subject: Subject) -> None:
-    """Update the assumed product after reading the number of devices of each server."""
+    """Update the assumed product after reading the addresses, and the number of devices of each server."""
+    if not subject.product_is_assumed:
+        return
     table_format = subject.table.format
+    if (known := simulated.product_of(subject.table)) is not None:
+        subject.product, subject.product_reason = known, BY_SIMULATION
+        subject.product_is_assumed = False
+        return
     takers = sum(table_format in product.formats for product in PRODUCTS.values())
-    if subject.product_is_assumed and takers > 1:
+    if takers > 1:
         from hccl_tools.rules.topology import device_sets  # noqa: PLC0415  (loaded for such tables anyway)
 
         sizes = {len(set(devices)) for devices in set(device_sets(subject).values())}

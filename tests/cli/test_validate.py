@@ -192,7 +192,10 @@ def test_our_own_sample_tables_have_no_findings() -> None:
     done = run(*samples)
 
     assert done.returncode == 0
-    assert "product a3-server (assumed: a server has 16 devices" in done.stdout
+    assert (
+        'a3-server_1.0.json: format 1.0 (version is "1.0"), product a3 (by the addresses, which'
+        in done.stdout
+    )
 
 
 def test_variables_of_hccl_change_its_verdict() -> None:

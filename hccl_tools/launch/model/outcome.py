@@ -198,7 +198,8 @@ class RankFailure(NamedTuple):
 
     ``exit_code`` is the exit code in a shell, ``signal`` a name. ``duration`` and ``cpu`` are in seconds.
     ``asked_to_end`` tells whether the rank was terminated. ``plog`` is the folder of its CANN logs.
-    ``log_host`` is the host of the logs, if not the host that reports the failure.
+    ``log_host`` is the host of the logs, if not the host that reports the failure. ``killed_by_oom`` tells
+    whether the kernel's out-of-memory killer ended it; ``None`` if unknown.
     """
 
     rank: Index
@@ -216,6 +217,7 @@ class RankFailure(NamedTuple):
     log: OsText = ""
     plog: OsText | None = None
     log_host: str | None = None
+    killed_by_oom: bool | None = None
     hints: list[OsText] = []  # noqa: RUF012  (read only)
     hccl_codes: list[str] = []  # noqa: RUF012
     traceback: list[str] = []  # noqa: RUF012

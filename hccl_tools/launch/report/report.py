@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from signal import SIGKILL
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch.model.hang import HungRank, silence
@@ -106,6 +107,7 @@ def first_failure(first: RankEnd, *, killed_by_oom: bool | None) -> RankFailure:
     said += hints.for_start(lines, first.process.environment)
     return RankFailure(
         **_end(first),
+        killed_by_oom=killed_by_oom if first.signal == SIGKILL else False,
         hints=hints.for_disk(first.log) + hints.for_end(first, killed_by_oom=killed_by_oom) + said,
         hccl_codes=codes,
         traceback=traceback,

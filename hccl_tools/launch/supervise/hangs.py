@@ -131,11 +131,16 @@ class HangWatch:
         return True
 
     def _tell_of_activity(self, idle: float, limit: float) -> None:
-        """Tell once why a job without output for ``--hang-timeout`` goes on."""
+        """Tell once why a job without output for ``--hang-timeout`` goes on.
+
+        Its processes have been active lately: a job that hangs was active a moment after its last line, too.
+        """
         silent = self._clock() - self._monitor.written_at
         if silent < limit:
             self._told_of_activity = False
-        elif idle < limit and not (self._told_of_activity or self._by_progress or self._attempt.report_quiet):
+        elif idle < limit / 2 and not (
+            self._told_of_activity or self._by_progress or self._attempt.report_quiet
+        ):
             self._told_of_activity = True
             self._attempt.say(
                 f"no output for {time_span(silent)}, but the job does not count as hung, because its"

@@ -49,7 +49,8 @@ class Subject(NamedTuple):
         size = f"{count(len(table.servers), 'server')}, {count(len(table), 'rank')}"
         shown = "" if len(self.servers) == len(table.servers) else f", {len(self.servers):,} of them shown"
         made = f"fingerprint {fingerprint(table)}, drawn {self.date}"
-        return f"format {table.format}, product {self.report.product}, {size}{shown}, {made}"
+        assumed = " (assumed)" if self.report.product_is_assumed else ""
+        return f"format {table.format}, product {self.report.product}{assumed}, {size}{shown}, {made}"
 
     def notes(self) -> list[Note]:
         """Return the marks as notes, with the number of findings that are not among them."""
