@@ -68,7 +68,26 @@ def checked_table(
     report = validate(table, product=product, target=target, ignore=_FILE_RULES)
     if other := no_rank_table(report):
         raise TableError(f"{report.file} cannot be used: {other[0]}", hint=other[1])
+    if report.table is None:
+        _refuse_hostfile(table)
     return report
+
+
+def _refuse_hostfile(name: str) -> None:
+    """Refuse a hostfile in place of a table.
+
+    Raises:
+        UsageError: The file is a list of hosts.
+    """
+    from hccl_tools.notation import host_list  # noqa: PLC0415  (only for a file without a table)
+
+    try:
+        hosts = host_list.read_hostfile(name)
+    except HcclToolsError:
+        return
+    if hosts:
+        hint = f"type `hccl-tools doctor --hostfile {quote(name)}`"
+        raise UsageError(f"{name} is a list of hosts, not a rank table", hint=hint)
 
 
 def _refuse_host(name: str) -> None:

@@ -197,7 +197,7 @@ ANSWERS = (
     _answer(
         "diff",
         "-u --unified --stat --brief -q --quiet --name-only",
-        "only differences are printed, and the exit code is 1 with some: `>/dev/null` for scripts",
+        "diff prints only differences and exits with 1 if there are any; in a script append `>/dev/null`",
     ),
     _answer(
         "diff",

@@ -36,7 +36,8 @@ def command(ctx: click.Context, log_dir: str, running: bool, form: str, color: b
 
     The state of a run is running, ended, failed, stopped, timed out, hung or launcher killed. The age is the
     time since its start. The exit code is the exit code of the job. All commands take the names of the
-    list, which begin the names of the run directories; -f json has these, and what a line has no room for.
+    list, which begin the names of the run directories; -f json has these, and what a line has no room for:
+    its `shown_state` is the state of the list.
     """
     typed = ctx.get_parameter_source("log_dir") is click.core.ParameterSource.COMMANDLINE
     if typed and not os.path.isdir(log_dir):  # noqa: PTH112  (pathlib is not loaded for it)

@@ -235,11 +235,13 @@ def _command(
 def _comments(spec: jobs.JobSpec, size: _Size) -> Iterator[str]:
     what = "Volcano's Job" if spec.kind == "vcjob" else "MindCluster's AscendJob"
     each = " each" if size.pods > 1 else ""
-    yield f"{what}: {count(size.pods, 'pod')} with {count(size.devices, 'device')}{each}; kubectl apply -f"
+    devices = count(size.devices, "device")
+    yield f"{what}: {count(size.pods, 'pod')} with {devices}{each}; kubectl apply -f FILE"
     if spec.table is None:
         yield "ascend-operator fills in the ConfigMap; the pods wait for it."
     yield "nodeSelector: the label of your nodes may differ, see kubectl get nodes -L accelerator-type."
-    yield "ASCEND_VISIBLE_DEVICES: MindCluster's plug-in of Volcano writes the annotation; remove it without."
+    yield "ASCEND_VISIBLE_DEVICES: MindCluster's plug-in of Volcano writes its annotation; remove the"
+    yield "variable if your cluster has no such plug-in."
     yield "Add your volumes for code, data, logs and checkpoints."
 
 

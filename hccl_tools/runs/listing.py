@@ -144,7 +144,9 @@ def as_json(runs: Sequence[Run]) -> str:
     """Return the runs as JSON with a version."""
     value = {
         "schema_version": 1,
-        "runs": [{"name": os.path.basename(run.path), **run._asdict()} for run in runs],
+        "runs": [
+            {"name": os.path.basename(run.path), **run._asdict(), "shown_state": _state(run)} for run in runs
+        ],
     }
     return json.dumps(value, indent=2) + "\n"
 

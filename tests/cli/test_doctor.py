@@ -198,6 +198,16 @@ def test_a_tool_that_does_not_answer_is_a_note_that_names_it(a2: StandInHost, an
     assert doctor(a2, str(table(a2)), "--strict", "--check-timeout", "2")[0] == 1
 
 
+def test_hostfile_in_place_of_a_table_gets_the_command(a2: StandInHost) -> None:
+    (a2.folder / "hosts").write_text("node1 slots=8\nnode2 slots=8\n")
+
+    done = a2.run("doctor", str(a2.folder / "hosts"))
+
+    assert done.returncode == 2
+    assert "hosts is a list of hosts, not a rank table\n" in done.stderr
+    assert f"`hccl-tools doctor --hostfile {a2.folder / 'hosts'}`" in done.stderr
+
+
 def test_without_npus_and_tools_one_finding_says_that_nothing_was_looked_at(tmp_path: Path) -> None:
     bare = make_host(tmp_path, tools=(), nodes=())
 

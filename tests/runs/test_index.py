@@ -65,7 +65,7 @@ def test_runs_and_how_they_ended() -> None:
             ("running", None, 2), ("ended", 7, 2), ("ended", 0, 2),
         ]  # fmt: skip
         assert found[0]["pid"] == job.pid
-        assert [one["state"] for one in listed("--running")] == ["running"]
+        assert [(one["state"], one["shown_state"]) for one in listed("--running")] == [("running", "running")]
     header, *rows = text.splitlines()
     assert set(header.split()) - {"hosts"} == {"run", "state", "ranks", "age", "exit", "program"}
     by_name = {row.split()[0]: row for row in rows}

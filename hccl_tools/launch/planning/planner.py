@@ -30,7 +30,7 @@ from hccl_tools.records import NamedTuple
 from hccl_tools.runs import directory, names
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from hccl_tools.launch.engines.engine import Engine, Located
     from hccl_tools.launch.model.plan import Start
@@ -110,7 +110,7 @@ def prepare(
         table=job.table.path if job.table else None,
         common=parts.common,
         inheritance=parts.inheritance,
-        removed=tuple(sorted(filter(parts.passed_on.removes, environ))),
+        removed=tuple(sorted(_removed(parts.passed_on.removes, environ, job))),
         notes=(*notes, *composition.check_assigned(request.variables.assigned, parts.ranks, facts)),
         local_server=job.local_server,
         supervisor=commands.supervisor,
@@ -145,6 +145,12 @@ def _rendezvous(request: LaunchRequest, job: Job, facts: environment.JobFacts) -
     """Return where the launchers compare their manifests, if the command is typed on each host."""
     by_hand = job.local_server is not None and job.server_count > 1 and request.part is None
     return (job.master, facts.port) if by_hand and request.start.preflight else None
+
+
+def _removed(removes: Callable[[str], bool], environ: Mapping[str, str], job: Job) -> Iterator[str]:
+    """Yield the variables that the ranks do not inherit, without that of the table: they get a copy of it."""
+    table = job.table.path if job.table else None
+    return (name for name, value in environ.items() if removes(name) and value != table)
 
 
 def _job(
