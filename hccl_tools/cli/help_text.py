@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ _KEPT = "\b"
 _EXAMPLE = re.compile(r"( *)(\S.*?)(?: {2,}(\S.*))?")
 #: A word of a command line, with the blanks in quotes.
 _WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|\S)+""")
+#: The name of an option, and the sign for its hyphens, at which lines are not broken.
+_OPTION, _HELD = re.compile(r"--[a-z][a-z0-9-]+"), "\u2011"
 _SPACES = "  "
 #: The share of the width that commands may take where the explanations need more than one line.
 _COMMANDS = 0.55
@@ -33,7 +36,25 @@ class Formatter(click.HelpFormatter):
         """Write paragraphs; those whose lines are kept are laid out if lines are too long for the screen."""
         room = self.width - self.current_indent
         paragraphs = text.split("\n\n")
-        super().write_text("\n\n".join(_fitted(paragraph, room) for paragraph in paragraphs))
+        with self._whole_options():
+            super().write_text(_held("\n\n".join(_fitted(paragraph, room) for paragraph in paragraphs)))
+
+    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        """Write options or commands with their descriptions."""
+        with self._whole_options():
+            super().write_dl([(name, _held(text)) for name, text in rows], col_max, col_spacing)
+
+    @contextmanager
+    def _whole_options(self) -> Iterator[None]:
+        """Write the hyphens of options that ``_held`` has replaced."""
+        before = len(self.buffer)
+        yield
+        self.buffer[before:] = [part.replace(_HELD, "-") for part in self.buffer[before:]]
+
+
+def _held(text: str) -> str:
+    """Return a text in which no line break can be inside the name of an option."""
+    return _OPTION.sub(lambda match: match[0].replace("-", _HELD), text)
 
 
 def _fitted(paragraph: str, room: int) -> str:

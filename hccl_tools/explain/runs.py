@@ -227,5 +227,8 @@ def _events(report: SavedReport, file: int) -> list[Event]:
         message = known["HCM822"]
     else:
         message = known[_SIGNALS.get(first.signal, "HCM820") if first.signal else "HCM821"]
-    fields = {"server": first.host, **({"reason": first.how} if message.id not in _SIGNALS.values() else {})}
+    how = first.how
+    if first.signal == "SIGKILL" and first.killed_by_oom is False:
+        how += ", not by the kernel's out-of-memory killer"
+    fields = {"server": first.host, **({"reason": how} if message.id not in _SIGNALS.values() else {})}
     return [Event(message, fields, (), file, 0, rank=first.rank, text=text)]

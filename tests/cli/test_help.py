@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,17 @@ def test_every_line_fits(command_line: CommandLine, columns: int, monkeypatch: p
 
     assert all(text.startswith("Usage: hccl-tools") for text in helps.values())
     assert {names: lines for names, lines in wide.items() if lines} == {}
+
+
+@pytest.mark.parametrize("columns", [60, 72, 80])
+def test_no_line_ends_inside_the_name_of_an_option(
+    command_line: CommandLine, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for command in ("launch", "gen", "validate", "doctor"):
+        lines = command_line(command, "--help").out.splitlines()
+
+        assert [line for line in lines if re.search(r"--[a-z-]*-$", line)] == []
 
 
 def test_an_explanation_has_its_column_or_a_line_of_its_own(
