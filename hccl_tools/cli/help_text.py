@@ -12,7 +12,7 @@ import click
 from hccl_tools.notation.screen import cells, each_fitted, padded, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 #: click's mark: the lines of the paragraph stay as they are.
 _KEPT = "\b"
@@ -39,7 +39,7 @@ class Formatter(click.HelpFormatter):
         with self._whole_options():
             super().write_text(_held("\n\n".join(_fitted(paragraph, room) for paragraph in paragraphs)))
 
-    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
         """Write options or commands with their descriptions."""
         with self._whole_options():
             super().write_dl([(name, _held(text)) for name, text in rows], col_max, col_spacing)
