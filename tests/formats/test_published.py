@@ -14,10 +14,16 @@ from hccl_tools.formats import MODULES
 from hccl_tools.formats.host_files import READERS
 from hccl_tools.formats.schema import OTHERS, load
 from hccl_tools.launch.model import plan
-from hccl_tools.launch.model.hang import HungRank
-from hccl_tools.launch.model.outcome import RankFailure
 from hccl_tools.records import alternatives, annotation_texts, field_names
 from hccl_tools.runs import ends, saved
+from hccl_tools.runs.job_report import (
+    AttemptReport,
+    HungRank,
+    JobReport,
+    ProcessEnd,
+    RankFailure,
+    StuckProcess,
+)
 from hccl_tools.table.format_names import SERVICE
 from tests.support import published
 from tests.support.commands import run_here
@@ -52,12 +58,22 @@ def test_each_is_a_schema(name: str) -> None:
     Draft202012Validator.check_schema(load(name))
 
 
-@pytest.mark.parametrize(("definition", "record"), [("failure", RankFailure), ("hung_rank", HungRank)])
+@pytest.mark.parametrize(
+    ("definition", "record"), [("failure", RankFailure), ("hung_rank", HungRank), ("end", ProcessEnd)]
+)
 def test_a_record_of_the_report_is_described_as_it_is(definition: str, record: type) -> None:
     texts = annotation_texts(record)
 
     assert properties("report", definition) == {name: described(texts[name]) for name in texts}
     assert load("report")["$defs"][definition]["required"] == list(texts)
+
+
+def test_the_report_has_the_fields_of_its_records_in_their_order() -> None:
+    report = load("report")
+
+    assert tuple(report["required"]) == JobReport._fields
+    assert set(report["$defs"]["attempt"]["required"]) == set(AttemptReport._fields)
+    assert set(report["$defs"]["stuck"]["required"]) == set(StuckProcess._fields)
 
 
 def test_the_words_are_those_of_the_records() -> None:

@@ -31,8 +31,7 @@ from hccl_tools.host.observation import (
 from hccl_tools.host.observing import observe
 from hccl_tools.host.site_defaults import Site
 from hccl_tools.host.survey import SurveyRequest, survey
-from hccl_tools.launch.model.hang import HungRank
-from hccl_tools.launch.model.outcome import Cause, RankFailure
+from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join, RankExit
 from hccl_tools.launch.protocol import messages
 from hccl_tools.launch.protocol.session import Session
@@ -43,6 +42,7 @@ from hccl_tools.processes import run_files
 from hccl_tools.records import plain, plain_tagged
 from hccl_tools.runs import remote, run_processes
 from hccl_tools.runs.evidence import EvidenceNote
+from hccl_tools.runs.job_report import HungRank, RankFailure
 from hccl_tools.runs.remote import Answer
 from tests.support.commands import run_here
 from tests.support.hosts import make_host

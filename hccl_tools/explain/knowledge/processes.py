@@ -356,8 +356,7 @@ MESSAGES = (
     Message(
         "HCM833", "job-hung", "error",
         "the job was ended because it hung (--hang-timeout)",
-        "look at what the rank that stopped first was doing; if several stopped at the same time, compare their lines"
-        " of code: state, last line and stack are in report.json (`hung`)",
+        "look at what the ranks that stopped first were doing: state, last line and stack are in report.json (`hung`)",
         explains=AFTER_AN_END, source="report.json of the run",
     ),
     Message(

@@ -37,11 +37,11 @@ from hccl_tools.runs import hosts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.launch.model.hang import HungRank
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.protocol.messages import Message
     from hccl_tools.launch.supervise.attempt import Attempt
+    from hccl_tools.runs.job_report import HungRank
 
 _KEY_BYTES = 32
 #: The hosts that a message names.

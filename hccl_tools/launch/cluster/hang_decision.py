@@ -20,7 +20,7 @@ from hccl_tools.runs.ends import REASONS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from hccl_tools.launch.model.hang import HungRank
+    from hccl_tools.runs.job_report import HungRank
 
 #: Seconds for the hosts to describe their ranks: the timeout of py-spy, and the messages.
 _ANSWER_SECONDS = SPY_SECONDS + 5.0

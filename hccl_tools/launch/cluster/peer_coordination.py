@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from hccl_tools.launch.cluster.peer_link import PeerLink
-    from hccl_tools.launch.model.hang import HungRank
-    from hccl_tools.launch.model.outcome import Outcome, RankEnd, RankFailure
+    from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.protocol.messages import Message
     from hccl_tools.launch.supervise.attempt import Attempt
     from hccl_tools.processes.signals import Signals
     from hccl_tools.runs.ends import Reason
+    from hccl_tools.runs.job_report import HungRank, RankFailure
 
 #: The number in End of a cause that no server has reported.
 _NO_SERVER = -1

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.launch.cluster.agents import Agents
-    from hccl_tools.launch.model.hang import HungRank
     from hccl_tools.launch.model.outcome import Outcome
     from hccl_tools.launch.model.plan import Plan, RankProcess
     from hccl_tools.runs.ends import Reason
     from hccl_tools.runs.evidence import EvidenceNote
+    from hccl_tools.runs.job_report import HungRank
 
 _MOST_RANKS = 8
 

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import time_span
-from hccl_tools.records import Count, Index, NamedTuple, OsText, Seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from hccl_tools.runs.job_report import HungRank
 
 #: Ranks of several hosts stopped at the same time if their silence differs by less than this factor: a host
 #: looks at its ranks eight times in the time after which a job counts as hanging.
@@ -18,43 +19,6 @@ _SAME_TIME = 0.75
 _ON_SOCKET = " on a socket"
 #: The maximum number of ranks that a host reports to others.
 MOST_RANKS = 16
-
-
-class HungRank(NamedTuple):
-    """One rank of a job that hangs.
-
-    Attributes:
-        is_first: Whether the rank stopped first, as far as its host can tell.
-        idle: Seconds since the rank's last output, CPU time or heartbeat.
-        idle_heartbeat: Seconds since its last heartbeat, ``None`` if the rank has no heartbeats.
-        doing: What it does: ``sleeping in recvfrom() on a socket``, ``stopped``.
-        last_line: The last line of its log.
-        stack: Its Python stack, the lines of faulthandler or py-spy; empty if unknown.
-        is_culprit: Whether its state shows that it does not wait for another rank.
-        by_progress: Whether ``idle`` is the time since a line of any rank has matched ``--progress``.
-    """
-
-    rank: Index
-    name: str
-    host: str
-    pid: Count
-    is_first: bool
-    idle: Seconds
-    idle_heartbeat: Seconds | None
-    doing: OsText
-    log: OsText
-    last_line: OsText = ""
-    stack: list[OsText] = []  # noqa: RUF012  (read only)
-    is_culprit: bool = False
-    by_progress: bool = False
-
-    def after(self, seconds: float) -> HungRank:
-        """Return the record of a time later, if the rank has done nothing since."""
-        beat = self.idle_heartbeat
-        return self._replace(
-            idle=round(self.idle + seconds, 3),
-            idle_heartbeat=None if beat is None else round(beat + seconds, 3),
-        )
 
 
 def on_all_hosts(reported: Sequence[HungRank], others: Sequence[HungRank]) -> list[HungRank]:

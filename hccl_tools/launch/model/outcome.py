@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from hccl_tools.launch.model.hang import MOST_RANKS, HungRank, headline, on_all_hosts
+from hccl_tools.launch.model.hang import MOST_RANKS, headline, on_all_hosts
 from hccl_tools.processes.signals import signal_name
-from hccl_tools.records import Count, ExitCode, Index, NamedTuple, OsText, Seconds, Signal, Size
+from hccl_tools.records import ExitCode, NamedTuple, OsText, Signal
 from hccl_tools.runs.ends import NOT_STARTED, REASONS, Reason
+from hccl_tools.runs.job_report import HungRank, RankFailure  # noqa: TC001  (the codec reads the annotations)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -191,34 +192,3 @@ class Cause(NamedTuple):
         text = REASONS[self.reason]
         detail = self.detail or text.detail or self.reason
         return text.message.format(host=self.host, detail=detail, signal=signal_name(self.signal))
-
-
-class RankFailure(NamedTuple):
-    """How the rank that failed first ended, with extracts of its log; report.json has the same fields.
-
-    ``exit_code`` is the exit code in a shell, ``signal`` a name. ``duration`` and ``cpu`` are in seconds.
-    ``asked_to_end`` tells whether the rank was terminated. ``plog`` is the folder of its CANN logs.
-    ``log_host`` is the host of the logs, if not the host that reports the failure. ``killed_by_oom`` tells
-    whether the kernel's out-of-memory killer ended it; ``None`` if unknown.
-    """
-
-    rank: Index
-    name: str
-    host: str = ""
-    device: Index = 0
-    pid: Count | None = None
-    exit_code: ExitCode | None = None
-    signal: str | None = None
-    how: OsText = ""
-    duration: Seconds | None = None
-    cpu: Seconds = 0.0
-    peak_memory_kib: Size = 0
-    asked_to_end: bool | None = None
-    log: OsText = ""
-    plog: OsText | None = None
-    log_host: str | None = None
-    killed_by_oom: bool | None = None
-    hints: list[OsText] = []  # noqa: RUF012  (read only)
-    hccl_codes: list[str] = []  # noqa: RUF012
-    traceback: list[str] = []  # noqa: RUF012
-    last_lines: list[str] = []  # noqa: RUF012

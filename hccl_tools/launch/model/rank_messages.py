@@ -11,9 +11,9 @@ from hccl_tools.records import Count, Index, NamedTuple, OsText, Seconds
 
 TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
-    from hccl_tools.launch.model.hang import HungRank
     from hccl_tools.launch.model.outcome import Cause, RankEnd
     from hccl_tools.runs.evidence import EvidenceNote
+    from hccl_tools.runs.job_report import HungRank
 
 
 class Join(NamedTuple):
@@ -57,13 +57,13 @@ def __getattr__(name: str) -> object:
     """Return a record for the decoder; a shim, which decodes nothing, does not import it."""
     if name not in {"Cause", "EvidenceNote", "HungRank", "RankExit"}:
         raise AttributeError(name)
-    from hccl_tools.launch.model import hang, outcome  # noqa: PLC0415
-    from hccl_tools.runs import evidence  # noqa: PLC0415
+    from hccl_tools.launch.model import outcome  # noqa: PLC0415
+    from hccl_tools.runs import evidence, job_report  # noqa: PLC0415
 
     return {
         "Cause": outcome.Cause,
         "EvidenceNote": evidence.EvidenceNote,
-        "HungRank": hang.HungRank,
+        "HungRank": job_report.HungRank,
         "RankExit": RankExit,
     }[name]
 

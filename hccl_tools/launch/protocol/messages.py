@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from hccl_tools import codec
 from hccl_tools.codec import DecodeError
-from hccl_tools.launch.model.hang import HungRank  # noqa: TC001  (the codec looks it up)
 from hccl_tools.launch.model.outcome import Cause  # noqa: TC001  (the codec looks it up)
 from hccl_tools.launch.model.rank_messages import (  # noqa: TC001  (the codec looks them up)
     Ended,
@@ -19,6 +18,7 @@ from hccl_tools.launch.model.rank_messages import (  # noqa: TC001  (the codec l
     Join,
 )
 from hccl_tools.records import Count, Index, NamedTuple, OsText, Seconds, to_json
+from hccl_tools.runs.job_report import HungRank  # noqa: TC001  (the codec looks it up)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,8 +7,7 @@ import time
 from signal import SIGKILL
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch.model.hang import HungRank, silence
-from hccl_tools.launch.model.outcome import RankFailure
+from hccl_tools.launch.model.hang import silence
 from hccl_tools.launch.model.variables import LOG_PATH_VARIABLE
 from hccl_tools.notation.number_list import rank_list, rank_ranges
 from hccl_tools.notation.phrases import and_more, count, time_span
@@ -16,18 +15,25 @@ from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.processes import procfs, run_files
 from hccl_tools.processes.signals import ENDING, signal_name, spawn
 from hccl_tools.processes.stack_dump import shortened_frame
+from hccl_tools.records import plain
 from hccl_tools.runs import names
 from hccl_tools.runs.ends import REASONS
+from hccl_tools.runs.job_report import (
+    SCHEMA_VERSION,
+    AttemptReport,
+    JobReport,
+    ProcessEnd,
+    RankFailure,
+    StuckProcess,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.processes.signals import Signals
+    from hccl_tools.runs.job_report import HungRank
 
-SCHEMA_VERSION = 1
-#: What the report keeps of each start of the ranks.
-_OF_ATTEMPT = ("reason", "detail", "began_on", "exit_code", "first_failure", "warnings")
 #: The ways to end that the text lists, each with its ranks.
 _MOST_CONSEQUENCES = 4
 #: Ranks whose logs are compared with that of the first failure: each takes a millisecond.
@@ -50,45 +56,54 @@ def make(
     *,
     run_dir: str,
     killed_by_oom: bool | None,
-    earlier: Sequence[Mapping[str, Any]] = (),
+    earlier: Sequence[AttemptReport] = (),
     replaced: Sequence[Mapping[str, Any]] = (),
     duration: float | None = None,
-) -> dict[str, Any]:
-    """Return the report of a job's end, ready for JSON; times in seconds.
+) -> JobReport:
+    """Return the report of a job's end.
 
-    ``earlier`` is the list of ``attempts`` in the report before a restart, ``replaced`` the list of spares in
-    the places of lost hosts. ``duration`` is the time of the whole job, by default the duration of this
-    start. ``killed_by_oom`` is ``None`` if unknown.
+    Args:
+        earlier: The ``attempts`` in the report before a restart.
+        replaced: The spares in the places of lost hosts.
+        duration: Seconds of the whole job, by default those of this start.
+        killed_by_oom: Whether a count of out-of-memory kills has increased; ``None`` if unknown.
     """
-    report: dict[str, Any] = {
-        "schema_version": SCHEMA_VERSION,
-        "exit_code": outcome.exit_code,
-        "reason": outcome.reason,
-        "detail": outcome.detail,
-        "signal": signal_name(outcome.signal) if outcome.signal else None,
-        "began_on": outcome.remote_cause.host if outcome.remote_cause else None,
-        "ended": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        "duration": round(outcome.duration if duration is None else duration, 3),
-        "restarts": outcome.restarts,
-        "replaced": list(replaced),
-        "run_dir": run_dir,
-        "first_failure": None,
-        "hung": [one._asdict() for one in _hung(outcome)],
-        "evidence": [one._asdict() for one in outcome.evidence],
-        "consequences": [_end(end) for end in outcome.consequences],
-        "stuck": [_stuck(process) for process in outcome.stuck],
-        "ranks": [_end(end) for end in outcome.ends],
-        "warnings": outcome.notes,
-    }
+    cause, detail = outcome.remote_cause, outcome.detail
     first = None
-    if outcome.remote_cause is not None:
-        report["detail"], first = outcome.remote_cause.message, outcome.remote_cause.first_failure
+    if cause is not None:
+        detail, first = cause.message, cause.first_failure
     elif outcome.first_failure is not None:
         first = first_failure(outcome.first_failure, killed_by_oom=killed_by_oom)
-    report["first_failure"] = first and first._asdict()
-    this = {name: report[name] for name in _OF_ATTEMPT}
-    report["attempts"] = [*earlier, {"duration": round(outcome.duration, 3), **this}]
-    return report
+    this = AttemptReport(
+        duration=round(outcome.duration, 3),
+        reason=outcome.reason,
+        detail=detail,
+        began_on=cause.host if cause else None,
+        exit_code=outcome.exit_code,
+        first_failure=first,
+        warnings=outcome.notes,
+    )
+    return JobReport(
+        schema_version=SCHEMA_VERSION,
+        exit_code=this.exit_code,
+        reason=this.reason,
+        detail=this.detail,
+        signal=signal_name(outcome.signal) if outcome.signal else None,
+        began_on=this.began_on,
+        ended=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        duration=this.duration if duration is None else round(duration, 3),
+        restarts=outcome.restarts,
+        replaced=replaced,
+        run_dir=run_dir,
+        first_failure=first,
+        hung=_hung(outcome),
+        evidence=outcome.evidence,
+        consequences=[_end(end) for end in outcome.consequences],
+        stuck=[_stuck(process) for process in outcome.stuck],
+        ranks=[_end(end) for end in outcome.ends],
+        warnings=outcome.notes,
+        attempts=(*earlier, this),
+    )
 
 
 def _hung(outcome: Outcome) -> Sequence[HungRank]:
@@ -106,7 +121,7 @@ def first_failure(first: RankEnd, *, killed_by_oom: bool | None) -> RankFailure:
     said = hints.for_traceback(traceback, first.process.argv) + hints.for_codes(codes)
     said += hints.for_start(lines, first.process.environment)
     return RankFailure(
-        **_end(first),
+        **_end(first)._asdict(),
         killed_by_oom=killed_by_oom if first.signal == SIGKILL else False,
         hints=hints.for_disk(first.log) + hints.for_end(first, killed_by_oom=killed_by_oom) + said,
         hccl_codes=codes,
@@ -115,39 +130,39 @@ def first_failure(first: RankEnd, *, killed_by_oom: bool | None) -> RankFailure:
     )
 
 
-def _end(end: RankEnd) -> dict[str, Any]:
+def _end(end: RankEnd) -> ProcessEnd:
     process = end.process
-    return {
-        "rank": -1 if process.is_engine else process.rank,
-        "name": process.name,
-        "host": process.host,
-        "device": -1 if process.is_engine else process.device,
-        "pid": end.pid or None,
-        "exit_code": end.code,
-        "signal": signal_name(end.signal) if end.signal else None,
-        "how": end.description,
-        "duration": round(end.duration, 3) if end.ended else None,
-        "cpu": round(end.cpu, 3),
-        "peak_memory_kib": end.peak,
-        "asked_to_end": end.was_terminated,
-        "log": end.log,
-        "plog": process.environment.get(LOG_PATH_VARIABLE) or os.environ.get(LOG_PATH_VARIABLE),
-        "log_host": process.host if end.is_elsewhere else None,
-    }
+    return ProcessEnd(
+        rank=-1 if process.is_engine else process.rank,
+        name=process.name,
+        host=process.host,
+        device=-1 if process.is_engine else process.device,
+        pid=end.pid or None,
+        exit_code=end.code,
+        signal=signal_name(end.signal) if end.signal else None,
+        how=end.description,
+        duration=round(end.duration, 3) if end.ended else None,
+        cpu=round(end.cpu, 3),
+        peak_memory_kib=end.peak,
+        asked_to_end=end.was_terminated,
+        log=end.log,
+        plog=process.environment.get(LOG_PATH_VARIABLE) or os.environ.get(LOG_PATH_VARIABLE),
+        log_host=process.host if end.is_elsewhere else None,
+    )
 
 
-def _stuck(process: procfs.Status) -> dict[str, Any]:
+def _stuck(process: procfs.Status) -> StuckProcess:
     rank = procfs.environment(process.pid).get("RANK_ID")
-    return {
-        "pid": process.pid,
-        "rank": whole_number(rank) if rank else None,
-        "command": procfs.command(process.pid),
-        "state": process.state,
-        "waits_in": procfs.waits_in(process.pid),
-    }
+    return StuckProcess(
+        pid=process.pid,
+        rank=whole_number(rank) if rank else None,
+        command=procfs.command(process.pid),
+        state=process.state,
+        waits_in=procfs.waits_in(process.pid),
+    )
 
 
-def write(report: Mapping[str, Any], run_dir: str) -> str | None:
+def write(report: JobReport, run_dir: str) -> str | None:
     """Write report.json atomically; return why it failed, ``None`` on success."""
     import json  # noqa: PLC0415  (most jobs succeed and print no report)
 
@@ -158,10 +173,10 @@ def write(report: Mapping[str, Any], run_dir: str) -> str | None:
     return None
 
 
-def _lines(report: Mapping[str, Any], dumps: Callable[[Any], str]) -> str:
+def _lines(report: JobReport, dumps: Callable[[Any], str]) -> str:
     """Return JSON with a line per key and per rank, for grep and diff; ``indent`` would be slow."""
     parts = []
-    for key, value in report.items():
+    for key, value in plain(report).items():
         text = dumps(value)
         if isinstance(value, list) and value:
             text = "[\n    " + ",\n    ".join(dumps(item) for item in value) + "\n  ]"
@@ -175,7 +190,7 @@ def _lines(report: Mapping[str, Any], dumps: Callable[[Any], str]) -> str:
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def notify(report: Mapping[str, Any], command: str, signals: Signals) -> str | None:
+def notify(report: JobReport, command: str, signals: Signals) -> str | None:
     """Run a shell command with the report on its stdin; return why it failed, ``None`` on success.
 
     The command is killed after ``_NOTIFY_SECONDS`` or on Ctrl-C. Its output is written to stderr.
@@ -184,9 +199,9 @@ def notify(report: Mapping[str, Any], command: str, signals: Signals) -> str | N
 
     memory = os.memfd_create(names.REPORT)
     try:
-        os.write(memory, json.dumps(report).encode())
+        os.write(memory, json.dumps(plain(report)).encode())
         os.lseek(memory, 0, os.SEEK_SET)
-        helper = spawn(["/bin/sh", "-c", command], stdin=memory, HCCL_TOOLS_RUN_DIR=report["run_dir"])
+        helper = spawn(["/bin/sh", "-c", command], stdin=memory, HCCL_TOOLS_RUN_DIR=report.run_dir)
     except OSError as error:
         return error.strerror
     finally:
@@ -206,7 +221,7 @@ def notify(report: Mapping[str, Any], command: str, signals: Signals) -> str | N
 
 
 def text(
-    report: Mapping[str, Any],
+    report: JobReport,
     unwritten: str | None = None,
     *,
     has_verdict: bool = True,
@@ -221,31 +236,28 @@ def text(
         above: The rank whose log alone was printed before it, on the same terminal.
     """
     lines: list[str] = []
-    first = report["first_failure"]
+    first = report.first_failure
     if first:
-        failure = RankFailure(**first)
-        lines += failure_lines(
-            failure, report["began_on"], run_dir=report["run_dir"], is_above=failure.rank == above
-        )
+        lines += failure_lines(first, report.began_on, run_dir=report.run_dir, is_above=first.rank == above)
     else:
         lines.append(_head(report))
-    if not (first or report["hung"] or has_verdict) and report["detail"]:
-        lines.append(f"  cause: {report['detail']}")
-    if report["hung"]:
-        lines += hang_lines([HungRank(**one) for one in report["hung"]])
-    same = _with_same_exception(report["consequences"], first["traceback"]) if first else []
+    if not (first or report.hung or has_verdict) and report.detail:
+        lines.append(f"  cause: {report.detail}")
+    if report.hung:
+        lines += hang_lines(report.hung)
+    same = _with_same_exception(report.consequences, first.traceback) if first else []
     if same:  # Without how they ended: some were terminated while Python printed the exception.
-        lines.append(f"  failed with the same exception: {rank_ranges([end['rank'] for end in same])}")
-    others = [end for end in report["consequences"] if end not in same]
+        lines.append(f"  failed with the same exception: {rank_ranges([end.rank for end in same])}")
+    others = [end for end in report.consequences if end not in same]
     lines += _consequences(others, after_failure=bool(first))
-    for process in report["stuck"]:
-        whose = "" if process["rank"] is None else f" of rank {process['rank']}"
-        where = f" in {process['waits_in']}" if process["waits_in"] else ""
-        why = f"stuck in the kernel{where}" if process["state"] == "D" else "could not be killed"
-        what = f"process {process['pid']}{whose}, state {process['state']} ({process['command']})"
+    for process in report.stuck:
+        whose = "" if process.rank is None else f" of rank {process.rank}"
+        where = f" in {process.waits_in}" if process.waits_in else ""
+        why = f"stuck in the kernel{where}" if process.state == "D" else "could not be killed"
+        what = f"process {process.pid}{whose}, state {process.state} ({process.command})"
         lines.append(f"  left running ({why}): {what}")
     lines += _evidence(report)
-    run_dir = names.shown(report["run_dir"])
+    run_dir = names.shown(report.run_dir)
     if unwritten:
         lines.append(f"  logs: {run_dir} (without report.json: {unwritten})")
     else:
@@ -253,27 +265,27 @@ def text(
     return "\n".join(lines)
 
 
-def _evidence(report: Mapping[str, Any]) -> list[str]:
+def _evidence(report: JobReport) -> list[str]:
     """Return where the evidence is, which ``explain`` reads; nothing if none has a stack or a dump."""
-    found = [one for one in report["evidence"] if one["stacks"] or one["recorders"]]
+    found = [one for one in report.evidence if one.stacks or one.recorders]
     if not found:
         return []
-    stacks, dumps = (sum(one[name] for one in found) for name in ("stacks", "recorders"))
+    stacks, dumps = sum(one.stacks for one in found), sum(one.recorders for one in found)
     what = [count(number, noun) for number, noun in ((stacks, "stack"), (dumps, "recorder dump")) if number]
-    files = and_more([os.path.basename(one["file"]) for one in found if one["file"]], _MOST_FILES)
+    files = and_more([os.path.basename(one.file) for one in found if one.file], _MOST_FILES)
     where = f", from {count(len(found), 'host')}" if len(found) > 1 else ""
     return [f"  evidence: {' and '.join(what)}{where}" + (f" ({files})" if files else "")]
 
 
-def _head(report: Mapping[str, Any]) -> str:
-    where = f" on {report['began_on']}" if report["began_on"] else ""
-    head = _filled(REASONS[report["reason"]].head, report)
-    return f"{head}{where} after {time_span(report['duration'], 2)}"
+def _head(report: JobReport) -> str:
+    where = f" on {report.began_on}" if report.began_on else ""
+    head = _filled(REASONS[report.reason].head, report)
+    return f"{head}{where} after {time_span(report.duration, 2)}"
 
 
-def _filled(template: str, report: Mapping[str, Any]) -> str:
-    detail = report["detail"] or REASONS[report["reason"]].detail or report["reason"]
-    return template.format(detail=detail, signal=report["signal"] or "a signal", host=report["began_on"])
+def _filled(template: str, report: JobReport) -> str:
+    detail = report.detail or REASONS[report.reason].detail or report.reason
+    return template.format(detail=detail, signal=report.signal or "a signal", host=report.began_on)
 
 
 def failure_lines(
@@ -317,9 +329,7 @@ def _shortened(lines: Sequence[str]) -> list[str]:
     return [kept[0], f"  ... {len(kept) - 1 - tail} lines ...", *kept[-tail:]]
 
 
-def _with_same_exception(
-    ends: Sequence[Mapping[str, Any]], traceback: Sequence[str]
-) -> list[Mapping[str, Any]]:
+def _with_same_exception(ends: Sequence[ProcessEnd], traceback: Sequence[str]) -> list[ProcessEnd]:
     """Return the ranks whose logs end with the exception of the first failure: they failed by themselves.
 
     The launcher may have terminated them while Python was on its way out.
@@ -328,26 +338,26 @@ def _with_same_exception(
 
     if not traceback:
         return []
-    here = [end for end in ends if not end["log_host"] and end["rank"] >= 0][:_MOST_COMPARED]
-    return [end for end in here if excerpt.last_traceback(excerpt.log_end(end["log"]))[-1:] == traceback[-1:]]
+    here = [end for end in ends if not end.log_host and end.rank >= 0][:_MOST_COMPARED]
+    return [end for end in here if excerpt.last_traceback(excerpt.log_end(end.log))[-1:] == traceback[-1:]]
 
 
-def _consequences(ends: list[Mapping[str, Any]], *, after_failure: bool) -> list[str]:
+def _consequences(ends: Sequence[ProcessEnd], *, after_failure: bool) -> list[str]:
     if not after_failure:
         return _listed("ended", ends)
     # It is unknown whether these ranks failed on their own or because of the first failure.
-    alone = [end for end in ends if end["exit_code"] and end["asked_to_end"] is False]
+    alone = [end for end in ends if end.exit_code and end.asked_to_end is False]
     asked = [end for end in ends if end not in alone]
     return _listed("also failed before being terminated", alone) + _listed("as a consequence", asked)
 
 
-def _listed(what: str, ends: list[Mapping[str, Any]]) -> list[str]:
+def _listed(what: str, ends: Sequence[ProcessEnd]) -> list[str]:
     """Return a line with the processes that ended, the ranks that ended in the same way together."""
     ranks: dict[str, list[int]] = {}
-    others = [f"{end['name']}: {end['how']}" for end in ends if end["rank"] < 0]
+    others = [f"{end.name}: {end.how}" for end in ends if end.rank < 0]
     for end in ends:
-        if end["rank"] >= 0:
-            ranks.setdefault(end["how"], []).append(end["rank"])
+        if end.rank >= 0:
+            ranks.setdefault(end.how, []).append(end.rank)
     groups = [f"{rank_ranges(some)}: {how}" for how, some in ranks.items()]
     if not groups and not others:
         return []
@@ -356,15 +366,15 @@ def _listed(what: str, ends: list[Mapping[str, Any]]) -> list[str]:
     return [f"  {what}: {listed}" + (f"; and {more:,} more in report.json" if more > 0 else "")]
 
 
-def verdict(report: Mapping[str, Any]) -> str:
+def verdict(report: JobReport) -> str:
     """Return the last line: the exit code and its reason."""
-    code, reason, first = report["exit_code"], report["reason"], report["first_failure"]
+    code, reason, first = report.exit_code, report.reason, report.first_failure
     if reason == "failed" and first:
-        why = f", from {first['name']}" + (f" on {report['began_on']}" if report["began_on"] else "")
-        if first["signal"]:
-            why += f", ended by {first['signal']} (128 + {code - 128})"
-    elif report["began_on"]:
-        why = f": {report['detail']}"
+        why = f", from {first.name}" + (f" on {report.began_on}" if report.began_on else "")
+        if first.signal:
+            why += f", ended by {first.signal} (128 + {code - 128})"
+    elif report.began_on:
+        why = f": {report.detail}"
     else:
         why = _filled(REASONS[reason].verdict, report)
     return f"exit code {code}{why}"

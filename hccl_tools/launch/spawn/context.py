@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.supervise.decisions import Decision
     from hccl_tools.processes.keeper import Keeper
     from hccl_tools.processes.keeper_protocol import Event
+    from hccl_tools.runs.job_report import JobReport
 
 _NEVER = float("inf")
 #: Seconds from one read of the shown logs to the next.
@@ -72,7 +73,7 @@ class SpawnContext:
         self._reactor = Reactor()
         self._reactor.poller.register(keeper.fileno(), select.POLLIN)
         self._closed = False
-        self._report: dict[str, Any] = {}
+        self._report: JobReport | None = None
         self._oom_kills = hints.kills()
         self._owner = os.getpid()
         self.run_dir = run_dir
@@ -219,28 +220,28 @@ class SpawnContext:
         self._shown.close()
         run_files.release(self.run_dir)
         outcome = self._state.outcome(time.monotonic())
-        self._report = report.make(
+        self._report = made = report.make(
             outcome, run_dir=self.run_dir, killed_by_oom=hints.kills().since(self._oom_kills)
         )
-        if report.write(self._report, self.run_dir):
+        if report.write(made, self.run_dir):
             directory.note_end(self.run_dir, outcome.exit_code, outcome.reason)
         for descriptor in self._locks:
             if descriptor >= 0:
                 os.close(descriptor)
 
     def _failure(self, rank: SpawnedRank) -> RankFailedError:
+        first = self._report.first_failure if self._report else None
         facts = RankFacts(
             rank.rank,
             rank.device,
             rank.pid,
             rank.end.code or 1,
-            self._report["first_failure"]["signal"],
+            first.signal if first else None,
             rank.log,
         )
         original, text = rank.failure()
-        found = self._report["first_failure"]
-        details = [text] if text else [f"| {line}" for line in found["last_lines"]]
-        details += [f"hint: {hint}" for hint in found["hints"]]
+        details = [text] if text else [f"| {line}" for line in (first.last_lines if first else ())]
+        details += [f"hint: {hint}" for hint in (first.hints if first else ())]
         return failure(facts, text, original, details="\n".join(details))
 
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.logs.follower import Followers
     from hccl_tools.launch.logs.terminal import Console
-    from hccl_tools.launch.model.hang import HungRank
     from hccl_tools.launch.model.outcome import Cause, Outcome, RankEnd
     from hccl_tools.launch.supervise.decisions import Decision
     from hccl_tools.processes.keeper import Keeper
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from hccl_tools.processes.signals import Signals
     from hccl_tools.processes.stack_dump import Stack
     from hccl_tools.runs.ends import Reason
+    from hccl_tools.runs.job_report import HungRank
 
 
 class Attempt:

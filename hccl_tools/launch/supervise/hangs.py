@@ -13,8 +13,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.model import hang
-from hccl_tools.launch.model.hang import odd_ones_first
+from hccl_tools.launch.model.hang import headline, odd_ones_first
 from hccl_tools.launch.supervise.rank_activity import ActivityMonitor
 from hccl_tools.notation.phrases import time_span
 from hccl_tools.processes import run_files, wait_state
@@ -22,11 +21,11 @@ from hccl_tools.processes.signals import spawn
 from hccl_tools.processes.stack_dump import StackDump, Target, writes_stacks
 from hccl_tools.programs.lookup import find_program
 from hccl_tools.records import NamedTuple
+from hccl_tools.runs.job_report import HungRank
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from hccl_tools.launch.model.hang import HungRank
     from hccl_tools.launch.model.outcome import RankEnd
     from hccl_tools.launch.supervise.attempt import Attempt
     from hccl_tools.launch.supervise.options import Supervision
@@ -210,7 +209,7 @@ class HangWatch:
     def _finish(self, hung: list[HungRank]) -> None:
         if not self._attempt.state.is_ending:
             self._attempt.state.hung = hung
-            self._attempt.end("hang", hang.headline(hung))
+            self._attempt.end("hang", headline(hung))
 
     def _warn(self, running: Sequence[RankEnd]) -> None:
         lines = [_line(end) for end in running]
@@ -268,7 +267,7 @@ def _describe(one: Suspect, *, is_first: bool, by_progress: bool) -> HungRank:
 
     end = one.end
     lines = excerpt.last_lines(excerpt.log_end(end.log), 1)
-    return hang.HungRank(
+    return HungRank(
         rank=end.process.rank,
         name=end.process.name,
         host=end.process.host,

@@ -25,13 +25,13 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.launch.model.hang import HungRank
     from hccl_tools.launch.model.outcome import Cause, RankEnd
     from hccl_tools.launch.supervise.decisions import Decision
     from hccl_tools.processes.keeper_protocol import Event
     from hccl_tools.processes.procfs import Status
     from hccl_tools.runs.ends import Reason
     from hccl_tools.runs.evidence import EvidenceNote
+    from hccl_tools.runs.job_report import HungRank
 
 
 class Timing(NamedTuple):

@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hccl_tools.launch.logs.follower import Style
-    from hccl_tools.launch.model.outcome import Outcome, RankEnd, RankFailure
+    from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.model.plan import RankProcess
     from hccl_tools.launch.model.request import Tail
     from hccl_tools.launch.supervise.attempt import Attempt
     from hccl_tools.launch.supervise.progress import RankCount
     from hccl_tools.processes.signals import Signals
     from hccl_tools.runs.ends import Reason
+    from hccl_tools.runs.job_report import RankFailure
 
 
 class Peers(Protocol):

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.launch.logs.terminal import Console
-    from hccl_tools.launch.model.outcome import Outcome, RankEnd, RankFailure
+    from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.supervise.attempt import Attempt
     from hccl_tools.launch.supervise.options import Supervision
     from hccl_tools.processes.signals import Signals
+    from hccl_tools.runs.job_report import AttemptReport, JobReport, RankFailure
 
 #: Seconds for a reader to accept the end of the logs before the launcher continues.
 _READER_TIMEOUT = 1.0
@@ -37,7 +38,7 @@ class Reporter:
         self._run_dir, self._options, self._console = run_dir, options, console
         self._oom_kills = kills()
         self._reported: Outcome | None = None
-        self._attempts: list[dict[str, Any]] = []
+        self._attempts: Sequence[AttemptReport] = ()
         #: The spare hosts that have taken the places of lost hosts.
         self.replaced: tuple[Mapping[str, Any], ...] = options.replaced
         self._began = time.monotonic()
@@ -59,7 +60,7 @@ class Reporter:
         self._drain_logs(_READER_TIMEOUT)
         made = self._report(outcome)
         self._console.say(self._text(made, has_verdict=False), "error")
-        self._reported, self._attempts = outcome, made["attempts"]
+        self._reported, self._attempts = outcome, made.attempts
 
     def report_interrupt(self, attempt: Attempt) -> None:
         """Write a report as soon as the launcher is signalled: a batch system may soon kill the launcher."""
@@ -88,23 +89,21 @@ class Reporter:
         if not printed:
             console.say(self._text(made, unwritten), "error")
         if failed:
-            first = made["first_failure"] or {}
+            hints = made.first_failure.hints if made.first_failure else ()
             # After Ctrl-C, what a rank wrote, even a crash at its start, follows from that.
             is_interrupted = outcome.reason == "signal" and outcome.signal == SIGINT
-            if not is_interrupted and (said := explained(self._run_dir, first.get("hints") or ())):
+            if not is_interrupted and (said := explained(self._run_dir, hints)):
                 console.say(said, "message")
             console.say(report.verdict(made), "error")
         self._drain_logs(None, signals)
         self.followers.close()
 
-    def _text(
-        self, made: Mapping[str, Any], unwritten: str | None = None, *, has_verdict: bool = True
-    ) -> str:
+    def _text(self, made: JobReport, unwritten: str | None = None, *, has_verdict: bool = True) -> str:
         console = self._console
         above = self.followers.only_rank if console.out is console.err and console.out.is_terminal else None
         return report.text(made, unwritten, has_verdict=has_verdict, above=above)
 
-    def _report(self, outcome: Outcome) -> dict[str, Any]:
+    def _report(self, outcome: Outcome) -> JobReport:
         return report.make(
             outcome,
             run_dir=self._run_dir,

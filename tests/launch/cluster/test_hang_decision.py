@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hccl_tools.launch.cluster.hang_decision import HangDecision
-from hccl_tools.launch.model.hang import HungRank
 from hccl_tools.launch.model.outcome import Cause
+from hccl_tools.runs.job_report import HungRank
 
 #: Seconds that a job may do nothing.
 LIMIT = 10.0

@@ -12,12 +12,13 @@ import pytest
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.cluster.membership import Membership
 from hccl_tools.launch.cluster.peer_link import PeerLink
-from hccl_tools.launch.model.outcome import Cause, RankFailure
+from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_messages import Ended, Join
 from hccl_tools.launch.protocol.connection import Connection
 from hccl_tools.launch.protocol.messages import Ending, Message, Ready, Start, Waiting
 from hccl_tools.launch.protocol.session import Session
 from hccl_tools.processes.signals import Signals
+from hccl_tools.runs.job_report import RankFailure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_tools.codec import DecodeError
-from hccl_tools.launch.model.hang import HungRank
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join, RankExit
 from hccl_tools.launch.protocol.messages import (
@@ -30,6 +29,7 @@ from hccl_tools.launch.protocol.messages import (
     from_bytes,
     to_bytes,
 )
+from hccl_tools.runs.job_report import HungRank
 
 TEXT = st.text(max_size=40)
 NUMBER = st.integers(-1, (1 << 31) - 1)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.launch.model.hang import HungRank, headline, odd_ones_first
+from hccl_tools.launch.model.hang import headline, odd_ones_first
 from hccl_tools.launch.report.report import hang_lines
+from hccl_tools.runs.job_report import HungRank
 from tests.support import published
 from tests.support.hanging import without_py_spy
 from tests.support.mpiruns import every_mpirun

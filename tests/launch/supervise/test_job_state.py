@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_tools.launch.model.outcome import Cause, RankEnd, RankFailure
+from hccl_tools.launch.model.outcome import Cause, RankEnd
 from hccl_tools.launch.model.plan import RankProcess
 from hccl_tools.launch.supervise.decisions import HandleEnd, Say, SetTimer, Signal, Step
 from hccl_tools.launch.supervise.job_state import JobState
 from hccl_tools.processes import keeper_protocol
 from hccl_tools.processes.keeper_protocol import Event
+from hccl_tools.runs.job_report import RankFailure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
