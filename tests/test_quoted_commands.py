@@ -93,6 +93,7 @@ REVIEWED = {
     ("hccl_tools.rules.target_mindie", "subject.table.format"): "the name of a format",
     ("hccl_tools.cli.validate_fix", "'' if is_current else '--fix --write '"): "options",
     ("hccl_tools.document.places_in_text", "number"): "digits",
+    ("hccl_tools.rules.doubts", "device"): "digits",
     ("hccl_tools.document.places_in_text", "place"): "digits, and -c with a digit",
     (
         "hccl_tools.formats.kubernetes.config_maps",

@@ -9,7 +9,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.document import foreign_text, one_edit, other_content, printed_value, rewriting
+from hccl_tools.document import (
+    foreign_text,
+    missing_value,
+    one_edit,
+    other_content,
+    printed_value,
+    rewriting,
+    terminal_text,
+)
 from hccl_tools.document.bracket_scan import last_line
 from hccl_tools.document.encoding_problem import NOT_A_TABLE
 from hccl_tools.notation.phrases import and_more, count
@@ -73,17 +81,32 @@ def explained(document: Document) -> JsonProblem | None:
         return _around(problem, text, around)
     if (other := other_content.recognise(text)) is not None:
         return problem._replace(kind="other file", message=other.message, hint=other.hint)
-    if (foreign := foreign_text.find(text, _stop(document, problem, text))) is not None:
+    stop = _stop(document, problem, text)
+    if (foreign := terminal_text.find(text, stop) or foreign_text.find(text, stop)) is not None:
         said = problem._replace(
             message=foreign.message, hint=foreign.hint, offset=document.byte_at(foreign.at)
         )
         return _with_inner(said, foreign.left) if foreign.left else said
     if (repeated := _repeated(document, problem, text)) is not None:
         return repeated
+    if (empty := _without_value(document, problem, text)) is not None:
+        return empty
     edit = edit_of(document)
     if edit is not None and not (problem.kind == "cut off" and _is_more_missing(text, edit)):
         return problem._replace(message=edit.message, hint=edit.hint, offset=document.byte_at(edit.place))
     return _cut_off(problem, text) if problem.kind == "cut off" else problem
+
+
+def _without_value(document: Document, problem: JsonProblem, text: str) -> JsonProblem | None:
+    """Return the problem of a key without a value; no edit of one sign makes such a text a table."""
+    if problem.kind not in _STRUCTURAL or problem.kind == "cut off":
+        return None
+    found = missing_value.find(text, _stop(document, problem, text))
+    if found is None:
+        return None
+    return problem._replace(
+        kind="missing value", message=found.message, hint=found.hint, offset=document.byte_at(found.at)
+    )
 
 
 def edit_of(document: Document) -> Edit | None:

@@ -291,7 +291,7 @@ def _lines(stop: Stop) -> Foreign | None:
         has_words = has_words or not is_page
         found.append(_number(rest, start) + len(found))
         rest = rest[:start] + rest[end + 1 :]
-        following = _stop_of(rest)
+        following = stop_of(rest)
         if following is None:
             return _of_lines(stop.text, stop.line, [*found, *_lines_after(rest, len(found))])
         at = following
@@ -335,7 +335,7 @@ def _standing_for(text: str, line: str, number: int) -> Foreign:
     return Foreign(message, _WRITE_THEM, at)
 
 
-def _stop_of(text: str) -> int | None:
+def stop_of(text: str) -> int | None:
     """Return where the parser stops in a text; None if the text is valid."""
     try:
         reader = Reader(text, 0)

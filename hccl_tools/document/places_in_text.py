@@ -18,7 +18,7 @@ _FAR = 2_000
 #: Devices of one NPU of an A3, each of which is a chip of it.
 _CHIPS = 2
 #: The keys whose values the host shows or the order of the file gives.
-_OF_DEVICES = ("device_ip", "super_device_id", "device_id", "rank_id")
+OF_DEVICES = ("device_ip", "super_device_id", "device_id", "rank_id")
 _MIDDLE, _LAST = re.compile(r"^=======[ \t\r]*$", re.MULTILINE), re.compile(r"^>>>>>>>[^\n]*", re.MULTILINE)
 #: The longest line of a side of a conflict that is shown.
 _LONGEST = 60
@@ -26,30 +26,40 @@ _LONGEST = 60
 
 def empty_cell(text: str, at: int, word: str, key: str | None) -> tuple[str, str] | None:
     """Return message and hint on a word in place of an empty cell; None if its key is not of a device."""
-    if key not in _OF_DEVICES:
+    if key not in OF_DEVICES:
         return None
-    device, server = _device_at(text, at), _server_at(text, at)
-    of = f" of device {device}" if device is not None and key != "device_id" else ""
-    of += f' of server "{server}"' if server else ""
-    number = "N" if device is None else device
-    host = f" on {server}" if server else " on its host"
-    if key == "device_ip":
-        hint = f"write the address that `hccn_tool -i {number} -ip -g`{host} shows"
-    elif key == "super_device_id":
-        place = "N -c M" if device is None else f"{int(device) // _CHIPS} -c {int(device) % _CHIPS}"
-        hint = f"write the SDID that `npu-smi info -t spod-info -i {place}`{host} shows"
-    elif key == "device_id":
-        hint = "write the number of the device, which no other entry of its server has"
-    else:
-        hint = "write the rank, which no other device has"
+    of, hint = of_cell(text, at, key), how_to_write(text, at, key)
     others = len(_EMPTY_CELL.findall(text, at + len(word)))
     also = f"; the values of {others} other empty cells are missing, too" if others else ""
     if others == 1:
         also = "; the value of another empty cell is missing, too"
     return (
         f"{word} stands for an empty cell: the {key}{of} is missing",
-        f"{hint}, in double quotes{also}",
+        f"{hint}{also}",
     )
+
+
+def of_cell(text: str, at: int, key: str) -> str:
+    """Return the device and server of a place, as the end of a phrase."""
+    device, server = _device_at(text, at), _server_at(text, at)
+    of = f" of device {device}" if device is not None and key != "device_id" else ""
+    return of + (f' of server "{server}"' if server else "")
+
+
+def how_to_write(text: str, at: int, key: str) -> str:
+    """Return how to write a value of a device that is missing at a place; "" for other keys."""
+    device, server = _device_at(text, at), _server_at(text, at)
+    number = "N" if device is None else device
+    host = f" on {server}" if server else " on its host"
+    quotes = "" if '"rank_list"' in text else ", in double quotes"
+    if key == "device_ip":
+        return f"write the address that `hccn_tool -i {number} -ip -g`{host} shows, in double quotes"
+    if key == "super_device_id":
+        place = "N -c M" if device is None else f"{int(device) // _CHIPS} -c {int(device) % _CHIPS}"
+        return f"write the SDID that `npu-smi info -t spod-info -i {place}`{host} shows, in double quotes"
+    if key == "device_id":
+        return f"write the number of the device, which no other entry of its server has{quotes}"
+    return f"write the rank, which no other device has{quotes}" if key == "rank_id" else ""
 
 
 def left_out(text: str, at: int) -> str:

@@ -202,9 +202,12 @@ def some_devices_without_address(subject: Subject) -> Iterator[Finding]:
     required = len(subject.table.servers) > 1 and subject.product.needs_device_ip != "never"
     if all_plain(subject) or required:
         return
+    from hccl_tools.rules.spelling import misspelt  # noqa: PLC0415  (it needs this module's rules, only for such tables)
+
     ips, ids = subject.table.device_ips, subject.table.device_ids
+    named = misspelt(subject, "device_ip")  # HCC604 reports the cause.
     for server in subject.table.servers:
-        without = [row for row in server.rows if ips[row] in (None, "")]
+        without = [row for row in server.rows if ips[row] in (None, "") and row not in named]
         for row in without if len(without) < len(server.rows) else ():
             yield Finding(f"device {ids[row]} has no device_ip, but other devices of its server have a device_ip",
                           subject.device_path(row),

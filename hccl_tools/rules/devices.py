@@ -230,7 +230,12 @@ def duplicate_device_id(subject: Subject) -> Iterator[Finding]:
             continue  # Two servers with one server_id: HCC503 reports the cause, and HCC502 empty ones.
         seen = first.setdefault(server.server_id, {})
         if (size := _size_of_first(subject, server.rows)) and copied.isdisjoint(server.rows):
-            yield _joined_servers(subject, server.rows, size)
+            absent = _begun_again(subject, server.rows, size)
+            yield (
+                _numbered_again(subject, server.rows, absent)
+                if absent
+                else _joined_servers(subject, server.rows, size)
+            )
             continue
         for row in server.rows:
             number = numbers[row]
@@ -269,6 +274,41 @@ def _size_of_first(subject: Subject, rows: Sequence[int]) -> int:
     return size if is_whole and ids == ids[:size] * (len(ids) // size) and len(set(ips)) == len(ips) else 0
 
 
+def _begun_again(subject: Subject, rows: Sequence[int], size: int) -> list[int]:
+    """Return the devices that the second half of a list stands for; empty if it may be that of another server.
+
+    The servers are counted right, and each of the others has as many devices as the whole list.
+    """
+    table = subject.table
+    others = [
+        server
+        for server in table.servers
+        if table.server_of_row[rows[0]] != table.server_of_row[server.rows[0]]
+    ]
+    if not others or len(rows) != 2 * size or table.declared.get("server_count") != str(len(table.servers)):
+        return []
+    first = {table.device_numbers[row] for row in rows[:size]}
+    listed = sorted(number for row in others[0].rows if (number := table.device_numbers[row]) is not None)
+    absent = [number for number in listed if number not in first]
+    is_usual = all(len(server.rows) == len(rows) for server in others) and len({*listed}) == len(rows)
+    return absent if is_usual and len(absent) == size else []
+
+
+def _numbered_again(subject: Subject, rows: Sequence[int], absent: Sequence[int]) -> Finding:
+    """Return the finding on a list whose second half is numbered as its first one, as in another container."""
+    table, size = subject.table, len(absent)
+    index = table.server_of_row[rows[0]]
+    listed = fold(sorted(table.device_numbers[row] or 0 for row in rows[:size]))
+    return Finding(
+        f"server {quoted(table.servers[index].server_id)} lists devices {listed} twice with different addresses, and "
+        f"{devices(absent)} not at all: the second half was probably numbered again, as in a container with devices of its own",
+        subject.device_path(rows[size], "device_id"),
+        f"write {absent[0]} to {absent[-1]} as the device_ids of the second half; {how_device(subject, index, absent[0])} shows "
+        f"the address of device {absent[0]}, which is then {quoted(str(table.device_ips[rows[size]]))}",
+        (Related(subject.device_path(rows[0], "device_id"), "first used here"),),
+    )
+
+
 def _joined_servers(subject: Subject, rows: Sequence[int], size: int) -> Finding:
     """Return the finding on a list of devices that has those of several servers."""
     table = subject.table
@@ -287,7 +327,7 @@ def _joined_servers(subject: Subject, rows: Sequence[int], size: int) -> Finding
         f"server {quoted(server)} lists devices {listed} {times} with different addresses: the list has the devices of "
         f"{'another server' if number == 2 else 'other servers'}, too",
         subject.device_path(rows[size]),
-        f'write ] }}, {{ "server_id": "...", "device": [ before {where} of the list, with the address of the host{then}',
+        f'write ] }}, {{ "server_id": "...", "device": [ in place of the comma before {where} of the list, with the address of the host{then}',
         (Related(subject.device_path(rows[0], "device_id"), "first used here"),),
     )
 

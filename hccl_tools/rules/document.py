@@ -169,6 +169,15 @@ def _other_document(subject: Subject, found: Detection) -> Finding:
             "not a rank table: it is a table in a string",
             hint=f"take it out: python3 -c '{program}' < OLD > NEW",
         )
+    return _other_value(value, found)
+
+
+def _other_value(value: Any, found: Detection) -> Finding:
+    """Return the finding on a value that has no table in it."""
+    from hccl_tools.rules import flat_lists  # noqa: PLC0415  (only where something is wrong)
+
+    if (flat := flat_lists.of_devices(value)) is not None:
+        return Finding(flat.message, hint=flat.hint)
     return Finding(f"not a rank table: {found.reason}", hint=found.hint)
 
 
@@ -228,6 +237,10 @@ def _which_to_delete(document: Document, duplicate: DuplicateKey) -> str:
     if first is None or last is None:
         return "delete one of the two keys"
     if first == last == b"[":
+        from hccl_tools.rules import doubts  # noqa: PLC0415  (only for a list that an object has twice)
+
+        if (again := doubts.stale_list(document, duplicate)) is not None:
+            return again
         return (
             f"if the job uses the entries of both lists, move those of the first (line {line}) into the second one, before its "
             "own; else delete the list that is not to be used"

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.diagnostics.diagnostic import Path
     from hccl_tools.document.document import Document
+    from hccl_tools.document.strict_parser import DuplicateKey
     from hccl_tools.rules.registry import Subject
     from hccl_tools.table.model import Group
 
@@ -211,6 +212,36 @@ def _continued(document: Document) -> str:
             f"{first}) into the second one (line {last}), before its own, and remove the first"
         )
     return ""
+
+
+def stale_list(document: Document, duplicate: DuplicateKey) -> str | None:
+    """Return which of two lists with the same devices to delete; None if the two may be parts of one list."""
+    if _IDS_OF_LISTS.get(str(duplicate.path[-1])) != "device_id":
+        return None
+    lists = [
+        {
+            str(one.get("device_id")): one.get("device_ip")
+            for one in _entries_at(document, at)
+            if isinstance(one, dict)
+        }
+        for at in (duplicate.first, duplicate.last)
+    ]
+    common = sorted(lists[0].keys() & lists[1].keys())
+    if not common:
+        return None
+    lines = [document.position(at).line for at in (duplicate.first, duplicate.last)]
+    either = f"delete the first list (line {lines[0]}) or the second one (line {lines[1]}), with the key and the comma behind it"
+    device = next(
+        (one for one in common if one.isascii() and one.isdecimal() and lists[0][one] != lists[1][one]), None
+    )
+    if device is None:
+        return f"both lists have the same devices, so that they cannot be joined: {either}"
+    old, new = (quoted(str(one[device])[:_LONGEST_KEY]) for one in lists)
+    return (
+        f"both lists have device {device}, so that one of them is old: `hccn_tool -i {device} -ip -g` on the host shows its address; "
+        f"if it is {new}, delete the first list (line {lines[0]}), if it is {old}, the second one (line {lines[1]}), with the key "
+        "and its comma"
+    )
 
 
 def _entries_at(document: Document, at: int) -> list[Any]:

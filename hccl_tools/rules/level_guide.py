@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
-from hccl_tools.notation.number_list import rank_list
+from hccl_tools.notation.number_list import fold, rank_list
 from hccl_tools.rules.exchanged_layers import exchanged_layers
 from hccl_tools.rules.levels import address_types, each_address, local_numbers
 from hccl_tools.rules.moved_entries import exchanged, right_devices
@@ -121,6 +121,8 @@ def _ranks_of_another_node(subject: Subject, name: str, again: dict[int, int]) -
         for rows in (again.keys(), again.values())
     )
     row, seen = next(iter(again.items()))
+    if (by_order := _strays(subject, again)) is not None:
+        return _stray_ranks(subject, name, by_order, again)
     related = (Related(("rank_list", seen, "level_list", 0, "net_instance_id"), "the same node here"),)
     message = f"{own} and {others} have the same local_ids and device_ids in node {quoted(name)}"
     addresses = [[entry["addr"] for entry in levels[one][0]["rank_addr_list"]] for one in (row, seen)]
@@ -131,6 +133,61 @@ def _ranks_of_another_node(subject: Subject, name: str, again: dict[int, int]) -
         message += ": a node has each id once, so their net_instance_id is probably that of another node"
         hint = f"write the net_instance_id of their own node in layer 0 of {own}; `hccl-tools gen` on that node shows it"
     return Finding(message, ("rank_list", row, "level_list", 0, "net_instance_id"), hint, related)
+
+
+def _strays(subject: Subject, again: dict[int, int]) -> tuple[dict[int, int], int] | None:
+    """Return the rows that are of another node by the order of the ranks, each with the one of its node, and that node.
+
+    A row is of the node of the neighbours that its local_id continues, if that node lacks the local_id. The
+    result is ``None`` if the order does not decide for each pair, or if the rows are of several nodes.
+    """
+    strays, nodes = dict[int, int](), set[int]()
+    for row, seen in again.items():
+        right = {one: node for one in (row, seen) if (node := _node_by_order(subject, one)) is not None}
+        if len(right) != 1:
+            return None
+        ((stray, node),) = right.items()
+        strays[stray] = seen if stray == row else row
+        nodes.add(node)
+    return (strays, nodes.pop()) if len(nodes) == 1 else None
+
+
+def _node_by_order(subject: Subject, row: int) -> int | None:
+    """Return another node whose ranks before and after a row its local_id continues, if that node lacks the id."""
+    ids, owner, own = local_numbers(subject), subject.table.server_of_row, local_numbers(subject)[row]
+    if own is None:
+        return None
+    around = {
+        owner[one] for one, local_id in ((row - 1, own - 1), (row + 1, own + 1))
+        if 0 <= one < len(ids) and ids[one] == local_id
+    }  # fmt: skip
+    if len(around) != 1 or owner[row] in around:
+        return None
+    node = around.pop()
+    return None if any(ids[one] == own for one in subject.table.servers[node].rows) else node
+
+
+def _stray_ranks(
+    subject: Subject, name: str, strays: tuple[dict[int, int], int], again: dict[int, int]
+) -> Finding:
+    """Return the finding on ranks that are in another node than the ranks around them."""
+    rows, node = strays
+    numbers = subject.table.rank_numbers
+    own, others = (
+        rank_list(sorted({number for row in each if (number := numbers[row]) is not None}))
+        for each in (rows.keys(), rows.values())
+    )
+    row, other = next(iter(rows.items()))
+    right = quoted(subject.table.servers[node].server_id)
+    ids = fold(sorted({local_numbers(subject)[one] or 0 for one in rows}))
+    has, local_ids = ("is", "local_id") if len(again) == 1 else ("are", "local_ids")
+    return Finding(
+        f"{own} {has} in node {quoted(name)}, where {others} {'has' if len(again) == 1 else 'have'} {local_ids} {ids} "
+        f"already; by the order of the ranks {own} {has} of node {right}, which has no {local_ids} {ids}",
+        ("rank_list", row, "level_list", 0, "net_instance_id"),
+        f'write "net_instance_id": {right} in layer 0 of {own}',
+        (Related(("rank_list", other, "level_list", 0, "net_instance_id"), "the same node here"),),
+    )
 
 
 @rule("HCC462", "first-layer", "forbidden", source="rank_table_config_a5.md, `net_layer`, `net_type`")

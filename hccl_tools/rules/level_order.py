@@ -98,11 +98,14 @@ def layer_missing(subject: Subject) -> Iterator[Finding]:
     Instead: table
     Hint: add layer 1 to rank 3: `hccl-tools gen` on node1, as for a job of several nodes, prints it
     """
-    if len(subject.table.servers) <= 1:
-        return
     levels = subject.table.column("level_list")
     found = [*_lacking(subject, levels)]
-    if not found and (apart := _apart(subject)) is not None and not _are_exchanged(subject):
+    if (
+        len(subject.table.servers) > 1
+        and not found
+        and (apart := _apart(subject)) is not None
+        and not _are_exchanged(subject)
+    ):
         found = [apart]
     yield from found
 

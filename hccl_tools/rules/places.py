@@ -63,6 +63,8 @@ def _format(subject: Subject) -> str | None:
 
 def _right_place(found: Found, key: str, kinds: list[Kind]) -> str:
     """Return the hint on a key that is in the wrong object: where in this table it belongs."""
+    if found.value[key] is None:
+        return "delete it: its value is null"
     for kind, value in reversed(found.around):
         if kind in kinds:
             where = (

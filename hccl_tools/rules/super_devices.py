@@ -158,7 +158,7 @@ def duplicate_super_device_id(subject: Subject) -> Iterator[Finding]:
             quoted(subject.table.servers[index].server_id) for index, _ in islice(pairs, _MOST_NAMED)
         )
     )
-    own_pods = f"{and_more(names, _MOST_NAMED)} a super pod of {'its' if len(pairs) == 1 else 'their'} own"
+    own_pods = f"{'each of ' if len(pairs) > 1 else ''}{and_more(names, _MOST_NAMED)} a super pod of its own"
     for row, (seen, pod) in again.items():
         kind, pair = numbers.kind_of(texts[row], texts[seen]), (owner[row], owner[seen])
         cause = kind or pair

@@ -248,7 +248,7 @@ def uneven_servers(subject: Subject) -> Iterator[Finding]:
     Base: 2x8
     Example: remove /server_list/1/device/7
     Instead: table
-    Hint: add device 7 with rank 15 and the address that `hccn_tool -i 7 -ip -g` on 10.0.0.2 shows; or use the same number of devices on every server, 1, 2, 4 or 8
+    Hint: add device 7 with rank 15 and the address that `hccn_tool -i 7 -ip -g` on 10.0.0.2 shows; or remove this server, and correct the counts and ranks
     """
     if not subject.product.even_servers:
         return
@@ -270,15 +270,17 @@ def uneven_servers(subject: Subject) -> Iterator[Finding]:
 def _even(subject: Subject, server_id: str) -> str:
     """Return the hint on a server with another number of devices: the devices that it lost, with their ranks."""
     index, even = _first_entries(subject)[server_id], "use the same number of devices on every server"
-    if subject.product.checks_hccs_count:
-        even += f", {' or '.join([', '.join(map(str, _COUNTS[:-1])), str(_COUNTS[-1])])}"
+    without = ""
+    if subject.product.checks_hccs_count:  # HCC308 refuses fewer devices on each of several servers.
+        without = "remove this server, and correct the counts and ranks"
+        even = f"list all {_COUNTS[-1]} devices of every server; or {without}"
     lost = lost_devices(subject)
     own = lost.of_server.get(index) if lost is not None else None
     if not own:
         return even
     rank, then = _rank_of_lost(subject, index, own)
     shown = f" with rank {rank}" if rank is not None else ""
-    return f"add {phrases.devices(own)}{shown} and the address that {how_device(subject, index, own[0])} shows{then}; or {even}"
+    return f"add {phrases.devices(own)}{shown} and the address that {how_device(subject, index, own[0])} shows{then}; or {without or even}"
 
 
 def _rank_of_lost(subject: Subject, index: int, devices: Sequence[int]) -> tuple[int | None, str]:
