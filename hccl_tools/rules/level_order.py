@@ -117,7 +117,7 @@ def _are_exchanged(subject: Subject) -> bool:
 
 def _lacking(subject: Subject, levels: list[Any]) -> Iterator[Finding]:
     """Yield the findings on ranks that lack a layer of most ranks."""
-    if set(map(len, levels)) == {len(layers_used(subject))}:
+    if not levels or set(map(len, levels)) == {len(layers_used(subject))}:
         return  # Each rank has each layer; HCC451 reports a rank that has one twice.
     layers = [tuple(level["net_layer"] for level in own) for own in levels]
     times = Counter(layers)

@@ -366,12 +366,11 @@ def _stand_in(subject: Subject, index: int, seen: int) -> Finding:
     ranks = rank_list(sorted(subject.table.rank_numbers[row] or 0 for row in rows))
     replaces = f"if it replaces {named_server(subject, seen)}, remove that server"
     own = "give it ranks of its own" + (f": {fold(absent)}" if len(absent) == len(rows) else "")
+    hint = f"{own}; or, {replaces}, correct server_count, and number the ranks without a gap"
     if _count_is_of_the_others(subject):
         hint = f"{replaces}, and write this entry in its place; else {own}"
     elif len(absent) == len(rows) and subject.table.declared.get("server_count") == str(len(servers)):
         hint = own  # All servers are counted, and only these ranks are missing.
-    else:
-        hint = f"{own}; or, {replaces}, correct server_count, and number the ranks without a gap"
     return Finding(
         f"{named_server(subject, index)} has the {ranks} of {named_server(subject, seen)}",
         subject.device_path(rows[0], "rank_id"),
