@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import os
 import signal
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.launch.model.hang import MOST_RANKS, HungRank, headline, on_all_hosts
 from hccl_tools.processes.signals import signal_name
-from hccl_tools.records import Count, ExitCode, Index, NamedTuple, OsText, Seconds, Signal, Size
+from hccl_tools.records import (
+    Count,
+    ExitCode,
+    Index,
+    NamedTuple,
+    OsText,
+    Seconds,
+    Signal,
+    Size,
+    field,
+    mutable,
+)
 from hccl_tools.runs.ends import NOT_STARTED, REASONS, Reason
 
 if TYPE_CHECKING:
@@ -27,7 +37,7 @@ RESTART_CAUSES: Mapping[Reason, RestartCause] = MappingProxyType({"failed": "ran
 RESTARTABLE = frozenset(RESTART_CAUSES)
 
 
-@dataclass(slots=True)
+@mutable(slots=True)
 class RankEnd:
     """The known facts about one process of the job.
 
@@ -87,7 +97,7 @@ def _order(end: RankEnd) -> tuple[float, int]:
     return (float("inf") if terminated else end.ended, end.process.rank)
 
 
-@dataclass(slots=True)
+@mutable(slots=True)
 class Outcome:
     """The end of the job on this host."""
 
