@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from hccl_tools.records import NamedTuple
 from hccl_tools.rules.job_variables import uses_roce
 from hccl_tools.table.products import PRODUCTS
 
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from hccl_tools.table.products import DeviceType
 
 
-@dataclass
-class Case:
+class Case(NamedTuple):
     """One host and the job.
 
     Attributes:
@@ -45,11 +44,11 @@ class Case:
     table_problem: str = ""
     table_remedy: str = ""
     cpu: bool = False
-    environ: Mapping[str, str] = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Take the variables of the host."""
-        self.environ = self.seen.variables
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The variables of the host."""
+        return self.seen.variables
 
     @property
     def device_type(self) -> DeviceType | None:

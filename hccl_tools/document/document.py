@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hccl_tools.document.strict_parser import DuplicateKey
     from hccl_tools.document.syntax_problem import JsonProblem
 
-_NOT_BLANK = re.compile(rb"[^ \t\n\r]")
+_NOT_BLANK = rb"[^ \t\n\r]"
 _CONTINUATION = bytes(range(0x80, 0xC0))
 _BLOCK = 4096
 
@@ -131,7 +131,7 @@ class Document:
         self.depth = reader.depth if reader.depth > NESTING_LIMIT else 0
         at = self._byte_offsets([reader.end, *(place for one in repeats for place in (one.first, one.last))])
         self.duplicates = [DuplicateKey(one.path, at[one.first], at[one.last]) for one in repeats]
-        trailing = _NOT_BLANK.search(self.data, at[reader.end])
+        trailing = re.compile(_NOT_BLANK).search(self.data, at[reader.end])
         self.trailing = trailing.start() if trailing else None
 
     @cached_property

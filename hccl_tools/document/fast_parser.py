@@ -14,6 +14,9 @@ from typing import Any
 #: recursion limit (1000 calls).
 NESTING_LIMIT = 254
 
+#: Bytes of a text for which orjson saves less than its import takes: 1.2 ms (and 0.4 MB).
+_SMALL = 1 << 16
+
 #: The result of ``parse_clean`` for a text that needs the strict parser.
 UNCLEAN = object()
 
@@ -24,6 +27,8 @@ def parse_clean(data: bytes) -> Any:
     Args:
         data: UTF-8 without a byte order mark.
     """
+    if len(data) < _SMALL:
+        return _parse_with_stdlib(data)
     try:
         orjson = import_module("orjson")
     except ImportError:
@@ -51,7 +56,7 @@ def _parse_with_stdlib(data: bytes) -> Any:
     r"""Parse the text with ``json``, which accepts lone surrogates (``\ud800``); they make a text unclean."""
     if b"\\ud" in data or b"\\uD" in data:
         return UNCLEAN
-    import json  # noqa: PLC0415  (only without orjson)
+    import json  # noqa: PLC0415  (1 ms; not for a large text)
 
     decoder = json.JSONDecoder(
         object_pairs_hook=_object, parse_int=_number, parse_float=_number, parse_constant=_refuse

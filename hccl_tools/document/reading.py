@@ -29,7 +29,7 @@ _MOST_LOOKED_AT = 10_000
 #: Those that are compared with a name that does not exist.
 _MOST_COMPARED = 1000
 #: The name of a file descriptor that a shell opened for a command.
-_OPENED = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,9})")
+_OPENED = r"/(?:dev|proc/self)/fd/([0-9]{1,9})"
 #: The number of further attempts to open a file of a ConfigMap, and the seconds before each.
 _RETRIES, _RETRY_SECONDS = 10, 0.05
 _PIPE_HINT = "use a pipe instead: `cat FILE | hccl-tools ... -`"
@@ -56,7 +56,7 @@ def is_stream(name: str) -> bool:
     """Whether a name is a stream, which can be read only once: standard input, or a pipe of the shell."""
     if name == STDIN:
         return True
-    opened = _OPENED.fullmatch(name)
+    opened = re.fullmatch(_OPENED, name)
     try:
         return opened is not None and stat.S_ISFIFO(os.fstat(int(opened[1])).st_mode)
     except (OSError, OverflowError):

@@ -29,7 +29,7 @@ _ENTRIES = frozenset({"rank_list", "server_list", "group_list", "node_list"})
 #: The name of an endpoint file; the number is the device_id, as vllm-ascend looks it up.
 ENDPOINT_NAME = re.compile(r"ub_endpoint_npu_([0-9]{1,4})\.json", re.ASCII)
 ROOT_INFO_NAME = "hccl_rootinfo.json"
-_ROOT_INFO_NAMES = re.compile(r"hccl_rootinfo[\w.-]*\.json", re.ASCII)
+_ROOT_INFO_NAMES = r"(?a)hccl_rootinfo[\w.-]*\.json"
 
 
 def kind_of(value: Any, file: str | None) -> tuple[Kind, str] | None:
@@ -54,7 +54,7 @@ def kind_of_name(file: str | None) -> Kind | None:
     name = os.path.basename(file) if file is not None else ""  # noqa: PTH119  (no Path for each table)
     if ENDPOINT_NAME.fullmatch(name):
         return "endpoints"
-    return "rootinfo" if _ROOT_INFO_NAMES.fullmatch(name) else None
+    return "rootinfo" if re.fullmatch(_ROOT_INFO_NAMES, name) else None
 
 
 def _is_root_info(value: dict[str, Any]) -> bool:

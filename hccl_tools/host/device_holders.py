@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pwd
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hccl_tools.processes import procfs
@@ -13,7 +12,7 @@ from hccl_tools.processes.procfs import RUN_VARIABLE
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from hccl_tools.host.site_defaults import Site
 
@@ -51,13 +50,21 @@ def closed_nodes(devices: Iterable[int], site: Site) -> tuple[str, ...]:
 
 
 def _open_devices(pid: int, paths: Mapping[str, int]) -> set[int]:
-    found: set[int] = set()
-    with suppress(OSError):
-        for link in os.scandir(f"/proc/{pid}/fd"):
-            with suppress(OSError):  # The process may have closed the descriptor.
-                if (device := paths.get(os.readlink(link))) is not None:
-                    found.add(device)
-    return found
+    folder = f"/proc/{pid}/fd"
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return set()
+    return {paths[target] for target in _targets(folder, names) if target in paths}
+
+
+def _targets(folder: str, names: Iterable[str]) -> Iterator[str]:
+    # Neither scandir nor `suppress`: every descriptor of every process is looked at before a start.
+    for name in names:
+        try:
+            yield os.readlink(f"{folder}/{name}")
+        except OSError:  # noqa: PERF203  (the process may have closed the descriptor)
+            continue
 
 
 def _holder(pid: int, device: int) -> Holder:

@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import InputError
+from hccl_tools.host import host_tools
 from hccl_tools.host.facts import Reading
 from hccl_tools.host.host_tools import ToolHangsError, find_tool, run_tool
 from hccl_tools.programs.lookup import is_program
@@ -75,13 +76,13 @@ def read_vnic(tool: str, device_id: int, site: Site) -> Reading:
 def run_hccn_tool(command: list[str], site: Site) -> ToolOutput:
     """Run the tool; retry while it is busy, within the time limit of one call."""
     deadline = time.monotonic() + site.tool_timeout
-    wait = _FIRST_WAIT
+    pause = _FIRST_WAIT
     while True:
         answer = run_tool(command, site)
-        if not is_busy(answer) or time.monotonic() + wait > deadline:
+        if not is_busy(answer) or time.monotonic() + pause > deadline:
             return answer
-        time.sleep(wait)
-        wait = min(2 * wait, _LONGEST_WAIT)
+        host_tools.wait(pause, site)
+        pause = min(2 * pause, _LONGEST_WAIT)
 
 
 def is_busy(answer: ToolOutput) -> bool:

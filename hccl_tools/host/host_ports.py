@@ -21,7 +21,7 @@ _HCCL_PORTS_8_5 = range(60000, 60032)
 _FROM_BASE = 16
 #: The port on which each device listens.
 DEVICE_PORT = 16666
-_VERSION = re.compile(r"(\d{1,4})\.(\d{1,4})", re.ASCII)
+_VERSION = r"(?a)(\d{1,4})\.(\d{1,4})"
 _LAST_PORT = 65535
 
 
@@ -49,7 +49,7 @@ def hccl_range(environ: Mapping[str, str], cann: str = "") -> range:
     if (text := environ.get(BASE_PORT)) is not None:
         base = FIRST_PORT.value(text)
         return range(0) if base is None else range(base, base + _FROM_BASE)
-    found = _VERSION.match(cann)
+    found = re.match(_VERSION, cann)
     is_new = found is not None and (int(found[1]), int(found[2])) >= (8, 5)
     return _HCCL_PORTS_8_5 if is_new else HCCL_PORTS
 

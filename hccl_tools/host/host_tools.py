@@ -49,6 +49,10 @@ class ToolOutput(NamedTuple):
         return f'"{printed}" ({end})' if printed else f"nothing ({end})"
 
 
+class ToolStoppedError(DiscoveryError):
+    """The answer of a tool is not needed any more; the tool and its child processes were killed."""
+
+
 class ToolHangsError(DiscoveryError):
     """A tool exceeded its time limit; it and its child processes were killed."""
 
@@ -67,14 +71,16 @@ def run_tool(command: Sequence[str], site: Site) -> ToolOutput:
 
     Raises:
         ToolHangsError: The tool exceeded the time limit.
+        ToolStoppedError: The descriptor ``stop`` of the site was readable.
         DiscoveryError: The tool cannot be started.
     """
+    wait(0.0, site)
     out, err = os.pipe(), os.pipe()
     deadline = time.monotonic() + site.tool_timeout
     try:
         pid = _start(command, site, out[1], err[1])
         try:
-            printed = _read((out[0], err[0]), deadline)
+            printed = _read((out[0], err[0]), deadline, site)
             status = _wait(pid, deadline) if printed is not None else None
         except BaseException:
             _end(pid)
@@ -93,6 +99,22 @@ def run_tool(command: Sequence[str], site: Site) -> ToolOutput:
     # os.waitstatus_to_exitcode needs Python 3.9.
     code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
     return ToolOutput(tuple(command), stdout, stderr, code)
+
+
+def wait(seconds: float, site: Site) -> None:
+    """Wait before the next call of a tool.
+
+    Raises:
+        ToolStoppedError: The descriptor ``stop`` of the site is readable.
+    """
+    if site.stop < 0:
+        if seconds:
+            time.sleep(seconds)
+        return
+    waiting = select.poll()
+    waiting.register(site.stop, select.POLLIN)
+    if waiting.poll(seconds * 1000.0):
+        raise ToolStoppedError("the answer is not needed any more")
 
 
 def _start(command: Sequence[str], site: Site, stdout: int, stderr: int) -> int:
@@ -114,12 +136,12 @@ def _start(command: Sequence[str], site: Site, stdout: int, stderr: int) -> int:
         os.close(stderr)
 
 
-def _read(pipes: Sequence[int], deadline: float) -> dict[int, bytearray] | None:
+def _read(pipes: Sequence[int], deadline: float, site: Site) -> dict[int, bytearray] | None:
     """Return the beginning of what a tool prints, by pipe; None at the deadline."""
     printed = {pipe: bytearray() for pipe in pipes}
     # Not select.select: a launcher of many ranks has descriptors above its limit of 1,023.
     waiting = select.poll()
-    for pipe in pipes:
+    for pipe in pipes if site.stop < 0 else (*pipes, site.stop):
         waiting.register(pipe, select.POLLIN)
     unfinished = len(pipes)
     while unfinished:
@@ -128,6 +150,8 @@ def _read(pipes: Sequence[int], deadline: float) -> dict[int, bytearray] | None:
         if not ready:
             return None
         for pipe, _ in ready:
+            if pipe == site.stop:
+                raise ToolStoppedError("the answer is not needed any more")
             if part := os.read(pipe, 1 << 16):
                 printed[pipe] += part[: _MOST_KEPT - len(printed[pipe])]
             else:

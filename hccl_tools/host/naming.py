@@ -19,7 +19,7 @@ _TIME = 3.0
 LEADERS = ("MASTER_ADDR", "MASTER_IP", "MS_SCHED_HOST", "CM_CHIEF_IP")
 #: Beside each of them the variable with its port.
 PORTS = {"MASTER_ADDR": "MASTER_PORT", "MASTER_IP": "MASTER_PORT", "MS_SCHED_HOST": "MS_SCHED_PORT"}
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(\[[^\]]*\]|[^:/\s]*)(?::([^/\s]*))?")
+_URL = r"[A-Za-z][A-Za-z0-9+.-]*://(\[[^\]]*\]|[^:/\s]*)(?::([^/\s]*))?"
 
 
 class HostInVariable(NamedTuple):
@@ -36,7 +36,7 @@ def named_hosts(environ: Mapping[str, str]) -> Iterator[HostInVariable]:
         if text := environ.get(variable, "").strip():
             yield HostInVariable(variable, text, environ.get(PORTS.get(variable, ""), ""))
     for variable, text in environ.items():
-        found = _URL.match(text.strip())
+        found = re.match(_URL, text.strip())
         if found is not None and found[1]:
             yield HostInVariable(variable, found[1].strip("[]"), found[2] or "")
 

@@ -112,6 +112,7 @@ class Site(NamedTuple):
     """The host to examine.
 
     ``hccn_tool``, ``hccn_conf`` and ``rootinfo`` override the default paths; ``tool_timeout`` is in seconds.
+    ``stop`` is a descriptor: when it is readable, a tool that runs is ended, and no other is called.
     """
 
     environ: Mapping[str, str] = os.environ
@@ -119,6 +120,7 @@ class Site(NamedTuple):
     hccn_conf: str | None = None
     tool_timeout: float = TOOL_TIMEOUT
     rootinfo: str | None = None
+    stop: int = -1
 
     def path(self, absolute: str) -> str:
         """Return the path of a file of the host; ``absolute`` is its default path."""

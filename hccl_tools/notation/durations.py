@@ -14,9 +14,9 @@ _NAMES = {
     "d": ("d", "day", "days"),
 }
 _UNIT_OF = {name: unit for unit, names in _NAMES.items() for name in names}
-_PART = re.compile(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]{1,3})?|[0-9]+\.)\s*([a-z]*)\.?\s*", re.ASCII)
+_PART = r"(?a)\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]{1,3})?|[0-9]+\.)\s*([a-z]*)\.?\s*"
 #: ``[[D-]H:]MM:SS``, as Slurm prints it.
-_CLOCK = re.compile(r"(?:([0-9]+)-)?(?:([0-9]+):)?([0-9]+):([0-9]+(?:\.[0-9]*)?)", re.ASCII)
+_CLOCK = r"(?a)(?:([0-9]+)-)?(?:([0-9]+):)?([0-9]+):([0-9]+(?:\.[0-9]*)?)"
 
 
 def unit_named(name: str) -> str | None:
@@ -34,12 +34,12 @@ def parse(text: str, unit: str = "s") -> tuple[float, str]:
     ((100800.0, 'd'), (9000.0, 'h'), (5400.0, 's'))
     """
     text = text.strip().lower()
-    if found := _CLOCK.fullmatch(text):
+    if found := re.fullmatch(_CLOCK, text):
         days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
         return days * 86400 + hours * 3600 + minutes * 60 + seconds, "s"
     parts, end = [], 0
     while end < len(text):
-        match = _PART.match(text, end)
+        match = re.compile(_PART).match(text, end)
         if match is None or (match[2] and match[2] not in _UNIT_OF):
             raise ValueError(f'"{text}" is not a length of time')
         parts.append((float(match[1]), _UNIT_OF.get(match[2], "")))

@@ -55,9 +55,9 @@ _APART = (
 )
 _IDENTIFIER = re.compile(r"-{0,2}[A-Za-z_][\w.-]*")
 #: One quote, three quotes of Python and TOML, or the two of a quote in CSV.
-_OPENING = re.compile(r"[bBrRuUfF]{0,2}(?P<quote>(\\*)([\"'])(?:\2\3\2\3|\2\3(?=\w))?)")
+_OPENING = r"[bBrRuUfF]{0,2}(?P<quote>(\\*)([\"'])(?:\2\3\2\3|\2\3(?=\w))?)"
 #: An unquoted value; a comma or semicolon ends it before a blank or the next name.
-_VALUE = re.compile(r"(?:[^\s\"',;&|}]|[,;](?![\s\"'}]|[\w.-]+[\"']?\s*[=:]|\Z))*")
+_VALUE = r"(?:[^\s\"',;&|}]|[,;](?![\s\"'}]|[\w.-]+[\"']?\s*[=:]|\Z))*"
 #: The beginning of a text in YAML that has the next lines, as far as they are indented.
 _BLOCK = r"[|>][+-]?\d?[ \t]*\n"
 #: The end of a line before a value; a line with a name and a colon has values of its own.
@@ -249,7 +249,7 @@ def _apart(value: str) -> Iterator[tuple[int, int]]:
 def _values(value: str, match: re.Match[str]) -> Iterator[tuple[int, int]]:
     """Yield the positions of the value of a name: several for a list."""
     start, between = match.end(), match["between"] or " "
-    if opening := _OPENING.match(value, start):
+    if opening := _compiled(_OPENING).match(value, start):
         yield opening.end(), _closing(value, opening.end(), opening["quote"])
     elif value.startswith("[", start):
         for item in _compiled(_ITEM).finditer(value, start + 1, _end_of_list(value, start)):
@@ -262,7 +262,9 @@ def _values(value: str, match: re.Match[str]) -> Iterator[tuple[int, int]]:
         yield start, start + len(value[start : _end(value, "\n", start)].rstrip(_PUNCTUATION))
     elif ":" in between and match["name"].lower() in _HEADERS:
         yield start, _end_of_rest(value, start)
-    elif not (between.isspace() and value.startswith("--", start)) and (found := _VALUE.match(value, start)):
+    elif not (between.isspace() and value.startswith("--", start)) and (
+        found := _compiled(_VALUE).match(value, start)
+    ):
         yield found.span()
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 #: The most numbers of a list: more than there are ranks in any job.
 MOST = 1 << 20
-_SPAN = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", re.ASCII)
+_SPAN = r"(?a)([0-9]{1,9})(?:-([0-9]{1,9}))?"
 
 
 def span(item: str) -> tuple[int, int] | None:
@@ -18,7 +18,7 @@ def span(item: str) -> tuple[int, int] | None:
 
     The first number may be the higher one.
     """
-    found = _SPAN.fullmatch(item)
+    found = re.fullmatch(_SPAN, item)
     return None if found is None else (int(found[1]), int(found[2] or found[1]))
 
 

@@ -16,13 +16,13 @@ STANDARD = 80
 #: A narrower screen is treated as one of this width: words would be left alone on their lines.
 _NARROWEST = 20
 #: A change of colour, which takes no column.
-_STYLE = re.compile("\x1b\\[[0-9;]*m")
+_STYLE = "\x1b\\[[0-9;]*m"
 #: A word with the space before it. A command in backquotes, or a value in single quotes, is one word, so that
 #: it can be copied.
 _QUOTED = r"`[^`]+`|(?<![^\s(=])'[^']+'"
-_WORD = re.compile(rf"(?<!\s)(\s*)((?:{_QUOTED}|\S)+)")
+_WORD = rf"(?<!\s)(\s*)((?:{_QUOTED}|\S)+)"
 #: Where a command begins that is not in backquotes: it takes the rest of its line, and is one word as well.
-_COMMAND = re.compile(
+_COMMAND = (
     r"[:;] (?=hccl-tools [a-z]|(?:sudo|kubectl|scancel|srun|hccn_tool|chmod|chown|ssh-copy-id) \S"
     r"|ssh -|export \w+=)"
 )
@@ -36,7 +36,7 @@ _CHINESE_WORD = (
     r"[，。；：、？！）》]*)"  # noqa: RUF001
 )
 #: Lines that quote something: a log, a source line, a traceback.
-_QUOTE = re.compile(r"\s*[0-9]*\s*\| ?")
+_QUOTE = r"\s*[0-9]*\s*\| ?"
 _STYLES = {
     "error": "1;31", "warning": "1;33", "message": "1", "frame": "1;34", "help": "36", "good": "1;32",
     "quiet": "2", "added": "32", "removed": "31", "note": "1;36",
@@ -65,7 +65,7 @@ def cells(text: str) -> int:
     (6, 4)
     """
     if "\x1b" in text:
-        text = _STYLE.sub("", text)
+        text = re.sub(_STYLE, "", text)
     return len(text) if text.isascii() else sum(map(_cells, text))
 
 
@@ -113,7 +113,7 @@ def wrapped(line: str, columns: int | None, indent: str | None = None) -> list[s
     >>> wrapped("  help: see `hccl-tools validate t.json`, then start", 30)
     ['  help: see `hccl-tools validate t.json`,', '    then start']
     """
-    if columns is None or cells(line) <= columns or _QUOTE.match(line):
+    if columns is None or cells(line) <= columns or re.match(_QUOTE, line):
         return [line]
     body = line.lstrip(" ")
     lead = line[: len(line) - len(body)]
@@ -142,7 +142,7 @@ def _parted(body: str) -> tuple[str, str]:
     """Return what is before a command that is not in backquotes, and that command, which may be ""."""
     if "`" in body:
         return body, ""
-    found = _COMMAND.search(body)
+    found = re.search(_COMMAND, body)
     return (body[: found.end()], body[found.end() :]) if found else (body, "")
 
 

@@ -18,12 +18,16 @@ _WORDS = frozenset(
     """.split()  # noqa: SIM905  (a table of words)
 )
 #: The owners of a password, key or token that is written as one word with it: SSHPASS, HFTOKEN, PGKEY.
-_GLUED = re.compile(
-    r"(?:ACCESS|ACCOUNT|ADMIN|API|APP|AUTH|AWS|AZURE|BEARER|BOT|CLIENT|DB|DEPLOY|ENCRYPTION|FTP|GIT|GITHUB|GITLAB|HF"
-    r"|HTTP|HUAWEI|HUB|HW|JOB|JWT|KEY|KEYSTORE|LDAP|LICENSE|LOGIN|MAIL|MASTER|MINIO|MONGO|MYSQL|OBS|OPENAI|OSS|PG"
-    r"|POSTGRES|PRIVATE|PROXY|REDIS|REFRESH|ROOT|RSA|SERVICE|SESSION|SHARED|SIGNING|SMTP|SQL|SSH|SSL|STORAGE|STORE"
-    r"|SUDO|SVN|TLS|USER|VNC|VPN|WANDB|WIFI)(?:PASS|PWD|KEYS?|TOKENS?|COOKIE|AUTH)"
+_OWNERS = frozenset(
+    """
+    ACCESS ACCOUNT ADMIN API APP AUTH AWS AZURE BEARER BOT CLIENT DB DEPLOY ENCRYPTION FTP GIT GITHUB GITLAB
+    HF HTTP HUAWEI HUB HW JOB JWT KEY KEYSTORE LDAP LICENSE LOGIN MAIL MASTER MINIO MONGO MYSQL OBS OPENAI OSS
+    PG POSTGRES PRIVATE PROXY REDIS REFRESH ROOT RSA SERVICE SESSION SHARED SIGNING SMTP SQL SSH SSL STORAGE
+    STORE SUDO SVN TLS USER VNC VPN WANDB WIFI
+    """.split()  # noqa: SIM905  (a table of words)
 )
+#: What is written as one word with its owner. No pattern: it would take 0.5 ms of the start of each job.
+_GLUED = ("PASS", "PWD", "KEY", "KEYS", "TOKEN", "TOKENS", "COOKIE", "AUTH")
 #: After the word of a secret, these say that the value describes the secret, or that the name is that of a
 #: source file in a log.
 _ATTRIBUTES = frozenset(
@@ -52,7 +56,7 @@ _SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
 #: A longer name is not one that a person typed.
 _LONGEST = 256
 _EMPTY = frozenset({"", "true", "false", "none", "null", "nil", "yes", "no", "on", "off"})
-_NUMBERS = re.compile(r"[\[(]?\s*-?\d[\d.,_\s]*(?:[eE]-?\d+|[kKmMbB])?\s*[\])]?")
+_NUMBERS = r"[\[(]?\s*-?\d[\d.,_\s]*(?:[eE]-?\d+|[kKmMbB])?\s*[\])]?"
 
 
 @lru_cache(maxsize=4096)
@@ -75,8 +79,10 @@ def is_plain(name: str, value: str) -> bool:
     """Return whether a value cannot be a secret of this name: ``token=None``, ``tokens=4096``."""
     if value.lower() in _EMPTY:
         return True
-    return name.strip("-").upper().endswith(("TOKENS", "KEYS", "SIG")) and bool(_NUMBERS.fullmatch(value))
+    return name.strip("-").upper().endswith(("TOKENS", "KEYS", "SIG")) and bool(re.fullmatch(_NUMBERS, value))
 
 
 def _is_word(word: str) -> bool:
-    return word in _WORDS or bool(_GLUED.fullmatch(word))
+    if word in _WORDS:
+        return True
+    return any(word.endswith(part) and word[: -len(part)] in _OWNERS for part in _GLUED)

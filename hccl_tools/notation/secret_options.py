@@ -49,13 +49,13 @@ _USERS = {"curl": "uU", "http": "a", "https": "a", "xh": "a", "smbclient": "U", 
 _PLACES = {"wandb": ("login", 0, 1), "vault": ("login", 0, 1), "mc": ("set", 2, 2)}
 _PROGRAMS = frozenset({*_NEXT, *_ATTACHED, *_LOGIN, *_USERS, *_PLACES})
 #: A word of a command line, its end, or punctuation of a JSON list.
-_WORDS = re.compile(r"""\\*"([^"\n]*)"|'([^'\n]*)'|([^\s"'|;&,\[\]]+)|([|;&\n\]])""")
+_WORDS = r"""\\*"([^"\n]*)"|'([^'\n]*)'|([^\s"'|;&,\[\]]+)|([|;&\n\]])"""
 _END = 4
 _QUOTES = "\\\"'"
 #: Options of several programs with ``user:password``.
 USERS = frozenset({"--user", "--proxy-user", "--auth", "--http-user", "--ftp-user"})
 #: ``user:password``, or ``user%password`` of smbclient; numbers are a user and a group of docker.
-_USER = re.compile(r"[^\s:%/]{1,256}[:%](?![\d:]*\Z)(?!/)")
+_USER = r"[^\s:%/]{1,256}[:%](?![\d:]*\Z)(?!/)"
 _OPTION = re.compile(r"-[A-Za-z0-9#]")
 
 
@@ -125,7 +125,7 @@ class Words:
 
 def after_user(word: str, start: int = 0) -> int:
     """Return the position after the colon in ``user:password``, -1 if a word has another form."""
-    match = _USER.match(word, start)
+    match = re.compile(_USER).match(word, start)
     return match.end() if match else -1
 
 
@@ -144,7 +144,7 @@ def find(text: str) -> Iterator[tuple[int, int]]:
         reader = Words()
         reader.secret_at(match[0].rstrip(_QUOTES))
         done = match.end()
-        for found in _WORDS.finditer(text, done):
+        for found in re.compile(_WORDS).finditer(text, done):
             done = found.end()
             group = found.lastindex or 0
             if group == _END and not (found[0] == "\n" and text[max(0, done - 2)] in ",\\"):

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import select
 import struct
-from typing import TYPE_CHECKING
 
 from hccl_tools.records import NamedTuple
 
+TYPE_CHECKING = False  # The keeper does not import typing, 5 of the 26 ms of its start.
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

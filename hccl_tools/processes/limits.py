@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-from contextlib import suppress
 
 #: Descriptors that stay free for files that are open for a short time: /proc, logs of new ranks, reports.
 _KEPT_FREE = 6
@@ -36,8 +35,10 @@ class FileLimit:
             import resource  # noqa: PLC0415  (few processes reach the limit)
 
             self._before = resource.getrlimit(resource.RLIMIT_NOFILE)
-            with suppress(OSError, ValueError):
+            try:  # noqa: SIM105  (the keeper does not import contextlib)
                 resource.setrlimit(resource.RLIMIT_NOFILE, (self._before[1], self._before[1]))
+            except (OSError, ValueError):
+                pass
         return descriptor < file_limit() - _KEPT_FREE
 
     def restore(self) -> None:

@@ -6,13 +6,12 @@ import errno
 import os
 import sys
 import time
-from contextlib import suppress
 
 from hccl_tools.records import NamedTuple
 
 TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -67,9 +66,11 @@ def status(pid: int) -> Status | None:
 def children(pid: int) -> list[int]:
     """Return the children of all threads of a process; none on a kernel without such lists."""
     found: list[int] = []
-    with suppress(OSError):
+    try:
         for thread in os.listdir(f"/proc/{pid}/task"):
             found += map(int, read(f"/proc/{pid}/task/{thread}/children").split())
+    except OSError:
+        pass
     return found
 
 
@@ -204,10 +205,16 @@ def signal_all(ancestor: int, *numbers: int, since: int = 0, but: int = 0) -> in
     found = descendants(ancestor, since=since, but=but)
     for process in found:
         # The process may have exited, or run as another user now (sudo).
-        with suppress(ProcessLookupError, PermissionError):
-            for number in numbers:
-                os.kill(process.pid, number)
+        _send(process.pid, numbers)
     return len(found)
+
+
+def _send(pid: int, numbers: Iterable[int]) -> None:
+    try:
+        for number in numbers:
+            os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        pass
 
 
 def kill_until_gone(

@@ -44,10 +44,10 @@ _NO_HANDLER = "it is not Python, or does not handle SIGUSR2, and py-spy is not i
 _OF_OTHERS = "it runs as another user than the job, for example as a setuid program"
 
 #: ``File "/home/me/train.py", line 11 in step`` and ``step (/home/me/train.py:11)``.
-_FAULTHANDLER = re.compile(r'\s*File "([^"]+)", line (\d+)(?: in (.*))?')
-_PY_SPY = re.compile(r"\s*(\S+) \(([^()]+):(\d+)\)")
+_FAULTHANDLER = r'\s*File "([^"]+)", line (\d+)(?: in (.*))?'
+_PY_SPY = r"\s*(\S+) \(([^()]+):(\d+)\)"
 #: The folders of Python and of what is installed into it, which is not the user's program.
-_NOT_OF_USER = re.compile(r"/lib(?:64)?/python\d|/(?:site|dist)-packages/|^<|python\d+\.zip/")
+_NOT_OF_USER = r"/lib(?:64)?/python\d|/(?:site|dist)-packages/|^<|python\d+\.zip/"
 #: Characters of a path that is shown whole.
 _LONGEST_PATH = 36
 _KEPT_FOLDERS = 1
@@ -250,7 +250,7 @@ def _main_thread(text: str) -> list[str]:
 
 def is_of_user(path: str) -> bool:
     """Return whether a file of a stack is the user's, not one of Python or of what is installed into it."""
-    return not _NOT_OF_USER.search(path)
+    return not re.search(_NOT_OF_USER, path)
 
 
 def users_line(stack: Sequence[str]) -> str:
@@ -262,9 +262,9 @@ def users_line(stack: Sequence[str]) -> str:
     '/t.py:11 in f'
     """
     for line in stack:
-        if found := _FAULTHANDLER.match(line):
+        if found := re.match(_FAULTHANDLER, line):
             path, number, function = found[1], found[2], found[3] or "<module>"
-        elif found := _PY_SPY.match(line):
+        elif found := re.match(_PY_SPY, line):
             function, path, number = found[1], found[2], found[3]
         else:
             continue
@@ -279,7 +279,7 @@ def shortened_frame(line: str) -> str:
     >>> shortened_frame('  File "/opt/python/3.11.7/lib/python3.11/threading.py", line 327 in wait')
     '  File ".../python3.11/threading.py", line 327 in wait'
     """
-    found = _FAULTHANDLER.match(line)
+    found = re.match(_FAULTHANDLER, line)
     if found is None or len(found[1]) <= _LONGEST_PATH:
         return line
     end = found[1].split("/")[-1 - _KEPT_FOLDERS :]

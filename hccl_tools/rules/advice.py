@@ -215,12 +215,12 @@ def some_devices_without_address(subject: Subject) -> Iterator[Finding]:
 
 
 #: How a text begins that can be an address of no network adapter: loopback, multicast, broadcast.
-_NO_ADAPTER = re.compile(r"(?:127\.|22|23|255\.|169\.254\.|::1|ff|FF|[fF][eE][89aAbB])")
+_NO_ADAPTER = r"(?:127\.|22|23|255\.|169\.254\.|::1|ff|FF|[fF][eE][89aAbB])"
 #: The length of an IPv4 address in bytes.
 _IPV4 = 4
 #: The first numbers of such IPv4 addresses.
 _FIRST_OCTETS = frozenset({127, 169, *range(224, 256)})
-_A_LINE_OF_THEM = re.compile(rf"\n{_NO_ADAPTER.pattern}")
+_A_LINE_OF_THEM = rf"\n{_NO_ADAPTER}"
 
 
 @rule(
@@ -249,11 +249,12 @@ def impossible_device_ip(subject: Subject) -> Iterator[Finding]:
     if all_plain(subject) and not ends and servers.isdisjoint(ips) and not _may_be_of_no_adapter(subject):
         return
     of_host = _of_their_host(subject, ips)
+    is_of_no_adapter = re.compile(_NO_ADAPTER).match
     for row, text in enumerate(ips):
         if row in ends and not is_netmask(text):
             yield _impossible(subject, row, f"is the {ends[row]} address of a network")
             continue
-        raw = packed(text) if text in servers or _NO_ADAPTER.match(text) else None
+        raw = packed(text) if text in servers or is_of_no_adapter(text) else None
         if raw is None or row in of_host:
             continue
         if text in servers:
@@ -285,7 +286,7 @@ def _may_be_of_no_adapter(subject: Subject) -> bool:
     """Whether an address may be that of no adapter, where each device has one address."""
     raw: bytes | None = subject.memo["joined ipv4"]
     if raw is None:
-        return _A_LINE_OF_THEM.search(subject.memo["joined device_ips"]) is not None
+        return re.search(_A_LINE_OF_THEM, subject.memo["joined device_ips"]) is not None
     return not _FIRST_OCTETS.isdisjoint(raw[::4])
 
 

@@ -223,7 +223,7 @@ def duplicate_key(subject: Subject) -> Iterator[Finding]:
 
 
 #: A key and its value, or the bracket with which its value begins, in the bytes that are examined of it.
-_MEMBER = re.compile(rb'"(?:[^"\\]|\\.)*"\s*:\s*("(?:[^"\\]|\\.)*"|[\[{]|[^\s,}\]"]+)', re.DOTALL)
+_MEMBER = rb'(?s)"(?:[^"\\]|\\.)*"\s*:\s*("(?:[^"\\]|\\.)*"|[\[{]|[^\s,}\]"]+)'
 _LONGEST_MEMBER = 256
 
 
@@ -231,7 +231,9 @@ def _which_to_delete(document: Document, duplicate: DuplicateKey) -> str:
     """Return the hint on a key that an object has twice: both values are shown if they differ."""
     line = document.position(duplicate.first).line
     first, last = (
-        None if (found := _MEMBER.match(document.data, at, at + _LONGEST_MEMBER)) is None else found[1]
+        None
+        if (found := re.compile(_MEMBER).match(document.data, at, at + _LONGEST_MEMBER)) is None
+        else found[1]
         for at in (duplicate.first, duplicate.last)
     )
     if first is None or last is None:

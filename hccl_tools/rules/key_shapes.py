@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.rules.registry import Subject
 
-_NUMBER = re.compile(r"\d{1,9}", re.ASCII)
+_NUMBER = r"(?a)\d{1,9}"
 #: Keys that tables of other programs have beside these, and the lists of other formats.
 _EXTRA = frozenset(
     {
@@ -112,4 +112,4 @@ def _is_address(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) is int or (type(value) is str and _NUMBER.fullmatch(value) is not None)
+    return type(value) is int or (type(value) is str and re.fullmatch(_NUMBER, value) is not None)

@@ -24,7 +24,7 @@ __all__ = [
 ]  # fmt: skip
 
 _OCTET = r"(?:0|[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])"
-_EID = re.compile(r"[0-9A-Fa-f]{32}")
+_EID = r"[0-9A-Fa-f]{32}"
 _IPV6_COLONS = 2
 #: The address that HCCL treats as missing.
 UNSET = "0.0.0.0"  # noqa: S104  (compared, never bound)  # nosec B104
@@ -122,7 +122,7 @@ def is_v2_ipv6(text: str) -> bool:
 
 def is_eid(text: str) -> bool:
     """Whether a text is an EID: 32 hex digits."""
-    return _EID.fullmatch(text) is not None
+    return re.fullmatch(_EID, text) is not None
 
 
 #: The check of the 2.0 parser for an address, by ``addr_type``.

@@ -13,7 +13,7 @@ _UINT64 = 1 << 64
 _SAFE_DIGITS = 9
 #: Values that show whether a column has few different ones.
 _MANY = 64
-_LEADING_NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?)([0-9]+)", re.ASCII)
+_LEADING_NUMBER = r"(?a)[ \t\n\v\f\r]*([+-]?)([0-9]+)"
 
 
 class Null(Enum):
@@ -39,7 +39,7 @@ def read_uint(text: str) -> int | None:
     """
     if text.isdecimal() and text.isascii() and len(text) <= _SAFE_DIGITS:
         return int(text)
-    match = _LEADING_NUMBER.match(text)
+    match = re.match(_LEADING_NUMBER, text)
     if match is None:
         return None
     digits = match[2].lstrip("0")
@@ -64,7 +64,7 @@ def read_int(text: str) -> int | None:
     """
     if text.isdecimal() and text.isascii() and len(text) <= _SAFE_DIGITS:
         return int(text)
-    match = _LEADING_NUMBER.match(text)
+    match = re.match(_LEADING_NUMBER, text)
     digits = match[2].lstrip("0") if match else ""
     if match is None or len(digits) > 10:
         return None

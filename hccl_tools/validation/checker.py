@@ -48,6 +48,7 @@ def validate(
     on_this_host: bool = False,
     target: str | None = None,
     limit: int | None = KEPT,
+    begin: Callable[[RankTable], None] | None = None,
 ) -> Report:
     """Check one rank table.
 
@@ -67,6 +68,7 @@ def validate(
         on_this_host: Whether the table is for a job on this host, whose NPUs then decide the product.
         limit: The number of findings per rule to keep; ``None`` keeps all. Verdict, ``ok`` and ``counts``
             cover all findings.
+        begin: Called with the table before it is judged, to begin what takes time.
 
     Returns:
         The report. Its ``verdict`` is HCCL's verdict on the table alone, regardless of the selection; ``ok``
@@ -84,7 +86,7 @@ def validate(
         here = on_this_host or host is not None
         product_choice.choose(subject, product, found.format if found else None, on_this_host=here)
         subject.env = env or {}
-        _judge(subject, found, findings, host)
+        _judge(subject, found, findings, host, begin)
         findings.drop_told_by_errors("HCC618")
         if host is not None and subject.table is not None:
             subject.host, subject.memo = host(subject.table), {}
@@ -122,6 +124,7 @@ def load(
     env: Mapping[str, str] | None = None,
     on_this_host: bool = False,
     name: str | None = None,
+    begin: Callable[[RankTable], None] | None = None,
 ) -> tuple[RankTable, Report]:
     """Read a table that must not have errors; see ``validate`` for the arguments.
 
@@ -131,7 +134,7 @@ def load(
         TableError: The table has an error; the message has the findings.
         InputError: The file cannot be read.
     """
-    report = validate(source, product=product, ignore=ignore, env=env, on_this_host=on_this_host)
+    report = validate(source, product=product, ignore=ignore, env=env, on_this_host=on_this_host, begin=begin)
     report = report._replace(file=name) if name is not None else report
     if other := no_rank_table(report):
         raise TableError(f"{report.file} cannot be used: {other[0]}", hint=other[1])
@@ -194,6 +197,7 @@ def _judge(
     found: formats.Detection | None,
     findings: Findings,
     host: Callable[[RankTable], HostState] | None,
+    begin: Callable[[RankTable], None] | None,
 ) -> None:
     if subject.kind == SERVICE:
         non_table_documents.check_service(subject, findings)
@@ -207,16 +211,23 @@ def _judge(
         return
     if found is None or found.format is None or found.format not in subject.product.formats:
         return
-    _judge_format(subject, found.format, findings)
+    _judge_format(subject, found.format, findings, begin)
     non_table_documents.check_mixture(subject, findings, _judge_format)
 
 
-def _judge_format(subject: Subject, table_format: Format, findings: Findings) -> None:
+def _judge_format(
+    subject: Subject,
+    table_format: Format,
+    findings: Findings,
+    begin: Callable[[RankTable], None] | None = None,
+) -> None:
     try:
         subject.table = formats.read(subject.value, table_format)
     except StructureError:
         _judge_damaged(subject, table_format, findings)
     else:
+        if begin is not None:
+            begin(subject.table)
         _judge_table(subject, findings)
 
 

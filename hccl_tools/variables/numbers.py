@@ -14,10 +14,10 @@ from hccl_tools.records import NamedTuple
 #: HCCL refuses longer numbers (MAX_LEN_OF_DIGIT_ENV), in bytes.
 LONGEST_NUMBER = 10
 #: IsAllDigit takes one minus, and std::stoull takes ``-0``. Other negative numbers are out of range.
-_DIGITS = re.compile(r"-?[0-9]+")
+_DIGITS = r"-?[0-9]+"
 #: std::stoull and std::stoi stop at the first character that is not part of a number.
-_NUMBER_FIRST = re.compile(r"[ \t-\r]*([-+]?[0-9]+)")
-_SECONDS = re.compile(r"([0-9]+)(?:\.([0-9]{1,2}))?")
+_NUMBER_FIRST = r"[ \t-\r]*([-+]?[0-9]+)"
+_SECONDS = r"([0-9]+)(?:\.([0-9]{1,2}))?"
 #: The most digits of a number that is converted, after leading zeros; longer ones are out of every range.
 _MOST_DIGITS = 20
 
@@ -85,7 +85,7 @@ class Seconds(NamedTuple):
 
     def value(self, text: str) -> float | None:
         """Return the seconds, or ``None`` if HCCL refuses the text."""
-        found = _SECONDS.fullmatch(text)
+        found = re.fullmatch(_SECONDS, text)
         if found is None or (self.longest is not None and len(text) > self.longest):
             return None
         whole = bounded(found[1])
@@ -104,14 +104,14 @@ class Seconds(NamedTuple):
 
 def all_digits(text: str, *, minus: bool = True) -> int | None:
     """Return the number of a text that has only digits, after an optional minus."""
-    if _DIGITS.fullmatch(text) is None or (text[0] == "-" and not minus):
+    if re.fullmatch(_DIGITS, text) is None or (text[0] == "-" and not minus):
         return None
     return bounded(text)
 
 
 def leading_number(text: str) -> int | None:
     """Return the number at the start of a text, as std::stoi reads it; ``None`` without one."""
-    found = _NUMBER_FIRST.match(text)
+    found = re.match(_NUMBER_FIRST, text)
     return None if found is None else bounded(found[1])
 
 

@@ -11,7 +11,7 @@ from hccl_tools.records import NamedTuple
 from hccl_tools.table.addresses import packed
 
 #: The mark before a list that is excluded, and the mark before exact names.
-_MARK, _MARKS = re.compile(r"\A\^"), re.compile(r"\A\^?=?")
+_MARK, _MARKS = r"\A\^", r"\A\^?=?"
 
 
 class Words(NamedTuple):
@@ -45,7 +45,7 @@ class Flags(NamedTuple):
     def refuses(self, text: str) -> bool:
         """Return whether HCCL refuses the text."""
         known = {"", *(word.lower() for word in self.words)}
-        listed = _MARK.sub("", text, count=1).split(",")
+        listed = re.sub(_MARK, "", text, count=1).split(",")
         return not text.isascii() or any(part.lower() not in known for part in listed)
 
 
@@ -61,7 +61,7 @@ class Interfaces(NamedTuple):
 
     def refuses(self, text: str) -> bool:
         """Return whether HCCL refuses the text."""
-        names = _MARKS.sub("", text, count=1).split(",")
+        names = re.sub(_MARKS, "", text, count=1).split(",")
         return not names[0] or (not self.may_have_gaps and not all(names))
 
 

@@ -65,13 +65,15 @@ def of_modules() -> dict[str, Used]:
 def texts_of(path: Path, module: ModuleType) -> Iterator[tuple[str, Used]]:
     """Yield the patterns of a module that `re` compiles at their first use, by the functions that get them."""
     methods: dict[str, set[str]] = {}
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    compiled: dict[ast.expr, str] = {}
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):  # A call comes before its parts.
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
             continue
+        compiled[node.func.value] = node.func.attr  # `re.compile(_NAME).match(text, start)` is a match.
         if isinstance(node.func.value, ast.Name) and node.func.value.id == "re":
             for inside in ast.walk(node.args[0]):
                 if isinstance(inside, ast.Name) and isinstance(vars(module).get(inside.id), (str, bytes)):
-                    methods.setdefault(inside.id, set()).add(node.func.attr)
+                    methods.setdefault(inside.id, set()).add(compiled.get(node, node.func.attr))
     for name, used in methods.items():
         is_whole = used <= {"match", "fullmatch"}
         yield name, Used(re.compile(vars(module)[name]), frozenset(used if is_whole else {"search"}))

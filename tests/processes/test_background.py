@@ -6,6 +6,7 @@ import os
 import pty
 import sys
 import termios
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tests.support.jobs import LONG, eventually
@@ -26,7 +27,8 @@ def run_in_background(command: tuple[str, ...]) -> None:
     if job == 0:
         os.setpgid(0, 0)
         os.execv(command[0], command)  # noqa: S606  (no shell)
-    os.setpgid(job, job)
+    with suppress(PermissionError):  # The child has done it, and has started the program.
+        os.setpgid(job, job)
     _, status = os.waitpid(job, os.WUNTRACED)
     os._exit(99 if os.WIFSTOPPED(status) else os.waitstatus_to_exitcode(status))
 

@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.request import Program, ProgramKind, StartChoice
 
 #: The metadata of installed distributions in site-packages, which importlib.metadata reads too.
-_INSTALLED = re.compile(
-    r"(mindspore(?:[-_](?:ascend|gpu|dev))?|torch|torch[-_]npu|paddlepaddle(?:[-_](?:gpu|npu))?|paddle[-_]custom[-_]npu)"
-    r"-([0-9][^-]*?)(?:-py[0-9.]+)?\.(?:dist|egg)-info",
-    re.IGNORECASE,
+_INSTALLED = (
+    r"(?i)(mindspore(?:[-_](?:ascend|gpu|dev))?|torch|torch[-_]npu|paddlepaddle(?:[-_](?:gpu|npu))?|paddle[-_]custom[-_]npu)"
+    r"-([0-9][^-]*?)(?:-py[0-9.]+)?\.(?:dist|egg)-info"
 )
 #: Packages under other names: mindspore-ascend and mindspore-gpu are MindSpore's older ones. Paddle finds
 #: NPUs by its plug-in, the NPU build of older versions without it.
@@ -38,7 +37,7 @@ _OTHER_NAMES = {
 #: Where Paddle looks for plug-ins besides its packages.
 _PLUG_INS_VARIABLE = "CUSTOM_DEVICE_ROOT"
 #: The interpreters that a user may type before the program: ``python``, ``python3``, ``python3.11``.
-_PYTHON_NAME = re.compile(r"python([23](\.[0-9]+)?)?", re.ASCII)
+_PYTHON_NAME = r"(?a)python([23](\.[0-9]+)?)?"
 _ASK = "import sys; print(sys.executable); print('\\n'.join(sys.path))"
 _ANSWER_SECONDS, _MOST_SHOWN = 30, 300
 #: Strings of a script without a framework: the variables of torchrun, and those of a job with a rank table.
@@ -104,7 +103,7 @@ def installed_frameworks(paths: Iterable[str]) -> dict[str, str]:
         except OSError:
             continue
         for name in names:
-            if name[:1] in "mMtTp" and (match := _INSTALLED.fullmatch(name)):
+            if name[:1] in "mMtTp" and (match := re.fullmatch(_INSTALLED, name)):
                 package = match[1].lower().replace("-", "_")
                 for framework in _OTHER_NAMES.get(package, (package,)):
                     found.setdefault(framework, match[2])
@@ -258,7 +257,7 @@ def split_typed_python(
             ranks would not get.
     """
     name = program[0] if program else ""
-    if kind != "script" or not _PYTHON_NAME.fullmatch(os.path.basename(name)) or not _is_program(name):
+    if kind != "script" or not re.fullmatch(_PYTHON_NAME, os.path.basename(name)) or not _is_program(name):
         return kind, program, python
     if python not in {None, name}:
         raise UsageError(f"--python {python}, but {name} precedes the program", hint="leave one of them out")

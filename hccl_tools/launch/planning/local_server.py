@@ -79,9 +79,12 @@ def find(
 def _device_addresses(table: RankTable, around: Surroundings) -> Addresses:
     from hccl_tools.launch.planning import local_npus  # noqa: PLC0415  (only with NPUs)
 
-    # Each device costs a call of a tool that refuses parallel calls: only those of the table are asked for.
-    listed = {number for number in table.device_numbers if number is not None}
-    return local_npus.read_addresses([device for device in around.nodes if device in listed], around.environ)
+    devices = local_npus.devices_of(table, around.nodes)
+    return (
+        around.addresses.of(devices)
+        if around.addresses
+        else local_npus.read_addresses(devices, around.environ)
+    )
 
 
 def _server_of_node_rank(placements: Sequence[RankPlacement], node_rank: int) -> int:

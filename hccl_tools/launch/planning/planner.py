@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.engines.engine import Engine, Located
     from hccl_tools.launch.model.plan import Start
-    from hccl_tools.launch.model.request import LaunchRequest
+    from hccl_tools.launch.model.request import JobTable, LaunchRequest
     from hccl_tools.launch.planning.job import Job
     from hccl_tools.launch.planning.visible_devices import Surroundings
     from hccl_tools.table.model import RankTable
@@ -160,13 +160,7 @@ def _job(
 
     ``copy`` is the path of the job's table, which is written later; user notes are appended to ``notes``.
     """
-    table = table_source.find(request, around, copy)
-    if table is not None:
-        job = jobs.of_table(table, request, around, notes)
-    else:
-        from hccl_tools.launch.planning import without_table  # noqa: PLC0415  (most jobs have a table)
-
-        job = without_table.job_of(request, around, notes)
+    table, job = _ranks(request, engine, around, copy, notes)
     python, start, reason = interpreter.choose(
         request.program,
         request.start,
@@ -202,6 +196,27 @@ def _job(
     if request.start.engine_reason:
         chosen["engine"] = f"{engine.name} ({request.start.engine_reason})"
     return job, python, start, chosen
+
+
+def _ranks(
+    request: LaunchRequest, engine: Engine, around: Surroundings, copy: str, notes: list[str]
+) -> tuple[JobTable | None, Job]:
+    """Return the table of the job, if it has one, and the ranks."""
+    is_compared = request.table.local_check and not (engine.starts_all_hosts or request.hosts.all_here)
+    if around.uses_npus and is_compared:
+        from hccl_tools.launch.planning import local_npus  # noqa: PLC0415  (only with NPUs)
+
+        around = around._replace(addresses=local_npus.EarlyAddresses(around.nodes, around.environ))
+    try:
+        table = table_source.find(request, around, copy)
+        if table is not None:
+            return table, jobs.of_table(table, request, around, notes)
+    finally:
+        if around.addresses is not None:
+            around.addresses.close()
+    from hccl_tools.launch.planning import without_table  # noqa: PLC0415  (most jobs have a table)
+
+    return None, without_table.job_of(request, around, notes)
 
 
 def _locate(

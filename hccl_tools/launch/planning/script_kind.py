@@ -39,8 +39,8 @@ _SHELL = (".sh", ".bash")
 #: Ranks that ``--all-here`` starts without ``--max-ranks``.
 _MOST_RANKS = 16
 #: A list of devices.
-_DEVICES = re.compile(r"[0-9]{1,4}(?:[-,][0-9]{1,4}){1,64}")
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,100}=")
+_DEVICES = r"[0-9]{1,4}(?:[-,][0-9]{1,4}){1,64}"
+_ASSIGNMENT = r"[A-Za-z_][A-Za-z0-9_]{0,100}="
 #: Options with the number of ranks.
 _NUMBER = ("-n", "--np", "--worker-num", "--worker_num")
 
@@ -72,13 +72,13 @@ def refuse_word(program: Sequence[str], call: Sequence[str]) -> None:
     if call[-2:-1] == ("--hosts",) and rest and os.path.exists(rest[0]):
         hosts = shlex.join(["--hosts", f"{call[-1]},{name}"])
         raise UsageError(f'"{name}" is not a program', hint=f"a list of hosts has commas: `{hosts}`")
-    if call[-2:-1] == ("--env",) and rest and _ASSIGNMENT.match(name):
+    if call[-2:-1] == ("--env",) and rest and re.match(_ASSIGNMENT, name):
         raise UsageError(
             f'"{name}" is not a program', hint=f"each variable has its option: `--env {shlex.quote(name)}`"
         )
     is_number = name.isdecimal() and name.isascii()
     given = _names(call) & {*_NUMBER, "--devices", "--rank-table"}
-    if rest and not given and (is_number or _DEVICES.fullmatch(name)):
+    if rest and not given and (is_number or re.fullmatch(_DEVICES, name)):
         words = [*call, "-n" if is_number else "--devices", name, *rest]
         raise UsageError(f'"{name}" is not a program', hint=f"type `{shlex.join(words)}`")
 

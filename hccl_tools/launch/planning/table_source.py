@@ -10,7 +10,7 @@ from hccl_tools.errors import HcclToolsError, InputError, LaunchError, TableErro
 from hccl_tools.launch.model.request import JobTable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from hccl_tools.launch.model.plan import Start
     from hccl_tools.launch.model.request import LaunchRequest, TableChoice
@@ -52,7 +52,8 @@ def find(request: LaunchRequest, around: Surroundings, made_at: str) -> JobTable
     path, why = found
     try:
         variables = checked_in(request, around.environ)
-        loaded = _load(path, choice, variables, on_this_host=around.uses_npus)
+        begin = around.addresses.begin if around.addresses else None
+        loaded = _load(path, choice, variables, on_this_host=around.uses_npus, begin=begin)
     except HcclToolsError as error:
         error.hint = "; ".join(filter(None, (error.hint, why)))
         raise
@@ -92,12 +93,19 @@ def naming_variable(environ: Mapping[str, str]) -> str | None:
     return next((variable for variable in TABLE_VARIABLES if environ.get(variable)), None)
 
 
-def _load(path: str, choice: TableChoice, env: Mapping[str, str], *, on_this_host: bool) -> JobTable:
+def _load(
+    path: str,
+    choice: TableChoice,
+    env: Mapping[str, str],
+    *,
+    on_this_host: bool,
+    begin: Callable[[RankTable], None] | None,
+) -> JobTable:
     if choice.wait is not None:
         from hccl_tools.files import waiting  # noqa: PLC0415  (few tables are still being written)
 
         waiting.wait(path, seconds=choice.wait, report=_report)
-    return load_file(path, choice, env, on_this_host=on_this_host)
+    return load_file(path, choice, env, on_this_host=on_this_host, begin=begin)
 
 
 def _report(line: str) -> None:
@@ -110,11 +118,17 @@ def checked_in(request: LaunchRequest, environ: Mapping[str, str]) -> dict[str, 
 
 
 def load_file(
-    path: str, choice: TableChoice, env: Mapping[str, str], *, on_this_host: bool = False
+    path: str,
+    choice: TableChoice,
+    env: Mapping[str, str],
+    *,
+    on_this_host: bool = False,
+    begin: Callable[[RankTable], None] | None = None,
 ) -> JobTable:
     """Read a table and check it for the job's product and variables.
 
-    ``on_this_host`` tells whether the job uses the NPUs of this host.
+    ``on_this_host`` tells whether the job uses the NPUs of this host; ``begin`` is called with the table
+    before it is judged.
 
     Raises:
         LaunchError: The file cannot be read, or the table has errors; some of them cannot be ignored.
@@ -130,6 +144,7 @@ def load_file(
             source, *left = remainder.of_file(path, choice.exclude, product=choice.product)
         table, report = checker.load(
             source, product=choice.product, ignore=choice.ignore, env=env, on_this_host=on_this_host,
+            begin=begin,
             name=f"{path} without {', '.join(map(str, choice.exclude))}" if choice.exclude else None,
         )  # fmt: skip
     except (InputError, TableError) as error:

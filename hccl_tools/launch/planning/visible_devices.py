@@ -17,6 +17,8 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from hccl_tools.launch.planning.local_npus import EarlyAddresses
+
 #: The variable that the runtime reads in every process, and the variables of container runtimes.
 LIMITS = (visible.LOGICAL_VARIABLE, visible.PHYSICAL_VARIABLE)
 
@@ -146,6 +148,8 @@ class Surroundings(NamedTuple):
     visible: VisibleDevices
     #: Whether this host has NPUs and the job uses them.
     uses_npus: bool
+    #: Reads the addresses of the devices early; ``None`` reads them when they are needed.
+    addresses: EarlyAddresses | None = None
 
 
 def surroundings(
