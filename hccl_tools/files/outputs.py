@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from hccl_tools import formats
+from hccl_tools.diagnostics import render
 from hccl_tools.document.writing import change_mode, write_atomically
 from hccl_tools.errors import TableError, UsageError, WriteError
 from hccl_tools.files import next_command
@@ -15,6 +16,7 @@ from hccl_tools.notation.printable import on_stdout
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.products import assumed_for
 from hccl_tools.transform.generation import file_name
+from hccl_tools.validation import checker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,8 +78,6 @@ def check(
     A table with findings is checked as text, so that each finding has a line and column. ``name`` is the file
     name in the report; by default the usual name for the table.
     """
-    from hccl_tools.validation import checker  # noqa: PLC0415  (the rules are needed for nothing else here)
-
     report = checker.check_table(table, product=product, ignore=ignore)
     if report.ok:
         return report
@@ -87,8 +87,6 @@ def check(
 
 def findings_text(report: Report, width: int | None = None) -> str:
     """Return the findings as ``validate`` shows them on a screen of this width."""
-    from hccl_tools.diagnostics import render  # noqa: PLC0415  (only where something is wrong)
-
     return "".join(render([report], "text", show_all=False, color=False, width=width))
 
 
