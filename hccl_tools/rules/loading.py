@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation import placeholders
 from hccl_tools.rules import compact_size, job_variables, right_texts
+from hccl_tools.rules.document import text_after
 from hccl_tools.rules.registry import Finding, Subject, rule
 
 if TYPE_CHECKING:
@@ -180,8 +181,6 @@ def text_behind_the_table(subject: Subject) -> Iterator[Finding]:
         offset = subject.document.trailing
         # The parser of Ascend 950 treats a NUL byte as the end of the file.
         if offset is not None and subject.document.data[offset] != 0:
-            from hccl_tools.rules.document import text_after  # noqa: PLC0415  (only where something is wrong)
-
             hint = "delete the text after the closing brace"
             yield text_after(subject.document, subject.product, offset, "text follows the table", hint)
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools import formats
+from hccl_tools.diagnostics import render
 from hccl_tools.diagnostics.diagnostic import HCCL_CONSEQUENCES, KEPT, Diagnostic, Report, Verdict
 from hccl_tools.diagnostics.wording import no_rank_table
 from hccl_tools.errors import TableError
@@ -136,8 +137,6 @@ def load(
     if other := no_rank_table(report):
         raise TableError(f"{report.file} cannot be used: {other[0]}", hint=other[1])
     if not report.ok:
-        from hccl_tools.diagnostics import render  # noqa: PLC0415  (only where something is wrong)
-
         text = "".join(render([report], "text", show_all=False, color=False)).rstrip()
         raise TableError(f"{report.file} cannot be used", lines=text.split("\n"))
     if report.table is None:
