@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.document import foreign_text, one_edit, other_content, printed_value, rewriting
 from hccl_tools.document.bracket_scan import last_line
+from hccl_tools.document.document import Document
 from hccl_tools.document.encoding_problem import NOT_A_TABLE
 from hccl_tools.notation.phrases import and_more, count
 
 if TYPE_CHECKING:
-    from hccl_tools.document.document import Document
     from hccl_tools.document.one_edit import Edit
     from hccl_tools.document.other_content import OtherContent
     from hccl_tools.document.syntax_problem import JsonProblem
@@ -143,8 +143,6 @@ def _begun_again(document: Document, problem: JsonProblem, text: str) -> JsonPro
 
 
 def _parsed(text: str) -> Document:
-    from hccl_tools.document.document import Document  # noqa: PLC0415  (it imports this module where it is needed)
-
     return Document.parse(text.encode(errors="surrogatepass"), "")
 
 

@@ -7,6 +7,7 @@ brackets. The devices are a range in the grammar of :mod:`hccl_tools.notation.de
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
@@ -118,8 +119,6 @@ def _key(name: str) -> str | bytes:
     """Return an IPv6 address in network order, and any other name unchanged."""
     if ":" not in name or not host_list.is_ipv6(name):
         return name
-    import socket  # noqa: PLC0415  (few names are IPv6 addresses)
-
     return socket.inet_pton(socket.AF_INET6, name)
 
 

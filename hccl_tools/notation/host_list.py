@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from itertools import islice, product
 from typing import TYPE_CHECKING
 
@@ -127,8 +128,6 @@ def why_not_a_host(name: str, *, ipv6: bool = False) -> str | None:
 
 def is_ipv6(name: str) -> bool:
     """Return whether a text is an IPv6 address, without brackets or a zone."""
-    import socket  # noqa: PLC0415  (few lists have IPv6 addresses)
-
     try:
         socket.inet_pton(socket.AF_INET6, name)
     except (OSError, ValueError):
