@@ -9,6 +9,7 @@ import click
 
 from hccl_tools.errors import UsageError
 from hccl_tools.notation.phrases import did_you_mean
+from hccl_tools.variables.rows import NAMES
 
 _OPTION = "--env"
 #: What follows ``--env`` as its value: an assignment, or a name without its value. Other words are files.
@@ -34,15 +35,11 @@ class Command(click.Command):
 def _read(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     if not values:
         return {}
-    from hccl_tools.variables.rows import NAMES  # noqa: PLC0415  (4 ms)
-
     from_shell = {name: os.environ[name] for name in NAMES if name in os.environ} if "" in values else {}
     return from_shell | dict(map(_assignment, filter(None, values)))
 
 
 def _assignment(text: str) -> tuple[str, str]:
-    from hccl_tools.variables.rows import NAMES  # noqa: PLC0415
-
     name, equals, value = text.partition("=")
     if not equals:
         raise UsageError(
