@@ -9,7 +9,6 @@ import click
 
 from hccl_tools.errors import UsageError
 from hccl_tools.notation.phrases import did_you_mean
-from hccl_tools.variables.rows import NAMES
 
 _OPTION = "--env"
 #: What follows ``--env`` as its value: an assignment, or a name without its value. Other words are files.
@@ -32,10 +31,17 @@ class Command(click.Command):
         )
 
 
+def _names() -> tuple[str, ...]:
+    """Return the variables of which HCCL refuses values."""
+    from hccl_tools.variables.rows import NAMES  # noqa: PLC0415  (1.3 ms; few calls name variables)
+
+    return tuple(NAMES)
+
+
 def _read(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     if not values:
         return {}
-    from_shell = {name: os.environ[name] for name in NAMES if name in os.environ} if "" in values else {}
+    from_shell = {name: os.environ[name] for name in _names() if name in os.environ} if "" in values else {}
     return from_shell | dict(map(_assignment, filter(None, values)))
 
 
@@ -46,10 +52,10 @@ def _assignment(text: str) -> tuple[str, str]:
             f'{_OPTION} "{text}" has no value',
             hint=f'use {_OPTION} "{name}=VALUE", or {_OPTION} alone for the variables of this shell',
         )
-    if name not in NAMES:
+    if name not in _names():
         raise UsageError(
             f"{_OPTION}: HCCL accepts every value of {name}, or does not read it",
-            hint=f"{did_you_mean(name, NAMES)} HCCL refuses values of: {', '.join(NAMES)}".lstrip(),
+            hint=f"{did_you_mean(name, _names())} HCCL refuses values of: {', '.join(_names())}".lstrip(),
         )
     return name, value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.cli import asked_hosts, doctor_run, launch_spares
+from hccl_tools.cli import asked_hosts, doctor_run, launch_spares, preflight_options
 from hccl_tools.doctor import registry, run_checks
 from hccl_tools.doctor.cross_host_checks import Silent
 from hccl_tools.doctor.report import as_text
@@ -64,6 +64,14 @@ class Gate(NamedTuple):
     def own(self) -> tuple[str, float]:
         """The user's command, and the seconds for it."""
         return self.command or "", max(1.0, self.seconds - _START_S)
+
+
+def with_gate(request: LaunchRequest, options: dict[str, Any]) -> LaunchRequest:
+    """Return the request for hosts that pass the checks that the options ask for before the start."""
+    seconds = options["preflight_timeout"] or preflight_options.SECONDS
+    is_full, own = options["preflight"] == "full", options["preflight_command"]
+    ignored = preflight_options.ignored_checks(options)
+    return admitted(request, Gate(is_full, own, seconds, ignored))
 
 
 def admitted(request: LaunchRequest, gate: Gate) -> LaunchRequest:

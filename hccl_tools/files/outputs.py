@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from hccl_tools import formats
 from hccl_tools.diagnostics import render
+from hccl_tools.document.document import Document
+from hccl_tools.document.reading import read_file
 from hccl_tools.document.writing import change_mode, write_atomically
 from hccl_tools.errors import TableError, UsageError, WriteError
 from hccl_tools.files import next_command
@@ -157,8 +159,6 @@ def save(
         WriteError: The file cannot be written; an existing file is unchanged.
     """
     if os.path.exists(path) and not os.path.isdir(path):
-        from hccl_tools.document.reading import read_file  # noqa: PLC0415  (only for an existing file)
-
         content = read_file(path)
         existing = _table_in(content, path)
         if existing == table:
@@ -173,8 +173,6 @@ def save(
 
 
 def _table_in(content: bytes, path: str) -> RankTable | None:
-    from hccl_tools.document.document import Document  # noqa: PLC0415  (only for an existing file)
-
     try:
         return formats.read(Document.parse(content, path).value)
     except formats.StructureError:

@@ -10,7 +10,10 @@ from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.launch import engines
 from hccl_tools.launch.model.variables import TABLE_FROM_LAUNCHER
 from hccl_tools.launch.planning import planner
-from hccl_tools.launch.render import plan_json
+from hccl_tools.launch.preflight import checks
+from hccl_tools.launch.render import plan_json, plan_text
+from hccl_tools.launch.supervise import leftovers, supervisor
+from hccl_tools.launch.supervise.options import Supervision
 from hccl_tools.notation.printable import tell
 from hccl_tools.processes import keeper, run_files, signals
 from hccl_tools.runs import directory, log_files, names, parents, private_files
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.model.request import LaunchRequest, Part
     from hccl_tools.launch.planning.planner import PreparedLaunch
-    from hccl_tools.launch.supervise.options import Supervision
 
 #: Seconds for MindSpore's scheduler to exit after the ranks of this host.
 _SCHEDULER_WAIT = 0.2
@@ -72,8 +74,6 @@ def launch(request: LaunchRequest) -> int:
             error.args = ("no rank was started on this host",)
         raise
     _announce(plan, warnings, agent)
-    from hccl_tools.launch.supervise import supervisor  # noqa: PLC0415  (a refused launch does not need it)
-
     outcome = supervisor.supervise(
         engines.of(plan).processes(plan),
         run_dir=plan.run_dir,
@@ -107,8 +107,6 @@ def _refuse_repeated_start(request: LaunchRequest) -> None:
 
 
 def _announce(plan: Plan, warnings: Sequence[str], agent: AgentLink | None) -> None:
-    from hccl_tools.launch.render import plan_text  # noqa: PLC0415  (a dry run announces nothing)
-
     # The launcher that started this host's part of a job has printed the rest.
     own = (*plan_text.lines(plan), *parents.warnings(os.path.dirname(plan.run_dir))) if agent is None else ()
     tell(*(f"hccl-tools: {line}" for line in (*own, *warnings)))
@@ -156,9 +154,6 @@ def _restarting(
 
 
 def _preflight(prepared: PreparedLaunch, typed: Mapping[str, str]) -> tuple[str, ...]:
-    from hccl_tools.launch.preflight import checks  # noqa: PLC0415  (a dry run does not need it)
-    from hccl_tools.launch.supervise import leftovers  # noqa: PLC0415  (a dry run does not need it)
-
     environment = {**prepared.shared_environment, **typed}
     found = checks.check(prepared.plan, environment, prepared.nodes)
     checks.refuse(found)
@@ -170,7 +165,7 @@ def _lock(prepared: PreparedLaunch) -> int:
         return -1
     # A lock per server (hosts may share a disk), or one lock for all, so that two jobs cannot deadlock.
     part = "all" if prepared.plan.supervisor else str(prepared.plan.local_server)
-    from hccl_tools.runs import table_lock  # noqa: PLC0415  (only with a table)
+    from hccl_tools.runs import table_lock  # noqa: PLC0415  (a table that ranks on devices read)
 
     return table_lock.take(data + part.encode(), prepared.plan.run_dir, os.environ)
 
@@ -275,8 +270,6 @@ def _supervision(
     *,
     holds_run: bool,
 ) -> Supervision:
-    from hccl_tools.launch.supervise.options import Supervision  # noqa: PLC0415  (not for a refused launch)
-
     plan, join_peers = prepared.plan, None
     if link is not None:
         from hccl_tools.launch.cluster import peer_coordination  # noqa: PLC0415  (several hosts, started by hand)

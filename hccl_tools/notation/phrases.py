@@ -5,6 +5,7 @@ from __future__ import annotations
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from hccl_tools import own_python
 from hccl_tools.notation.screen import cells, padded
 from hccl_tools.version import IMPORT_ROOT
 
@@ -147,6 +148,4 @@ def as_root(command: str) -> str:
     """
     if IMPORT_ROOT.endswith(".pyz"):
         return "log in there as root, for example with --ssh 'ssh -l root'"
-    from hccl_tools import own_python  # noqa: PLC0415  (only for a command that needs root)
-
     return f"sudo {own_python.typed()} {command}"

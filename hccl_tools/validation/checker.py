@@ -19,6 +19,7 @@ from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
 from hccl_tools.formats.host_files import READERS
 from hccl_tools.rules.findings import Findings
+from hccl_tools.rules.other_shapes import other_shapes
 from hccl_tools.rules.registry import BESIDE_HCCL, LOCAL, STAGES, Finding, Subject, rule_by_id, rules_for
 from hccl_tools.rules.selection import chosen
 from hccl_tools.table.format_names import SERVICE
@@ -226,11 +227,9 @@ def _judge_table(subject: Subject, findings: Findings) -> None:
 
 
 def _judge_damaged(subject: Subject, table_format: Format, findings: Findings) -> None:
-    from hccl_tools.formats import schema  # noqa: PLC0415  (only after the reader has refused)
-    from hccl_tools.rules.other_shapes import other_shapes  # noqa: PLC0415  (only after the reader has refused)
-    from hccl_tools.validation import repair  # noqa: PLC0415  (only after the reader has refused)
+    from hccl_tools.validation import repair  # noqa: PLC0415  (the reader has refused the table)
 
-    violations = schema.Violations(subject.value, table_format, findings.limit)
+    violations = repair.violations(subject.value, table_format, findings.limit)
     subject.memo["violations"] = violations
     findings.run((rule for rule in rules_for(table_format) if rule.stage == "structure"), subject)
     if other_shapes(subject):

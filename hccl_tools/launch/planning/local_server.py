@@ -7,7 +7,9 @@ import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, UsageError
+from hccl_tools.host.facts import DeviceState, HostState
 from hccl_tools.host.local_addresses import interface_addresses, is_local
+from hccl_tools.host.recognition import recognise
 from hccl_tools.host.site_defaults import ADDRESS_VARIABLES
 from hccl_tools.launch.model.plan import NOT_A_MEMBER
 from hccl_tools.notation.phrases import and_more
@@ -118,9 +120,6 @@ def this_server(
     """
     if wanted is not None:
         return _named(table, wanted)
-    from hccl_tools.host.facts import DeviceState, HostState  # noqa: PLC0415  (not for a job without a table)
-    from hccl_tools.host.recognition import recognise  # noqa: PLC0415
-
     # Inside a Slurm step the host has a node name, which can differ from its own hostname.
     own_name = environ.get("SLURMD_NODENAME") or os.uname().nodename
     names = {own_name, own_name.split(".")[0]}

@@ -20,6 +20,7 @@ from hccl_tools.launch.planning import (
     rank_processes,
     remote_launch,
     table_source,
+    without_table,
 )
 from hccl_tools.launch.planning import job as jobs
 from hccl_tools.launch.planning.visible_devices import surroundings
@@ -158,8 +159,6 @@ def _job(
     if table is not None:
         job = jobs.of_table(table, request, around, notes)
     else:
-        from hccl_tools.launch.planning import without_table  # noqa: PLC0415  (most jobs have a table)
-
         job = without_table.job_of(request, around, notes)
     python, start, reason = interpreter.choose(
         request.program,

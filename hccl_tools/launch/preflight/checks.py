@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.host.host_ports import is_free
 from hccl_tools.notation.phrases import devices
 from hccl_tools.records import NamedTuple
 
@@ -84,8 +85,6 @@ def _own_port(plan: Plan) -> Iterator[str]:
     name = "MS_SCHED_PORT" if "MS_SCHED_PORT" in first.environment else "MASTER_PORT"
     if first not in plan.local or name not in first.environment:
         return
-    from hccl_tools.host.host_ports import is_free  # noqa: PLC0415
-
     port = int(first.environment[name])
     if not is_free(port):
         yield f"port {port} ({name}) is in use on this host: choose another with --start-port"

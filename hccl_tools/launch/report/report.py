@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.launch.logs import excerpt
 from hccl_tools.launch.model.hang import HungRank, silence
 from hccl_tools.launch.model.outcome import RankFailure
 from hccl_tools.launch.model.variables import LOG_PATH_VARIABLE
+from hccl_tools.launch.report import hints
 from hccl_tools.notation.number_list import rank_list, rank_ranges
 from hccl_tools.notation.phrases import and_more, count, time_span
 from hccl_tools.notation.whole_number import whole_number
@@ -96,9 +99,6 @@ def _hung(outcome: Outcome) -> Sequence[HungRank]:
 
 def first_failure(first: RankEnd, *, killed_by_oom: bool | None) -> RankFailure:
     """Describe the rank that failed first."""
-    from hccl_tools.launch.logs import excerpt  # noqa: PLC0415  (most jobs succeed)
-    from hccl_tools.launch.report import hints  # noqa: PLC0415  (most jobs succeed)
-
     lines = excerpt.log_end(first.log)
     codes = excerpt.hccl_codes(lines)
     traceback = excerpt.last_traceback(lines)
@@ -147,8 +147,6 @@ def _stuck(process: procfs.Status) -> dict[str, Any]:
 
 def write(report: Mapping[str, Any], run_dir: str) -> str | None:
     """Write report.json atomically; return why it failed, ``None`` on success."""
-    import json  # noqa: PLC0415  (most jobs succeed and print no report)
-
     try:
         run_files.write(run_dir, names.REPORT, _lines(report, json.dumps).encode())
     except OSError as error:
@@ -178,8 +176,6 @@ def notify(report: Mapping[str, Any], command: str, signals: Signals) -> str | N
 
     The command is killed after ``_NOTIFY_SECONDS`` or on Ctrl-C. Its output is written to stderr.
     """
-    import json  # noqa: PLC0415
-
     memory = os.memfd_create(names.REPORT)
     try:
         os.write(memory, json.dumps(report).encode())
@@ -322,8 +318,6 @@ def _with_same_exception(
 
     The launcher may have terminated them while Python was on its way out.
     """
-    from hccl_tools.launch.logs import excerpt  # noqa: PLC0415  (most jobs succeed)
-
     if not traceback:
         return []
     here = [end for end in ends if not end["log_host"] and end["rank"] >= 0][:_MOST_COMPARED]
