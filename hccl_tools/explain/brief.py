@@ -32,7 +32,7 @@ def explained(run_dir: str, hints: Sequence[str] = ()) -> str:
     Args:
         hints: The hints of the report: what to do is not said again.
     """
-    from hccl_tools.explain import answer, explaining, runs  # noqa: PLC0415  (most jobs succeed)
+    from hccl_tools.explain import answer, explaining, runs  # noqa: PLC0415  (53 ms; most jobs succeed)
 
     name = typed(run_dir)
     type_this = f"`hccl-tools explain {operand(name)}` reads all logs and names the cause"

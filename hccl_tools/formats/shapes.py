@@ -243,7 +243,7 @@ class Compiled:
     """
 
     def __init__(self, schema: dict[str, Any], rules: Mapping[str, str]) -> None:
-        import jsonschema  # noqa: PLC0415  (60 ms; sound tables need no schema)
+        import jsonschema  # noqa: PLC0415  (62 ms; sound tables need no schema)
 
         self.new_validator, self.best_match = (
             jsonschema.Draft202012Validator,

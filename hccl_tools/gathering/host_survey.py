@@ -50,7 +50,7 @@ def answer(host: str, place: int, request: SurveyRequest | ObservationRequest | 
         if isinstance(request, CopyRequest):
             return SurveyAnswer(host, file=handle(request), machine=machine())
         if isinstance(request, ObservationRequest):
-            from hccl_tools.host.observing import observe  # noqa: PLC0415  (only for `doctor`)
+            from hccl_tools.host.observing import observe  # noqa: PLC0415  (12 ms; only for `doctor`)
 
             return SurveyAnswer(host, seen=observe(request, Site()), machine=machine())
         if request.simulate is not None:

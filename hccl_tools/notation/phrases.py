@@ -88,7 +88,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     >>> did_you_mean("hcc23", ["HCC203", "HCC601"])
     'did you mean "HCC203"?'
     """
-    from difflib import get_close_matches  # noqa: PLC0415  (only for a name that is wrong)
+    from difflib import get_close_matches  # noqa: PLC0415  (1.1 ms; only for a name that is wrong)
 
     spelled = {one.lower(): one for one in known}
     closest = get_close_matches(name.lower(), spelled, n=1)

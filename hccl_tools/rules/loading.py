@@ -48,7 +48,7 @@ def broken_json(subject: Subject) -> Iterator[Finding]:
         yield subject.not_json
     if subject.document is None or subject.document.problem is None:
         return
-    from hccl_tools.document.explanation import explained  # noqa: PLC0415  (only where something is wrong)
+    from hccl_tools.document.explanation import explained  # noqa: PLC0415  (18 ms; only where something is wrong)
 
     problem = explained(subject.document)
     if problem is not None and problem.kind != "nesting":
@@ -104,7 +104,7 @@ def _is_other_file(subject: Subject) -> bool:
     """Return whether the file is of another kind, such as a script, which has its own name for good reason."""
     if subject.document is None or subject.document.problem is None:
         return False
-    from hccl_tools.document.explanation import explained  # noqa: PLC0415  (only where something is wrong)
+    from hccl_tools.document.explanation import explained  # noqa: PLC0415  (18 ms; only where something is wrong)
 
     problem = explained(subject.document)
     return problem is not None and problem.kind in {"binary", "other file"}

@@ -15,6 +15,9 @@ from hccl_tools import formats
 from hccl_tools.diagnostics import render
 from hccl_tools.diagnostics.diagnostic import HCCL_CONSEQUENCES, KEPT, Diagnostic, Report, Verdict
 from hccl_tools.diagnostics.wording import no_rank_table
+from hccl_tools.document.document import Document
+from hccl_tools.document.parsed_value import NotJsonError, as_read
+from hccl_tools.document.reading import is_stream, read_file, shown_name
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
 from hccl_tools.formats.host_files import READERS
@@ -162,9 +165,6 @@ def _collector_paused() -> Iterator[None]:
 
 
 def _subject(source: Any, limit: int | None) -> tuple[Subject, str]:
-    from hccl_tools.document.document import Document  # noqa: PLC0415  (a table in memory needs no parser)
-    from hccl_tools.document.reading import is_stream, read_file, shown_name  # noqa: PLC0415
-
     unknown = assume(None)[0]
     if isinstance(source, (str, os.PathLike)):
         file = os.fspath(source)
@@ -180,8 +180,6 @@ def _subject(source: Any, limit: int | None) -> tuple[Subject, str]:
 
 
 def _subject_of_object(source: Any) -> Subject:
-    from hccl_tools.document.parsed_value import NotJsonError, as_read  # noqa: PLC0415  (not for files)
-
     unknown = assume(None)[0]
     try:
         return Subject(unknown, as_read(source))
@@ -227,7 +225,7 @@ def _judge_table(subject: Subject, findings: Findings) -> None:
 
 
 def _judge_damaged(subject: Subject, table_format: Format, findings: Findings) -> None:
-    from hccl_tools.validation import repair  # noqa: PLC0415  (the reader has refused the table)
+    from hccl_tools.validation import repair  # noqa: PLC0415  (31 ms; the reader has refused the table)
 
     violations = repair.violations(subject.value, table_format, findings.limit)
     subject.memo["violations"] = violations

@@ -68,7 +68,7 @@ def _inside(report: Report, wanted: str | None, *, only_one: bool) -> tuple[Oute
     """
     if report.document is None or (wanted is None and not config_maps.is_wrapper(report.document)):
         return None
-    from hccl_tools.formats.kubernetes import tables  # noqa: PLC0415  (Kubernetes objects only)
+    from hccl_tools.formats.kubernetes import tables  # noqa: PLC0415  (3 ms; Kubernetes objects only)
 
     outer = tables.open_file(report.document, report.file)
     found = list(tables.tables_in(outer, wanted))

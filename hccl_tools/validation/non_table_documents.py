@@ -73,12 +73,12 @@ def check_mixture(
 
 def check_service(subject: Subject, findings: Findings) -> None:
     """Collect the findings on a service table."""
-    from hccl_tools.formats.service import is_well_formed  # noqa: PLC0415  (rarely needed)
-    from hccl_tools.rules.service_structure import service_table  # noqa: PLC0415  (rarely needed)
+    from hccl_tools.formats.service import is_well_formed  # noqa: PLC0415  (0.8 ms; rarely needed)
+    from hccl_tools.rules.service_structure import service_table  # noqa: PLC0415  (2 ms; rarely needed)
 
     findings.run((rule for rule in rules_for(None) if rule.facts.id not in _FOR_HCCL), subject)
     if not is_well_formed(subject.value, service_table(subject)):
-        from hccl_tools.formats.schema import Violations  # noqa: PLC0415  (only for damaged service tables)
+        from hccl_tools.formats.schema import Violations  # noqa: PLC0415  (13 ms; only for damaged service tables)
 
         subject.memo["violations"] = Violations(subject.value, SERVICE, findings.limit)
     findings.run(rules_for(SERVICE), subject)
@@ -86,6 +86,6 @@ def check_service(subject: Subject, findings: Findings) -> None:
 
 def reader(subject: Subject) -> Reader:
     """Return the program for which a service table was made."""
-    from hccl_tools.rules.service_structure import service_table  # noqa: PLC0415  (rarely needed)
+    from hccl_tools.rules.service_structure import service_table  # noqa: PLC0415  (1.2 ms; rarely needed)
 
     return service_table(subject).reader

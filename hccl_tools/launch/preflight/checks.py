@@ -73,7 +73,7 @@ def _missing_devices(plan: Plan, nodes: Sequence[int]) -> Iterator[str]:
 
 def _quick_checks(plan: Plan, environment: Mapping[str, str]) -> Iterator[str]:
     """Yield what the quick checks of ``doctor`` find on this host."""
-    from hccl_tools.doctor import quick  # noqa: PLC0415  (only with NPUs)
+    from hccl_tools.doctor import quick  # noqa: PLC0415  (5 ms; only with NPUs)
 
     addresses = tuple(dict.fromkeys(process.host for process in plan.local))
     yield from quick.problems(tuple(_devices(plan)), environment, addresses, plan.product)
