@@ -21,7 +21,7 @@ _ITEM = re.compile(
     r")\s*(?=,|$)"
 )
 #: The part of an unreadable text that a message shows: a whole bracket, or the text up to the next comma.
-_ITEM_TEXT = r"\s*([\[(][^\])]*[\])]?[^,]*|[^,]*)"
+_TOKEN = re.compile(r"\s*([\[(][^\])]*[\])]?[^,]*|[^,]*)")
 #: Half-open ranges in other spellings: ``0,8)``, ``[0,8``, ``[0:8)``, ``0:8``, ``range(0, 8)``, ``range(8)``.
 _HALF_OPEN = r"(?:range\s*\(|\[)?\s*(?:([0-9]{1,9})\s*[,;:]\s*)?([0-9]{1,9})\s*\)?"
 #: Ranges with another sign between their ends (``0..7``, ``0~7``, ``[0-8)``); lists (``[0,1,2]``, ``0 1 2``).
@@ -197,7 +197,7 @@ def _meant(text: str) -> str:
 
 
 def _token(text: str, position: int) -> str:
-    found = re.match(_ITEM_TEXT, text, position)
+    found = _TOKEN.match(text, position)
     return found[1].strip() if found else text[position:].strip()
 
 
