@@ -10,16 +10,10 @@ import atexit
 import gc
 import sys
 
-TYPE_CHECKING = False  # The shim does not import typing; see hccl_tools.records.
-if TYPE_CHECKING:
-    from types import FrameType
-
 _GROUP_OPTIONS = {"-h", "--help", "-V", "--version"}
 #: Objects between two runs of the garbage collector. With Python's 700 it runs sixty times while a command is
 #: loaded, a twentieth of the time until the ranks of a job start.
 _COLLECT_AFTER = 50_000
-#: Seconds after which a callback is over.
-_AFTER_CALLBACK = 0.01
 #: Exit code after Ctrl-C.
 _INTERRUPTED = 130
 
@@ -40,39 +34,16 @@ def _report_unraisable(unraisable: sys.UnraisableHookArgs) -> None:
     if unraisable.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(unraisable)
         return
-    import threading  # noqa: PLC0415  (rare)
+    from hccl_tools import dropped_interrupt  # noqa: PLC0415  (0.7 ms; rare)
 
-    # Within the callback, the interrupt would be dropped again.
-    threading.Timer(_AFTER_CALLBACK, _interrupt).start()
-
-
-def _interrupt() -> None:
-    import os  # noqa: PLC0415
-    import signal  # noqa: PLC0415
-    import threading  # noqa: PLC0415
-    import time  # noqa: PLC0415
-
-    # Within the hook, too: on a busy machine the main thread may still be there.
-    while _is_in_hook(sys._current_frames().get(threading.main_thread().ident or 0)):  # noqa: SLF001  (as faulthandler)
-        time.sleep(_AFTER_CALLBACK)
-    # The main thread may wait for blocked signals: the kernel must not deliver this one to this thread.
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    os.kill(os.getpid(), signal.SIGINT)
-
-
-def _is_in_hook(frame: FrameType | None) -> bool:
-    while frame is not None:
-        if frame.f_code is _report_unraisable.__code__:
-            return True
-        frame = frame.f_back
-    return False
+    dropped_interrupt.repeat_after(_report_unraisable.__code__)
 
 
 def main() -> None:
     """Run the command line of ``hccl-tools``."""
     prepare()
     try:
-        from hccl_tools.cli import main as command_line  # noqa: PLC0415  (see prepare)
+        from hccl_tools.cli import main as command_line  # noqa: PLC0415  (after prepare)
 
         command_line()
     except KeyboardInterrupt:  # only during loading; later the command line handles it
@@ -80,23 +51,11 @@ def main() -> None:
 
 
 def _original_arguments(args: list[str]) -> list[str]:
-    option = _plain_option(args[0]) if args else None
-    if option is None or option in _GROUP_OPTIONS:
+    if not args or args[0] in _GROUP_OPTIONS or (args[0][:1].isascii() and not args[0].startswith("-")):
         return args
-    from hccl_tools.cli import cli, usage  # noqa: PLC0415  (only for the original script's options)
+    from hccl_tools.cli import cli, usage  # noqa: PLC0415  (62 ms; only for options without a command)
 
-    is_other = usage.is_of_another_command(cli, option.partition("=")[0], args)
-    return args if is_other else ["gen", *args]
-
-
-def _plain_option(argument: str) -> str | None:
-    """Return an option, with hyphens for the dashes of word processors, which ``gen`` refuses; else None."""
-    if argument[:1].isascii():
-        return argument if argument.startswith("-") else None
-    from hccl_tools.notation.look_alikes import mistyped_option  # noqa: PLC0415  (only for such an argument)
-
-    mistyped = mistyped_option(argument)
-    return None if mistyped is None else f"--{mistyped[1]}"
+    return usage.with_gen(cli, args)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 
 from hccl_tools.version import IMPORT_ROOT
 
@@ -43,8 +44,6 @@ def _with_package(program: str) -> str:
 
 def run() -> None:
     """Run the module that the first argument names, and exit: the other end of ``command``."""
-    from importlib import import_module  # noqa: PLC0415  (the other functions do not need it)
-
     module = import_module(sys.argv.pop(1))
     if hasattr(module, "__path__"):
         module = import_module(f"{module.__name__}.__main__")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -203,3 +204,57 @@ def test_public_names_have_a_docstring(path: Path) -> None:
     ]
 
     assert undocumented == []
+
+
+#: Packages of optional extras, and a module that only a rank with a flight recorder has.
+OPTIONAL = {"mpi4py", "matplotlib", "yaml", "hccl_tools_recorder"}
+#: What a shim or a rank of an MPI job loads, where each millisecond delays every rank.
+OF_A_SHIM = (
+    "hccl_tools.launch.rank",
+    "hccl_tools.launch.mpi",
+    "hccl_tools.launch.model.rank_messages",
+    "hccl_tools.launch.rank_site",
+    "hccl_tools.codec",
+    "hccl_tools.own_python",
+    "hccl_tools.document.links",
+    "hccl_tools.runs.job_key",
+    "hccl_tools.runs.parents",
+    "hccl_tools.runs.secret_file",
+)
+#: A cold path has the milliseconds that its import takes where it is not needed.
+COLD = re.compile(r"# noqa: PLC0415  \([0-9.]+ ms[;,)]")
+#: As few as there are: another one takes the place of one of these.
+MOST_IMPORTS_IN_FUNCTIONS = {"cold": 95, "shim": 31, "optional": 10, "order": 2}
+
+
+def imports_in_functions() -> list[tuple[str, str]]:
+    """Return the reason for each import in a function, and where it is."""
+    found = []
+    for module, path in MODULES.items():
+        lines = path.read_text(encoding="utf-8").splitlines()
+        functions = (node for node in ast.walk(tree_of(path)) if isinstance(node, ast.FunctionDef))
+        inside = {node for function in functions for node in ast.walk(function)}
+        for node in inside:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                text = "\n".join(lines[node.lineno - 1 : node.end_lineno])
+                found.append((reason_for(module, node, text), f"{module}:{node.lineno}: {text.strip()}"))
+    return found
+
+
+def reason_for(module: str, node: ast.Import | ast.ImportFrom, text: str) -> str:
+    """Return why an import is in a function: it is optional, a shim's, after ``prepare``, or a cold path."""
+    names = {node.module or ""} if isinstance(node, ast.ImportFrom) else {alias.name for alias in node.names}
+    if {name.partition(".")[0] for name in names} <= OPTIONAL:
+        return "optional"
+    if module.startswith(OF_A_SHIM):
+        return "shim"
+    if "(after prepare)" in text:
+        return "order"
+    return "cold" if COLD.search(text) else "none"
+
+
+def test_an_import_in_a_function_has_a_reason_and_there_are_no_more() -> None:
+    found = imports_in_functions()
+
+    assert [where for reason, where in found if reason == "none"] == []
+    assert Counter(reason for reason, _ in found) <= Counter(MOST_IMPORTS_IN_FUNCTIONS)

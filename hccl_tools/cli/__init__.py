@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hccl_tools import __version__
 from hccl_tools.cli.lazy_group import LazyGroup
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.host import site_defaults
@@ -54,8 +55,6 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 def _version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
-        from hccl_tools import __version__  # noqa: PLC0415  (only for --version)
-
         click.echo(f"hccl-tools {__version__}")
         ctx.exit()
 
@@ -183,7 +182,7 @@ def _report_usage_error(
     if error.format_message().startswith("Usage:"):  # a group that was called without a command
         error.show()
         return error.exit_code
-    from hccl_tools.cli import usage  # noqa: PLC0415  (only for a wrong call)
+    from hccl_tools.cli import usage  # noqa: PLC0415  (46 ms; only for a wrong call)
 
     return _report(*usage.problem(error, args, command_path, command), error.exit_code)
 

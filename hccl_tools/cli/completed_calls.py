@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hccl_tools.cli import launch, other_names
 from hccl_tools.cli.values import hyphenated
 from hccl_tools.errors import HcclToolsError
+from hccl_tools.files.inputs import Inputs
+from hccl_tools.launch.planning import tables_here
 from hccl_tools.notation.phrases import EXAMPLE_PROGRAM, named, operand
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.product_names import read_name
@@ -120,8 +123,6 @@ def _parted(name: str, arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _of_jobs(ctx: click.Context, word: str) -> str:
     """Return what to type for a word behind ``jobs``: a state, what to do with a run, or a run."""
-    from hccl_tools.cli import other_names  # noqa: PLC0415  (only for a wrong call)
-
     if word == "running":
         return "type `hccl-tools jobs --running`"
     meant = other_names.lines(ctx, word)
@@ -138,8 +139,6 @@ def _hosts(call: _Call) -> str:
 
 def of_series(ctx: click.Context, typed: Sequence[str]) -> str:
     """Return a call of ``scaling run`` with the options of ``launch`` and the program behind ``--``."""
-    from hccl_tools.cli import launch  # noqa: PLC0415  (only for a wrong call)
-
     own, rest, most = list[str](), list[str](), "2"
     words = iter(typed)
     for word in words:
@@ -199,8 +198,6 @@ def _fitted(ctx: click.Context, found: str, typed: Sequence[str]) -> str:
 
 def _others(files: Sequence[str], typed: Sequence[str]) -> list[str]:
     """Return the names of tables of this folder in place of those of an example, as far as there are some."""
-    from hccl_tools.launch.planning import tables_here  # noqa: PLC0415  (only for an incomplete call)
-
     is_plain = all(file.endswith(".json") for file in files)
     here = [name for name in tables_here.names() if name not in typed] if files and is_plain else []
     return [*map(operand, here[: len(files)]), *files[len(here) :]]
@@ -222,8 +219,6 @@ def _missing(name: str, given: set[str], file: Sequence[str]) -> list[str]:
 
 def _example_values(files: Sequence[str], options: Sequence[str]) -> dict[str, str]:
     """Return values for options on servers: the first server of a table, and the table of another server."""
-    from hccl_tools.launch.planning import tables_here  # noqa: PLC0415  (only for an incomplete call)
-
     servers = _servers(files[0]) if files else []
     if not servers:
         return {}
@@ -237,8 +232,6 @@ def _example_values(files: Sequence[str], options: Sequence[str]) -> dict[str, s
 
 def _servers(file: str) -> list[str]:
     """Return the servers of a table, or of a spare's; none for a file that cannot be read."""
-    from hccl_tools.files.inputs import Inputs  # noqa: PLC0415  (only for an incomplete call)
-
     if not Path(file).is_file():
         return []
     try:

@@ -6,6 +6,7 @@ The metavar or the name of a parameter determines its values.
 from __future__ import annotations
 
 from importlib import import_module
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +16,7 @@ from hccl_tools.doctor.registry import all_checks
 from hccl_tools.explain.knowledge.registry import codes, messages
 from hccl_tools.guide.topics import topics
 from hccl_tools.rules.registry import all_rules
+from hccl_tools.runs import index
 from hccl_tools.table.products import PRODUCTS
 
 if TYPE_CHECKING:
@@ -50,8 +52,6 @@ class _Value(click.ParamType):  # type: ignore[type-arg]  # not generic before c
         param: click.Parameter,  # noqa: ARG002  (click's signature)
         incomplete: str,
     ) -> list[CompletionItem]:
-        from shlex import quote  # noqa: PLC0415  (only at TAB)
-
         # The shell's script does not quote a value: what is in it could run at Enter.
         return [
             CompletionItem(value)
@@ -61,8 +61,6 @@ class _Value(click.ParamType):  # type: ignore[type-arg]  # not generic before c
 
 
 def _runs(ctx: click.Context) -> Iterable[str]:
-    from hccl_tools.runs import index  # noqa: PLC0415  (only to complete runs)
-
     return ["latest", *index.completed(ctx.params.get("log_dir") or "log")]
 
 

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import table_options
+from hccl_tools.cli import table_output
 from hccl_tools.cli.options import together
 from hccl_tools.errors import UsageError
+from hccl_tools.files import config_map_file, outputs
+from hccl_tools.formats.kubernetes.names import checked
+from hccl_tools.formats.kubernetes.writing import config_map_text
 from hccl_tools.notation.phrases import operand
 from hccl_tools.notation.printable import tell
 
@@ -41,8 +44,6 @@ def read(settings: dict[str, Any]) -> ConfigMapName | None:
                     f"{option} is for --to-configmap", hint="add --to-configmap NAME, or omit it"
                 )
         return None
-    from hccl_tools.formats.kubernetes.names import checked  # noqa: PLC0415  (only for a ConfigMap)
-
     return checked(name, key=_DEFAULT_KEY if key is None else key, namespace=namespace)
 
 
@@ -61,12 +62,9 @@ def deliver(
     Raises:
         TableError: The table has an error or is too large, or the file has other contents.
     """
-    from hccl_tools.files import config_map_file, outputs  # noqa: PLC0415
-    from hccl_tools.formats.kubernetes.writing import config_map_text  # noqa: PLC0415
-
     digits = outputs.parse_mode(mode) if mode is not None else None
     to_stdout = output == outputs.STDOUT
-    table_options.require_valid(table, to_stdout=to_stdout, product=product, ignore=ignore)
+    table_output.require_valid(table, to_stdout=to_stdout, product=product, ignore=ignore)
     made = config_map_text(outputs.table_text(table), names)
     if made.is_compact:
         tell("note: the table is written without blanks, so that the ConfigMap is not too large")

@@ -9,14 +9,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import config_map_option, convert_instance, options, table_options
+from hccl_tools.cli import (
+    config_map_option,
+    convert_instance,
+    options,
+    table_options,
+    table_output,
+    wait_option,
+)
 from hccl_tools.cli.values import Choice
+from hccl_tools.document.reading import is_stream
 from hccl_tools.errors import UsageError
+from hccl_tools.files import export_targets
+from hccl_tools.files.inputs import Inputs
+from hccl_tools.formats.kubernetes import config_maps
 from hccl_tools.notation.phrases import count, operand
 from hccl_tools.notation.printable import tell
+from hccl_tools.table.products import PRODUCT_VARIABLE, assumed_for
+from hccl_tools.transform import conversion, super_pod_plan
 
 if TYPE_CHECKING:
-    from hccl_tools.files.inputs import Inputs
     from hccl_tools.table.model import RankTable
     from hccl_tools.transform.super_pod_plan import SuperPodMembership
 
@@ -46,7 +58,7 @@ _ENDINGS = {"1.0": "v1.0", "1.2": "v1.2", "2.0": "v2.0", "group_list": "group_li
 @click.option(
     "--renumber", is_flag=True, help="For group_list: accept HCCL's ranks. For --instance: number from 0."
 )
-@table_options.wait
+@wait_option.option
 @table_options.writing
 @click.option(
     "--target",
@@ -78,18 +90,12 @@ def command(
     --to-configmap writes a ConfigMap for `kubectl apply`, with or without --to. FILE can also be the output
     of `kubectl get configmap -o json`; FILE#KEY is one of several tables in it.
     """
-    from hccl_tools.document.reading import is_stream  # noqa: PLC0415
-    from hccl_tools.files.inputs import Inputs  # noqa: PLC0415
-    from hccl_tools.formats.kubernetes import config_maps  # noqa: PLC0415
-    from hccl_tools.table.products import PRODUCT_VARIABLE, assumed_for  # noqa: PLC0415
-    from hccl_tools.transform import conversion  # noqa: PLC0415  (`--help` does not need it)
-
     gc.disable()  # a large table has half a million objects, but no reference cycles
     names, framework = config_map_option.read(settings), settings.pop("framework")
     if target is None and names is None:
         message = f"missing option --to: one of {', '.join(_ENDINGS)}; or --to-configmap NAME"
         raise UsageError(message, hint=_example(file, settings["product"], settings["output"]))
-    table_options.wait_for(file, wait)
+    wait_option.wait_for(file, wait)
     inputs = Inputs(product=settings["product"])
     if instance is None:
         table, is_mixture = inputs.table_or_mixture(file)
@@ -116,7 +122,7 @@ def command(
     path, _ = config_maps.split(file)
     stem = "table" if is_stream(path) else Path(path).stem
     stem += "" if instance is None else f".instance{instance.replace('/', '-')}"
-    table_options.deliver(made, name=f"{stem}.{_ENDINGS[target]}.json", **settings)
+    table_output.deliver(made, name=f"{stem}.{_ENDINGS[target]}.json", **settings)
 
 
 def _example(file: str, product: str | None, output: str | None) -> str:
@@ -124,8 +130,6 @@ def _example(file: str, product: str | None, output: str | None) -> str:
 
     A file in YAML can only be a ConfigMap.
     """
-    from hccl_tools.files.inputs import Inputs  # noqa: PLC0415
-
     table = Inputs(product=product).table(file)
     other = {"1.0": "group_list", "2.0": ""}.get(table.format, "1.0")
     is_yaml = output is not None and output.endswith((".yaml", ".yml"))
@@ -136,8 +140,6 @@ def _example(file: str, product: str | None, output: str | None) -> str:
 
 def _fit(table: RankTable, framework: str, settings: dict[str, Any], *, in_config_map: bool) -> None:
     """Add what a framework requires of the table and its file; refuse what it would refuse."""
-    from hccl_tools.files import export_targets  # noqa: PLC0415
-
     found = export_targets.TARGETS[framework]
     added = export_targets.add_container_ips(table) if found.container_ip else 0
     if added:
@@ -154,8 +156,6 @@ def _fit(table: RankTable, framework: str, settings: dict[str, Any], *, in_confi
 def _super_pods(inputs: Inputs, file: str | None, target: str) -> dict[str, SuperPodMembership] | None:
     if file is None:
         return None
-    from hccl_tools.transform import super_pod_plan  # noqa: PLC0415
-
     if target != "1.2":
         raise UsageError(
             f"--super-pods is for --to 1.2: a {target} table has no super pods", hint="leave it out"
@@ -164,8 +164,6 @@ def _super_pods(inputs: Inputs, file: str | None, target: str) -> dict[str, Supe
 
 
 def _report(before: RankTable, after: RankTable) -> None:
-    from hccl_tools.transform import conversion  # noqa: PLC0415
-
     if before.format == after.format:
         tell(f"the table already has format {before.format}; it is written unchanged")
         return

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hccl_tools.diagnostics import render
 from hccl_tools.errors import TableError, UsageError
 from hccl_tools.formats import service
 from hccl_tools.notation.phrases import count
@@ -75,7 +76,5 @@ def _require_sound(report: Report, table: ServiceTable, chosen: Instance, *, ren
 
 
 def _refusal(report: Report) -> TableError:
-    from hccl_tools.diagnostics import render  # noqa: PLC0415  (only where something is wrong)
-
     findings = "".join(render([report], "text")).rstrip()
     return TableError(f"{report.file} cannot be used", lines=findings.split("\n"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import gather_options, options, table_options
+from hccl_tools.cli import asked_hosts, gather_options, options, table_options
 from hccl_tools.cli.values import Choice
 from hccl_tools.errors import HcclToolsError, UsageError
 from hccl_tools.files.export_targets import TARGETS, check
@@ -141,7 +141,7 @@ def _hosts(typed: Sequence[str], reaching: dict[str, Any], table: RankTable) -> 
 
 
 def _announced(reaching: dict[str, Any], hosts: Sequence[str]) -> GatherOptions:
-    how = gather_options.reached(reaching)
+    how = asked_hosts.reached(reaching)
     if how.engine is None:
         how = how._replace(engine="slurm" if in_allocation(os.environ) else "ssh")
     shown = f"{how.via[0]} (--via)" if how.via else how.engine

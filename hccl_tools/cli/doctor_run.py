@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from hccl_tools.cli import gather_options
+from hccl_tools.cli import asked_hosts
 from hccl_tools.cli.options import write
 from hccl_tools.diagnostics.wording import no_rank_table
 from hccl_tools.doctor import ping_results, registry
 from hccl_tools.doctor.bandwidth import CHECKS
 from hccl_tools.doctor.cross_host_checks import Silent
+from hccl_tools.doctor.report import as_matrix, remedies
 from hccl_tools.doctor.run_checks import case_of
 from hccl_tools.errors import HcclToolsError, TableError, UsageError
 from hccl_tools.gathering import default_engine
@@ -25,6 +26,7 @@ from hccl_tools.host.observing import observe
 from hccl_tools.host.pings import USUAL_TIME
 from hccl_tools.host.site_defaults import Site
 from hccl_tools.launch.planning import table_source
+from hccl_tools.notation import host_list
 from hccl_tools.notation.phrases import count, operand, time_span
 from hccl_tools.notation.printable import stdout_is_ascii, tell
 from hccl_tools.runs import parents
@@ -79,8 +81,6 @@ def _refuse_hostfile(name: str) -> None:
     Raises:
         UsageError: The file is a list of hosts.
     """
-    from hccl_tools.notation import host_list  # noqa: PLC0415  (only for a file without a table)
-
     try:
         hosts = host_list.read_hostfile(name)
     except HcclToolsError:
@@ -98,8 +98,6 @@ def _refuse_host(name: str) -> None:
     """
     if os.path.lexists(name) or os.sep in name or name.endswith((".json", ".yaml", ".yml")) or name == "-":
         return
-    from hccl_tools.notation import host_list  # noqa: PLC0415  (only for a name that is wrong)
-
     try:
         host_list.parse(name)
     except HcclToolsError:
@@ -158,7 +156,7 @@ def observed(
         if not hosts:
             return {os.uname().nodename: observe(request, Site())}, []
         longer = {"gather_timeout": options["gather_timeout"] + (request.ping_time if request.ping else 0)}
-        return gather_options.observe(hosts, request, options | longer)
+        return asked_hosts.observe(hosts, request, options | longer)
 
     asked = job if hosts else job._replace(connects=False)  # one host alone: the others may not be up yet
     seen, failures = ask(hosts, asked.request(tool_timeout))
@@ -213,7 +211,7 @@ def hosts_to_ask(job: run_checks.Job, options: dict[str, Any], *, local: bool) -
         InputError: A server of the table has a name that no host can have.
         UsageError: The options contradict each other.
     """
-    named = gather_options.hosts_of(options)
+    named = asked_hosts.hosts_of(options)
     if local and named:
         raise UsageError("--local and --hosts exclude each other", hint="leave one of them out")
     if local or named or job.table is None:
@@ -244,8 +242,6 @@ def require_for_output(job: run_checks.Job, hosts: Sequence[str], *, matrix: boo
 
 def matrix(seen: Mapping[str, Observation], job: run_checks.Job) -> Iterator[str]:
     """Yield the text of the matrices: what the table states, and what the pings found."""
-    from hccl_tools.doctor.report import as_matrix  # noqa: PLC0415  (only for this format)
-
     job = with_product_of(seen, job)
     if job.table is None or job.report is None:
         return
@@ -263,8 +259,6 @@ def emit_remedies(result: Examination, destination: str | None) -> None:
     """
     if destination is None:
         return
-    from hccl_tools.doctor.report import remedies  # noqa: PLC0415  (only for --emit-remedies)
-
     if destination == STDOUT:
         write([remedies.script(result.hosts[0], list(result.findings))])
         return

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import shlex
 from typing import TYPE_CHECKING
 
 import click
 
-from hccl_tools.cli import options, site_options, table_options
-from hccl_tools.cli.table_options import named, this_host
+from hccl_tools.cli import chosen_table, options, site_options, table_options
+from hccl_tools.cli.chosen_table import named, this_host
 from hccl_tools.diagnostics.wording import next_step, no_rank_table
 from hccl_tools.errors import TableError, UsageError
 from hccl_tools.files import export_targets
@@ -17,8 +16,6 @@ from hccl_tools.notation.printable import tell
 from hccl_tools.validation.checker import validate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from hccl_tools.files.export_targets import Target
     from hccl_tools.table.model import RankTable, Server
 
@@ -62,7 +59,7 @@ def command(
         target_option = next(param for param in ctx.command.params if param.name == "name")
         raise click.MissingParameter(ctx=ctx, param=target_option)
 
-    file = table_options.from_environment() if table is None else table
+    file = chosen_table.from_environment() if table is None else table
     target = export_targets.TARGETS[name]
     read = _checked(file, product, target)
     index = named(read, server) if server is not None else this_host(read)[0]
@@ -70,13 +67,7 @@ def command(
     if sentence := export_targets.derived(target, read):
         tell(f"note: {sentence}")
     options.write(f"unset {variable}\n" for variable in export_targets.unset(target, os.environ))
-    options.write(exports(found | export_targets.job_variables(target, read, os.environ)))
-
-
-def exports(variables: Mapping[str, str]) -> Iterator[str]:
-    """Yield shell commands that export variables, with every value quoted."""
-    for name, value in variables.items():
-        yield f"export {name}={shlex.quote(value)}\n"
+    options.write(export_targets.exports(found | export_targets.job_variables(target, read, os.environ)))
 
 
 def _checked(file: str, product: str | None, target: Target) -> RankTable:

@@ -21,9 +21,11 @@ from hccl_tools.errors import UsageError
 from hccl_tools.explain import brief, explaining, remote_logs, sources
 from hccl_tools.explain.answer import as_text
 from hccl_tools.explain.as_json import as_json
+from hccl_tools.explain.bundle import write as write_bundle
 from hccl_tools.explain.knowledge.loading import load
 from hccl_tools.explain.reader import STDIN
 from hccl_tools.host.site_defaults import LOG_DIR, SSH
+from hccl_tools.launch.planning import script_kind
 from hccl_tools.notation.phrases import count, operand, time_span
 from hccl_tools.notation.printable import show_status, tell
 from hccl_tools.processes import run_files
@@ -222,8 +224,6 @@ def _refuse_other_file(word: str) -> None:
     Raises:
         UsageError: The file is one of these.
     """
-    from hccl_tools.launch.planning import script_kind  # noqa: PLC0415  (only for a single file)
-
     if script_kind.is_table(word):
         checks = f"`hccl-tools validate {operand(word)}` checks it"
         raise UsageError(f"{word} is a rank table, not a log", hint=checks)
@@ -234,11 +234,9 @@ def _refuse_other_file(word: str) -> None:
 
 
 def _pack(path: str, answer: Answer, table: str | None, typed: list[str], *, anonymise: bool) -> None:
-    from hccl_tools.explain import bundle  # noqa: PLC0415  (rarely used)
-
     run = answer.run_dir
     folders = [] if run else [one for one in typed if os.path.isdir(one)]  # noqa: PTH112  (not loaded for it)
-    packed = bundle.write(path, answer, run=run, table=table, folders=folders, anonymise=anonymise)
+    packed = write_bundle(path, answer, run=run, table=table, folders=folders, anonymise=anonymise)
     tell(f"{path}: {len(packed.files)} files; look through it before you pass it on")
     for name, size in packed.files:
         tell(f"  {size:>11,}  {name}")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from hccl_tools.cli import options, table_options
+from hccl_tools.cli import options, table_output
 from hccl_tools.errors import TableError, UsageError
+from hccl_tools.explain import ranks_from_logs, sources
+from hccl_tools.explain.ranks_from_logs import gaps
+from hccl_tools.host.facts import DeviceFacts, HostFacts
+from hccl_tools.notation.phrases import aligned, count
 from hccl_tools.notation.printable import tell
+from hccl_tools.transform import generation
+from hccl_tools.transform.generation import file_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -16,13 +21,6 @@ if TYPE_CHECKING:
     from hccl_tools.explain.ranks_from_logs import Communicator
     from hccl_tools.table.model import RankTable
 
-option = click.option(
-    "--from-log",
-    "from_log",
-    multiple=True,
-    metavar="PATH",
-    help="Take ranks, hosts, devices and addresses from the run logs (files, folders) of a job. Repeatable.",
-)
 #: The options of ``gen`` that apply to a table from logs.
 _TOGETHER = {"from_log", "product", "table_format", "ignore", "mode", "force", "output"}
 _LOGS_HINT = "name the folder with the run logs of all ranks: run/plog below ~/ascend/log of each host"
@@ -39,8 +37,6 @@ def generate(settings: Mapping[str, Any], given: Sequence[str]) -> None:
         UsageError: An option does not apply to logs.
         TableError: The logs are incomplete or contradict each other.
     """
-    from hccl_tools.transform.generation import file_name  # noqa: PLC0415
-
     others = [name for name in given if name not in _TOGETHER]
     if others:
         raise UsageError(
@@ -57,8 +53,8 @@ def generate(settings: Mapping[str, Any], given: Sequence[str]) -> None:
     origins = [f"{ranks[0].at}" for ranks in job.hosts().values()]
     if not made.column("device_ip")[0]:
         tell("note: the logs hold no addresses of devices, so the table has none")
-    table_options.report_servers(made, origins, in_order_given=False)
-    table_options.deliver(
+    table_output.report_servers(made, origins, in_order_given=False)
+    table_output.deliver(
         made, name=file_name(made), origins=origins,
         **{name: settings[name] for name in ("output", "force", "mode", "product", "ignore")},
     )  # fmt: skip
@@ -68,16 +64,12 @@ def show(paths: Sequence[str], output: str) -> None:
     """Print what the logs know about the communicators of a job and its ranks."""
     found = _communicators(paths)
     if output == "json":
-        import json  # noqa: PLC0415
-
         options.write([json.dumps({"communicators": list(map(_record, found))}, indent=2), "\n"])
         return
     options.write(f"{line}\n" for line in _lines(found))
 
 
 def _communicators(paths: Sequence[str]) -> list[Communicator]:
-    from hccl_tools.explain import ranks_from_logs, sources  # noqa: PLC0415  (an option)
-
     logs, notes = sources.collect(paths)
     found, more = ranks_from_logs.communicators(logs)
     for note in [*notes, *more]:
@@ -88,8 +80,6 @@ def _communicators(paths: Sequence[str]) -> list[Communicator]:
 
 
 def _complete(paths: Sequence[str], table_format: str | None) -> Communicator:
-    from hccl_tools.explain.ranks_from_logs import gaps  # noqa: PLC0415
-
     job = _communicators(paths)[0]
     if job.contradictions:
         raise TableError(
@@ -109,9 +99,6 @@ def _complete(paths: Sequence[str], table_format: str | None) -> Communicator:
 
 
 def _table(job: Communicator) -> RankTable:
-    from hccl_tools.host.facts import DeviceFacts, HostFacts  # noqa: PLC0415
-    from hccl_tools.transform import generation  # noqa: PLC0415
-
     hosts = [
         HostFacts(
             host, "the run logs", "", "", tuple(
@@ -127,9 +114,6 @@ def _table(job: Communicator) -> RankTable:
 
 
 def _lines(found: Sequence[Communicator]) -> Iterator[str]:
-    from hccl_tools.explain.ranks_from_logs import gaps  # noqa: PLC0415
-    from hccl_tools.notation.phrases import aligned, count  # noqa: PLC0415
-
     job = found[0]
     yield f"{count(job.size, 'rank')} on {count(len(job.hosts()), 'host')}, communicator {job.identifier}"
     rows = [("rank", "host", "device", "address", "log")]

@@ -7,24 +7,27 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hccl_tools.cli import (
-    from_log,
     gather_options,
     gen_cluster,
-    gen_host_files,
     gen_options,
     options,
     product_option,
     table_options,
+    table_output,
 )
 from hccl_tools.cli.values import Choice, Seconds
 from hccl_tools.errors import UsageError
+from hccl_tools.files import export_targets, outputs, rejected_table
+from hccl_tools.host.selection import Wanted
+from hccl_tools.host.site_defaults import TOOL_TIMEOUT, Site
+from hccl_tools.host.survey import SurveyRequest, survey
 from hccl_tools.notation import screen
 from hccl_tools.notation.printable import tell
 from hccl_tools.table.products import default
+from hccl_tools.transform import generation
 
 if TYPE_CHECKING:
     from hccl_tools.host.facts import HostFacts
-    from hccl_tools.host.survey import SurveyRequest
     from hccl_tools.table.model import RankTable
 
 _EXAMPLES = """\
@@ -92,13 +95,13 @@ of a 2.0 table come from /etc/hccl_rootinfo.json, else from `hccn_tool -g -dev_i
     metavar="SECONDS",
     help="Time limit for one call of a tool. Default: 20.",
 )
-@from_log.option
+@gen_options.from_log
 @click.option("--simulate", metavar="PRODUCT", help=product_option.simulate_help())
 @gen_cluster.size
 @options.ignore
 @table_options.writing
 @gen_options.contents
-@gen_host_files.files
+@gen_options.host_files
 @gather_options.many_hosts
 @click.pass_context
 def command(ctx: click.Context, /, **settings: Any) -> None:
@@ -110,23 +113,13 @@ def command(ctx: click.Context, /, **settings: Any) -> None:
     host, started by srun, mpirun or ssh. The servers are in the order of the host list. The command writes
     nothing unless all hosts answer.
     """
-    if gen_host_files.are_wanted(settings, _given(ctx)):
-        gen_host_files.write(settings, _request(settings))
-        ctx.exit(0)
-    from hccl_tools.files import (  # noqa: PLC0415  (not for --help)
-        export_targets,
-        outputs,
-        rejected_table,
-    )
-    from hccl_tools.transform import generation  # noqa: PLC0415  (not for --help)
-
-    if settings["from_log"]:
-        from_log.generate(settings, _given(ctx))
+    if gen_options.are_host_files_wanted(settings, _given(ctx)) or settings["from_log"]:
+        _from_elsewhere(settings, _given(ctx))
         ctx.exit(0)
     many = gen_cluster.is_wanted(settings) or gather_options.wanted(settings)
     target = gen_options.target(settings, many=many)
     mode = outputs.parse_mode(settings["mode"]) if settings["mode"] is not None else None
-    made = _make_of_many(_request(settings), settings) if many else _make(_request(settings))
+    made = _make_of_many(settings, _given(ctx)) if many else _make(_request(settings))
     if made is None:  # the first process of the job writes the table
         ctx.exit(0)
     facts, table = made
@@ -138,9 +131,9 @@ def command(ctx: click.Context, /, **settings: Any) -> None:
     report = outputs.check(table, product=product, ignore=settings["ignore"])
     if not report.ok:
         click.echo(rejected_table.findings_text(report, facts, screen.width(2)), err=True, nl=False)
-        raise rejected_table.refusal(report, table_options.typed_call())
+        raise rejected_table.refusal(report, table_output.typed_call())
     if target is None:  # Else the variables are printed.
-        table_options.note_redirection(settings["output"])
+        table_output.note_redirection(settings["output"])
     if to_stdout:
         outputs.print_text(outputs.table_text(table))
     else:
@@ -163,10 +156,6 @@ def _given(ctx: click.Context) -> list[str]:
 
 
 def _request(options: dict[str, Any]) -> SurveyRequest:
-    from hccl_tools.host.selection import Wanted  # noqa: PLC0415
-    from hccl_tools.host.site_defaults import TOOL_TIMEOUT, Site  # noqa: PLC0415
-    from hccl_tools.host.survey import SurveyRequest  # noqa: PLC0415
-
     source = next((name for name in ("rootinfo", "hccn_conf", "hccn_tool") if options[name]), None)
     if options["simulate"] is not None and source is not None:
         raise UsageError(
@@ -193,27 +182,38 @@ def _request(options: dict[str, Any]) -> SurveyRequest:
 
 
 def _make(request: SurveyRequest) -> tuple[list[HostFacts], RankTable]:
-    from hccl_tools.host.survey import survey  # noqa: PLC0415
-    from hccl_tools.transform import generation  # noqa: PLC0415
-
     facts = survey(request)
     tell(*facts.summary())
     return [facts], generation.table([facts], table_format=facts.table_format)
 
 
-def _make_of_many(
-    request: SurveyRequest, options: dict[str, Any]
-) -> tuple[list[HostFacts], RankTable] | None:
-    from hccl_tools.transform import generation  # noqa: PLC0415
-
-    simulated = gen_cluster.is_wanted(options)
-    gathered = (gen_cluster if simulated else gather_options).facts(request, options)
-    if gathered is None:
+def _make_of_many(options: dict[str, Any], given: list[str]) -> tuple[list[HostFacts], RankTable] | None:
+    if gen_cluster.is_wanted(options):
+        gathered = gen_cluster.facts(_request(options), options)
+    elif (answered := _from_elsewhere(options, given)) is not None:
+        gathered = answered
+    else:
         return None
     facts, origins = gathered
     table = generation.table(facts, table_format=facts[0].table_format)
     # A server of a 2.0 table is a network instance: several hosts may have one, and a host several.
     of_rows = [name for one, name in zip(facts, origins, strict=True) for _ in one.devices]
     of_servers = [", ".join(dict.fromkeys(of_rows[row] for row in server.rows)) for server in table.servers]
-    table_options.report_servers(table, of_servers, in_order_given=options["order"] == "given")
+    table_output.report_servers(table, of_servers, in_order_given=options["order"] == "given")
     return facts, table
+
+
+def _from_elsewhere(options: dict[str, Any], given: list[str]) -> tuple[list[HostFacts], list[str]] | None:
+    """Return the facts of other hosts, and where each is from; or write what is no table of hosts.
+
+    ``None`` if nothing is left to do.
+    """
+    from hccl_tools.cli import asked_hosts, from_log, gen_host_files  # noqa: PLC0415  (32 ms; most tables are of this host)
+
+    if gen_options.are_host_files_wanted(options, given):
+        gen_host_files.write(options, _request(options))
+        return None
+    if options["from_log"]:
+        from_log.generate(options, given)
+        return None
+    return asked_hosts.facts(_request(options), options)

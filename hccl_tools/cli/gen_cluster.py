@@ -9,6 +9,7 @@ import click
 from hccl_tools.cli.options import together
 from hccl_tools.cli.values import IntRange
 from hccl_tools.errors import UsageError
+from hccl_tools.host import simulated_cluster
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import tell
 
@@ -53,8 +54,6 @@ def facts(request: SurveyRequest, options: dict[str, Any]) -> tuple[list[HostFac
     Raises:
         UsageError: The product has no such cluster.
     """
-    from hccl_tools.host import simulated_cluster  # noqa: PLC0415  (only for a simulated cluster)
-
     super_pods = options["super_pods"]
     servers = options["servers"] or super_pods or 1
     found = simulated_cluster.machines(request, servers, super_pods)

@@ -1,4 +1,4 @@
-"""The options of ``gen`` for fields of single formats, and for the framework that reads the table."""
+"""The options of ``gen`` for fields of formats, the framework that reads the table, logs, and host files."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hccl_tools.cli import table_options
 from hccl_tools.cli.options import together, write
 from hccl_tools.cli.values import IntRange
 from hccl_tools.errors import UsageError
+from hccl_tools.files.export_targets import TARGETS, exports, mode_to_write, variables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +47,58 @@ contents = together(
         "no symlink) and print the variables to export.",
     ),
 )
+#: Options of ``gen`` that concern a table or other hosts.
+_OF_TABLES = ("output", "target", "from_log", "hosts", "hostfile", "gather", "mode", "vnic", "host_ip",
+              "container_ip", "device_port")  # fmt: skip
+host_files = together(
+    click.option(
+        "--topology",
+        metavar="FILE",
+        help="For --rootinfo-out and --endpoints: the topology file of this machine, usually in "
+        "/usr/local/Ascend/driver/topo.",
+    ),
+    click.option(
+        "--endpoints",
+        metavar="DIR",
+        help="Ascend 950: write the endpoint files ub_endpoint_npu_N.json to DIR instead of a table.",
+    ),
+    click.option(
+        "--rootinfo-out", metavar="PATH", help="Ascend 950: write the root info to PATH instead of a table."
+    ),
+)
+from_log = click.option(
+    "--from-log",
+    "from_log",
+    multiple=True,
+    metavar="PATH",
+    help="Take ranks, hosts, devices and addresses from the run logs (files, folders) of a job. Repeatable.",
+)
+
+
+def are_host_files_wanted(settings: dict[str, Any], given: Sequence[str]) -> bool:
+    """Return whether gen writes these files instead of a table.
+
+    Raises:
+        UsageError: An option that concerns tables is given as well.
+    """
+    wanted = [name for name in ("rootinfo_out", "endpoints") if settings[name] is not None]
+    if not wanted:
+        if settings["topology"] is not None:
+            raise UsageError("--topology is for --rootinfo-out and --endpoints", hint="omit --topology")
+        return False
+    for name in wanted:
+        if settings[name] == "-":
+            raise UsageError(
+                f"--{name.replace('_', '-')} - is no path: these files are not printed",
+                hint="specify a path; `./-` is a file with this name",
+            )
+    other = next((name for name in given if name in _OF_TABLES), None)
+    if other is not None:
+        first, second = (f"--{name.replace('_', '-')}" for name in (wanted[0], other))
+        raise UsageError(
+            f"{first} and {second} exclude each other", hint="write the table with another call of gen"
+        )
+    return True
 
 
 def target(options: dict[str, Any], *, many: bool) -> Target | None:
@@ -63,8 +116,6 @@ def target(options: dict[str, Any], *, many: bool) -> Target | None:
             )
     if options["target"] is None:
         return None
-    from hccl_tools.files.export_targets import TARGETS, mode_to_write  # noqa: PLC0415  (only with --target)
-
     found = TARGETS[options["target"]]
     options["mode"] = mode_to_write(found, options["mode"])
     if found.container_ip and options["container_ip"] is None:
@@ -74,8 +125,5 @@ def target(options: dict[str, Any], *, many: bool) -> Target | None:
 
 def print_variables(found: Target, path: str, hosts: Sequence[HostFacts]) -> None:
     """Print the variables as shell commands, for ``eval "$(hccl-tools gen --target torch)"``."""
-    from hccl_tools.cli.env import exports  # noqa: PLC0415
-    from hccl_tools.files.export_targets import variables  # noqa: PLC0415
-
     own = (hosts[0].container_ip or hosts[0].server_id) if len(hosts) == 1 else None
     write(exports(variables(found, path, own)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hccl_tools.cli import language
+from hccl_tools.cli import COMMANDS, language
 from hccl_tools.errors import UsageError
 from hccl_tools.guide.plain import links, plain
 from hccl_tools.guide.topics import topic_name, topics
@@ -108,8 +108,6 @@ def _found(typed: str, pages: str) -> Topic:
 
 def _meant(typed: str, known: dict[str, Topic]) -> str:
     """Return which topics may be meant: by name or title, by the pages with the word, else by likeness."""
-    from hccl_tools.cli import COMMANDS  # noqa: PLC0415  (which imports this module for the command)
-
     word, name = typed.lower(), topic_name(typed)
     named = [one.name for one in known.values() if name in one.name or word in one.title.lower()]
     if len(named) == 1 and word not in COMMANDS:
@@ -151,8 +149,6 @@ def _pages_with(words: Sequence[str], known: dict[str, Topic]) -> list[str]:
 
 
 def _hint(typed: str) -> str:
-    from hccl_tools.cli import COMMANDS  # noqa: PLC0415  (which imports this module for the command)
-
     if typed in COMMANDS:
         return f"`hccl-tools {typed} --help` explains the command; `hccl-tools guide` lists the topics"
     if _CODE.fullmatch(typed):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -86,8 +87,6 @@ def _hosts(typed: Sequence[str], hostfile: str | None) -> tuple[str, ...]:
 
 def _copies(hosts: Sequence[str], typed_ssh: str | None, *, force: bool) -> Iterator[Copied]:
     """Copy the key to the hosts, 64 at a time, and yield the results in the order of the hosts."""
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
-
     key = own_key()
     over_ssh = job_key_copy.ssh_command(typed_ssh, os.environ)
     one = partial(job_key_copy.copy, key=key.secret, over_ssh=over_ssh, force=force, environ=os.environ)

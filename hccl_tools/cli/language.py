@@ -25,7 +25,7 @@ def _chinese(ctx: click.Context, _param: click.Parameter, value: str | None) -> 
     chosen = value or _of_locale()
     if chosen != "zh" or ctx.resilient_parsing:
         return None
-    from hccl_tools.zh.lines import line_of  # noqa: PLC0415  (only for Chinese)
+    from hccl_tools.zh.lines import line_of  # noqa: PLC0415  (0.8 ms; only for Chinese)
 
     return line_of
 

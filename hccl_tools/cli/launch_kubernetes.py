@@ -13,7 +13,7 @@ from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.formats.kubernetes import jobs, names, writing
 from hccl_tools.host import hccn_conf, npu_smi
 from hccl_tools.host.machine import DRIVER
-from hccl_tools.launch.planning import table_source
+from hccl_tools.launch.planning import table_file, table_source
 from hccl_tools.notation import host_list
 from hccl_tools.notation.phrases import count
 from hccl_tools.programs.lookup import YAML
@@ -189,7 +189,7 @@ def _pinned(request: LaunchRequest, product: Product, nodes: Sequence[str]) -> t
         raise UsageError("--pin-nodes is for a table that is fixed", hint="add --rank-table FILE")
     if request.devices.ranks or request.devices.per_node or request.hosts.node_count:
         raise UsageError("--pin-nodes: the table has the numbers of nodes and ranks", hint="leave them out")
-    loaded = table_source.load_file(located[0], request.table._replace(product=product.name), {})
+    loaded = table_file.load_file(located[0], request.table._replace(product=product.name), {})
     servers = loaded.table.servers
     if len(servers) != len(nodes):
         raise UsageError(

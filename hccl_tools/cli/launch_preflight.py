@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.cli import doctor_run, gather_options
+from hccl_tools.cli import asked_hosts, doctor_run, launch_spares, preflight_options
 from hccl_tools.doctor import registry, run_checks
 from hccl_tools.doctor.cross_host_checks import Silent
 from hccl_tools.doctor.report import as_text
 from hccl_tools.errors import LaunchError, TableError, UsageError
+from hccl_tools.files import outputs, remainder
 from hccl_tools.gathering import default_engine
 from hccl_tools.host.observation import ObservationRequest
 from hccl_tools.host.observing import observe
 from hccl_tools.host.site_defaults import Site
 from hccl_tools.launch import engines
+from hccl_tools.launch.planning import table_source
+from hccl_tools.launch.spares import admission
 from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import tell
@@ -63,6 +66,14 @@ class Gate(NamedTuple):
         return self.command or "", max(1.0, self.seconds - _START_S)
 
 
+def with_gate(request: LaunchRequest, options: dict[str, Any]) -> LaunchRequest:
+    """Return the request for hosts that pass the checks that the options ask for before the start."""
+    seconds = options["preflight_timeout"] or preflight_options.SECONDS
+    is_full, own = options["preflight"] == "full", options["preflight_command"]
+    ignored = preflight_options.ignored_checks(options)
+    return admitted(request, Gate(is_full, own, seconds, ignored))
+
+
 def admitted(request: LaunchRequest, gate: Gate) -> LaunchRequest:
     """Return the request for hosts that pass the gate; print on standard error what may stop or slow the job.
 
@@ -95,8 +106,6 @@ def admitted(request: LaunchRequest, gate: Gate) -> LaunchRequest:
     _show(result)
     if not (has_spares and loaded):
         return _refused_if_faulty(request, result)
-    from hccl_tools.launch.spares import admission  # noqa: PLC0415  (few jobs have spares)
-
     try:
         return admission.admitted(request, loaded, result.hosts, result.findings)
     except LaunchError as error:
@@ -154,14 +163,12 @@ def _of_command(request: LaunchRequest, gate: Gate, engine: Engine, loaded: JobT
         hosts = default_engine.hosts(loaded.table, os.environ)
         if not engine.uses_allocation:
             hosts = tuple(dict.fromkeys((*hosts, *(spare.name for spare in request.spares))))
-        seen, failures = gather_options.observe(hosts, asked, _reached(engine, gate))
+        seen, failures = asked_hosts.observe(hosts, asked, _reached(engine, gate))
         silent = [Silent(one.host, one.reason, one.hint) for one in failures]
     return run_checks.examine(seen, run_checks.Job(cpu=True), registry.selection(_OF_COMMAND, (), ()), silent)
 
 
 def _loaded(request: LaunchRequest) -> JobTable | None:
-    from hccl_tools.cli import launch_spares  # noqa: PLC0415  (only if all hosts are asked)
-
     return launch_spares.table_of(request, os.environ)
 
 
@@ -171,8 +178,6 @@ def _with_spares(report: Report, loaded: JobTable, request: LaunchRequest) -> Re
     Raises:
         LaunchError: A spare cannot be in one table with the servers.
     """
-    from hccl_tools.files import outputs  # noqa: PLC0415  (few jobs have spares)
-
     tables = [("the table", loaded.table)]
     tables += [(one.name, one.table) for one in request.spares if one.table is not None]
     try:
@@ -184,8 +189,6 @@ def _with_spares(report: Report, loaded: JobTable, request: LaunchRequest) -> Re
 
 
 def _report(request: LaunchRequest) -> Report | None:
-    from hccl_tools.launch.planning import table_source  # noqa: PLC0415  (a table made at launch has no file)
-
     product, ignore = request.table.product, request.table.ignore
     if request.table.made is not None:
         return validate(request.table.made.data, product=product, ignore=ignore)
@@ -193,8 +196,6 @@ def _report(request: LaunchRequest) -> Report | None:
     if located is None:
         return None
     if request.table.exclude:
-        from hccl_tools.files import remainder  # noqa: PLC0415  (few jobs leave hosts out)
-
         left, _ = remainder.of_file(located[0], request.table.exclude, product=product)
         return validate(left, product=product, ignore=ignore)
     return validate(located[0], product=product, ignore=ignore)

@@ -10,6 +10,7 @@ import click
 
 from hccl_tools.cli import preflight_options
 from hccl_tools.cli.option_groups import TYPED_OPTIONS
+from hccl_tools.cli.other_launchers import ELASTIC
 from hccl_tools.errors import UsageError
 from hccl_tools.host.site_defaults import START_PORT
 from hccl_tools.launch import engines
@@ -25,7 +26,10 @@ from hccl_tools.launch.model.request import (
     Variables,
     Watch,
 )
+from hccl_tools.launch.planning import interpreter, ports, script_kind, tables_here
+from hccl_tools.launch.planning.log_paths import parse_mode
 from hccl_tools.notation import look_alikes
+from hccl_tools.notation.assignments import parse_assignments, read_environment_file
 from hccl_tools.notation.phrases import EXAMPLE_PROGRAM
 from hccl_tools.notation.whole_number import whole_number
 
@@ -76,8 +80,6 @@ def _typed_options(options: dict[str, Any]) -> tuple[str, ...]:
     typed: tuple[str, ...] = click.get_current_context().meta[TYPED_OPTIONS]
     if options["start_port"] is not None or not os.environ.get(START_PORT):
         return typed
-    from hccl_tools.launch.planning import ports  # noqa: PLC0415  (on few sites)
-
     return (f"--start-port={ports.chosen_port(None, os.environ)[0] or ports.DEFAULT_PORT}", *typed)
 
 
@@ -135,8 +137,6 @@ def _watch(options: dict[str, Any]) -> Watch:
 
 
 def _program(options: dict[str, Any], *, own_python: bool) -> Program:
-    from hccl_tools.launch.planning import interpreter, script_kind  # noqa: PLC0415  (not for `--help`)
-
     argv = tuple(options["program"])
     if not argv:
         raise UsageError("PROGRAM is missing", hint=f"type `{_with_program()}`")
@@ -151,8 +151,6 @@ def _program(options: dict[str, Any], *, own_python: bool) -> Program:
 
 def _with_program() -> str:
     """Return the call with a program behind the typed options; without options, with a rank table."""
-    from hccl_tools.launch.planning import tables_here  # noqa: PLC0415  (only for an incomplete call)
-
     typed: tuple[str, ...] = click.get_current_context().meta[TYPED_OPTIONS]
     options = typed or ("--rank-table", *(tables_here.names() or ["FILE"])[:1])
     return shlex.join(["hccl-tools", "launch", *options, EXAMPLE_PROGRAM])
@@ -161,8 +159,6 @@ def _with_program() -> str:
 def _log_mode(text: str | None) -> int:
     if text is None:
         return 0o700
-    from hccl_tools.launch.planning.log_paths import parse_mode  # noqa: PLC0415  (rarely used)
-
     return parse_mode(text)
 
 
@@ -233,7 +229,7 @@ def _nodes(text: str | None) -> int | None:
         return None
     least, colon, most = text.partition(":")
     if (number := whole_number(least)) and (not colon or least == most):
-        from hccl_tools.notation.host_list import MOST_HOSTS  # noqa: PLC0415  (only with --nnodes)
+        from hccl_tools.notation.host_list import MOST_HOSTS  # noqa: PLC0415  (0.7 ms; --nnodes only)
 
         if number > MOST_HOSTS:
             raise UsageError(f"--nnodes: more than {MOST_HOSTS:,} machines", hint="for example --nnodes 2")
@@ -301,8 +297,6 @@ def _master(options: dict[str, Any]) -> tuple[str | None, int | None]:
         host, _, text = options["master"].rpartition(":")
         number = whole_number(text)
         if not host or "/" in host or number is None:
-            from hccl_tools.cli.other_launchers import ELASTIC  # noqa: PLC0415  (a wrong value is rare)
-
             is_service = options["master"].startswith("etcd:")
             raise UsageError(
                 f'--master "{options["master"]}" is not ADDRESS:PORT',
@@ -331,8 +325,6 @@ def _tail(text: str) -> Tail:
 def _environment(assignments: tuple[str, ...], files: tuple[str, ...]) -> dict[str, str]:
     if not assignments and not files:
         return {}
-    from hccl_tools.notation.assignments import parse_assignments, read_environment_file  # noqa: PLC0415
-
     found: dict[str, str] = {}
     for path in files:
         found.update(read_environment_file(path))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import exclude_option, gather_options, launch_request, launch_spares
+from hccl_tools.cli import asked_hosts, launch_request, launch_spares
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.files import outputs
 from hccl_tools.gathering import consistency, default_engine, failures
@@ -47,7 +47,7 @@ def with_table(
         hosts = _allocated(request, environ)
         if not hosts:
             return request
-    hosts = exclude_option.hosts_left(hosts, request.table.exclude)
+    hosts = asked_hosts.hosts_left(hosts, request.table.exclude)
     if not engine.starts_all_hosts:
         engine, reason = engines.for_several_hosts(environ)
     table, spares = _table(hosts, engine, request, environ, spares=options["spares"])
@@ -77,12 +77,12 @@ def _named(request: LaunchRequest, options: dict[str, Any], engine: Engine) -> t
             f"--engine {engine.name} starts the ranks of this host only, but {option} names other hosts",
             hint="leave --engine out, or use --engine ssh, mpirun or slurm",
         )
-    return gather_options.hosts_of(options)
+    return asked_hosts.hosts_of(options)
 
 
 def _simulated(request: LaunchRequest, options: dict[str, Any]) -> str:
     """Return the command that makes a table of as many simulated hosts, which prints how to start it."""
-    hosts = gather_options.hosts_of(options)
+    hosts = asked_hosts.hosts_of(options)
     command = f"hccl-tools gen --simulate {request.table.product or '910a'} --servers {len(hosts)}"
     return f"`{command}` makes a table of simulated hosts and prints the command that rehearses it here"
 
@@ -147,7 +147,7 @@ def _table(
         found = survey_hosts(hosts, SurveyRequest(wanted, product=request.table.product), how)
         if len(found.answers) < needed:
             raise failures.no_answer(found.left_out, len(hosts))
-        answers = exclude_option.answers_left(found.answers, request.table.exclude)
+        answers = asked_hosts.answers_left(found.answers, request.table.exclude)
         facts = consistency.check(answers)
         table = generation.table(facts[:needed], table_format=facts[0].table_format)
         report = outputs.check(table, product=facts[0].product, ignore=request.table.ignore)

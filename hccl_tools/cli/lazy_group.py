@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hccl_tools.cli.help_text import Formatter
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,12 +22,10 @@ TYPED_CALL = "hccl_tools.typed_call"
 
 
 class Context(click.Context):
-    """A context whose help is laid out by ``help_text``, which is loaded only for that."""
+    """A context whose help is laid out by ``help_text``."""
 
     def make_formatter(self) -> click.HelpFormatter:
         """Return the formatter of ``--help``."""
-        from hccl_tools.cli.help_text import Formatter  # noqa: PLC0415  (only for --help)
-
         return Formatter(width=self.terminal_width, max_width=self.max_content_width)
 
 
@@ -55,7 +54,7 @@ class LazyGroup(click.Group):
         command: click.Command = module.command
         command.context_class = Context
         if ctx.resilient_parsing:  # the shell completes a command line
-            from hccl_tools.cli.completion import equip  # noqa: PLC0415
+            from hccl_tools.cli.completion import equip  # noqa: PLC0415  (24 ms; only at TAB)
 
             return equip(command)
         return command
@@ -69,17 +68,11 @@ class LazyGroup(click.Group):
             UsageError: The command does not exist, or an option is typed with a dash instead of hyphens.
         """
         ctx.meta[TYPED_CALL] = (*ctx.command_path.split(), *args)
-        if not ctx.resilient_parsing and any(not arg[:2].isascii() for arg in args):
-            from hccl_tools.cli.usage import refuse_dashes  # noqa: PLC0415  (only for such arguments)
+        is_unknown = bool(args) and args[0] not in self._members and args[0][:1] != "-"
+        if not ctx.resilient_parsing and (is_unknown or any(not arg[:2].isascii() for arg in args)):
+            from hccl_tools.cli import usage  # noqa: PLC0415  (61 ms; the call is wrong)
 
-            refuse_dashes(self, args[:1])
-            if (named := self.get_command(ctx, args[0])) is not None:
-                refuse_dashes(named, args[1:])
-        if not ctx.resilient_parsing and args and args[0] not in self._members and args[0][:1] != "-":
-            from hccl_tools.cli import other_names  # noqa: PLC0415  (only for a wrong name)
-
-            message, hint = other_names.problem(ctx, self, args[0], args[1:])
-            raise UsageError(message, hint=hint)
+            usage.refuse_words(ctx, self, args)
         if args[1:] == ["help"] and args[0] not in _TAKE_WORDS and not os.path.lexists("help"):
             raise UsageError(
                 f'"help" is not an argument of {args[0]}', hint=f"type `{ctx.command_path} {args[0]} --help`"

@@ -13,10 +13,10 @@ import click
 from hccl_tools.cli.site_options import from_site
 from hccl_tools.cli.values import EITHER_SPELLING, Choice, IntRange
 from hccl_tools.host.site_defaults import LOG_DIR, SSH
-from hccl_tools.launch.logs import viewer
+from hccl_tools.launch.logs import sender, viewer
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.printable import tell
-from hccl_tools.runs import directory, index
+from hccl_tools.runs import directory, files, index, listing, names, remote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,8 +77,6 @@ def command(  # noqa: PLR0917  (click passes them by name)
     hccl-tools logs 20261121-101530 -n 50  the last 50 lines
     """  # noqa: D301  (click's mark: keep the lines)
     if serve and run is not None:
-        from hccl_tools.launch.logs import sender  # noqa: PLC0415  (on another host only)
-
         own = [-1] if scheduler else [int(rank) for rank in ranks]
         sender.serve(run, own, follow=follow, lines=lines, prefixed=serve == "prefix")
         return
@@ -98,8 +96,6 @@ def command(  # noqa: PLR0917  (click passes them by name)
         sources: list[Any] = []
         wanted = viewer.by_host(found, chosen, scheduler=scheduler)
         for host in wanted.keys() - {""}:
-            from hccl_tools.runs import remote  # noqa: PLC0415  (only where a job has other hosts)
-
             options = ["--follow"] if follow else []
             options += [] if lines is None else [f"--lines={lines}"]
             source = remote.start(found, host, wanted[host], options, typed_ssh, prefixed=prefixed)
@@ -119,13 +115,6 @@ def _chosen(
     name: str | None, ranks: Sequence[str], log_dir: str, *, follow: bool
 ) -> tuple[Run, Sequence[str]]:
     """Return the run that is meant, and the ranks as typed: a number in place of a run is a rank."""
-    from hccl_tools.runs import (  # noqa: PLC0415  (see above)
-        files,
-        index,
-        listing,
-        names,
-    )
-
     rank = _RANK.fullmatch(name) if name is not None and not ranks else None
     if name is None or (rank is not None and not files.is_run(os.path.realpath(name))):
         try:
@@ -154,8 +143,6 @@ def _about_rank(rank: re.Match[str] | None, error: NoSuchRunError) -> NoSuchRunE
 
 def _others(run: Run, log_dir: str) -> str:
     """Return that other runs of the log directory are running as well; "" if none is."""
-    from hccl_tools.runs import listing  # noqa: PLC0415  (see above)
-
     others = [one for one in listing.all_running(log_dir) if one.path != run.path and one.state == "running"]
     if not others or run.state != "running":
         return ""

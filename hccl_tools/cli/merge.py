@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import options, table_options
+from hccl_tools.cli import options, table_options, table_output
 from hccl_tools.cli.values import Choice
 from hccl_tools.files.inputs import Inputs
 from hccl_tools.notation.printable import tell
@@ -51,11 +51,11 @@ def command(*, files: tuple[str, ...], order: Any, **settings: Any) -> None:
     gc.disable()  # the tables have no reference cycles, and collecting takes longer than merging
     names = [file for name in files for file in options.expand(name)]
     merged = _merge(names, Inputs(product=settings["product"]), order)
-    table_options.report_servers(merged.table, merged.origins, in_order_given=order == "given")
+    table_output.report_servers(merged.table, merged.origins, in_order_given=order == "given")
     if settings["product"] is None and (warning := address_layout.mixture(merged.table)):
         tell(f"warning: {warning}")
     name = f"hccl_{len(merged.table.servers)}s_{len(merged.table)}p.json"
-    table_options.deliver(merged.table, name=name, origins=merged.origins, **settings)
+    table_output.deliver(merged.table, name=name, origins=merged.origins, **settings)
 
 
 def _merge(names: list[str], inputs: Inputs, order: Any) -> Merged:

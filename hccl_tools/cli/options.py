@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from glob import glob, has_magic
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -104,8 +105,6 @@ def expand(name: str) -> list[str]:
     """
     if os.path.lexists(name):
         return [name]
-    from glob import glob, has_magic  # noqa: PLC0415  (most arguments are files)
-
     if not has_magic(name):
         return [name]
     found = sorted(glob(name, recursive=True))  # noqa: PTH207  (Path.glob takes no absolute pattern)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hccl_tools.launch.planning import tables_here
 from hccl_tools.notation.phrases import did_you_mean, operand
 from hccl_tools.records import NamedTuple
 
@@ -188,8 +189,6 @@ def _completed(meaning: Meaning, rest: Sequence[str]) -> str:
 
 def _with_tables(example: str) -> str:
     """Return the arguments of an example with the tables of this folder, as far as there are some."""
-    from hccl_tools.launch.planning import tables_here  # noqa: PLC0415  (only for a wrong call)
-
     tables = [operand(name) for name in tables_here.names()]
     for placeholder in ("FILE", "A.json", "B.json"):
         if placeholder in example.split() and tables:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.notation.phrases import EXAMPLE_CHIP
 from hccl_tools.notation.printable import tell
+from hccl_tools.table.product_names import read_name
 from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS, default
 
 if TYPE_CHECKING:
@@ -54,8 +55,6 @@ def read(_ctx: click.Context, _param: click.Parameter, name: str | None) -> str 
     stated = os.environ.get(PRODUCT_VARIABLE)
     if name is None and not stated:
         return None
-    from hccl_tools.table.product_names import read_name  # noqa: PLC0415  (few command lines name a product)
-
     reading = read_name(name) if name is not None else read_name(stated or "", origin=PRODUCT_VARIABLE)
     if reading.note:
         where = f"{PRODUCT_VARIABLE}: " if name is None else ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import gather_options, options, revise, table_options
+from hccl_tools.cli import asked_hosts, gather_options, options, revise, table_options
 from hccl_tools.errors import TableError
 from hccl_tools.files.inputs import Inputs
 from hccl_tools.gathering.failures import GatheringError
@@ -16,6 +16,7 @@ from hccl_tools.host.selection import Wanted
 from hccl_tools.host.survey import SurveyRequest
 from hccl_tools.notation.phrases import named, operand
 from hccl_tools.notation.printable import tell
+from hccl_tools.transform import generation
 from hccl_tools.transform.replacement import replace_server
 from hccl_tools.transform.spare import index_of
 from hccl_tools.validation.product_choice import product_of
@@ -100,14 +101,12 @@ def _spare(inputs: Inputs, name: str, before: RankTable, server: str, settings: 
         return inputs.table(name)
     if name in [one.server_id for one in before.servers]:
         raise TableError(f"the spare {name} is already in the table", hint="use a server that is not in it")
-    from hccl_tools.transform import generation  # noqa: PLC0415  (not needed for a file)
-
     rows = before.servers[index_of(before, server)].rows
     ids = sorted(number for row in rows if (number := before.device_numbers[row]) is not None)
     wanted = Wanted(devices=",".join(map(str, ids)))
     request = SurveyRequest(wanted, product=settings["product"], table_format=before.format)
     try:
-        facts = gather_options.facts_of(name, request, how)
+        facts = asked_hosts.facts_of(name, request, how)
     except GatheringError as error:
         also = "`--with FILE` takes the table that `hccl-tools gen` writes on that host"
         error.hint = f"{error.hint}; {also}" if error.hint else also

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import table_options
+from hccl_tools.cli import table_output
 from hccl_tools.document.reading import is_stream
 from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import LaunchError, TableError
@@ -63,7 +63,7 @@ def deliver(
     path = (
         None if to_stdout else revised_name.target("table.json" if is_stream(file) else file, output, change)
     )
-    table_options.note_redirection(output)
+    table_output.note_redirection(output)
     if product is None and not os.environ.get(PRODUCT_VARIABLE):
         product = next_command.simulated_product(before)
         if product is not None:
@@ -89,7 +89,7 @@ def _check(new: bytes, to_stdout: bool, **options: Any) -> None:
     if not report.ok:
         width = screen.width(2 if to_stdout else 1)
         click.echo(outputs.findings_text(report, width), err=to_stdout, nl=False)
-        raise rejected_table.refusal(report, table_options.typed_call())
+        raise rejected_table.refusal(report, table_output.typed_call())
     if report.table is None:
         raise TableError(f"no table is written: {report.format_reason}")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hccl_tools.cli import language
+from hccl_tools.doctor import pages as check_pages
 from hccl_tools.doctor.registry import all_checks
 from hccl_tools.errors import UsageError
 from hccl_tools.explain.knowledge import registry
@@ -16,7 +17,9 @@ from hccl_tools.explain.knowledge.pages import page as message_page
 from hccl_tools.explain.knowledge.pages import row
 from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import count, did_you_mean
+from hccl_tools.rules import pages
 from hccl_tools.rules.registry import all_rules
+from hccl_tools.zh.lines import has_all
 
 if TYPE_CHECKING:
     from hccl_tools.explain.knowledge.message import Message
@@ -63,14 +66,12 @@ def print_page(name: str, chinese: language.Chinese) -> None:
     Raises:
         UsageError: There is no such rule, message or code.
     """
-    from hccl_tools.rules.pages import page  # noqa: PLC0415
-
     rules = list(all_rules().values())
     wanted = name.strip().upper()
     found = [rule for rule in rules if wanted == rule.facts.name.upper() or rule.facts.id.startswith(wanted)]
     known = registry.find(name)
     if len(found) == 1 and not known:
-        _print_fitted(page(found[0], _line(found[0].facts.id, chinese)).rstrip())
+        _print_fitted(pages.page(found[0], _line(found[0].facts.id, chinese)).rstrip())
     elif len(known) == 1 and not found:
         _print_fitted(message_page(known[0], _line(known[0].id, chinese)))
         _print_rules_of(known[0], rules, chinese)
@@ -85,29 +86,25 @@ def print_page(name: str, chinese: language.Chinese) -> None:
 
 
 def _print_check(name: str, rules: list[Rule], chinese: language.Chinese) -> None:
-    from hccl_tools.doctor.pages import page  # noqa: PLC0415  (few names are those of a check)
-
     wanted = name.strip()
     checks = all_checks().values()
     check = next((one for one in checks if wanted.upper() == one.id or wanted.lower() == one.name), None)
     if check is not None:
-        _print_fitted(page(check, _line(check.id, chinese)))
+        _print_fitted(check_pages.page(check, _line(check.id, chinese)))
     elif not print_found(wanted, chinese):
         raise UsageError(f'no rule, message or error code "{name}"', hint=_advice(rules, name))
 
 
 def print_found(words: str, chinese: language.Chinese) -> bool:
     """Print the rules and messages that have all words; return whether there are any."""
-    from hccl_tools.rules.pages import page  # noqa: PLC0415
-
     wanted = words.lower().split()
     if _CODE.fullmatch(words.strip()):
         return False  # The code is not known, and texts with similar digits do not answer that.
-    rules = [rule for rule in all_rules().values() if all(word in page(rule).lower() for word in wanted)]
+    rules = [
+        rule for rule in all_rules().values() if all(word in pages.page(rule).lower() for word in wanted)
+    ]
     found = registry.search(words)
     if chinese and not words.isascii():
-        from hccl_tools.zh.lines import has_all  # noqa: PLC0415  (only for Chinese)
-
         rules = rules or [rule for rule in all_rules().values() if has_all(rule.facts.id, wanted)]
         found = found or [message for message in registry.messages().values() if has_all(message.id, wanted)]
     _print_rules(rules, chinese)

@@ -11,6 +11,7 @@ from hccl_tools.cli.values import Choice
 from hccl_tools.document.writing import write_atomically
 from hccl_tools.notation.printable import tell
 from hccl_tools.scaling import analysis, reading, rendering
+from hccl_tools.scaling import plot as plotting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -84,12 +85,10 @@ def plotter(path: str | None) -> Callable[[Sequence[Series]], None]:
     """
     if path is None:
         return lambda _: None
-    from hccl_tools.scaling import plot  # noqa: PLC0415  (rarely used)
-
-    suffix = plot.check_target(path)
+    suffix = plotting.check_target(path)
 
     def draw(series: Sequence[Series]) -> None:
-        write_atomically(path, [plot.draw(series, suffix)])
+        write_atomically(path, [plotting.draw(series, suffix)])
         tell(f"wrote {path}")
 
     return draw

@@ -8,23 +8,31 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hccl_tools.cli import options, show_picture, table_options
-from hccl_tools.cli.from_log import option as from_log_option
+from hccl_tools.cli import chosen_table, options, show_picture, wait_option
+from hccl_tools.cli.chosen_table import named, this_host
 from hccl_tools.cli.from_log import show as show_logs
-from hccl_tools.cli.table_options import named, this_host
+from hccl_tools.cli.gen_options import from_log as from_log_option
 from hccl_tools.cli.values import Choice, IntRange
+from hccl_tools.diagnostics import render
 from hccl_tools.diagnostics.wording import no_rank_table
+from hccl_tools.document.reading import is_stream
 from hccl_tools.errors import TableError, UsageError
+from hccl_tools.formats import StructureError, xllm
 from hccl_tools.formats.host_files import READERS
 from hccl_tools.notation.phrases import count, operand
 from hccl_tools.notation.printable import tell
+from hccl_tools.show import description, host_files, service
+from hccl_tools.show.picture.subject import Subject
+from hccl_tools.show.showing import ShowOptions
+from hccl_tools.table.fingerprint import fingerprint
+from hccl_tools.validation.checker import validate
+from hccl_tools.validation.config_maps import check_one
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.cli.show_picture import PictureOptions
     from hccl_tools.diagnostics.diagnostic import Report
-    from hccl_tools.show.showing import ShowOptions
     from hccl_tools.table.model import RankTable
 
 _EXAMPLES = """\
@@ -56,7 +64,7 @@ _EXAMPLES = """\
 )
 @show_picture.options
 @from_log_option
-@table_options.wait
+@wait_option.option
 @options.product
 @options.color
 def command(
@@ -88,15 +96,13 @@ def command(
             raise UsageError("FILE and --from-log exclude each other", hint="use one of them")
         show_logs(from_log, output)
         return
-    from hccl_tools.show.showing import ShowOptions  # noqa: PLC0415  (`--help` does not need it)
-
     gc.disable()  # a large table has half a million objects, but no reference cycles
     named = _selected({"--rank": rank is not None, "--server": server is not None, "--here": here})
     if rank is not None and (output == "matrix" or is_picture):
         noun = "picture" if is_picture else output
         raise UsageError(f"--rank has no {noun}", hint="use --server ID for the server of the rank")
-    file = table_options.from_environment() if file is None else file
-    table_options.wait_for(file, wait)
+    file = chosen_table.from_environment() if file is None else file
+    wait_option.wait_for(file, wait)
     report = _checked(file, product)
     if report.format in READERS and report.document is not None:
         further = {"--fingerprint": only_hash, f"-f {output}": output == "matrix" or is_picture}
@@ -109,8 +115,6 @@ def command(
         return
     chosen, way = _chosen(table, rank, server, here=here)
     if is_picture:
-        from hccl_tools.show.picture.subject import Subject  # noqa: PLC0415  (only for pictures)
-
         show_picture.draw(Subject(report, table, chosen, unfold=unfold), output, picture)
         return
     view = ShowOptions(report, table, rank, way if here else None, here or server is not None, color)
@@ -118,8 +122,6 @@ def command(
 
 
 def _print_hash(table: RankTable) -> None:
-    from hccl_tools.table.fingerprint import fingerprint  # noqa: PLC0415  (only for --fingerprint)
-
     click.echo(fingerprint(table))
 
 
@@ -132,8 +134,6 @@ def _selected(given: dict[str, bool]) -> list[str]:
 
 
 def _print(view: ShowOptions, output: str, chosen: Sequence[int], *, unfold: bool) -> None:
-    from hccl_tools.show import description  # noqa: PLC0415  (`--help` does not need it)
-
     if output == "matrix":
         options.write(line + "\n" for line in view.matrix_lines(chosen))
         return
@@ -145,17 +145,11 @@ def _print(view: ShowOptions, output: str, chosen: Sequence[int], *, unfold: boo
 
 
 def _checked(file: str, product: str | None) -> Report:
-    from hccl_tools.validation.checker import validate  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.validation.config_maps import check_one  # noqa: PLC0415
-
     return check_one(file, partial(validate, product=product))
 
 
 def _show_host_file(report: Report, file: str, output: str, given: list[str], *, unfold: bool) -> None:
     """Show an endpoint file, a root info or a service table, of which no part can be selected."""
-    from hccl_tools.document.reading import is_stream  # noqa: PLC0415
-    from hccl_tools.show import host_files  # noqa: PLC0415
-
     noun = READERS[report.format or ""][1]
     if given:
         message = f"{given[0]} does not apply to {report.file}: it is not a rank table"
@@ -166,8 +160,6 @@ def _show_host_file(report: Report, file: str, output: str, given: list[str], *,
     _note_errors(report, noun, file)
     path = None if is_stream(file) or report.origin is not None else file
     if report.is_service:
-        from hccl_tools.show import service  # noqa: PLC0415
-
         whole = (
             [service.as_json(report, value)]
             if output == "json"
@@ -181,8 +173,6 @@ def _show_host_file(report: Report, file: str, output: str, given: list[str], *,
 
 
 def _findings(report: Report) -> list[str]:
-    from hccl_tools.diagnostics import render  # noqa: PLC0415  (only where something is wrong)
-
     return "".join(render([report], "text")).rstrip().split("\n")
 
 
@@ -208,8 +198,6 @@ def _mixture(report: Report) -> RankTable | None:
 
     The fingerprint of a table that HCCL reads is that of HCCL's servers, so that hosts can compare it.
     """
-    from hccl_tools.formats import StructureError, xllm  # noqa: PLC0415
-
     value = report.document.value if report.document is not None else None
     if not xllm.is_mixture(value):
         return None

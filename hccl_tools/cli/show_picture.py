@@ -15,6 +15,7 @@ from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import UsageError, WriteError
 from hccl_tools.notation.printable import tell
 from hccl_tools.records import NamedTuple
+from hccl_tools.show.picture import html_page, imported_findings, marks, svg
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -126,17 +127,11 @@ def draw(subject: Subject, output: str, given: PictureOptions) -> None:
 
 def _pieces(subject: Subject, output: str) -> Iterable[str]:
     if output == "html":
-        from hccl_tools.show.picture import html_page  # noqa: PLC0415  (only for pages)
-
         return html_page.page(subject)
-    from hccl_tools.show.picture import svg  # noqa: PLC0415  (only for pictures)
-
     return [svg.picture(subject)]
 
 
 def _marks(subject: Subject, given: PictureOptions) -> list[Mark]:
-    from hccl_tools.show.picture import imported_findings, marks  # noqa: PLC0415  (only with results)
-
     found: list[Mark] = []
     if given.explain is not None:
         found += imported_findings.of_explain(given.explain, subject.table)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hccl_tools.host import site_defaults
+from hccl_tools.notation.phrases import aligned
 from hccl_tools.notation.printable import tell
 
 if TYPE_CHECKING:
@@ -45,8 +46,6 @@ def _is_set_by_site(ctx: click.Context, param: click.Parameter) -> bool:
 
 def in_force() -> Iterator[str]:
     """Yield a line for each default of a site: its value and where it is from."""
-    from hccl_tools.notation.phrases import aligned  # noqa: PLC0415
-
     file = site_defaults.path(os.environ)
     rows = []
     for name, option in site_defaults.DEFAULTS.items():

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hccl_tools.cli import completed_calls, foreign_options, other_launchers, other_names
+from hccl_tools.cli.other_names import COMPLETION
 from hccl_tools.cli.values import hyphenated
 from hccl_tools.errors import UsageError
 from hccl_tools.host import site_defaults
@@ -93,8 +95,6 @@ def problem(
         suggestion = ""
         if ctx is not None:
             if ctx.command_path.endswith(" scaling run"):
-                from hccl_tools.cli import completed_calls  # noqa: PLC0415  (only for a wrong call)
-
                 typed = completed_calls.of_series(ctx, _behind_command(ctx, args))
                 return f"no such option {error.option_name}", typed
             if ctx.parent is None and error.option_name == "-v" and isinstance(ctx.command, click.Group):
@@ -129,8 +129,6 @@ def problem(
 
 def _completed(ctx: click.Context | None, args: Sequence[str], missing: click.Parameter | None) -> str | None:
     """Return the call with its words where they belong, for an argument too many or a missing parameter."""
-    from hccl_tools.cli import completed_calls  # noqa: PLC0415  (only for a wrong call)
-
     if ctx is None:
         return None
     typed = _behind_command(ctx, args)
@@ -165,6 +163,35 @@ def _values_of(error: click.BadOptionUsage, args: Sequence[str], command: click.
             values = "N" if isinstance(option.type, click.IntRange) else option.make_metavar(context)
             return f"{error.option_name} {option.metavar or values}: {option.help}"
     return None
+
+
+def refuse_words(ctx: click.Context, group: click.Group, args: Sequence[str]) -> None:
+    """Refuse a name that no command of a group has, and options that are typed with a dash.
+
+    Raises:
+        UsageError: The call has such a word; the message says which command or option is meant.
+    """
+    if any(not arg[:2].isascii() for arg in args):
+        refuse_dashes(group, args[:1])
+        if (named := group.get_command(ctx, args[0])) is not None:
+            refuse_dashes(named, args[1:])
+    if args[0] not in group.list_commands(ctx) and args[0][:1] != "-":
+        message, hint = other_names.problem(ctx, group, args[0], args[1:])
+        raise UsageError(message, hint=hint)
+
+
+def with_gen(group: click.Group, args: list[str]) -> list[str]:
+    """Return arguments without a command with ``gen``, unless only other commands have the first option.
+
+    An option may have the dashes of word processors in place of hyphens, which ``gen`` refuses.
+    """
+    option = args[0]
+    if not option[:1].isascii():
+        mistyped = look_alikes.mistyped_option(option)
+        if mistyped is None:
+            return args
+        option = f"--{mistyped[1]}"
+    return args if is_of_another_command(group, option.partition("=")[0], args) else ["gen", *args]
 
 
 def refuse_dashes(command: click.Command, args: Sequence[str]) -> None:
@@ -227,8 +254,6 @@ def _similar_option(name: str, command: click.Command) -> str:
 
 
 def _of_other_tools(ctx: click.Context, option: str) -> str | None:
-    from hccl_tools.cli import foreign_options  # noqa: PLC0415  (only for a wrong call)
-
     name = ctx.info_name or ""
     return foreign_options.answer(name, option) or foreign_options.answer(name, hyphenated(option))
 
@@ -245,8 +270,6 @@ def _table_as_argument(ctx: click.Context, option: str, args: Sequence[str]) -> 
     takes_table = any(word in str(one.metavar) for one in arguments for word in ("TABLE", "FILE"))
     if hyphenated(option) not in _TABLE_OPTIONS or not takes_table or "--rank-table" in _options(ctx.command):
         return None
-    from hccl_tools.cli import completed_calls  # noqa: PLC0415  (only for a wrong call)
-
     words = _known_words(ctx, option, _behind_command(ctx, args))
     needed = completed_calls.NEEDED.get(ctx.info_name or "", ())
     if any(hyphenated(word.partition("=")[0]) in needed for word in words):
@@ -283,8 +306,6 @@ def is_of_another_command(group: click.Group, option: str, args: Sequence[str]) 
 
 
 def _is_completion(option: str) -> bool:
-    from hccl_tools.cli.other_names import COMPLETION  # noqa: PLC0415  (only for a wrong call)
-
     return hyphenated(option).lstrip("-") in COMPLETION
 
 
@@ -301,8 +322,6 @@ def _command_with(ctx: click.Context, option: str, args: Sequence[str]) -> str |
         command = ctx.command.get_command(ctx, name)
         if command is not None and wanted in _options(command):
             return name
-    from hccl_tools.cli import other_launchers  # noqa: PLC0415  (only for a wrong call)
-
     of_launch = ctx.parent is None and wanted in other_launchers.OPTIONS
     return "launch" if of_launch else None
 
@@ -311,16 +330,12 @@ def _with_command(ctx: click.Context, option: str, args: Sequence[str]) -> str |
     if not isinstance(ctx.command, click.Group):
         return None
     if ctx.parent is None and _is_completion(option):
-        from hccl_tools.cli import other_names  # noqa: PLC0415  (only for a wrong call)
-
         return other_names.completion([word for word in args if not word.startswith("-")])
     if (named := option.lstrip("-")) in ctx.command.list_commands(ctx):
         rest = [word for word in args if word != option]
         return f"a command has no hyphens: `{shlex.join([*ctx.command_path.split(), named, *rest])}`"
     name = _command_with(ctx, option, args)
     if name is None:
-        from hccl_tools.cli import other_names  # noqa: PLC0415  (only for a wrong call)
-
         return other_names.lines(ctx, named) or None
     return f"options follow their command: `{ctx.command_path} {name} {shlex.join(args)}`"
 

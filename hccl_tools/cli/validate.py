@@ -6,14 +6,22 @@ import gc
 import os
 import sys
 from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hccl_tools.cli import job_env, language, options, table_options
+from hccl_tools.cli import job_env, language, options, table_options, wait_option
+from hccl_tools.diagnostics import kept, render
+from hccl_tools.diagnostics.placing import ReportOptions
 from hccl_tools.errors import InputError, UsageError
+from hccl_tools.formats.endpoint_file import files_in
 from hccl_tools.notation import screen
 from hccl_tools.notation.printable import stdout_is_ascii, tell
+from hccl_tools.programs.lookup import FAST
+from hccl_tools.table.products import PRODUCT_VARIABLE, assumed_for
+from hccl_tools.validation.checker import validate
+from hccl_tools.validation.config_maps import check_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -55,7 +63,7 @@ class _Run:
 
     def diffs(self, names: Iterable[str], *, write: bool) -> Iterator[str]:
         """Yield the corrections of each file as a diff, and write them if ``write`` is set."""
-        from hccl_tools.cli.validate_fix import diff_of  # noqa: PLC0415  (only for --fix)
+        from hccl_tools.cli.validate_fix import diff_of  # noqa: PLC0415  (21 ms; only for --fix)
 
         return self._each_file(
             names, lambda file: diff_of(file, check=self._check, judge=self._count_fixed, write=write)
@@ -73,7 +81,7 @@ class _Run:
     def _results(self, name: str, results_of: Callable[[str], Iterable[_T]]) -> Iterator[_T]:
         try:
             for file in _files(name):
-                table_options.wait_for(file, self.wait)
+                wait_option.wait_for(file, self.wait)
                 yield from results_of(file)
         except InputError as error:
             self.unreadable = True
@@ -81,8 +89,6 @@ class _Run:
             tell(*f"error: {error.message}{hint}".split("\n"))
 
     def _reports_of(self, file: str) -> Iterator[Report]:
-        from hccl_tools.validation.config_maps import check_all  # noqa: PLC0415  (`--help` does not need it)
-
         for report in check_all(file, self._check):
             self._report_host(report)
             self._note_target(report)
@@ -93,26 +99,18 @@ class _Run:
 
     def _count(self, report: Report) -> None:
         """Take a report into account for the exit code."""
-        from hccl_tools.diagnostics.placing import ReportOptions  # noqa: PLC0415  (`--help` does not need it)
-
         found = ReportOptions(only_hccl=self.only_hccl).counts(report)
         self.failed |= any(self.strict or rule.severity == "error" for rule in found)
 
     def _recommend_orjson(self, report: Report) -> None:
         if report.table is None or len(report.table) <= _MANY_RANKS or self.recommended_orjson:
             return
-        from importlib.util import find_spec  # noqa: PLC0415  (only for large tables)
-
-        from hccl_tools.programs.lookup import FAST  # noqa: PLC0415
-
         if find_spec("orjson") is None:
             self.recommended_orjson = True
             tell(f"note: {len(report.table):,} ranks are checked faster with orjson: {FAST}")
 
     def _note_product(self, report: Report) -> None:
         """Say on a terminal, once, how to check a table for another product than the one assumed."""
-        from hccl_tools.table.products import PRODUCT_VARIABLE, assumed_for  # noqa: PLC0415
-
         is_stated = self.checks["product"] is not None or bool(os.environ.get(PRODUCT_VARIABLE))
         if report.format != "1.0" or is_stated or self.noted_product or not sys.stdout.isatty():
             return
@@ -135,8 +133,6 @@ class _Run:
     def _check(self, source: Any) -> Report:
         if self.local:
             return self._local_check.validate(source, **self.checks)
-        from hccl_tools.validation.checker import validate  # noqa: PLC0415
-
         return validate(source, **self.checks)
 
     def _report_host(self, report: Report) -> None:
@@ -145,7 +141,7 @@ class _Run:
 
     @cached_property
     def _local_check(self) -> LocalCheck:
-        from hccl_tools.validation.local_check import LocalCheck  # noqa: PLC0415  (only for --local)
+        from hccl_tools.validation.local_check import LocalCheck  # noqa: PLC0415  (5 ms; only for --local)
 
         return LocalCheck()
 
@@ -155,13 +151,17 @@ class _Run:
         return 2 if self.unreadable else int(self.failed)
 
 
+def _of_shell() -> str:
+    """Return the table that a variable of the shell names."""
+    from hccl_tools.cli import chosen_table  # noqa: PLC0415  (7 ms; most calls name a file)
+
+    return chosen_table.from_environment()
+
+
 def _files(name: str) -> list[str]:
     """Return the files that an argument names; a directory with endpoint files stands for all of them."""
-    if os.path.isdir(name):  # noqa: PTH112
-        from hccl_tools.formats.endpoint_file import files_in  # noqa: PLC0415  (few arguments are directories)
-
-        if in_directory := files_in(name):
-            return in_directory
+    if os.path.isdir(name) and (in_directory := files_in(name)):  # noqa: PTH112
+        return in_directory
     return options.expand(name)
 
 
@@ -170,7 +170,7 @@ def _files(name: str) -> list[str]:
 @options.product
 @options.select
 @options.ignore
-@table_options.wait
+@wait_option.option
 @click.option(
     "--target",
     type=table_options.TARGET,
@@ -225,8 +225,6 @@ def command(
     usage is wrong. With --local each file is also compared with this host: its server, the devices present,
     and their addresses.
     """
-    from hccl_tools.diagnostics import kept, render  # noqa: PLC0415  (`--help` does not need it)
-
     if only_hccl and checks["target"] is not None:
         raise UsageError(
             "--only-hccl and --target exclude each other: the framework refuses what HCCL accepts",
@@ -241,7 +239,7 @@ def command(
     checks["limit"] = None if fix else kept(output_format, show_all=show_all)
     run = _Run(checks, strict=strict, only_hccl=only_hccl, local=local, wait=wait)
     run.noted_product = run.recommended_orjson = quiet  # They are advice, and the exit code is asked for.
-    names = files or [table_options.from_environment()]
+    names = files or [_of_shell()]
     if fix:
         options.write(run.diffs(names, write=write))
         ctx.exit(run.exit_code)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from hccl_tools.errors import UsageError
+from hccl_tools.notation import durations
+from hccl_tools.notation.look_alikes import mistyped, plain
 
 if TYPE_CHECKING:
     from click import Context, Parameter
@@ -30,8 +33,6 @@ EITHER_SPELLING = {"token_normalize_func": hyphenated}
 
 def _refusal(value: Any, problem: str, param: Parameter | None, ctx: Context | None) -> Exception:
     """Return the error for a value; full-width digits or commas are named if the value is valid without."""
-    from hccl_tools.notation.look_alikes import mistyped, plain  # noqa: PLC0415  (only for a wrong value)
-
     other = click.BadParameter(f'"{value}" {problem}', ctx, param)
     typed = mistyped(str(value))
     if typed is None or param is None:
@@ -59,15 +60,17 @@ class Choice(_Choice):
 
     def shell_complete(
         self,
-        ctx: Context,  # noqa: ARG002  (click's signature)
-        param: Parameter,  # noqa: ARG002
+        ctx: Context,
+        param: Parameter,
         incomplete: str,
     ) -> list[CompletionItem]:
         """Return the names with this prefix, as declared."""
-        from click.shell_completion import CompletionItem  # noqa: PLC0415  (only for the shell)
-
         typed = hyphenated(incomplete)
-        return [CompletionItem(choice) for choice in self.choices if hyphenated(choice).startswith(typed)]
+        return [
+            item
+            for item in super().shell_complete(ctx, param, "")
+            if hyphenated(item.value).startswith(typed)
+        ]
 
 
 class Choices(Choice):
@@ -87,8 +90,6 @@ class Pattern(click.ParamType):  # type: ignore[type-arg]  # not generic before 
 
     def convert(self, value: Any, param: Parameter | None, ctx: Context | None) -> str:
         """Return the expression."""
-        import re  # noqa: PLC0415  (few command lines have an expression)
-
         if not value:
             raise click.BadParameter('"" matches every line', ctx, param)
         try:
@@ -123,8 +124,6 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]  # not generic before 
 
     def convert(self, value: Any, param: Parameter | None, ctx: Context | None) -> float:
         """Return the number of seconds."""
-        from hccl_tools.notation import durations  # noqa: PLC0415  (few command lines have a time)
-
         try:
             seconds, _ = durations.parse(str(value))
         except (ValueError, OverflowError):

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import KEPT
+from hccl_tools.diagnostics.placing import ReportOptions
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
@@ -67,8 +68,6 @@ def render(
     name = FORMATS.get(output_format)
     if name is None:
         raise UsageError(f'unknown output format "{output_format}"', hint=f"formats: {', '.join(FORMATS)}")
-    from hccl_tools.diagnostics.placing import ReportOptions  # noqa: PLC0415  (importing the package stays cheap)
-
     shown = limit(output_format, show_all=show_all)
     options = ReportOptions(shown, color, only_hccl, ascii_only, strict, width, chinese)
     renderer = import_module(f"hccl_tools.diagnostics.{name}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from inspect import cleandoc
 from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.records import NamedTuple
@@ -74,8 +75,6 @@ class RuleFacts(NamedTuple):
     @property
     def why(self) -> str:
         """The docstring without title and examples, with its line breaks."""
-        from inspect import cleandoc  # noqa: PLC0415  (few outputs need it)
-
         lines = cleandoc(self.doc).splitlines()[1:]
         return "\n".join(line for line in lines if not line.startswith(EXAMPLE_MARKS)).strip()
 

@@ -112,7 +112,7 @@ def _is_correctable(report: Report) -> bool:
         return False
     if document.problem is None:
         return any(one.right is not None or one.right_key is not None for one in report.findings)
-    from hccl_tools.document.rewriting import is_correctable  # noqa: PLC0415  (only for broken files)
+    from hccl_tools.document.rewriting import is_correctable  # noqa: PLC0415  (14 ms; only for broken files)
 
     return is_correctable(document.data)
 
@@ -133,7 +133,7 @@ def _places(shown: Sequence[Placed], number: int, options: ReportOptions) -> lis
     """Return the lines that list the places of several equal findings; none for a single finding."""
     if number == 1:
         return []
-    from textwrap import wrap  # noqa: PLC0415  (few tables have equal findings)
+    from textwrap import wrap  # noqa: PLC0415  (0.7 ms; few tables have equal findings)
 
     places = [
         f"{one.place.start.line}:{one.place.start.column}" if one.place else one.finding.pointer or "/"

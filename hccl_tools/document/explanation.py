@@ -19,11 +19,11 @@ from hccl_tools.document import (
     terminal_text,
 )
 from hccl_tools.document.bracket_scan import last_line
+from hccl_tools.document.document import Document
 from hccl_tools.document.encoding_problem import NOT_A_TABLE
 from hccl_tools.notation.phrases import and_more, count
 
 if TYPE_CHECKING:
-    from hccl_tools.document.document import Document
     from hccl_tools.document.one_edit import Edit
     from hccl_tools.document.other_content import OtherContent
     from hccl_tools.document.syntax_problem import JsonProblem
@@ -166,8 +166,6 @@ def _begun_again(document: Document, problem: JsonProblem, text: str) -> JsonPro
 
 
 def _parsed(text: str) -> Document:
-    from hccl_tools.document.document import Document  # noqa: PLC0415  (it imports this module where it is needed)
-
     return Document.parse(text.encode(errors="surrogatepass"), "")
 
 

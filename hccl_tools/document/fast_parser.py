@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib import import_module
 from itertools import chain
 from typing import Any
@@ -56,8 +57,6 @@ def _parse_with_stdlib(data: bytes) -> Any:
     r"""Parse the text with ``json``, which accepts lone surrogates (``\ud800``); they make a text unclean."""
     if b"\\ud" in data or b"\\uD" in data:
         return UNCLEAN
-    import json  # noqa: PLC0415  (1 ms; not for a large text)
-
     decoder = json.JSONDecoder(
         object_pairs_hook=_object, parse_int=_number, parse_float=_number, parse_constant=_refuse
     )

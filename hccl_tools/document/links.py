@@ -295,7 +295,7 @@ def this_user_and_root() -> frozenset[int]:
 
 def user_name(uid: int) -> str:
     """Return the name of a user, or the number: ``user 1000``."""
-    import pwd  # noqa: PLC0415  (for messages)
+    import pwd  # noqa: PLC0415  (a shim rarely names a user)
 
     try:
         return pwd.getpwuid(uid).pw_name

@@ -6,6 +6,7 @@ first character of such a file does not help, and its remedy leads to the next m
 
 from __future__ import annotations
 
+import html
 import itertools
 import re
 from shlex import quote
@@ -159,8 +160,6 @@ def _has_only_a_table(page: str) -> bool:
     """Return whether the text of a page from its first to its last brace is a table."""
     if len(page) > _LONGEST_PAGE:
         return False
-    import html  # noqa: PLC0415  (only for a web page)
-
     text = html.unescape(_TAGS.sub("", page)).replace("\u00a0", " ")
     start, end = text.find("{"), text.rfind("}") + 1
     try:

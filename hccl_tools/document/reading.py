@@ -17,6 +17,7 @@ from itertools import islice
 from typing import IO
 
 from hccl_tools.errors import AbsentFileError, InputError
+from hccl_tools.notation.phrases import did_you_mean
 from hccl_tools.notation.printable import escaped
 
 #: The maximum file size in bytes. HCCL refuses 1.x tables of more than 40 MiB without blanks; six times that
@@ -99,8 +100,6 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
 
 def _misspelt(name: str) -> str:
     """Return a question with the most similar file of the same kind in the folder; "" without one."""
-    from hccl_tools.notation.phrases import did_you_mean  # noqa: PLC0415  (only for a name that is wrong)
-
     folder, typed = os.path.split(name)
     ending = os.path.splitext(typed)[1]  # noqa: PTH122
     try:

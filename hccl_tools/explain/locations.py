@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hccl_tools import formats
+from hccl_tools.diagnostics.diagnostic import pointer
+from hccl_tools.document.document import Document
+from hccl_tools.document.reading import read_file
+from hccl_tools.formats import StructureError
 from hccl_tools.notation.phrases import operand
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.addresses import UNSET
@@ -11,7 +16,6 @@ from hccl_tools.table.addresses import UNSET
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hccl_tools.document.document import Document
     from hccl_tools.table.model import RankTable
 
 #: What logs write for a device without an address.
@@ -150,9 +154,6 @@ class TablePlaces:
 
     def line(self, rank: int) -> TableLine | None:
         """Return the line of a rank; None if the table does not have it."""
-        from hccl_tools import formats  # noqa: PLC0415  (only where a rank is named)
-        from hccl_tools.diagnostics.diagnostic import pointer  # noqa: PLC0415
-
         row = self._rows.get(rank)
         if row is None:
             return None
@@ -167,11 +168,6 @@ def read_table(name: str, shown: str = "") -> tuple[TablePlaces | None, str]:
     Raises:
         InputError: The file cannot be read.
     """
-    from hccl_tools import formats  # noqa: PLC0415  (only with a table)
-    from hccl_tools.document.document import Document  # noqa: PLC0415
-    from hccl_tools.document.reading import read_file  # noqa: PLC0415
-    from hccl_tools.formats import StructureError  # noqa: PLC0415
-
     shown = shown or name
     document = Document.parse(read_file(name), shown)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -39,8 +40,6 @@ def scans(
     tasks = [_tasks(log, index, sizes[index], cores) for index, log in enumerate(logs)]
     workers = min(cores, sum(map(len, tasks)))
     if workers > 1 and sum(sizes) > _MANY_BYTES and not any(log.path == STDIN for log in logs):
-        import multiprocessing  # noqa: PLC0415  (only for much data)
-
         begin_unpacking(multiprocessing.get_context("fork").Value("q", 0))
         with multiprocessing.get_context("fork").Pool(workers, _start, (extra,)) as pool:
             found = pool.imap(_scan, [task for of_log in tasks for task in of_log], chunksize=1)

@@ -9,6 +9,7 @@ HCCL_CONNECT_TIMEOUT to 7200; torch_npu warns below 300 if it uses a table.
 from __future__ import annotations
 
 import os
+import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import TableError, UsageError
@@ -20,7 +21,7 @@ from hccl_tools.rules.registry import TARGETS as NAMES
 from hccl_tools.validation.target_check import for_target
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from hccl_tools.diagnostics.diagnostic import Diagnostic
     from hccl_tools.table.model import RankTable
@@ -176,6 +177,12 @@ def variables(target: Target, path: str, own_address: str | None) -> dict[str, s
         if own_address is not None:
             found["MIES_CONTAINER_IP"] = own_address
     return found
+
+
+def exports(variables: Mapping[str, str]) -> Iterator[str]:
+    """Yield shell commands that export variables, with every value quoted."""
+    for name, value in variables.items():
+        yield f"export {name}={shlex.quote(value)}\n"
 
 
 def job_variables(target: Target, table: RankTable, environ: Mapping[str, str]) -> dict[str, str]:

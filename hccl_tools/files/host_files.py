@@ -12,6 +12,7 @@ from hccl_tools.errors import TableError
 from hccl_tools.formats.endpoint_file import device_of, files_in
 from hccl_tools.notation.phrases import count
 from hccl_tools.transform import host_files
+from hccl_tools.validation.checker import validate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,8 +36,6 @@ def check(values: Mapping[str, Entry]) -> None:
     Raises:
         TableError: A file has an error; the message has the first one.
     """
-    from hccl_tools.validation.checker import validate  # noqa: PLC0415  (the rules are needed for nothing else)
-
     for path, value in values.items():
         report = validate(host_files.text(value).encode(), product="a5")
         if not report.ok:

@@ -11,14 +11,20 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools import formats
+from hccl_tools.diagnostics import render
+from hccl_tools.diagnostics.diagnostic import pointer
+from hccl_tools.diagnostics.wording import no_rank_table
 from hccl_tools.document.document import Document
 from hccl_tools.document.fast_parser import UNCLEAN, parse_clean
 from hccl_tools.document.reading import STDIN, STDIN_SHOWN, is_stream, read_file, shown_name
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError, xllm
 from hccl_tools.formats.kubernetes import config_maps
+from hccl_tools.formats.kubernetes.tables import only_one, open_file, tables_in
 from hccl_tools.table.hccl_numbers import read_uint
 from hccl_tools.transform.merge_state import TableBatch
+from hccl_tools.validation.checker import validate
+from hccl_tools.validation.config_maps import check_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -92,8 +98,6 @@ class Inputs:
             file, wanted = config_maps.split(name)
             if wanted is None and not config_maps.is_wrapper(document):
                 return None
-            from hccl_tools.formats.kubernetes.tables import only_one, open_file, tables_in  # noqa: PLC0415
-
             table = only_one(tables_in(open_file(document, shown_name(file)), wanted))
             if table is None:
                 return None
@@ -171,10 +175,6 @@ class Inputs:
 
     def refusal(self, name: str) -> TableError:
         """Return the error for a file that cannot be used, with the findings of ``validate``."""
-        from hccl_tools.diagnostics import render  # noqa: PLC0415  (only where something is wrong)
-        from hccl_tools.diagnostics.wording import no_rank_table  # noqa: PLC0415
-        from hccl_tools.validation.config_maps import check_one  # noqa: PLC0415
-
         report = check_one(name, self._check)
         if other := no_rank_table(report):
             return TableError(f"{report.file} cannot be used: {other[0]}", hint=other[1])
@@ -185,8 +185,6 @@ class Inputs:
         return TableError(f"{report.file} cannot be used{why}", lines=findings)
 
     def _check(self, source: Any) -> Report:
-        from hccl_tools.validation.checker import validate  # noqa: PLC0415
-
         if isinstance(source, str) and (source == STDIN_SHOWN or is_stream(source)):
             return validate(self._read(source), product=self._product)._replace(file=shown_name(source))
         return validate(source, product=self._product)
@@ -196,8 +194,6 @@ class Inputs:
         return [self._located(place) for place in places]
 
     def _located(self, place: ConflictLocation) -> str:
-        from hccl_tools.diagnostics.diagnostic import pointer  # noqa: PLC0415
-
         document = self.document(place.name)
         path = _path(formats.read(document.value), place)
         (span,) = document.spans([path])

@@ -7,6 +7,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from hccl_tools.host.simulated import CLUSTER_NETWORK, product_of
+from hccl_tools.host.site_defaults import Site
+from hccl_tools.host.visible import present
 from hccl_tools.notation.phrases import EXAMPLE_PROGRAM, operand
 from hccl_tools.table.addresses import is_loopback
 from hccl_tools.table.products import assumed_for
@@ -62,9 +64,6 @@ def is_simulated(table: RankTable) -> bool:
 
 
 def _has_devices() -> bool:
-    from hccl_tools.host.site_defaults import Site  # noqa: PLC0415  (only for a loopback address)
-    from hccl_tools.host.visible import present  # noqa: PLC0415
-
     return bool(present(Site()))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import join
 from typing import TYPE_CHECKING
 
 from hccl_tools import formats
@@ -30,8 +31,6 @@ def refusal(report: Report, call: Sequence[str] = ()) -> TableError:
     Args:
         call: The call as it was typed, to which the product of a table that it accepts is added.
     """
-    from shlex import join  # noqa: PLC0415  (only where something is wrong)
-
     hint = None
     if report.accepted_on and call:
         typed = join([*call, "--product", report.accepted_on])

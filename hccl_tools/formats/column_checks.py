@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from hccl_tools.errors import TableError
 from hccl_tools.table.hccl_numbers import NULL
+from hccl_tools.table.sparse_column import SparseColumn
 
 if TYPE_CHECKING:
     from hccl_tools.table.model import Column
-    from hccl_tools.table.sparse_column import SparseColumn
 
 _Object = dict[str, Any]
 #: With at most this many different device keys, all columns are full. With more, a key that at most one
@@ -118,8 +118,6 @@ def columns(
 
 def _sparse_columns(entries: list[_Object]) -> dict[str, SparseColumn]:
     """Return sparse columns for the keys that few entries have; full columns would fill the memory."""
-    from hccl_tools.table.sparse_column import SparseColumn  # noqa: PLC0415  (rarely needed)
-
     times = Counter(chain.from_iterable(entries))
     found = {key: SparseColumn(len(entries)) for key, number in times.items() if number * _FEW < len(entries)}
     for row, entry in enumerate(entries):

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import UsageError
 from hccl_tools.formats import MODULES
+from hccl_tools.formats.shapes import Compiled
 from hccl_tools.table.format_names import SERVICE
 
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Path
-    from hccl_tools.formats.shapes import Compiled, Refused, Violation
+    from hccl_tools.formats.shapes import Refused, Violation
 
 #: The rule of a violated keyword, unless the schema's ``x-defaults`` or ``x-rules`` lists another rule.
 RULE_OF = {
@@ -71,8 +72,6 @@ def keys_of(table_format: str) -> frozenset[str]:
 @cache
 def compiled(table_format: str) -> Compiled:
     """Return a format's schema in the form that judges documents."""
-    from hccl_tools.formats.shapes import Compiled  # noqa: PLC0415  (imports jsonschema: schemas are also printed)
-
     schema = load(table_format)
     return Compiled(schema, {**RULE_OF, **schema.get("x-defaults", {})})
 

@@ -13,9 +13,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match
-
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -119,7 +116,8 @@ class Part:
         self._longest = max(schema.get("minItems", 0), schema.get("maxItems", -1) + 1)
         own = {key: part for key, part in schema.items() if self._is_whole or key not in nested}
         definitions = {"$defs": compiled.definitions} if self._is_whole else {}
-        self._validator = Draft202012Validator({**own, **definitions})
+        self._best_match = compiled.best_match
+        self._validator = compiled.new_validator({**own, **definitions})
         self._of_shape: dict[Any, tuple[Violation, ...]] = {}
         self._of_leaves: dict[tuple[str, type], list[Violation]] = {}
         self._remembered: dict[Any, tuple[Step, ...]] = {}
@@ -218,7 +216,7 @@ class Part:
 
     def _violations(self, value: Any) -> Iterator[Violation]:
         """Yield the violations of a value that ``jsonschema`` finds."""
-        errors = [best_match([error]) for error in self._validator.iter_errors(value)]
+        errors = [self._best_match([error]) for error in self._validator.iter_errors(value)]
         typed = {tuple(error.absolute_path) for error in errors if error.validator == "type"}
         missing: dict[Path, Iterator[str]] = {}
         for error in errors:
@@ -245,6 +243,12 @@ class Compiled:
     """
 
     def __init__(self, schema: dict[str, Any], rules: Mapping[str, str]) -> None:
+        import jsonschema  # noqa: PLC0415  (62 ms; sound tables need no schema)
+
+        self.new_validator, self.best_match = (
+            jsonschema.Draft202012Validator,
+            jsonschema.exceptions.best_match,
+        )
         self.rules, self.definitions = rules, schema.get("$defs", {})
         self._parts: dict[int, Part] = {}
         self.root = self.part(schema)

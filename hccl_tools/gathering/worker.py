@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import signal
 
+from hccl_tools import __version__
 from hccl_tools.codec import parse
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.gathering import stdout_framing
+from hccl_tools.gathering import mpi_transport, stdout_framing
 from hccl_tools.gathering.host_survey import answer, end_with_tools
 from hccl_tools.gathering.messages import FORM, SurveyAnswer, SurveyTask, versions_differ
 
@@ -38,14 +39,10 @@ def main(host: str, text: str) -> int:
 
 
 def _own_version() -> str:
-    from hccl_tools import __version__  # noqa: PLC0415  (a package of the same name may lack it)
-
     return __version__
 
 
 def _over_mpi(task: SurveyTask) -> int:
-    from hccl_tools.gathering import mpi_transport  # noqa: PLC0415  (not needed under Slurm)
-
     try:
         world = mpi_transport.world()
     except HcclToolsError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from hccl_tools.guide.topics import topic_name, topics
 from hccl_tools.notation import screen
 
 if TYPE_CHECKING:
@@ -91,8 +92,6 @@ def _unmarked(text: str) -> str:
 
 def _linked(link: re.Match[str]) -> str:
     """Return the text of a link; with the topic, if no word of the text says to which page it leads."""
-    from hccl_tools.guide.topics import topic_name, topics  # noqa: PLC0415  (few pages are shown)
-
     text, target = link[1], link[2].partition("#")[0]
     if not target.endswith(".md") or not text.isascii():
         return text

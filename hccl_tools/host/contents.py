@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -9,7 +10,6 @@ from typing import TYPE_CHECKING
 from hccl_tools.notation.phrases import count
 
 if TYPE_CHECKING:
-    import hashlib
     from collections.abc import Iterator
 
 ABSENT = "absent"
@@ -61,8 +61,6 @@ def data(path: str) -> str:
 
 
 def _digest() -> hashlib._Hash:
-    import hashlib  # noqa: PLC0415  (it loads OpenSSL: 3.6 MB)
-
     return hashlib.sha256()
 
 

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import DiscoveryError, UsageError
+from hccl_tools.host import npu_smi
 from hccl_tools.host.host_tools import find_tool, run_tool
 from hccl_tools.host.local_addresses import FAR_AWAY, interface_addresses, is_reachable, source_address
 from hccl_tools.notation import look_alikes
@@ -78,8 +79,6 @@ def find_product(site: Site) -> tuple[str | None, str]:
     by_card = product_of_cards(site)
     if by_card is not None:
         return by_card
-    from hccl_tools.host import npu_smi  # noqa: PLC0415  (most hosts need lspci alone)
-
     tool = npu_smi.find_npu_smi(site)
     if tool is None:
         return None, "neither lspci nor npu-smi shows the product"

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.host import device_addresses, hccn_conf, visible
 from hccl_tools.host.facts import DeviceState, HostState
+from hccl_tools.host.levels import query_devices
 from hccl_tools.host.local_addresses import is_local
 from hccl_tools.host.site_defaults import ADDRESS_VARIABLES
+from hccl_tools.host.super_pod import find_super_pod
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -58,8 +60,6 @@ def _addresses(device_ids: Sequence[int], site: Site, problems: list[str]) -> di
 
 
 def _levels(device_ids: Sequence[int], site: Site, nodes: Sequence[int]) -> dict[int, DeviceState]:
-    from hccl_tools.host.levels import query_devices  # noqa: PLC0415  (only for 2.0)
-
     found = query_devices(device_ids, site, nodes)
     return {
         device_id: DeviceState((*info.eids, *info.ips), problem=info.problem) for device_id, info in found
@@ -68,10 +68,8 @@ def _levels(device_ids: Sequence[int], site: Site, nodes: Sequence[int]) -> dict
 
 def _super_pod(device_ids: Sequence[int], site: Site, problems: list[str]) -> tuple[str, dict[int, int]]:
     """Return the id of the super pod and the SDIDs of the devices, as far as known."""
-    from hccl_tools.host import super_pod  # noqa: PLC0415  (only for 1.2)
-
     try:
-        found = super_pod.find_super_pod(device_ids, site)
+        found = find_super_pod(device_ids, site)
     except DiscoveryError as error:
         problems.append(error.message)
         return "", {}

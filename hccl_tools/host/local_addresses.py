@@ -5,7 +5,12 @@ Nothing is sent: a datagram socket is connected, and the kernel chooses the sour
 
 from __future__ import annotations
 
+import _socket  # Its C part alone, where that is enough: a launch is 2 ms faster and 1 MB smaller.
+import array
+import fcntl
 import os
+import struct
+import sys
 from contextlib import closing, suppress
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -29,9 +34,6 @@ def is_local(address: str) -> bool:
     """Return whether an IP address belongs to this host: a socket can be bound only to such an address."""
     if not is_set(address):  # a socket can be bound to 0.0.0.0 and ::
         return False
-    # The C part of ``socket`` alone: a launch is 2 ms faster and 1 MB smaller.
-    import _socket  # noqa: PLC0415  (not every start of a job needs it)
-
     family = _socket.AF_INET6 if ":" in address else _socket.AF_INET
     try:
         with closing(_socket.socket(family, _socket.SOCK_DGRAM)) as probe:
@@ -43,16 +45,23 @@ def is_local(address: str) -> bool:
 
 def is_this_host(name: str) -> bool:
     """Return whether a host name or address refers to this host."""
-    import socket  # noqa: PLC0415
-
     if name in {"localhost", os.uname().nodename}:
         return True
     if packed(name) is not None:
         return is_local(name)
     try:
-        return is_local(socket.gethostbyname(name))
+        return is_local(looked_up(name))
     except (OSError, UnicodeError):
         return False
+
+
+def looked_up(name: str) -> str:
+    """Return the first IPv4 address of a host name.
+
+    Raises:
+        OSError: The name cannot be resolved.
+    """
+    return _socket.gethostbyname(name)
 
 
 def is_reachable(address: str) -> bool:
@@ -63,10 +72,8 @@ def is_reachable(address: str) -> bool:
 
 def interface_addresses() -> list[str]:
     """Return the IPv4 addresses of this host's interfaces that others can reach."""
-    import socket  # noqa: PLC0415
-
     try:
-        names = [name for _, name in socket.if_nameindex()]
+        names = [name for _, name in _socket.if_nameindex()]
     except OSError:
         return []
     return sorted({ip for ip in map(interface_address, names) if ip is not None and is_reachable(ip)})
@@ -80,11 +87,9 @@ def addresses_towards(hosts: Iterable[str]) -> list[str]:
 
 def source_address(destination: str) -> str | None:
     """Return the address from which this host sends to a host, or None without a route."""
-    import socket  # noqa: PLC0415
-
     with suppress(OSError, UnicodeError):
-        family, kind, _, _, there = socket.getaddrinfo(destination, 9, type=socket.SOCK_DGRAM)[0]
-        with socket.socket(family, kind) as probe:
+        family, kind, _, _, there = _socket.getaddrinfo(destination, 9, 0, _socket.SOCK_DGRAM)[0]
+        with closing(_socket.socket(family, kind)) as probe:
             probe.connect(there)
             return str(probe.getsockname()[0])
     return None
@@ -92,10 +97,8 @@ def source_address(destination: str) -> str | None:
 
 def interface_address(name: str) -> str | None:
     """Return the first IPv4 address of an interface, or None."""
-    import socket  # noqa: PLC0415
-
     found = _ask_interface(name, _SIOCGIFADDR)
-    return None if found is None else socket.inet_ntoa(found[20:24])
+    return None if found is None else _socket.inet_ntoa(found[20:24])
 
 
 def interface_with(address: str) -> str | None:
@@ -110,14 +113,9 @@ def interface_with(address: str) -> str | None:
 
 
 def _ipv4_interfaces() -> list[tuple[bytes, str]]:
-    import array  # noqa: PLC0415
-    import fcntl  # noqa: PLC0415
-    import socket  # noqa: PLC0415
-    import struct  # noqa: PLC0415
-
     entries = array.array("B", bytes(_ENTRY * _MOST_ENTRIES))
     request = struct.pack("iL", *reversed(entries.buffer_info()))
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+    with closing(_socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)) as probe:
         used = struct.unpack("iL", fcntl.ioctl(probe, _SIOCGIFCONF, request))[0]
     data = entries.tobytes()[:used]
     starts = range(0, len(data), _ENTRY)
@@ -127,28 +125,21 @@ def _ipv4_interfaces() -> list[tuple[bytes, str]]:
 
 
 def _ipv6_interfaces() -> list[tuple[bytes, str]]:
-    from pathlib import Path  # noqa: PLC0415
-
-    rows = [line.split() for line in Path(_IPV6_INTERFACES).read_text(encoding="ascii").splitlines()]
+    with open(_IPV6_INTERFACES, encoding="ascii") as file:
+        rows = [line.split() for line in file]
     return [(bytes.fromhex(row[0]), row[5]) for row in rows if len(row) == 6]
 
 
 def interface_mtu(name: str) -> int | None:
     """Return the MTU of an interface in bytes, or None."""
-    import sys  # noqa: PLC0415
-
     found = _ask_interface(name, _SIOCGIFMTU)
     return None if found is None else int.from_bytes(found[16:20], sys.byteorder)
 
 
 def _ask_interface(name: str, request: int) -> bytes | None:
     """Return the kernel's answer about an interface: its name in 16 bytes, then the value."""
-    import fcntl  # noqa: PLC0415
-    import socket  # noqa: PLC0415
-    import struct  # noqa: PLC0415
-
     try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        with closing(_socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)) as probe:
             return bytes(fcntl.ioctl(probe, request, struct.pack("256s", name.encode()[:15])))
     except OSError:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _socket  # The C part of `socket` alone: a launch is 2 ms faster and 1 MB smaller.
 import re
 import threading
 import time
@@ -58,10 +59,8 @@ def looked_up(names: Collection[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _look_up(name: str, found: dict[str, tuple[str, ...]]) -> None:
-    import socket  # noqa: PLC0415  (2 ms and 1 MB; the checks before a start look up no name)
-
     try:
-        answers = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+        answers = _socket.getaddrinfo(name, None, 0, _socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         found[name] = ()
     else:

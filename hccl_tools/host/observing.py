@@ -14,6 +14,7 @@ from hccl_tools.host import (
     device_holders,
     device_network,
     hccl_variables,
+    health_command,
     host,
     host_ports,
     host_state,
@@ -68,8 +69,6 @@ def observe(request: ObservationRequest, site: Site) -> Observation:
 
 
 def _with_command(seen: Observation, request: ObservationRequest) -> Observation:
-    from hccl_tools.host import health_command  # noqa: PLC0415  (few jobs have one)
-
     code, said = health_command.run(request.command, request.command_time)
     return seen._replace(command_code=code, command_said=said)
 

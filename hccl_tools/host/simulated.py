@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
+from hccl_tools.host import dev_info, eid, levels
 from hccl_tools.host.facts import DeviceFacts
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.table.product_names import read_name
@@ -114,16 +115,12 @@ def _is_machine(table: RankTable, server: Server, product: Product) -> bool:
 
 
 def _with_levels(device_id: int, machine: int, called: str) -> DeviceFacts:
-    from hccl_tools.host import levels  # noqa: PLC0415  (only for 2.0)
-
     found = levels.of_eids(device_id, device_info(device_id, machine), called)
     return DeviceFacts(device_id, (), SOURCE, local_id=device_id, levels=found.levels)
 
 
 def device_info(device_id: int, machine: int = 1) -> DeviceInfo:
     """Return what ``hccn_tool`` prints about a simulated device with network levels."""
-    from hccl_tools.host import dev_info, eid  # noqa: PLC0415  (only for 2.0)
-
     super_pod, chassis = divmod(machine - 1, _CHASSIS)
     ports = sorted({*_INNER_PORTS, *((die, number) for die in (0, 1) for number in _OUTER_PORTS)})
     eids = [

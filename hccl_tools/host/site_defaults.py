@@ -11,6 +11,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
+from hccl_tools.notation.assignments import read_environment_file
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -96,8 +97,6 @@ def _untrusted(about: os.stat_result) -> str:
 
 
 def _read(file: str) -> tuple[dict[str, str], list[str]]:
-    from hccl_tools.notation.assignments import read_environment_file  # noqa: PLC0415  (few hosts have the file)
-
     try:
         found = read_environment_file(file)
     except UsageError as error:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from hccl_tools.errors import UsageError
-from hccl_tools.host import device_addresses, host, selection, simulated, site_defaults, visible
+from hccl_tools.host import (
+    device_addresses,
+    host,
+    levels,
+    selection,
+    simulated,
+    site_defaults,
+    super_pod,
+    visible,
+)
 from hccl_tools.host.facts import DeviceFacts, HostFacts
 from hccl_tools.host.selection import Selection, Visible, Wanted
 from hccl_tools.host.site_defaults import HOST_VARIABLES, Site
@@ -93,14 +102,10 @@ def _devices(request: SurveyRequest, ids: Sequence[int], table_format: Format, s
     if request.vnic and table_format != "1.2":
         raise UsageError("--vnic requires a 1.2 table (super pod)", hint="omit --vnic")
     if table_format == "2.0":
-        from hccl_tools.host import levels  # noqa: PLC0415  (only for 2.0)
-
         nodes = visible.present(site)
         return _Found(*levels.find_levels(ids, site, nodes=nodes, server_id=server_id, prefer=prefer))
     if table_format != "1.2":
         return _Found(*device_addresses.find_addresses(ids, site, prefer=prefer))
-    from hccl_tools.host import super_pod  # noqa: PLC0415  (only for 1.2)
-
     if request.vnic:
         devices, warnings = device_addresses.find_vnic_addresses(ids, site)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from contextlib import suppress
@@ -38,8 +39,6 @@ def sha256(path: str) -> str:
     """
     if not os.path.isfile(path):
         return ""
-    import hashlib  # noqa: PLC0415  (it loads OpenSSL: 3.6 MB)
-
     with suppress(OSError), open(path, "rb") as file:
         return hashlib.sha256(_content(file.read(_LARGEST_TABLE))).hexdigest()
     return ""

@@ -10,10 +10,9 @@ from hccl_tools.__main__ import prepare
 def main() -> int:
     """Run the command and return its exit code."""
     prepare()
-    from hccl_tools.cli import run  # noqa: PLC0415  (see prepare)
-    from hccl_tools.cli.launch import MODULE_NAME, command  # noqa: PLC0415
+    from hccl_tools.cli import launch, run  # noqa: PLC0415  (after prepare)
 
-    return run(command, sys.argv[1:], MODULE_NAME)
+    return run(launch.command, sys.argv[1:], launch.MODULE_NAME)
 
 
 if __name__ == "__main__":

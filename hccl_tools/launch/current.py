@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch.model.variables import HEARTBEAT_VARIABLE
 from hccl_tools.notation.whole_number import whole_number
-from hccl_tools.processes import run_files
+from hccl_tools.processes import procfs, run_files
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -142,8 +143,6 @@ def _warn_of_half_a_place(environ: Mapping[str, str]) -> None:
     launcher = _LAUNCHERS[0]
     if not _number(environ.get(launcher.rank)):
         return
-    import warnings  # noqa: PLC0415  (usually already loaded)
-
     size = environ.get(launcher.size)
     has = f"{launcher.size} is not set" if size is None else f"{launcher.size} is {size or 'empty'}"
     warnings.warn(
@@ -155,8 +154,6 @@ def _warn_of_half_a_place(environ: Mapping[str, str]) -> None:
 
 def _set_last(launchers: list[_Launcher], environ: Mapping[str, str]) -> list[_Launcher]:
     """Return the launchers whose variables changed most recently among this process's ancestors."""
-    from hccl_tools.processes import procfs  # noqa: PLC0415  (only where launchers contradict each other)
-
     process = procfs.status(os.getpid())
     for _ in range(_GENERATIONS):
         process = procfs.status(process.parent) if process else None

@@ -10,7 +10,10 @@ from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.launch import engines
 from hccl_tools.launch.model.variables import TABLE_FROM_LAUNCHER
 from hccl_tools.launch.planning import planner
-from hccl_tools.launch.render import plan_json
+from hccl_tools.launch.preflight import checks
+from hccl_tools.launch.render import plan_json, plan_text
+from hccl_tools.launch.supervise import leftovers, supervisor
+from hccl_tools.launch.supervise.options import Supervision
 from hccl_tools.notation.printable import tell
 from hccl_tools.processes import keeper, run_files, signals
 from hccl_tools.runs import directory, log_files, names, parents, private_files
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.model.request import LaunchRequest, Part
     from hccl_tools.launch.planning.planner import PreparedLaunch
-    from hccl_tools.launch.supervise.options import Supervision
 
 #: Seconds for MindSpore's scheduler to exit after the ranks of this host.
 _SCHEDULER_WAIT = 0.2
@@ -56,7 +58,7 @@ def launch(request: LaunchRequest) -> int:
         warnings = _preflight(prepared, request.variables.assigned) if is_checked else ()
         lock = _lock(prepared)
         if plan.rendezvous is not None:
-            from hccl_tools.launch.cluster import consistency  # noqa: PLC0415  (several hosts, started by hand)
+            from hccl_tools.launch.cluster import consistency  # noqa: PLC0415  (21 ms; several hosts, started by hand)
 
             link = consistency.connect_peers(prepared, request)
         _check_restarts(plan, request)
@@ -72,8 +74,6 @@ def launch(request: LaunchRequest) -> int:
             error.args = ("no rank was started on this host",)
         raise
     _announce(plan, warnings, agent)
-    from hccl_tools.launch.supervise import supervisor  # noqa: PLC0415  (a refused launch does not need it)
-
     outcome = supervisor.supervise(
         engines.of(plan).processes(plan),
         run_dir=plan.run_dir,
@@ -94,21 +94,19 @@ def launch(request: LaunchRequest) -> int:
 
 def _check_restarts(plan: Plan, request: LaunchRequest) -> None:
     if request.watch.max_restarts:
-        from hccl_tools.launch import restart  # noqa: PLC0415  (few jobs restart)
+        from hccl_tools.launch import restart  # noqa: PLC0415  (26 ms; few jobs restart)
 
         restart.check(plan, request)
 
 
 def _refuse_repeated_start(request: LaunchRequest) -> None:
     if request.part is None and not _STARTED_BY.isdisjoint(os.environ):
-        from hccl_tools.launch.mpi import repeated_start  # noqa: PLC0415  (under mpirun or srun only)
+        from hccl_tools.launch.mpi import repeated_start  # noqa: PLC0415  (4 ms; under mpirun or srun only)
 
         repeated_start.refuse(os.environ, "launch", request.program.argv)
 
 
 def _announce(plan: Plan, warnings: Sequence[str], agent: AgentLink | None) -> None:
-    from hccl_tools.launch.render import plan_text  # noqa: PLC0415  (a dry run announces nothing)
-
     # The launcher that started this host's part of a job has printed the rest.
     own = (*plan_text.lines(plan), *parents.warnings(os.path.dirname(plan.run_dir))) if agent is None else ()
     tell(*(f"hccl-tools: {line}" for line in (*own, *warnings)))
@@ -131,7 +129,7 @@ def prepared_launch(request: LaunchRequest) -> PreparedLaunch:
         raise LaunchError(error.head, hint=error.hint, lines=error.lines) from error
     engine = engines.of(prepared.plan)
     if prepared.plan.supervisor and engine.names_hosts:
-        from hccl_tools.launch.planning import host_names  # noqa: PLC0415  (only if the command names hosts)
+        from hccl_tools.launch.planning import host_names  # noqa: PLC0415  (3 ms; only if the command names hosts)
 
         host_names.check(prepared, use=f"--engine {engine.name}", colons=engine.takes_colons)
     return prepared
@@ -147,7 +145,7 @@ def _restarting(
     """Return a supervision that restarts the job, if this launcher may; with spares, also on other hosts."""
     if not request.watch.max_restarts:
         return supervision
-    from hccl_tools.launch import restart  # noqa: PLC0415  (few jobs restart)
+    from hccl_tools.launch import restart  # noqa: PLC0415  (28 ms; few jobs restart)
 
     if controller is None or not request.spares:
         return supervision._replace(before_restart=restart.on_the_same_hosts(prepared, request, link))
@@ -156,9 +154,6 @@ def _restarting(
 
 
 def _preflight(prepared: PreparedLaunch, typed: Mapping[str, str]) -> tuple[str, ...]:
-    from hccl_tools.launch.preflight import checks  # noqa: PLC0415  (a dry run does not need it)
-    from hccl_tools.launch.supervise import leftovers  # noqa: PLC0415  (a dry run does not need it)
-
     environment = {**prepared.shared_environment, **typed}
     found = checks.check(prepared.plan, environment, prepared.nodes)
     checks.refuse(found)
@@ -170,7 +165,7 @@ def _lock(prepared: PreparedLaunch) -> int:
         return -1
     # A lock per server (hosts may share a disk), or one lock for all, so that two jobs cannot deadlock.
     part = "all" if prepared.plan.supervisor else str(prepared.plan.local_server)
-    from hccl_tools.runs import table_lock  # noqa: PLC0415  (only with a table)
+    from hccl_tools.runs import table_lock  # noqa: PLC0415  (0.7 ms; a table that ranks on devices read)
 
     return table_lock.take(data + part.encode(), prepared.plan.run_dir, os.environ)
 
@@ -178,7 +173,7 @@ def _lock(prepared: PreparedLaunch) -> int:
 def _connect_to_launcher(request: LaunchRequest, part: Part) -> tuple[AgentLink, LaunchRequest]:
     """Connect to the launcher; return the request with the path of the table that the launcher sends."""
     os.dup2(1, 2)  # Merge stderr into stdout: the launcher shows stdout to the user, but not stderr.
-    from hccl_tools.launch.cluster.agent import AgentLink  # noqa: PLC0415  (on other hosts only)
+    from hccl_tools.launch.cluster.agent import AgentLink  # noqa: PLC0415  (7 ms; on other hosts only)
 
     agent = AgentLink(os.environ, request.watch.host_timeout, request.watch.join_timeout)
     if request.table.file != TABLE_FROM_LAUNCHER:
@@ -197,7 +192,7 @@ def _open_controller(prepared: PreparedLaunch, request: LaunchRequest) -> Contro
     plan = prepared.plan
     if not (plan.supervisor or plan.shim_command):
         return None
-    from hccl_tools.launch.cluster.controller import Controller  # noqa: PLC0415  (for engines only)
+    from hccl_tools.launch.cluster.controller import Controller  # noqa: PLC0415  (9 ms; for engines only)
 
     try:
         return Controller(
@@ -224,7 +219,7 @@ def _report_refusal(
     elif agent is not None:
         agent.refuse(error, prepared and prepared.plan)
     elif request.part is None and request.start.preflight:
-        from hccl_tools.launch.cluster import consistency, membership  # noqa: PLC0415  (a refusal is rare)
+        from hccl_tools.launch.cluster import consistency, membership  # noqa: PLC0415  (25 ms; a refusal is rare)
 
         if not isinstance(error, membership.RefusalError):
             consistency.refuse(prepared, request, error.message)
@@ -253,7 +248,7 @@ def _write(prepared: PreparedLaunch, *, shared: bool, again: bool, log_mode: int
         directory.write(plan.run_dir, names.BACKUP_VARIABLES, prepared.backup_variables)
     locks: list[int] = []
     if plan.private_dir:
-        from hccl_tools.launch.mpi import planned_ranks  # noqa: PLC0415  (for MPI ranks only)
+        from hccl_tools.launch.mpi import planned_ranks  # noqa: PLC0415  (0.3 ms; for MPI ranks only)
 
         locks.append(private_files.make(plan.private_dir))
         planned_ranks.write(plan, prepared.table_data)
@@ -275,11 +270,9 @@ def _supervision(
     *,
     holds_run: bool,
 ) -> Supervision:
-    from hccl_tools.launch.supervise.options import Supervision  # noqa: PLC0415  (not for a refused launch)
-
     plan, join_peers = prepared.plan, None
     if link is not None:
-        from hccl_tools.launch.cluster import peer_coordination  # noqa: PLC0415  (several hosts, started by hand)
+        from hccl_tools.launch.cluster import peer_coordination  # noqa: PLC0415  (6 ms; several hosts, started by hand)
 
         join_peers = partial(peer_coordination.PeerCoordination, link)
     supervision = Supervision(
@@ -296,7 +289,7 @@ def _supervision(
         scheduler_wait=_SCHEDULER_WAIT if plan.local_server is None else _SCHEDULER_WAIT_FOR_OTHERS,
     )
     if controller is not None:
-        from hccl_tools.launch.cluster import engine_output  # noqa: PLC0415  (an engine's jobs only)
+        from hccl_tools.launch.cluster import engine_output  # noqa: PLC0415  (0.4 ms; an engine's jobs only)
 
         supervision = engine_output.shown_by(supervision, plan, controller.watch)
         supervision = supervision._replace(explain=controller.explain, count_ranks=controller.count_ranks)

@@ -6,7 +6,9 @@ import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch import engines, launcher
-from hccl_tools.launch.render import plan_json
+from hccl_tools.launch.planning import host_names, program_check
+from hccl_tools.launch.render import plan_json, plan_text, scripts
+from hccl_tools.programs.lookup import ProgramMissingError
 
 if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Plan
@@ -26,8 +28,6 @@ def dry_run(request: LaunchRequest, *, form: str) -> str:
     command = engines.of(plan).command(plan)
     if form == "json":
         return plan_json.as_json(plan, prepared.environment, command)
-    from hccl_tools.launch.render import plan_text  # noqa: PLC0415  (a real launch prints less)
-
     return plan_text.as_text(plan, prepared.environment, command)
 
 
@@ -44,9 +44,6 @@ def emit(request: LaunchRequest, target: str, options: ScriptOptions) -> tuple[s
     Raises:
         LaunchError: The launch would be refused, or the target cannot express the plan.
     """
-    from hccl_tools.launch.planning import host_names  # noqa: PLC0415
-    from hccl_tools.launch.render import scripts  # noqa: PLC0415
-
     if request.start.method is None and target in scripts.STARTS:
         request = request._replace(start=request.start._replace(method=scripts.STARTS[target]))
     prepared = _prepared(request._replace(program=request.program._replace(may_be_missing=True)))
@@ -62,9 +59,6 @@ def _missing(request: LaunchRequest, plan: Plan) -> str | None:
     Raises:
         ProgramRefusedError: It exists, but cannot be run.
     """
-    from hccl_tools.launch.planning import program_check  # noqa: PLC0415
-    from hccl_tools.programs.lookup import ProgramMissingError  # noqa: PLC0415
-
     environ = {**os.environ, **request.variables.assigned}
     try:
         program_check.check(request.program, environ, python=plan.ranks[0].argv[0])

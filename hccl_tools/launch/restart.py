@@ -11,6 +11,11 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError, LaunchError
 from hccl_tools.launch import engines
+from hccl_tools.launch.cluster import consistency
+from hccl_tools.launch.mpi import planned_ranks
+from hccl_tools.launch.planning import table_file, table_source
+from hccl_tools.launch.spares import lost_hosts
+from hccl_tools.launch.spares.replacement import HostReplacement
 from hccl_tools.launch.supervise.options import NextStart
 
 if TYPE_CHECKING:
@@ -42,8 +47,6 @@ def on_the_same_hosts(
                 link.abort(error.message, number)
             raise
         if link is not None:
-            from hccl_tools.launch.cluster import consistency  # noqa: PLC0415  (several hosts, started by hand)
-
             values = consistency.manifest_values(prepared, request)
             link.barrier(number, values, signals=signals, notify=consistency.notify)
         return NextStart(_processes(prepared, number))
@@ -63,15 +66,11 @@ class WithSpares:
         prepare: Callable[[LaunchRequest], PreparedLaunch],
     ) -> None:
         """``prepare`` makes the plan of a request."""
-        from hccl_tools.launch.spares.replacement import HostReplacement  # noqa: PLC0415  (few jobs have spares)
-
         self._controller, self._request = controller, request
         self._hosts = HostReplacement(prepared, request, prepare)
 
     def explain(self, outcome: Outcome) -> None:
         """Determine how a start of the job ended, and which hosts were lost."""
-        from hccl_tools.launch.spares import lost_hosts  # noqa: PLC0415  (few jobs have spares)
-
         self._controller.explain(outcome)
         lost_hosts.mark(self._hosts.prepared.plan, outcome, self._controller.unreported)
 
@@ -109,11 +108,9 @@ def _check_table(prepared: PreparedLaunch, request: LaunchRequest) -> None:
     table = plan.table
     if table is None or request.table.made is not None or not os.path.exists(table):
         return  # Only the copy in the run directory exists, and this copy does not change.
-    from hccl_tools.launch.planning import table_source  # noqa: PLC0415  (a restart is rare)
-
     try:
         choice = request.table._replace(product=plan.product)
-        loaded = table_source.load_file(table, choice, table_source.checked_in(request, os.environ))
+        loaded = table_file.load_file(table, choice, table_source.checked_in(request, os.environ))
     except HcclToolsError as error:
         raise LaunchError(
             f"the table has changed: {error.head}", hint=error.hint, lines=error.lines
@@ -129,8 +126,6 @@ def _processes(prepared: PreparedLaunch, number: int) -> Sequence[RankProcess]:
         command = (*plan.supervisor[:at], f"--restart={number}", *plan.supervisor[at:])
         plan = plan._replace(supervisor=command)
     elif plan.shim_command:
-        from hccl_tools.launch.mpi import planned_ranks  # noqa: PLC0415  (for MPI ranks only)
-
         plan = plan._replace(shim_command=(*plan.shim_command, f"--restart={number}"))
         planned_ranks.write(plan, prepared.table_data, number)
     return engines.of(plan).processes(plan)

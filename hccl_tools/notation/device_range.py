@@ -23,10 +23,10 @@ _ITEM = re.compile(
 #: The part of an unreadable text that a message shows: a whole bracket, or the text up to the next comma.
 _TOKEN = re.compile(r"\s*([\[(][^\])]*[\])]?[^,]*|[^,]*)")
 #: Half-open ranges in other spellings: ``0,8)``, ``[0,8``, ``[0:8)``, ``0:8``, ``range(0, 8)``, ``range(8)``.
-_HALF_OPEN = re.compile(r"(?:range\s*\(|\[)?\s*(?:([0-9]{1,9})\s*[,;:]\s*)?([0-9]{1,9})\s*\)?")
+_HALF_OPEN = r"(?:range\s*\(|\[)?\s*(?:([0-9]{1,9})\s*[,;:]\s*)?([0-9]{1,9})\s*\)?"
 #: Ranges with another sign between their ends (``0..7``, ``0~7``, ``[0-8)``); lists (``[0,1,2]``, ``0 1 2``).
-_OTHER_SIGN = re.compile(r"\[?\s*([0-9]{1,9})\s*(?:\.\.|-|to|[~\uff5e\u301c])\s*([0-9]{1,9})\s*([\])]?)")
-_LIST = re.compile(r"(?:\[|\{)?\s*([0-9]{1,9}(?:(?:\s*[,;]\s*|\s+)[0-9]{1,9}){2,})\s*(?:\]|\})?")
+_OTHER_SIGN = r"\[?\s*([0-9]{1,9})\s*(?:\.\.|-|to|[~\uff5e\u301c])\s*([0-9]{1,9})\s*([\])]?)"
+_LIST = r"(?:\[|\{)?\s*([0-9]{1,9}(?:(?:\s*[,;]\s*|\s+)[0-9]{1,9}){2,})\s*(?:\]|\})?"
 _HOW = 'write "[4,8)" or 4-7 for devices 4 to 7, or a list such as 4,5,6,7'
 #: Longer numbers are not device ids on any product and are not converted to integers.
 _MOST_DIGITS = 9
@@ -186,12 +186,12 @@ def _meant(text: str) -> str:
     """Return a hint with the range or list that is probably meant; "" if none is."""
     if text.lower() == "all":
         return "leave the option out: without it all devices are used"
-    if found := _HALF_OPEN.fullmatch(text):
+    if found := re.fullmatch(_HALF_OPEN, text):
         return f'did you mean "[{int(found[1] or 0)},{int(found[2])})"?'
-    if found := _OTHER_SIGN.fullmatch(text):
+    if found := re.fullmatch(_OTHER_SIGN, text):
         first, last = int(found[1]), int(found[2])
         return f'did you mean "[{first},{last})"?' if found[3] == ")" else f'did you mean "{first}-{last}"?'
-    if found := _LIST.fullmatch(text):
+    if found := re.fullmatch(_LIST, text):
         return f'did you mean "{_clip(",".join(re.findall("[0-9]+", found[1])))}"?'
     return ""
 

@@ -7,6 +7,7 @@ brackets. The devices are a range in the grammar of :mod:`hccl_tools.notation.de
 
 from __future__ import annotations
 
+from _socket import AF_INET6, inet_pton  # As in table.addresses: `socket` takes 2 ms and 1 MB.
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
@@ -118,9 +119,7 @@ def _key(name: str) -> str | bytes:
     """Return an IPv6 address in network order, and any other name unchanged."""
     if ":" not in name or not host_list.is_ipv6(name):
         return name
-    import socket  # noqa: PLC0415  (few names are IPv6 addresses)
-
-    return socket.inet_pton(socket.AF_INET6, name)
+    return inet_pton(AF_INET6, name)
 
 
 def _items(value: str) -> Iterator[str]:

@@ -49,7 +49,7 @@ def first(text: str) -> Invisible | None:
 
 
 def _name(char: str) -> str:
-    from unicodedata import name  # noqa: PLC0415  (for the rarest of them)
+    from unicodedata import name  # noqa: PLC0415  (0.2 ms; for the rarest of them)
 
     return name(char, "without a name")
 

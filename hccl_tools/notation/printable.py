@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+
+from hccl_tools.notation import screen
 
 TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
@@ -83,8 +86,6 @@ def tell(*lines: str) -> None:
 
     On a terminal, long lines are broken between words.
     """
-    from hccl_tools.notation import screen  # noqa: PLC0415  (a shim of an MPI rank rarely prints)
-
     shown = screen.each_fitted(map(escaped, lines), screen.width(2))
     sys.stderr.write("".join(f"{line}\n" for line in shown))
     sys.stderr.flush()
@@ -110,8 +111,6 @@ def json_escaped(text: str) -> str:
     """
     if text.isascii() and "\x7f" not in text:
         return text
-    import re  # noqa: PLC0415  (0.6 ms for the pattern; most JSON is ASCII)
-
     return re.sub(_TERMINAL_CONTROL, lambda match: _escape(match[0]), text)
 
 

@@ -70,7 +70,7 @@ def cells(text: str) -> int:
 
 
 def _cells(char: str) -> int:
-    from unicodedata import combining, east_asian_width  # noqa: PLC0415  (most text is ASCII)
+    from unicodedata import combining, east_asian_width  # noqa: PLC0415  (0.2 ms; most text is ASCII)
 
     return 0 if combining(char) else 2 if east_asian_width(char) in {"W", "F"} else 1
 

@@ -172,7 +172,7 @@ def _start_interpreter(commands: int, events: int, launcher: int) -> int:
 
 def _fork(commands: int, events: int, launcher: int) -> int:
     if (pid := os.fork()) == 0:
-        from hccl_tools.processes.keeper_process import serve  # noqa: PLC0415  (the launcher itself never needs it)
+        from hccl_tools.processes.keeper_process import serve  # noqa: PLC0415  (0.6 ms; the launcher itself never needs it)
 
         serve(commands, events, launcher)
     return pid

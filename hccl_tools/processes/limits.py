@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 
 #: Descriptors that stay free for files that are open for a short time: /proc, logs of new ranks, reports.
 _KEPT_FREE = 6
@@ -14,8 +15,6 @@ def why_not_started(number: int) -> str:
     reason = os.strerror(number)
     if number != errno.EAGAIN:
         return reason
-    import resource  # noqa: PLC0415  (rare)
-
     limit = resource.getrlimit(resource.RLIMIT_NPROC)[0]
     shown = "unlimited" if limit == resource.RLIM_INFINITY else limit
     return f"no more processes can be started (`ulimit -u` is {shown}; a container's pids limit also applies)"
@@ -32,8 +31,6 @@ class FileLimit:
         if descriptor < file_limit() - _KEPT_FREE:
             return True
         if self._before is None:
-            import resource  # noqa: PLC0415  (few processes reach the limit)
-
             self._before = resource.getrlimit(resource.RLIMIT_NOFILE)
             try:  # noqa: SIM105  (the keeper does not import contextlib)
                 resource.setrlimit(resource.RLIMIT_NOFILE, (self._before[1], self._before[1]))
@@ -44,8 +41,6 @@ class FileLimit:
     def restore(self) -> None:
         """Restore the limit for a new program: select() does not accept high descriptors."""
         if self._before is not None:
-            import resource  # noqa: PLC0415  (loaded when the limit was raised)
-
             resource.setrlimit(resource.RLIMIT_NOFILE, self._before)
 
 

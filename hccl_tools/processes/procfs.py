@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
 import time
 
@@ -193,8 +194,6 @@ def send(pid: int, number: int, is_expected: Callable[[int], bool]) -> None:
     try:
         if not is_expected(pid):
             raise ProcessLookupError
-        import signal  # noqa: PLC0415  (a shim of an MPI rank does not signal)
-
         signal.pidfd_send_signal(descriptor, number)
     finally:
         os.close(descriptor)

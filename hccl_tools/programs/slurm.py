@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
@@ -81,8 +82,6 @@ def without_own_step(environ: Mapping[str, str]) -> dict[str, str]:
 def _is(node: str, host: str) -> bool:
     if node in {host, host.partition(".")[0]}:
         return True
-    import socket  # noqa: PLC0415  (only if an allocation has more nodes than the table)
-
     try:
         return socket.gethostbyname(node) == host
     except (OSError, UnicodeError):

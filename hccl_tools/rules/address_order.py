@@ -23,7 +23,7 @@ from hccl_tools.rules.value_order import (
     other_names,
     super_device_numbers,
 )
-from hccl_tools.table.addresses import packed
+from hccl_tools.table.addresses import AF_INET6, inet_ntop, packed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,8 +64,6 @@ def address_text(subject: Subject, number: int) -> str:
     raw = (number % (1 << 8 * size)).to_bytes(size, "big")  # An order may lead below or above all addresses.
     if size == 4:
         return ".".join(map(str, raw))
-    from socket import AF_INET6, inet_ntop  # noqa: PLC0415  (few tables have IPv6)
-
     return inet_ntop(AF_INET6, raw)
 
 

@@ -202,7 +202,7 @@ def some_devices_without_address(subject: Subject) -> Iterator[Finding]:
     required = len(subject.table.servers) > 1 and subject.product.needs_device_ip != "never"
     if all_plain(subject) or required:
         return
-    from hccl_tools.rules.spelling import misspelt  # noqa: PLC0415  (it needs this module's rules, only for such tables)
+    from hccl_tools.rules.spelling import misspelt  # noqa: PLC0415  (2 ms; only for such tables)
 
     ips, ids = subject.table.device_ips, subject.table.device_ids
     named = misspelt(subject, "device_ip")  # HCC604 reports the cause.

@@ -6,6 +6,7 @@ This module declares no rules.
 from __future__ import annotations
 
 from itertools import islice
+from json import loads
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats.detection import detect
@@ -147,8 +148,6 @@ def _in_text(text: str) -> Any:
     """Return the value that a text has as JSON; None for other texts."""
     if text.lstrip()[:1] != "{" or len(text) > _LONGEST_TEXT:
         return None
-    from json import loads  # noqa: PLC0415  (only where something is wrong)
-
     try:
         return loads(text)
     except (ValueError, RecursionError):

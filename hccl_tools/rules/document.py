@@ -7,9 +7,11 @@ from collections import Counter
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.formats import xllm
 from hccl_tools.formats.detection import detect, version_of_content
 from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import and_more
+from hccl_tools.rules import bare_entries, flat_lists
 from hccl_tools.rules.registry import COUNTED, Finding, Subject, rule
 from hccl_tools.table.products import assumed_for
 
@@ -112,7 +114,7 @@ def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
     legacy_1_1 = found.heterogeneous and subject.product.loader == "legacy"
     if found.format is None and not legacy_1_1:
         if isinstance(subject.value, dict) and "apiVersion" in subject.value:
-            from hccl_tools.formats.kubernetes.tables import explain  # noqa: PLC0415  (only where something is wrong)
+            from hccl_tools.formats.kubernetes.tables import explain  # noqa: PLC0415  (3 ms; only where something is wrong)
 
             reason, path, hint = explain(subject.value, is_yaml=subject.document is None)
             yield Finding(f"not a rank table: {reason}", path, hint)
@@ -122,8 +124,7 @@ def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
 
 def _other_document(subject: Subject, found: Detection) -> Finding:
     """Return the finding on a document that is not an object: a file of another kind, or tables in a list or string."""
-    from hccl_tools.document import explanation  # noqa: PLC0415  (only where something is wrong)
-    from hccl_tools.rules import bare_entries  # noqa: PLC0415
+    from hccl_tools.document import explanation  # noqa: PLC0415  (18 ms; only where something is wrong)
 
     value, document = subject.value, subject.document
     if isinstance(value, dict) and (key := _key_of_table(value)) is not None:
@@ -174,7 +175,6 @@ def _other_document(subject: Subject, found: Detection) -> Finding:
 
 def _other_value(value: Any, found: Detection) -> Finding:
     """Return the finding on a value that has no table in it."""
-    from hccl_tools.rules import flat_lists  # noqa: PLC0415  (only where something is wrong)
 
     if (flat := flat_lists.of_devices(value)) is not None:
         return Finding(flat.message, hint=flat.hint)
@@ -239,7 +239,7 @@ def _which_to_delete(document: Document, duplicate: DuplicateKey) -> str:
     if first is None or last is None:
         return "delete one of the two keys"
     if first == last == b"[":
-        from hccl_tools.rules import doubts  # noqa: PLC0415  (only for a list that an object has twice)
+        from hccl_tools.rules import doubts  # noqa: PLC0415  (8 ms; only for a list that an object has twice)
 
         if (again := doubts.stale_list(document, duplicate)) is not None:
             return again
@@ -270,8 +270,6 @@ _LISTS, _BEGINNING = (b'"server_list"', b'"rank_list"', b'"group_list"'), 4096
 
 def _is_entry(subject: Subject) -> bool:
     """Return whether the file has entries of a table alone, all of which HCC110 reports."""
-    from hccl_tools.rules import bare_entries  # noqa: PLC0415  (only where text follows the first value)
-
     return bare_entries.of_entries(subject.value, subject.document) is not None
 
 
@@ -297,7 +295,7 @@ def ignored_text(subject: Subject) -> Iterator[Finding]:
 
 def text_after(document: Document, product: Product, offset: int, message: str, hint: str) -> Finding:
     """Return the finding on text after the table: a second table, a part of the first, or other text."""
-    from hccl_tools.document import explanation  # noqa: PLC0415  (only where something is wrong)
+    from hccl_tools.document import explanation  # noqa: PLC0415  (17 ms; only where something is wrong)
 
     if (counted := explanation.of_numbered(document)) is not None:
         return Finding(counted.message, hint=counted.hint)
@@ -348,8 +346,7 @@ def _file_names(number: int) -> str:
 
 def _starts(document: Document, start: int) -> list[int]:
     """Return the offsets of the objects that follow each other from one offset on."""
-    from hccl_tools.document.strict_parser import Reader  # noqa: PLC0415  (only where a second table follows)
-    from hccl_tools.document.syntax_problem import JsonError  # noqa: PLC0415
+    from hccl_tools.document import strict_parser, syntax_problem  # noqa: PLC0415  (3 ms; a second table follows)
 
     text = document.text
     if text is None:
@@ -357,10 +354,10 @@ def _starts(document: Document, start: int) -> list[int]:
     found, at = [start], document.character_at(start)
     rest = text[at:]
     while len(found) < _MOST_TABLES:
-        reader = Reader(rest, 0)
+        reader = strict_parser.Reader(rest, 0)
         try:
             reader.read()
-        except JsonError:
+        except syntax_problem.JsonError:
             break
         after = rest[reader.end :].lstrip(", \t\r\n")
         if not after.startswith("{"):
@@ -390,8 +387,6 @@ def xllm_groups(subject: Subject) -> Iterator[Finding]:
     """
     if not isinstance(subject.value, dict) or "group_list" not in subject.value:
         return
-    from hccl_tools.formats import xllm  # noqa: PLC0415  (few files have this key)
-
     if xllm.is_mixture(subject.value):
         by_hccl, by_xllm = (
             f"ranks {fold(sorted(one))}" if one else "no rank" for one in xllm.ranks(subject.value)

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.document.strict_parser import Reader
 from hccl_tools.notation import placeholders
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules import strays
+from hccl_tools.rules.clusters import listed_servers
 from hccl_tools.rules.copies import WHOLE_MACHINES, absent_ranks, named_server, server_copies
 from hccl_tools.rules.registry import shared
 from hccl_tools.rules.super_pod_list import listed_pods
@@ -246,8 +248,6 @@ def stale_list(document: Document, duplicate: DuplicateKey) -> str | None:
 
 def _entries_at(document: Document, at: int) -> list[Any]:
     """Return the list under the key at an offset; empty for another value."""
-    from hccl_tools.document.strict_parser import Reader  # noqa: PLC0415  (only for a key that occurs twice)
-
     rest = document.data[at:].decode(errors="replace")
     start = rest.find("[")
     value = Reader(rest[start:], 0).read() if 0 <= start <= _LONGEST_KEY else []
@@ -290,8 +290,6 @@ def _named_elsewhere(subject: Subject) -> list[str]:
 
 
 def _of_clusters(subject: Subject) -> list[str]:
-    from hccl_tools.rules.clusters import listed_servers  # noqa: PLC0415  (few tables have clusters)
-
     return listed_servers(subject) if "cluster_list" in subject.table.fields else []
 
 

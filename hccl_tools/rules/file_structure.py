@@ -8,7 +8,9 @@ from __future__ import annotations
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.formats.schema import Violations, keys_of
 from hccl_tools.rules.registry import COUNTED, Finding, Subject
+from hccl_tools.rules.violations import message_of, near_key, rename
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,9 +38,6 @@ def faults(subject: Subject, value: Any, schema_name: str) -> Iterator[Finding]:
     """
     if subject.is_directory:
         return
-    from hccl_tools.formats.schema import Violations, keys_of  # noqa: PLC0415  (few files have this structure)
-    from hccl_tools.rules.violations import message_of, near_key, rename  # noqa: PLC0415
-
     found = Violations(value, schema_name, _MOST)
     kept = [one for one in found.kept if not _is_version(one)]
     for violation in kept:

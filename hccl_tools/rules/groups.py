@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.rules import doubts
 from hccl_tools.rules.copies import server_copies
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.hccl_numbers import byte_length, read_uint
@@ -64,16 +65,12 @@ def device_or_instance_count(subject: Subject) -> Iterator[Finding]:
 
 def _on_groups(stated: int, listed: int) -> Doubt | None:
     """Return the doubt about group_list if group_count is higher."""
-    from hccl_tools.rules import doubts  # noqa: PLC0415  (0.8 ms, only where a count is wrong)
-
     return doubts.Doubt("", _MISSING_GROUP.format(listed)) if stated > listed else None
 
 
 def _on_group(
     subject: Subject, group: Group, counts: dict[str, tuple[int | None, int]], key: str, _stated: int
 ) -> Doubt | None:
-    from hccl_tools.rules import doubts  # noqa: PLC0415  (0.8 ms, only where a count is wrong)
-
     return doubts.on_group(subject, group, counts, key)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from socket import AF_INET6, inet_ntop
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
@@ -13,7 +12,7 @@ from hccl_tools.notation.phrases import and_more
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.registry import Finding, Subject, shared
 from hccl_tools.rules.value_order import order_of
-from hccl_tools.table.addresses import V2_CHECKS, packed
+from hccl_tools.table.addresses import AF_INET6, V2_CHECKS, inet_ntop, packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -188,7 +188,7 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
     if exchanged(subject):
         return  # HCC203 reports it.
     size, numbers = len(subject.table), subject.table.rank_numbers
-    from hccl_tools.rules import doubts  # noqa: PLC0415  (0.8 ms, only where ranks are wrong)
+    from hccl_tools.rules import doubts  # noqa: PLC0415  (6 ms; only where ranks are wrong)
 
     if (start := first_of_run(numbers)) > 0 and (again := doubts.doubled_list(subject)) is not None:
         yield Finding(
@@ -224,7 +224,7 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
 
 def _gap_hint(subject: Subject) -> str:
     """Return the hint on a gap in the ranks: what is lost is added, and only what is left out on purpose is numbered again."""
-    from hccl_tools.rules import doubts  # noqa: PLC0415  (0.8 ms, only where a count is wrong)
+    from hccl_tools.rules import doubts  # noqa: PLC0415  (4 ms; only where a count is wrong)
 
     hint = f"number the ranks 0 to {len(subject.table) - 1} without a gap"
     absent, lost = absent_ranks(subject), lost_devices(subject)
@@ -264,7 +264,7 @@ def _lost(subject: Subject, lost: LostDevices, ranks: tuple[int, ...]) -> str:
 
 def _with_lost_server(subject: Subject, right: str) -> str:
     """Return a hint to number the ranks again, after that on a missing server if server_count has more."""
-    from hccl_tools.rules import doubts  # noqa: PLC0415  (0.8 ms, only where a count is wrong)
+    from hccl_tools.rules import doubts  # noqa: PLC0415  (4 ms; only where a count is wrong)
 
     table = subject.table
     if parted := doubts.joined(subject):
@@ -490,7 +490,7 @@ def rank_count(subject: Subject) -> Iterator[Finding]:
             f'write "rank_count": {size}',
             f"rank_count is {declared}, but rank_list has {size} entries",
         )
-        from hccl_tools.rules import doubts  # noqa: PLC0415  (0.8 ms, only where a count is wrong)
+        from hccl_tools.rules import doubts  # noqa: PLC0415  (4 ms; only where a count is wrong)
 
         doubt = None if count is None else doubts.on_ranks(subject, count)
         if doubt is None:

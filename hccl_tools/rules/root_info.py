@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.host import eid
 from hccl_tools.rules import file_structure
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.table.addresses import is_eid
@@ -196,7 +197,5 @@ def local_id_of_other_eids(subject: Subject) -> Iterator[Finding]:
 
 def _local_id(text: str) -> int | None:
     """Return the local_id in an EID, None if it has another layout."""
-    from hccl_tools.host import eid  # noqa: PLC0415  (only for such files)
-
     decoded = eid.read(text) if is_eid(text) else None
     return None if decoded is None else decoded.local_id

@@ -9,6 +9,7 @@ from itertools import repeat
 from operator import getitem
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.document import explanation
 from hccl_tools.formats import MODULES
 from hccl_tools.formats.detection import version_of_content
 from hccl_tools.formats.schema import keys_of
@@ -16,6 +17,7 @@ from hccl_tools.notation import look_alikes
 from hccl_tools.notation.likeness import likeness
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.rules import entry_forms, key_shapes, missing_ids, right_texts
+from hccl_tools.rules.document import made_on_its_hosts
 from hccl_tools.rules.key_names import translated
 from hccl_tools.rules.other_shapes import other_shapes
 from hccl_tools.rules.registry import COUNTED, Finding, Subject
@@ -256,8 +258,6 @@ def _other_version(subject: Subject, violation: Violation, table_format: str) ->
     what = f"this is a table of version {version} (it has {own})"
     if version in subject.product.formats:
         return f'{what}: write "version": "{version}"'
-    from hccl_tools.rules.document import made_on_its_hosts  # noqa: PLC0415  (it is loaded with all other rules)
-
     right = assumed_for(version)
     if subject.product_is_assumed:
         return (
@@ -277,8 +277,6 @@ def _after_the_table(subject: Subject, violation: Violation) -> str | None:
         return None
     if f'"{violation.key}"'.encode() not in document.data[document.trailing :]:
         return None
-    from hccl_tools.document import explanation  # noqa: PLC0415  (only where something is wrong)
-
     edit = explanation.of_rest(document)
     return None if edit is None else f'{edit.hint}: it closes the table before "{violation.key}"'
 

@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from hccl_tools.codec import DecodeError, decode, parse
+from hccl_tools.host.local_addresses import is_this_host
 from hccl_tools.notation import host_list
 from hccl_tools.processes import run_files
 from hccl_tools.records import NamedTuple, to_json
@@ -41,8 +42,6 @@ def _is_name_of_this_host(host: str, *, may_ask: bool) -> bool:
 
     Another user writes any number of names into a plan, whose servers this host would ask and wait for.
     """
-    from hccl_tools.host.local_addresses import is_this_host  # noqa: PLC0415  (only for other hosts)
-
     if host_list.why_not_a_host(host, ipv6=True) or not (may_ask or packed(host) is not None):
         return False
     return is_this_host(host)

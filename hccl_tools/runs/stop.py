@@ -16,7 +16,7 @@ from hccl_tools.notation import host_list
 from hccl_tools.notation.phrases import as_root
 from hccl_tools.processes import procfs
 from hccl_tools.records import NamedTuple
-from hccl_tools.runs import directory, files, index, names, run_processes
+from hccl_tools.runs import directory, files, hosts, index, names, run_processes
 
 if TYPE_CHECKING:
     from hccl_tools.runs.index import Run
@@ -77,8 +77,6 @@ def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
 
 
 def _what_to_type(run: Run, *, now: bool) -> str:
-    from hccl_tools.runs import hosts  # noqa: PLC0415  (few users stop runs of another host)
-
     if host_list.why_not_a_host(run.host):
         return f'"{run.host}" is not a host name: see {os.path.join(run.path, names.PLAN)}'
     command = own_python.typed("stop", run.path, *(["--now"] if now else []))
@@ -186,10 +184,10 @@ def _resume_keepers(left: list[int], owner: int) -> None:
 def _others(run: Run) -> str:
     """Return a remark about the ranks on other hosts, which have their own launchers."""
     plan = files.plan(run.path)
-    hosts = {process.host for process in plan.processes if not process.here}
-    if not hosts:
+    others = {process.host for process in plan.processes if not process.here}
+    if not others:
         return ""
-    where = ", ".join(sorted(hosts))
+    where = ", ".join(sorted(others))
     if plan.meeting:
         return f"; its ranks on {where} end as well"
     return f"; the ranks on {where} have their own launcher: run the same command there"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.document.reading import read_file, shown_name
 from hccl_tools.errors import InputError
+from hccl_tools.formats import misfits
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.records import NamedTuple
 from hccl_tools.scaling import columns
@@ -146,8 +147,6 @@ def _json_rows(value: Any, shown: str) -> Iterator[tuple[str, dict[str, str]]]:
 
 def _check_cells(value: Any, shown: str) -> None:
     """Refuse a cell that does not fit the published schema."""
-    from hccl_tools.formats import misfits  # noqa: PLC0415  (figures in CSV do not need it)
-
     if misfit := misfits.first(value, "scaling"):
         *place, title = misfit.path
         if not place:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 # Not ``socket``, which imports selectors and creates enums, and so adds 2 ms to each job start.
-from _socket import AF_INET, AF_INET6, inet_pton
+from _socket import AF_INET, AF_INET6, inet_ntop, inet_pton
 from functools import lru_cache
 from itertools import repeat
 from typing import TYPE_CHECKING
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
-    "AF_INET", "AF_INET6", "FAMILIES", "UNSET", "V2_CHECKS", "family", "inet_pton", "is_eid", "is_host",
-    "is_link_local", "is_loopback", "is_netmask", "is_set", "is_unset", "is_v2_ipv4", "is_v2_ipv6",
+    "AF_INET", "AF_INET6", "FAMILIES", "UNSET", "V2_CHECKS", "family", "inet_ntop", "inet_pton", "is_eid",
+    "is_host", "is_link_local", "is_loopback", "is_netmask", "is_set", "is_unset", "is_v2_ipv4", "is_v2_ipv6",
     "joined_ipv4", "packed",
 ]  # fmt: skip
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from socket import AF_INET, inet_pton
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.table.addresses import packed
+from hccl_tools.table.addresses import AF_INET, inet_pton, packed
 from hccl_tools.table.hccl_numbers import NULL, read_column
 
 if TYPE_CHECKING:

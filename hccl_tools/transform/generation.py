@@ -6,6 +6,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import TableError
+from hccl_tools.formats import v2_0
 from hccl_tools.table.model import Group, RankTable, Server, SuperPod
 from hccl_tools.table.products import assumed_for
 
@@ -72,8 +73,6 @@ def _fields(host: HostFacts, pod: int, in_groups: bool) -> dict[str, Any]:
 
 
 def _of_levels(hosts: Sequence[HostFacts]) -> RankTable:
-    from hccl_tools.formats import v2_0  # noqa: PLC0415  (only for 2.0)
-
     ranks: list[dict[str, Any]] = []
     for host in hosts:
         for device in host.devices:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import TableError
@@ -54,8 +55,6 @@ def index_of(table: RankTable, server_id: str) -> int:
 
 def _servers(wanted: str, names: Sequence[str]) -> str:
     """Return the servers of a table; the most similar one if no other is as similar."""
-    from difflib import SequenceMatcher  # noqa: PLC0415  (only for a name that is wrong)
-
     listed = f"its servers are {and_more(names)}"
     ratios = sorted(
         (SequenceMatcher(None, wanted, one).ratio() for one in names[:_MOST_COMPARED]), reverse=True

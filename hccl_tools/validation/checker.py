@@ -12,12 +12,17 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools import formats
+from hccl_tools.diagnostics import render
 from hccl_tools.diagnostics.diagnostic import HCCL_CONSEQUENCES, KEPT, Diagnostic, Report, Verdict
 from hccl_tools.diagnostics.wording import no_rank_table
+from hccl_tools.document.document import Document
+from hccl_tools.document.parsed_value import NotJsonError, as_read
+from hccl_tools.document.reading import is_stream, read_file, shown_name
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
 from hccl_tools.formats.host_files import READERS
 from hccl_tools.rules.findings import Findings
+from hccl_tools.rules.other_shapes import other_shapes
 from hccl_tools.rules.registry import BESIDE_HCCL, LOCAL, STAGES, Finding, Subject, rule_by_id, rules_for
 from hccl_tools.rules.selection import chosen
 from hccl_tools.table.format_names import SERVICE
@@ -139,8 +144,6 @@ def load(
     if other := no_rank_table(report):
         raise TableError(f"{report.file} cannot be used: {other[0]}", hint=other[1])
     if not report.ok:
-        from hccl_tools.diagnostics import render  # noqa: PLC0415  (only where something is wrong)
-
         text = "".join(render([report], "text", show_all=False, color=False)).rstrip()
         raise TableError(f"{report.file} cannot be used", lines=text.split("\n"))
     if report.table is None:
@@ -165,9 +168,6 @@ def _collector_paused() -> Iterator[None]:
 
 
 def _subject(source: Any, limit: int | None) -> tuple[Subject, str]:
-    from hccl_tools.document.document import Document  # noqa: PLC0415  (a table in memory needs no parser)
-    from hccl_tools.document.reading import is_stream, read_file, shown_name  # noqa: PLC0415
-
     unknown = assume(None)[0]
     if isinstance(source, (str, os.PathLike)):
         file = os.fspath(source)
@@ -183,8 +183,6 @@ def _subject(source: Any, limit: int | None) -> tuple[Subject, str]:
 
 
 def _subject_of_object(source: Any) -> Subject:
-    from hccl_tools.document.parsed_value import NotJsonError, as_read  # noqa: PLC0415  (not for files)
-
     unknown = assume(None)[0]
     try:
         return Subject(unknown, as_read(source))
@@ -238,11 +236,9 @@ def _judge_table(subject: Subject, findings: Findings) -> None:
 
 
 def _judge_damaged(subject: Subject, table_format: Format, findings: Findings) -> None:
-    from hccl_tools.formats import schema  # noqa: PLC0415  (only after the reader has refused)
-    from hccl_tools.rules.other_shapes import other_shapes  # noqa: PLC0415  (only after the reader has refused)
-    from hccl_tools.validation import repair  # noqa: PLC0415  (only after the reader has refused)
+    from hccl_tools.validation import repair  # noqa: PLC0415  (31 ms; the reader has refused the table)
 
-    violations = schema.Violations(subject.value, table_format, findings.limit)
+    violations = repair.violations(subject.value, table_format, findings.limit)
     subject.memo["violations"] = violations
     findings.run((rule for rule in rules_for(table_format) if rule.stage == "structure"), subject)
     if other_shapes(subject):

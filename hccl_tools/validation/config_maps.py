@@ -38,12 +38,10 @@ def check_all(argument: str, check: Callable[[Any], Report]) -> list[Report]:
     """
     file, wanted = config_maps.split(argument)
     report = check(file)
-    outer = _outer(report, wanted)
-    if outer is None:
+    inside = _inside(report, wanted, only_one=False)
+    if inside is None:
         return [report]
-    from hccl_tools.formats.kubernetes.tables import tables_in  # noqa: PLC0415  (only for Kubernetes objects)
-
-    found = tables_in(outer, wanted)
+    outer, found = inside
     return [_of_table(table, check) for table in found] or [_without_table(report, outer, check)]
 
 
@@ -55,21 +53,28 @@ def check_one(argument: str, check: Callable[[Any], Report]) -> Report:
     """
     file, wanted = config_maps.split(argument)
     report = check(file)
-    outer = _outer(report, wanted)
-    if outer is None:
+    inside = _inside(report, wanted, only_one=True)
+    if inside is None:
         return report
-    from hccl_tools.formats.kubernetes.tables import only_one, tables_in  # noqa: PLC0415
-
-    table = only_one(tables_in(outer, wanted))
-    return _without_table(report, outer, check) if table is None else _of_table(table, check)
+    outer, found = inside
+    return _of_table(found[0], check) if found else _without_table(report, outer, check)
 
 
-def _outer(report: Report, wanted: str | None) -> Outer | None:
+def _inside(report: Report, wanted: str | None, *, only_one: bool) -> tuple[Outer, list[TableText]] | None:
+    """Return the document of Kubernetes that a file is, and the tables in it; ``None`` for another file.
+
+    Raises:
+        InputError: There are several tables although ``only_one`` is set, or the key is missing.
+    """
     if report.document is None or (wanted is None and not config_maps.is_wrapper(report.document)):
         return None
-    from hccl_tools.formats.kubernetes.tables import open_file  # noqa: PLC0415
+    from hccl_tools.formats.kubernetes import tables  # noqa: PLC0415  (3 ms; Kubernetes objects only)
 
-    return open_file(report.document, report.file)
+    outer = tables.open_file(report.document, report.file)
+    found = list(tables.tables_in(outer, wanted))
+    if only_one:
+        found = [table for table in (tables.only_one(found),) if table is not None]
+    return outer, found
 
 
 def _of_table(table: TableText, check: Callable[[Any], Report]) -> Report:

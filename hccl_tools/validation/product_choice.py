@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.host import simulated, site_defaults
+from hccl_tools.host.visible import present
 from hccl_tools.rules.findings import Findings
 from hccl_tools.rules.registry import BESIDE_HCCL, Subject, rule_by_id, rules_for
+from hccl_tools.rules.topology import device_sets
 from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.product_names import read_name
 from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS, assume
@@ -73,8 +75,6 @@ def _choose_by_host(subject: Subject, table_format: str | None, *, on_this_host:
 
 def _own_product() -> tuple[Product, str] | None:
     """Return the product of this host's NPUs and its source."""
-    from hccl_tools.host.visible import present  # noqa: PLC0415
-
     nodes = present(site_defaults.Site())
     variables = (os.environ.get(site_defaults.ROOT_VARIABLE, ""), os.environ.get("PATH", ""))
     return _product_with(nodes, variables) if nodes else None
@@ -83,7 +83,7 @@ def _own_product() -> tuple[Product, str] | None:
 @lru_cache(maxsize=4)
 def _product_with(_nodes: tuple[int, ...], _variables: tuple[str, str]) -> tuple[Product, str] | None:
     """Ask the host once, as a command may read thousands of tables; the answer depends on the arguments."""
-    from hccl_tools.host import host  # noqa: PLC0415  (only with NPUs)
+    from hccl_tools.host import host  # noqa: PLC0415  (2 ms; only with NPUs)
 
     try:
         found, source = host.find_product(site_defaults.Site())
@@ -103,8 +103,6 @@ def refine(subject: Subject) -> None:
         return
     takers = sum(table_format in product.formats for product in PRODUCTS.values())
     if takers > 1:
-        from hccl_tools.rules.topology import device_sets  # noqa: PLC0415  (loaded for such tables anyway)
-
         sizes = {len(set(devices)) for devices in set(device_sets(subject).values())}
         subject.product, subject.product_reason = assume(table_format, max(sizes, default=0))
 

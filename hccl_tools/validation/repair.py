@@ -11,13 +11,12 @@ from functools import reduce
 from operator import getitem
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.formats.schema import compiled
+from hccl_tools.formats.schema import Violations, compiled
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.violations import right_number
 
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Path
-    from hccl_tools.formats.schema import Violations
     from hccl_tools.formats.shapes import Part, Refused
     from hccl_tools.table.format_names import Format
 
@@ -46,10 +45,15 @@ class Repaired(NamedTuple):
     damaged: frozenset[str]
 
 
-def without_damage(value: dict[str, Any], violations: Violations, table_format: Format) -> Repaired | None:
+def violations(value: Any, table_format: Format, limit: int | None) -> Violations:
+    """Return what the schema of a format finds in a document."""
+    return Violations(value, table_format, limit)
+
+
+def without_damage(value: dict[str, Any], broken: Violations, table_format: Format) -> Repaired | None:
     """Return a document with its invalid values replaced or removed; None if that is impossible."""
     harmless = _NUMBERS if table_format == "2.0" else _TEXTS
-    if not violations.keys <= {"version", *harmless, *_OPTIONAL, *_CONVERTED}:
+    if not broken.keys <= {"version", *harmless, *_OPTIONAL, *_CONVERTED}:
         return None
     if table_format != "group_list":
         harmless = {**harmless, "version": table_format}

@@ -73,7 +73,7 @@ def test_no_name_server_is_asked_for_the_hosts_of_another_users_run(
         names.append(name)
         raise OSError
 
-    monkeypatch.setattr("socket.gethostbyname", look_up)
+    monkeypatch.setattr("_socket.gethostbyname", look_up)
     process = {"rank": 0, "host": "node7.example", "here": False, "log": "rank_0.log", "argv": ["true"]}
     hosts_of_plan = ["node7.example", "node8.example"]
     (tmp_path / "plan.json").write_text(json.dumps({"processes": [process], "hosts": hosts_of_plan}))

@@ -6,6 +6,8 @@ import json
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.doctor.report.as_json import as_json
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
@@ -40,8 +42,6 @@ def render(
         strict: Whether what counts with ``--strict`` fails its test case (junit).
     """
     if output_format == "json":
-        from hccl_tools.doctor.report.as_json import as_json  # noqa: PLC0415  (one format is used)
-
         yield json.dumps(as_json(result, seen), indent=1) + "\n"
         return
     options: dict[str, dict[str, Any]] = {

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.errors import InputError, TableError
 from hccl_tools.explain.knowledge import patterns, registry
 from hccl_tools.explain.knowledge.message import FIELDS, Code, Message
+from hccl_tools.formats import misfits
 from hccl_tools.notation import bounded_file
 
 if TYPE_CHECKING:
@@ -40,8 +41,6 @@ def load(path: str) -> list[Message]:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise KnowledgeError(f"{path} is not JSON: {error}") from error
-    from hccl_tools.formats import misfits  # noqa: PLC0415  (imports jsonschema)
-
     if misfit := misfits.first(value, "knowledge"):
         raise KnowledgeError(_where(path, misfit), hint=misfit.hint or "see `hccl-tools schema knowledge`")
     found: dict[str, Message] = {}

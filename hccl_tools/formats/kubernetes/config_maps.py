@@ -50,8 +50,8 @@ class Entry(NamedTuple):
             return None
         if self.path[-2] == "data":
             return self.value.encode(errors="surrogatepass")
-        import base64  # noqa: PLC0415  (rarely used)
-        import binascii  # noqa: PLC0415
+        import base64  # noqa: PLC0415  (0.8 ms; rarely used)
+        import binascii  # noqa: PLC0415  (0.3 ms)
 
         try:
             return base64.b64decode("".join(self.value.split()), validate=True)

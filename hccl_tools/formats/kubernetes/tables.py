@@ -15,6 +15,7 @@ from hccl_tools.document.syntax_problem import KUBERNETES_HINT
 from hccl_tools.errors import InputError
 from hccl_tools.formats.host_files import kind_of
 from hccl_tools.formats.kubernetes import config_maps
+from hccl_tools.formats.kubernetes.yaml_reading import read_yaml
 from hccl_tools.notation.phrases import and_more, count, file_here, named, operand
 from hccl_tools.notation.printable import escaped
 from hccl_tools.records import NamedTuple
@@ -88,8 +89,6 @@ def open_file(document: Document, shown: str) -> Outer:
             hint=f"specify the file without {config_maps.MARK} and a key",
         )
     if document.problem is not None:
-        from hccl_tools.formats.kubernetes.yaml_reading import read_yaml  # noqa: PLC0415  (only for YAML)
-
         found = read_yaml(document.data, shown)
         return Outer(shown, found.value, None, found.places)
     if document.trailing is not None:

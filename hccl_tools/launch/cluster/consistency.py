@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError, LaunchError
-from hccl_tools.launch.cluster import job_hosts
+from hccl_tools.launch.cluster import host_status, job_hosts
+from hccl_tools.launch.cluster.credentials import Credentials
 from hccl_tools.launch.cluster.membership import (
     ARGUMENTS,
     CPU,
@@ -19,19 +21,19 @@ from hccl_tools.launch.cluster.membership import (
     HostManifest,
     arguments_value,
 )
+from hccl_tools.launch.cluster.peer_link import PeerLink
 from hccl_tools.launch.cluster.rendezvous_client import RendezvousClient
 from hccl_tools.launch.cluster.rendezvous_server import RendezvousServer
 from hccl_tools.launch.planning import ports
 from hccl_tools.notation.printable import tell
 from hccl_tools.runs import job_key
+from hccl_tools.table.fingerprint import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hccl_tools.launch.cluster.credentials import Credentials
     from hccl_tools.launch.cluster.job_hosts import JobHosts
     from hccl_tools.launch.cluster.membership import Membership
-    from hccl_tools.launch.cluster.peer_link import PeerLink
     from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.launch.planning.planner import PreparedLaunch
 
@@ -55,9 +57,6 @@ def connect_peers(prepared: PreparedLaunch, request: LaunchRequest) -> PeerLink 
     hosts = job_hosts.of_plan(prepared)
     if hosts is None:
         return None
-    from hccl_tools.launch.cluster import host_status  # noqa: PLC0415
-    from hccl_tools.launch.cluster.peer_link import PeerLink  # noqa: PLC0415
-
     joined = join(
         manifest(hosts, prepared, request),
         hosts,
@@ -97,8 +96,6 @@ def manifest(hosts: JobHosts, prepared: PreparedLaunch, request: LaunchRequest) 
 def _credentials(
     hosts: JobHosts, request: LaunchRequest, *, notify: Callable[[str], None] = lambda _line: None
 ) -> Credentials:
-    from hccl_tools.launch.cluster.credentials import Credentials  # noqa: PLC0415
-
     try:
         key = job_key.find(os.environ)
         is_required = request.start.require_key or job_key.is_required(os.environ)
@@ -138,8 +135,6 @@ def manifest_values(prepared: PreparedLaunch, request: LaunchRequest) -> dict[st
         ),
     }
     if prepared.table is not None:
-        from hccl_tools.table.fingerprint import fingerprint  # noqa: PLC0415  (several hosts with a table only)
-
         found["fingerprint of the rank table"] = fingerprint(prepared.table)
     program = request.program.argv[0]
     is_file = request.program.kind != "module" and os.path.isfile(program)
@@ -162,8 +157,6 @@ def _shown(text: str) -> str:
 
 
 def _hash(data: bytes) -> str:
-    import hashlib  # noqa: PLC0415  (it loads OpenSSL: 3 ms)
-
     return hashlib.sha256(data).hexdigest()[:_DIGEST_LENGTH]
 
 

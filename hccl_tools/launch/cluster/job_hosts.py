@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.launch import engines
 from hccl_tools.launch.cluster.job_addresses import of_table, resolved
+from hccl_tools.launch.planning import local_server, placement, ports, table_source, without_table
+from hccl_tools.launch.planning.visible_devices import surroundings
 from hccl_tools.records import NamedTuple
+from hccl_tools.validation import checker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,9 +61,6 @@ def of_request(request: LaunchRequest, environ: Mapping[str, str]) -> JobHosts |
     """
     if engines.get(request.start.engine).starts_all_hosts or request.hosts.all_here:
         return None
-    from hccl_tools.launch.planning import ports  # noqa: PLC0415  (rarely needed)
-    from hccl_tools.launch.planning.visible_devices import surroundings  # noqa: PLC0415
-
     try:
         around = surroundings(environ, (), cpu=request.start.cpu, ignore_visible=True)
         own, placements, master, table = _places(request, around)
@@ -77,9 +77,6 @@ def _places(
     request: LaunchRequest, around: Surroundings
 ) -> tuple[int, Sequence[RankPlacement], str, RankTable | None]:
     """Return the index of this host's server, the places of the ranks, rank 0's address, and the table."""
-    from hccl_tools.launch.planning import local_server, placement, table_source, without_table  # noqa: PLC0415
-    from hccl_tools.validation import checker  # noqa: PLC0415
-
     located = table_source.locate(request.table, around.environ)
     if located is None:
         job = without_table.job_of(request, around, [])

@@ -11,6 +11,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch import engines
+from hccl_tools.launch.logs import excerpt
 from hccl_tools.launch.model.outcome import Cause, RankEnd
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.processes import run_files
@@ -181,8 +182,6 @@ def _judge(plan: Plan, outcome: Outcome, reports: Reports, engine: RankEnd) -> N
 
 def _said(plan: Plan, engine: RankEnd) -> list[str]:
     """Return the last lines of an engine."""
-    from hccl_tools.launch.logs import excerpt  # noqa: PLC0415  (few jobs lose a host)
-
     return excerpt.log_end(os.path.join(plan.run_dir, names.ENGINE_ERRORS)) + excerpt.log_end(engine.log)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.host.local_addresses import interface_addresses
 from hccl_tools.launch.model.plan import RankProcess
+from hccl_tools.programs import ssh
 from hccl_tools.records import NamedTuple
 from hccl_tools.runs import names
 
@@ -109,8 +110,6 @@ class Engine:
 
     def probe(self, plan: Plan, host: str, command: Sequence[str]) -> list[str]:  # noqa: ARG002  (for engines that need the plan)
         """Return the command line that runs a command on a host of a plan."""
-        from hccl_tools.programs import ssh  # noqa: PLC0415  (few jobs lose a host)
-
         return [*ssh.command(None, os.environ, wait=CONNECT_SECONDS), "--", host, shlex.join(command)]
 
     def why_ended(self, errors: Iterable[str]) -> str:  # noqa: ARG002  (for engines with such messages)

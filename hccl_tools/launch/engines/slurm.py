@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 from types import MappingProxyType
@@ -83,8 +84,6 @@ class Slurm(Engine):
 
     def why_ended(self, errors: Iterable[str]) -> str:
         """Return what slurmstepd says about the end of the step: ``scancel JOB.STEP``, a limit."""
-        import re  # noqa: PLC0415  (few jobs are cancelled)
-
         cancelled = re.compile(
             r"\*\*\* (STEP|JOB) (\S{1,64}) ON \S{1,255} CANCELLED AT \S+(?: DUE TO (.{0,200}?))? \*\*\*"
         )

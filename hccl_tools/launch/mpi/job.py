@@ -23,6 +23,7 @@ from hccl_tools.launch.planning.placement import place_ranks, place_ranks_withou
 from hccl_tools.launch.planning.visible_devices import surroundings
 from hccl_tools.notation.phrases import count, operand
 from hccl_tools.processes import procfs
+from hccl_tools.programs.mpirun import is_open_mpi_launcher
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -134,8 +135,6 @@ def _check_passed_on(
     """Refuse a table that only the ranks of this host have: Open MPI does not forward shell variables."""
     if options.rank_table is not None or world.one_host or not world.is_open_mpi:
         return
-    from hccl_tools.programs.mpirun import is_open_mpi_launcher  # noqa: PLC0415  (ranks of several hosts only)
-
     words = procfs.read(f"/proc/{os.getppid()}/cmdline")
     named = next((name for name in table_source.TABLE_VARIABLES if environ.get(name)), None)
     if named is None or named in words or not is_open_mpi_launcher(words.partition("\0")[0]):

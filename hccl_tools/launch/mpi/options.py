@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
+from hccl_tools.launch.planning import interpreter, script_kind
+from hccl_tools.launch.planning.environment import FAMILIES
+from hccl_tools.launch.planning.log_paths import parse_mode
+from hccl_tools.notation.assignments import parse_assignments
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple
 
@@ -128,13 +133,9 @@ def _program(
     module = bool(flags & {"-m", "--module"})
     kind: ProgramKind = "module" if module else "program" if "--no-python" in flags else "script"
     if kind == "script" and not program[0].endswith(".py"):
-        from hccl_tools.launch.planning import script_kind  # noqa: PLC0415  (few programs have another name)
-
         script_kind.refuse_data(program, ("python", "-m", "hccl_tools.launch.rank"))
     if "python" not in program[0]:
         return kind, program, python
-    from hccl_tools.launch.planning import interpreter  # noqa: PLC0415  (seldom typed)
-
     return interpreter.split_typed_python(kind, program, python)
 
 
@@ -159,16 +160,12 @@ def _split(args: list[str]) -> tuple[dict[str, list[str]], set[str], list[str]]:
                 position += 1
             values.setdefault(name, []).append(value)
         else:
-            import difflib  # noqa: PLC0415  (only for a mistake)
-
             close = difflib.get_close_matches(name, [*_WITH_VALUE, *_FLAGS], n=1)
             raise UsageError(f"no such option {word}", hint=f"did you mean {close[0]}?" if close else None)
     return values, flags, args[position:]
 
 
 def _start(text: str | None) -> Start | None:
-    from hccl_tools.launch.planning.environment import FAMILIES  # noqa: PLC0415
-
     if text in {None, "auto"}:
         return None
     if text not in FAMILIES:
@@ -179,8 +176,6 @@ def _start(text: str | None) -> Start | None:
 def _log_mode(text: str | None) -> int:
     if text is None:
         return 0o700
-    from hccl_tools.launch.planning.log_paths import parse_mode  # noqa: PLC0415
-
     return parse_mode(text)
 
 
@@ -193,6 +188,4 @@ def _numbers(text: str) -> list[int]:
 
 
 def _environment(assignments: list[str]) -> dict[str, str]:
-    from hccl_tools.notation.assignments import parse_assignments  # noqa: PLC0415
-
     return parse_assignments(assignments, where="--env") if assignments else {}

@@ -13,7 +13,14 @@ from hccl_tools.launch.mpi import job as rank_job
 from hccl_tools.launch.mpi import shared_preparation
 from hccl_tools.launch.mpi.planned_ranks import sha256
 from hccl_tools.launch.mpi.prepared import PreparedRank
-from hccl_tools.launch.planning import composition, environment, interpreter, table_source
+from hccl_tools.launch.planning import (
+    composition,
+    environment,
+    interpreter,
+    ports,
+    rank_processes,
+    table_source,
+)
 from hccl_tools.launch.planning import job as jobs
 from hccl_tools.processes import run_files
 from hccl_tools.runs import directory, names, parents
@@ -79,8 +86,6 @@ def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -
 
 
 def _facts(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) -> environment.JobFacts:
-    from hccl_tools.launch.planning import ports  # noqa: PLC0415  (not under the MPI start)
-
     job = found.job
     port = _port(found, options, world, run_dir)
     # Without a table the other hosts are unknown.
@@ -143,8 +148,6 @@ def _announce(found: RankJob, world: MpiWorld, run_dir: str) -> None:
 
 
 def _port(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) -> int:
-    from hccl_tools.launch.planning import ports  # noqa: PLC0415  (not under the MPI start)
-
     if options.scheduler_port is not None:
         return options.scheduler_port
     several = found.job.server_count > 1
@@ -173,8 +176,6 @@ def _scheduler(
         return None
     if not composition.wants_scheduler(facts, python.frameworks):
         return None
-    from hccl_tools.launch.planning import rank_processes  # noqa: PLC0415  (rank 0 only)
-
     variables = composition.scheduler_environment(facts)
     argv = (python.path, "-c", rank_processes.SCHEDULER_PROGRAM)
     return argv, whole(variables)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hccl_tools.document.document import Document
 from hccl_tools.errors import LaunchError
+from hccl_tools.formats import module
 from hccl_tools.notation import host_list
 
 if TYPE_CHECKING:
@@ -45,9 +47,6 @@ def _place(prepared: PreparedLaunch, index: int) -> str:
                 return f"{path}: "  # The ranks' copy was converted: its lines differ.
     except OSError:
         return f"{path}: "
-    from hccl_tools.document.document import Document  # noqa: PLC0415  (for this message only)
-    from hccl_tools.formats import module  # noqa: PLC0415
-
     key = "host_ip" if table.servers[index].host_ip else "server_id"
     document = Document.parse(data, path)
     span = document.spans([(*module(table.format).server_path(table, index), key)])[0]

@@ -7,6 +7,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, UsageError
+from hccl_tools.host.local_addresses import interface_with, is_reachable, source_address
 from hccl_tools.launch import engines
 from hccl_tools.launch.model.plan import NOT_A_MEMBER
 from hccl_tools.launch.planning import local_server
@@ -57,8 +58,6 @@ def own_interface(job: Job) -> tuple[int, str] | None:
     here = job.local_server
     if job.server_count == 1 or here is None or here == NOT_A_MEMBER:
         return None
-    from hccl_tools.host.local_addresses import interface_with, is_reachable, source_address  # noqa: PLC0415
-
     hosts = list(dict.fromkeys(one.host for one in job.placements if one.server_index == here))
     others = (one.host for one in job.placements if one.server_index != here)
     # The address from which a host sends to itself is its own.
@@ -139,8 +138,8 @@ def check_machines(
 
 def _smaller_table(loaded: JobTable, ranks: int | None) -> str | None:
     """Return the command for a table with fewer ranks, if HCCL accepts the first devices or servers."""
-    from hccl_tools.transform.subsetting import subset  # noqa: PLC0415  (only for a wrong number)
-    from hccl_tools.validation.checker import check_table  # noqa: PLC0415
+    from hccl_tools.transform.subsetting import subset  # noqa: PLC0415  (6 ms; the number of ranks is wrong)
+    from hccl_tools.validation.checker import check_table  # noqa: PLC0415  (8 ms)
 
     servers, devices = loaded.table.servers, sorted(loaded.table.device_numbers, key=lambda one: one or 0)
     if not ranks or ranks >= len(loaded.table) or not os.path.isabs(loaded.path):

@@ -11,14 +11,11 @@ from hccl_tools.errors import DiscoveryError, LaunchError
 from hccl_tools.host import device_addresses
 from hccl_tools.host.recognition import listed_addresses, same
 from hccl_tools.host.site_defaults import Site
-from hccl_tools.launch.model.request import JobTable
-from hccl_tools.notation import number_list
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.launch.model.request import TableChoice
     from hccl_tools.table.model import RankTable
 
 
@@ -121,33 +118,3 @@ def check_addresses(table: RankTable, server_index: int, real: Addresses) -> Non
             f"the table was made for another host: {'; '.join(wrong)}",
             hint="make a new table with `hccl-tools gen`, or use --no-local-check if the table is right",
         )
-
-
-def make_table(
-    devices: Sequence[int], choice: TableChoice, environ: Mapping[str, str], path: str
-) -> JobTable:
-    """Make the table of this host's devices (physical ids, in rank order), as ``hccl-tools gen`` does.
-
-    Raises:
-        DiscoveryError: The addresses cannot be determined.
-        LaunchError: HCCL would refuse the table, or the table does not follow the product's guide.
-    """
-    from hccl_tools.files import outputs  # noqa: PLC0415
-    from hccl_tools.host.selection import Wanted  # noqa: PLC0415
-    from hccl_tools.host.survey import SurveyRequest, survey  # noqa: PLC0415
-    from hccl_tools.transform import generation  # noqa: PLC0415
-
-    # The ids are already physical: the ASCEND_* variables must not be applied a second time.
-    kept = {name: text for name, text in environ.items() if not name.startswith("ASCEND_")}
-    wanted = Wanted(devices=",".join(map(str, devices)))
-    facts = survey(SurveyRequest(wanted=wanted, product=choice.product, site=Site(kept)))
-    table = generation.table([facts], table_format=facts.table_format)
-    report = outputs.check(table, product=facts.product, ignore=choice.ignore)
-    if not report.ok:
-        first = report.errors[0]
-        raise LaunchError(f"no table can be made for these devices: {first.message}", hint=first.hint)
-    listed = f"device{'' if len(devices) == 1 else 's'} {number_list.fold(devices)}"
-    notes = (f"no table given: one was made from {listed} of this host", *facts.warnings)
-    return JobTable(
-        path, table, outputs.table_text(table).encode(), facts.product, facts.product_source, notes
-    )

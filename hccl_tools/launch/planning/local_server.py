@@ -7,7 +7,9 @@ import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, UsageError
+from hccl_tools.host.facts import DeviceState, HostState
 from hccl_tools.host.local_addresses import interface_addresses, is_local
+from hccl_tools.host.recognition import recognise
 from hccl_tools.host.site_defaults import ADDRESS_VARIABLES
 from hccl_tools.launch.model.plan import NOT_A_MEMBER
 from hccl_tools.notation.phrases import and_more
@@ -70,14 +72,14 @@ def find(
         if hosts.node_rank is not None:
             _check_node_rank(table, placements, hosts, here)
     if real is not None:
-        from hccl_tools.launch.planning import local_npus  # noqa: PLC0415  (only with NPUs)
+        from hccl_tools.launch.planning import local_npus  # noqa: PLC0415  (1.2 ms; only with NPUs)
 
         local_npus.check_addresses(table, here, real)
     return here
 
 
 def _device_addresses(table: RankTable, around: Surroundings) -> Addresses:
-    from hccl_tools.launch.planning import local_npus  # noqa: PLC0415  (only with NPUs)
+    from hccl_tools.launch.planning import local_npus  # noqa: PLC0415  (1.4 ms; only with NPUs)
 
     devices = local_npus.devices_of(table, around.nodes)
     return (
@@ -121,9 +123,6 @@ def this_server(
     """
     if wanted is not None:
         return _named(table, wanted)
-    from hccl_tools.host.facts import DeviceState, HostState  # noqa: PLC0415  (not for a job without a table)
-    from hccl_tools.host.recognition import recognise  # noqa: PLC0415
-
     # Inside a Slurm step the host has a node name, which can differ from its own hostname.
     own_name = environ.get("SLURMD_NODENAME") or os.uname().nodename
     names = {own_name, own_name.split(".")[0]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.host.local_addresses import looked_up
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.addresses import is_loopback, packed
 
@@ -74,10 +75,8 @@ def rendezvous_address(table: RankTable, placements: Sequence[RankPlacement]) ->
         )
     if packed(host) is not None:
         return host
-    import socket  # noqa: PLC0415
-
     try:
-        found = socket.gethostbyname(host)
+        found = looked_up(host)
     except OSError as error:
         raise LaunchError(
             f'the name of rank 0\'s server, "{host}", cannot be resolved: {error.strerror or error}',

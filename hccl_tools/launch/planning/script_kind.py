@@ -8,6 +8,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
+from hccl_tools.launch.planning.local_server import this_server
 from hccl_tools.programs.lookup import ProgramRefusedError
 
 if TYPE_CHECKING:
@@ -119,8 +120,7 @@ def refuse_data(program: Sequence[str], call: Sequence[str]) -> None:
 
 def _of_rehearsal(table_file: str) -> list[str]:
     """Return the options that a rehearsal on this host needs for a table of several or of other hosts."""
-    from hccl_tools.launch.planning.local_server import this_server  # noqa: PLC0415  (only for a wrong call)
-    from hccl_tools.validation import checker  # noqa: PLC0415
+    from hccl_tools.validation import checker  # noqa: PLC0415  (8 ms)
 
     try:
         table, _report = checker.load(table_file)

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
-from hccl_tools.errors import HcclToolsError, InputError, LaunchError, TableError, UsageError
-from hccl_tools.launch.model.request import JobTable
+from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from hccl_tools.launch.model.plan import Start
-    from hccl_tools.launch.model.request import LaunchRequest, TableChoice
+    from hccl_tools.launch.model.request import JobTable, LaunchRequest, TableChoice
     from hccl_tools.launch.planning.job import Job
     from hccl_tools.launch.planning.visible_devices import Surroundings
-    from hccl_tools.table.model import RankTable
 
-#: The keys of a group_list's devices that HCCL reads.
-_COLUMNS = ("device_id", "device_ip", "rank_id")
 #: The variables with the path of a table; MindSpore's older variable is last.
 TABLE_VARIABLES = ("RANK_TABLE_FILE", "MINDSPORE_HCCL_CONFIG_PATH")
 #: The usual file names in a directory given as RANK_TABLE_FILE, and the paths that ModelArts uses.
@@ -52,8 +47,10 @@ def find(request: LaunchRequest, around: Surroundings, made_at: str) -> JobTable
     path, why = found
     try:
         variables = checked_in(request, around.environ)
+        from hccl_tools.launch.planning import table_file  # noqa: PLC0415  (9 ms; the job has a table)
+
         begin = around.addresses.begin if around.addresses else None
-        loaded = _load(path, choice, variables, on_this_host=around.uses_npus, begin=begin)
+        loaded = table_file.load(path, choice, variables, on_this_host=around.uses_npus, begin=begin)
     except HcclToolsError as error:
         error.hint = "; ".join(filter(None, (error.hint, why)))
         raise
@@ -93,82 +90,9 @@ def naming_variable(environ: Mapping[str, str]) -> str | None:
     return next((variable for variable in TABLE_VARIABLES if environ.get(variable)), None)
 
 
-def _load(
-    path: str,
-    choice: TableChoice,
-    env: Mapping[str, str],
-    *,
-    on_this_host: bool,
-    begin: Callable[[RankTable], None] | None,
-) -> JobTable:
-    if choice.wait is not None:
-        from hccl_tools.files import waiting  # noqa: PLC0415  (few tables are still being written)
-
-        waiting.wait(path, seconds=choice.wait, report=_report)
-    return load_file(path, choice, env, on_this_host=on_this_host, begin=begin)
-
-
-def _report(line: str) -> None:
-    sys.stderr.write(f"hccl-tools: {line}\n")
-
-
 def checked_in(request: LaunchRequest, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that can change HCCL's verdict on a table; empty for a rehearsal on the CPU."""
     return {} if request.start.cpu else {**environ, **request.variables.assigned}
-
-
-def load_file(
-    path: str,
-    choice: TableChoice,
-    env: Mapping[str, str],
-    *,
-    on_this_host: bool = False,
-    begin: Callable[[RankTable], None] | None = None,
-) -> JobTable:
-    """Read a table and check it for the job's product and variables.
-
-    ``on_this_host`` tells whether the job uses the NPUs of this host; ``begin`` is called with the table
-    before it is judged.
-
-    Raises:
-        LaunchError: The file cannot be read, or the table has errors; some of them cannot be ignored.
-    """
-    from hccl_tools.validation import checker  # noqa: PLC0415  (a launch without a table does not need it)
-
-    left: list[str] = []
-    try:
-        source: str | bytes = path
-        if choice.exclude:
-            from hccl_tools.files import remainder  # noqa: PLC0415  (few jobs leave hosts out)
-
-            source, *left = remainder.of_file(path, choice.exclude, product=choice.product)
-        table, report = checker.load(
-            source, product=choice.product, ignore=choice.ignore, env=env, on_this_host=on_this_host,
-            begin=begin,
-            name=f"{path} without {', '.join(map(str, choice.exclude))}" if choice.exclude else None,
-        )  # fmt: skip
-    except (InputError, TableError) as error:
-        raise LaunchError(error.head, hint=error.hint, lines=error.lines) from error
-    _require_ranks(table, path)
-    notes = (*left, *(f"{path}: {finding.message}" for finding in report.warnings))
-    shown = "standard input" if path == "-" else os.path.abspath(path)
-    if table.format == "group_list":
-        return JobTable(shown, *_as_1_0(table), report.product, report.product_reason, notes)
-    # Use the bytes that were checked: the file may have changed since then.
-    data = report.document.data if report.document else b""
-    return JobTable(shown, table, data, report.product, report.product_reason, notes)
-
-
-def _require_ranks(table: RankTable, path: str) -> None:
-    """Refuse a table that does not number its ranks and devices; only ignored rules let such a table pass."""
-    count = len(table.rank_numbers)
-    ranks = sorted(rank for rank in table.rank_numbers if rank is not None)
-    if ranks != [*range(count)] or None in table.device_numbers:
-        raise LaunchError(
-            f"{path}: `launch` needs the rank ids 0 to {count - 1}, each once, "
-            "and a number as device id of each",
-            hint="correct the table; ignored rules do not change this",
-        )
 
 
 def make(job: Job, request: LaunchRequest, around: Surroundings, path: str, start: Start) -> JobTable | None:
@@ -181,27 +105,10 @@ def make(job: Job, request: LaunchRequest, around: Surroundings, path: str, star
     reads_table = start in {"table", "cluster"} or (start == "torch" and request.variables.pass_table)
     if not (reads_table and around.uses_npus) or request.table.no_table or job.server_count > 1:
         return None
-    from hccl_tools.launch.planning import local_npus  # noqa: PLC0415  (only with NPUs)
+    from hccl_tools.launch.planning import own_table  # noqa: PLC0415  (15 ms; the devices of this host, without a table)
 
     devices = [placement.device for placement in job.placements]
-    return local_npus.make_table(devices, request.table, around.environ, path)
-
-
-def _as_1_0(table: RankTable) -> tuple[RankTable, bytes]:
-    """Convert a group_list to the 1.0 table that HCCL derives from it; instances of a server are combined.
-
-    The ranks' copy omits keys that HCCL does not read; the table here keeps pod names to identify this host.
-    """
-    from dataclasses import replace  # noqa: PLC0415  (rarely needed)
-
-    from hccl_tools import formats  # noqa: PLC0415
-    from hccl_tools.transform import conversion  # noqa: PLC0415
-
-    made = conversion.convert(table, to="1.0")
-    servers = [replace(server, fields={}) for server in made.servers]
-    columns = {key: made.columns[key] for key in _COLUMNS if key in made.columns}
-    plain = replace(made, servers=servers, columns=columns, fields={})
-    return made, "".join(formats.write(plain)).encode()
+    return own_table.make_table(devices, request.table, around.environ, path)
 
 
 def usual_file(path: str) -> str:

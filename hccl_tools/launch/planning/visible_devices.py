@@ -63,7 +63,7 @@ class VisibleDevices(NamedTuple):
         Raises:
             UsageError: The text cannot be read, or names a device that does not exist.
         """
-        from hccl_tools.notation import device_range  # noqa: PLC0415  (rarely needed)
+        from hccl_tools.notation import device_range  # noqa: PLC0415  (0.5 ms; --devices only)
 
         limit = len(self.chosen) if self.chosen else 1024
         beyond = f"use the indices of visible devices, 0 to {limit - 1}"

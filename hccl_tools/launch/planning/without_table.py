@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.host.local_addresses import is_local
 from hccl_tools.launch import engines
+from hccl_tools.launch.planning import script_kind, tables_here
 from hccl_tools.launch.planning.job import LOOPBACK, Job
 from hccl_tools.launch.planning.placement import place_ranks_without_table
 from hccl_tools.launch.planning.visible_devices import cuda_note, of_rehearsal
@@ -80,8 +81,6 @@ def job_of(request: LaunchRequest, around: Surroundings, notes: list[str]) -> Jo
 
 def _with_table(request: LaunchRequest) -> str:
     """Return what to type if a rank table is among the arguments of the program alone; "" if none is."""
-    from hccl_tools.launch.planning import script_kind  # noqa: PLC0415  (only for an incomplete call)
-
     program, *arguments = request.program.argv
     if not _has_no_number(request.devices) or len(arguments) != 1 or not script_kind.is_table(arguments[0]):
         return ""
@@ -192,8 +191,6 @@ def _master_address(names: tuple[str, ...], hosts: Hosts) -> str:
 
 
 def _what_is_missing() -> str:
-    from hccl_tools.launch.planning import tables_here  # noqa: PLC0415  (only for an incomplete call)
-
     options = "specify a table (--rank-table FILE), devices (--devices 4-7) or a number of ranks (-n 4)"
     return "; ".join(filter(None, [options, tables_here.hint()]))
 

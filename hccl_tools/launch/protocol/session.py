@@ -316,12 +316,12 @@ def _json(frame: dict[str, Any]) -> bytes:
 
 
 def _mac(key: bytes, data: bytes) -> bytes:
-    import hmac  # noqa: PLC0415  (it loads OpenSSL, 5 ms; the ranks of one host need no key)
+    import hmac  # noqa: PLC0415  (3 ms; it loads OpenSSL, 5 ms; the ranks of one host need no key)
 
     return hmac.digest(key, data, "sha256")
 
 
 def _is_equal(mac: bytes, claimed: str) -> bool:
-    import hmac  # noqa: PLC0415
+    import hmac  # noqa: PLC0415  (3 ms)
 
     return hmac.compare_digest(mac, bytes.fromhex(claimed))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from signal import SIGKILL
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.launch.logs import excerpt
 from hccl_tools.launch.model.hang import silence
 from hccl_tools.launch.model.variables import LOG_PATH_VARIABLE
+from hccl_tools.launch.report import hints
 from hccl_tools.notation.number_list import rank_list, rank_ranges
 from hccl_tools.notation.phrases import and_more, count, time_span
 from hccl_tools.notation.whole_number import whole_number
@@ -112,9 +115,6 @@ def _hung(outcome: Outcome) -> Sequence[HungRank]:
 
 def first_failure(first: RankEnd, *, killed_by_oom: bool | None) -> RankFailure:
     """Describe the rank that failed first."""
-    from hccl_tools.launch.logs import excerpt  # noqa: PLC0415  (most jobs succeed)
-    from hccl_tools.launch.report import hints  # noqa: PLC0415  (most jobs succeed)
-
     lines = excerpt.log_end(first.log)
     codes = excerpt.hccl_codes(lines)
     traceback = excerpt.last_traceback(lines)
@@ -164,8 +164,6 @@ def _stuck(process: procfs.Status) -> StuckProcess:
 
 def write(report: JobReport, run_dir: str) -> str | None:
     """Write report.json atomically; return why it failed, ``None`` on success."""
-    import json  # noqa: PLC0415  (most jobs succeed and print no report)
-
     try:
         run_files.write(run_dir, names.REPORT, _lines(report, json.dumps).encode())
     except OSError as error:
@@ -195,8 +193,6 @@ def notify(report: JobReport, command: str, signals: Signals) -> str | None:
 
     The command is killed after ``_NOTIFY_SECONDS`` or on Ctrl-C. Its output is written to stderr.
     """
-    import json  # noqa: PLC0415
-
     memory = os.memfd_create(names.REPORT)
     try:
         os.write(memory, json.dumps(plain(report)).encode())
@@ -334,8 +330,6 @@ def _with_same_exception(ends: Sequence[ProcessEnd], traceback: Sequence[str]) -
 
     The launcher may have terminated them while Python was on its way out.
     """
-    from hccl_tools.launch.logs import excerpt  # noqa: PLC0415  (most jobs succeed)
-
     if not traceback:
         return []
     here = [end for end in ends if not end.log_host and end.rank >= 0][:_MOST_COMPARED]

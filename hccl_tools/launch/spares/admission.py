@@ -6,6 +6,8 @@ import socket
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools import formats
+from hccl_tools.document.document import Document
 from hccl_tools.launch.model.request import JobTable
 from hccl_tools.launch.spares.replacement import Spares, line
 from hccl_tools.records import NamedTuple
@@ -108,9 +110,6 @@ def _with_table(request: LaunchRequest, loaded: JobTable, data: bytes) -> Launch
 
 def table_in(data: bytes) -> RankTable:
     """Return the table in the bytes for the ranks."""
-    from hccl_tools import formats  # noqa: PLC0415  (only if a host is replaced)
-    from hccl_tools.document.document import Document  # noqa: PLC0415
-
     return formats.read(Document.parse(data, names.TABLE).value)
 
 

@@ -22,6 +22,7 @@ from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.model.request import Hosts, LaunchRequest, Program
 from hccl_tools.launch.mpi import repeated_start
 from hccl_tools.launch.planning import interpreter, planner, ports
+from hccl_tools.launch.preflight import checks
 from hccl_tools.launch.render import plan_json
 from hccl_tools.launch.spawn import child
 from hccl_tools.launch.spawn import options as spawn_options
@@ -154,8 +155,6 @@ def _start_port(wanted: SpawnOptions) -> int:
 
 def _preflight(prepared: PreparedLaunch) -> None:
     """Refuse devices that are in use, missing or not accessible: the ranks would fail after minutes."""
-    from hccl_tools.launch.preflight import checks  # noqa: PLC0415  (a refused call does not need it)
-
     found = checks.check(prepared.plan, prepared.shared_environment, prepared.nodes)
     checks.refuse(found, hint="preflight=False starts anyway; cpu=True rehearses without NPUs")
 

@@ -9,6 +9,7 @@ import os
 import pickle
 import sys
 import traceback
+from multiprocessing import spawn
 from typing import Any
 
 from hccl_tools.processes import run_files
@@ -57,8 +58,6 @@ def is_preparing() -> bool:
 
 
 def _call(path: str) -> Any:
-    from multiprocessing import spawn  # noqa: PLC0415
-
     global _preparing  # noqa: PLW0603  (of this process, which is one rank)
     with open(private_files.open_own(path), "rb") as file:
         preparation = pickle.load(file)  # noqa: S301  (written by the parent)  # nosec B301

@@ -10,6 +10,7 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
+from hccl_tools.launch.supervise import leftovers
 from hccl_tools.launch.supervise.decisions import HandleEnd, Say, SetTimer, Signal, Step
 from hccl_tools.launch.supervise.job_state import JobState
 from hccl_tools.processes import keeper_protocol
@@ -209,10 +210,7 @@ class Attempt:
         elif step is Step.KILL_ELSEWHERE:
             for kill in self.on_kill:
                 kill()
-        else:
-            from hccl_tools.launch.supervise import leftovers  # noqa: PLC0415  (rare)
-
-            if step is Step.GIVE_UP:
-                self.state.stuck += leftovers.end_job(self.keeper, self.state.running, self.say)
-            elif left := self.keeper.descendants():
-                self.say(leftovers.describe_leftovers(left))
+        elif step is Step.GIVE_UP:
+            self.state.stuck += leftovers.end_job(self.keeper, self.state.running, self.say)
+        elif left := self.keeper.descendants():
+            self.say(leftovers.describe_leftovers(left))

@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.logs import excerpt
+from hccl_tools.launch.supervise.recorder_dumps import RecorderDumps
 from hccl_tools.processes import run_files, wait_state
 from hccl_tools.processes.signals import spawn
 from hccl_tools.processes.stack_dump import Stack, StackDump, Target, writes_stacks
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.model.outcome import RankEnd
     from hccl_tools.launch.supervise.attempt import Attempt
-    from hccl_tools.launch.supervise.recorder_dumps import RecorderDumps
     from hccl_tools.processes.signals import Helper
     from hccl_tools.processes.wait_state import WaitState
 
@@ -79,8 +79,6 @@ class Evidence:
         self._check()
 
     def _make_recorders(self, restart: int) -> RecorderDumps:
-        from hccl_tools.launch.supervise.recorder_dumps import RecorderDumps  # noqa: PLC0415  (an option)
-
         pids = {end.process.rank: end.pid for end in self._ranks if _runs(end)}
         # Only a hang is worth the second or two that the frames take.
         with_frames = self._attempt.state.reason == "hang"

@@ -13,6 +13,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from hccl_tools.launch.logs import excerpt
 from hccl_tools.launch.model.hang import headline, odd_ones_first
 from hccl_tools.launch.supervise.rank_activity import ActivityMonitor
 from hccl_tools.notation.phrases import time_span
@@ -263,8 +264,6 @@ def _doing(one: Suspect) -> str:
 
 
 def _describe(one: Suspect, *, is_first: bool, by_progress: bool) -> HungRank:
-    from hccl_tools.launch.logs import excerpt  # noqa: PLC0415  (few jobs hang)
-
     end = one.end
     lines = excerpt.last_lines(excerpt.log_end(end.log), 1)
     return HungRank(

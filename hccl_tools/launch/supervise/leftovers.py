@@ -103,7 +103,7 @@ def leftovers_of_last_run(log_dir: str) -> list[str]:
     has_report = os.path.exists(os.path.join(path, names.REPORT))
     if has_report or not os.path.exists(os.path.join(path, names.LAUNCHER)):
         return []
-    from hccl_tools.runs import directory, files, index  # noqa: PLC0415  (most runs have left their report)
+    from hccl_tools.runs import directory, files, index  # noqa: PLC0415  (2 ms; most runs have left their report)
 
     if not directory.is_own(path):
         return []
