@@ -175,7 +175,6 @@ def _other_document(subject: Subject, found: Detection) -> Finding:
 
 def _other_value(value: Any, found: Detection) -> Finding:
     """Return the finding on a value that has no table in it."""
-
     if (flat := flat_lists.of_devices(value)) is not None:
         return Finding(flat.message, hint=flat.hint)
     return Finding(f"not a rank table: {found.reason}", hint=found.hint)
