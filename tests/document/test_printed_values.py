@@ -172,8 +172,8 @@ def test_the_line_of_a_pager_is_deleted() -> None:
     lines = TEXT.split("\n")
 
     assert said("\n".join([*lines[:20], "--More--", *lines[20:]])) == (
-        "line 21 is not part of the table: --More--",
-        "delete it",
+        "line 21 has text of a pager that is not part of the table: --More--",
+        "delete the line",
     )
 
 

@@ -217,3 +217,10 @@ def test_a_list_of_devices_gets_the_command_that_makes_its_table(names: tuple[st
 )
 def test_other_lists_are_not_lists_of_devices(value: Any) -> None:
     assert "list of devices" not in validate(json.dumps(value).encode()).findings[0].message
+
+
+def test_a_table_without_ranks_has_no_layers_to_compare() -> None:
+    value = table("2.0", 1, 2)
+    value["rank_list"] = []
+
+    assert "HCC635" not in rules(value)
