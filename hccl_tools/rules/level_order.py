@@ -98,6 +98,8 @@ def layer_missing(subject: Subject) -> Iterator[Finding]:
     Instead: table
     Hint: add layer 1 to rank 3: `hccl-tools gen` on node1, as for a job of several nodes, prints it
     """
+    if not subject.table.servers:
+        return
     levels = subject.table.column("level_list")
     found = [*_lacking(subject, levels)]
     if (

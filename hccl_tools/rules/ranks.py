@@ -361,8 +361,7 @@ def _ranks_of(subject: Subject, index: int, seen: int) -> str:
 
 def _stand_in(subject: Subject, index: int, seen: int) -> Finding:
     """Return the finding on a server that has the ranks of another one: it stands in for it, or has no own ranks yet."""
-    servers, absent = subject.table.servers, absent_ranks(subject)
-    rows = servers[index].rows
+    servers, absent, rows = subject.table.servers, absent_ranks(subject), subject.table.servers[index].rows
     ranks = rank_list(sorted(subject.table.rank_numbers[row] or 0 for row in rows))
     replaces = f"if it replaces {named_server(subject, seen)}, remove that server"
     own = "give it ranks of its own" + (f": {fold(absent)}" if len(absent) == len(rows) else "")

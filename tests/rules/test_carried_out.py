@@ -195,15 +195,10 @@ def test_of_two_lists_with_the_same_devices_the_old_one_is_deleted() -> None:
 def test_a_list_of_devices_gets_the_command_that_makes_its_table(names: tuple[str, ...], size: int) -> None:
     right = table("1.0", 2, size)
     flat = [
-        dict(
-            zip(
-                names,
-                (each["rank_id"], server["server_id"], each["device_id"], each["device_ip"]),
-                strict=True,
-            )
-        )
-        for server in servers(right) for each in server["device"]
-    ]  # fmt: skip
+        dict(zip(names, (each["rank_id"], server["server_id"], *list(each.values())[:2]), strict=True))
+        for server in servers(right)
+        for each in server["device"]
+    ]
 
     (found,) = validate(json.dumps(flat).encode()).findings
 
@@ -222,3 +217,10 @@ def test_a_list_of_devices_gets_the_command_that_makes_its_table(names: tuple[st
 )
 def test_other_lists_are_not_lists_of_devices(value: Any) -> None:
     assert "list of devices" not in validate(json.dumps(value).encode()).findings[0].message
+
+
+def test_a_table_without_ranks_has_no_layers_to_compare() -> None:
+    value = table("2.0", 1, 2)
+    value["rank_list"] = []
+
+    assert "HCC635" not in rules(value)
