@@ -269,8 +269,8 @@ def _run(words: list[str], log_dir: str) -> Run | None:
     except index.NoSuchRunError as error:
         what = f'"{words[0]}" is not a file, a code or a run in {log_dir}'
         if words[0].isdecimal() and (ids := with_number(words[0])):
-            found = f"with this number: {', '.join(ids)}; type `hccl-tools explain {ids[0]}`"
-            raise UsageError(what, hint=found) from error
+            hint = f"with this number: {', '.join(ids)}; type `hccl-tools explain {ids[0]}`"
+            raise UsageError(what, hint=hint) from error
         raise UsageError(what, hint=f"check the name; {error.hint}") from error
     if found.user:
         tell(f"run {found.called}:")
