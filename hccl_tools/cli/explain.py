@@ -257,7 +257,7 @@ def _run(words: list[str], log_dir: str) -> Run | None:
     """Return the run that the arguments name; None if they name files."""
     if not words or (words[0] in names.NEWEST and len(words) == 1 and not os.path.lexists(words[0])):
         latest = index.resolve(names.LATEST, log_dir)
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() or latest.user:
             tell(f"run {latest.called}:")
         return latest
     if len(words) > 1 or words[0] == "-":
@@ -265,13 +265,16 @@ def _run(words: list[str], log_dir: str) -> Run | None:
     if os.path.lexists(words[0]) and not files.is_run(os.path.realpath(words[0])):
         return None
     try:
-        return index.resolve(words[0], log_dir)
+        found = index.resolve(words[0], log_dir)
     except index.NoSuchRunError as error:
         what = f'"{words[0]}" is not a file, a code or a run in {log_dir}'
         if words[0].isdecimal() and (ids := with_number(words[0])):
-            found = f"with this number: {', '.join(ids)}; type `hccl-tools explain {ids[0]}`"
-            raise UsageError(what, hint=found) from error
+            hint = f"with this number: {', '.join(ids)}; type `hccl-tools explain {ids[0]}`"
+            raise UsageError(what, hint=hint) from error
         raise UsageError(what, hint=f"check the name; {error.hint}") from error
+    if found.user:
+        tell(f"run {found.called}:")
+    return found
 
 
 def _of_one_job(words: list[str]) -> list[str]:
@@ -328,7 +331,7 @@ def _name_of_latest(folder: str) -> str:
 
 def _latest_of(folder: str) -> str:
     """Return the latest run of a log directory, and say so."""
-    run = index.resolve(os.path.join(folder, names.LATEST), folder)  # noqa: PTH118
+    run = index.newest(folder)
     what = f"{operand(folder)} has the runs of `launch`: the latest one is explained, {run.called}"
     tell(f"note: {what}; `hccl-tools jobs --log-dir {operand(folder)}` lists them")
     return names.shown(run.path)

@@ -251,7 +251,9 @@ def resolve(name: str, log_dir: str) -> Run:
     if not name.strip():  # ``stop "$RUN"`` with an unset variable must not stop the only run.
         raise UsageError("the name of the run is empty", hint="`hccl-tools jobs` lists the runs")
     typed = _at_path(name, log_dir)
-    if typed is not None and (not typed.user or os.sep in name or name in names.NEWEST):
+    if typed is not None and typed.user and name in names.NEWEST:
+        return _own_newest(log_dir) or typed
+    if typed is not None and (not typed.user or os.sep in name):
         return typed
     all_runs = find(log_dir, name)
     # Other users choose the names of their runs: these come after the runs of this user.
@@ -269,6 +271,26 @@ def resolve(name: str, log_dir: str) -> Run:
         sentence(log_dir, None if name in names.NEWEST else name),
         hint=remedy(log_dir, sum(run.is_in(log_dir) for run in known), name, known),
     )
+
+
+def newest(log_dir: str) -> Run:
+    """Return the newest run of a log directory: this user's, else that to which ``latest`` leads.
+
+    Raises:
+        NoSuchRunError: There is none.
+        UsageError: The run cannot be read.
+    """
+    linked = resolve(os.path.join(log_dir, names.LATEST), log_dir)
+    return (linked.user and _own_newest(log_dir)) or linked
+
+
+def _own_newest(log_dir: str) -> Run | None:
+    """Return this user's newest run, to which ``latest`` does not lead if another user owns the link."""
+    own = [run for run in find(log_dir) if run.is_in(log_dir) and not run.user]
+    if not own:
+        return None
+    run_files.hold(own[-1].path)
+    return own[-1]
 
 
 def _at_path(name: str, log_dir: str) -> Run | None:

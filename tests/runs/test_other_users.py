@@ -200,6 +200,27 @@ def test_a_run_directory_of_another_user_is_refused(stranger: Stranger) -> None:
 
 
 @pytest.mark.bed
+def test_latest_of_a_shared_directory_is_the_users_own_newest_run(stranger: Stranger) -> None:
+    stranger.folder.chmod(0o1777)
+    log = stranger.folder / "log"
+    log.mkdir()
+    log.chmod(0o1777)
+    user, launch = stranger.as_user(65533), ("launch", "-n", "1", "--cpu", "--no-python", "--log-mode", "755")
+    for one, says in ((stranger, "error code[EI0006]"), (user, "mine")):
+        one.tools(*launch, "--log-dir", str(log), "sh", "-c", f"echo '{says}'; exit 3")
+    assert (log / "latest").lstat().st_uid == 65534  # The sticky bit keeps the first user's link.
+
+    logs = user.tools("logs", "--log-dir", str(log))
+    named = [user.tools(command, "latest", "--log-dir", str(log)) for command in ("logs", "explain")]
+    folder = user.tools("explain", str(log))
+    other = user.tools("logs", str((log / "latest").resolve()))
+
+    assert logs.stdout == named[0].stdout == "mine\n"
+    assert all("EI0006" not in one.stdout for one in (named[1], folder))
+    assert (other.stdout, " of nobody (" in other.stderr) == ("error code[EI0006]\n", True)
+
+
+@pytest.mark.bed
 def test_private_directory_of_another_user_is_not_used(stranger: Stranger) -> None:
     stranger.folder.chmod(0o1777)
     taken = stranger.folder / "hccl-tools-0"

@@ -30,6 +30,7 @@ from hccl_tools.launch.protocol.messages import Ending, Hung, Kill, Look, Quiet,
 from hccl_tools.launch.protocol.payload import Payload
 from hccl_tools.launch.supervise.progress import RankCount
 from hccl_tools.notation.phrases import and_more
+from hccl_tools.notation.printable import one_line_each
 from hccl_tools.processes.reactor import wait_readable
 from hccl_tools.processes.signals import ENDING
 from hccl_tools.runs import hosts
@@ -277,7 +278,8 @@ class Controller:
     def _handle_all(self, agent: Agent, messages: Sequence[Message]) -> None:
         try:
             for message in messages:
-                self._handle(agent, message)
+                # Text of another host must not begin a line of this one.
+                self._handle(agent, one_line_each(message))
         except ValueError:
             agent.connection.closed = True  # Not an agent of this job.
 
@@ -300,7 +302,8 @@ class Controller:
                 self._record(agent, message.cause)
             self._reports.hung += message.hung
             self._reports.evidence += message.evidence
-            self._record_ends(agent, [host_status.rank_end(self._plan, one) for one in message.ranks])
+            ends = [host_status.rank_end(self._plan, one) for one in message.ranks]
+            self._record_ends(agent, [end for end in ends if self._is_of(agent, end)])
 
     def _identify(self, agent: Agent, message: Join) -> None:
         self._agents.identify(agent, message.number)
@@ -315,6 +318,11 @@ class Controller:
         index = host_status.server_at(self._plan, agent.connection.address)
         if index >= 0 and self._has_supervisors:
             self._agents.identify(agent, index)
+
+    def _is_of(self, agent: Agent, end: RankEnd) -> bool:
+        """Return whether a rank is one of an agent's: no host reports the ends of other hosts' ranks."""
+        process = end.process
+        return agent.number == (process.server_index if self._has_supervisors else process.rank)
 
     def _record_ends(self, agent: Agent, ends: list[RankEnd]) -> None:
         self._agents.report(agent)

@@ -37,6 +37,8 @@ class MpiWorld(NamedTuple):
         return self.launcher == "MPICH"
 
 
+#: Characters of a wrong value that an error shows.
+_MOST_SHOWN = 80
 #: launcher: rank, size, local rank, local size, job. Open MPI 4 and 5 both set the first row (measured).
 _FAMILIES = {
     "Open MPI": (
@@ -55,32 +57,62 @@ def from_environment(environ: Mapping[str, str]) -> MpiWorld:
     """
     for launcher, names in _FAMILIES.items():
         if names[0] in environ:
-            rank, size, local_rank, local_size = (_number(environ, name) for name in names[:4])
-            return MpiWorld(rank, size, local_rank, local_size, environ.get(names[4], ""), launcher)
+            numbers = [_number(environ, name) for name in names[:4]]
+            job = _printable(environ.get(names[4], ""))
+            return _checked(MpiWorld(numbers[0], numbers[1], numbers[2], numbers[3], job, launcher))
     if "SLURM_STEP_ID" in environ and "SLURM_PROCID" in environ:
         rank, local_rank = _number(environ, "SLURM_PROCID"), _number(environ, "SLURM_LOCALID")
         size = _number(environ, "SLURM_NTASKS")
-        job = f"{environ.get('SLURM_JOB_ID')}.{environ.get('SLURM_STEP_ID')}"
-        return MpiWorld(rank, size, local_rank, _slurm_local_size(environ, size), job, "Slurm")
+        job = _printable(f"{environ.get('SLURM_JOB_ID')}.{environ.get('SLURM_STEP_ID')}")
+        return _checked(MpiWorld(rank, size, local_rank, _slurm_local_size(environ, size), job, "Slurm"))
     raise UsageError(
         "this process was not started by mpirun or srun: OMPI_COMM_WORLD_RANK is not set",
         hint="mpirun -n 2 python -m hccl_tools.launch.rank train.py",
     )
 
 
-def _number(environ: Mapping[str, str], name: str) -> int:
-    number = whole_number(environ.get(name, ""))
+def _checked(world: MpiWorld) -> MpiWorld:
+    """Return a world whose numbers fit together.
+
+    Raises:
+        UsageError: They do not.
+    """
+    if world.rank < world.size and world.local_rank < world.local_size <= world.size:
+        return world
+    raise UsageError(
+        f"the variables of {world.launcher} do not fit together: rank {world.rank} of {world.size}, on this "
+        f"host {world.local_rank} of {world.local_size}",
+        hint="start the ranks with mpirun or srun, and do not set these variables",
+    )
+
+
+def _printable(text: str) -> str:
+    """Return the name of a job, which messages contain, without line breaks and other control characters."""
+    return "".join(sign for sign in text if sign.isprintable())
+
+
+def _number(environ: Mapping[str, str], name: str, default: str = "") -> int:
+    text = environ.get(name, default)
+    number = whole_number(text)
     if number is None:
-        what = f'{name}="{environ.get(name, "")}" is not a number'
-        raise UsageError(what, hint="start the ranks with mpirun or srun")
+        raise _no_number(name, text)
     return number
+
+
+def _no_number(name: str, text: str) -> UsageError:
+    what = f'{name}="{_printable(text[:_MOST_SHOWN])}" is not a number'
+    return UsageError(what, hint="start the ranks with mpirun or srun")
 
 
 def _slurm_local_size(environ: Mapping[str, str], size: int) -> int:
     """Return this node's entry of SLURM_STEP_TASKS_PER_NODE, such as ``2(x3),1``."""
-    counts: list[int] = []
-    for part in environ.get("SLURM_STEP_TASKS_PER_NODE", str(size)).split(","):
-        count, _, times = part.partition("(x")
-        counts += [int(count)] * int(times.rstrip(")") or 1)
-    node = int(environ.get("SLURM_NODEID", "0"))
-    return counts[node] if node < len(counts) else size
+    name, node = "SLURM_STEP_TASKS_PER_NODE", _number(environ, "SLURM_NODEID", "0")
+    for part in environ.get(name, str(size)).split(","):
+        text, _, times = part.partition("(x")
+        count, nodes = whole_number(text), whole_number(times.rstrip(")") or "1")
+        if count is None or nodes is None:
+            raise _no_number(name, part)
+        if node < nodes:
+            return count
+        node -= nodes
+    return size

