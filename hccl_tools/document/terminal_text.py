@@ -21,7 +21,7 @@ _LINES = r"lines \d{1,6}-\d{1,6}(?:/\d{1,6})?(?: \(END\)| \d{1,3}%)?|\(END\)|Pat
 _MODE = r"-- [A-Z]{4,12}(?: [A-Z]{4,12})? --[^\n{}]{0,80}"
 _SAVED = r'"[^"\n]{1,200}"(?: \[[\w+ ]{1,20}\])? \d{1,9}(?:L, \d{1,12}[BC]\b| lines?, )[^\n{}]{0,80}'
 _RULER = r"\d{1,7},\d{1,5}(?:-\d{1,5})?[ \t]+(?:\d{1,2}%|All|Top|Bot)"
-_CONTROL = r"(?:\^(?:\[\[[0-9;?]{0,20}[A-Za-z]|[A-Z]))+"
+_CONTROL = r"(?:\^(?:\[\[[0-9;?]{0,20}[A-Za-z]|[A-Z])){1,20}"
 #: What a table has at the beginning of a line.
 _OF_TABLE = r'["{}\[\]]'
 
@@ -41,10 +41,10 @@ def _kind(name: str, pattern: str, command: str = "") -> _Kind:
 _KINDS = (
     _kind(
         "of a pager",
-        rf"^([ \t]{{0,20}}{_MORE}[\b\r]*)|([ \t]{{0,20}}{_MORE})[ \t\b\r]*$",
+        rf"^([ \t]{{0,20}}{_MORE}[\b\r]*)|([ \t]{{0,20}}{_MORE})[ \t\b\r]{{0,20}}$",
         r"sed -E 's/--More--(\([^)]*\))?//' OLD > NEW",
     ),
-    _kind("of a pager", rf"^([ \t]*(?:{_LINES}))|([ \t]*\(END\))[ \t\r]*$"),
+    _kind("of a pager", rf"^([ \t]*(?:{_LINES}))|([ \t]{0, 20}\(END\))[ \t\r]{0, 20}$"),
     _kind("of a pager", rf"^(:)(?=[ \t]*(?:{_OF_TABLE}|\r?$))", "sed 's/^://' OLD > NEW"),
     _kind("of an editor", r"^([ \t]*~)[ \t\r]*$", "sed '/^~$/d' OLD > NEW"),
     _kind("of an editor", rf"^([ \t]*(?:{_MODE}|{_SAVED}|{_RULER}))[ \t\r]*$"),
