@@ -80,6 +80,7 @@ REVIEWED = {
     ("hccl_tools.cli.launch_request", "_with_program()"): "quoted where it is made",
     ("hccl_tools.launch.planning.without_table", "devices[0]"): "a number",
     ("hccl_tools.launch.planning.without_table", "hosts.node_rank"): "a number",
+    ("hccl_tools.launch.planning.without_table", "typed"): "quoted where it is made",
     ("hccl_tools.files.rejected_table", "typed"): "quoted where it is made",
     ("hccl_tools.cli.subset", "command"): "quoted where it is made",
     ("hccl_tools.cli.subset", "kept"): "numbers of devices",

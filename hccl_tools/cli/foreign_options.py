@@ -226,8 +226,8 @@ ANSWERS = (
     ),
     _answer(
         "subset",
-        "-n --nnodes --nodes --hosts --server --host --nodelist -w",
-        "`--servers 10.0.0.1,10.0.0.2` keeps these",
+        "-n --nnodes --nodes --hosts --host --nodelist -w",
+        "`--servers 10.0.0.1,10.0.0.2` keeps these servers",
     ),
     _answer(
         "subset",

@@ -45,7 +45,10 @@ def _request(options: dict[str, Any]) -> LaunchRequest | int:
     """Return the request of a job; print what is only to be printed, and return the exit code."""
     context = click.get_current_context()
     request = launch_request.read(options, own_python=context.find_root().info_name == MODULE_NAME)
-    request = request._replace(remarks=_remarks(request.program.argv, context))
+    argv = request.program.argv
+    request = request._replace(
+        remarks=_remarks(argv, context), reordered_call=_reordered(argv, context) if argv[1:] else ""
+    )
     if options["emit"] in CLUSTER_MANAGERS:
         return _printed(request, options)
     if given := next((name for name in OF_OBJECTS if options[name[2:].replace("-", "_")] is not None), None):

@@ -30,7 +30,13 @@ _EXAMPLES = """\
 
 @options.command("subset", epilog=_EXAMPLES)
 @click.argument("file", metavar="FILE")
-@click.option("--servers", metavar="IDS", help="The server_ids to keep, separated by commas. Default: all.")
+@click.option(
+    "--servers",
+    "--server",
+    "servers",
+    metavar="IDS",
+    help="The server_ids to keep, separated by commas. Default: all.",
+)
 @click.option(
     "--devices", metavar="RANGE", help='The device ids to keep per server: 0-3, 0,2 or "[4,8)". Default: all.'
 )

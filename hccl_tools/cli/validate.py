@@ -117,8 +117,8 @@ class _Run:
         if report.product == assumed_for("1.0").name:
             self.noted_product = True
             tell(
-                f"note: a 1.0 table does not name its product; `--product a2` checks it for another than "
-                f"{report.product}"
+                f"note: a 1.0 table does not name its product, and is checked for the {report.product}; for"
+                " another one add it: `--product a2`"
             )
 
     def _note_target(self, report: Report) -> None:

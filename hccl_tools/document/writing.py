@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shlex
 import stat
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ _REASONS = {
     errno.EROFS: ("the file system is read-only", "write to another folder"),
     errno.EACCES: ("no permission to write in its folder", "write to a folder of your own"),
     errno.EPERM: ("no permission to write in its folder", "write to a folder of your own"),
-    errno.ENOENT: ("its folder does not exist", "create the folder first (`mkdir -p`)"),
+    errno.ENOENT: ("its folder does not exist", "create the folder first"),
     errno.ENOTDIR: ("its folder is a file", "specify a file in a folder that exists"),
     errno.ELOOP: ("it is a symbolic link that leads back to itself", "remove the link"),
     errno.ENAMETOOLONG: ("its name is too long", "choose a shorter name"),
@@ -136,6 +137,8 @@ def refusal(path: str, error: OSError, more: str = "") -> WriteError:
             hint="write to a folder of your own, or type the path without the link",
         )
     reason, hint = _REASONS.get(error.errno or 0, (os.strerror(error.errno or 0).lower(), None))
+    if error.errno == errno.ENOENT:
+        hint = f"create the folder first: `mkdir -p {shlex.quote(os.path.dirname(path))}`"
     return WriteError(f"{path} cannot be written: {reason}{more}", hint=hint)
 
 

@@ -225,6 +225,8 @@ class LaunchRequest(NamedTuple):
     #: In the order in which they are used.
     spares: tuple[SpareHost, ...] = ()
     remarks: tuple[str, ...] = ()
+    #: The call with the options of ``launch`` that follow the program before it, for the user to type.
+    reordered_call: str = ""
     #: The spares that have taken the places of hosts that failed the checks before the start, for the report.
     replaced: tuple[Mapping[str, Any], ...] = ()
 

@@ -102,9 +102,10 @@ def _refuse_late_number(request: LaunchRequest) -> None:
     if not number[1].isdecimal():
         return
     call = ["hccl-tools", "launch", *request.typed_options, *number, program, *rest[:at], *rest[at + 2 :]]
+    typed = request.reordered_call or shlex.join(call)
     raise UsageError(
         f"the number of ranks is missing: {' '.join(number)} is passed to the program",
-        hint=f"options of launch must precede the program: `{shlex.join(call)}`",
+        hint=f"options of launch must precede the program: `{typed}`",
     )
 
 
