@@ -154,7 +154,7 @@ def _built(
 
 
 def _of_last_attempt(seen: Sequence[Seen], tried: Attempts) -> tuple[list[Seen], list[Seen]]:
-    """Part the events into those of the last attempt and of earlier ones, which count if nothing failed later.
+    """Part the events into those of the last attempt and of earlier ones; all are own if nothing fails later.
 
     What the lines of earlier attempts say about the job itself still counts.
     """
