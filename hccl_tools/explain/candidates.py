@@ -74,8 +74,6 @@ _EXITS = {"HCM960", "HCM961"}
 OBSERVED_FIRST = "HCM720"
 #: Lines in the log of a launcher of ranks.
 _OF_RANKS = {"HCM720", "HCM721", "HCM723", "HCM724", "HCM725", "HCM726", "HCM731", "HCM978"}
-#: A launcher started all ranks again.
-_STARTED_AGAIN = "HCM957"
 #: Faults that go away: the message that says so, and the field with what both are about.
 _GONE = {"HCM815": ("HCM817", "reason"), "HCM313": ("HCM391", "device")}
 #: An attempt to connect did not succeed; a process tries again, at the latest after these seconds.
@@ -105,7 +103,6 @@ def of(cluster: Cluster, ended: Collection[int], not_started: Collection[int]) -
     events = [one for one in cluster.seen if one.event.message.kind not in {"fact", "end"}]
     failed = {one.actor for one in events if not is_warning(one)}
     events = [one for one in events if one.actor in failed and (tells(one) or not is_warning(one))]
-    events = _of_last_attempt(cluster, events)
     events = _before_their_end(events, ended)
     stopped = stops.first_of(cluster.seen)
     if stopped:
@@ -125,25 +122,6 @@ def of(cluster: Cluster, ended: Collection[int], not_started: Collection[int]) -
     ended = frozenset(ended) | _ended_ranks(cluster.seen, stopped)
     stop = stopped[0] if stopped else None
     return Case(cluster, events, first_of_each(events), frozenset(not_started), ended, stop, handled)
-
-
-def _of_last_attempt(cluster: Cluster, events: list[Seen]) -> list[Seen]:
-    """Return the events of the last attempt of a launcher; all of them if nothing failed in it."""
-    lines: dict[int, int] = {}
-    last: float | None = None
-    for one in cluster.seen:
-        if one.event.message.id == _STARTED_AGAIN:
-            lines[one.event.file] = max(lines.get(one.event.file, 0), one.event.line)
-            last = last if one.time is None else max(last or 0.0, one.time)
-    if not lines:
-        return events
-
-    def is_of_last(one: Seen) -> bool:
-        if one.event.file in lines:
-            return one.event.line > lines[one.event.file]
-        return last is None or one.until is None or one.until > last
-
-    return [one for one in events if is_of_last(one)] or events
 
 
 def after(case: Case, outlived: Seen) -> Case:
