@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.explain import pod_events, stops
 from hccl_tools.explain.cause import DELAY, Case, is_before
+from hccl_tools.explain.handled import is_warning, tells
 from hccl_tools.explain.identities import JOINED, OF_SYSTEM
 from hccl_tools.explain.knowledge.message import fault_of
 from hccl_tools.explain.locations import Place
@@ -19,13 +20,6 @@ if TYPE_CHECKING:
     from hccl_tools.explain.cluster import Cluster
     from hccl_tools.explain.events import Seen
 
-#: A level of a line, in its first characters, that a healthy job writes too, for example at each connect.
-_WARNING = re.compile(
-    r"\bWARN(?:ING)?\b|\bWarning: |\[W\d{0,4} ?[\w.]{0,80}:?\d{0,6}\]|^\S{0,20}W\d{4} \d\d:"
-)
-#: Programs write such lines about what they have handled; CANN's own lines of this level are about the job.
-_QUIET = re.compile(r"\b(?:INFO|DEBUG)\b")
-_LEVEL_WITHIN = 60
 #: A rank that raises an exception, exits or aborts after an error of HCCL only passes that error on.
 FOLLOW_UP = {
     "HCM962",
@@ -160,21 +154,6 @@ def _before_their_end(events: list[Seen], ended: Collection[int]) -> list[Seen]:
     return [
         one for one in events if one.place.rank not in ended or (one.time is not None and one.time <= limit)
     ]
-
-
-def is_warning(one: Seen) -> bool:
-    """Whether a program wrote a line at a level that a healthy job has too."""
-    head = one.event.text[:_LEVEL_WITHIN]
-    if one.event.message.limit == "store" or one.event.message.id in OF_SYSTEM:
-        return False  # torch writes the end of such a wait at this level, and the kernel what is blocked.
-    return bool(_WARNING.search(head)) or (not one.event.pid and bool(_QUIET.search(head)))
-
-
-def tells(one: Seen) -> bool:
-    """Whether a warning tells of a failure: programs write the message so, or it is one attempt of a wait."""
-    return one.event.message.kind == "timeout" or bool(
-        _WARNING.search(one.event.message.example[:_LEVEL_WITHIN])
-    )
 
 
 def _is_more_telling(one: Seen, former: Seen) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import attempts, candidates, clocks, identities, jobs, pod_events, slurm_rows
+from hccl_tools.explain import attempts, clocks, handled, identities, jobs, pod_events, slurm_rows
 from hccl_tools.explain.events import Seen
 from hccl_tools.explain.locations import Place, Places
 from hccl_tools.explain.sources import host_folders, named_hosts
@@ -165,7 +165,7 @@ def _of_last_attempt(seen: Sequence[Seen], tried: Attempts) -> tuple[list[Seen],
     ]
     own = [one for one in seen if one.event.message.kind == "fact" or not tried.is_earlier(one)]
     has_failed = any(
-        one.event.message.kind not in {"fact", "end"} and not candidates.is_warning(one) for one in own
+        one.event.message.kind not in {"fact", "end"} and not handled.is_warning(one) for one in own
     )
     return (own, earlier) if has_failed else (list(seen), [])
 

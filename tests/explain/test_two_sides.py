@@ -40,7 +40,7 @@ def test_as_many_devices_have_each_value(command_line: CommandLine, on: set[int]
     states = {rank: "ENABLE" if rank in on else "DISABLE" for rank in range(4)}
     folders = {rank: "box-3" if rank < 2 else "box-8" for rank in range(4)}
     out = said(command_line, switches(states, folders))
-    names = {
+    names: dict[tuple[int, ...], str] = {
         (0, 1): "ranks 0-1 (box-3)",
         (2, 3): "ranks 2-3 (box-8)",
         (0, 2): "ranks 0,2",
