@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import candidates, further_logs, ties
+from hccl_tools.explain import candidates, further_logs, handled, ties
 from hccl_tools.explain.cause import CONFIDENCE, DELAY, is_before
 from hccl_tools.explain.events import moment
 from hccl_tools.explain.knowledge.message import fault_of
@@ -126,7 +126,7 @@ class Answer(NamedTuple):
                 continue  # Another rank, or another program, says the same.
             if self._is_of_cause(one):
                 continue  # The rank at fault says it at the same moment: it is the same failure.
-            if (candidates.is_warning(one) and not candidates.tells(one)) or self._is_survived(one):
+            if (handled.is_warning(one) and not handled.tells(one)) or self._is_survived(one):
                 continue  # A library warns of what it does without; an attempt was repeated.
             if (one.event.message.meaning, one.place) not in shown:
                 found.setdefault((one.event.message.id, one.actor), one)
@@ -160,7 +160,7 @@ class Answer(NamedTuple):
         outlived = [
             one._replace(why=_WENT_ON)
             for one in self.outlived
-            if id(one.event) not in told and (candidates.tells(one) or not candidates.is_warning(one))
+            if id(one.event) not in told and (handled.tells(one) or not handled.is_warning(one))
         ]
         for one in (*earlier, *apart, *outlived, *self.cluster.others):
             if one.event.message.kind not in {"fact", "end"}:
@@ -184,7 +184,7 @@ class Answer(NamedTuple):
                 and one.event.message.id not in candidates.FOLLOW_UP
             )
         ]
-        faults = [one for one in faults if candidates.tells(one) or not candidates.is_warning(one)]
+        faults = [one for one in faults if handled.tells(one) or not handled.is_warning(one)]
         return [one for one in faults if is_before(one, first) and id(one.event) not in used]
 
 

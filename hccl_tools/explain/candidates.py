@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.explain import pod_events, stops
 from hccl_tools.explain.cause import DELAY, Case, is_before
+from hccl_tools.explain.handled import is_warning, tells
 from hccl_tools.explain.identities import JOINED, OF_SYSTEM
 from hccl_tools.explain.knowledge.message import fault_of
 from hccl_tools.explain.locations import Place
@@ -19,13 +20,6 @@ if TYPE_CHECKING:
     from hccl_tools.explain.cluster import Cluster
     from hccl_tools.explain.events import Seen
 
-#: A level of a line, in its first characters, that a healthy job writes too, for example at each connect.
-_WARNING = re.compile(
-    r"\bWARN(?:ING)?\b|\bWarning: |\[W\d{0,4} ?[\w.]{0,80}:?\d{0,6}\]|^\S{0,20}W\d{4} \d\d:"
-)
-#: Programs write such lines about what they have handled; CANN's own lines of this level are about the job.
-_QUIET = re.compile(r"\b(?:INFO|DEBUG)\b")
-_LEVEL_WITHIN = 60
 #: A rank that raises an exception, exits or aborts after an error of HCCL only passes that error on.
 FOLLOW_UP = {
     "HCM962",
@@ -74,8 +68,6 @@ _EXITS = {"HCM960", "HCM961"}
 OBSERVED_FIRST = "HCM720"
 #: Lines in the log of a launcher of ranks.
 _OF_RANKS = {"HCM720", "HCM721", "HCM723", "HCM724", "HCM725", "HCM726", "HCM731", "HCM978"}
-#: A launcher started all ranks again.
-_STARTED_AGAIN = "HCM957"
 #: Faults that go away: the message that says so, and the field with what both are about.
 _GONE = {"HCM815": ("HCM817", "reason"), "HCM313": ("HCM391", "device")}
 #: An attempt to connect did not succeed; a process tries again, at the latest after these seconds.
@@ -105,7 +97,6 @@ def of(cluster: Cluster, ended: Collection[int], not_started: Collection[int]) -
     events = [one for one in cluster.seen if one.event.message.kind not in {"fact", "end"}]
     failed = {one.actor for one in events if not is_warning(one)}
     events = [one for one in events if one.actor in failed and (tells(one) or not is_warning(one))]
-    events = _of_last_attempt(cluster, events)
     events = _before_their_end(events, ended)
     stopped = stops.first_of(cluster.seen)
     if stopped:
@@ -125,25 +116,6 @@ def of(cluster: Cluster, ended: Collection[int], not_started: Collection[int]) -
     ended = frozenset(ended) | _ended_ranks(cluster.seen, stopped)
     stop = stopped[0] if stopped else None
     return Case(cluster, events, first_of_each(events), frozenset(not_started), ended, stop, handled)
-
-
-def _of_last_attempt(cluster: Cluster, events: list[Seen]) -> list[Seen]:
-    """Return the events of the last attempt of a launcher; all of them if nothing failed in it."""
-    lines: dict[int, int] = {}
-    last: float | None = None
-    for one in cluster.seen:
-        if one.event.message.id == _STARTED_AGAIN:
-            lines[one.event.file] = max(lines.get(one.event.file, 0), one.event.line)
-            last = last if one.time is None else max(last or 0.0, one.time)
-    if not lines:
-        return events
-
-    def is_of_last(one: Seen) -> bool:
-        if one.event.file in lines:
-            return one.event.line > lines[one.event.file]
-        return last is None or one.until is None or one.until > last
-
-    return [one for one in events if is_of_last(one)] or events
 
 
 def after(case: Case, outlived: Seen) -> Case:
@@ -182,21 +154,6 @@ def _before_their_end(events: list[Seen], ended: Collection[int]) -> list[Seen]:
     return [
         one for one in events if one.place.rank not in ended or (one.time is not None and one.time <= limit)
     ]
-
-
-def is_warning(one: Seen) -> bool:
-    """Whether a program wrote a line at a level that a healthy job has too."""
-    head = one.event.text[:_LEVEL_WITHIN]
-    if one.event.message.limit == "store" or one.event.message.id in OF_SYSTEM:
-        return False  # torch writes the end of such a wait at this level, and the kernel what is blocked.
-    return bool(_WARNING.search(head)) or (not one.event.pid and bool(_QUIET.search(head)))
-
-
-def tells(one: Seen) -> bool:
-    """Whether a warning tells of a failure: programs write the message so, or it is one attempt of a wait."""
-    return one.event.message.kind == "timeout" or bool(
-        _WARNING.search(one.event.message.example[:_LEVEL_WITHIN])
-    )
 
 
 def _is_more_telling(one: Seen, former: Seen) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import clocks, identities, jobs, pod_events, slurm_rows
+from hccl_tools.explain import attempts, clocks, handled, identities, jobs, pod_events, slurm_rows
 from hccl_tools.explain.events import Seen
 from hccl_tools.explain.locations import Place, Places
 from hccl_tools.explain.sources import host_folders, named_hosts
@@ -15,6 +15,7 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from hccl_tools.explain.attempts import Attempts
     from hccl_tools.explain.events import Event
     from hccl_tools.explain.identities import Groups, Key
     from hccl_tools.explain.jobs import Job
@@ -52,6 +53,7 @@ class Cluster(NamedTuple):
         ahead: By how many seconds the clock of the host of a source is ahead, by its index.
         traces: What the dumps of the flight recorders say.
         evidence: What hosts have found of their ranks before the end.
+        attempts: Where the last attempt begins; None if all events may be of it.
     """
 
     seen: list[Seen]
@@ -67,6 +69,7 @@ class Cluster(NamedTuple):
     ahead: Mapping[int, float] = {}
     traces: Sequence[Trace] = ()
     evidence: Sequence[HostEvidence] = ()
+    attempts: Attempts | None = None
 
 
 def build(
@@ -134,6 +137,8 @@ def _built(
     seen = slurm_rows.at_their_end(seen, sources)
     ahead = _ahead(seen, shifts, folders)
     ends = {file: end - ahead.get(file, 0.0) for file, end in ends.items()}
+    tried = attempts.of(seen, sources)
+    seen, earlier = _of_last_attempt(seen, tried)
     job, left_out, said = jobs.choose(seen, sources, ends, ahead, max(limits.values()))
     job = job._replace(others=job.others | others)
     left_out_ids = set(map(id, left_out))
@@ -145,7 +150,24 @@ def _built(
     size = reader.size or (len(logged) if logged == set(range(len(logged))) else 0)
     ranks = {process: place.rank for process, place in known.items() if place.rank is not None}
     built = Cluster(own, places, size, logged, [*notes, *said], limits, apart, ends, sources, ranks, ahead)
-    return built, job, said
+    return built._replace(others=[*earlier, *apart], attempts=tried), job, said
+
+
+def _of_last_attempt(seen: Sequence[Seen], tried: Attempts) -> tuple[list[Seen], list[Seen]]:
+    """Part the events into those of the last attempt and of earlier ones; all are own if nothing fails later.
+
+    What the lines of earlier attempts say about the job itself still counts.
+    """
+    earlier = [
+        one._replace(why=attempts.RESTARTED)
+        for one in seen
+        if one.event.message.kind not in {"fact", "end"} and tried.is_earlier(one)
+    ]
+    own = [one for one in seen if one.event.message.kind == "fact" or not tried.is_earlier(one)]
+    has_failed = any(
+        one.event.message.kind not in {"fact", "end"} and not handled.is_warning(one) for one in own
+    )
+    return (own, earlier) if has_failed else (list(seen), [])
 
 
 def _logged(own: Iterable[Seen], sources: Sequence[Source], known: Mapping[Key, Place]) -> set[int]:

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain import (
+    attempts,
     cluster,
     diverged,
     finished,
@@ -133,9 +134,9 @@ def _running(logs: Sequence[Source], found: Sequence[Cause]) -> str:
 
 
 def _causes(joined: Cluster, of_run: RunLogs | None) -> list[Cause]:
-    if of_run is None:
-        return inference.causes(joined)
-    return inference.causes(joined, of_run.ended, not_started=of_run.not_started)
+    ended, not_started = (of_run.ended, of_run.not_started) if of_run is not None else ((), ())
+    found = inference.causes(joined, ended, not_started=not_started)
+    return attempts.doubted(found, joined.attempts)
 
 
 def _as_exception(event: Event, start: str) -> Event:

@@ -1,11 +1,19 @@
-"""Whether a program handled an exception: it says that it skips a sample or tries again, and went on."""
+"""Whether a program handled an exception, or took it lightly.
+
+It says that it skips a sample or tries again, and went on; or it wrote the line at the level of a warning.
+"""
 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from hccl_tools.explain import screens, sieve
+from hccl_tools.explain.identities import OF_SYSTEM
 from hccl_tools.explain.tracebacks import TRACEBACK
+
+if TYPE_CHECKING:
+    from hccl_tools.explain.events import Seen
 
 #: The message that replaces such an exception.
 HANDLED = "HCM899"
@@ -34,6 +42,13 @@ _GOES_ON = re.compile(
 )
 #: Python's words above an exception after which it goes on, as a rule at the end of a program.
 _IGNORED = b"Exception ignored in"
+#: A level of a line, in its first characters, that a healthy job writes too, for example at each connect.
+_WARNING = re.compile(
+    r"\bWARN(?:ING)?\b|\bWarning: |\[W\d{0,4} ?[\w.]{0,80}:?\d{0,6}\]|^\S{0,20}W\d{4} \d\d:"
+)
+#: Programs write such lines about what they have handled; CANN's own lines of this level are about the job.
+_QUIET = re.compile(r"\b(?:INFO|DEBUG)\b")
+_LEVEL_WITHIN = 60
 #: Bytes before an exception in which its traceback begins, and lines after it in which the job goes on.
 _TRACEBACK_WITHIN, _LINES_WITHIN = 16_384, 40
 _LONGEST = 4096
@@ -83,3 +98,18 @@ def _following(data: bytes, start: int) -> list[bytes]:
         ):  # A progress bar is all prefix.
             found.append(text)
     return found
+
+
+def is_warning(one: Seen) -> bool:
+    """Whether a program wrote a line at a level that a healthy job has too."""
+    head = one.event.text[:_LEVEL_WITHIN]
+    if one.event.message.limit == "store" or one.event.message.id in OF_SYSTEM:
+        return False  # torch writes the end of such a wait at this level, and the kernel what is blocked.
+    return bool(_WARNING.search(head)) or (not one.event.pid and bool(_QUIET.search(head)))
+
+
+def tells(one: Seen) -> bool:
+    """Whether a warning tells of a failure: programs write the message so, or it is one attempt of a wait."""
+    return one.event.message.kind == "timeout" or bool(
+        _WARNING.search(one.event.message.example[:_LEVEL_WITHIN])
+    )

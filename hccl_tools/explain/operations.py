@@ -170,8 +170,10 @@ def _sides(values: Mapping[str, object]) -> tuple[set[str], str]:
 
 def _cause(message: str, waits: Mapping[str, _Waiting], odd: Iterable[str], usual: str, words: str) -> Cause:
     actors = [actor for actor in waits if actor in odd]
-    first = next((actor for actor in actors if actor != usual), actors[0])
-    one, other = waits[first], waits[usual]
+    other = waits[usual]
+    # The two sides of the sentence are different, also if no value is the usual one.
+    differing = (actor for actor in actors if _told(waits[actor], words) != _told(other, words))
+    one = waits[next(differing, actors[0])]
     same = [actor for actor in actors if _told(waits[actor], words) == _told(one, words)]
     others = [actor for actor in waits if _told(waits[actor], words) == _told(other, words)]
     here, there = _ranks(waits, same), _ranks(waits, others)

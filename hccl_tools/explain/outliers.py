@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.explain.cause import Case, Cause
 from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.locations import Place
+from hccl_tools.explain.sources import named_hosts
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.notation.whole_number import whole_number
@@ -25,6 +26,7 @@ _TLS_VALUES = ("HCM220", "HCM327", "HCM955")
 _MISMATCHES = {"HCM005", "HCM219"}
 #: Devices of a list that are named.
 _MOST_LISTED = 4
+_STATES = {True: "on", False: "off"}
 _ON = {"1": True, "ENABLE": True, "0": False, "DISABLE": False}
 
 
@@ -44,22 +46,46 @@ def tls(case: Case) -> list[Cause]:
     for one in case.cluster.seen:
         value = _ON.get(one.event.fields.get("tls", ""))
         if one.event.message.id in _TLS_VALUES and value is not None:
-            switches[one.actor] = (value, one)
+            device = f"/{one.place.device}" if one.place.rank is None else ""
+            switches[f"{one.actor}{device}"] = (value, one)
     values = {actor: value for actor, (value, _) in switches.items()}
     if len(set(values.values())) < 2:
         return []
-    odd = unusual(values) or {actor for actor, value in values.items() if value}
-    at_fault = [switches[actor] for actor in switches if actor in odd]
-    others = [one.place for actor, (_, one) in switches.items() if actor not in odd]
-    state = ("off", "on") if at_fault[0][0] else ("on", "off")
-    places = tuple(dict.fromkeys(one.place for _, one in at_fault if one.place.host))
-    reason = f"it is {state[1]} there, and {state[0]} for {ranks_text(others) or 'the others'}"
+    odd = unusual(values)
+    lines = {state: [one for value, one in switches.values() if value is state] for state in (True, False)}
+    where = {state: _where(case, lines[state], lines[not state]) for state in (True, False)}
+    places = {state: _places(lines[state]) for state in (True, False)}
+    if not odd:
+        # As many devices have each value: neither side is the one at fault.
+        reason = f"it is on {where[True]}, and off {where[False]}"
+        both, shown = (*places[True], *places[False]), (lines[True][0], lines[False][0])
+        return [Cause(messages()[_TLS_DIFFERS], "named", both, shown[0], reason, (), shown[1])]
+    state = values[next(iter(odd))]
+    there = "there" if places[state] else where[state]
+    reason = f"it is {_STATES[state]} {there}, and {_STATES[not state]} {where[not state]}"
+    first, beside = lines[state][0], lines[not state][0]
+    return [Cause(messages()[_TLS_DIFFERS], "named", places[state], first, reason, (), beside)]
+
+
+def _places(lines: Sequence[Seen]) -> tuple[Place, ...]:
+    """Return the places of lines; () if one of them has none."""
+    found = tuple(dict.fromkeys(one.place for one in lines))
+    return () if any(place.rank is None and not place.host for place in found) else found
+
+
+def _where(case: Case, lines: Sequence[Seen], others: Sequence[Seen]) -> str:
+    """Return the places of lines in words: ranks, and their hosts if these are not those of other lines."""
+    places = _places(lines)
     if not places:
-        files = [case.cluster.sources[one.event.file].shown for _, one in switches.values()]
-        odd_file = case.cluster.sources[at_fault[0][1].event.file].shown
-        other = next((one for one in files if one != odd_file), "the others")
-        reason = f"it is {state[1]} in {odd_file}, and {state[0]} in {other}"
-    return [Cause(messages()[_TLS_DIFFERS], "named", places, at_fault[0][1], reason)]
+        logs = dict.fromkeys(case.cluster.sources[one.event.file].shown for one in lines)
+        return f"in {and_more(list(logs), _MOST_LISTED)}"
+    names = named_hosts(case.cluster.sources)
+    here, there = (
+        {names[one.event.file] or one.place.host for one in several} for several in (lines, others)
+    )
+    text = ranks_text(places)
+    is_whole = "" not in here and not here & there and text.startswith("rank")
+    return f"for {text} ({and_more(sorted(here), _MOST_LISTED)})" if is_whole else f"for {text}"
 
 
 def listed(one: Seen, places: Places) -> Cause | None:

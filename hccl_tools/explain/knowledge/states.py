@@ -215,6 +215,20 @@ MESSAGES = (
         example="[default] Worker group FAILED. 2/3 attempts left; will restart worker group",
     ),
     Message(
+        "HCM935", "attempt-begins", "fact",
+        "the launcher started the ranks of a further attempt",
+        "nothing",
+        anchor=b"restart_count=", pattern=rb"\brestart_count=[1-9]\d{0,5}\b", source="torch's sources (elastic agent)",
+        example="[default] Starting worker group, restart_count=1",
+    ),
+    Message(
+        "HCM936", "launch-again", "fact",
+        "`hccl-tools launch` started all ranks again",
+        "nothing",
+        anchor=b"starting all ranks again", source="hccl-tools",
+        example="hccl-tools: restart 1 of 3: starting all ranks again",
+    ),
+    Message(
         "HCM958", "memory-bits", "cause",
         "the memory of the device has more wrong bits than it can correct",
         "look at `npu-smi info -t ecc -i N`; replace the device if it repeats",
