@@ -60,17 +60,15 @@ class Choice(_Choice):
 
     def shell_complete(
         self,
-        ctx: Context,
-        param: Parameter,
+        ctx: Context,  # noqa: ARG002  (click's signature)
+        param: Parameter,  # noqa: ARG002
         incomplete: str,
     ) -> list[CompletionItem]:
         """Return the names with this prefix, as declared."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415  (8 ms; only for the shell)
+
         typed = hyphenated(incomplete)
-        return [
-            item
-            for item in super().shell_complete(ctx, param, "")
-            if hyphenated(item.value).startswith(typed)
-        ]
+        return [CompletionItem(choice) for choice in self.choices if hyphenated(choice).startswith(typed)]
 
 
 class Choices(Choice):

@@ -11,7 +11,6 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from hccl_tools.explain.cause import Cause
     from hccl_tools.explain.events import Event, Seen
     from hccl_tools.explain.sources import Source
 
@@ -59,15 +58,6 @@ def of(seen: Iterable[Seen], sources: Sequence[Source]) -> Attempts:
             if one.time is not None and not one.event.is_yearless:
                 last = max(last or 0.0, one.time)
     return Attempts(lines, last, _earlier_logs(sources))
-
-
-def doubted(found: list[Cause], tried: Attempts | None) -> list[Cause]:
-    """Return the causes; one of an attempt after which all ranks were started again is not certain."""
-    first = found[0].seen if found else None
-    if first is None or tried is None or not tried.is_earlier(first):
-        return found
-    reason = f"{RESTARTED}, and these logs have no later failure"
-    return [found[0]._replace(confidence="open", reason=reason), *found[1:]]
 
 
 def _screen(event: Event) -> tuple[int, str]:

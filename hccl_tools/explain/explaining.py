@@ -31,6 +31,7 @@ from hccl_tools.notation.phrases import and_more, count
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+    from hccl_tools.explain.attempts import Attempts
     from hccl_tools.explain.cause import Cause
     from hccl_tools.explain.cluster import Cluster
     from hccl_tools.explain.knowledge.message import Message
@@ -136,7 +137,16 @@ def _running(logs: Sequence[Source], found: Sequence[Cause]) -> str:
 def _causes(joined: Cluster, of_run: RunLogs | None) -> list[Cause]:
     ended, not_started = (of_run.ended, of_run.not_started) if of_run is not None else ((), ())
     found = inference.causes(joined, ended, not_started=not_started)
-    return attempts.doubted(found, joined.attempts)
+    return _doubted(found, joined.attempts)
+
+
+def _doubted(found: list[Cause], tried: Attempts | None) -> list[Cause]:
+    """Return the causes; one of an attempt after which all ranks were started again is not certain."""
+    first = found[0].seen if found else None
+    if first is None or tried is None or not tried.is_earlier(first):
+        return found
+    reason = f"{attempts.RESTARTED}, and these logs have no later failure"
+    return [found[0]._replace(confidence="open", reason=reason), *found[1:]]
 
 
 def _as_exception(event: Event, start: str) -> Event:

@@ -14,6 +14,8 @@ from hccl_tools.formats.shapes import Compiled
 from hccl_tools.table.format_names import SERVICE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hccl_tools.diagnostics.diagnostic import Path
     from hccl_tools.formats.shapes import Refused, Violation
 
@@ -86,9 +88,19 @@ class Violations:
         keys: The keys with invalid or missing values; ``None`` for an index of a list.
     """
 
-    def __init__(self, value: Any, table_format: str, limit: int | None = None) -> None:
-        """Validate a document; keep at most ``limit`` violations of each rule."""
-        self.table_format = table_format
+    def __init__(
+        self,
+        value: Any,
+        table_format: str,
+        limit: int | None = None,
+        *,
+        left_out: Callable[[Violation], bool] | None = None,
+    ) -> None:
+        """Validate a document; keep at most ``limit`` violations of each rule.
+
+        Violations for which ``left_out`` is true do not count.
+        """
+        self.table_format, self.limit = table_format, limit
         self.kept: list[Violation] = []
         self.keys: set[str | None] = set()
         most = float("inf") if limit is None else limit
@@ -112,5 +124,14 @@ class Violations:
                     if numbers[one.rule_id] <= most:
                         kept.append(one._replace(path=(*path, *one.path)))
 
-        compiled(table_format).judge(value, note)
+        def note_others(path: Path, refused: Refused) -> None:
+            for one in refused.violations:
+                violation = one._replace(path=(*path, *one.path))
+                if left_out is None or left_out(violation):
+                    continue
+                counts[one.rule_id] = counts.get(one.rule_id, 0) + 1
+                if counts[one.rule_id] <= most:
+                    kept.append(violation)
+
+        compiled(table_format).judge(value, note if left_out is None else note_others)
         self.counts = Counter(counts)

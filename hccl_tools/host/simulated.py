@@ -91,9 +91,10 @@ def _address(product: Product, machine: int, device_id: int) -> str:
 
 
 def product_of(table: RankTable) -> Product | None:
-    """Return the product of a table of simulated machines, by the addresses of all servers and devices.
+    """Return the product of a table of simulated machines, by the addresses of servers and their devices.
 
-    ``None`` is returned for other tables, and where several products have these addresses.
+    The first and the last device of each server are looked at; another one may be damaged. ``None`` is
+    returned for other tables, and where several products have these addresses.
     """
     found = [
         product
@@ -110,8 +111,11 @@ def _is_machine(table: RankTable, server: Server, product: Product) -> bool:
     network, _, number = server.server_id.rpartition(".")
     if f"{network}." not in {CLUSTER_NETWORK, _LOOPBACK} or (machine := whole_number(number)) is None:
         return False
-    ids = [(table.device_numbers[row], table.device_ips[row]) for row in server.rows]
-    return all(one is not None and address == _address(product, machine, one) for one, address in ids)
+    rows = (*server.rows[:1], *server.rows[-1:])
+    ids = [(table.device_numbers[row], table.device_ips[row]) for row in rows]
+    return bool(rows) and all(
+        one is not None and address == _address(product, machine, one) for one, address in ids
+    )
 
 
 def _with_levels(device_id: int, machine: int, called: str) -> DeviceFacts:

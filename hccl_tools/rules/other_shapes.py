@@ -158,10 +158,11 @@ def _servers_as_devices(value: dict[str, Any]) -> OtherShape | None:
     if not within:
         return None
     outer = _entries(value, "server_list")[int(within[0][1])].get("server_id")
+    named = "" if outer is None else f" ({quoted(str(outer))})"
     shown = f"server{'' if len(names) == 1 else 's'} {and_more([quoted(name) for name in names])}"
     are = "is in the list of devices" if len(names) == 1 else "are in lists of devices"
     finding = Finding(
-        f"{shown} {are} of another server ({quoted(str(outer))}): its ] and }} are missing before it",
+        f"{shown} {are} of another server{named}: its ] and }} are missing before it",
         within[0],
         f"move {'it' if len(names) == 1 else 'them'} to server_list, behind that server; server_count counts it there",
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.document import explanation
 from hccl_tools.formats import MODULES
 from hccl_tools.formats.detection import version_of_content
-from hccl_tools.formats.schema import keys_of
+from hccl_tools.formats.schema import Violations, keys_of
 from hccl_tools.notation import look_alikes
 from hccl_tools.notation.likeness import likeness
 from hccl_tools.notation.phrases import and_more
@@ -26,7 +26,6 @@ from hccl_tools.table.products import assumed_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hccl_tools.formats.schema import Violations
     from hccl_tools.formats.shapes import Violation
 
 #: The minimum similarity of a misspelt key to the missing key, 0 to 1.
@@ -57,15 +56,20 @@ def findings(subject: Subject, violations: Violations, rule_id: str) -> Iterator
     Args:
         violations: All violations of the document; they must contain some of the rule.
     """
-    kept = [one for one in violations.kept if one.rule_id == rule_id]
     shapes = other_shapes(subject) if rule_id == "HCC111" else []
     yield from (shape.finding for shape in shapes)
-    others = [one for one in kept if not any(shape.covers(one) for shape in shapes)]
+    if shapes:  # They explain what is missing in their entries.
+        violations = Violations(
+            subject.value,
+            violations.table_format,
+            violations.limit,
+            left_out=lambda one: any(shape.covers(one) for shape in shapes),
+        )
+    kept = [one for one in violations.kept if one.rule_id == rule_id]
     alike: dict[tuple[Any, ...], tuple[str, str]] = {}
-    for violation in others:
+    for violation in kept:
         yield _finding_on(subject, violation, alike)
-    if len(others) == len(kept):
-        yield from repeat(COUNTED, violations.counts[rule_id] - len(kept))
+    yield from repeat(COUNTED, violations.counts[rule_id] - len(kept))
 
 
 def _finding_on(

@@ -71,7 +71,7 @@ PROCESSES: list[Any] = [
 REPORTS: list[dict[str, Any]] = [
     {"reason": None}, {"duration": "3"}, {"duration": -1}, {"hung": {}}, {"hung": [{}]},
     {"ranks": [{"rank": 0, "plog": 5}]}, {"ranks": [{"rank": 1 << 31}]},
-    {"first_failure": {"rank": 0, "hints": [1]}},
+    {"first_failure": {"rank": 0, "killed_by_oom": 1}},
 ]  # fmt: skip
 MALFORMED: list[tuple[str, str]] = [
     *(("plan.json", text) for text in ("{", "[]", "[" * 100_000, "\udcff\udcfe")),

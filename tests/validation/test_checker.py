@@ -266,3 +266,20 @@ def test_a_single_server_without_addresses_is_as_good_as_one_with_all() -> None:
         del device["device_ip"]
 
     assert validate(value).findings == ()
+
+
+def test_entries_in_the_wrong_list_leave_the_counts_as_they_are() -> None:
+    def device(server: int, number: int) -> dict[str, str]:
+        return {
+            "device_id": str(number),
+            "device_ip": f"192.168.{server}.{100 + number}",
+            "rank_id": str(8 * server + number),
+        }
+
+    first = {"server_id": "10.0.0.1", "device": [device(0, number) for number in range(8)]}
+    second = {"device": [first, *(device(1, number) for number in range(1, 8))]}
+    value = {
+        "version": "1.0", "server_count": "2", "server_list": [first, second], "status": "completed",
+    }  # fmt: skip
+
+    assert validate(value, limit=1).counts == validate(value, limit=None).counts
