@@ -127,8 +127,10 @@ def _check_complete(request: LaunchRequest, options: Mapping[str, Any]) -> None:
     if missing and importlib.util.find_spec("yaml") is None:
         missing.append(("PyYAML", YAML))
     if missing:
+        *others, last = (what for what, _how in missing)
+        whole = f"{', '.join(others)} and {last}" if others else last
         raise UsageError(
-            f"--emit {options['emit']} needs {' and '.join(what for what, _how in missing)}",
+            f"--emit {options['emit']} needs {whole}",
             hint=f"add {'; '.join(how for _what, how in missing)}",
         )
 
