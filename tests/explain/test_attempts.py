@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.log_folders import explained
+
 if TYPE_CHECKING:
     from tests.support.commands import CommandLine
 
@@ -28,19 +30,11 @@ LAUNCH = "hccl-tools: 2026-03-18 {}:00 restart {} of 3: starting all ranks again
 FIRST = "Rank 1: the program raised an exception: KeyError: 'lm_head.bias'"
 
 
-def said(command_line: CommandLine, files: dict[str, str]) -> str:
-    for name, text in files.items():
-        path = command_line.folder / "logs" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return command_line("explain", "logs").out
-
-
 @pytest.mark.parametrize("again", [TORCHRUN, RENDEZVOUS, LAUNCH])
 def test_the_last_of_three_attempts(command_line: CommandLine, again: str) -> None:
     """Whatever the earlier ones show, with the times and processes that the last one does not have."""
     log = REFUSED + again.format("09:01", 1) + MEMORY + again.format("11:40", 2) + NO_KEY
-    out = said(command_line, {"screen.log": log})
+    out = explained(command_line, {"screen.log": log})
     assert out.startswith(FIRST)
     consequences, _, also = out.partition("also seen:")
     assert "no memory left" not in consequences
@@ -48,14 +42,14 @@ def test_the_last_of_three_attempts(command_line: CommandLine, again: str) -> No
 
 
 def test_the_same_lines_without_a_restart(command_line: CommandLine) -> None:
-    out = said(command_line, {"screen.log": REFUSED + MEMORY + NO_KEY})
+    out = explained(command_line, {"screen.log": REFUSED + MEMORY + NO_KEY})
     assert out.startswith("Rank 5: the device has no memory left")
 
 
 @pytest.mark.parametrize("again", [TORCHRUN, LAUNCH])
 def test_nothing_fails_after_a_restart(command_line: CommandLine, again: str) -> None:
     """The job may go on: what ended an attempt is named, but not as what ended the job."""
-    out = said(command_line, {"screen.log": MEMORY + again.format("09:01", 1)})
+    out = explained(command_line, {"screen.log": MEMORY + again.format("09:01", 1)})
     first = out.splitlines()[0]
     assert first.startswith("Rank 5: the device has no memory left")
     assert "certain" not in first.lower()
@@ -72,7 +66,7 @@ def test_nothing_fails_after_a_restart(command_line: CommandLine, again: str) ->
 )
 def test_logs_of_which_the_names_have_the_attempt(command_line: CommandLine, before: str, after: str) -> None:
     texts = MEMORY.replace("[rank5]: ", ""), NO_KEY.replace("[rank1]: ", "")
-    out = said(command_line, {before: texts[0], after: texts[1]})
+    out = explained(command_line, {before: texts[0], after: texts[1]})
     assert "he program raised an exception: KeyError: 'lm_head.bias'" in out.splitlines()[0]
     assert "(its launcher started all ranks again after it)" in out.partition("also seen:")[2]
 
@@ -84,7 +78,7 @@ def test_a_log_of_another_kind_has_no_attempt(command_line: CommandLine) -> None
         "rank_1.restart_1.log": "step 2\n",
         "screen.log": MEMORY,
     }
-    assert said(command_line, files).startswith("Rank 5: the device has no memory left. Certain")
+    assert explained(command_line, files).startswith("Rank 5: the device has no memory left. Certain")
 
 
 def test_the_screens_of_two_pods_that_follow_each_other(command_line: CommandLine) -> None:
@@ -93,12 +87,14 @@ def test_the_screens_of_two_pods_that_follow_each_other(command_line: CommandLin
     for pod, failure in (("w-0", NO_KEY), ("w-1", "")):
         lines = TORCHRUN.format("09:01", 2) + failure
         blocks += "".join(f"[pod/{pod}/main] {line}\n" for line in lines.splitlines())
-    first = said(command_line, {"screen.log": blocks}).splitlines()[0]
+    first = explained(command_line, {"screen.log": blocks}).splitlines()[0]
     assert "KeyError: 'lm_head.bias'" in first
     assert "started all ranks again" not in first
 
 
 def test_the_log_of_a_process_of_an_earlier_attempt(command_line: CommandLine) -> None:
     plog = "[ERROR] RUNTIME(4102,python3):2026-03-18-09:00:41.113.403 [a.cc:1] [4102]HBM MULTI BIT ECC, Uncorrectable ECC, device_id=2, event_id=0x80e01801,\n"
-    out = said(command_line, {"plog-4102_1.log": plog, "screen.log": TORCHRUN.format("09:01", 2) + NO_KEY})
+    out = explained(
+        command_line, {"plog-4102_1.log": plog, "screen.log": TORCHRUN.format("09:01", 2) + NO_KEY}
+    )
     assert out.startswith(FIRST)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.log_folders import explained
 from tests.support.plogs import Plogs
 
 if TYPE_CHECKING:
@@ -14,14 +15,6 @@ if TYPE_CHECKING:
 WAITED = "[ERROR] HCCL(77,python3):2026-03-18-10:02:11.113.403 [hccl_socket_manager.cc:583] [77]   | {} |  time out |  {}  | LinkInfo\n"
 ENDS = "192.168.1.{0}({0})  |  16666  |  192.168.0.{1}({1})  |  0  |  server "
 TOOL = "dev_id:{}, tls switch[{}](0:disable, 1:enable), tls preconfigured[1](0:non-preset, 1:preset), tls alarm time threshold[60]days\n"
-
-
-def said(command_line: CommandLine, files: dict[str, str]) -> str:
-    for name, text in files.items():
-        path = command_line.folder / "logs" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return command_line("explain", "logs").out
 
 
 def switches(states: dict[int, str], folders: dict[int, str]) -> dict[str, str]:
@@ -39,7 +32,7 @@ def switches(states: dict[int, str], folders: dict[int, str]) -> dict[str, str]:
 def test_as_many_devices_have_each_value(command_line: CommandLine, on: set[int]) -> None:
     states = {rank: "ENABLE" if rank in on else "DISABLE" for rank in range(4)}
     folders = {rank: "box-3" if rank < 2 else "box-8" for rank in range(4)}
-    out = said(command_line, switches(states, folders))
+    out = explained(command_line, switches(states, folders))
     names: dict[tuple[int, ...], str] = {
         (0, 1): "ranks 0-1 (box-3)",
         (2, 3): "ranks 2-3 (box-8)",
@@ -59,7 +52,7 @@ def test_as_many_devices_have_each_value(command_line: CommandLine, on: set[int]
 def test_few_devices_have_another_value(command_line: CommandLine, odd: set[int], state: str) -> None:
     usual = {"ENABLE": "DISABLE", "DISABLE": "ENABLE"}[state]
     states = {rank: state if rank in odd else usual for rank in range(5)}
-    out = said(command_line, switches(states, dict.fromkeys(range(5), "h")))
+    out = explained(command_line, switches(states, dict.fromkeys(range(5), "h")))
     ranks = "Rank 3" if odd == {3} else "Ranks 0-1"
     others = "ranks 0-2,4" if odd == {3} else "ranks 2-4"
     first = out.splitlines()[0]
@@ -75,7 +68,7 @@ def test_logs_that_name_no_rank(command_line: CommandLine) -> None:
     wait = "[ERROR] HCCL({0},python3):2026-03-18-10:02:11.113.403 [a.cc:1] [{0}]EI0006: Getting socket times out. Reason: Remote Rank did not send the data in time.\n"
     values = {31: 1, 32: 1, 33: 0, 34: 0}
     files = {f"plog-{pid}_1.log": run.format(pid, value) + wait.format(pid) for pid, value in values.items()}
-    first = said(command_line, files).splitlines()[0]
+    first = explained(command_line, files).splitlines()[0]
     assert "on in logs/plog-31_1.log, logs/plog-32_1.log, and" in first
     assert "off in logs/plog-33_1.log, logs/plog-34_1.log" in first
 
@@ -85,7 +78,7 @@ def test_the_devices_in_the_output_of_a_tool(command_line: CommandLine, odd: int
     """The devices of one output have a value each."""
     wait = "[ERROR] HCCL(9,python3):2026-03-18-10:02:11.113.403 [a.cc:1] [9][Wait][LinkEstablish]wait socket establish timeout, role[1] rank[{0}] timeout[120 s]\n"
     tool = "".join(TOOL.format(device, int(device != odd)) for device in range(4))
-    out = said(command_line, {"10.0.0.4/hccn_tool.txt": tool, "plog-9_1.log": wait.format(1)})
+    out = explained(command_line, {"10.0.0.4/hccn_tool.txt": tool, "plog-9_1.log": wait.format(1)})
     assert ("the TLS switch is not the same" in out.splitlines()[0]) is (odd is not None)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.log_folders import explained
 from tests.support.plogs import Plogs
 
 if TYPE_CHECKING:
@@ -23,14 +24,6 @@ LOST = (
 LIMIT = "slurmstepd: error: *** STEP 12.0 ON n03 CANCELLED AT 2026-03-18T10:30:10 DUE TO TIME LIMIT ***\n"
 
 
-def said(command_line: CommandLine, files: dict[str, str]) -> str:
-    for name, text in files.items():
-        path = command_line.folder / "logs" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return command_line("explain", "logs").out
-
-
 def steps(hour: int, number: int = 20) -> str:
     return "".join(STEP.format(hour, minute, minute) for minute in range(number))
 
@@ -45,14 +38,14 @@ def raised(rank: int, text: str) -> str:
 def test_an_exception_that_python_ignores(command_line: CommandLine, ignored: bool, first: str) -> None:
     head = "[rank0]: Exception ignored in: <function Loader.__del__ at 0xffff>\n" if ignored else ""
     end = raised(0, "AssertionError: can only test a child process")
-    out = said(command_line, {"train.log": f"{steps(10)}Training Over!\n{head}{end}"})
+    out = explained(command_line, {"train.log": f"{steps(10)}Training Over!\n{head}{end}"})
     assert out.startswith(first)
 
 
 @pytest.mark.parametrize("again", [AGAIN, ""])
 def test_a_failure_of_an_earlier_attempt(command_line: CommandLine, again: str) -> None:
     log = steps(10) + raised(1, DISK_FULL) + again + steps(11, 3) + raised(3, NO_FILE)
-    out = said(command_line, {"train.log": log})
+    out = explained(command_line, {"train.log": log})
     assert out.startswith("Rank 3: the program raised an exception: FileNotFoundError") is bool(again)
 
 
@@ -62,13 +55,13 @@ def test_a_failure_after_which_the_job_goes_on(
 ) -> None:
     """The ranks wait for each other in each step: what is in their buffers are a few steps at most."""
     log = steps(10) + raised(1, DISK_FULL) + steps(11, further) + raised(3, NO_FILE)
-    out = said(command_line, {"train.log": log})
+    out = explained(command_line, {"train.log": log})
     assert out.startswith("Rank 3: the program raised an exception: FileNotFoundError") is is_outlived
     assert out.startswith("Rank 1: a disk is full") is not is_outlived
 
 
 def test_an_attempt_that_failed_and_was_the_last(command_line: CommandLine) -> None:
-    out = said(command_line, {"train.log": steps(10) + raised(1, DISK_FULL) + AGAIN})
+    out = explained(command_line, {"train.log": steps(10) + raised(1, DISK_FULL) + AGAIN})
     assert out.startswith("Rank 1: a disk is full")
 
 
@@ -77,7 +70,7 @@ def test_a_log_of_an_earlier_job_beside_the_last_one(
     command_line: CommandLine, day: str, is_earlier: bool
 ) -> None:
     old = (steps(10, 5) + raised(4, NO_FILE)).replace("2026-03-18", f"2026-03-{day}")
-    out = said(command_line, {"a.log": old, "b.log": steps(11) + raised(1, DISK_FULL)})
+    out = explained(command_line, {"a.log": old, "b.log": steps(11) + raised(1, DISK_FULL)})
     assert out.startswith("Rank 1: a disk is full")
     assert ("messages of another job were left out" in out) is is_earlier
     assert ("rank 4: the program raised an exception" in out) is not is_earlier
@@ -86,7 +79,7 @@ def test_a_log_of_an_earlier_job_beside_the_last_one(
 @pytest.mark.parametrize("texts", [(NO_FILE, DISK_FULL), (DISK_FULL, NO_FILE)])
 def test_two_failures_without_times(command_line: CommandLine, texts: tuple[str, str]) -> None:
     keys = [f"KeyError: '{len(text)}'" for text in texts]
-    out = said(
+    out = explained(
         command_line, {f"rank{rank}.log": raised(rank, text) for rank, text in zip((2, 6), keys, strict=True)}
     )
     assert out.startswith(
@@ -100,14 +93,14 @@ def test_two_failures_without_times(command_line: CommandLine, texts: tuple[str,
 def test_a_heartbeat_that_is_lost_after_the_end_of_the_job(
     command_line: CommandLine, minute: int, is_stop: bool
 ) -> None:
-    out = said(command_line, {"slurm-12.out": LIMIT + LOST.format(minute, minute)})
+    out = explained(command_line, {"slurm-12.out": LIMIT + LOST.format(minute, minute)})
     assert out.startswith("The job reached its time limit, at 2026-03-18 10:30:10.") is is_stop
 
 
 def test_a_heartbeat_that_is_lost_after_a_fault_of_the_device(command_line: CommandLine) -> None:
     ecc = "[ERROR] 2026-03-18-10:14:51 (PID:222, Device:1, RankID:3) ERR00100 PTA call acl api failed. error code is 507054\n"
     files = {"10.0.0.2.log": raised(3, "RuntimeError: HBM MULTI BIT ECC ERROR.") + f"[rank3]: {ecc}"}
-    out = said(command_line, {**files, "10.0.0.1.log": LOST.format(15, 15)})
+    out = explained(command_line, {**files, "10.0.0.1.log": LOST.format(15, 15)})
     assert out.startswith("Rank 3 (host 10.0.0.2): the memory of the device has more wrong bits")
 
 
@@ -115,7 +108,7 @@ def test_a_process_that_the_kernel_ended_before_its_heartbeat_was_lost(command_l
     killed = "[Wed Mar 18 10:14:07 2026] Memory cgroup out of memory: Killed process 40127 (python3.10) total-vm:26kB\n"
     ended = "E0318 10:14:10.000000 281 torch/distributed/elastic/multiprocessing/api.py:882] failed (exitcode: -9) local_rank: 1 (pid: 40127) of binary: python\n"
     files = {"node-2/dmesg.txt": killed, "node-2/train.log": steps(10, 10) + ended}
-    out = said(command_line, {**files, "10.0.0.1.log": LOST.format(15, 15)})
+    out = explained(command_line, {**files, "10.0.0.1.log": LOST.format(15, 15)})
     assert "the kernel ended a process, at 2026-03-18 10:14:07" in out.splitlines()[0]
 
 
@@ -124,7 +117,7 @@ def test_a_process_of_another_program_that_the_kernel_ended(
     command_line: CommandLine, name: str, is_ours: bool
 ) -> None:
     killed = f"[Wed Mar 18 10:10:01 2026] Memory cgroup out of memory: Killed process 55501 ({name}) total-vm:26kB\n"
-    out = said(command_line, {"dmesg.txt": killed, "train.log": steps(10) + raised(2, "KeyError: 'a'")})
+    out = explained(command_line, {"dmesg.txt": killed, "train.log": steps(10) + raised(2, "KeyError: 'a'")})
     assert ("process 55501 (jupyter-lab) is not a process of the job" in out) is not is_ours
 
 
@@ -132,14 +125,16 @@ def test_a_failure_right_after_ctrl_c(command_line: CommandLine) -> None:
     typed = "^CW0318 10:20:10.612000 281 api.py:694] Received Signals.SIGINT death signal, shutting down workers\n"
     ended = "[rank0]: Traceback (most recent call last):\n[rank0]: KeyboardInterrupt\n"
     late = "[ERROR] HCCL(9103,python):2026-03-18-10:20:12.070.466 [socket.cc:54] [9103][ServerInit]call trace: hcclRet -> 19\n"
-    out = said(command_line, {"train.log": steps(10) + typed + ended + late})
+    out = explained(command_line, {"train.log": steps(10) + typed + ended + late})
     assert out.startswith("A user interrupted the job with Ctrl-C. Certain")
 
 
 def test_a_store_that_a_rank_reached_later(command_line: CommandLine) -> None:
     failed = "2026-03-18 10:10:00 [W318 10:10:00.1 socket.cpp:752] [c10d] The client socket has failed to connect to [node0]:29500 (errno: 110 - Connection timed out).\n"
-    assert "store" in said(command_line, {"node3.log": steps(10, 10) + failed})
-    assert said(command_line, {"node3.log": steps(10, 10) + failed + steps(11)}).startswith("no cause found")
+    assert "store" in explained(command_line, {"node3.log": steps(10, 10) + failed})
+    assert explained(command_line, {"node3.log": steps(10, 10) + failed + steps(11)}).startswith(
+        "no cause found"
+    )
 
 
 def test_a_clock_that_is_40_minutes_behind(command_line: CommandLine) -> None:
@@ -173,7 +168,7 @@ def test_a_clock_that_is_40_minutes_behind(command_line: CommandLine) -> None:
     ],
 )  # fmt: skip
 def test_what_else_ends_a_job(command_line: CommandLine, line: str, expected: str) -> None:
-    assert expected in said(command_line, {"train.log": f"{steps(10)}{line}\n"}).splitlines()[0]
+    assert expected in explained(command_line, {"train.log": f"{steps(10)}{line}\n"}).splitlines()[0]
 
 
 USERS = """\
@@ -192,7 +187,7 @@ def test_the_rank_itself_is_not_the_process_to_stop(command_line: CommandLine, o
     log = raised(3, NO_MEMORY)
     if own:
         log += f"[ERROR] 2026-03-18-10:14:51 (PID:{own}, Device:3, RankID:3) ERR00100 PTA call acl api failed. error code is 207001\n"
-    assert named in said(command_line, {"train.log": log, "npu-smi.txt": USERS}).splitlines()[0]
+    assert named in explained(command_line, {"train.log": log, "npu-smi.txt": USERS}).splitlines()[0]
 
 
 KILLED = (
@@ -205,7 +200,7 @@ def test_a_process_that_the_kernel_ended_while_the_job_went_on(
     command_line: CommandLine, time: str, is_outlived: bool
 ) -> None:
     end = "slurmstepd: error: *** STEP 12.0 ON n03 CANCELLED AT 2026-03-18T11:00:10 DUE TO TIME LIMIT ***\n"
-    out = said(command_line, {"dmesg.txt": KILLED.format(time), "train.log": steps(10, 50) + end})
+    out = explained(command_line, {"dmesg.txt": KILLED.format(time), "train.log": steps(10, 50) + end})
     assert out.startswith("The job reached its time limit") is is_outlived
 
 
@@ -228,7 +223,7 @@ def test_a_fault_of_the_host_beside_an_exception_of_a_program(
     command_line: CommandLine, name: str, text: str
 ) -> None:
     """No fault of a host or pod makes a key missing, and nothing says that it is about a rank."""
-    answer = said(command_line, {"train.log": steps(10) + raised(3, "KeyError: 'labels'"), name: text})
+    answer = explained(command_line, {"train.log": steps(10) + raised(3, "KeyError: 'labels'"), name: text})
 
     assert answer.startswith("Rank 3: the program raised an exception: KeyError: 'labels'")
     assert "(nothing says that it is about this job)" in answer or "(earlier than the cause" in answer
@@ -240,7 +235,7 @@ def test_a_fault_of_the_host_beside_a_lost_connection(
     command_line: CommandLine, name: str, text: str
 ) -> None:
     lost = "ConnectionResetError: [Errno 104] Connection reset by peer"
-    answer = said(command_line, {"train.log": steps(10) + raised(3, lost), name: text})
+    answer = explained(command_line, {"train.log": steps(10) + raised(3, lost), name: text})
 
     assert not answer.startswith("Rank 3")
     assert "Certain" not in answer.splitlines()[0] or "no line says" not in answer
@@ -248,7 +243,7 @@ def test_a_fault_of_the_host_beside_a_lost_connection(
 
 def test_the_kernel_killed_the_loader_of_a_rank(command_line: CommandLine) -> None:
     dead = raised(3, "ValueError: DataLoader worker (pid 55555) is gone")
-    answer = said(
+    answer = explained(
         command_line, {"train.log": steps(10) + dead, "dmesg.txt": ENDED_BY_KERNEL.format(55555, "python3")}
     )
 
@@ -259,7 +254,7 @@ def test_the_exception_of_a_monitor_beside_a_rank(command_line: CommandLine) -> 
     monitor = (
         "2026-03-18 10:05:00 level=error\nTraceback (most recent call last):\nRuntimeError: no gateway\n"
     )
-    answer = said(
+    answer = explained(
         command_line, {"train.log": steps(10) + raised(3, "KeyError: 'labels'"), "exporter.log": monitor}
     )
 
@@ -270,8 +265,8 @@ def test_a_signal_to_the_launcher_before_everything_else(command_line: CommandLi
     signal = "W0318 10:20:00.104000 17 torch/distributed/elastic/agent/server/api.py:704] Received Signals.SIGTERM death signal, shutting down workers\n"
     after = "[rank3]: EI0013: [PID: 83] 2026-03-18-10:20:01.000.000 An error CQE occurred during operator execution.\n"
     pod = "14m   Normal   Killing   pod/trainer-master-0   Stopping container trainer\n"
-    stopped = said(command_line, {"train.log": steps(10) + signal + after, "events.txt": pod})
-    failed = said(
+    stopped = explained(command_line, {"train.log": steps(10) + signal + after, "events.txt": pod})
+    failed = explained(
         command_line, {"train.log": steps(10) + raised(3, NO_FILE) + signal + after, "events.txt": pod}
     )
 
@@ -285,8 +280,10 @@ def test_a_rank_that_rank_0_names_in_a_barrier(command_line: CommandLine) -> Non
     waits = "RuntimeError: Rank 1 successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank 0."
     waiting = {"n1.log": raised(0, barrier) + raised(1, waits)}
 
-    assert "there is no log of rank 3, for which rank 0 waits" in said(command_line, waiting).lower()
-    assert said(command_line, {"rank_3.log": raised(3, NO_FILE)}).startswith("Rank 3: the program raised")
+    assert "there is no log of rank 3, for which rank 0 waits" in explained(command_line, waiting).lower()
+    assert explained(command_line, {"rank_3.log": raised(3, NO_FILE)}).startswith(
+        "Rank 3: the program raised"
+    )
 
 
 TRIED = "[W socket.cpp:663] [c10d] The client socket has failed to connect to [n0]:29500 (errno: 111 - Connection refused).\n"
@@ -297,7 +294,7 @@ def test_an_attempt_to_connect_after_which_a_training_began(command_line: Comman
     waited = "[rank{}]: EI0002: [PID: 3] 2026-03-18-10:50:00.000.000 The Notify register has not received the Notify record from remote rank [unknown].\n"
     files = {f"rank_{rank}.log": TRIED + steps(10) + waited.format(rank) for rank in (0, 1)}
 
-    answer = said(command_line, files)
+    answer = explained(command_line, files)
     assert "rendezvous store" not in answer.splitlines()[0]
     assert "(EI0002)" in answer.splitlines()[0]
 
@@ -306,7 +303,9 @@ def test_the_blocks_of_ranks_stand_in_another_order_than_their_times(command_lin
     waited = "[rank0]: EI0006: [PID: 3] 2026-03-18-10:04:20.444.436 Getting socket times out. Reason: Remote Rank did not send the data in time.\n"
     memory = "[rank3]: RuntimeError: NPU out of memory. Tried to allocate 3.47 GiB (NPU 3; 60.97 GiB total capacity)\n[rank3]: [ERROR] 2026-03-18-10:02:11 (PID:7103, Device:3, RankID:3) ERR99999 UNKNOWN applicaiton exception\n"
 
-    assert said(command_line, {"screen.txt": waited + memory}).startswith("Rank 3: the device has no memory")
+    assert explained(command_line, {"screen.txt": waited + memory}).startswith(
+        "Rank 3: the device has no memory"
+    )
 
 
 def test_an_exception_of_mindspore_with_the_reason_of_hccl_below_it(command_line: CommandLine) -> None:
@@ -318,7 +317,7 @@ def test_an_exception_of_mindspore_with_the_reason_of_hccl_below_it(command_line
     )
     own = 'Traceback (most recent call last):\n  File "t.py", line 1\nRuntimeError: Invalid column: label of /data/a\n'
 
-    answer = said(command_line, {"worker_0.log": passed_on, "worker_1.log": own})
+    answer = explained(command_line, {"worker_0.log": passed_on, "worker_1.log": own})
     assert answer.startswith("Rank 1: the program raised an exception")
 
 
@@ -332,15 +331,17 @@ def test_memory_that_was_refused_just_before_another_process_lost_its_connection
     )
     files = {"p/plog-27_20260318100000000.log": memory, "d/plog-128_20260318100000000.log": lost.format(682)}
 
-    assert said(command_line, files).startswith("Memory could not be allocated (207001)")
+    assert explained(command_line, files).startswith("Memory could not be allocated (207001)")
     files["d/plog-128_20260318100000000.log"] = lost.format(182)
-    assert not said(command_line, files).startswith("Memory could not be allocated")
+    assert not explained(command_line, files).startswith("Memory could not be allocated")
 
 
 def test_a_start_after_a_job_that_a_user_stopped_on_the_same_screen(command_line: CommandLine) -> None:
     again = "=== start 2  2026-03-18 12:00:00\n"
     stopped = steps(10) + "^C\nTraceback (most recent call last):\nKeyboardInterrupt\n"
-    answer = said(command_line, {"nohup.out": stopped + again + raised(5, "RuntimeError: bad checkpoint")})
+    answer = explained(
+        command_line, {"nohup.out": stopped + again + raised(5, "RuntimeError: bad checkpoint")}
+    )
 
     assert answer.startswith("Rank 5: the program raised an exception: RuntimeError: bad checkpoint")
     assert "Certain" not in answer
