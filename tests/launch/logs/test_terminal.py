@@ -98,7 +98,9 @@ def test_a_log_of_another_user(stranger: Stranger) -> None:
     subprocess.run(command, stdout=theirs, stderr=subprocess.STDOUT, check=True, timeout=60)
 
     os.close(theirs)
-    assert os.read(ours, 4096).decode().rstrip() == SHOWN
+    owner, _, log = os.read(ours, 4096).decode().rstrip().rpartition("\n")
+    assert " of nobody" in owner
+    assert log == SHOWN
     os.close(ours)
     piped = subprocess.run(command, capture_output=True, text=True, check=True)
     assert piped.stdout == f"{ESC}\n"
