@@ -21,7 +21,6 @@ from hccl_tools.errors import UsageError
 from hccl_tools.explain import brief, explaining, remote_logs, sources
 from hccl_tools.explain.answer import as_text
 from hccl_tools.explain.as_json import as_json
-from hccl_tools.explain.bundle import write as write_bundle
 from hccl_tools.explain.knowledge.loading import load
 from hccl_tools.explain.reader import STDIN
 from hccl_tools.host.site_defaults import LOG_DIR, SSH
@@ -236,7 +235,9 @@ def _refuse_other_file(word: str) -> None:
 def _pack(path: str, answer: Answer, table: str | None, typed: list[str], *, anonymise: bool) -> None:
     run = answer.run_dir
     folders = [] if run else [one for one in typed if os.path.isdir(one)]  # noqa: PTH112  (not loaded for it)
-    packed = write_bundle(path, answer, run=run, table=table, folders=folders, anonymise=anonymise)
+    from hccl_tools.explain import bundle  # noqa: PLC0415  (12 ms; few calls make one)
+
+    packed = bundle.write(path, answer, run=run, table=table, folders=folders, anonymise=anonymise)
     tell(f"{path}: {len(packed.files)} files; look through it before you pass it on")
     for name, size in packed.files:
         tell(f"  {size:>11,}  {name}")

@@ -15,7 +15,6 @@ from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import UsageError, WriteError
 from hccl_tools.notation.printable import tell
 from hccl_tools.records import NamedTuple
-from hccl_tools.show.picture import html_page, imported_findings, marks, svg
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -126,12 +125,14 @@ def draw(subject: Subject, output: str, given: PictureOptions) -> None:
 
 
 def _pieces(subject: Subject, output: str) -> Iterable[str]:
-    if output == "html":
-        return html_page.page(subject)
-    return [svg.picture(subject)]
+    from hccl_tools.show.picture import html_page, svg  # noqa: PLC0415  (16 ms; only for a picture)
+
+    return html_page.page(subject) if output == "html" else [svg.picture(subject)]
 
 
 def _marks(subject: Subject, given: PictureOptions) -> list[Mark]:
+    from hccl_tools.show.picture import imported_findings, marks  # noqa: PLC0415  (4 ms; only for a picture)
+
     found: list[Mark] = []
     if given.explain is not None:
         found += imported_findings.of_explain(given.explain, subject.table)

@@ -14,7 +14,6 @@ from hccl_tools.errors import InputError
 from hccl_tools.notation import number_list
 from hccl_tools.notation.phrases import operand
 from hccl_tools.processes import run_files
-from hccl_tools.validation.checker import validate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,6 +121,8 @@ def opened(table: str, *, is_typed: bool = True) -> str:
 
 def _fault_in_file(table: str, *, is_typed: bool) -> str:
     """Return the first finding of ``validate`` as a clause."""
+    from hccl_tools.validation.checker import validate  # noqa: PLC0415  (23 ms; few causes have a table)
+
     path = opened(table, is_typed=is_typed)
     report = validate(path)
     if report.ok:
@@ -136,6 +137,8 @@ def _fault_in_line(text: str) -> str:
     Args:
         text: The table as JSON, which the line may cut off.
     """
+    from hccl_tools.validation.checker import validate  # noqa: PLC0415  (23 ms; few lines have a table)
+
     report = validate(text.encode())
     if report.format is None or report.document is None or report.document.problem is not None:
         return ""
