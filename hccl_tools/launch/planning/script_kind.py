@@ -158,7 +158,7 @@ def require_python(program: Sequence[str]) -> None:
         ProgramRefusedError: The file is not a Python script.
     """
     name = program[0]
-    head = _head(name)
+    head = beginning(name)
     if head.startswith(_ELF):
         raise ProgramRefusedError(
             f'"{name}" is a compiled program, not a Python script', hint=_without_python(program)
@@ -200,7 +200,7 @@ def _interpreter(head: bytes) -> str:
 
 def _data(name: str) -> str | None:
     """Return what a data file is, as a phrase; ``None`` for a file that may be a program."""
-    head = _head(name).removeprefix(_BYTE_ORDER_MARK).lstrip()
+    head = beginning(name).removeprefix(_BYTE_ORDER_MARK).lstrip()
     if head.startswith(b"{") and (any(key in head for key in _TABLE_KEYS) or not _is_python(name)):
         return _TABLE if any(key in head for key in _TABLE_KEYS) else "a JSON file"
     if head.startswith(b"#!"):
@@ -216,13 +216,13 @@ def _names(options: Sequence[str]) -> set[str]:
     return {option.partition("=")[0].replace("_", "-") for option in options}
 
 
-def _head(name: str) -> bytes:
-    """Return the first bytes of a regular file: to read a pipe would take its content."""
+def beginning(name: str, size: int = _HEAD) -> bytes:
+    """Return the first bytes of a regular file, at most ``size``: to read a pipe would take its content."""
     if not os.path.isfile(name):
         return b""
     try:
         with open(name, "rb") as file:
-            return file.read(_HEAD)
+            return file.read(size)
     except OSError:
         return b""
 

@@ -119,6 +119,25 @@ def test_script_without_a_framework_gets_the_variables_that_it_reads(
     assert ("as torchrun sets it" in reason) is (start == "torch")
 
 
+def test_a_script_in_a_pipe_is_left_to_its_rank(own_directory: Path) -> None:
+    bare = python(own_directory / "bin" / "python", 'printf "%s\\n" /opt/bare/python')
+    reader, writer = os.pipe()
+    os.write(writer, b"import os; print(os.environ['RANK'])")
+
+    _python, chosen, _reason = interpreter.choose(
+        Program((f"/dev/fd/{reader}",), python=bare),
+        StartChoice(method=None, cpu=True),
+        {},
+        engine_starts_mpi=False,
+        has_table=True,
+    )
+
+    assert chosen == "table"
+    assert os.read(reader, 100).startswith(b"import os")
+    os.close(reader)
+    os.close(writer)
+
+
 def test_versions_are_those_of_importlib_metadata() -> None:
     from importlib import metadata
 
