@@ -44,7 +44,7 @@ _KINDS = (
         rf"^([ \t]{{0,20}}{_MORE}[\b\r]*)|([ \t]{{0,20}}{_MORE})[ \t\b\r]{{0,20}}$",
         r"sed -E 's/--More--(\([^)]*\))?//' OLD > NEW",
     ),
-    _kind("of a pager", rf"^([ \t]*(?:{_LINES}))|([ \t]{0, 20}\(END\))[ \t\r]{0, 20}$"),
+    _kind("of a pager", rf"^([ \t]*(?:{_LINES}))|([ \t]{{0,20}}\(END\))[ \t\r]{{0,20}}$"),
     _kind("of a pager", rf"^(:)(?=[ \t]*(?:{_OF_TABLE}|\r?$))", "sed 's/^://' OLD > NEW"),
     _kind("of an editor", r"^([ \t]*~)[ \t\r]*$", "sed '/^~$/d' OLD > NEW"),
     _kind("of an editor", rf"^([ \t]*(?:{_MODE}|{_SAVED}|{_RULER}))[ \t\r]*$"),

@@ -51,6 +51,17 @@ def test_text_before_a_line_is_deleted_and_the_line_stays(place: int, text: str)
     assert json.loads("\n".join(damaged)) == RIGHT
 
 
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("text", ["--More--(7%)", " (END)", "^M"])
+def test_text_behind_a_line_is_deleted_and_the_line_stays(place: int, text: str) -> None:
+    damaged = [*LINES[:place], LINES[place] + text, *LINES[place + 1 :]]
+
+    message, hint = first(damaged)
+
+    assert message.startswith(f"line {place + 1} has text ")
+    assert hint == f"delete only {text.strip()}, and keep the rest of the line"
+
+
 ALONE = [
     "--More--(31%)", "(END)", ":", "~", "lines 1-23/376 12%", "lines 25-48/48 (END)", "-- INSERT --",
     "-- VISUAL LINE --", '"t.json" 376L, 9000B written', '"t.json" [noeol] 376L, 9000C', "12,5      30%",
