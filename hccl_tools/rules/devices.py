@@ -280,18 +280,19 @@ def _begun_again(subject: Subject, rows: Sequence[int], size: int) -> list[int]:
     The servers are counted right, and each of the others has as many devices as the whole list.
     """
     table = subject.table
-    others = [
-        server
-        for server in table.servers
-        if table.server_of_row[rows[0]] != table.server_of_row[server.rows[0]]
-    ]
-    if not others or len(rows) != 2 * size or table.declared.get("server_count") != str(len(table.servers)):
+    is_counted = table.declared.get("server_count") == str(len(table.servers))
+    if len(rows) != 2 * size or len(table.servers) < 2 or not is_counted or not _have_equal_sizes(subject):
         return []
+    other = table.servers[1 if table.server_of_row[rows[0]] == 0 else 0]
     first = {table.device_numbers[row] for row in rows[:size]}
-    listed = sorted(number for row in others[0].rows if (number := table.device_numbers[row]) is not None)
+    listed = sorted(number for row in other.rows if (number := table.device_numbers[row]) is not None)
     absent = [number for number in listed if number not in first]
-    is_usual = all(len(server.rows) == len(rows) for server in others) and len({*listed}) == len(rows)
-    return absent if is_usual and len(absent) == size else []
+    return absent if len({*listed}) == len(rows) and len(absent) == size else []
+
+
+@shared
+def _have_equal_sizes(subject: Subject) -> bool:
+    return len({len(server.rows) for server in subject.table.servers}) == 1
 
 
 def _numbered_again(subject: Subject, rows: Sequence[int], absent: Sequence[int]) -> Finding:

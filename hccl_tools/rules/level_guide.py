@@ -11,7 +11,7 @@ from hccl_tools.rules.exchanged_layers import exchanged_layers
 from hccl_tools.rules.levels import address_types, each_address, local_numbers
 from hccl_tools.rules.moved_entries import exchanged, right_devices
 from hccl_tools.rules.rank_graph import DEFAULT_TYPE, first_layer_types, has_first_layer
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.table.hccl_numbers import read_integer
 
 if TYPE_CHECKING:
@@ -164,7 +164,13 @@ def _node_by_order(subject: Subject, row: int) -> int | None:
     if len(around) != 1 or owner[row] in around:
         return None
     node = around.pop()
-    return None if any(ids[one] == own for one in subject.table.servers[node].rows) else node
+    return None if (node, own) in _ids_of_nodes(subject) else node
+
+
+@shared
+def _ids_of_nodes(subject: Subject) -> set[tuple[int, int | None]]:
+    """Return each node with each local_id that it has."""
+    return set(zip(subject.table.server_of_row, local_numbers(subject), strict=True))
 
 
 def _stray_ranks(

@@ -13,6 +13,7 @@ import pytest
 
 from hccl_tools.validation.checker import validate
 from tests.rules.test_remedies import is_sound, numbered, one, report, servers
+from tests.support.growth import steps
 from tests.support.tables import table
 
 
@@ -103,6 +104,18 @@ def test_a_second_half_that_is_numbered_again_is_not_that_of_another_server(prod
     assert "devices 4,5,6,7 not at all" in found.message
     assert (found.hint or "").startswith("write 4 to 7 as the device_ids of the second half; `hccn_tool -i 4")
     assert is_sound(right)
+
+
+@pytest.mark.slow
+def test_second_halves_are_found_in_linear_time() -> None:
+    def taken(number: int) -> int:
+        value = table("1.0", number, 8)
+        for server in servers(value):
+            for device in server["device"][4:]:
+                device["device_id"] = str(int(device["device_id"]) - 4)
+        return steps(lambda: validate(json.dumps(value).encode()))
+
+    assert taken(240) < 6 * taken(60)  # the square would be 16
 
 
 def test_a_second_half_is_that_of_another_server_if_one_is_not_counted() -> None:
