@@ -1,9 +1,8 @@
-"""What a launch needs from a host with NPUs: product, addresses of devices, a generated table."""
+"""The addresses of this host's devices, which a launch compares with its table."""
 
 from __future__ import annotations
 
 import os
-import sys
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -17,10 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.table.model import RankTable
-
-
-#: Seconds after which the main thread lets the other one run, which has little to do between two calls.
-_SWITCH = 0.0001
 
 
 class Addresses(NamedTuple):
@@ -50,14 +45,22 @@ class EarlyAddresses:
         self._stop = (-1, -1)
 
     def begin(self, table: RankTable) -> None:
-        """Begin with the devices of a table, which need not be right."""
+        """Begin with the devices of a table, which need not be right.
+
+        If no thread can be started, ``of`` reads the addresses.
+        """
         self._devices = devices_of(table, self._nodes)
-        if self._devices and self._thread is None:
-            self._stop = os.pipe()
-            self._interval = sys.getswitchinterval()
-            sys.setswitchinterval(_SWITCH)
-            self._thread = Thread(target=self._read, daemon=True)
-            self._thread.start()
+        if not self._devices or self._thread is not None:
+            return
+        self._stop = os.pipe()
+        thread = Thread(target=self._read, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            for descriptor in self._stop:
+                os.close(descriptor)
+        else:
+            self._thread = thread
 
     def of(self, devices: list[int]) -> Addresses:
         """Return the addresses of devices when they are known."""
@@ -74,7 +77,6 @@ class EarlyAddresses:
             os.close(self._stop[1])
             self._thread.join()
             os.close(self._stop[0])
-            sys.setswitchinterval(self._interval)
 
     def _read(self) -> None:
         try:

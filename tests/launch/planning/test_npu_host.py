@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hccl_tools.launch.planning import local_npus
+from hccl_tools.validation import checker
 from tests.support.hosts import IPS_910A, StandInHost, make_host
+from tests.support.jobs import eventually
 
 
 @pytest.fixture
@@ -34,8 +38,10 @@ def launch(host: StandInHost, *args: str, **more: str) -> subprocess.CompletedPr
 
 #: Modules that a quick look at the devices does not need; together they take several MB.
 HEAVY = {
+    "dataclasses",
     "hashlib",
     "_hashlib",
+    "orjson",
     "statistics",
     "decimal",
     "pathlib",
@@ -139,6 +145,39 @@ def test_only_the_devices_of_the_table_are_asked_for_their_addresses(host: Stand
     assert done.returncode == 0, done.stderr
     calls = [call for call in host.calls() if call.startswith("hccn_tool")]
     assert calls == [f"hccn_tool -i {device} -ip -g" for device in range(4, 8)]
+
+
+@pytest.mark.slow
+def test_a_tool_that_hangs_is_ended_when_its_answer_is_not_needed(tmp_path: Path) -> None:
+    """A table that is refused does not wait for it."""
+    host = make_host(tmp_path / "host", nodes=range(8), answers={"hccn_tool -i 4 -ip -g": {"hang": True}})
+    (host.bin / "sleep").symlink_to("/bin/sleep")
+    early = local_npus.EarlyAddresses(range(8), host.environ())
+    table, _report = checker.load(str(host.work / write_table(host)), begin=early.begin)
+    assert eventually(host.calls)
+
+    early.close()
+
+    assert early.of(local_npus.devices_of(table, range(8))).problem == "the answer is not needed any more"
+
+
+def test_without_a_thread_the_addresses_are_read_when_they_are_needed(
+    host: StandInHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A limit on processes (``ulimit -u``) counts threads."""
+
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    file = host.work / write_table(host)
+    early = local_npus.EarlyAddresses(range(8), host.environ())
+    table, _report = checker.load(str(file), begin=early.begin)
+
+    found = early.of(local_npus.devices_of(table, range(8)))
+
+    early.close()
+    assert found.first == dict(zip(range(4, 8), IPS_910A[4:], strict=True))
 
 
 @pytest.mark.slow
