@@ -3,9 +3,6 @@
 ``typing.NamedTuple`` compiles each annotation, ``collections.namedtuple`` each constructor: a record of six
 fields takes 0.19 and 0.07 ms, here 0.015. A launch has 125 records. Importing ``typing`` takes 5 of the 25 ms
 that a shim may add to the start of its rank, and ``json`` as much. ``hccl_tools.codec`` decodes records.
-
-``mutable`` stands for ``dataclasses.dataclass``, which takes 0.4 ms for a class and 0.8 ms to import: 4 ms of
-the start of each job.
 """
 
 from __future__ import annotations
@@ -27,9 +24,7 @@ __all__ = [
     "Size",
     "alternatives",
     "annotation_texts",
-    "field",
     "field_names",
-    "mutable",
     "parts",
     "plain",
     "plain_tagged",
@@ -40,8 +35,6 @@ __all__ = [
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from dataclasses import dataclass as mutable
-    from dataclasses import field
     from types import CodeType
     from typing import Any, NamedTuple
 else:
@@ -105,80 +98,6 @@ else:
 
     class NamedTuple(metaclass=_Maker):
         """Works like ``typing.NamedTuple``."""
-
-    class field:  # noqa: N801  (as in dataclasses)
-        """A field with the settings that ``dataclasses.field`` has."""
-
-        def __init__(self, **settings: Any) -> None:
-            self.settings = settings
-
-    class _FieldsForDataclasses:
-        """What ``dataclasses.fields`` and ``replace`` ask for: made from the class when they do."""
-
-        def __get__(self, _record: object, owner: type) -> dict[str, Any]:
-            from dataclasses import field, make_dataclass  # noqa: PLC0415  (0.8 ms; see above)
-
-            texts, settings = owner.__annotations__, owner._settings  # noqa: SLF001  (of a mutable record)
-            given = [(name, texts[name], field(**one)) for name, one in settings.items()]
-            owner.__dataclass_fields__ = made = make_dataclass(owner.__name__, given).__dataclass_fields__
-            return made
-
-    class _Mutable:
-        """The methods of each mutable record."""
-
-        __slots__ = ()
-        __dataclass_fields__ = _FieldsForDataclasses()
-        __hash__ = None
-
-        def __repr__(self) -> str:
-            settings = self._settings.items()
-            shown = [f"{name}={getattr(self, name)!r}" for name, one in settings if one.get("repr", True)]
-            return f"{type(self).__qualname__}({', '.join(shown)})"
-
-        def __eq__(self, other: object) -> bool:
-            if type(other) is not type(self):
-                return NotImplemented
-            names = [name for name, one in self._settings.items() if one.get("compare", True)]
-            return all(getattr(self, name) == getattr(other, name) for name in names)
-
-    def _initializer(owner: str, settings: dict[str, dict[str, Any]]) -> Callable[..., None]:
-        """Return ``__init__`` of a mutable record."""
-        values: dict[str, Any] = {"_missing": object()}
-        given, lines = "", ""
-        for name, one in settings.items():
-            made = one.get("default_factory")
-            values[f"_{name}"] = made or one.get("default")
-            if made:
-                given += f", {name}=_missing"
-                lines += f"\n self.{name} = _{name}() if {name} is _missing else {name}"
-            else:
-                given += f", {name}=_{name}" if "default" in one else f", {name}"
-                lines += f"\n self.{name} = {name}"
-        exec(f"def __init__(self{given}):{lines}", values)  # noqa: S102  # nosec B102
-        values["__init__"].__qualname__ = f"{owner}.__init__"  # For messages on wrong arguments.
-        return values["__init__"]
-
-    def mutable(kind: type | None = None, *, slots: bool = False) -> Any:
-        """Make a class a mutable record; works like ``dataclasses.dataclass``."""
-        if kind is None:
-            return lambda kind: mutable(kind, slots=slots)
-        body = {name: value for name, value in vars(kind).items() if name not in {"__dict__", "__weakref__"}}
-        settings = {}
-        for name in kind.__annotations__:
-            default = body.pop(name, settings)
-            if default is settings:
-                settings[name] = {}
-            else:
-                settings[name] = default.settings if type(default) is field else {"default": default}
-        body.update(
-            __init__=_initializer(kind.__qualname__, settings),
-            __match_args__=(*settings,),
-            _settings=settings,
-        )
-        body["__qualname__"] = kind.__qualname__
-        if slots:
-            body["__slots__"] = (*settings,)
-        return type(kind.__name__, (_Mutable,), body)
 
 
 # The types that ``hccl_tools.codec`` knows by name in annotations, with their ranges.

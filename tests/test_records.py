@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import pickle
 import subprocess
 import sys
@@ -11,7 +10,7 @@ import pytest
 
 from hccl_tools.launch.mpi.prepared import PreparedRank
 from hccl_tools.launch.mpi.world import MpiWorld
-from hccl_tools.records import NamedTuple, field, mutable
+from hccl_tools.records import NamedTuple
 
 WORLD = MpiWorld(1, 2, 1, 2, "job", "Open MPI")
 
@@ -85,60 +84,3 @@ def test_a_shim_loads_none_of_what_takes_long() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
 
     assert done.stdout == "[]\n"
-
-
-@mutable(slots=True)
-class Place:
-    """A place on a map."""
-
-    x: int
-    name: str = ""
-    notes: list[str] = field(default_factory=list)
-    seen: int = field(default=0, compare=False, repr=False)
-
-    @property
-    def title(self) -> str:
-        return f"{self.name} {self.x}"
-
-
-@dataclasses.dataclass(slots=True)
-class OfDataclasses:
-    """A place on a map."""
-
-    x: int
-    name: str = ""
-    notes: list[str] = dataclasses.field(default_factory=list)
-    seen: int = dataclasses.field(default=0, compare=False, repr=False)
-
-    @property
-    def title(self) -> str:
-        return f"{self.name} {self.x}"
-
-
-def test_a_mutable_record_behaves_like_a_dataclass() -> None:
-    for kind in (Place, OfDataclasses):
-        place = kind(1, "here")
-        place.x, place.seen = 2, 3
-        place.notes.append("a note")
-        assert repr(place) == f"{kind.__name__}(x=2, name='here', notes=['a note'])"
-        assert kind(1).notes == []
-        assert place == kind(2, "here", ["a note"]) != kind(2, "here")
-        assert place != object()
-        assert place.title == "here 2"
-        assert (kind.__match_args__, kind.__doc__) == (("x", "name", "notes", "seen"), "A place on a map.")
-        assert not hasattr(place, "__dict__")
-        assert copy.copy(place) == place
-        assert pickle.loads(pickle.dumps(place)) == place  # noqa: S301
-        assert dataclasses.is_dataclass(place)
-        assert dataclasses.replace(place, x=5) == kind(5, "here", ["a note"])
-        assert [one.type for one in dataclasses.fields(kind)] == ["int", "str", "list[str]", "int"]
-        assert dataclasses.asdict(place) == {"x": 2, "name": "here", "notes": ["a note"], "seen": 3}
-        with pytest.raises(TypeError, match="unhashable"):
-            hash(place)
-        with pytest.raises(TypeError, match=rf"{kind.__name__}.__init__.. missing 1 required .* 'x'"):
-            kind()  # type: ignore[call-arg]
-
-
-def test_mutable_records_of_a_table_take_no_dataclasses() -> None:
-    code = "import sys, hccl_tools.table.model; print('dataclasses' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"False\n"

@@ -8,10 +8,11 @@ again must not change.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.records import NamedTuple, field, mutable
+from hccl_tools.records import NamedTuple
 from hccl_tools.table.hccl_numbers import read_column
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 Column = list[Any]
 
 
-@mutable(slots=True)
+@dataclass(slots=True)
 class Server:
     """A machine (in a group_list, a pod) and the rows of its devices in the columns.
 
@@ -48,7 +49,7 @@ class Server:
         return isinstance(own, str) and own not in ("", self.server_id)
 
 
-@mutable(slots=True)
+@dataclass(slots=True)
 class SuperPod:
     """A super pod (A3) and its servers by ``server_id``, in file order."""
 
@@ -57,7 +58,7 @@ class SuperPod:
     fields: dict[str, Any] = field(default_factory=dict)
 
 
-@mutable(slots=True)
+@dataclass(slots=True)
 class Group:
     """A group of a group_list table: ``servers`` are indices into ``RankTable.servers``."""
 
@@ -80,7 +81,7 @@ class Device(NamedTuple):
     server_id: str
 
 
-@mutable
+@dataclass
 class RankTable:
     """A rank table: servers in file order and one column per key of their devices.
 

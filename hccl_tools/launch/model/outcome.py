@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.launch.model.hang import MOST_RANKS, headline, on_all_hosts
 from hccl_tools.processes.signals import signal_name
-from hccl_tools.records import ExitCode, NamedTuple, OsText, Signal, field, mutable
+from hccl_tools.records import ExitCode, NamedTuple, OsText, Signal
 from hccl_tools.runs.ends import NOT_STARTED, REASONS, Reason
 from hccl_tools.runs.job_report import HungRank, RankFailure  # noqa: TC001  (the codec reads the annotations)
 
@@ -27,7 +28,7 @@ RESTART_CAUSES: Mapping[Reason, RestartCause] = MappingProxyType({"failed": "ran
 RESTARTABLE = frozenset(RESTART_CAUSES)
 
 
-@mutable(slots=True)
+@dataclass(slots=True)
 class RankEnd:
     """The known facts about one process of the job.
 
@@ -87,7 +88,7 @@ def _order(end: RankEnd) -> tuple[float, int]:
     return (float("inf") if terminated else end.ended, end.process.rank)
 
 
-@mutable(slots=True)
+@dataclass(slots=True)
 class Outcome:
     """The end of the job on this host."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hccl_tools import formats
@@ -98,8 +99,6 @@ def _as_1_0(table: RankTable) -> tuple[RankTable, bytes]:
 
     The ranks' copy omits keys that HCCL does not read; the table here keeps pod names to identify this host.
     """
-    from dataclasses import replace  # noqa: PLC0415  (0.8 ms; a group_list)
-
     from hccl_tools.transform import conversion  # noqa: PLC0415  (0.5 ms; a group_list)
 
     made = conversion.convert(table, to="1.0")

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hccl_tools.processes import procfs, run_files
 from hccl_tools.processes.stack_dump import without_dumps
-from hccl_tools.records import mutable
 from hccl_tools.runs import names
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _LONGEST_LINE = 1 << 12
 _LARGEST_DUMP = 1 << 18
 
 
-@mutable(slots=True)
+@dataclass(slots=True)
 class Activity:
     """What one rank has done so far; times are the clock's seconds of the samples.
 

@@ -38,7 +38,6 @@ def launch(host: StandInHost, *args: str, **more: str) -> subprocess.CompletedPr
 
 #: Modules that a quick look at the devices does not need; together they take several MB.
 HEAVY = {
-    "dataclasses",
     "hashlib",
     "_hashlib",
     "orjson",
