@@ -204,9 +204,9 @@ def _make_of_many(options: dict[str, Any], given: list[str]) -> tuple[list[HostF
 
 
 def _from_elsewhere(options: dict[str, Any], given: list[str]) -> tuple[list[HostFacts], list[str]] | None:
-    """Return the facts of other hosts, and where each is from; or write what is no table of hosts.
+    """Return the facts of other hosts and the source of each.
 
-    ``None`` if nothing is left to do.
+    ``None`` if the call has written what it asks for: the files of a host, or a table from logs.
     """
     from hccl_tools.cli import asked_hosts, from_log, gen_host_files  # noqa: PLC0415  (32 ms; most tables are of this host)
 

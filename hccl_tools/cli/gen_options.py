@@ -89,7 +89,7 @@ def are_host_files_wanted(settings: dict[str, Any], given: Sequence[str]) -> boo
     for name in wanted:
         if settings[name] == "-":
             raise UsageError(
-                f"--{name.replace('_', '-')} - is no path: these files are not printed",
+                f"--{name.replace('_', '-')} - is not a path: these files are not printed",
                 hint="specify a path; `./-` is a file with this name",
             )
     other = next((name for name in given if name in _OF_TABLES), None)

@@ -144,7 +144,7 @@ def test_a_simulated_machine(tmp_path: Path) -> None:
         (["--endpoints", ".", "--topology", "topo.json", "--devices", "0-3"], 1, "not among the devices"),
         (["--endpoints", ".", "-o", "t.json"], 2, "--endpoints and --output exclude each other"),
         (["--endpoints", ".", "--hosts", "a,b"], 2, "--endpoints and --hosts exclude each other"),
-        (["--rootinfo-out", "-", "--topology", "topo.json"], 2, "--rootinfo-out - is no path"),
+        (["--rootinfo-out", "-", "--topology", "topo.json"], 2, "--rootinfo-out - is not a path"),
         (["--topology", "topo.json"], 2, "--topology is for --rootinfo-out and --endpoints"),
         (["--endpoints", ".", "--product", "910a"], 2, "root infos and endpoint files are for Ascend 950"),
     ],

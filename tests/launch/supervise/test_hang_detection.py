@@ -106,7 +106,7 @@ def test_a_job_in_which_one_rank_works_does_not_hang(tmp_path: Path, work: str) 
     job.run(10 * LIMIT, getattr(job, work))
 
     assert job.ended == []
-    # Without output, the reason why the job goes on is told once.
+    # A job without output gets one line with the reason why it continues.
     assert ["does not count as hung" in line for line in job.said] == [True] * (work == "compute")
 
 
