@@ -85,6 +85,7 @@ def test_an_exception_that_only_passes_a_failure_on(command_line: CommandLine) -
         "[RankConsistentImpl][CompareFrame]version check fail, local[{}], remote[{}], remote rank[1]",
         "EI0008: The HCCL versions are inconsistent. The local {}, while the remote {}.",
         "EI0008: The HCCL versions are inconsistent. The local version is {}, while the remote version is {}.",
+        "EI0008: The CANN versions are inconsistent: tag [a_0], local version [{}], remote version [{}].",
     ],
 )
 def test_which_host_has_which_version(command_line: CommandLine, line: str) -> None:

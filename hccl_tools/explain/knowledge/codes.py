@@ -75,7 +75,7 @@ MESSAGES = (
         "HCM008", "Package_Error_Incorrect_HCCL_Version", "cause",
         "the hosts have different versions of CANN",
         "install the same CANN (Toolkit and ops) on all hosts",
-        anchor=b"EI0008", pattern=rb"EI0008(?:.{0,300}?[Ll]ocal (?:version is )?(?P<local>[\w.]{1,30}?)[,.]? .{0,60}?remote (?:version is )?(?P<remote>\w[\w.]{0,30}?)\.?(?:\s|$))?", codes=(Code("EI0008"),),
+        anchor=b"EI0008", pattern=rb"EI0008(?:.{0,300}?[Ll]ocal (?:version (?:is )?)?\[?(?P<local>\w{0,8}\d[\w.]{0,22}?)\]?[,.]? .{0,60}?remote (?:version (?:is )?)?\[?(?P<remote>\w{0,8}\d[\w.]{0,22}?)\]?\.?(?:\s|$))?", codes=(Code("EI0008"),),
         source=_SOURCE,
         example="EI0008: The HCCL versions are inconsistent. The local 8.5, while the remote 9.0.",
     ),
