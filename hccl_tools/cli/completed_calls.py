@@ -99,6 +99,8 @@ def with_options(ctx: click.Context, typed: Sequence[str]) -> str | None:
         given.add(hyphenated(option))
     if not values:
         return None
+    if name == "convert" and "2.0" in values:
+        return "only `hccl-tools gen --format 2.0` makes 2.0 tables, on the hosts with their levels"
     output = ["-o", found.pop("-o")] if "-o" in found else []
     options = [*call.options, *(word for pair in found.items() for word in pair)]
     options += [*_missing(name, given, file), *output]

@@ -71,8 +71,21 @@ def checked_table(
     if other := no_rank_table(report):
         raise TableError(f"{report.file} cannot be used: {other[0]}", hint=other[1])
     if report.table is None:
-        _refuse_hostfile(table)
+        if not table.endswith((".py", ".sh")):
+            _refuse_hostfile(table)
+        _refuse_text(report)
     return report
+
+
+def _refuse_text(report: Report) -> None:
+    """Refuse a file that is no JSON at all, such as the program of the job.
+
+    Raises:
+        TableError: The file has no JSON object.
+    """
+    if report.document is not None and b"{" not in report.document.data and report.errors:
+        first = report.errors[0]
+        raise TableError(f"{report.file} cannot be used: {first.message}", hint=first.hint)
 
 
 def _refuse_hostfile(name: str) -> None:

@@ -82,7 +82,12 @@ class Document:
     @cached_property
     def _body(self) -> int:
         """The offset of the text, after a byte order mark if there is one."""
-        return len(codecs.BOM_UTF8) if self.data.startswith(codecs.BOM_UTF8) else 0
+        return len(codecs.BOM_UTF8) if self.has_mark else 0
+
+    @property
+    def has_mark(self) -> bool:
+        """Whether the file begins with a byte order mark."""
+        return self.data.startswith(codecs.BOM_UTF8)
 
     @cached_property
     def _decoded(self) -> tuple[str, int | None]:

@@ -292,6 +292,31 @@ def ignored_text(subject: Subject) -> Iterator[Finding]:
             )
 
 
+@rule(
+    "HCC660",
+    "byte-order-mark",
+    "advice",
+    stage="load",
+    source="nlohmann/json 3.11.2, lexer::skip_bom; Python's json.load",
+)
+def byte_order_mark(subject: Subject) -> Iterator[Finding]:
+    """The file begins with a byte order mark, which HCCL skips and Python's json module refuses.
+
+    Editors of Windows and Out-File of PowerShell write it. A program that reads the table itself, as training scripts in
+    Python do, stops with "Unexpected UTF-8 BOM".
+
+    Example: marked
+    Instead: table
+    Hint: save it as UTF-8 without a byte order mark; `validate --fix` does
+    """
+    if subject.document is not None and subject.document.has_mark and type(subject.value) is dict:
+        yield Finding(
+            "the file begins with a byte order mark, which Python's json module refuses",
+            hint="save it as UTF-8 without a byte order mark; `validate --fix` does",
+            offset=0,
+        )
+
+
 def text_after(document: Document, product: Product, offset: int, message: str, hint: str) -> Finding:
     """Return the finding on text after the table: a second table, a part of the first, or other text."""
     from hccl_tools.document import explanation  # noqa: PLC0415  (17 ms; only where something is wrong)

@@ -37,6 +37,7 @@ _STEPS = (
     (r"file (.+)", "a file called {0}"),
     (r"size (\d+)", "a file of {0:,} bytes, blanks not counted"),
     (r"levels (\d+)", "a file of {0:,} nested lists"),
+    (r"marked", "a byte order mark before the table"),
     (r"directory", "a directory with the name of the file"),
     (r"beside (\d+) (.+)", "in ub_endpoint_npu_{0}.json: {1}"),
     (r"topology (.+)", "in the topology file: {0}"),

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from hccl_tools.table.service_table import Reader
 
 #: The rules on documents that are HCCL's alone: file name, size, variables, format, and text after the table.
-_FOR_HCCL = frozenset({"HCC102", "HCC103", "HCC109", "HCC110", "HCC116", "HCC602", "HCC617", "HCC618"})
+_FOR_HCCL = frozenset(
+    {"HCC102", "HCC103", "HCC109", "HCC110", "HCC116", "HCC602", "HCC617", "HCC618", "HCC660"}
+)
 
 
 def is_one(subject: Subject, found: Detection) -> bool:

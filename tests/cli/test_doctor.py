@@ -198,6 +198,16 @@ def test_a_tool_that_does_not_answer_is_a_note_that_names_it(a2: StandInHost, an
     assert doctor(a2, str(table(a2)), "--strict", "--check-timeout", "2")[0] == 1
 
 
+def test_program_in_place_of_a_table_is_refused(a2: StandInHost) -> None:
+    (a2.folder / "train.py").write_text("import torch\n")
+
+    done = a2.run("doctor", str(a2.folder / "train.py"))
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "train.py cannot be used: this is " in done.stderr
+    assert "  help: specify the rank table" in done.stderr
+
+
 def test_hostfile_in_place_of_a_table_gets_the_command(a2: StandInHost) -> None:
     (a2.folder / "hosts").write_text("node1 slots=8\nnode2 slots=8\n")
 

@@ -143,6 +143,14 @@ def test_the_encoding_becomes_utf_8(call: CommandLine, codec: str, name: str) ->
     assert written(call, text.encode(codec)) == text.encode()
 
 
+def test_what_fix_removes_is_reported(call: CommandLine) -> None:
+    (call.folder / "t.json").write_text(GOOD, encoding="utf-8-sig")
+
+    assert "warning[HCC660]: the file begins with a byte order mark" in call("validate", "t.json").out
+    assert "HCC660" not in call("validate", "--fix", "--write", "t.json").out
+    assert "byte order mark" not in call("validate", "t.json").out
+
+
 def test_a_file_in_two_encodings_is_left(call: CommandLine) -> None:
     text = GOOD.replace("10.0.0.1", "\u8bad\u7ec3")
     data = text.encode("gb18030") + "\n\u8282\u70b9".encode()

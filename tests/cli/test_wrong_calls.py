@@ -54,6 +54,7 @@ def answer(files: CommandLine, call: str) -> str:
         ("explain 107", "`hccl-tools explain HCC107`"),
         ("explain job.json", "`hccl-tools validate job.json` checks it"),
         ("explain train.py", "`hccl-tools explain` explains the latest run"),
+        ("convert job.json 2.0", "only `hccl-tools gen --format 2.0` makes 2.0 tables"),
         ("stop all", "`hccl-tools stop --all`"),
         ("logs all", "`hccl-tools logs --rank all`"),
         ("gen 910b", "`hccl-tools gen --product 910b`"),

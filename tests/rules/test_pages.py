@@ -25,6 +25,7 @@ def test_published_pages_are_those_of_the_rules() -> None:
         ("base 2x4", ["a table of 2 servers with 4 devices each"]),
         ("size 41943041", ["a file of 41,943,041 bytes, blanks not counted"]),
         ("table", ["the table unchanged"]),
+        ("marked", ["a byte order mark before the table"]),
     ],
 )
 def test_examples_are_told_in_words(steps: str, words: list[str]) -> None:

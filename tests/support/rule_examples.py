@@ -202,6 +202,8 @@ def _apply(found: Example, step: str, rule: Rule) -> None:
         found.env[name] = value
     elif verb == "file":
         found.name = rest
+    elif verb == "marked":
+        found.text = "\ufeff" + json.dumps(found.value)
     elif verb == "size":
         found.text = _of_size(found.value, int(rest))
     elif verb == "levels":
