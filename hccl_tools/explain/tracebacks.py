@@ -27,6 +27,8 @@ _TITLE = re.compile(rb"- ?(?P<title>[A-Z][\w+' -]{2,80}?):? ?(?:\([^)\n]{1,60}\)
 _DASHES = re.compile(rb"-{8,}")
 #: Lines of blocks below an exception, and of one block, that are read.
 _BLOCKS_WITHIN, _MOST_OF_BLOCK = 160, 60
+#: Bytes below an exception in which the first dashes of a block are searched for: a log can repeat one exception.
+_DASHES_WITHIN = 1 << 15
 #: Lines that may stand between an exception and its first block.
 _BEFORE_BLOCKS = 4
 #: The same if the text only names the block: the traceback of the exception stands between.
@@ -106,6 +108,8 @@ def _blocks(data: bytes, end: int, most_before: int) -> Mapping[str, list[bytes]
         most_before: Lines that may stand between the exception and its first block.
     """
     found: dict[str, list[bytes]] = {}
+    if data.find(b"--------", end, end + _DASHES_WITHIN) < 0:
+        return found
     lines: list[bytes] | None = None
     before, is_after_dashes = 0, False
     for line in _lines_after(data, end, _BLOCKS_WITHIN):
