@@ -27,7 +27,7 @@ _TITLE = re.compile(rb"- ?(?P<title>[A-Z][\w+' -]{2,80}?):? ?(?:\([^)\n]{1,60}\)
 _DASHES = re.compile(rb"-{8,}")
 #: Lines of blocks below an exception, and of one block, that are read.
 _BLOCKS_WITHIN, _MOST_OF_BLOCK = 160, 60
-#: Bytes below an exception in which the first dashes of a block are searched for: a log can repeat one exception.
+#: Bytes below an exception in which the first dashes of a block are searched for: a log can repeat it.
 _DASHES_WITHIN = 1 << 15
 #: Lines that may stand between an exception and its first block.
 _BEFORE_BLOCKS = 4

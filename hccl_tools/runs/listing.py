@@ -201,7 +201,7 @@ def the_run(name: str | None, log_dir: str, command: str) -> Run:
 
     Raises:
         NoSuchRunError: No run was found.
-        UsageError: Several runs are running.
+        UsageError: Several runs are running, or root's ``stop`` would end the run of another user.
     """
     if name is not None:
         return index.resolve(name, log_dir)
@@ -211,10 +211,15 @@ def the_run(name: str | None, log_dir: str, command: str) -> Run:
     found = found or _own_first([run for run in inside if run.state == "elsewhere"])[-1:]
     if not found:
         return index.resolve(names.LATEST, log_dir)
+    last = typed_names(found, log_dir)[found[-1].path]
+    if len(found) == 1 and command == "stop" and found[0].user and os.geteuid() == 0:
+        raise UsageError(
+            f"the run that is running in {log_dir} is one of {found[0].user}",
+            hint=f"name it to stop it: `hccl-tools stop {operand(last)}`",
+        )
     if len(found) == 1:
         run_files.hold(found[0].path)
         return found[0]
-    last = typed_names(found, log_dir)[found[-1].path]
     raise UsageError(
         f"{count(len(found), 'run')} are running in {log_dir}",
         lines=as_text(found).splitlines(),

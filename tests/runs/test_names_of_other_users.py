@@ -152,3 +152,16 @@ def test_a_list_names_a_run_elsewhere_by_its_path(stranger: Stranger) -> None:
         assert f"`hccl-tools stop {there}` ends them" in text
         tools(stranger, 0, "stop", "--log-dir", "own", str(there))
         assert Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def test_root_stops_the_run_of_another_user_by_its_name_alone(stranger: Stranger, log: Path) -> None:
+    theirs = make(stranger, stranger.user, log / SHORT, "theirs")
+    with rank(stranger.user, theirs, "0") as pid:
+        refused = tools(stranger, 0, "stop")
+        is_left = Path(f"/proc/{pid}").exists()
+        named = tools(stranger, 0, "stop", str(theirs))
+
+    assert (refused.returncode, is_left) == (2, True), refused.stderr
+    assert "the run that is running in log is one of nobody" in refused.stderr
+    assert f"name it to stop it: `hccl-tools stop {theirs}`" in refused.stderr
+    assert named.returncode == 0, named.stderr
