@@ -20,7 +20,7 @@ from tests.launch.spares.test_spares_with_devices import (
     write_table,
 )
 from tests.support.jobs import LONG
-from tests.support.mpiruns import Mpirun, Ssh, every_remote_engine
+from tests.support.mpiruns import Mpirun, Ssh, every_mpirun, every_remote_engine
 from tests.support.spare_jobs import OnThreeHosts, SpareJob
 from tests.support.spares import write_table as write_small_table
 
@@ -109,6 +109,20 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_spare_has_the_ranks_of_a_sick_host_before_the_start(place: OnAscendHosts, fault: str) -> None:
+    check_that_a_spare_starts(place, fault)
+
+
+@pytest.mark.mpi
+@pytest.mark.rotates("mpirun")
+@every_mpirun
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_checks_come_before_mpirun(three_hosts: ThreeHosts, mpirun: Mpirun, fault: str) -> None:
+    write_table()
+    check_that_a_spare_starts(OnAscendHosts(three_hosts, mpirun), fault)
+
+
+def check_that_a_spare_starts(place: OnAscendHosts, fault: str) -> None:
+    """Check that the third host takes the ranks of the second, which has a fault, before the start."""
     with ExitStack() as stack:
         check = FAULTS[fault](place, 1, stack)
         job = SpareJob(place, *TABLE, *FULL, *ECHO, own_table=True)

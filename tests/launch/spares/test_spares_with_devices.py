@@ -22,6 +22,7 @@ from tests.support.three_by import environ
 if TYPE_CHECKING:
     from tests.beds.three_hosts import ThreeHosts
     from tests.support.hosts import StandInHost
+    from tests.support.mpiruns import Mpirun
 
 pytestmark = [pytest.mark.bed, pytest.mark.slow, pytest.mark.usefixtures("own_directory")]
 
@@ -37,10 +38,10 @@ def device_ips(host: int) -> list[str]:
 
 
 class OnAscendHosts(OnThreeHosts):
-    """Jobs without ``--cpu`` on three A2 hosts, started over ssh on the first."""
+    """Jobs without ``--cpu`` on three A2 hosts, started on the first, by default over ssh."""
 
-    def __init__(self, bed: ThreeHosts) -> None:
-        super().__init__(bed, Ssh())
+    def __init__(self, bed: ThreeHosts, engine: Mpirun | Ssh | None = None) -> None:
+        super().__init__(bed, engine or Ssh())
         self.machines: list[StandInHost] = []
         for number, host in enumerate(bed.hosts):
             devices = {str(device): {"ip": ip} for device, ip in enumerate(device_ips(number))}
@@ -59,8 +60,7 @@ class OnAscendHosts(OnThreeHosts):
             "1",
             "--host-timeout",
             "3",
-            "--engine",
-            "ssh",
+            *self.engine.for_launch,
         ]
         return self.hosts[0].start(
             [sys.executable, "-m", "hccl_tools", "launch", *options, *argv],
