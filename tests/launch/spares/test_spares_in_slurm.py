@@ -12,7 +12,10 @@ import pytest
 
 from tests.beds.daemons import program
 from tests.beds.slurm_cluster import ALL_NODES
+from tests.launch.spares.test_spares_with_devices import DEVICES, device_ips
+from tests.launch.spares.test_spares_with_devices import write_table as write_table_of_devices
 from tests.support import published
+from tests.support.hosts import conf_text, make_host
 from tests.support.jobs import LONG, eventually
 from tests.support.processes import kill_all
 from tests.support.spares import ONCE_AGAIN, OPTIONS, TIMING, write_table
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.beds.slurm_cluster import SlurmCluster
+    from tests.support.hosts import StandInHost
 
 pytestmark = [pytest.mark.bed, pytest.mark.slow]
 
@@ -133,3 +137,43 @@ def test_a_node_on_which_the_health_command_fails_is_left_out(bed: SlurmCluster)
     assert (replaced["host"], replaced["spare"], replaced["restart"]) == (bed.second.address, "n3", 0)
     assert replaced["finding"]["message"].endswith("exit code 1: n2 is sick")
     assert Path("log/latest/rank_1.log").read_text() == "on n3\n"
+
+
+@pytest.fixture
+def machines(bed: SlurmCluster, tmp_path: Path) -> Iterator[list[StandInHost]]:
+    """A2 hosts on all nodes, each with its own devices and Ascend tools."""
+    made = []
+    for number, node in enumerate(bed.nodes):
+        ips = device_ips(number)
+        devices = {str(device): {"ip": ip} for device, ip in enumerate(ips)}
+        one = make_host(
+            tmp_path / node.name, product="a2", devices=devices, nodes=DEVICES, conf=conf_text(ips)
+        )
+        path = f"export PATH={one.bin}:{os.environ['PATH']}\n"
+        (bed.folder / f"{node.name}.env").write_text(f"{path}export HCCL_TOOLS_ROOT={one.root}\n")
+        made.append(one)
+    yield made
+    for node in bed.nodes:
+        (bed.folder / f"{node.name}.env").unlink()
+
+
+@pytest.mark.parametrize("sick", [1, 2], ids=["a host of the job", "the spare"])
+def test_a_node_with_a_sick_device_is_left_out(
+    bed: SlurmCluster, machines: list[StandInHost], sick: int
+) -> None:
+    write_table_of_devices(bed.first.address, bed.second.address)
+    description = machines[sick].description
+    devices = {**description["devices"], "1": {**description["devices"]["1"], "npu_health": "Alarm"}}
+    machines[sick].describe({**description, "devices": devices})
+    options = ["--ignore", "HCC2,HCC4,HCC5,HCC6", "--preflight", "full", "--preflight-timeout", "20"]
+    argv = [*LAUNCH, "--rank-table", "table.json", *SPARES, *OPTIONS, *options]
+    argv.remove("--cpu")
+    argv += ["--no-python", "sh", "-c", 'echo "rank $RANK on $(hostname)"']
+    job = start(bed, "salloc", "-N3", THREE, "--ntasks-per-node=1", "--no-kill", *argv)
+    said = job.communicate(timeout=LONG)[0]
+
+    assert job.returncode == 0, said
+    report: dict[str, Any] = published.read("report", Path("log/latest/report.json"))
+    replaced = [(one["host"], one["spare"], one["finding"]["check"]) for one in report["replaced"]]
+    assert replaced == ([(bed.second.address, bed.third.address, "HCD103")] if sick == 1 else []), said
+    assert Path("log/latest/rank_3.log").read_text() == f"rank 3 on {'n3' if sick == 1 else 'n2'}\n"

@@ -74,18 +74,18 @@ def place(three_hosts: ThreeHosts) -> OnAscendHosts:
     return OnAscendHosts(three_hosts)
 
 
-def write_table() -> None:
-    """Write the table of the first two hosts."""
+def write_table(*hosts: str) -> None:
+    """Write the table of two hosts, by default the first two in namespaces."""
     servers = [
         {
-            "server_id": ADDRESSES[host],
+            "server_id": address,
             "device": [
                 {"device_id": str(device), "device_ip": ip, "rank_id": str(2 * host + device)}
                 for device, ip in enumerate(device_ips(host))
             ],
             "host_nic_ip": "reserve",
         }
-        for host in (0, 1)
+        for host, address in enumerate(hosts or ADDRESSES[:2])
     ]
     table = {"version": "1.0", "server_count": "2", "server_list": servers, "status": "completed"}
     Path("table.json").write_text(json.dumps(table))
