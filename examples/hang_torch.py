@@ -12,6 +12,8 @@ One rank (``--rank``, by default the last one) misbehaves in step 5. With ``laun
     lost       all ranks come to the all_reduce, and the network loses the data of one
     slow       the rank needs half a second for each step; nothing hangs
     dead       the rank is killed
+    stopped    the rank is stopped, as a debugger or Ctrl-Z does
+    fails      the rank raises an exception
 """
 
 from __future__ import annotations
@@ -28,7 +30,19 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-KINDS = ("missing", "loop", "operation", "size", "order", "skipped", "lost", "slow", "dead")
+KINDS = (
+    "missing",
+    "loop",
+    "operation",
+    "size",
+    "order",
+    "skipped",
+    "lost",
+    "slow",
+    "dead",
+    "stopped",
+    "fails",
+)
 STEPS, HANGS_IN = 12, 5
 
 
@@ -73,6 +87,10 @@ def step(kind: str, tensor: torch.Tensor, groups: list[dist.ProcessGroup]) -> No
         load_data(kind)
     elif kind == "dead":
         os.kill(os.getpid(), signal.SIGKILL)
+    elif kind == "stopped":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    elif kind == "fails":
+        raise ValueError("batch 5 is empty")
     elif kind == "slow":
         time.sleep(0.5)
     elif kind == "lost":

@@ -23,6 +23,7 @@ from hccl_tools.explain.answer import as_text
 from hccl_tools.explain.as_json import as_json
 from hccl_tools.explain.knowledge.loading import load
 from hccl_tools.explain.reader import STDIN
+from hccl_tools.explain.runs import read_parts
 from hccl_tools.host.site_defaults import LOG_DIR, SSH
 from hccl_tools.launch.planning import script_kind
 from hccl_tools.notation.phrases import count, operand, time_span
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.explain.answer import Answer
     from hccl_tools.explain.knowledge.message import Message
+    from hccl_tools.explain.runs import RunLogs
     from hccl_tools.runs.index import Run
 
 #: What looks like a code: EI0006, E19999, HCM207, HCC203, HCD301, 11, 507048.
@@ -190,8 +192,22 @@ def _answer(
         _refuse_other_file(words[0])
     if len(words) > 1:
         _refuse_runs(words[0], log_dir)
-    logs, notes = sources.collect(words)
-    return explaining.explain(logs, notes=notes, table=table, extra=extra, progress=_progress())
+    of_one_job = _parts(words)
+    others = [word for word in words if of_one_job is None or not _is_run(word)]
+    logs, notes = sources.collect(others)
+    return explaining.explain(
+        logs, notes=notes, parts=of_one_job, table=table, extra=extra, progress=_progress()
+    )
+
+
+def _parts(words: list[str]) -> RunLogs | None:
+    """Return the logs of the run directories among the arguments; None if they are not those of one job."""
+    paths = [os.path.realpath(word) for word in words if _is_run(word)]
+    return read_parts(paths) if paths else None
+
+
+def _is_run(word: str) -> bool:
+    return files.is_run(os.path.realpath(word))
 
 
 def _refuse_runs(word: str, log_dir: str) -> None:

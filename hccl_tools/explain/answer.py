@@ -53,8 +53,8 @@ _WENT_ON = "the job went on for long after it"
 _MILLISECONDS = len(".000")
 #: The line of a program that has done all of its work.
 COMPLETED = "HCM990"
-#: The message of a job that hung.
-HUNG = "HCM833"
+#: The messages of a job that hung.
+HUNG = frozenset({"HCM833", "HCM937"})
 _MOST_CAUSES = 4
 _MOST_NOTES = 12
 
@@ -314,17 +314,15 @@ def _who(answer: Answer, places: Sequence[Place]) -> str:
     place = places[0]
     line = answer.cluster.places.line(place)
     named = place.name
-    if line is not None and not _is_copy(answer, line.file):
+    if line is not None and not _is_copy(line.file):
         at = f"{line.file}:{line.line}"
         named = f"{named[:-1]}, {at})" if named.endswith(")") else f"{named} ({at})"
     return _capital(named)
 
 
-def _is_copy(answer: Answer, table: str) -> bool:
-    """Return whether a table is the copy in the run's directory, which is not the file to correct."""
-    return bool(answer.run_dir) and os.path.realpath(table).startswith(
-        os.path.realpath(answer.run_dir) + os.sep
-    )
+def _is_copy(table: str) -> bool:
+    """Return whether a table is the copy in a run's directory, which is not the file to correct."""
+    return os.path.lexists(os.path.join(os.path.dirname(table), names.PLAN))
 
 
 def _whole_hosts(answer: Answer, places: Sequence[Place]) -> list[str]:
@@ -388,7 +386,7 @@ def _cause(answer: Answer, cause: Cause, chinese: Callable[[str], str] | None) -
     if cause.seen is not None:
         is_own = cause.beside is None and cause.seen.place in (*cause.places, Place())
         yield from _quoted(answer, cause.seen, "in", "" if is_own else cause.seen.place.short)
-    if cause.message.id == HUNG:
+    if cause.message.id in HUNG:
         yield from (f"  {line}" for line in answer.stopped_first)
     if cause.beside is not None:
         is_of_tool = cause.beside.event.message.kind == "fact" and cause.beside.place.rank is None

@@ -57,6 +57,7 @@ def explain(
     table: str | None = None,
     run: str = "",
     run_name: str = "",
+    parts: RunLogs | None = None,
     extra: Sequence[Message] = (),
     fetch: Callable[[Mapping[str, Collection[int]]], Fetched] | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -69,6 +70,7 @@ def explain(
         table: The rank table; by default the run's own copy.
         run: The run directory of the run to explain, "" for none.
         run_name: How the user named it.
+        parts: The logs of the run directories that one job has on its hosts, instead of ``run``.
         extra: The user's own messages.
         fetch: Searches the logs of the run on other hosts; without it a note names those hosts.
         progress: Called with the number of logs that were read and of all logs.
@@ -77,9 +79,9 @@ def explain(
         InputError: The table cannot be read.
     """
     all_notes, logs = list(notes), list(sources)
-    of_run = runs.read(run) if run else None
+    of_run = runs.read(run) if run else parts
     if of_run is not None:
-        logs += of_run.sources[:-1]
+        logs += of_run.sources
         all_notes += of_run.notes
         table = table or of_run.table or None
     places, size = _places(of_run, table, run, all_notes)
@@ -232,8 +234,8 @@ def _add_run(
     dumps: Dumps,
 ) -> None:
     """Add what report.json says, and the logs of other hosts."""
-    logs.append(of_run.sources[-1])
-    events += [event._replace(file=len(logs) - 1) for event in of_run.events]
+    events += [event._replace(file=len(logs) + event.file) for event in of_run.events]
+    logs += of_run.reports
     if fetch is not None and of_run.elsewhere:
         fetched = fetch(of_run.elsewhere)
         events += [event._replace(file=event.file + len(logs)) for event in fetched.events]

@@ -12,6 +12,7 @@ from hccl_tools.explain.sources import Source, collect
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.processes import run_files
 from hccl_tools.processes.stack_dump import users_line
+from hccl_tools.processes.wait_state import STOPPED
 from hccl_tools.records import NamedTuple
 from hccl_tools.runs import directory, files, hosts, index, names
 from hccl_tools.runs.ends import NOT_STARTED
@@ -42,8 +43,9 @@ class RunLogs(NamedTuple):
     """The logs of a run.
 
     Attributes:
-        sources: The logs on this host; the last one is report.json.
-        events: What report.json says: how ranks ended, which host was lost.
+        sources: The logs on this host.
+        reports: The files report.json, one for each run directory.
+        events: What they say: how ranks ended, which host was lost; the file is an index of ``reports``.
         places: The ranks with their hosts and devices.
         ended: The ranks that the launcher ended.
         not_started: The ranks that did not start because another rank failed.
@@ -55,6 +57,7 @@ class RunLogs(NamedTuple):
     """
 
     sources: list[Source]
+    reports: list[Source]
     events: list[Event]
     places: list[Place]
     ended: set[int]
@@ -93,11 +96,11 @@ def read(path: str) -> RunLogs:
     if not_started:
         were = "were" if len(not_started) > 1 else "was"
         notes.append(f"{rank_list(sorted(not_started))} {were} not started")
-    found.append(Source(os.path.join(path, names.REPORT), f"{path}/{names.REPORT}", is_run=True))
     table = os.path.join(path, names.TABLE)
     return RunLogs(
         found,
-        _events(report, len(found) - 1) if report else [],
+        [Source(os.path.join(path, names.REPORT), f"{path}/{names.REPORT}", is_run=True)],
+        _events(report) if report else [],
         [Place(process.rank, process.host, process.device) for process in ranks],
         {end.rank for end in ends if end.asked_to_end and end.rank >= 0},
         not_started,
@@ -110,6 +113,47 @@ def read(path: str) -> RunLogs:
         plan.start,
         plan.cpu,
     )
+
+
+def read_parts(paths: Sequence[str]) -> RunLogs | None:
+    """Return the logs of the run directories that one job has on its hosts; None if they are of several jobs.
+
+    Raises:
+        MalformedRunError: A file of a run directory is malformed.
+    """
+    parts = [read(path) for path in paths]
+    first = parts[0]
+    if any(part.places != first.places for part in parts):
+        return None
+    events = [event._replace(file=at) for at, part in enumerate(parts) for event in part.events]
+    sources = [one for part in parts for one in part.sources]
+    have = {one.rank for one in sources if not one.is_dump}
+    elsewhere = {
+        host: missing
+        for part in parts
+        for host, ranks in part.elsewhere.items()
+        if (missing := [rank for rank in ranks if rank not in have])
+    }
+    return first._replace(
+        sources=sources,
+        reports=[one for part in parts for one in part.reports],
+        events=_of_most_reports(events),
+        ended=set().union(*(part.ended for part in parts)),
+        not_started=set().union(*(part.not_started for part in parts)),
+        elsewhere=elsewhere,
+        notes=list(dict.fromkeys(note for part in parts for note in part.notes)),
+        has_finished=all(part.has_finished for part in parts),
+        stopped_first=list(dict.fromkeys(line for part in parts for line in part.stopped_first)),
+    )
+
+
+def _of_most_reports(events: Sequence[Event]) -> list[Event]:
+    """Return what most launchers reported, once: one that was cut off reports the loss of the others."""
+    same: dict[tuple[str, int | None, str], list[Event]] = {}
+    for event in events:
+        same.setdefault((event.message.id, event.rank, event.fields.get("server", "")), []).append(event)
+    most = max(map(len, same.values()), default=0)
+    return [several[0] for several in same.values() if len(several) == most]
 
 
 def _add_logs(
@@ -207,22 +251,32 @@ def _first_hung(report: SavedReport) -> SavedHungRank:
     return first[0] if len(first) == 1 else SavedHungRank(-1)
 
 
-def _events(report: SavedReport, file: int) -> list[Event]:
+def _events(report: SavedReport) -> list[Event]:
     """Return events for how the job ended, as far as no log says it."""
     known = messages()
+    stopped = [one for one in report.hung if one.is_first and one.rank >= 0 and one.doing in STOPPED]
+    if report.reason == "hang" and stopped:
+        # Its stack and its recorder are of a time after it was resumed for them.
+        return [
+            Event(
+                known["HCM937"], {"server": one.host, "reason": one.doing}, (), 0, 0, rank=one.rank,
+                text=f"rank {one.rank}: {one.doing}",
+            )
+            for one in stopped[:_MOST_FIRST]
+        ]  # fmt: skip
     if report.reason in _REASONS:
         hung = _first_hung(report)
         # The host that has noticed a hang may be another than that of the rank.
         fields = {"server": hung.host or report.began_on or "", "reason": report.detail or ""}
         text = report.detail or report.reason
         rank = hung.rank if hung.rank >= 0 else None
-        return [Event(known[_REASONS[report.reason]], fields, (), file, 0, rank=rank, text=text)]
+        return [Event(known[_REASONS[report.reason]], fields, (), 0, 0, rank=rank, text=text)]
     first = report.first_failure
     if first is None:
         return []
     text = f"{first.name} {first.how}"
     if first.name not in {"scheduler", f"rank {first.rank}"}:
-        return [Event(known["HCM830"], {"reason": text}, (), file, 0, text=text)]
+        return [Event(known["HCM830"], {"reason": text}, (), 0, 0, text=text)]
     if first.killed_by_oom:
         message = known["HCM822"]
     else:
@@ -231,4 +285,4 @@ def _events(report: SavedReport, file: int) -> list[Event]:
     if first.signal == "SIGKILL" and first.killed_by_oom is False:
         how += ", not by the kernel's out-of-memory killer"
     fields = {"server": first.host, **({"reason": how} if message.id not in _SIGNALS.values() else {})}
-    return [Event(message, fields, (), file, 0, rank=first.rank, text=text)]
+    return [Event(message, fields, (), 0, 0, rank=first.rank, text=text)]

@@ -19,6 +19,8 @@ _STATES = {
     "T": "stopped",
     "t": "held by a debugger",
 }
+#: The states of a process that another one has stopped.
+STOPPED = frozenset({_STATES["T"], _STATES["t"]})
 #: The system calls in which processes wait for long, by machine and number (the kernel's unistd.h).
 _CALLS: dict[str, dict[int, str]] = {
     "x86_64": {

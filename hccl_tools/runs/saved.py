@@ -92,11 +92,18 @@ class SavedFailure(NamedTuple):
 
 
 class SavedHungRank(NamedTuple):
-    """A rank of a job that hung; ``is_first`` if it stopped before the others, ``stack`` from its inside."""
+    """A rank of a job that hung.
+
+    Attributes:
+        is_first: Whether it stopped before the others.
+        doing: What it did, as text.
+        stack: Its stack, from its inside.
+    """
 
     rank: Index
     host: str = ""
     is_first: bool = False
+    doing: OsText = ""
     last_line: OsText = ""
     stack: tuple[OsText, ...] = ()
 

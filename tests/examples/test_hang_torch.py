@@ -7,18 +7,14 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.support import published
 from tests.support.hanging import without_py_spy
 from tests.support.jobs import LONG
-from tests.support.three_by import STARTS, Job, Start, environ
 from tests.support.torch_python import TORCH_PYTHON, needs_torch
-
-if TYPE_CHECKING:
-    from tests.beds.three_hosts import ThreeHosts
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "hang_torch.py"
 OPTIONS = ("--start", "torch", "--python", TORCH_PYTHON, "--grace", "5", "--flight-recorder")
@@ -101,22 +97,3 @@ def test_a_rank_that_is_killed_is_the_cause(tmp_path: Path) -> None:
 
     assert done.returncode == 137, done.stderr
     assert explained(tmp_path).startswith("HCM820 [1]")
-
-
-@pytest.mark.bed
-@pytest.mark.mpi
-@pytest.mark.parametrize("start", STARTS, ids=str)
-@pytest.mark.rotates("start")
-def test_ranks_of_three_hosts(
-    three_hosts: ThreeHosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: Start
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    job = Job(three_hosts, start, ("--hang-timeout", "2", *OPTIONS), (str(SCRIPT), "missing"))
-    codes, said = job.end(LONG)
-
-    assert set(codes) == {124}, said
-    assert sum(note["recorders"] for found in job.reports() for note in found["evidence"]) == 3, said
-    host = three_hosts.hosts[0]
-    command = [sys.executable, "-m", "hccl_tools", "explain", "--log-dir", str(job.log_dir(host))]
-    done = host.run(command, env=environ(three_hosts))
-    assert "last issued number 5 and is in load_data (" in done.stdout, done.stdout + done.stderr

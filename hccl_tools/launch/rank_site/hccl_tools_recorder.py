@@ -9,6 +9,7 @@ from __future__ import annotations
 import _thread
 import faulthandler
 import os
+import signal
 import sys
 import time
 
@@ -41,6 +42,7 @@ def begin(number: int) -> None:
     end = "" if restart == "0" else f".restart_{restart}"
     name = f"recorder_rank_{os.environ['RANK_ID']}{end}.json"
     _thread.start_new_thread(_serve, (receiver, folder, name))
+    signal.signal(number, signal.SIG_IGN)  # As for the stacks: it stays when faulthandler has ended.
     # The number of a pipe is kept as it is: a file object would be closed at the end of this function.
     faulthandler.register(number, file=sender, all_threads=False)
 

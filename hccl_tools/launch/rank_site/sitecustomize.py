@@ -35,6 +35,8 @@ def _begin_recorder() -> None:
 
 
 if __name__ == "sitecustomize":  # Not if it is imported as a module of hccl-tools.
+    # At its exit Python restores what was there before: a late signal must not kill a rank that ends.
+    signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     faulthandler.register(signal.SIGUSR2, all_threads=True)
     if os.environ.get("HCCL_TOOLS_RECORDER"):
         _begin_recorder()

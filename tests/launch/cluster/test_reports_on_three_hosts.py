@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +14,7 @@ import pytest
 from tests.support.jobs import LONG, eventually
 from tests.support.mpiruns import every_remote_engine
 from tests.support.processes import above, ancestors, has_ended, name_of, parent_of
-from tests.support.three_by import Job, Start, host_of
+from tests.support.three_by import BY_HAND, Job, Start, environ, host_of
 
 if TYPE_CHECKING:
     from tests.beds.three_hosts import ThreeHosts
@@ -113,3 +115,20 @@ def test_the_engine_is_not_a_rank(three_hosts: ThreeHosts, engine: Mpirun | Ssh)
     assert report["first_failure"]["rank"] == -1
     assert report["first_failure"]["name"] not in {"rank 0", "scheduler"}
     assert eventually(lambda: not job.living()), said
+
+
+@pytest.mark.parametrize("start", BY_HAND, ids=str)
+def test_the_reports_of_all_launchers_are_explained_as_one_job(three_hosts: ThreeHosts, start: Start) -> None:
+    job = Job(three_hosts, start, OPTIONS, ("--no-python", "sh", "-c", FAILS))
+    assert job.is_up()
+    Path("go").touch()
+    codes, said = job.end(LONG)
+
+    assert set(codes) == {7}, said
+    explain = [sys.executable, "-m", "hccl_tools", "explain", *map(str, job.run_dirs())]
+    text = job.hosts[0].run(explain, env=environ(three_hosts)).stdout
+    assert text.startswith(f"Rank 2 (device 4 of {job.names[host_of(2)]}, address 192.168.1.4): "), text
+    assert "exit code 7" in text.partition("\n")[0]
+    done = job.hosts[0].run([*explain, "-f", "json"], env=environ(three_hosts))
+    (cause,) = json.loads(done.stdout)["causes"]
+    assert (cause["message"], cause["ranks"]) == ("HCM821", [2])

@@ -270,3 +270,18 @@ def test_a_rank_without_torch_says_so() -> None:
     found = evidence()["ranks"]
     assert {one["recorder_problem"] for one in found if one["pid"]} == {"it has not loaded torch"}
     assert not list(Path("log/latest/").glob("recorder_rank_*"))
+
+
+#: A rank at whose exit Python has ended faulthandler when it is asked for its stack and its recorder.
+ENDS_WHEN_ASKED = """import faulthandler, os, signal
+for number in (signal.SIGUSR2, int(os.environ["HCCL_TOOLS_RECORDER"])):
+    faulthandler.unregister(number)
+    os.kill(os.getpid(), number)
+"""
+
+
+def test_a_rank_that_ends_while_it_is_asked_is_not_killed() -> None:
+    Path("train.py").write_text(ENDS_WHEN_ASKED)
+    job = launch("wait", "--faulthandler", "--flight-recorder")
+
+    assert job.returncode == 0, job.stderr
