@@ -78,16 +78,15 @@ def explain(
     Raises:
         InputError: The table cannot be read.
     """
-    all_notes, logs = list(notes), list(sources)
-    of_run = runs.read(run) if run else parts
+    all_notes, logs, of_run = list(notes), list(sources), runs.read(run) if run else parts
     if of_run is not None:
         logs += of_run.sources
         all_notes += of_run.notes
         table = table or of_run.table or None
     places, size = _places(of_run, table, run, all_notes)
     if of_run is not None and of_run.has_finished and not sources:
-        empty = cluster.build([], logs, places, size)
-        return Answer([], empty, logs, all_notes, run_name, run, has_finished=True)
+        joined = cluster.build([], logs, places, size)
+        return Answer([], joined, logs, all_notes, run_name, run, has_finished=True)
     dumps = recorder_traces.read(one for one in logs if one.is_dump)
     logs, all_notes = [one for one in logs if not one.is_dump], [*all_notes, *dumps.notes]
     found_in = list(scans(logs, extra, progress))

@@ -477,4 +477,10 @@ MESSAGES = (
         source="Slurm's sources (sbatch, srun)",
         example="sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified",
     ),
+    Message(
+        "HCM937", "rank-stopped", "cause",
+        "a signal or a debugger stopped the rank, and nothing resumed it",
+        "look for who stopped it: `kill -STOP`, Ctrl-Z, a debugger, a scheduler that suspends jobs; `kill -CONT PID` resumes it",
+        explains=("HCM833", *AFTER_AN_END), source="report.json of the run",
+    ),
 )  # fmt: skip

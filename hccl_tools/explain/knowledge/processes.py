@@ -360,12 +360,6 @@ MESSAGES = (
         explains=AFTER_AN_END, source="report.json of the run",
     ),
     Message(
-        "HCM937", "rank-stopped", "cause",
-        "a signal or a debugger stopped the rank, and nothing resumed it",
-        "look for who stopped it: `kill -STOP`, Ctrl-Z, a debugger, a scheduler that suspends jobs; `kill -CONT PID` resumes it",
-        explains=("HCM833", *AFTER_AN_END), source="report.json of the run",
-    ),
-    Message(
         "HCM828", "process-lost", "error",
         "a process that the job needs was lost",
         "look for who killed it: the out-of-memory killer (`dmesg`), a batch system or a user",
