@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.cli.gather_options import REACHING
 from hccl_tools.cli.site_options import is_from_site, state
-from hccl_tools.errors import UsageError
+from hccl_tools.errors import HcclToolsError, UsageError
 from hccl_tools.gathering import consistency, default_engine, over_ssh, within_job
 from hccl_tools.gathering.coordinator import observe_hosts, survey_hosts
 from hccl_tools.gathering.failures import listed
 from hccl_tools.gathering.options import VIA_ENGINE, GatherOptions
 from hccl_tools.host import site_defaults
 from hccl_tools.notation import exclusion, host_list
-from hccl_tools.notation.phrases import count
+from hccl_tools.notation.phrases import count, operand
 from hccl_tools.notation.printable import tell
 from hccl_tools.programs.slurm import allocated_nodes
 
@@ -62,7 +62,23 @@ def hosts_of(options: dict[str, Any]) -> tuple[str, ...]:
             f"--hosts {typed[:20]} is a number, not a list of hosts",
             hint=f"name the hosts: node[1-{typed[:5]}]; `gen --simulate` takes --servers {typed[:5]}",
         )
-    return host_list.parse(typed) if typed else ()
+    return typed_hosts(typed, "--hosts") if typed else ()
+
+
+def typed_hosts(typed: str, option: str) -> tuple[str, ...]:
+    """Return the hosts of a list; a hostfile in place of hosts is refused.
+
+    Raises:
+        UsageError: The list cannot be read, or it is the name of a file with hosts.
+    """
+    hosts = host_list.parse(typed, option=option)
+    if len(hosts) == 1 and not hosts[0].replace(".", "").isdecimal() and os.path.isfile(hosts[0]):  # noqa: PTH113
+        try:
+            host_list.read_hostfile(hosts[0])
+        except HcclToolsError:
+            return hosts
+        raise UsageError(f"{hosts[0]} is a file, not a host", hint=f"type --hostfile {operand(hosts[0])}")
+    return hosts
 
 
 def facts_of(host: str, request: SurveyRequest, options: dict[str, Any]) -> HostFacts:

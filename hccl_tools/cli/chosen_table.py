@@ -47,7 +47,7 @@ def _with_file() -> str:
             words.append(param.opts[-1])
         elif isinstance(param, click.Option) and isinstance(value, (str, int)):
             words += [param.opts[-1], shlex.quote(str(value))]
-    files = tables_here.names()
+    files = tables_here.sound_first()
     if not files:
         return f"name the file of a table: `{' '.join([*words, 'FILE'])}`, or set RANK_TABLE_FILE"
     more = f"; this folder also has {and_more(list(map(operand, files[1:])))}" if files[1:] else ""

@@ -25,6 +25,7 @@ _TABLE_ENDS = (".json", ".yaml", ".yml")
 #: Options with the number of ranks, as ``launch`` and others call them.
 _SIZES = frozenset({"-n", "-np", "--np", "--nproc", "--worker-num", "--gpus", "--num-gpus"})
 _LONGEST_NUMBER = 5
+_LIST = re.compile(r"[0-9]{1,5}(?:,[0-9]{1,5}){1,16}")
 #: Tables of the folder that are read for an example.
 _MOST_READ = 8
 #: The options of ranges, and of other words, that people type behind the file of a table, or a run's name.
@@ -83,6 +84,8 @@ def with_options(ctx: click.Context, typed: Sequence[str]) -> str | None:
         return f"{name} takes one run: `hccl-tools {name} {operand(call.arguments[0])}`" + (
             "; `hccl-tools stop --all` stops all" if name == "stop" else ""
         )
+    if name == "doctor" and len(call.arguments) > 1 and not any(map(_is_file, call.arguments)):
+        return f"type `{ctx.command_path} --hosts {shlex.quote(','.join(call.arguments))}`"
     if name not in {*_RANGES, *_WORDS, *_FILLED, "diff"} or not call.arguments:
         return None
     file, values = _parted(name, call.arguments)
@@ -103,6 +106,9 @@ def with_options(ctx: click.Context, typed: Sequence[str]) -> str | None:
         return "only `hccl-tools gen --format 2.0` makes 2.0 tables, on the hosts with their levels"
     output = ["-o", found.pop("-o")] if "-o" in found else []
     options = [*call.options, *(word for pair in found.items() for word in pair)]
+    if name == "convert" and output and output[1].endswith((".yaml", ".yml")):
+        options += ["--to-configmap", Path(output[1]).stem]  # The only output in YAML.
+        given.add("--to-configmap")
     options += [*_missing(name, given, file), *output]
     words = [ctx.command_path, *map(operand, file), *map(shlex.quote, options)]
     return f"type `{' '.join(words)}`"
@@ -161,7 +167,9 @@ def of_series(ctx: click.Context, typed: Sequence[str]) -> str:
 
 
 def _up_to(number: str) -> str:
-    """Return the numbers of devices of a series: powers of two up to a number, and the number."""
+    """Return the numbers of devices of a series: a list, or powers of two up to a number, and the number."""
+    if _LIST.fullmatch(number):
+        return number
     last = int(number) if number.isdecimal() and len(number) <= _LONGEST_NUMBER else 2
     powers = [1 << bit for bit in range(max(1, last).bit_length())]
     return ",".join(map(str, dict.fromkeys([*powers, max(1, last)])))
@@ -201,7 +209,7 @@ def _fitted(ctx: click.Context, found: str, typed: Sequence[str]) -> str:
 def _others(files: Sequence[str], typed: Sequence[str]) -> list[str]:
     """Return the names of tables of this folder in place of those of an example, as far as there are some."""
     is_plain = all(file.endswith(".json") for file in files)
-    here = [name for name in tables_here.names() if name not in typed] if files and is_plain else []
+    here = [name for name in tables_here.sound_first() if name not in typed] if files and is_plain else []
     return [*map(operand, here[: len(files)]), *files[len(here) :]]
 
 

@@ -135,7 +135,7 @@ def _hosts(typed: Sequence[str], reaching: dict[str, Any], table: RankTable) -> 
     if reaching["hostfile"]:
         return host_list.read_hostfile(reaching["hostfile"])
     if typed:
-        return host_list.parse(",".join(typed), option="HOSTS")
+        return asked_hosts.typed_hosts(",".join(typed), "HOSTS")
 
     return default_engine.hosts(table, os.environ)
 

@@ -76,12 +76,13 @@ def _checked(file: str, product: str | None, target: Target) -> RankTable:
     report = validate(file, product=product, target=target.name)
     if other := no_rank_table(report):
         raise TableError(f"{report.file} cannot be used: {other[0]}", hint=other[1])
+    general = [one for one in report.errors if one.rule.reader != target.title]
+    if general or report.table is None:
+        first = (general or report.errors)[0]
+        raise TableError(f"{file} cannot be used: {first.rule.id} {first.message}", hint=next_step(report))
     export_targets.require_no_error(target, report.findings)
     for warning in export_targets.warnings(target, report.findings):
         tell(*warning.split("\n"))
-    if report.table is None or not report.ok:
-        first = report.errors[0]
-        raise TableError(f"{file} cannot be used: {first.rule.id} {first.message}", hint=next_step(report))
     return report.table
 
 

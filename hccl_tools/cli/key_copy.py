@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hccl_tools.cli import options
+from hccl_tools.cli import asked_hosts, options
 from hccl_tools.cli.key import own_key
 from hccl_tools.cli.site_options import from_site
 from hccl_tools.errors import HcclToolsError, UsageError
@@ -82,7 +82,7 @@ def _hosts(typed: Sequence[str], hostfile: str | None) -> tuple[str, ...]:
             "no hosts are named",
             hint="name them: `hccl-tools key copy HOST ...`, or `hccl-tools key copy --hostfile FILE`",
         )
-    return host_list.parse(",".join(typed), option="HOSTS")
+    return asked_hosts.typed_hosts(",".join(typed), "HOSTS")
 
 
 def _copies(hosts: Sequence[str], typed_ssh: str | None, *, force: bool) -> Iterator[Copied]:

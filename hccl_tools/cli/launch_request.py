@@ -152,7 +152,7 @@ def _program(options: dict[str, Any], *, own_python: bool) -> Program:
 def _with_program() -> str:
     """Return the call with a program behind the typed options; without options, with a rank table."""
     typed: tuple[str, ...] = click.get_current_context().meta[TYPED_OPTIONS]
-    options = typed or ("--rank-table", *(tables_here.names() or ["FILE"])[:1])
+    options = typed or ("--rank-table", *(tables_here.sound_first() or ["FILE"])[:1])
     return shlex.join(["hccl-tools", "launch", *options, EXAMPLE_PROGRAM])
 
 

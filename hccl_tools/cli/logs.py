@@ -89,7 +89,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     chosen = viewer.chosen_ranks(found, typed) or [viewer.default_rank(found)]
     if run is None and (follow or (found.state == "running" and not scheduler)):
         tell(f"{rank_list(chosen)} of {found.called}, which {_condition(found)}{_others(found, log_dir)}:")
-    elif found.user or (not ranks and not scheduler and (chosen != [0] or typed)):
+    elif found.user or (not ranks and not scheduler and (found.ranks > 1 or typed)):
         tell(f"{rank_list(chosen)} of {found.called}:")
     with ExitStack() as connections:
         prefixed = len(chosen) > 1

@@ -190,7 +190,7 @@ def _completed(meaning: Meaning, rest: Sequence[str]) -> str:
 
 def _with_tables(example: str) -> str:
     """Return the arguments of an example with the tables of this folder, as far as there are some."""
-    tables = [operand(name) for name in tables_here.names()]
+    tables = [operand(name) for name in tables_here.sound_first()]
     for placeholder in ("FILE", "A.json", "B.json"):
         if placeholder in example.split() and tables:
             example = example.replace(placeholder, tables.pop(0))

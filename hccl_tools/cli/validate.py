@@ -114,7 +114,7 @@ class _Run:
         is_stated = self.checks["product"] is not None or bool(os.environ.get(PRODUCT_VARIABLE))
         if report.format != "1.0" or is_stated or self.noted_product or not sys.stdout.isatty():
             return
-        if report.product == assumed_for("1.0").name:
+        if report.product_is_assumed and report.product == assumed_for("1.0").name:
             self.noted_product = True
             tell(
                 f"note: a 1.0 table does not name its product, and is checked for the {report.product}; for"

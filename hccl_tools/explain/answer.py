@@ -448,4 +448,5 @@ def _nothing(answer: Answer) -> Iterator[str]:
         yield from (f"  {line}" for line in _also_seen(seen))
     yield from (f"  {note}" for note in (*answer.notes, *answer.cluster.notes)[:_MOST_NOTES])
     if not (answer.unfinished or answer.is_rehearsal):
-        yield f"  look at {further_logs.PLOGS}"
+        are_plogs = any("ascend/log" in one.path for one in answer.sources) or not size
+        yield f"  look at {further_logs.OTHER_HOSTS if are_plogs else further_logs.PLOGS}"

@@ -20,6 +20,8 @@ _MOST_LOGS_TO_FETCH = 4
 _MOST_OF_RANK = 2
 #: What may say more if no log does.
 PLOGS = "the plog of each rank, by default in ~/ascend/log: `hccl-tools explain ~/ascend/log` on each host"
+#: The same if what was read is such a folder.
+OTHER_HOSTS = "the log of the program, and ~/ascend/log of the other hosts; ASCEND_PROCESS_LOG_PATH moves it"
 #: The most ranks that a pattern of ``grep`` lists; for more, all logs of their hosts are named.
 _MOST_IN_PATTERN = 16
 

@@ -264,6 +264,11 @@ def _events(report: SavedReport) -> list[Event]:
             )
             for one in stopped[:_MOST_FIRST]
         ]  # fmt: skip
+    running = [end.rank for end in report.ranks if end.asked_to_end and end.rank >= 0]
+    if report.reason == "timeout" and 0 < len(running) < len(report.ranks):
+        text = f"{rank_list(running)} {'was' if len(running) == 1 else 'were'} still running"
+        rank = running[0] if len(running) == 1 else None
+        return [Event(known[_REASONS["timeout"]], {"reason": text}, (), 0, 0, rank=rank, text=text)]
     if report.reason in _REASONS:
         hung = _first_hung(report)
         # The host that has noticed a hang may be another than that of the rank.

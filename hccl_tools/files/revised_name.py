@@ -41,8 +41,13 @@ def require_json(destination: str) -> None:
     if not destination.endswith(".json"):
         raise UsageError(
             f'-o "{destination}": HCCL opens only files whose name ends in .json',
-            hint=f"specify a folder that exists, or a file such as {destination}.json",
+            hint=f"specify a folder that exists, or a file such as {_as_json(destination)}",
         )
+
+
+def _as_json(destination: str) -> str:
+    stem, ending = os.path.splitext(destination)  # noqa: PTH122  (pathlib drops a leading ./)
+    return f"{stem if ending in {'.yaml', '.yml', '.txt'} else destination}.json"
 
 
 def target(path: str, destination: str | None, change: Change) -> str:

@@ -72,7 +72,7 @@ def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
         return Stopped(False, f"{run.called} has not ended within {wait:g} s (launcher: pid {run.pid}){hint}")
     code = index.read(run.path).exit_code
     what = "its launcher was killed" if code is None else f"exit code {code}"
-    message = f"{run.called} has ended after {time.monotonic() - began:.1f} s: {what}{_others(run)}"
+    message = f"stopped {run.called} within {time.monotonic() - began:.1f} s: {what}{_others(run)}"
     return Stopped(_kill(run), message)
 
 

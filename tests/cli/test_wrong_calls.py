@@ -55,6 +55,13 @@ def answer(files: CommandLine, call: str) -> str:
         ("explain job.json", "`hccl-tools validate job.json` checks it"),
         ("explain train.py", "`hccl-tools explain` explains the latest run"),
         ("convert job.json 2.0", "only `hccl-tools gen --format 2.0` makes 2.0 tables"),
+        ("convert job.json out.yaml", "`hccl-tools convert job.json --to-configmap out -o out.yaml`"),
+        ("convert job.json --to 1.0 -o out.yaml", "or a file such as out.json"),
+        ("doctor node1 node2", "`hccl-tools doctor --hosts node1,node2`"),
+        (
+            "scaling run --cpu -n 1,2,4 train.py",
+            "`hccl-tools scaling run --nproc-per-node 1,2,4 -- --cpu train.py`",
+        ),
         ("stop all", "`hccl-tools stop --all`"),
         ("logs all", "`hccl-tools logs --rank all`"),
         ("gen 910b", "`hccl-tools gen --product 910b`"),
@@ -157,6 +164,28 @@ def answer(files: CommandLine, call: str) -> str:
 )
 def test_what_to_type_is_said(files: CommandLine, call: str, typed: str) -> None:
     assert typed in answer(files, call)
+
+
+@pytest.mark.parametrize(
+    "call", ["gen --hosts hosts.txt", "doctor --hosts hosts.txt", "distribute job.json hosts.txt"]
+)
+def test_a_file_in_place_of_a_host_is_named(files: CommandLine, call: str) -> None:
+    files.write("hosts.txt", "node1 slots=8\nnode2 slots=8\n")
+
+    done = files(*call.split())
+
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "error: hosts.txt is a file, not a host\n  help: type --hostfile hosts.txt\n"
+
+
+def test_a_suggestion_names_a_sound_table(files: CommandLine) -> None:
+    files.write(
+        "zz.json", (files.folder / "job.json").read_text().replace('"rank_id": "1"', '"rank_id": "0"', 1)
+    )
+
+    assert "`hccl-tools env job.json --target torch`" in answer(files, "env")
+    refused = files("env", "zz.json", "--target", "torch").err
+    assert refused.startswith("error: zz.json cannot be used: HCC203 "), refused
 
 
 def test_a_single_device_is_no_number_of_ranks(files: CommandLine) -> None:

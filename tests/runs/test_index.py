@@ -95,7 +95,7 @@ def test_stop_ends_a_run() -> None:
         done = run("stop")
 
         assert done.returncode == 0, done.stderr
-        assert "has ended after" in done.stderr
+        assert "stopped 2" in done.stderr
         assert "exit code 143" in done.stderr
         assert job.wait(LONG) == 143
     again = run("stop", "latest")
@@ -109,7 +109,7 @@ def test_stop_without_a_name_ends_the_one_that_is_running() -> None:
 
         done = run("stop")
 
-        assert (done.returncode, f"{older} has ended after" in done.stderr) == (0, True), done.stderr
+        assert (done.returncode, f"stopped {older} within" in done.stderr) == (0, True), done.stderr
         assert job.wait(LONG) == 143
     again = run("stop")
     assert (again.returncode, "has already ended: exit code 7" in again.stderr) == (0, True)
@@ -133,11 +133,11 @@ def test_stop_and_stacks_without_a_name_stop_nothing_if_several_are_running() ->
         assert (first.poll(), second.poll()) == (None, None)
 
         named = run("stop", newer)
-        assert f"{newer} has ended after" in named.stderr
+        assert f"stopped {newer} within" in named.stderr
         shown = run("stacks")
         assert shown.returncode == 0, shown.stderr
         last = run("stop")
-        assert f"{older} has ended after" in last.stderr
+        assert f"stopped {older} within" in last.stderr
 
 
 def test_stop_wakes_a_stopped_launcher_and_can_be_impatient() -> None:

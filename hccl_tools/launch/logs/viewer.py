@@ -28,11 +28,15 @@ _BLOCK = 1 << 16
 
 
 def default_rank(run: Run) -> int:
-    """Return the rank to show by default: the rank that failed first, else the lowest of this host."""
+    """Return the rank to show by default: the one that failed first or did not end, else the lowest here."""
     report = files.report(run.path)
     failure = report.first_failure if report else None
     if failure and failure.rank >= 0:
         return failure.rank
+    ended = report.ranks if report else ()
+    left = [one.rank for one in ended if one.asked_to_end and one.rank >= 0]
+    if left and len(left) < len(ended):
+        return min(left)
     here = [process.rank for process in files.plan(run.path).ranks if hosts.is_on_this_host(run, process)]
     return min(here, default=0)
 

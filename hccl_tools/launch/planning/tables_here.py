@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from itertools import islice
 
+from hccl_tools.errors import HcclToolsError
 from hccl_tools.launch.planning import script_kind
 from hccl_tools.notation.phrases import and_more, operand
 
 #: Entries of the folder that are looked at.
 _MOST = 500
+#: Tables that are read for a suggestion.
+_MOST_READ = 8
 
 
 def names() -> list[str]:
@@ -21,6 +24,22 @@ def names() -> list[str]:
     except OSError:
         return []
     return [name for _age, name in files if script_kind.is_table(name)]
+
+
+def sound_first() -> list[str]:
+    """Return the names as ``names`` does, those of tables without errors before the others."""
+    found = names()
+    return [*sorted(found[:_MOST_READ], key=lambda name: not _is_sound(name)), *found[_MOST_READ:]]
+
+
+def _is_sound(name: str) -> bool:
+    from hccl_tools.files.inputs import Inputs  # noqa: PLC0415  (20 ms; only for a suggestion)
+
+    try:
+        Inputs().table(name)
+    except HcclToolsError:
+        return False
+    return True
 
 
 def hint() -> str:
