@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -105,6 +107,18 @@ def _report(report: Report, options: ReportOptions, pen: _Pen) -> Iterator[str]:
         yield f"{pen.fitted(pen.safe(told))}\n"
 
 
+#: The names of files in the commands of hints, which do not know the file.
+_PLACEHOLDERS = r"\bOLD(?:\.\w{1,8})? > NEW(?:\.json)?"
+
+
+def _with_file(hint: str, report: Report) -> str:
+    """Return a hint whose command reads the file of the report, and writes another one beside it."""
+    if "OLD" not in hint or report.origin is not None or not os.path.isfile(report.file):  # noqa: PTH113
+        return hint
+    new = f"{os.path.splitext(report.file)[0]}.new.json"  # noqa: PTH122  (not loaded for it)
+    return re.sub(_PLACEHOLDERS, lambda _: f"{operand(report.file)} > {operand(new)}", hint)
+
+
 def _is_correctable(report: Report) -> bool:
     """Whether ``validate --fix`` can correct something in the file; it reads files alone."""
     document = report.document
@@ -198,7 +212,8 @@ def _block(
         lines.append(pen.fitted(f"{mark} {pen.safe(reference(related, report.file, other))}", indent + "  "))
     lines.append(pen.fitted(f"{mark} {reaction(finding)}", indent + "  "))
     if finding.hint:
-        lines.append(pen.fitted(f"{mark} {pen('help', 'help')}: {pen.safe(finding.hint)}", indent + "  "))
+        hint = pen.safe(_with_file(finding.hint, report))
+        lines.append(pen.fitted(f"{mark} {pen('help', 'help')}: {hint}", indent + "  "))
     if options.chinese and (line := options.chinese(finding.rule.id)):
         lines.append(pen.fitted(f"{mark} {pen('help', '中文')}: {line}", indent + "  "))
     return "\n".join(lines) + "\n"

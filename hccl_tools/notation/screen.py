@@ -24,6 +24,7 @@ _WORD = rf"(?<!\s)(\s*)((?:{_QUOTED}|\S)+)"
 #: Where a command begins that is not in backquotes: it takes the rest of its line, and is one word as well.
 _COMMAND = (
     r"[:;] (?=hccl-tools [a-z]|(?:sudo|kubectl|scancel|srun|hccn_tool|chmod|chown|ssh-copy-id) \S"
+    r"|(?:python3|sed|cut) \S"
     r"|ssh -|export \w+=)"
 )
 _NEXT = "next: "

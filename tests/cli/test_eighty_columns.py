@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -218,3 +219,14 @@ def test_the_guide_marks_output_and_names_the_page_of_a_link() -> None:
     assert '    hccl-tools gen --simulate 910a --device_num "[0,4)"' in shown.lines
     assert "    | device 0: 192.168.100.101 (simulated)" in shown.lines
     assert "Do you need one? (guide what-is-a-rank-table)" in shown.lines
+
+
+def test_a_command_that_corrects_a_file_can_be_pasted(folder: Path) -> None:
+    write("mine.json", str(table("1.0", 1, 8)))
+
+    shown = on_terminal("validate", "mine.json").text
+    line = next(line for line in shown.splitlines() if "ast.literal_eval" in line)
+    command = line[line.index("python3 -c") :].replace("python3", sys.executable, 1)
+
+    assert subprocess.run(["sh", "-c", command], check=False).returncode == 0
+    assert json.loads((folder / "mine.new.json").read_text()) == table("1.0", 1, 8)
