@@ -141,9 +141,7 @@ def wrapped(line: str, columns: int | None, indent: str | None = None) -> list[s
 
 def _parted(body: str) -> tuple[str, str]:
     """Return what is before a command that is not in backquotes, and that command, which may be ""."""
-    if "`" in body:
-        return body, ""
-    found = re.search(_COMMAND, body)
+    found = re.compile(_COMMAND).search(body, body.rfind("`") + 1)
     return (body[: found.end()], body[found.end() :]) if found else (body, "")
 
 
