@@ -15,6 +15,7 @@ from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.rules.commands import how
 from hccl_tools.rules.moved_entries import is_listed_twice, owners
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
+from hccl_tools.rules.surplus_devices import surplus_devices, without_surplus
 from hccl_tools.rules.topology import device_sets, devices_place, other_chip, servers_of_refused_count
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ def ranks_across_servers(subject: Subject) -> Iterator[Finding]:
         yield _exchanged_ranks(subject, *rows)
         return
     message, hint = _all_mixed(subject, wrong)
+    if surplus := surplus_devices(subject):
+        hint = without_surplus(subject, next(iter(surplus)))
     for index, (low, high) in wrong.items():
         name = subject.table.servers[index].server_id
         yield Finding(
@@ -180,7 +183,10 @@ def devices_across_machines(subject: Subject) -> Iterator[Finding]:
     ):
         return  # HCC306 reports uneven servers, which HCCL refuses.
     wrong = {name: devices for name, devices in sets.items() if len(devices) != wanted}
+    surplus = {subject.table.servers[index].server_id for index in surplus_devices(subject)}
     for name, devices in wrong.items():
+        if name in surplus:
+            continue  # HCC304 or HCC302 reports the entry that is one too many.
         has = count(len(devices), "device")
         rest, hint = (
             f"a job on several machines uses all {wanted} devices of each",

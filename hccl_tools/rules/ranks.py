@@ -28,6 +28,7 @@ from hccl_tools.rules.copies import (
 from hccl_tools.rules.moved_entries import exchange, exchanged, with_address_as_id
 from hccl_tools.rules.rank_order import first_of_run, is_between, ranks_by_order, right_ranks
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
+from hccl_tools.rules.surplus_devices import pasted_devices
 from hccl_tools.table.hccl_numbers import read_integer, read_uint
 
 if TYPE_CHECKING:
@@ -322,7 +323,7 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
         return  # HCC202 reports it.
     yield from _copies(subject)
     copied, hints = (
-        set(copied_rows(subject)) | old_and_new(subject).keys(),
+        set(copied_rows(subject)) | old_and_new(subject).keys() | pasted_devices(subject).keys(),
         dict[tuple[int, int], tuple[str, str]](),
     )
     for index, seen in _stand_ins(subject).items():
