@@ -173,7 +173,7 @@ def devices_across_machines(subject: Subject) -> Iterator[Finding]:
     Base: 2x8
     Example: base 2x4
     Instead: table
-    Hint: HCCL accepts this; to allow it: --ignore HCC308
+    Hint: list all 8 devices of each server with the ranks 0 to 15 (`hccl-tools gen` on each host prints its entries), or use one server; only if fewer devices are intended, allow this, which HCCL accepts: --ignore HCC308
     """
     wanted, sets = subject.product.cluster_count, device_sets(subject)
     if (
@@ -190,7 +190,7 @@ def devices_across_machines(subject: Subject) -> Iterator[Finding]:
         has = count(len(devices), "device")
         rest, hint = (
             f"a job on several machines uses all {wanted} devices of each",
-            _other_machine(subject, "HCC308"),
+            _whole_machines(subject, wanted, len(sets)),
         )
         yield Finding(
             f'server "{name}" has {has}; {rest}', devices_place(subject, name), hint,
@@ -230,6 +230,15 @@ def devices_across_groups(subject: Subject) -> Iterator[Finding]:
                 devices_place(subject, name),
                 f"use devices of one group; {_other_machine(subject, 'HCC309')}",
             )
+
+
+def _whole_machines(subject: Subject, wanted: int, servers: int) -> str:
+    """Return the hint on machines with fewer devices: first what is usual, then how to allow the exception."""
+    ranks = "" if subject.table.format == "group_list" else f" with the ranks 0 to {wanted * servers - 1}"
+    return (
+        f"list all {wanted} devices of each server{ranks} (`hccl-tools gen` on each host prints its entries), or use one server; only if "
+        f"fewer devices are intended, allow this, which HCCL accepts: --ignore HCC308{other_chip(subject)}"
+    )
 
 
 def _other_machine(subject: Subject, rule_id: str) -> str:

@@ -238,7 +238,8 @@ def _gap_hint(subject: Subject) -> str:
     sizes = {len(server.rows) for server in subject.table.servers}
     if sizes == {len(absent)} and absent[-1] - absent[0] < len(absent) and is_between(subject, absent):
         what = "node" if subject.table.format == "2.0" else "server"
-        hint = f"if the {what} with {rank_list(absent)} was lost, add it again{doubts.counted_again(subject)}; if it was removed on purpose, {hint}"
+        if _with_lost_server(subject, hint) == hint:  # Else the count says that it is missing.
+            hint = f"if the {what} with {rank_list(absent)} was lost, add it again{doubts.counted_again(subject)}; if it was removed on purpose, {hint}"
     elif by_order := right_ranks(subject):
         hint = by_order
     return _with_lost_server(subject, hint)
