@@ -24,7 +24,7 @@ from hccl_tools.rules.copies import (
     what_a_copy_needs,
 )
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
-from hccl_tools.rules.shared_values import Claim, claim
+from hccl_tools.rules.shared_values import Claim, claim, without_one
 from hccl_tools.rules.surplus_devices import pasted_devices, without_surplus
 from hccl_tools.table.addresses import is_netmask
 
@@ -239,8 +239,8 @@ def _ask_both(subject: Subject, found: Claim) -> str:
         f"{ask}; only if both hosts show these, compare what `{_BOOT_ID}` prints on both: if it differs, two hosts have the same "
         f"addresses set, as after the copy of a disk with /etc/hccn.conf: set others on one of them (`hccn_tool -i {device} -ip -s address "
         f"ADDRESS netmask NETMASK`, and so on for each device) and write them here; if it is equal, {quoted(one.server_id)} and "
-        f"{quoted(other.server_id)} are one host: put the server that is missing in place of one of them, or remove one and number the "
-        f"ranks without a gap{found.rest}"
+        f"{quoted(other.server_id)} are one host: put the server that is missing in place of one of them, or remove one"
+        f"{without_one(subject)}{found.rest}"
     )
 
 
