@@ -323,10 +323,8 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
     if "rank_id" in with_address_as_id(subject).values():
         return  # HCC202 reports it.
     yield from _copies(subject)
-    copied, hints = (
-        set(copied_rows(subject)) | old_and_new(subject).keys() | pasted_devices(subject).keys(),
-        dict[tuple[int, int], tuple[str, str]](),
-    )
+    copied = set(copied_rows(subject)) | old_and_new(subject).keys() | pasted_devices(subject).keys()
+    hints = dict[tuple[int, int], tuple[str, str]]()
     for index, seen in _stand_ins(subject).items():
         yield _stand_in(subject, index, seen)
         copied |= set(subject.table.servers[index].rows)

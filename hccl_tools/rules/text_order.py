@@ -69,6 +69,9 @@ def _devices_in_text_order(subject: Subject) -> Iterator[Finding]:
     table = subject.table
     if table.format not in SERVER_LIST or not subject.damaged.isdisjoint({"rank_id", "device_id"}):
         return
+    usual = table.devices_of_each
+    if usual is not None and None not in usual and usual == sorted(one or 0 for one in usual):
+        return
     found = list[int]()
     for index, server in enumerate(table.servers):
         own = [table.device_numbers[row] or 0 for row in server.rows]
