@@ -92,6 +92,7 @@ REVIEWED = {
     ("hccl_tools.files.next_command", "EXAMPLE_PROGRAM"): "a constant",
     ("hccl_tools.runs.index", "where"): "quoted where it is made",
     ("hccl_tools.rules.target_mindie", "subject.table.format"): "the name of a format",
+    ("hccl_tools.cli.validate_fix", "named"): "quoted where it is made",
     ("hccl_tools.cli.validate_fix", "'' if is_current else '--fix --write '"): "options",
     ("hccl_tools.document.places_in_text", "number"): "digits",
     ("hccl_tools.rules.doubts", "device"): "digits",

@@ -66,7 +66,14 @@ class _Run:
         from hccl_tools.cli.validate_fix import diff_of  # noqa: PLC0415  (21 ms; only for --fix)
 
         return self._each_file(
-            names, lambda file: diff_of(file, check=self._check, judge=self._count_fixed, write=write)
+            names,
+            lambda file: diff_of(
+                file,
+                check=self._check,
+                judge=self._count_fixed,
+                write=write,
+                product=self.checks.get("product"),
+            ),
         )
 
     def _count_fixed(self, report: Report, is_unfilled: bool) -> None:

@@ -33,17 +33,28 @@ _MOST_KINDS = 8
 _SEVERAL = "the file does not tell which value is right"
 #: What a finding says of the right value, as most values of the table have an order.
 _BY_ORDER = re.compile(r"by the order of the others,? [^;]{1,300}")
+#: The beginning of a hint that states one edit, without an alternative or a condition.
+_EDIT = re.compile(
+    r"(?:write|rename|remove|move|exchange|add) (?:(?!,? or | if |,? or,|the right one)[^;]){1,300}(?=;|$)"
+    r"(?!; (?:or|if|only))"
+)
 _NOT_READABLE = "the file cannot be read beyond this place"
 _NO_END = "\\ No newline at end of file\n"
 
 
 def diff_of(
-    file: str, *, check: Callable[[str | bytes], Report], judge: Callable[[Report, bool], None], write: bool
+    file: str,
+    *,
+    check: Callable[[str | bytes], Report],
+    judge: Callable[[Report, bool], None],
+    write: bool,
+    product: str | None = None,
 ) -> Iterator[str]:
     """Yield the unified diff of a file and its corrections; say on stderr what remains.
 
     Args:
         check: ``checker.validate`` with its other arguments; it must keep all findings.
+        product: The product that the user named, for the next command.
         judge: Called with the report on the corrected file, and whether a placeholder of a template is left.
 
     Raises:
@@ -64,7 +75,8 @@ def diff_of(
     tell(f"{file}: {_done(report, corrected.data != data, write=write)} {_rest(report)}")
     tell(*_why_left(report))
     if report.counts or not is_current:
-        tell(f"next: hccl-tools validate {'' if is_current else '--fix --write '}{operand(file)}")
+        named = f"--product {operand(product)} " if product else ""
+        tell(f"next: hccl-tools validate {named}{'' if is_current else '--fix --write '}{operand(file)}")
     if left is not None:
         tell(f"{file}: a placeholder of a template is not filled in: {escaped(left)}")
 
@@ -89,9 +101,12 @@ def _line(report: Report, found: Diagnostic) -> str:
 
 
 def _probable(found: Diagnostic) -> str:
-    """Return the value that `validate` takes for the right one by the order of the others, "" if for none."""
-    probable = _BY_ORDER.search(found.hint or "")
-    return f"{probable[0].strip()}: this is probable, not certain" if probable else ""
+    """Return the value or the edit that `validate` states, "" if it states none or leaves the choice."""
+    hint = found.hint or ""
+    if probable := _BY_ORDER.search(hint):
+        return f"{probable[0].strip()}: this is probable, not certain"
+    stated = _EDIT.match(hint)
+    return f"{stated[0].strip()}: to be done by hand" if stated else ""
 
 
 def _bytes_of(file: str) -> bytes:

@@ -12,6 +12,7 @@ from typing import Literal
 
 from hccl_tools.document import places_in_text
 from hccl_tools.notation.look_alikes import look_alike
+from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
 
 Kind = Literal[
@@ -315,15 +316,15 @@ def _missing(state: ParserState) -> JsonError | None:
             others = len(_EQUALS.findall(state.text)) - 1
             hint = "write : instead of ="
             if others > 0:
-                hint += f", here and in {others:,} other places: sed -E 's/\"([ \\t]*)=/\"\\1:/g' OLD > NEW"
+                places = count(others, "other place")
+                hint += f", here and in {places}: sed -E 's/\"([ \\t]*)=/\"\\1:/g' OLD > NEW"
         return JsonError("missing colon", "a key is not followed by a colon", hint, state.after)
     if state.expected == "comma" and (char in '"{[-' or char.isalnum()):
         return JsonError("missing comma", "missing comma after this value", "write a comma", state.after)
     if state.expected == "comma" and char == ";":
         others = len(_SEMICOLON.findall(state.text)) - 1
-        places = (
-            f", here and in {others:,} other places: sed -E 's/;[ \\t]*$/,/' OLD > NEW" if others > 0 else ""
-        )
+        where = count(others, "other place")
+        places = f", here and in {where}: sed -E 's/;[ \\t]*$/,/' OLD > NEW" if others > 0 else ""
         return JsonError("other", "; in place of a comma", f"write , instead of ;{places}", state.at)
     if state.expected == "comma" and char == ":":
         hint = "write a comma, or check the quotes before it"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
 
@@ -15,10 +16,11 @@ if TYPE_CHECKING:
 LEADING_ZEROS = "leading zeros"
 _BLANKS, _QUOTES, _BRACKETS = "blanks", "quotes", "square brackets"
 _MASK, _SCHEME_NAME, _END = "the netmask", "the scheme", "the end"
-_NAME, _PORT_NAME, _OTHER_TEXT = "the name", "the port", "other text"
+_NAME, _PORT_NAME, _USER_NAME, _OTHER_TEXT = "the name", "the port", "the user", "the text"
 #: The beginnings of faults of which the right text is certain; a letter may hide another mistake.
 _CERTAIN = (
-    LEADING_ZEROS, _BLANKS, _QUOTES, _BRACKETS, _MASK, _SCHEME_NAME, _END, _NAME, _PORT_NAME, _OTHER_TEXT,
+    LEADING_ZEROS, _BLANKS, _QUOTES, _BRACKETS, _MASK, _SCHEME_NAME, _END, _NAME, _PORT_NAME, _USER_NAME,
+    _OTHER_TEXT,
 )  # fmt: skip
 #: The longest text that is examined; the longest address with all that can be around it is shorter.
 _LONGEST = 120
@@ -26,14 +28,22 @@ _QUOTED = r"(?s)([\"'\u2018\u2019\u201c\u201d])(.*)[\"'\u2018\u2019\u201c\u201d]
 _SCHEME = r"(?s)([A-Za-z][A-Za-z0-9+.-]*://)(.*)"
 _NAMED = r"(?s)([A-Za-z_]{2,}\s*[=:]\s*)([0-9\[].*)"
 _WITH_MASK = r"(?si)([0-9.]+)(\s+(?:net)?mask\W.*|/[0-9]{1,2}\s+brd\s.*)"
+_USER = r"(?a)([A-Za-z_][A-Za-z0-9_.-]{0,31}@)(.+)"
 _IN_BRACKETS = r"(?a)\[([^\[\]]*)\](:[0-9]{1,5})?"
 _ZONE = r"(?s)([^%]+)(%.+)"
-_PATH = r"(?s)([^/]+)(/)"
+_PATH = r"(?as)([^/]+)(/(?![0-9]).*)"
 _NETMASK = r"(?as)(.*)(/(?:[0-9]{1,3}|255(?:\.[0-9]{1,3}){3}))"
 _PORT = r"(?a)([0-9.]+)(:[0-9]{1,5})"
 _ENDING = r"(?s)(.*[0-9a-fA-F])([.,;:]+)"
 _ZEROS = r"(?a)\b0+(?=[0-9])"
 _DOTTED = r"(?a)(?<![0-9])[0-9]{1,20}(?:\.[0-9]{1,20}){3}"
+#: An address with words around it: a letter, a digit or a dot beside its numbers may belong to them.
+_ALONE = (
+    r"(?a)(?<![0-9A-Za-z])(?<![0-9A-Za-z]\.)[0-9]{1,20}(?:\.[0-9]{1,20}){3}(?!\.?[0-9A-Za-z]|[\s-]+[0-9])"
+)
+_DOUBLE_DOTS = r"(?a)[0-9]{1,3}(?:\.{1,3}[0-9]{1,3}){3}"
+#: Four short parts, of which some may be the numbers of an address.
+FOUR_PARTS = r"(?a)[0-9A-Za-z_-]{1,4}(?:\.[0-9A-Za-z_-]{1,4}){3}"
 _FOUR_NUMBERS = r"(?a)[0-9]{1,4}(?:\.[0-9]{1,4}){3}"
 _NUMBERS = r"(?a)[0-9]+(?:\.+[0-9]+)*\.?"
 _DASHED = r"(?a)[0-9]{1,3}(?:[-_ ,][0-9]{1,3}){3}"
@@ -124,8 +134,25 @@ def _letters(text: str) -> tuple[str, str]:
 
 def _surroundings(text: str) -> tuple[str, str]:
     """Keep the only IPv4 address of a text with words around it."""
-    found = set(re.findall(_DOTTED, text))
-    return (f"{_OTHER_TEXT} beside the address", found.pop()) if len(found) == 1 else ("", text)
+    found = list(re.finditer(_ALONE, text))
+    if not found or len({one[0] for one in found}) > 1:
+        return "", text
+    before, after = text[: found[0].start()].strip(), text[found[-1].end() :].strip()
+    around = [
+        f"{quoted(what)} {where} the address"
+        for what, where in ((before, "before"), (after, "after"))
+        if what
+    ]
+    return (f"{_OTHER_TEXT} {' and '.join(around)}", found[0][0]) if around else ("", text)
+
+
+def _double_dots(text: str) -> tuple[str, str]:
+    right = re.sub(r"\.+", ".", text)
+    return (
+        ("two dots in place of one", right)
+        if right != text and re.fullmatch(_DOUBLE_DOTS, text)
+        else ("", text)
+    )
 
 
 def of_number(value: Any) -> str | None:
@@ -154,10 +181,11 @@ def _of_hccn_tool(text: str) -> tuple[str, str]:
 
 _STEPS: tuple[Callable[[str], tuple[str, str]], ...] = (
     _blanks, _of_hccn_tool, _without(_QUOTED, _QUOTES, 2, None), _without(_SCHEME, _SCHEME_NAME, 2, 1),
+    _without(_USER, _USER_NAME, 2, 1),
     _without(_WITH_MASK, _MASK, 1, 2), _without(_NAMED, _NAME, 2, 1),
     _without(_PATH, _END, 1, 2), _without(_ZONE, "the interface", 1, 2), _brackets, _without(_NETMASK, _MASK, 1, 2),
-    _without(_PORT, _PORT_NAME, 1, 2), _without(_ENDING, _END, 1, 2), _dashes, _inner_blanks, _letters, _zeros,
-    _surroundings, _number,
+    _without(_PORT, _PORT_NAME, 1, 2), _without(_ENDING, _END, 1, 2), _dashes, _double_dots, _surroundings, _inner_blanks,
+    _letters, _zeros, _number,
 )  # fmt: skip
 
 
@@ -168,7 +196,7 @@ def why_no_address(text: str) -> str:
     if text.count(":") > 1:
         return _why_no_ipv6(text)
     if not re.fullmatch(_NUMBERS, text):
-        return "" if any(one.isdigit() for one in text) and "." in text else "it is a name or word"
+        return _why_no_numbers(text)
     if ".." in text or text.endswith("."):
         return "a number is missing between its dots"
     numbers = text.split(".")
@@ -176,6 +204,14 @@ def why_no_address(text: str) -> str:
         return f"it has {count(len(numbers), 'number')}, an address has 4"
     high = next((one for one in numbers if int(one) > _HIGHEST_OCTET), None)
     return f"{high} is above 255" if high else ""
+
+
+def _why_no_numbers(text: str) -> str:
+    """Return which sign of a text with dots and digits is no digit, or that the text is none of numbers."""
+    if not any(one.isdigit() for one in text) or "." not in text:
+        return "it is a name or word"
+    other = next((one for one in text if one not in "0123456789."), "")
+    return f'"{other}" is not a digit' if re.fullmatch(FOUR_PARTS, text) else ""
 
 
 #: The texts before and after an address that are looked at: each address above 255 asks.
@@ -278,7 +314,7 @@ def with_dots(text: Any, accepts: Callable[[str], bool]) -> tuple[str, str] | No
         return None
     dotted = re.sub(_IN_PLACE_OF_DOTS, ".", text)
     signs = [one for one in text if re.fullmatch(_IN_PLACE_OF_DOTS, one)]
-    is_one = 0 < len(signs) < _DOTS or signs == [","] * _DOTS
+    is_one = 0 < len(signs) < _DOTS or signs in ([","] * _DOTS, [":"] * _DOTS)
     if is_one and dotted.count(".") == _DOTS and accepts(dotted):
         name = {",": "comma", " ": "blank"}.get(signs[0], f'"{signs[0]}"')
         if len(signs) == 1:

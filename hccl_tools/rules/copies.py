@@ -342,6 +342,9 @@ def what_a_copy_needs(subject: Subject, index: int) -> str:
         needs = f"pod_name, {own}" if copy.same_id else own
         return f"give it its own {needs}, or remove it{_without_instance(subject, index)}"
     ranks = f" ({fold(copy.ranks)})" if copy.ranks else ""
+    declared, number = subject.table.declared.get("server_count"), len(subject.table.servers)
+    if declared == str(number - len(server_copies(subject))):
+        return f"remove it: server_count is then right; only if it stands for another server, give it its own {own} and rank ids{ranks}"
     return f"give it its own {own} and rank ids{ranks}, or remove it{_without(subject)}"
 
 

@@ -16,6 +16,7 @@ from hccl_tools.rules.copies import (
     absent_devices,
     copied_rows,
     instances_of_other_hosts,
+    named_server,
     old_and_new,
     repeated_entries,
 )
@@ -27,6 +28,7 @@ from hccl_tools.rules.moved_entries import (
     with_address_as_id,
 )
 from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule, shared
+from hccl_tools.rules.surplus_devices import pasted_devices, surplus_devices, why_surplus, without_surplus
 from hccl_tools.rules.topology import device_sets, rows_by_server
 
 if TYPE_CHECKING:
@@ -115,14 +117,19 @@ def device_id_too_high(subject: Subject) -> Iterator[Finding]:
     """
     if _all_in_range(subject):
         return
-    limit, ids = _limit(subject), right_devices(subject)
+    limit, ids, surplus = _limit(subject), right_devices(subject), surplus_devices(subject)
     if (from_one := _counted_from_one(subject, limit)) is not None:
         yield from_one
         return
     where = "a group_list" if subject.table.format == "group_list" else subject.product.title
     rest = f"{where} has devices 0 to {limit - 1}"
-    for server in subject.table.servers:
+    for index, server in enumerate(subject.table.servers):
         wrong = [row for row in server.rows if (number := ids[row]) is not None and number >= limit]
+        if wrong and index in surplus:
+            message = f'device id "{subject.table.device_ids[wrong[0]]}" is too high: {rest}, and {named_server(subject, index)} lists all of them'
+            path = subject.device_path(wrong[0], "device_id")
+            yield Finding(message, path, without_surplus(subject, index))
+            continue
         hint = _right_id(subject, server.rows, limit) if wrong else ""
         for row in wrong:
             finding = Finding(
@@ -222,7 +229,7 @@ def duplicate_device_id(subject: Subject) -> Iterator[Finding]:
     copied = copied_rows(subject) | owners(subject).keys() | repeated_entries(subject).keys()
     yield from _same_id_of_instances(subject)
     of_others = {row for index in instances_of_other_hosts(subject) for row in table.servers[index].rows}
-    copied |= of_others | old_and_new(subject).keys()
+    copied |= of_others | old_and_new(subject).keys() | pasted_devices(subject).keys()
     yield from _old_and_new(subject)
     again: dict[tuple[str, int], list[int]] = {}
     for server in table.servers:
@@ -385,10 +392,15 @@ def _repeated(subject: Subject, server_id: str, number: int, rows: list[int]) ->
     """Return the finding on a device that a server lists several times; the device that is missing is named."""
     listed = rows_by_server(subject)[server_id]
     absent = absent_devices(subject, listed)
+    surplus = surplus_devices(subject).get(subject.table.server_of_row[rows[0]])
+    if surplus is not None and surplus.row == rows[0] and surplus.twin is None:
+        rows = [rows[1], rows[0]]  # The entry of another server is before that of the server itself.
     times = "twice" if len(rows) == 2 else f"{len(rows)} times"
     message = f"device {number} occurs {times} on server {quoted(server_id)}"
     if absent:
         message += f", {devices(absent)} not at all"
+    elif surplus is not None:
+        message += f": {why_surplus(subject, subject.table.server_of_row[rows[0]])}"
     wrong = _by_order(subject, listed, absent[0], rows) if len(absent) == len(rows) - 1 == 1 else None
     first = wrong if wrong == rows[0] else rows[1]
     return Finding(
@@ -449,6 +461,8 @@ def _right_repeated(
         return f'write "{absent[0]}" as the device_id of the right one of the two{shown}'
     if absent:
         return f"number the devices of the server: each of 0 to {max(*absent, number)} once{shown}"
+    if (index := subject.table.server_of_row[rows[0]]) in surplus_devices(subject):
+        return without_surplus(subject, index)
     if len(listed) > _limit(subject) or len(listed) - 1 in WHOLE_MACHINES:
         return f"remove the surplus entry, and number the ranks without a gap{shown}"
     return f"write the device_id that each entry has on its host{shown}"

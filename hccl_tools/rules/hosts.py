@@ -19,6 +19,7 @@ from hccl_tools.rules.address_order import (
 from hccl_tools.rules.commands import how
 from hccl_tools.rules.copies import named_server
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
+from hccl_tools.rules.server_names import wrong_names
 from hccl_tools.rules.unusual_values import listed_parts
 from hccl_tools.rules.value_order import other_names
 from hccl_tools.table.addresses import is_loopback, is_unset, packed
@@ -161,7 +162,10 @@ def server_id_outside_order(subject: Subject) -> Iterator[Finding]:
     is_plain = (
         bool(own) and own[0].isascii() and own[0] == own[0].strip()
     )  # HCC605 and HCC618 report other signs.
-    meant = usual_name(subject, wrong[0]) if len(wrong) == 1 and is_plain and not is_double else None
+    is_own = len(wrong) != 1 or wrong[0] not in wrong_names(subject)  # HCC619 says what is wrong in it.
+    meant = (
+        usual_name(subject, wrong[0]) if len(wrong) == 1 and is_plain and is_own and not is_double else None
+    )
     if own and own[0] in subject.table.device_ips:
         meant = None  # HCC614 reports it.
     if meant is not None and (is_near(own[0], meant) or _is_of_another_network(own[0], meant)):

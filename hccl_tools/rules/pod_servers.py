@@ -66,7 +66,10 @@ def _only_server(subject: Subject, unknown: str) -> str:
         or (is_damaged and is_near(own, unknown))
         or usual_name(subject, index) == unknown
     ):
-        return f'write "server_id": "{unknown}" in server {index + 1} of server_list, which has "{own}"'
+        hint = f'write "server_id": "{unknown}" in server {index + 1} of server_list, which has "{own}"'
+        if packed(own.strip()) is None:
+            return hint
+        return f'{hint}; or, if "{own}" is the right server_id of the host (`hostname -I` on it prints its addresses), write that here'
     return f'write "{own}", the only server of server_list that is in no super pod'
 
 

@@ -15,6 +15,7 @@ from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.rules.commands import how
 from hccl_tools.rules.moved_entries import is_listed_twice, owners
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
+from hccl_tools.rules.surplus_devices import surplus_devices, without_surplus
 from hccl_tools.rules.topology import device_sets, devices_place, other_chip, servers_of_refused_count
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ def ranks_across_servers(subject: Subject) -> Iterator[Finding]:
         yield _exchanged_ranks(subject, *rows)
         return
     message, hint = _all_mixed(subject, wrong)
+    if surplus := surplus_devices(subject):
+        hint = without_surplus(subject, next(iter(surplus)))
     for index, (low, high) in wrong.items():
         name = subject.table.servers[index].server_id
         yield Finding(
@@ -170,7 +173,7 @@ def devices_across_machines(subject: Subject) -> Iterator[Finding]:
     Base: 2x8
     Example: base 2x4
     Instead: table
-    Hint: HCCL accepts this; to allow it: --ignore HCC308
+    Hint: list all 8 devices of each server with the ranks 0 to 15 (`hccl-tools gen` on each host prints its entries), or use one server; only if fewer devices are intended, allow this, which HCCL accepts: --ignore HCC308
     """
     wanted, sets = subject.product.cluster_count, device_sets(subject)
     if (
@@ -180,11 +183,14 @@ def devices_across_machines(subject: Subject) -> Iterator[Finding]:
     ):
         return  # HCC306 reports uneven servers, which HCCL refuses.
     wrong = {name: devices for name, devices in sets.items() if len(devices) != wanted}
+    surplus = {subject.table.servers[index].server_id for index in surplus_devices(subject)}
     for name, devices in wrong.items():
+        if name in surplus:
+            continue  # HCC304 or HCC302 reports the entry that is one too many.
         has = count(len(devices), "device")
         rest, hint = (
             f"a job on several machines uses all {wanted} devices of each",
-            _other_machine(subject, "HCC308"),
+            _whole_machines(subject, wanted, len(sets)),
         )
         yield Finding(
             f'server "{name}" has {has}; {rest}', devices_place(subject, name), hint,
@@ -224,6 +230,15 @@ def devices_across_groups(subject: Subject) -> Iterator[Finding]:
                 devices_place(subject, name),
                 f"use devices of one group; {_other_machine(subject, 'HCC309')}",
             )
+
+
+def _whole_machines(subject: Subject, wanted: int, servers: int) -> str:
+    """Return the hint on machines with fewer devices: first what is usual, then how to allow the exception."""
+    ranks = "" if subject.table.format == "group_list" else f" with the ranks 0 to {wanted * servers - 1}"
+    return (
+        f"list all {wanted} devices of each server{ranks} (`hccl-tools gen` on each host prints its entries), or use one server; only if "
+        f"fewer devices are intended, allow this, which HCCL accepts: --ignore HCC308{other_chip(subject)}"
+    )
 
 
 def _other_machine(subject: Subject, rule_id: str) -> str:

@@ -28,6 +28,7 @@ from hccl_tools.rules.copies import (
 from hccl_tools.rules.moved_entries import exchange, exchanged, with_address_as_id
 from hccl_tools.rules.rank_order import first_of_run, is_between, ranks_by_order, right_ranks
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
+from hccl_tools.rules.surplus_devices import pasted_devices
 from hccl_tools.table.hccl_numbers import read_integer, read_uint
 
 if TYPE_CHECKING:
@@ -237,7 +238,8 @@ def _gap_hint(subject: Subject) -> str:
     sizes = {len(server.rows) for server in subject.table.servers}
     if sizes == {len(absent)} and absent[-1] - absent[0] < len(absent) and is_between(subject, absent):
         what = "node" if subject.table.format == "2.0" else "server"
-        hint = f"if the {what} with {rank_list(absent)} was lost, add it again{doubts.counted_again(subject)}; if it was removed on purpose, {hint}"
+        if _with_lost_server(subject, hint) == hint:  # Else the count says that it is missing.
+            hint = f"if the {what} with {rank_list(absent)} was lost, add it again{doubts.counted_again(subject)}; if it was removed on purpose, {hint}"
     elif by_order := right_ranks(subject):
         hint = by_order
     return _with_lost_server(subject, hint)
@@ -321,10 +323,8 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
     if "rank_id" in with_address_as_id(subject).values():
         return  # HCC202 reports it.
     yield from _copies(subject)
-    copied, hints = (
-        set(copied_rows(subject)) | old_and_new(subject).keys(),
-        dict[tuple[int, int], tuple[str, str]](),
-    )
+    copied = set(copied_rows(subject)) | old_and_new(subject).keys() | pasted_devices(subject).keys()
+    hints = dict[tuple[int, int], tuple[str, str]]()
     for index, seen in _stand_ins(subject).items():
         yield _stand_in(subject, index, seen)
         copied |= set(subject.table.servers[index].rows)

@@ -24,7 +24,8 @@ from hccl_tools.rules.copies import (
     what_a_copy_needs,
 )
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
-from hccl_tools.rules.shared_values import Claim, claim
+from hccl_tools.rules.shared_values import Claim, claim, without_one
+from hccl_tools.rules.surplus_devices import pasted_devices, without_surplus
 from hccl_tools.table.addresses import is_netmask
 
 if TYPE_CHECKING:
@@ -65,6 +66,9 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Found]:
     for row, seen in repeated_entries(subject).items():
         yield _repeated_entry(subject, row, seen)
         copied.add(row)
+    for row, seen in pasted_devices(subject).items():
+        yield _pasted(subject, row, seen)
+        copied.add(row)
     for index in _of_one_address(subject, copied):
         yield _one_address(subject, index)
         copied |= set(subject.table.servers[index].rows)
@@ -78,6 +82,19 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Found]:
                 again.append((row, address, first[address]))
             first.setdefault(address, row)
     yield from _each_repeated(subject, again)
+
+
+def _pasted(subject: Subject, row: int, seen: int) -> Finding:
+    """Return the finding on the entry of a device of another server, which lists this device itself."""
+    table = subject.table
+    index, other = table.server_of_row[row], table.server_of_row[seen]
+    return Finding(
+        f"{named_server(subject, index)} lists all its devices and an entry of {named_server(subject, other)}: device "
+        f"{table.device_ids[row]} with {quoted(str(table.device_ips[row]))}",
+        subject.device_path(row, "device_ip"),
+        without_surplus(subject, index),
+        (Related(subject.device_path(seen, "device_ip"), "the device itself"),),
+    )
 
 
 def _each_repeated(subject: Subject, again: list[tuple[int, str, int]]) -> Iterator[Finding]:
@@ -222,8 +239,8 @@ def _ask_both(subject: Subject, found: Claim) -> str:
         f"{ask}; only if both hosts show these, compare what `{_BOOT_ID}` prints on both: if it differs, two hosts have the same "
         f"addresses set, as after the copy of a disk with /etc/hccn.conf: set others on one of them (`hccn_tool -i {device} -ip -s address "
         f"ADDRESS netmask NETMASK`, and so on for each device) and write them here; if it is equal, {quoted(one.server_id)} and "
-        f"{quoted(other.server_id)} are one host: put the server that is missing in place of one of them, or remove one and number the "
-        f"ranks without a gap{found.rest}"
+        f"{quoted(other.server_id)} are one host: put the server that is missing in place of one of them, or remove one"
+        f"{without_one(subject)}{found.rest}"
     )
 
 

@@ -15,6 +15,7 @@ from hccl_tools.rules.commands import how_device
 from hccl_tools.rules.copies import lost_devices, named_server
 from hccl_tools.rules.registry import LEGACY, Finding, Subject, rule
 from hccl_tools.rules.super_pod_list import is_used
+from hccl_tools.rules.surplus_devices import Surplus, surplus_devices, why_surplus, without_surplus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,12 +47,17 @@ def device_missing(subject: Subject) -> Iterator[Finding]:
     Instead: table
     Hint: add device 7 with its address (`hccn_tool -i 7 -ip -g` on 10.0.0.4 shows it), and number the ranks again without a gap, if it was lost; if it is left out on purpose, nothing is to be done
     """
-    numbers = subject.table.rank_numbers
+    numbers, place = (
+        subject.table.rank_numbers,
+        "devices" if subject.table.format == "group_list" else "device",
+    )
+    if not subject.product.even_servers and (surplus := surplus_devices(subject)):
+        yield from _with_surplus(subject, surplus)
+        return
     if subject.product.even_servers or len(subject.table.servers) < _LEAST_OF_SIZES:
         return
     if subject.table.devices_of_each is not None or set(numbers) != set(range(len(numbers))):
         return
-    place = "devices" if subject.table.format == "group_list" else "device"
     if (short := _short_server(subject)) is not None:
         index, lacking = short
         yield _smaller_server(subject, index, lacking, place)
@@ -62,6 +68,24 @@ def device_missing(subject: Subject) -> Iterator[Finding]:
             f"{named_server(subject, index)} has no device {device}, unlike all other servers",
             subject.server_path(index, place),
             _add(f"device {device} with its address ({how_device(subject, index, device)} shows it)"),
+        )
+
+
+def _with_surplus(subject: Subject, surplus: dict[int, Surplus]) -> Iterator[Finding]:
+    """Yield the servers with all devices of a machine and one more that HCCL reads as any other."""
+    limit, table = subject.product.device_limit, subject.table
+    for index, one in surplus.items():
+        if one.twin is not None or (table.device_numbers[one.row] or 0) >= limit:
+            continue  # HCC303 or HCC302 reports it.
+        own = [table.device_numbers[row] for row in table.servers[index].rows]
+        if len(set(own)) < len(own):
+            continue  # HCC303 reports it.
+        size = len(own)
+        yield Finding(
+            f"{named_server(subject, index)} has {count(size, 'device')}, one more than a machine with {size - 1}: {why_surplus(subject, index)}",
+            subject.device_path(one.row, "device_id"),
+            f"{without_surplus(subject, index)}; if the host has more than {size - 1} devices (`npu-smi info -l` shows them), and the job uses "
+            f"{size}, nothing is to be done",
         )
 
 

@@ -101,10 +101,33 @@ def claim(
             else f"servers {fold(one + 1 for one in others)} do"
         )
         rest = f"; the {key}s of {some} not follow this order either: check them in the same way"
+    belong = f"by the order of the other servers these belong to {named_server(subject, owner)}, and"
+    if not _is_in_the_row(owners.names, index):
+        return Claim(
+            index,
+            owner,
+            f"{belong} server {index + 1} may be an old entry of the same host: if {quoted(subject.table.servers[index].server_id)} is no host "
+            f"of the job, remove the entry{without_one(subject)}; else ",
+            rest,
+        )
     return Claim(
         index,
         owner,
-        f"by the order of the other servers these belong to {named_server(subject, owner)}, and those of "
-        f"{named_server(subject, index)} are {quoted(text(own[0]))} to {quoted(text(own[1]))}: ",
+        f"{belong} those of {named_server(subject, index)} are probably {quoted(text(own[0]))} to {quoted(text(own[1]))}, if it is a host of the "
+        "job: ",
         rest,
     )
+
+
+def _is_in_the_row(names: Names, index: int) -> bool:
+    """Return whether the number of a server is among those of the others or next to them: a series does not reach further."""
+    others = [number for place, number in enumerate(names.numbers) if number is not None and place != index]
+    own = names.numbers[index]
+    return own is not None and bool(others) and min(others) - 1 <= own <= max(others) + 1
+
+
+def without_one(subject: Subject) -> str:
+    """Return what else is to be done if a server is removed, as the end of a hint."""
+    declared, number = subject.table.declared.get("server_count"), len(subject.table.servers)
+    count = f', write "server_count": "{number - 1}"' if declared == str(number) else ""
+    return f"{count} and number the ranks without a gap"

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.wording import quoted
-from hccl_tools.notation import placeholders
-from hccl_tools.rules import address_texts, numbers, right_texts
-from hccl_tools.rules.address_order import one_of, right_name
+from hccl_tools.rules import numbers
 from hccl_tools.rules.commands import how_super_device
 from hccl_tools.rules.copies import absent_devices
 from hccl_tools.rules.key_names import READ_KEYS, is_same_name, same_name, similar_key
 from hccl_tools.rules.key_places import keys_read, with_other_keys
 from hccl_tools.rules.moved_entries import with_address_as_id
-from hccl_tools.rules.nics import reported_blanks
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
+from hccl_tools.rules.server_names import wrong_names
 from hccl_tools.rules.super_pod_list import is_used
-from hccl_tools.table.addresses import joined_ipv4, packed
 from hccl_tools.table.hccl_numbers import are_digits, read_uint
 from hccl_tools.table.sparse_column import rows_with
 
@@ -28,10 +24,6 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import Column
 
 _NUMBER_KEYS = ("rank_id", "device_id", "host_port", "device_port", "super_device_id")
-#: Signs that no address and no host name has.
-_NO_NAME = re.compile(r"[\s\[\]()<>={}\"',;|\\/]")
-#: Numbers with dots, which are an address or nothing.
-_NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)+", re.ASCII)
 #: Keys that are in no schema and are not mistakes: other programs read them.
 _KNOWN = frozenset(
     {
@@ -161,76 +153,7 @@ def server_id_no_name(subject: Subject) -> Iterator[Finding]:
     Instead: /server_list/0/server_id = "10.0.0.1"
     Hint: write "10.0.0.1", wherever the table has this server_id
     """
-    if joined_ipv4(server.server_id for server in subject.table.servers) is not None:
-        return
-    for index, server in enumerate(subject.table.servers):
-        if placeholders.find(server.server_id) is not None:
-            yield Finding(
-                f"server_id {quoted(server.server_id)} is a placeholder of a template that was not filled in",
-                subject.server_path(index, "server_id"),
-                "write the address or name of the host in its place, or make the file again with the program that "
-                "fills in the template",
-            )
-            continue
-        if server.server_id in reported_blanks(subject):
-            continue  # HCC410 reports it.
-        if (said := one_of(subject, index)) is not None:
-            yield Finding(said[0], subject.server_path(index, "server_id"), said[1])
-            continue
-        if subject.table.format == "group_list":
-            continue  # The program that writes it chooses the ids.
-        name = server.server_id.strip()
-        if _NUMBERS.fullmatch(name) and packed(name) is None:
-            yield _no_address(subject, index, name)
-        elif (found := _NO_NAME.search(name)) is not None:
-            yield _with_other_signs(subject, index, found[0])
-
-
-@shared
-def _server_ids(subject: Subject) -> list[str]:
-    return [one.server_id for one in subject.table.servers]
-
-
-def _no_address(subject: Subject, index: int, name: str) -> Finding:
-    """Return the finding on a server_id of numbers that are not an address."""
-    servers, said = subject.table.servers, "server_ids are not IP addresses, and no host has such names"
-    message, hint = (
-        f"server_id {quoted(name)} is not an IP address, and no host has such a name",
-        right_name(subject, index),
-    )
-    if rows := address_texts.counted_past(_server_ids(subject), index):
-        first, last = (quoted(servers[at].server_id) for at in (rows[0], rows[-1]))
-        counted = f"{first} to {last} are counted on, as a spreadsheet fills a column"
-        said, message = f"{said}: {counted}", f"{message}: {counted}"
-        hint = "write the address that each of these hosts has, also of those below 256: `hostname -I` on the host prints its addresses"
-    alike = subject.memo.setdefault("no names", (said, hint))
-    return Finding(message, subject.server_path(index, "server_id"), hint, alike=alike)
-
-
-def _with_other_signs(subject: Subject, index: int, sign: str) -> Finding:
-    """Return the finding on a server_id with a sign that no name has; it may be an address with something beside it."""
-    text, path = subject.table.servers[index].server_id, subject.server_path(index, "server_id")
-    right = address_texts.corrected(text.strip(), right_texts.is_address)
-    taken = {server.server_id for server in subject.table.servers}
-    if right is not None and address_texts.is_certain(right.faults) and right.right not in taken:
-        faults, where = " and ".join(right.faults), "wherever the table has"
-        hint = (
-            f'write "{right.right}" in place of {quoted(text)}, and the others in the same way, {where} them'
-        )
-        return Finding(
-            f"server_id {quoted(text)} has {faults}",
-            path,
-            f'write "{right.right}", {where} this server_id',
-            alike=subject.memo.setdefault(f"faults {faults}", (f"server_ids have {faults}", hint)),
-        )
-    shown = "a blank" if sign.isspace() else f'"{sign}"'
-    hint = "write the address or name of the host alone, wherever the table has this server_id"
-    return Finding(
-        f"server_id {quoted(text)} is not an address or the name of a host: it has {shown} in it",
-        path,
-        hint,
-        alike=(f"server_ids are not addresses or names of hosts: they have {shown} in them", hint),
-    )
+    yield from wrong_names(subject).values()
 
 
 @rule(

@@ -14,7 +14,7 @@ from hccl_tools.rules.commands import how, how_super_device
 from hccl_tools.rules.copies import WHOLE_MACHINES, named_server
 from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.value_order import number_at_end
-from hccl_tools.table.addresses import packed
+from hccl_tools.table.addresses import is_loopback, is_netmask, packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,6 +44,7 @@ def values_in_text_order(subject: Subject) -> Iterator[Finding]:
     if moved := servers_in_text_order(subject):
         yield _device_ids_in_text_order(subject, moved)
         return
+    yield from _devices_in_text_order(subject)
     yield from _ranks_in_text_order(subject)
     yield from _instances_in_text_order(subject)
     numbers = address_numbers(subject)
@@ -51,8 +52,55 @@ def values_in_text_order(subject: Subject) -> Iterator[Finding]:
         return
     if [*numbers] == sorted(numbers):
         yield from _names_in_text_order(subject)
-    elif (row := first_in_text_order(subject)) is not None:
+    elif (row := first_in_text_order(subject)) is not None and not _has_other_addresses(subject, row):
         yield _unsorted(subject, numbers, row)
+
+
+def _has_other_addresses(subject: Subject, row: int) -> bool:
+    """Return whether a server has an address that is none of a device, which alone may be out of order: HCC614 reports it."""
+    table = subject.table
+    own = [table.device_ips[one] for one in table.servers[table.server_of_row[row]].rows]
+    hosts = {server.server_id for server in table.servers}
+    return any(is_netmask(text) or is_loopback(text) or text in hosts for text in own)
+
+
+def _devices_in_text_order(subject: Subject) -> Iterator[Finding]:
+    """Yield the finding on servers whose entries were sorted by device_id as text, and whose ranks follow this order."""
+    table = subject.table
+    if table.format not in SERVER_LIST or not subject.damaged.isdisjoint({"rank_id", "device_id"}):
+        return
+    usual = table.devices_of_each
+    if usual is not None and None not in usual and usual == sorted(one or 0 for one in usual):
+        return
+    found = list[int]()
+    for index, server in enumerate(table.servers):
+        own = [table.device_numbers[row] or 0 for row in server.rows]
+        ranks = [table.rank_numbers[row] or 0 for row in server.rows]
+        texts, right = [*map(str, own)], sorted(own)
+        is_whole = bool(right) and right == [*range(right[0], right[0] + len(right))]
+        if (
+            is_whole
+            and own != right
+            and texts == sorted(texts)
+            and ranks == [*range(ranks[0], ranks[0] + len(ranks))]
+        ):
+            found.append(index)
+    if not found:
+        return
+    rows = table.servers[found[0]].rows
+    row = next(
+        row
+        for row, one in zip(rows, sorted(table.device_numbers[one] or 0 for one in rows), strict=True)
+        if table.device_numbers[row] != one
+    )
+    others = f" and {count(len(found) - 1, 'other server')}" if len(found) > 1 else ""
+    yield Finding(
+        f"the entries of {named_server(subject, found[0])}{others} are in the order of their device_ids as text, device {table.device_ids[row]} after "
+        f"device {table.device_ids[row - 1]}, and their ranks follow this order: {subject.rank_name(row)} is on device {table.device_ids[row]}",
+        subject.device_path(row, "device_id"),
+        "unless this order is intended, sort the entries of each server by the number of the device, and number the ranks of the server again "
+        "in this order",
+    )
 
 
 def _ranks_in_text_order(subject: Subject) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from hccl_tools.rules.commands import how_device
 from hccl_tools.rules.copies import absent_ranks, instances_of_other_hosts, lost_devices, surplus_rows
 from hccl_tools.rules.moved_entries import is_listed_twice, owners, right_devices
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
+from hccl_tools.rules.surplus_devices import gives_to, surplus_devices, why_surplus, without_surplus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -120,6 +121,14 @@ def device_count(subject: Subject) -> Iterator[Finding]:
             if fault := blanks(subject):
                 yield fault
                 return
+            continue
+        index = _first_entries(subject)[server_id]
+        if index in surplus_devices(subject):
+            yield Finding(
+                f'server "{server_id}" has {count} devices; {subject.product.title} allows 1, 2, 4 or 8: {why_surplus(subject, index)}',
+                devices_place(subject, server_id),
+                without_surplus(subject, index),
+            )
             continue
         hint, rest = (
             f"use 1, 2, 4 or 8 devices{other_chip(subject)}",
@@ -253,17 +262,23 @@ def uneven_servers(subject: Subject) -> Iterator[Finding]:
     if not subject.product.even_servers:
         return
     rows = rows_by_server(subject)
-    counts = Counter(map(len, rows.values()))
+    counts, surplus = Counter(map(len, rows.values())), surplus_devices(subject)
     usual = max(counts, key=lambda count: (counts[count], count))
+    if surplus and usual - 1 in counts:
+        usual -= 1  # The machines have so many devices, and each of these servers an entry more.
     for server_id, own in rows.items():
         if len(own) != usual:
             count = (
                 f'server "{server_id}" has {phrases.count(len(own), "device")}, other servers have {usual}'
             )
+            index = _first_entries(subject)[server_id]
+            giver = index if index in surplus else gives_to(subject, index)
             yield Finding(
-                f"{count}{_not_listed(subject, server_id, rows, usual)}",
+                f"{count}{_not_listed(subject, server_id, rows, usual)}"
+                if index not in surplus
+                else f"{count}: {why_surplus(subject, index)}",
                 devices_place(subject, server_id),
-                _even(subject, server_id),
+                _even(subject, server_id) if giver is None else without_surplus(subject, giver),
             )
 
 

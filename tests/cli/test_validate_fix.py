@@ -584,3 +584,15 @@ def test_a_file_of_comment_signs_has_a_diff(call: CommandLine) -> None:
     assert shown.code == 1
     assert "@@ -1 +0,0 @@\n-////" in shown.out
     assert "the file is empty" in shown.out + shown.err
+
+
+def test_the_next_command_has_the_product_and_a_stated_value_is_named(call: CommandLine) -> None:
+    value = table("1.0", 2, 8)
+    del value["server_list"][1]["device"][3]["rank_id"]
+    call.write("t.json", json.dumps(value))
+
+    done = call("validate", "--product", "a2", "--fix", "t.json")
+
+    assert done.err.endswith("next: hccl-tools validate --product a2 t.json\n")
+    assert 'write "rank_id": "11", the number that no other device has: to be done by hand' in done.err
+    assert "the file does not tell" not in done.err

@@ -289,7 +289,7 @@ def test_a_device_that_repeats_gets_no_id_that_its_product_lacks() -> None:
     block = next(one for one in blocks(value, "a2") if "HCC303" in one)
 
     assert "write" not in help_of(block)
-    assert help_of(block).startswith("remove the surplus entry, and number the ranks without a gap")
+    assert help_of(block).startswith("remove the one of the two entries of device 3 with another address")
 
 
 def test_a_device_that_repeats_gets_the_id_that_other_servers_have() -> None:

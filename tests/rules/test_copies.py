@@ -37,9 +37,19 @@ def test_a_copied_server_is_one_finding() -> None:
                 'server 3 ("10.0.0.1") is a copy of server 1: '
                 "server_id, device_ids, device_ips and rank ids repeat"
             ),
-            "give it its own server_id, device_ips and rank ids (16-23), or remove it",
+            (
+                "remove it: server_count is then right; only if it stands for another server, "
+                "give it its own server_id, device_ips and rank ids (16-23)"
+            ),
         )
     ]
+
+
+def test_a_copied_server_that_is_counted_keeps_both_ways() -> None:
+    ((_, _, hint),) = found(with_copy(count="3"))
+
+    own = "give it its own server_id, device_ips and rank ids (16-23)"
+    assert hint == f'{own}, or remove it and write "server_count": "2"'
 
 
 def test_a_copied_server_that_is_counted_is_removed_with_its_count() -> None:

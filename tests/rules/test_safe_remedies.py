@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hccl_tools.diagnostics.diagnostic import Diagnostic  # noqa: TC001  (used in annotations of tests)
+from hccl_tools.validation.checker import validate
 from tests.rules.test_remedies import is_sound, numbered, one, report, servers
 from tests.support.tables import table
 
@@ -244,3 +245,33 @@ def test_a_rank_id_of_a_2_0_table_is_a_number() -> None:
     value["rank_list"][1]["rank_id"] = -1
 
     assert "write 1, the rank that no device has" in {each.hint for each in errors(value, "a5")}
+
+
+def test_a_lost_server_that_is_counted_has_one_alternative() -> None:
+    value = table("1.0", 3, 8)
+    del value["server_list"][1]
+    hints = {one.rule.id: one.hint for one in validate(value, product="a2").findings}
+
+    assert hints["HCC202"] == (
+        'server_count is "3", so add the missing server with ranks 8-15; if none is missing, '
+        'write "server_count": "2" '
+        "and number the ranks 0 to 15 without a gap"
+    )
+
+
+def test_fewer_devices_on_several_910a_say_what_is_usual_first() -> None:
+    found = validate(table("1.0", 2, 4), product="910a").findings
+    hints = [one.hint for one in found if one.rule.id == "HCC308"]
+
+    assert hints[0] is not None
+    assert hints[0].startswith("list all 8 devices of each server with the ranks 0 to 15")
+    assert "; only if fewer devices are intended, allow this, which HCCL accepts: --ignore" in hints[0]
+
+
+def test_a_server_renamed_in_one_of_two_lists_leaves_both_repairs() -> None:
+    value = table("1.2", 4, 8, 2)
+    value["server_list"][3]["server_id"] = "10.0.0.14"
+    hints = [one.hint or "" for one in validate(value, product="a3").findings if one.rule.id == "HCC524"]
+
+    assert 'write "server_id": "10.0.0.4" in server 4 of server_list, which has "10.0.0.14"' in hints[0]
+    assert 'or, if "10.0.0.14" is the right server_id of the host' in hints[0]

@@ -346,3 +346,36 @@ def test_entries_of_one_of_two_servers_that_are_moved_whole_are_sound() -> None:
     in_server(value, 1, "rank_id", ranks)
 
     assert not found(value)
+
+
+def sorted_as_text(devices: int, *, with_ranks: bool = True) -> Any:
+    """Return a table whose entries are in the order of their device_ids as text, with ranks in this order."""
+    value = table("1.0", 1, devices)
+    entries = sorted(value["server_list"][0]["device"], key=lambda one: str(one["device_id"]))
+    for rank, entry in enumerate(entries):
+        entry["rank_id"] = str(rank) if with_ranks else entry["rank_id"]
+    value["server_list"][0]["device"] = entries
+    return value
+
+
+def test_entries_sorted_as_text_with_their_ranks_are_reported() -> None:
+    (found,) = validate(sorted_as_text(16), product="a2").findings
+
+    assert found.rule.id == "HCC645"
+    assert "device 10 after device 1, and their ranks follow this order" in found.message
+    assert 'rank "2" is on device 10' in found.message
+    assert found.hint is not None
+    assert found.hint.startswith("unless this order is intended, sort the entries of each server")
+
+
+def test_eight_entries_and_entries_with_their_own_ranks_are_in_no_order_of_text() -> None:
+    assert not validate(sorted_as_text(8), product="a2").findings
+    told = [one.message for one in validate(sorted_as_text(16, with_ranks=False), product="a2").findings]
+    assert not any("their ranks follow this order" in one for one in told)
+
+
+def test_a_netmask_among_the_addresses_is_not_an_order() -> None:
+    value = table("1.0", 2, 8)
+    value["server_list"][1]["device"][0]["device_ip"] = "255.255.0.0"
+
+    assert [one.rule.id for one in validate(value, product="a2").findings] == ["HCC614"]

@@ -114,7 +114,7 @@ def test_the_order_of_the_others_says_whose_super_device_ids_they_are(source: in
         message
         == f'super_device_ids of server "10.0.0.{target + 1}" are those of server "10.0.0.{source + 1}"'
     )
-    assert f'are "{target * 65536}" to "{target * 65536 + 7}"' in hint
+    assert f'are probably "{target * 65536}" to "{target * 65536 + 7}"' in hint
 
 
 def test_a_server_id_between_its_neighbours_is_not_taken_for_mistyped() -> None:
@@ -257,3 +257,12 @@ def test_a_layer_that_a_rank_has_twice_is_that_of_the_others() -> None:
         'write "net_layer": 0 in the level before it, as the other ranks have in this place'
     ]
     assert levels(table("2.0", 2, 4), 5, 1, 0) == ["list the levels by ascending net_layer"]
+
+
+def test_an_old_entry_of_a_host_gets_no_series_of_its_own() -> None:
+    value = copied(table("1.0", 3, 8), 1, 2, "device_ip")
+    value["server_list"][2]["server_id"] = "10.0.0.45"
+    ((_, _, hint),) = said(value, "HCC404")
+
+    assert "192.168.44" not in hint
+    assert 'if "10.0.0.45" is no host of the job, remove the entry, write "server_count": "2"' in hint

@@ -1,0 +1,151 @@
+"""The server_ids of a table that no host has: what is wrong with each, and the right one. No rules are declared here."""
+
+from __future__ import annotations
+
+import re
+
+from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.notation import look_alikes, placeholders
+from hccl_tools.rules import address_texts, right_texts
+from hccl_tools.rules.address_order import one_of, right_name
+from hccl_tools.rules.nics import reported_blanks
+from hccl_tools.rules.registry import Finding, Subject, shared
+from hccl_tools.table.addresses import joined_ipv4, packed
+
+#: Signs that no address and no host name has; two dots in a row have no name between them.
+_NO_NAME = re.compile(r"[\s\[\]()<>={}\"',;|\\/@#$!*?&~+^`:]|\.\.|^\.")
+#: Numbers with dots, which are an address or nothing.
+_NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)+\.?", re.ASCII)
+#: The name of a host with the user or the port of a program that connects to it.
+_NAME_WITH = re.compile(
+    r"(?:(?P<user>[A-Za-z_][A-Za-z0-9_.-]{0,31}@)|(?=[^:]{1,64}:[0-9]))(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]{0,62})(?P<port>:[0-9]{1,5})?",
+    re.ASCII,
+)
+#: The numbers of an address of which one is damaged.
+_MOST_NUMBERS = 3
+#: Numbers with dots and a letter that looks like a digit.
+_WITH_LETTERS = re.compile(r"(?=[^0-9]*[0-9])[0-9OolI]{1,3}(?:\.[0-9OolI]{1,3}){3}", re.ASCII)
+
+
+@shared
+def wrong_names(subject: Subject) -> dict[int, Finding]:
+    """Return the findings on server_ids that are neither an address nor the name of a host, by server."""
+    if joined_ipv4(server.server_id for server in subject.table.servers) is not None:
+        return {}
+    found = ((index, _wrong_name(subject, index)) for index in range(len(subject.table.servers)))
+    return {index: one for index, one in found if one is not None}
+
+
+def _wrong_name(subject: Subject, index: int) -> Finding | None:
+    text, path = subject.table.servers[index].server_id, subject.server_path(index, "server_id")
+    if placeholders.find(text) is not None:
+        return Finding(
+            f"server_id {quoted(text)} is a placeholder of a template that was not filled in",
+            path,
+            "write the address or name of the host in its place, or make the file again with the program that "
+            "fills in the template",
+        )
+    if text in reported_blanks(subject):
+        return None  # HCC410 reports it.
+    if (said := one_of(subject, index)) is not None:
+        return Finding(said[0], path, said[1])
+    name = text.strip()
+    if subject.table.format == "group_list" or packed(name) is not None:
+        return None  # The program that writes a group_list chooses the ids.
+    if (found := _corrected(subject, index, name)) is not None:
+        return found
+    if _NUMBERS.fullmatch(name) or _is_nearly_address(name):
+        return _no_address(subject, index, name)
+    sign = _NO_NAME.search(name)
+    return None if sign is None else _with_other_signs(subject, index, sign[0])
+
+
+def _is_nearly_address(name: str) -> bool:
+    """Return whether three of four short parts of a name are numbers, so that a letter stands in place of a digit."""
+    parts = name.split(".")
+    return sum(part.isdigit() for part in parts) == _MOST_NUMBERS and bool(
+        re.fullmatch(address_texts.FOUR_PARTS, name)
+    )
+
+
+@shared
+def _server_ids(subject: Subject) -> list[str]:
+    return [one.server_id for one in subject.table.servers]
+
+
+def _no_address(subject: Subject, index: int, name: str) -> Finding:
+    """Return the finding on a server_id of numbers that are not an address."""
+    servers, said = subject.table.servers, "server_ids are not IP addresses, and no host has such names"
+    why = address_texts.why_no_address(name)
+    message, hint = (
+        f"server_id {quoted(name)} is not an IP address{f' ({why})' if why else ''}, and no host has such a name",
+        right_name(subject, index),
+    )
+    if rows := address_texts.counted_past(_server_ids(subject), index):
+        first, last = (quoted(servers[at].server_id) for at in (rows[0], rows[-1]))
+        counted = f"{first} to {last} are counted on, as a spreadsheet fills a column"
+        said, message = f"{said}: {counted}", f"{message}: {counted}"
+        hint = "write the address that each of these hosts has, also of those below 256: `hostname -I` on the host prints its addresses"
+    alike = subject.memo.setdefault("no names", (said, hint))
+    return Finding(message, subject.server_path(index, "server_id"), hint, alike=alike)
+
+
+def _corrected(subject: Subject, index: int, name: str) -> Finding | None:
+    """Return the finding on a server_id that is an address with something beside it or in it; None for others."""
+    if (sign := look_alikes.first(name)) is not None:
+        right = look_alikes.plain(name)
+        if not right_texts.is_address(right):
+            return None
+        plain = address_texts.Corrected([f'a {sign.name} "{sign.char}"'], right)
+        return _with_right(subject, index, plain)
+    if not (_NO_NAME.search(name) or _NUMBERS.fullmatch(name) or _WITH_LETTERS.fullmatch(name)):
+        return None  # A name may have an address in it, as those of some name services.
+    found = address_texts.corrected(name, right_texts.is_address)
+    if (dotted := address_texts.with_dots(name, right_texts.is_address)) is not None and "," not in dotted[1]:
+        found = address_texts.Corrected([dotted[0]], dotted[1])
+    return None if found is None else _with_right(subject, index, found)
+
+
+def _with_right(subject: Subject, index: int, found: address_texts.Corrected) -> Finding:
+    text, path = subject.table.servers[index].server_id, subject.server_path(index, "server_id")
+    faults, where = " and ".join(found.faults), "wherever the table has"
+    message, right = f"server_id {quoted(text)} has {faults}", found.right
+    if right in (ids := _server_ids(subject)):
+        return Finding(
+            message, path,
+            f'write the address of its own host: without this it is "{right}", which is that of server {ids.index(right) + 1}; '
+            f"if both are one server, list its devices once",
+        )  # fmt: skip
+    hint = f'write "{right}" in place of {quoted(text)}, and the others in the same way, {where} them'
+    return Finding(
+        message, path, f'write "{right}", {where} this server_id',
+        alike=subject.memo.setdefault(f"faults {faults}", (f"server_ids have {faults}", hint)),
+    )  # fmt: skip
+
+
+def _with_other_signs(subject: Subject, index: int, sign: str) -> Finding:
+    """Return the finding on a server_id with a sign that no name has."""
+    text, path = subject.table.servers[index].server_id, subject.server_path(index, "server_id")
+    shown = "a blank" if sign.isspace() else f'"{sign}"'
+    hint = right_name(subject, index).replace("host, ", "host alone, ", 1)
+    if (part := _NAME_WITH.fullmatch(text.strip())) is not None:
+        what, name = "the user" if part["user"] else "the port", part["name"]
+        extra = part["user"] or part["port"]
+        return Finding(
+            f"server_id {quoted(text)} has {what} {quoted(extra)} beside the name of the host",
+            path,
+            f'write "{name}" alone, wherever the table has this server_id',
+            alike=(
+                f"server_ids have {what} beside the name of the host",
+                "write the name of each host alone, wherever the table has them",
+            ),
+        )
+    return Finding(
+        f"server_id {quoted(text)} is not an address or the name of a host: it has {shown} in it",
+        path,
+        hint,
+        alike=(
+            f"server_ids are not addresses or names of hosts: they have {shown} in them",
+            "write the address or name of the host alone, wherever the table has this server_id",
+        ),
+    )
