@@ -69,6 +69,8 @@ def test_a_supervisor_that_ends_after_the_launcher_changes_nothing(
     assert has_ended(stopped)
     report = report_of(job)
     assert (report["exit_code"], report["first_failure"]["rank"]) == (7, 2)
+    others = {name for name in job.names if name != silent}
+    assert others <= {note["host"] for note in report["evidence"]}, report["evidence"]
     # Where the engine ends its processes there in time, the supervisor still reports.
     has_reported = {end["rank"]: end["how"] for end in report["ranks"]}[0] != "not reported"
     assert (

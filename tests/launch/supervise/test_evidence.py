@@ -215,6 +215,43 @@ def test_each_host_leaves_its_evidence(three_hosts: ThreeHosts, start: Start) ->
         assert one["rank"] == 1 or one["stack"][0].endswith(" in wait_for_others")
 
 
+#: Fills the disk of the run directory of rank 2, which then fails.
+FILLS = """\
+[ $RANK = 2 ] || { : > "waits_$RANK"; exec sleep 600; }
+until [ -e waits_0 ] && [ -e waits_1 ]; do sleep 0.05; done
+dd if=/dev/zero of="$HCCL_TOOLS_RUN_DIR/fill" bs=4096 2> /dev/null
+exit 7
+"""
+
+
+@pytest.mark.bed
+@pytest.mark.mpi
+@pytest.mark.slow
+@pytest.mark.parametrize("start", STARTS, ids=str)
+@pytest.mark.rotates("start")
+def test_a_full_disk_loses_the_evidence_of_its_own_host_alone(three_hosts: ThreeHosts, start: Start) -> None:
+    full = three_hosts.hosts[host_of(2)]
+    folder = Path(f"log_{(three_hosts.hosts[0] if start.engine else full).namespace}").resolve()
+    folder.mkdir()
+    mounted = full.run(["mount", "-t", "tmpfs", "-o", "size=512k", "none", str(folder)])
+    assert mounted.returncode == 0, mounted.stderr
+    try:
+        job = Job(
+            three_hosts, start, ("--start", "torch", "--grace", "2"), ("--no-python", "sh", "-c", FILLS)
+        )
+        codes, said = job.end(LONG)
+    finally:
+        full.run(["umount", str(folder)])
+
+    assert set(codes) == {7}, said
+    notes = {note["host"]: note for found in job.reports() for note in found["evidence"]}
+    here = job.names[host_of(2)]
+    lost = notes.pop(here)["problems"] if start.engine else said  # The report of a launcher is lost as well.
+    assert "No space left on device" in " ".join(lost), (notes, said)
+    assert all(note["file"] and not note["problems"] for note in notes.values()), notes
+    assert len(notes) == 2
+
+
 #: A rank whose main thread keeps the lock of Python, as compiled code may do; another process reads a pipe.
 KEEPS_THE_LOCK = """\
 import os, pickle, re, subprocess
