@@ -17,6 +17,7 @@ from hccl_tools.cli import language, options
 from hccl_tools.cli.rules import print_found, print_page, with_number
 from hccl_tools.cli.site_options import from_site
 from hccl_tools.cli.values import Choice
+from hccl_tools.document import links
 from hccl_tools.errors import UsageError
 from hccl_tools.explain import brief, explaining, remote_logs, sources
 from hccl_tools.explain.answer import as_text
@@ -202,12 +203,12 @@ def _answer(
 
 def _parts(words: list[str]) -> RunLogs | None:
     """Return the logs of the run directories among the arguments; None if they are not those of one job."""
-    paths = [os.path.realpath(word) for word in words if _is_run(word)]
+    paths = [links.real_path(word) for word in words if _is_run(word)]
     return read_parts(paths) if paths else None
 
 
 def _is_run(word: str) -> bool:
-    return files.is_run(os.path.realpath(word))
+    return files.is_run(links.real_path(word))
 
 
 def _refuse_runs(word: str, log_dir: str) -> None:
@@ -227,7 +228,7 @@ def _refuse_runs(word: str, log_dir: str) -> None:
 
 def _name_the_run(path: str) -> None:
     """Say which run a log without a cause is of: its report tells how the rank ended."""
-    run = os.path.dirname(os.path.realpath(path))  # noqa: PTH120  (not loaded for it)
+    run = os.path.dirname(links.real_path(path))  # noqa: PTH120  (not loaded for it)
     if not os.path.isdir(path) and files.is_run(run):  # noqa: PTH112  (not loaded for it)
         command = f"`hccl-tools explain {operand(names.shown(run))}`"
         tell(f"note: {operand(path)} is a log of a run: {command} reads all of it")
@@ -279,7 +280,7 @@ def _run(words: list[str], log_dir: str) -> Run | None:
         return latest
     if len(words) > 1 or words[0] == "-":
         return None
-    if os.path.lexists(words[0]) and not files.is_run(os.path.realpath(words[0])):
+    if os.path.lexists(words[0]) and not files.is_run(links.real_path(words[0])):
         return None
     try:
         found = index.resolve(words[0], log_dir)
@@ -304,7 +305,7 @@ def _of_one_job(words: list[str]) -> list[str]:
     runs = [
         folder
         for word, folder in zip(words, folders, strict=True)
-        if files.is_run(os.path.realpath(word)) and _has_latest(folder)
+        if files.is_run(links.real_path(word)) and _has_latest(folder)
     ]
     several = {folder for folder, number in Counter(runs).items() if number > 1}
     kept = [word for word, folder in zip(words, folders, strict=True) if folder not in several]
@@ -313,7 +314,7 @@ def _of_one_job(words: list[str]) -> list[str]:
 
 def _without_other_runs(word: str) -> list[str]:
     """Return the latest run of a log directory, or of those in a folder with its other logs, else a path."""
-    if not os.path.isdir(word) or files.is_run(os.path.realpath(word)):  # noqa: PTH112  (not loaded for it)
+    if not os.path.isdir(word) or files.is_run(links.real_path(word)):  # noqa: PTH112  (not loaded for it)
         return [word]
     if _has_latest(word):
         return [_latest_of(word)]
@@ -339,11 +340,11 @@ def _other_logs(folder: str, log_directories: list[str]) -> list[str]:
 
 
 def _has_latest(folder: str) -> bool:
-    return files.is_run(os.path.realpath(os.path.join(folder, names.LATEST)))  # noqa: PTH118
+    return files.is_run(links.real_path(os.path.join(folder, names.LATEST)))  # noqa: PTH118
 
 
 def _name_of_latest(folder: str) -> str:
-    return os.path.realpath(os.path.join(folder, names.LATEST)).rpartition(os.sep)[2]  # noqa: PTH118
+    return links.real_path(os.path.join(folder, names.LATEST)).rpartition(os.sep)[2]  # noqa: PTH118
 
 
 def _latest_of(folder: str) -> str:

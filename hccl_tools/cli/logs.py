@@ -12,6 +12,7 @@ import click
 
 from hccl_tools.cli.site_options import from_site
 from hccl_tools.cli.values import EITHER_SPELLING, Choice, IntRange
+from hccl_tools.document import links
 from hccl_tools.host.site_defaults import LOG_DIR, SSH
 from hccl_tools.launch.logs import sender, viewer
 from hccl_tools.notation.number_list import rank_list
@@ -116,7 +117,7 @@ def _chosen(
 ) -> tuple[Run, Sequence[str]]:
     """Return the run that is meant, and the ranks as typed: a number in place of a run is a rank."""
     rank = _RANK.fullmatch(name) if name is not None and not ranks else None
-    if name is None or (rank is not None and not files.is_run(os.path.realpath(name))):
+    if name is None or (rank is not None and not files.is_run(links.real_path(name))):
         try:
             latest = listing.followed(log_dir) if follow else index.resolve(names.LATEST, log_dir)
         except index.NoSuchRunError as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.ping_results import stated_names
 from hccl_tools.doctor.registry import Example, Finding, check
+from hccl_tools.document import links
 from hccl_tools.files.export_targets import TARGETS, TIMEOUT, job_variables
 from hccl_tools.host.table_copies import TABLE_VARIABLES
 from hccl_tools.notation.phrases import operand
@@ -130,7 +131,7 @@ def table_file_refused(case: Case) -> Iterator[Finding]:
     if not target.follows_links and os.path.islink(path):
         yield Finding(
             f"{path} is a symbolic link, which {target.title} refuses to open",
-            remedy=f"name its target: {os.path.realpath(path)}",
+            remedy=f"name its target: {links.real_path(path)}",
         )
     if target.mode is not None and mode & ~target.mode:
         yield Finding(

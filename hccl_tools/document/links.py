@@ -288,6 +288,17 @@ def passed(path: str) -> Iterator[tuple[str, os.stat_result]]:
         parts += target.split("/")[::-1]
 
 
+def real_path(path: str) -> str:
+    """Return a path without links, for messages and comparisons; one that changes meanwhile stays as it is.
+
+    ``os.path.realpath`` raises OSError if a link is replaced by something else while it is read.
+    """
+    try:
+        return os.path.realpath(path)
+    except OSError:
+        return os.path.abspath(path)
+
+
 def this_user_and_root() -> frozenset[int]:
     """Return the users whose links are followed wherever they lead."""
     return frozenset({0, os.geteuid()})

@@ -195,7 +195,7 @@ def _read_open(handle: int, name: str) -> bytes:
 def _read_bounded(file: IO[bytes], name: str, size: int) -> bytes:
     """Read to the end, at most ``SIZE_LIMIT`` bytes; ``size`` is the expected size, 0 if unknown."""
     if size <= SIZE_LIMIT:
-        data = file.read(size + 1)
+        data = file.read(size + 1) or b""  # None: a file in /proc has nothing to read yet.
         if len(data) <= size and size:
             return data
         parts, total = [data], len(data)  # the file grows, or has no known size (a pipe, /proc)

@@ -6,10 +6,12 @@ import io
 import json
 import os
 import platform
+import re
 import tarfile
 import time
 from typing import TYPE_CHECKING
 
+from hccl_tools.document import links
 from hccl_tools.document.writing import open_new
 from hccl_tools.errors import UsageError, WriteError
 from hccl_tools.explain import answer as words
@@ -34,6 +36,10 @@ _HEAD, _TAIL = 1 << 20, 1 << 23
 _MOST_JSON = 1 << 24
 #: Bytes of all files of a bundle, before they are compressed.
 _MOST_IN_ALL = 1 << 28
+#: Files of a bundle.
+_MOST_FILES = 4096
+#: A hole of a sparse file.
+_HOLE = re.compile(rb"\0{4096,}")
 #: The files in which CANN and the driver keep their versions.
 _VERSION_FILES = (
     "/usr/local/Ascend/driver/version.info",
@@ -124,7 +130,12 @@ def _texts(
     logs = [log.path for log in answer.sources if log.path not in {"", STDIN, *of_run}]
     root = os.path.commonpath([os.path.abspath(log) for log in logs]) if logs else "/"
     left = _MOST_IN_ALL
-    for path in dict.fromkeys((*of_run, *((table,) if table else ()), *logs)):
+    of_causes = {answer.sources[one.seen.event.file].path for one in answer.causes if one.seen is not None}
+    logs.sort(key=lambda path: path not in of_causes)
+    paths = list(dict.fromkeys((*of_run, *((table,) if table else ()), *logs)))
+    if len(paths) > _MOST_FILES:
+        left_out.append(f"{len(paths) - _MOST_FILES:,} logs: the bundle has {_MOST_FILES:,} files already")
+    for path in paths[:_MOST_FILES]:
         if path in of_run and not os.path.lexists(path):
             continue
         if left <= 0:
@@ -182,10 +193,10 @@ def _read(descriptor: int, path: str) -> tuple[str, str]:
         if is_packed:
             return _unpacked(file.fileno())
         if size <= most:
-            return file.read(most).decode(errors="replace"), ""
-        head = file.read(most - _TAIL)
+            return _HOLE.sub(b"", file.read(most)).decode(errors="replace"), ""
+        head = _HOLE.sub(b"", file.read(most - _TAIL))
         file.seek(size - _TAIL)
-        tail = file.read(_TAIL)
+        tail = _HOLE.sub(b"", file.read(_TAIL))
     return _joined([head], [tail], size - len(head) - len(tail))
 
 
@@ -206,7 +217,7 @@ def _opened(path: str, folder: str) -> int:
     if not folder or run_files.find(path):
         return run_files.open_read(path)
     # The user may have named the folder by a link; links below it are not followed.
-    with run_files.opened(os.path.realpath(folder)) as inside:
+    with run_files.opened(links.real_path(folder)) as inside:
         if inside.owner == os.geteuid():
             # The files of all users may stand in a folder of this user, but none by a second name.
             about = os.lstat(path)

@@ -28,7 +28,7 @@ _GZIP = b"\x1f\x8b"
 MOST_UNPACKED = 256 << 20
 #: Bytes to which all compressed logs are unpacked, and further ones for each of their bytes: logs of text
 #: unpack to 10 to 30 times their size.
-_MOST_IN_ALL, MOST_PER_BYTE = 1 << 30, 30
+_MOST_IN_ALL, MOST_PER_BYTE = 1 << 28, 30
 _TOO_MUCH = (
     "was not unpacked to its end: the compressed logs unpack to more than {} MiB"
     f" and {MOST_PER_BYTE} times their size"

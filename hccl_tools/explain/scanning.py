@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.explain.alike import Kept
 from hccl_tools.explain.reader import STDIN, Part, begin_unpacking, is_packed
 from hccl_tools.explain.scanner import Scan, Scanner
+from hccl_tools.processes import run_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +36,7 @@ def scans(
         extra: The user's own messages.
         progress: Called with the number of logs that were read and of all logs.
     """
-    sizes = [os.path.getsize(log.path) if os.path.isfile(log.path) else 0 for log in logs]
+    sizes = [about.st_size if (about := run_files.status(log.path)) else 0 for log in logs]
     cores = len(os.sched_getaffinity(0))
     tasks = [_tasks(log, index, sizes[index], cores) for index, log in enumerate(logs)]
     workers = min(cores, sum(map(len, tasks)))

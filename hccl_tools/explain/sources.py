@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections import Counter
 from itertools import takewhile
 from typing import TYPE_CHECKING
@@ -152,8 +153,12 @@ def _in_folder(path: str, notes: list[str]) -> list[Source]:
     found: list[Source] = []
     try:
         folder = links.open_folder(path, os.O_RDONLY, owners=links.this_user_and_root())
-        run_files.hold_logs(path.rstrip("/") or "/", folder, below=True)
-        found += _walk(path, notes)
+        listed = os.dup(folder)
+        try:
+            run_files.hold_logs(path.rstrip("/") or "/", folder, below=True)
+            found += _walk(path, listed, notes)
+        finally:
+            os.close(listed)
     except links.ForeignLinkError:
         raise
     except OSError as error:
@@ -245,11 +250,15 @@ def named_hosts(sources: Sequence[Source]) -> list[str]:
     return [name if shape and different[shape] > 1 else "" for name, shape in zip(names, shapes, strict=True)]
 
 
-def _walk(top: str, notes: list[str]) -> Iterator[Source]:
-    def tell(error: OSError) -> None:
-        notes.append(f"{error.filename} cannot be read: {error.strerror}")
+def _walk(top: str, opened: int, notes: list[str]) -> Iterator[Source]:
+    """Yield the logs in an open folder; its path may lead to another one by now."""
 
-    for folder, folders, names in os.walk(top, onerror=tell):
+    def tell(error: OSError) -> None:
+        shown = os.path.normpath(os.path.join(top, error.filename or ""))
+        notes.append(f"{shown} cannot be read: {error.strerror}")
+
+    for below, folders, names, descriptor in os.fwalk(".", dir_fd=opened, onerror=tell):
+        folder = os.path.join(top, below[2:]) if below != "." else top
         folders.sort()
         if folders and folder.count(os.sep) - top.count(os.sep) >= _DEEPEST:
             notes.append(f"the folders in {folder} were not read: they are more than {_DEEPEST} levels deep")
@@ -259,5 +268,12 @@ def _walk(top: str, notes: list[str]) -> Iterator[Source]:
             if recorder_files.is_dump(path):
                 yield source(path, root=top)._replace(is_dump=True)
                 continue
-            if not name.lower().endswith(_NO_LOGS) and not os.path.islink(path) and os.path.isfile(path):
+            if not name.lower().endswith(_NO_LOGS) and _is_file(name, descriptor):
                 yield source(path, root=top)
+
+
+def _is_file(name: str, folder: int) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return False  # It was removed, or the folder cannot be entered.

@@ -12,6 +12,7 @@ import os
 import shlex
 from typing import TYPE_CHECKING
 
+from hccl_tools.document import links
 from hccl_tools.errors import TableError, UsageError
 from hccl_tools.files.outputs import parse_mode
 from hccl_tools.notation.phrases import count, operand
@@ -89,7 +90,7 @@ def check(target: Target, table: RankTable, destination: str | None) -> list[str
     if destination is not None and not target.follows_links and os.path.islink(destination):
         raise UsageError(
             f"{destination} is a symbolic link, which {target.title} refuses to open",
-            hint=f"write to its target: -o {operand(os.path.realpath(destination))}",
+            hint=f"write to its target: -o {operand(links.real_path(destination))}",
         )
     findings = for_target(table, target.name)
     require_no_error(target, findings)
@@ -170,7 +171,7 @@ def variables(target: Target, path: str, own_address: str | None) -> dict[str, s
         own_address: The container_ip or server_id of the host; None for the variables that all hosts share.
     """
     # The real path, because some readers refuse symbolic links.
-    real = os.path.realpath(path)
+    real = links.real_path(path)
     found = {"RANK_TABLE_FILE": real}
     if target.name == "mindie":
         found["RANKTABLEFILE"] = real

@@ -8,6 +8,7 @@ import resource
 import time
 from typing import TYPE_CHECKING
 
+from hccl_tools.document import links
 from hccl_tools.host import hccn_conf, hccn_tool, npu_smi
 from hccl_tools.processes import procfs
 from hccl_tools.version import __version__
@@ -111,7 +112,7 @@ def log_folder(environ: Mapping[str, str]) -> str:
 
 def is_writable(folder: str) -> bool:
     """Return whether this user can make files at a path."""
-    parent = os.path.realpath(existing(folder))
+    parent = links.real_path(existing(folder))
     is_of_kernel = any(parent == one or parent.startswith(f"{one}/") for one in _KERNEL_FOLDERS)
     return not is_of_kernel and os.access(parent, os.W_OK | os.X_OK)
 

@@ -33,7 +33,7 @@ def read(path: str, limit: int) -> bytes:
         if not stat.S_ISREG(mode) and not (is_open_already and stat.S_ISFIFO(mode)):
             kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "a device")
             raise OSError(errno.EINVAL, f"it is {kind}, not a file", path)
-        data = file.read(limit + 1)
+        data = file.read(limit + 1) or b""  # None: a file in /proc has nothing to read yet.
     if len(data) > limit:
         raise OSError(errno.EFBIG, f"it is larger than {limit:,} bytes", path)
     return data

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from os.path import abspath, realpath
+from os.path import abspath
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.document import links
 from hccl_tools.notation import placeholders
 from hccl_tools.rules import compact_size, job_variables, right_texts
 from hccl_tools.rules.document import text_after
@@ -77,7 +78,7 @@ def file_name(subject: Subject) -> Iterator[Finding]:
     """
     if subject.path is None or subject.product.loader != "legacy":
         return
-    real = realpath(subject.path)
+    real = links.real_path(subject.path)
     folder, _, name = real.rpartition("/")
     if (real.find(_SUFFIX) + len(_SUFFIX) == len(real) and name != _SUFFIX) or _is_other_file(subject):
         return

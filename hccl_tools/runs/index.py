@@ -280,7 +280,12 @@ def newest(log_dir: str) -> Run:
         NoSuchRunError: There is none.
         UsageError: The run cannot be read.
     """
-    linked = resolve(os.path.join(log_dir, names.LATEST), log_dir)
+    try:
+        linked = resolve(os.path.join(log_dir, names.LATEST), log_dir)
+    except NoSuchRunError:  # `latest` leads to logs of MPI ranks, which have no plan.
+        if (own := _own_newest(log_dir)) is not None:
+            return own
+        raise
     return (linked.user and _own_newest(log_dir)) or linked
 
 
@@ -301,14 +306,14 @@ def _at_path(name: str, log_dir: str) -> Run | None:
     """
     link = os.path.join(log_dir, names.LATEST)
     for path in (name, link) if name in names.NEWEST else (name,):
-        real = os.path.realpath(path)
+        real = links.real_path(path)
         if files.is_run(real):
             # All files that the command reads are those of one directory.
             _check_links(path, real, run_files.hold(real))
             return read(real)
         if _is_closed(path):
             raise UsageError(
-                f"{os.path.realpath(path)} belongs to {user_of(path)}, and you cannot read it",
+                f"{links.real_path(path)} belongs to {user_of(path)}, and you cannot read it",
                 hint="ask that user to open it, or to launch with --log-mode 750",
             )
     return None
@@ -425,7 +430,7 @@ def remedy(log_dir: str, runs: int, name: str | None = None, known: Sequence[Run
     """
     if name is not None and _has_runs(name):
         return f"this is a log directory: `--log-dir {operand(name)}` names it"
-    if name is not None and os.path.isfile(name) and files.is_run(os.path.realpath(os.path.dirname(name))):
+    if name is not None and os.path.isfile(name) and files.is_run(links.real_path(os.path.dirname(name))):
         return f"this is a file of a run: name the run, `{operand(os.path.dirname(name))}`"
     if runs:
         where = "" if log_dir == _USUAL else f" --log-dir {operand(log_dir)}"
@@ -465,4 +470,4 @@ def _others(log_dir: str) -> Iterator[str]:
 
 
 def _has_runs(folder: str) -> bool:
-    return files.is_run(os.path.realpath(os.path.join(folder, names.LATEST)))
+    return files.is_run(links.real_path(os.path.join(folder, names.LATEST)))

@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from hccl_tools.document import links
 from hccl_tools.processes import procfs
 from hccl_tools.runs import names
 
@@ -99,7 +100,7 @@ def leftovers_of_last_run(log_dir: str) -> list[str]:
 
     Another user may have made the link to the last run, or the run.
     """
-    path = os.path.realpath(os.path.join(log_dir, names.LATEST))
+    path = links.real_path(os.path.join(log_dir, names.LATEST))
     has_report = os.path.exists(os.path.join(path, names.REPORT))
     if has_report or not os.path.exists(os.path.join(path, names.LAUNCHER)):
         return []
