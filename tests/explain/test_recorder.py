@@ -490,10 +490,70 @@ def doubled(value: object, times: int) -> object:
     return value
 
 
+def within_itself() -> list[object]:
+    value: list[object] = []
+    value.append([value])
+    return value
+
+
+PAIR = (1, (2, 3))
+
+
+def test_frames_that_all_calls_share_are_read(command_line: CommandLine, folder: Path) -> None:
+    """As torch writes them."""
+    ranks = recorders(2)
+    ranks[0].call(done=False)
+    frames = [{"name": "step", "filename": "/home/me/train.py", "line": 5}]
+    for one in ranks:
+        dump = one.dump()
+        for entry in dump["entries"]:
+            entry["frames"] = [frames[0], frames[0]]
+        (folder / f"nccl_trace_rank_{one.rank}").write_bytes(pickle.dumps(dump, 2))
+
+    assert answer(command_line).startswith("Rank 1: the rank is behind the others")
+
+
+#: Two ranks of torch, of which the first has begun one operation more, write pickles with their stacks.
+REAL_DUMPS = """\
+import os, time
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+def step(**options):
+    return dist.all_reduce(torch.ones(4), **options)
+for _ in range(6): step()
+kept = [step(async_op=True)] if dist.get_rank() == 0 else []
+time.sleep(0.5)
+with open(f"dumps/nccl_trace_rank_{dist.get_rank()}", "wb") as file:
+    file.write(torch._C._distributed_c10d._dump_fr_trace(includeStackTraces=True))
+os._exit(0)
+"""
+
+
+@needs_torch
+@pytest.mark.slow
+def test_pickles_of_torch_with_stacks_are_read(command_line: CommandLine, folder: Path) -> None:
+    (folder.parent / "dumps.py").write_text(REAL_DUMPS)
+    done = subprocess.run(
+        [TORCH_PYTHON, "-m", "torch.distributed.run", "--nproc-per-node=2", "dumps.py"], cwd=folder.parent,
+        env={**os.environ, "TORCH_FR_BUFFER_SIZE": "100"}, capture_output=True, text=True, check=False, timeout=LONG,
+    )  # fmt: skip
+
+    assert sorted(one.name for one in folder.iterdir()) == ["nccl_trace_rank_0", "nccl_trace_rank_1"], (
+        done.stderr
+    )
+    out = answer(command_line)
+    assert out.startswith("Rank 1: the rank is behind the others"), out
+    assert "rank 1 last issued number 6" in out
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (pickle.dumps({"pg_config": {}, "entries": doubled(1, 60)}, 2), "it has references to containers"),
+        (pickle.dumps({"pg_config": {}, "entries": doubled(1, 60)}, 2), "it has more than 8,000,000 values"),
+        (pickle.dumps({"pg_config": {}, "entries": within_itself()}, 2), "it contains itself"),
+        (pickle.dumps({"pg_config": {}, "entries": [PAIR, PAIR]}, 2), "it has references to tuples"),
+        (b"\x80\x02}X\x09\0\0\0pg_statusK\1K\1\x860q\0s.", "it has the instruction POP"),
         (b"\x80\x02}X\x09\0\0\0pg_statusr\0\0\0\x08}s.", "its memo has the number 134,217,728"),
         (pickle.dumps({"pg_config": {}, "rank": 1 << 20_000}, 2), "a number of more than 64 bits"),
     ],
