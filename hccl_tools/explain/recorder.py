@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.explain.cause import Confidence
-    from hccl_tools.explain.recorder_groups import Found
+    from hccl_tools.explain.recorder_groups import Found, Wait
     from hccl_tools.explain.stacks import Stack
 
 #: What each finding is called.
@@ -28,6 +28,7 @@ _MESSAGES = {
     "behind": "HCM895",
     "unknown": "HCM941",
     "transport": "HCM940",
+    "times": "HCM976",
 }
 _SLOW, _ELSEWHERE = "HCM942", "HCM996"
 #: The lines of torch's watchdog: a collective that is late, and the numbers of the last ones.
@@ -143,14 +144,21 @@ def _cause(case: Case, found: Found, traces: Mapping[int, Trace]) -> Cause:
 
 
 def _last_calls(found: Found) -> str:
-    """Return what the ranks that are behind have issued last in the group."""
-    behind = found.waits[0].behind
-    numbers = {behind[rank] for rank in found.ranks}
-    who, have = recorder_groups.names_of(found.ranks), "has" if len(found.ranks) == 1 else "have"
-    if found.waits[0].transfer:
-        return f"{who} {have} not issued the {found.waits[0].counterpart}"
+    """Return what the ranks that are behind have issued last in their groups."""
+    of_wait = [(wait, [rank for rank in found.ranks if rank in wait.behind]) for wait in found.waits]
+    return ", ".join(_last_of(wait, ranks) for wait, ranks in of_wait)
+
+
+def _last_of(wait: Wait, ranks: Sequence[int]) -> str:
+    numbers = {wait.behind[rank] for rank in ranks}
+    who, have = recorder_groups.names_of(ranks), "has" if len(ranks) == 1 else "have"
+    if wait.transfer:
+        return f"{who} {have} not issued the {wait.counterpart}"
     if numbers == {0}:
         return f"{who} {have} issued nothing in this group"
+    if numbers == {wait.number}:
+        devices = "its device has" if len(ranks) == 1 else "their devices have"
+        return f"{who} {have} issued it, and {devices} not begun it"
     if len(numbers) == 1:
         return f"{who} last issued number {numbers.pop():,}"
     return f"{who} last issued numbers {min(numbers):,} to {max(numbers):,}"

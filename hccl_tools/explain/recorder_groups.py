@@ -2,11 +2,12 @@
 
 ``found`` returns the first of these that the traces show. In a collective that has not ended:
 
-1. ranks are in different operations, or in one of different sizes;
-2. a rank that waits in no collective has not begun it;
-3. ranks wait for each other in two groups, which they use in another order;
-4. there is no trace of a member;
-5. all members have begun it: the transport.
+1. ranks are in different operations, or in one of different sizes or types;
+2. the traces are of different times: a member has ended later collectives;
+3. a rank that waits in no collective has not begun it;
+4. ranks wait for each other in two groups, which they use in another order;
+5. there is no trace of a member;
+6. all members have begun it: the transport.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.explain.recorder_traces import Call, Group, Trace, Transfer
 
-Kind = Literal["operation", "size", "behind", "order", "unknown", "transport"]
+Kind = Literal["operation", "size", "times", "behind", "order", "unknown", "transport"]
 #: The name of torch's first group, which has all ranks.
 _WORLD = "0"
 #: Operations in which all ranks have the same number of elements.
@@ -30,6 +31,10 @@ _EVEN = frozenset({"allreduce", "broadcast", "reduce", "allgather", "reducescatt
 #: Ranks of a job that are compared.
 _MOST_RANKS = 1 << 17
 _MOST_SPANS = 20
+#: Collectives by which a rank can be ahead of one that has not ended: the root of a broadcast does not wait.
+_AHEAD = 8
+#: Groups of which each has a rank that is behind, all of them in one sentence.
+_MOST_BEHIND = 3
 
 
 class Wait(NamedTuple):
@@ -38,10 +43,12 @@ class Wait(NamedTuple):
     Attributes:
         calls: The call of each rank that has begun it.
         waiting: The ranks for which it has not ended.
-        behind: The members that have not begun it, each with the number of its last collective in the group.
+        behind: The members that have not begun it, each with the number of its last collective in the group;
+            the same number if the device of the rank has not begun it yet.
         unknown: The members without a trace.
         transfer: Of a send or a receive what it is, ``recv from rank 1``; "" of a collective.
         counterpart: What the other rank of a transfer has not issued: ``send``.
+        ahead: The members that have ended later collectives of the group.
     """
 
     title: str
@@ -52,6 +59,7 @@ class Wait(NamedTuple):
     unknown: tuple[int, ...]
     transfer: str = ""
     counterpart: str = ""
+    ahead: tuple[int, ...] = ()
 
     @property
     def operation(self) -> str:
@@ -68,7 +76,7 @@ class Found(NamedTuple):
     Attributes:
         ranks: The ranks that it is about, the first one first.
         reason: A clause.
-        waits: The collective; of ``order`` the two.
+        waits: The collective; of ``order`` the two, of ``behind`` those of several groups.
         other: A rank with which they are compared, None without one.
         is_sure: Whether the traces say it; else another reading is possible.
     """
@@ -92,7 +100,11 @@ def found(traces: Sequence[Trace], size: int = 0) -> Found | None:
     for wait in waits:
         if (different := _different(wait)) is not None:
             return different
-    return _behind(waits) or _in_order(waits) or _without_trace(waits) or _transport(waits)
+    if (different := _different_transfer(traces)) is not None:
+        return different
+    return (
+        _at_times(waits) or _behind(waits) or _in_order(waits) or _without_trace(waits) or _transport(waits)
+    )
 
 
 def _waits(traces: Sequence[Trace], size: int) -> list[Wait]:
@@ -109,11 +121,29 @@ def _waits(traces: Sequence[Trace], size: int) -> list[Wait]:
         number = min(numbers)
         last = {rank: by_rank[rank].last(name) for rank in have}
         at = {rank: some[number] for rank, some in calls.items() if number in some}
-        waiting = tuple(rank for rank, call in at.items() if not call.is_done)
+        queued = _queued(at, by_rank)
+        waiting = tuple(rank for rank, call in at.items() if not call.is_done and rank not in queued)
         behind = {rank: last[rank] for rank in have if rank not in at and last[rank] < number}
+        behind |= dict.fromkeys(queued, number)
         unknown = tuple(rank for rank in ranks if rank not in by_rank)
-        waits.append(Wait(title, number, at, waiting, behind, unknown))
+        ahead = tuple(
+            rank
+            for rank, some in calls.items()
+            if any(call.is_done and later > number + _AHEAD for later, call in some.items())
+        )
+        waits.append(Wait(title, number, at, waiting, behind, unknown, ahead=ahead))
     return sorted(waits, key=lambda one: -len(one.waiting))
+
+
+def _queued(at: Mapping[int, Call], by_rank: Mapping[int, _Issued]) -> set[int]:
+    """Return the ranks that have issued a collective which their device has not begun.
+
+    torch records the states of the device on request only. Without them no call is ``started``.
+    """
+    pending = {rank: call for rank, call in at.items() if not call.is_done}
+    if not any(call.state == "started" or by_rank[rank].has_started for rank, call in pending.items()):
+        return set()
+    return {rank for rank, call in pending.items() if call.state == "scheduled"}
 
 
 def _transfers(traces: Sequence[Trace]) -> list[Wait]:
@@ -156,6 +186,7 @@ class _Issued:
         self.calls: dict[str, dict[int, Call]] = {}
         for call in trace.calls:
             self.calls.setdefault(call.group, {})[call.number] = call
+        self.has_started = any(call.state == "started" and not call.is_done for call in trace.calls)
         self._groups = {group.name: group.issued for group in trace.groups}
 
     def last(self, name: str) -> int:
@@ -219,6 +250,42 @@ def _different(wait: Wait) -> Found | None:
             parts = {rank: f"with {size}" for rank, size in sizes.items()}
             name = next(call.name for call in wait.calls.values() if call.name)
             return _odd("size", wait, sizes, parts, f"{where} all are in {name},")
+        types = {str(rank): call.dtypes for rank, call in wait.calls.items() if call.dtypes not in {"", "[]"}}
+        if len(set(types.values())) > 1:
+            parts = {rank: f"with elements of type {one.strip('[]')}" for rank, one in types.items()}
+            name = next(call.name for call in wait.calls.values() if call.name)
+            return _odd("size", wait, types, parts, f"{where} all are in {name},")
+    return None
+
+
+def _different_transfer(traces: Sequence[Trace]) -> Found | None:
+    """Return a send and its receive that have not ended and are of different sizes."""
+    by_rank = {trace.rank: _transfers_of(trace) for trace in traces}
+    for trace in traces:
+        titles = {group.name: group.title for group in trace.groups}
+        for own in trace.transfers:
+            other = by_rank.get(own.peer, {}).get((own.group, "recv", trace.rank))
+            if own.kind != "send" or other is None or not (own.pending and other.pending):
+                continue
+            if own.issued != other.issued or "" in {own.sizes, other.sizes} or own.sizes == other.sizes:
+                continue
+            title = titles.get(own.group, own.group)
+            sends = f"rank {trace.rank} sends {own.sizes} to rank {own.peer}"
+            reason = f"in group {title} {sends}, which expects {other.sizes}"
+            wait = Wait(title, 0, {}, (trace.rank, own.peer), {}, (), f"send to rank {own.peer}", "recv")
+            return Found("size", tuple(sorted((trace.rank, own.peer))), reason, (wait,), own.peer)
+    return None
+
+
+def _at_times(waits: Sequence[Wait]) -> Found | None:
+    """Return that the traces are of different times, if a member has ended much later collectives."""
+    for wait in waits:
+        if wait.ahead and wait.waiting:
+            reason = (
+                f"{names_of(wait.waiting)} {_s(wait.waiting, 'wait')} in {wait.operation}, and"
+                f" {names_of(wait.ahead)} {'has' if len(wait.ahead) == 1 else 'have'} ended later ones"
+            )
+            return Found("times", tuple(sorted(wait.waiting)), reason, (wait,), wait.ahead[0], is_sure=False)
     return None
 
 
@@ -236,15 +303,27 @@ def _odd(kind: Kind, wait: Wait, keys: Mapping[str, str], parts: Mapping[str, st
 
 
 def _behind(waits: Sequence[Wait]) -> Found | None:
-    """Return the ranks that others wait for, and that wait in no collective themselves."""
+    """Return the ranks that others wait for, and that wait in no collective themselves.
+
+    Ranks of a smaller group can wait for one of them, so that a larger group lacks them all: the group whose
+    missing ranks are all free comes first. Several of these are told together.
+    """
     busy = {rank for wait in waits for rank in wait.waiting}
-    for wait in waits:
-        free = {rank: last for rank, last in wait.behind.items() if rank not in busy}
-        if free:
-            reason = f"{names_of(wait.waiting)} {_s(wait.waiting, 'wait')} in {wait.operation}"
-            is_sure = len(free) <= len(wait.waiting)
-            return Found("behind", tuple(sorted(free)), reason, (wait,), wait.waiting[0], is_sure)
-    return None
+    free = [(wait, {rank for rank in wait.behind if rank not in busy}) for wait in waits]
+    free = [(wait, ranks) for wait, ranks in free if ranks]
+    if not free:
+        return None
+    roots = [(wait, ranks) for wait, ranks in free if len(ranks) == len(wait.behind)]
+    chosen = list[tuple[Wait, set[int]]]()
+    for wait, ranks in (roots or free)[:_MOST_BEHIND]:
+        if not chosen or (roots and not any(ranks & others for _, others in chosen)):
+            chosen.append((wait, ranks))
+    named = [f"{names_of(one.waiting)} {_s(one.waiting, 'wait')} in {one.operation}" for one, _ in chosen]
+    late = tuple(sorted({rank for _, some in chosen for rank in some}))
+    is_sure = all(len(some) <= len(wait.waiting) for wait, some in chosen)
+    first = chosen[0][0]
+    other = first.waiting[0] if first.waiting else None
+    return Found("behind", late, ", ".join(named), tuple(wait for wait, _ in chosen), other, is_sure)
 
 
 def _in_order(waits: Sequence[Wait]) -> Found | None:

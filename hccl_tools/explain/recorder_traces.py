@@ -40,6 +40,8 @@ _RESTART = re.compile(r"\.restart_(\d{1,6})\.json$")
 _VARIANT = re.compile(r"_?(?:base|into_tensor|tensor|single|coalesced|uneven)$")
 _BACKEND = re.compile(r"^(?:nccl|hccl|gloo|xccl|mpi|ucc|c10d):")
 _MOST_RANKS = 1 << 17
+#: Folders that a note names.
+_MOST_FOLDERS = 4
 #: The sizes of inputs are lists in lists in a list.
 _DEEPEST = 8
 #: The members of a group as text: ``[0, 1]``, ``{0,1}``.
@@ -58,6 +60,7 @@ class Call(NamedTuple):
         sizes: The sizes of its inputs: ``[[4]]``.
         created: When it was issued, in ns of the host's clock.
         frame: The innermost line of the program that issued it: ``step (train.py:21)``; "" if unknown.
+        state: ``scheduled``, ``started`` or ``completed``; without times of the device none is ``started``.
     """
 
     group: OsText
@@ -68,6 +71,7 @@ class Call(NamedTuple):
     is_done: bool = False
     created: Size = 0
     frame: OsText = ""
+    state: OsText = ""
 
     @property
     def kind(self) -> str:
@@ -100,6 +104,7 @@ class Transfer(NamedTuple):
         issued: Their number in the dump.
         pending: The number of those that have not ended.
         is_whole: Whether the dump has all calls from the first one on.
+        sizes: What the first one that has not ended sends or receives.
     """
 
     group: OsText
@@ -108,6 +113,7 @@ class Transfer(NamedTuple):
     issued: Count
     pending: Count
     is_whole: bool
+    sizes: OsText = ""
 
 
 class Trace(NamedTuple):
@@ -145,7 +151,7 @@ def read(sources: Iterable[Source]) -> Dumps:
     found = Dumps([], [], [], [], [])
     ordered = sorted(sources, key=lambda one: _restart(one.path))
     last = _restart(ordered[-1].path) if ordered else 0
-    of_rank: dict[int, tuple[Trace, Source]] = {}
+    of_folder: dict[str, dict[int, tuple[Trace, Source]]] = {}
     for source in ordered:
         if _restart(source.path) < last:
             continue
@@ -156,14 +162,36 @@ def read(sources: Iterable[Source]) -> Dumps:
                 found.sources.append(source)
                 found.files.append(source.shown)
                 continue
-            of_rank |= {one.rank: (one, source) for one in (_trace(*each, source) for each in _each(data))}
+            traces = [_trace(*each, source) for each in _each(data)]
+            of_folder.setdefault(os.path.dirname(source.path), {}).update(
+                {one.rank: (one, source) for one in traces}
+            )
         except (OSError, zlib.error, DecodeError, _RefusedError) as error:
             reason = run_files.reason(error) if isinstance(error, OSError) else str(error)
             found.notes.append(f"{source.shown} was not read: {reason}")
-    for _, (trace, source) in sorted(of_rank.items()):
+    for _, (trace, source) in sorted(_of_one_job(of_folder, found.notes).items()):
         found.traces.append(trace)
         found.sources.append(source)
     return found
+
+
+def _of_one_job(
+    folders: Mapping[str, dict[int, tuple[Trace, Source]]], notes: list[str]
+) -> dict[int, tuple[Trace, Source]]:
+    """Return the dumps of all folders, or of the one with most ranks if two have dumps of one rank."""
+    joined: dict[int, tuple[Trace, Source]] = {}
+    for of_rank in folders.values():
+        joined |= of_rank
+    if len(joined) == sum(map(len, folders.values())):
+        return joined
+    chosen = max(folders, key=lambda folder: len(folders[folder]))
+    others = [folder for folder in folders if folder != chosen]
+    named = " and ".join(others[:_MOST_FOLDERS])
+    notes.append(
+        f"the dumps in {chosen} are explained; {named} has dumps of the same ranks, of another job or time:"
+        " explain each folder alone"
+    )
+    return folders[chosen]
 
 
 def _restart(path: str) -> int:
@@ -277,7 +305,7 @@ def _calls(entries: Iterable[Mapping[str, Any]], completed: Mapping[str, int]) -
         found.append(
             Call(
                 name, number, operation, _plain(sizes), _plain(dtypes), is_done,
-                max(0, _integer(entry.get("time_created_ns"))), _frame(frames),
+                max(0, _integer(entry.get("time_created_ns"))), _frame(frames), _text(entry.get("state")),
             )
         )  # fmt: skip
     return found
@@ -300,6 +328,9 @@ def _transfers(entries: Sequence[Mapping[str, Any]], groups: Sequence[Group]) ->
             continue
         old = found.get(key, Transfer(*key, 0, 0, is_whole))
         is_done = bool(entry.get("retired")) or entry.get("state") == "completed"
+        if not is_done and not old.pending:
+            own = entry.get("output_sizes") if named[1] == "recv" else entry.get("input_sizes")
+            old = old._replace(sizes=_plain(own or entry.get("input_sizes")))
         found[key] = old._replace(issued=old.issued + 1, pending=old.pending + (not is_done))
     return tuple(found.values())
 

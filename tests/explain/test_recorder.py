@@ -154,6 +154,125 @@ def test_another_order_of_two_groups(command_line: CommandLine, folder: Path) ->
     assert out.startswith("Rank 3: ")
 
 
+def test_another_type(command_line: CommandLine, folder: Path) -> None:
+    ranks = recorders(3)
+    for one in ranks:
+        one.call(done=False, dtype="Half" if one.rank == 1 else "Float")
+    written(folder, ranks)
+
+    out = answer(command_line)
+
+    assert out.startswith("Rank 1: the ranks of a communicator are in different operations")
+    assert "ranks 0,2 with elements of type Float, rank 1 with elements of type Half" in out
+
+
+def test_the_group_in_which_a_rank_is_missing_comes_before_those_that_wait_for_its_group(
+    command_line: CommandLine, folder: Path
+) -> None:
+    groups = {"default_pg": range(8), "tp0": range(4), "tp1": range(4, 8)}
+    ranks = [Recorder(rank, groups) for rank in range(8)]
+    for one in ranks:
+        group = "tp0" if one.rank < 4 else "tp1"
+        one.call().call(group=group)
+        if one.rank < 4:
+            one.call(done=False)
+        elif one.rank != 5:
+            one.call(group=group, done=False)
+    written(folder, ranks)
+
+    out = answer(command_line)
+
+    assert out.startswith("Rank 5: the rank is behind the others")
+    assert "Ranks 4,6-7 wait in all_reduce number 2 of group tp1; rank 5 last issued number 1" in out
+
+
+def test_ranks_that_are_behind_in_two_groups_are_named_together(
+    command_line: CommandLine, folder: Path
+) -> None:
+    groups = {"default_pg": range(8), "tp0": range(4), "tp1": range(4, 8)}
+    ranks = [Recorder(rank, groups) for rank in range(8)]
+    for one in ranks:
+        one.call(group="tp0" if one.rank < 4 else "tp1")
+        if one.rank not in {1, 6}:
+            one.call(group="tp0" if one.rank < 4 else "tp1", done=False)
+    written(folder, ranks)
+
+    out = answer(command_line)
+
+    assert out.startswith("Ranks 1,6: the rank is behind the others")
+    assert (
+        "group tp0, ranks 4-5,7 wait in all_reduce number 2 of group tp1; rank 1 last issued number 1" in out
+    )
+
+
+def test_a_collective_that_a_device_has_not_begun_is_not_begun(
+    command_line: CommandLine, folder: Path
+) -> None:
+    groups = {"default_pg": range(2), "tp0": range(2)}
+    ranks = [Recorder(rank, groups, backend="nccl") for rank in range(2)]
+    for one, (first, second) in zip(ranks, (("default_pg", "tp0"), ("tp0", "default_pg")), strict=True):
+        one.call(group=first, done=False, state="started").call(group=second, done=False)
+    written(folder, ranks)
+
+    assert "they use the two groups in another order" in answer(command_line)
+
+
+def test_a_rank_whose_device_has_not_begun_what_the_others_have(
+    command_line: CommandLine, folder: Path
+) -> None:
+    ranks = recorders(3, backend="nccl")
+    for one in ranks:
+        one.call(done=False, state="scheduled" if one.rank == 2 else "started")
+    written(folder, ranks)
+
+    out = answer(command_line)
+
+    assert out.startswith("Rank 2: ")
+    assert "rank 2 has issued it, and its device has not begun it" in out
+
+
+def test_a_send_and_its_receive_of_another_size(command_line: CommandLine, folder: Path) -> None:
+    ranks = recorders(2, backend="nccl")
+    ranks[0].transfer("send", 1, done=False, size=(2, 1024))
+    ranks[1].transfer("recv", 0, done=False, size=(2, 2048))
+    written(folder, ranks)
+
+    out = answer(command_line)
+
+    assert out.startswith("Ranks 0-1: the ranks of a communicator are in different operations")
+    assert "rank 0 sends [[2, 1024]] to rank 1, which expects [[2, 2048]]" in out
+
+
+@pytest.mark.parametrize(
+    ("ahead", "said"), [(20, "the dumps of the ranks are of different times"), (1, "HCM940")]
+)
+def test_dumps_of_different_times(command_line: CommandLine, folder: Path, ahead: int, said: str) -> None:
+    ranks = recorders(3)
+    ranks[0].call("broadcast", done=False)
+    for one in ranks[1:]:
+        one.calls(ahead, name="broadcast")
+    written(folder, ranks)
+
+    found = command_line("explain", "dumps", "-f", "json").out if said == "HCM940" else answer(command_line)
+
+    assert said in found
+
+
+def test_dumps_of_two_jobs_are_not_mixed(command_line: CommandLine, folder: Path) -> None:
+    first, second = folder / "a", folder / "b"
+    for name, size in ((first, 3), (second, 2)):
+        name.mkdir()
+        ranks = recorders(size)
+        for one in ranks[:2] if size == 3 else ():
+            one.call(done=False)
+        written(name, ranks)
+
+    out = answer(command_line)
+
+    assert out.startswith("Rank 2: the rank is behind the others")
+    assert "the dumps in dumps/a are explained; dumps/b has dumps of the same ranks" in " ".join(out.split())
+
+
 @pytest.mark.parametrize("config", [True, False])
 def test_all_have_come_and_the_transport_is_at_fault(
     command_line: CommandLine, folder: Path, config: bool

@@ -41,8 +41,13 @@ class Recorder:
         done: bool = True,
         after: float = 0.0,
         number: int | None = None,
+        state: str = "",
+        dtype: str = "Float",
     ) -> Recorder:
-        """Issue a collective, ``after`` seconds later than its place in the order says."""
+        """Issue a collective, ``after`` seconds later than its place in the order says.
+
+        ``state`` is what the device tells, which torch records on request only.
+        """
         self._last[group] = number if number is not None else self._last[group] + 1
         if done:
             self._ended[group] = self._last[group]
@@ -58,10 +63,10 @@ class Recorder:
             "profiling_name": "" if is_npu else f"{self._backend}:{name}",
             "time_created_ns": _BEGIN + round((self._last[group] + after) * 1e9),
             "input_sizes": [list(size)],
-            "input_dtypes": ["Float"],
+            "input_dtypes": [dtype],
             "output_sizes": [list(size)],
             "output_dtypes": ["Float"],
-            "state": "scheduled" if not done or self._backend == "gloo" else "completed",
+            "state": state or ("scheduled" if not done or self._backend == "gloo" else "completed"),
             "time_discovered_started_ns": None,
             "time_discovered_completed_ns": None,
             "retired": done,
@@ -82,13 +87,21 @@ class Recorder:
             self.call(**about)
         return self
 
-    def transfer(self, kind: str, peer: int, group: str = "default_pg", *, done: bool = True) -> Recorder:
+    def transfer(
+        self,
+        kind: str,
+        peer: int,
+        group: str = "default_pg",
+        *,
+        done: bool = True,
+        size: Sequence[int] = (16,),
+    ) -> Recorder:
         """Send to another rank of the group, or receive from it (``recv``)."""
         arrow = "->" if kind == "send" else "<-"
         ranks = list(self._groups[group][1])
         name = f"{kind} {ranks.index(self.rank)}{arrow}{ranks.index(peer)}"
         number = self._last[group]
-        self.call(name, group, done=done, number=number)
+        self.call(name, group, done=done, number=number, size=size)
         self._entries[-1] |= {"is_p2p": True, "p2p_seq_id": len(self._entries)}
         return self
 

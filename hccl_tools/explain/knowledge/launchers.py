@@ -478,6 +478,12 @@ MESSAGES = (
         example="sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified",
     ),
     Message(
+        "HCM976", "dumps-of-different-times", "timeout",
+        "the dumps of the ranks are of different times: some ranks have ended operations that others had not begun to end",
+        "take the dumps of all ranks at one time: `launch --flight-recorder` does at the end of a job that hangs",
+        source="the dumps of torch's flight recorder",
+    ),
+    Message(
         "HCM937", "rank-stopped", "cause",
         "a signal or a debugger stopped the rank, and nothing resumed it",
         "look for who stopped it: `kill -STOP`, Ctrl-Z, a debugger, a scheduler that suspends jobs; `kill -CONT PID` resumes it",
