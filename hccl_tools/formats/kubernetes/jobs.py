@@ -105,7 +105,8 @@ def _volcano_job(spec: JobSpec) -> JSON:
     """Return Volcano's Job.
 
     It has a single task: Volcano counts the pods of each task from 0, so that the first pods of two tasks
-    would both have rank 0.
+    would both have rank 0. ``maxRetry`` counts the runs, with the first (restarting.go: the job fails once as
+    many runs have failed), and the webhook replaces 0 by 3 (mutate_job.go).
     """
     end = "RestartJob" if spec.restarts else "AbortJob"
     return {
@@ -116,7 +117,7 @@ def _volcano_job(spec: JobSpec) -> JSON:
             "minAvailable": spec.pods,
             "schedulerName": "volcano",
             "queue": "default",
-            "maxRetry": spec.restarts,
+            "maxRetry": spec.restarts + 1,
             "policies": [
                 {"event": "PodFailed", "action": end},
                 {"event": "PodEvicted", "action": end},
