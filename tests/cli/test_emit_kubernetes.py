@@ -63,8 +63,9 @@ def test_the_objects_fit_their_schemas(
             *("hccl-tools", "launch", "--rank-table", "/user/serverid/devindex/config/hccl.json"),
             *("--wait", "600", "--product", product, "train.py", "--lr", "0.1"),
         ]
+    # A super pod has at most 48 nodes by default.
     assert job["metadata"].get("annotations", {}) == (
-        {"sp-block": str(16 * nodes)} if product == "a3" else {}
+        {"sp-block": str(16 * min(nodes, 32))} if product == "a3" else {}
     )
 
 
@@ -128,6 +129,62 @@ def test_restarts_are_those_of_the_manager(command_line: CommandLine) -> None:
         assert "--max-restarts" not in template["spec"]["containers"][0]["command"]
 
 
+@pytest.mark.parametrize(
+    ("pods", "block", "said"),
+    [
+        (1, 16, ""),
+        (6, 96, "the whole job is in one super pod; values for other sizes: 48, 32, 16\n"),
+        (48, 768, "the whole job is in one super pod; "),
+        (50, 400, "2 logical super pods of 25 nodes, because MindCluster's default super-pod-size is 48"),
+        (53, 16, "53 logical super pods of 1 node, because"),
+    ],
+)  # fmt: skip
+def test_a_super_pod_fits_the_scheduler(command_line: CommandLine, pods: int, block: int, said: str) -> None:
+    """Its plug-in refuses sizes that do not divide the job, or are larger than its super-pod-size."""
+    done = command_line(
+        "launch", "--emit", "vcjob", "--image", "i", "--product", "a3", "--nnodes", str(pods), "train.py"
+    )
+
+    assert documents(done.out)[1]["metadata"]["annotations"] == {"sp-block": str(block)}
+    assert done.err.startswith(f"note: sp-block is {block}: {said}" if said else "note: ") or not done.err
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "devices", "product"),
+    [
+        ("Atlas 800 (Model 9000)", "module", 8, "910a"),
+        ("Atlas 800T A2", "module-910b-8", 8, "a2"),
+        ("910B4", "module-910b-8", 8, "a2"),
+        ("Atlas 200T A2 Box16", "module-910b-16", 16, "a2"),
+        ("Atlas 900 A3 SuperPoD", "module-a3-16-super-pod", 16, "a3"),
+        ("Atlas 800T A3", "module-a3-16", 16, "a3-server"),
+        ("A200T A3 Box8", "module-a3-16", 16, "a3-server"),
+    ],
+)
+def test_a_named_machine_has_its_own_node(
+    command_line: CommandLine, name: str, label: str, devices: int, product: str
+) -> None:
+    _, job = emitted(command_line, "acjob", "--product", name, "--nnodes", "2", "train.py")
+
+    for _, template in templates(job):
+        (container,) = template["spec"]["containers"]
+        assert template["spec"]["nodeSelector"] == {"accelerator-type": label}
+        assert container["resources"]["limits"] == {"huawei.com/Ascend910": devices}
+        assert container["command"][6:8] == ["--product", product]
+    assert ("annotations" in job["metadata"]) == (product == "a3")
+
+
+def test_a_machine_in_the_variable_has_its_own_node(
+    command_line: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HCCL_TOOLS_PRODUCT", "Atlas 200T A2 Box16")
+
+    _, job = emitted(command_line, "vcjob", "train.py")
+
+    ((_, template),) = templates(job)
+    assert template["spec"]["nodeSelector"] == {"accelerator-type": "module-910b-16"}
+
+
 def test_names_and_own_options(command_line: CommandLine) -> None:
     own = ("--grace=60", "--preflight", "full", "-m")
     objects = emitted(
@@ -175,6 +232,14 @@ def test_a_table_that_is_fixed(command_line: CommandLine) -> None:
         (["--image", "i", "--product", "910a", "--nproc-per-node", "3"], 2, "allows 1, 2, 4, 8"),
         (["--image", "i", "--product", "910a", "--nnodes", "2", "--nproc-per-node", "4"], 2, "uses all 8"),
         (["--image", "i", "--product", "a2", "-n", "9"], 2, "9 devices in a pod"),
+        (["--image", "i", "--product", "a3", "--nnodes", "2", "--nproc-per-node", "8"], 2,
+         "all 16 of each node\n  help: use --nnodes 1 --nproc-per-node 16; or --product a3-server, if the"),
+        (["--image", "i", "--product", "a3", "-n", "3"], 2, "a pod only 1, 2, 4, 6, 8, 10, 12, 14, 16\n"),
+        (["--image", "i", "--product", "a3-server", "--nnodes", "2", "--nproc-per-node", "1"], 2,
+         "MindCluster's scheduler gives a job with several pods only 2, 4,"),
+        (["--image", "i", "--product", "Atlas 200T A2 Box16", "-n", "9"], 2, "8, 10, 12, 14, 16\n"),
+        (["--image", "i", "--product", "Atlas 800 A3"], 125,
+         'does not know the label accelerator-type of the node "Atlas 800 A3"\n'),
         (["--image", "i", "--product", "a2", "--object-name", "Train"], 2, "not the name of a job"),
         (["--image", "i", "--product", "a2", "--object-name", "a" * 60], 2, "at most 45 characters"),
         (["--image", "i", "--product", "a2", "--namespace", "a_b"], 2, "not the name of a namespace"),

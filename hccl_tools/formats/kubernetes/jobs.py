@@ -29,6 +29,8 @@ _CONTAINER = "ascend"
 _PRODUCT_LABEL = "ring-controller.atlas"
 #: The label with the name of its job, which each of the two gives a pod.
 _JOB_LABEL: Mapping[Kind, str] = {"vcjob": "volcano.sh/job-name", "acjob": "job-name"}
+#: The nodes in a super pod for MindCluster's scheduler, unless its configuration has ``super-pod-size``.
+SUPER_POD_NODES = 48
 #: The first pod of an AscendJob has a role of its own.
 _LEADER = {"mindspore": "Scheduler", "pytorch": "Master"}
 
@@ -44,12 +46,12 @@ class JobSpec(NamedTuple):
         command: What each pod runs.
         pods: The number of pods, each on a node of its own.
         devices: The number of devices of each pod.
-        labels: The names of the product in Kubernetes.
+        labels: The names of the devices and nodes in Kubernetes.
         framework: For an AscendJob: mindspore or pytorch.
         restarts: How often the manager starts the job again.
         grace: Seconds from SIGTERM to SIGKILL.
         mounts: Files and folders of the node, such as the driver; those that end with / are folders.
-        super_pod: The number of devices in a logical super pod; ``None`` for a product without super pods.
+        super_pod: The number of nodes in a logical super pod; ``None`` for nodes without super pods.
         nodes: The only nodes on which pods may run; empty for all.
         table: The text of a table that is fixed, for ``nodes``; ``None`` if ascend-operator makes it.
     """
@@ -69,6 +71,15 @@ class JobSpec(NamedTuple):
     super_pod: int | None = None
     nodes: Sequence[str] = ()
     table: str | None = None
+
+
+def super_pod_nodes(pods: int) -> int:
+    """Return the number of nodes in each logical super pod of a job.
+
+    The scheduler takes only sizes by which the number of nodes can be divided, and refuses those larger than
+    a physical super pod (ascend-for-volcano, superpod/frame.go).
+    """
+    return max(nodes for nodes in range(1, min(pods, SUPER_POD_NODES) + 1) if pods % nodes == 0)
 
 
 def objects(spec: JobSpec) -> list[JSON]:
@@ -97,7 +108,7 @@ def _metadata(name: str, spec: JobSpec) -> JSON:
 def _job_metadata(spec: JobSpec, **labels: str) -> JSON:
     metadata = _metadata(spec.name, spec) | {"labels": {_PRODUCT_LABEL: spec.labels.product, **labels}}
     if spec.super_pod is not None:
-        metadata["annotations"] = {"sp-block": str(spec.super_pod)}
+        metadata["annotations"] = {"sp-block": str(spec.super_pod * spec.devices)}
     return metadata
 
 
