@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from typing import TYPE_CHECKING, Any
@@ -183,6 +184,24 @@ def test_a_machine_in_the_variable_has_its_own_node(
 
     ((_, template),) = templates(job)
     assert template["spec"]["nodeSelector"] == {"accelerator-type": "module-910b-16"}
+
+
+#: How Kubernetes reads a word of a command (third_party/forked/golang/expansion).
+REFERENCE = re.compile(r"\$(\$|\([^)]*\))")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_pods_get_the_words_as_they_were_typed(command_line: CommandLine, kind: str) -> None:
+    words = ["bash", "-c", 'echo $HOME $$ $(hostname) $(HOST_IP) "${A[@]}" $']
+    own = ("--product", "a2", "--env", "A=$(POD_IP)", "--no-python")
+
+    _, job = emitted(command_line, kind, *own, *words)
+
+    for _, template in templates(job):
+        command = template["spec"]["containers"][0]["command"]
+        assert "$$" in command[-1]
+        read = [REFERENCE.sub(lambda found: "$" if found[1] == "$" else "replaced", word) for word in command]
+        assert read[8:] == ["--env", "A=$(POD_IP)", "--no-python", *words]
 
 
 def test_names_and_own_options(command_line: CommandLine) -> None:

@@ -175,7 +175,8 @@ def _template(spec: JobSpec) -> JSON:
     container = {
         "name": _CONTAINER,
         "image": spec.image,
-        "command": list(spec.command),
+        # Kubernetes replaces $(NAME), and writes $$ for a $: a program must get what the user typed.
+        "command": [word.replace("$", "$$") for word in spec.command],
         "env": _environment(spec),
         "resources": {limit: {spec.labels.resource: spec.devices} for limit in ("requests", "limits")},
         "volumeMounts": [
