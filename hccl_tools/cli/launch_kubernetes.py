@@ -167,6 +167,21 @@ def _notes(spec: jobs.JobSpec, place: launch_pods.Place) -> Iterator[str]:
         yield place.note
     if spec.super_pod is not None and spec.pods > 1:
         yield _super_pods(spec.pods, spec.super_pod, spec.devices)
+    if spec.restarts and spec.kind == "acjob":
+        yield from _retries(spec)
+
+
+def _retries(spec: jobs.JobSpec) -> Iterator[str]:
+    """Say when a job is not started again, according to MindCluster's documentation."""
+    yield (
+        "fault-retry-times: according to MindCluster's documentation, a job whose pods all fail within a few "
+        "seconds is not started again; --emit vcjob starts it again"
+    )
+    if not spec.labels.retries:
+        yield (
+            "fault-retry-times: documented by MindCluster only for Atlas 800T A2 and Atlas 900 A2 PoD, "
+            f"not for nodes with the label {spec.labels.server}"
+        )
 
 
 def _super_pods(pods: int, nodes: int, devices: int) -> str:

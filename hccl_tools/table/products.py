@@ -43,6 +43,8 @@ class NodeLabels(NamedTuple):
         machines: The machines for which the label is documented, as in ``Product.machines``.
         counts: The numbers of devices that a pod may request, or None for any up to ``devices``.
         cluster_counts: The same for a job with several pods; None for ``counts``.
+        retries: Whether its label ``fault-retry-times`` is documented for these nodes (docs/zh/scheduling,
+            06_api/15_yaml_configuration.md: only Atlas 800T A2 and Atlas 900 A2 PoD).
     """
 
     resource: str
@@ -52,6 +54,7 @@ class NodeLabels(NamedTuple):
     machines: tuple[str, ...] = ()
     counts: tuple[int, ...] | None = None
     cluster_counts: tuple[int, ...] | None = None
+    retries: bool = False
 
 
 class Product(NamedTuple):
@@ -159,6 +162,7 @@ PRODUCTS = {
             nodes=(
                 NodeLabels(
                     _RESOURCE, _LABEL_SINCE_A2, "module-910b-8", 8, ("800T A2", "800I A2", "900 A2"),
+                    retries=True,
                 ),
                 NodeLabels(
                     _RESOURCE, _LABEL_SINCE_A2, "module-910b-16", 16, ("200T A2 Box16", "200I A2 Box16"),

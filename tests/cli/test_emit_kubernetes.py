@@ -125,6 +125,7 @@ def test_restarts_are_those_of_the_manager(command_line: CommandLine) -> None:
     assert actions == [["RestartJob", "RestartJob", "CompleteJob"], ["AbortJob", "AbortJob", "CompleteJob"]]
     assert (volcano["spec"]["maxRetry"], once["spec"]["maxRetry"]) == (3, 1)  # Volcano counts the runs.
     assert ascend["metadata"]["labels"]["fault-retry-times"] == "2"
+    assert ascend["spec"]["runPolicy"]["backoffLimit"] == 2  # 0 and none mean no limit.
     for job in (volcano, ascend):
         ((_, template),) = templates(job)
         assert "--max-restarts" not in template["spec"]["containers"][0]["command"]
@@ -184,6 +185,19 @@ def test_a_machine_in_the_variable_has_its_own_node(
 
     ((_, template),) = templates(job)
     assert template["spec"]["nodeSelector"] == {"accelerator-type": "module-910b-16"}
+
+
+@pytest.mark.parametrize(("product", "said"), [("a2", False), ("910a", True), ("Atlas 200T A2 Box16", True)])
+def test_retries_are_not_promised_where_they_are_not_documented(
+    command_line: CommandLine, product: str, said: bool
+) -> None:
+    options = ("--emit", "acjob", "--image", "i", "--product", product)
+    done = command_line("launch", *options, "--max-restarts", "2", "train.py")
+    without = command_line("launch", *options, "train.py")
+
+    assert "fail within a few seconds" in done.err
+    assert ("only for Atlas 800T A2" in done.err) is said
+    assert "fault-retry-times" not in without.err + without.out
 
 
 #: How Kubernetes reads a word of a command (third_party/forked/golang/expansion).

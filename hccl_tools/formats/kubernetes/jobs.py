@@ -142,11 +142,15 @@ def _volcano_job(spec: JobSpec) -> JSON:
 def _ascend_job(spec: JobSpec) -> JSON:
     """Return MindCluster's AscendJob; ascend-operator numbers the leader 0, and the workers from 1.
 
-    It starts a job whose pods fail again only if the job has the label with the number of times.
+    It starts a job whose pods fail again only if the job has the label with the number of times. Other
+    restarts, such as those after a fault of a node, are limited by ``backoffLimit``, where 0 and a missing
+    value mean no limit (job.go, ReconcileJobs); without the label ``fault-scheduling`` there are none.
     """
-    roles = {_LEADER[spec.framework]: 1}
+    leader = _LEADER[spec.framework]
+    roles = {leader: 1}
     if spec.pods > 1:
         roles["Worker"] = spec.pods - 1
+    limit = {"backoffLimit": spec.restarts} if spec.restarts else {}
     again = {"fault-scheduling": "grace", "fault-retry-times": str(spec.restarts)} if spec.restarts else {}
     return {
         "apiVersion": "mindxdl.gitee.com/v1",
@@ -154,7 +158,7 @@ def _ascend_job(spec: JobSpec) -> JSON:
         "metadata": _job_metadata(spec, framework=spec.framework, **again),
         "spec": {
             "schedulerName": "volcano",
-            "runPolicy": {"schedulingPolicy": {"minAvailable": spec.pods, "queue": "default"}},
+            "runPolicy": {**limit, "schedulingPolicy": {"minAvailable": spec.pods, "queue": "default"}},
             "successPolicy": "AllWorkers",
             "replicaSpecs": {
                 role: {"replicas": number, "restartPolicy": "Never", "template": _template(spec)}
