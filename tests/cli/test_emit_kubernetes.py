@@ -187,6 +187,34 @@ def test_a_machine_in_the_variable_has_its_own_node(
     assert template["spec"]["nodeSelector"] == {"accelerator-type": "module-910b-16"}
 
 
+def test_jobs_on_a_part_of_a_node_have_a_port_each(command_line: CommandLine) -> None:
+    """The operator would give each leader 2222, which the network of the node has once."""
+    ports = list[int]()
+    for name in ("one", "two", "one"):
+        part = ("--product", "a2", "-n", "4", "--object-name", name)
+        _, job = emitted(command_line, "acjob", *part, "train.py")
+        ((_, template),) = templates(job)
+        (port,) = template["spec"]["containers"][0]["ports"]
+        assert violations("acjob", job) == []
+        assert port["name"] == "ascendjob-port"
+        ports.append(port["containerPort"])
+    _, whole = emitted(command_line, "acjob", "--product", "a2", "train.py")
+    _, volcano = emitted(command_line, "vcjob", "--product", "a2", "-n", "4", "train.py")
+
+    assert ports[0] == ports[2] != ports[1]
+    assert all(20000 <= port < 28000 for port in ports)
+    for job in (whole, volcano):
+        assert "ports" not in templates(job)[0][1]["spec"]["containers"][0]
+
+
+def test_only_the_leader_has_the_port(command_line: CommandLine) -> None:
+    several = ("--product", "a2", "--nnodes", "2", "--nproc-per-node", "4")
+
+    _, job = emitted(command_line, "acjob", *several, "train.py")
+
+    assert ["ports" in one["spec"]["containers"][0] for _, one in templates(job)] == [True, False]
+
+
 @pytest.mark.parametrize(("product", "said"), [("a2", False), ("910a", True), ("Atlas 200T A2 Box16", True)])
 def test_retries_are_not_promised_where_they_are_not_documented(
     command_line: CommandLine, product: str, said: bool

@@ -7,6 +7,7 @@ docs/en/scheduling/api (k8s.md, ascend_job.md, hccl.json_file_description.md) an
 
 from __future__ import annotations
 
+import zlib
 from typing import TYPE_CHECKING, Any, Literal
 
 from hccl_tools.records import NamedTuple
@@ -26,6 +27,9 @@ _RINGS_CONFIG = "rings-config-"
 _INITIALIZING = '{\n    "status": "initializing"\n}\n'
 #: ascend-operator requires this name of the container.
 _CONTAINER = "ascend"
+#: The name of the leader's port for ascend-operator, and the ports to choose from: below those that
+#: Kubernetes (30000 and more) and Linux (32768 and more) give to others, and above launch's own.
+_PORT_NAME, _PORTS = "ascendjob-port", range(20000, 28000)
 _PRODUCT_LABEL = "ring-controller.atlas"
 #: The label with the name of its job, which each of the two gives a pod.
 _JOB_LABEL: Mapping[Kind, str] = {"vcjob": "volcano.sh/job-name", "acjob": "job-name"}
@@ -161,14 +165,31 @@ def _ascend_job(spec: JobSpec) -> JSON:
             "runPolicy": {**limit, "schedulingPolicy": {"minAvailable": spec.pods, "queue": "default"}},
             "successPolicy": "AllWorkers",
             "replicaSpecs": {
-                role: {"replicas": number, "restartPolicy": "Never", "template": _template(spec)}
+                role: {
+                    "replicas": number,
+                    "restartPolicy": "Never",
+                    "template": _template(spec, leader_port(spec) if role == leader else None),
+                }
                 for role, number in roles.items()
             },
         },
     }
 
 
-def _template(spec: JobSpec) -> JSON:
+def leader_port(spec: JobSpec) -> int | None:
+    """Return the port of an AscendJob's leader, where it must not be the default.
+
+    ascend-operator adds port 2222 to the leader (defaults.go, setDefaultPort). On the network of the node it
+    becomes a port of the node, so that a second job on the same node would stay pending. Jobs that use whole
+    nodes do not share any.
+    """
+    if spec.kind == "vcjob" or spec.devices == spec.labels.devices:
+        return None
+    name = f"{spec.namespace or ''}/{spec.name}"
+    return _PORTS[zlib.crc32(name.encode()) % len(_PORTS)]
+
+
+def _template(spec: JobSpec, port: int | None = None) -> JSON:
     volumes = [_host_volume(index, path) for index, path in enumerate(spec.mounts)]
     mounts = [
         {"name": _volume_name(index), "mountPath": path.rstrip("/"), "readOnly": True}
@@ -182,6 +203,7 @@ def _template(spec: JobSpec) -> JSON:
         # Kubernetes replaces $(NAME), and writes $$ for a $: a program must get what the user typed.
         "command": [word.replace("$", "$$") for word in spec.command],
         "env": _environment(spec),
+        **({"ports": [{"name": _PORT_NAME, "containerPort": port}]} if port is not None else {}),
         "resources": {limit: {spec.labels.resource: spec.devices} for limit in ("requests", "limits")},
         "volumeMounts": [
             {"name": "table", "mountPath": TABLE_FOLDER, "readOnly": True},
