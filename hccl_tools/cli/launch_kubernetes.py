@@ -28,14 +28,22 @@ _NOT_IN_PODS = (
     *("--emit", *OF_OBJECTS, "--nnodes", "--nproc-per-node", "--local-worker-num", "-n", "--np"),
     *("--worker-num", "--rank-table", "--rank-table-file", "--wait", "--max-restarts", "--product", "-np"),
 )
-#: The cluster manager decides what these options decide.
-_REFUSED = frozenset(
-    {
-        *("--engine", "--mpirun", "--hosts", "--hostfile", "--ips", "--node-rank", "--server", "--spares"),
-        *("--spare-hosts", "--exclude", "--devices", "--no-table", "--master-addr", "--stdin", "--cpu"),
-        *("--all-here", "--max-restarts-per-hour", "--restart-delay", "--restart-on", "--env-file"),
-    }
-)
+#: The options that do not go with a job of a cluster manager, by the reason.
+_REASONS = {
+    "the cluster manager chooses the nodes": (
+        *("--hosts", "--hostfile", "--ips", "--node-rank", "--server", "--spares", "--spare-hosts"),
+        "--exclude",
+    ),
+    "the cluster manager chooses the devices": ("--devices",),
+    "the cluster manager starts the command in each pod": ("--engine", "--mpirun"),
+    "the table of the cluster manager has the ranks and addresses": ("--no-table", "--master-addr"),
+    "the cluster manager starts the job again; --max-restarts says how often": (
+        *("--max-restarts-per-hour", "--restart-delay", "--restart-on"),
+    ),
+    "the pods request NPUs; to try the program on this host, leave --emit out": ("--cpu", "--all-here"),
+    "pods have no standard input": ("--stdin",),
+    "the file is not in the pods; use --env, or add a ConfigMap or a Secret to the YAML": ("--env-file",),
+}
 #: Seconds in which ascend-operator fills in the table, and kubelet shows it to the pods.
 _WAIT = 600.0
 #: Kubernetes' own default, and what a node needs after the ranks have ended.
@@ -88,11 +96,10 @@ def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[s
 
 def _check(options: Mapping[str, Any], typed: Collection[str]) -> None:
     target = options["emit"]
-    if refused := " and ".join(sorted(_REFUSED.intersection(typed))):
-        raise UsageError(
-            f"--emit {target} does not support {refused}",
-            hint=f"the cluster manager decides: leave {refused} out",
-        )
+    if refused := _refused(typed):
+        given = " and ".join(sorted(option for group in refused.values() for option in group))
+        hint = "; ".join(f"leave {' and '.join(group)} out: {why}" for why, group in refused.items())
+        raise UsageError(f"--emit {target} does not support {given}", hint=hint)
     if options["rank_table"] is not None and not options["pin_nodes"]:
         raise UsageError(
             f"--emit {target}: the cluster manager chooses the nodes and devices, and makes their table",
@@ -101,6 +108,12 @@ def _check(options: Mapping[str, Any], typed: Collection[str]) -> None:
         )
     if options["namespace"] is not None:
         names.check_namespace(options["namespace"])
+
+
+def _refused(typed: Collection[str]) -> dict[str, list[str]]:
+    """Return the options that are refused, by the reason."""
+    given = {why: sorted(set(options).intersection(typed)) for why, options in _REASONS.items()}
+    return {why: options for why, options in given.items() if options}
 
 
 def _check_complete(options: Mapping[str, Any]) -> None:
