@@ -10,11 +10,10 @@ from hccl_tools.cli import launch_pods, product_option
 from hccl_tools.cli.launch_options import OF_OBJECTS
 from hccl_tools.cli.option_groups import typed_without
 from hccl_tools.errors import UsageError
-from hccl_tools.formats.kubernetes import jobs, names, writing
+from hccl_tools.formats.kubernetes import headers, jobs, names, writing
 from hccl_tools.host import hccn_conf, npu_smi
 from hccl_tools.host.machine import DRIVER
-from hccl_tools.notation import host_list
-from hccl_tools.notation.phrases import count
+from hccl_tools.notation import host_list, secret_names
 from hccl_tools.programs.lookup import YAML
 
 if TYPE_CHECKING:
@@ -50,8 +49,7 @@ _WAIT = 600.0
 _LEAST_GRACE, _END = 30, 15
 #: Of a job: the names of its pods and ConfigMap are longer, and must be labels too.
 _LONGEST_NAME = 45
-#: The other sizes of super pods that a note lists.
-_SHOWN = 5
+_OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]{0,62}")
 _OTHER_SIGNS = re.compile(r"[^a-z0-9]+")
 
 
@@ -90,8 +88,12 @@ def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[s
         jobs.super_pod_nodes(size.pods) if place.product.super_pods else None,
         nodes,
         table,
+        options["queue"] or jobs.QUEUE,
+        options["shm_size"] or jobs.shared_memory(size.devices),
+        list(_secrets(request)),
     )
-    return writing.text(jobs.objects(spec), list(_comments(spec))), list(_notes(spec, place))
+    notes = [*([place.note] if place.note else []), *headers.cautions(spec)]
+    return writing.text(jobs.objects(spec), headers.comments(spec)), notes
 
 
 def _check(options: Mapping[str, Any], typed: Collection[str]) -> None:
@@ -106,8 +108,15 @@ def _check(options: Mapping[str, Any], typed: Collection[str]) -> None:
             hint="leave --rank-table out, so that the pods wait for the table of the manager; or add "
             "--pin-nodes with the names of the nodes of the table",
         )
-    if options["namespace"] is not None:
-        names.check_namespace(options["namespace"])
+    checks = {
+        "namespace": names.check_namespace,
+        "image": names.check_image,
+        "queue": names.check_queue,
+        "shm_size": names.check_shared_memory,
+    }
+    for option, check in checks.items():
+        if options[option] is not None:
+            check(options[option])
 
 
 def _refused(typed: Collection[str]) -> dict[str, list[str]]:
@@ -162,51 +171,13 @@ def _command(
     yield from options["program"]
 
 
-def _comments(spec: jobs.JobSpec) -> Iterator[str]:
-    what = "Volcano's Job" if spec.kind == "vcjob" else "MindCluster's AscendJob"
-    each = " each" if spec.pods > 1 else ""
-    devices = count(spec.devices, "device")
-    yield f"{what}: {count(spec.pods, 'pod')} with {devices}{each}; kubectl apply -f FILE"
-    if spec.table is None:
-        yield "ascend-operator fills in the ConfigMap; the pods wait for it."
-    yield "nodeSelector: the label of your nodes may differ, see kubectl get nodes -L accelerator-type."
-    yield "ASCEND_VISIBLE_DEVICES: MindCluster's plug-in of Volcano writes its annotation; remove the"
-    yield "variable if your cluster has no such plug-in."
-    yield "Add your volumes for code, data, logs and checkpoints."
-
-
-def _notes(spec: jobs.JobSpec, place: launch_pods.Place) -> Iterator[str]:
-    if place.note:
-        yield place.note
-    if spec.super_pod is not None and spec.pods > 1:
-        yield _super_pods(spec.pods, spec.super_pod, spec.devices)
-    if spec.restarts and spec.kind == "acjob":
-        yield from _retries(spec)
-
-
-def _retries(spec: jobs.JobSpec) -> Iterator[str]:
-    """Say when a job is not started again, according to MindCluster's documentation."""
-    yield (
-        "fault-retry-times: according to MindCluster's documentation, a job whose pods all fail within a few "
-        "seconds is not started again; --emit vcjob starts it again"
-    )
-    if not spec.labels.retries:
-        yield (
-            "fault-retry-times: documented by MindCluster only for Atlas 800T A2 and Atlas 900 A2 PoD, "
-            f"not for nodes with the label {spec.labels.server}"
-        )
-
-
-def _super_pods(pods: int, nodes: int, devices: int) -> str:
-    """Say how the job is divided into logical super pods, and which other sizes the scheduler takes."""
-    said = f"sp-block is {nodes * devices}: "
-    if nodes == pods:
-        said += "the whole job is in one super pod"
-    else:
-        said += (
-            f"{pods // nodes} logical super pods of {count(nodes, 'node')}, because MindCluster's default "
-            f"super-pod-size is {jobs.SUPER_POD_NODES} nodes"
-        )
-    fitting = [number for number in range(pods, 0, -1) if pods % number == 0 and number != nodes]
-    others = ", ".join(str(number * devices) for number in fitting[:_SHOWN])
-    return f"{said}; values for other sizes: {others}"
+def _secrets(request: LaunchRequest) -> Iterator[str]:
+    """Yield the variables and the program's options whose names say that their values are secrets."""
+    for name, value in request.variables.assigned.items():
+        if secret_names.is_secret(name) and not secret_names.is_plain(name, value):
+            yield name
+    for word in request.program.argv[1:]:
+        name, has_value, value = word.partition("=")
+        is_plain = has_value and secret_names.is_plain(name, value)
+        if _OPTION.fullmatch(name) and secret_names.is_secret(name) and not is_plain:
+            yield name

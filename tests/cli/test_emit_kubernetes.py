@@ -108,7 +108,7 @@ def test_what_doctor_asks_of_a_container(command_line: CommandLine, kind: str) -
     volumes = {volume["name"]: volume for volume in pod["volumes"]}
     mounted = {mount["mountPath"]: volumes[mount["name"]] for mount in container["volumeMounts"]}
     assert {"/usr/local/Ascend/driver", "/etc/hccn.conf", "/usr/local/sbin/npu-smi"} < mounted.keys()
-    assert mounted["/dev/shm"]["emptyDir"] == {"medium": "Memory"}
+    assert mounted["/dev/shm"]["emptyDir"] == {"medium": "Memory", "sizeLimit": "16Gi"}
     assert pod["hostNetwork"] is True
     environment = {one["name"]: one["valueFrom"]["fieldRef"]["fieldPath"] for one in container["env"]}
     assert environment["HOST_IP"] == environment["HCCL_IF_IP"] == "status.hostIP"
@@ -261,6 +261,61 @@ def test_names_and_own_options(command_line: CommandLine) -> None:
     assert command[6:] == ["--product", "a2", "--grace=60", "--preflight", "full", "-m", "a.b_C"]
 
 
+def test_the_size_of_shared_memory_and_the_queue(command_line: CommandLine) -> None:
+    for kind in KINDS:
+        _, usual = emitted(command_line, kind, "--product", "a3", "train.py")
+        _, own = emitted(
+            command_line, kind, "--product", "a3", "--shm-size", "64Gi", "--queue", "q-1", "train.py"
+        )
+
+        assert violations(kind, own) == []
+        assert [
+            template["spec"]["volumes"][1]["emptyDir"]["sizeLimit"]
+            for job in (usual, own)
+            for _, template in templates(job)
+        ] == ["32Gi", "64Gi"]
+        policy = own["spec"] if kind == "vcjob" else own["spec"]["runPolicy"]["schedulingPolicy"]
+        assert policy["queue"] == "q-1"
+
+
+def test_the_comments_say_what_the_cluster_must_allow(command_line: CommandLine) -> None:
+    def comments(kind: str, *options: str) -> str:
+        done = command_line("launch", "--emit", kind, "--image", "i", *options, "train.py")
+        assert done.code == 0, done.err
+        lines = [line[2:].strip() for line in done.out.splitlines() if line.startswith("#")]
+        return " ".join(lines)
+
+    text = comments("vcjob", "--product", "a3", "--nnodes", "64", "--queue", "llm")
+    assert 'and the queue "llm"' in text
+    assert "the level privileged" in text
+    assert "ascend-operator fills in" in text
+    assert "sp-block is 512: 2 logical super pods of 32 nodes" in text
+    assert "cpu: '128' memory: 512Gi  # with /dev/shm, at most 32Gi" in text
+    part = comments("acjob", "--product", "a2", "-n", "4", "--max-restarts", "1")
+    assert "ascendjob-port: 2" in part
+    assert "fault-retry-times: according to" in part
+    table = merge([("1", host_table(1)), ("2", host_table(2))]).table
+    command_line.write("job.json", "".join(formats.write(table)))
+    pinned = ("--rank-table", "job.json", "--product", "910a", "--pin-nodes", "n1,n2")
+    assert "ascend-operator" not in comments("vcjob", *pinned)
+
+
+def test_a_secret_in_the_command_is_named(command_line: CommandLine) -> None:
+    secrets = ("--env", "HF_TOKEN=hf_1", "--env", "LR=0.1")
+    program = ("train.py", "--api-key=k", "--num-tokens", "4096", "--token-file", "f")
+
+    done = command_line("launch", "--emit", "vcjob", "--image", "i", "--product", "a2", *secrets, *program)
+    without = command_line(
+        "launch", "--emit", "vcjob", "--image", "i", "--product", "a2", "train.py", "--lr", "1"
+    )
+
+    said = "HF_TOKEN and --api-key: who can read the file, the job or its pods can read the value"
+    assert done.err.startswith(f"note: {said}")
+    assert f"# {said}" in done.out
+    assert "hf_1" not in done.err
+    assert without.err == ""
+
+
 def test_a_table_that_is_fixed(command_line: CommandLine) -> None:
     table = merge([("1", host_table(1)), ("2", host_table(2))]).table
     name = command_line.write("job.json", "".join(formats.write(table)))
@@ -288,6 +343,10 @@ def test_a_table_that_is_fixed(command_line: CommandLine) -> None:
         (["--cpu", "--all-here"], 2, "does not support --all-here and --cpu\n  help: leave --all-here and"),
         (["--cpu"], 2, "leave --cpu out: the pods request NPUs; to try the program on this host,"),
         (["--devices", "0", "--hosts", "a"], 2, "manager chooses the nodes; leave --devices out: the"),
+        (["--image", "a b"], 2, '--image "a b" has blanks'),
+        (["--image", "i", "--queue", "A_b"], 2, '--queue "A_b" is not the name of a queue\n'),
+        (["--image", "i", "--shm-size", "64g"], 2, '--shm-size "64g" is not a size\n  help: write 64Gi\n'),
+        (["--image", "i", "--shm-size", "0"], 2, "the units are Mi, Gi and Ti"),
         (["--image", "i", "--product", "a5"], 125, "does not know the names of Ascend 950 in Kubernetes"),
         (["--image", "i", "--product", "a2", "--hosts", "a,b"], 2, "does not support --hosts"),
         (["--image", "i", "--product", "a2", "--exclude", "a"], 2, "does not support --exclude"),

@@ -35,6 +35,10 @@ _PRODUCT_LABEL = "ring-controller.atlas"
 _JOB_LABEL: Mapping[Kind, str] = {"vcjob": "volcano.sh/job-name", "acjob": "job-name"}
 #: The nodes in a super pod for MindCluster's scheduler, unless its configuration has ``super-pod-size``.
 SUPER_POD_NODES = 48
+#: The queue that Volcano makes itself.
+QUEUE = "default"
+#: GiB of shared memory: those of MindCluster's samples, for 8 devices, and more for more devices.
+_LEAST_SHARED, _SHARED_PER_DEVICE = 16, 2
 #: The first pod of an AscendJob has a role of its own.
 _LEADER = {"mindspore": "Scheduler", "pytorch": "Master"}
 
@@ -58,6 +62,9 @@ class JobSpec(NamedTuple):
         super_pod: The number of nodes in a logical super pod; ``None`` for nodes without super pods.
         nodes: The only nodes on which pods may run; empty for all.
         table: The text of a table that is fixed, for ``nodes``; ``None`` if ascend-operator makes it.
+        queue: Volcano's queue.
+        shared_memory: The limit of ``/dev/shm``, as Kubernetes writes sizes.
+        secrets: The variables and options in the command whose values seem to be secrets.
     """
 
     kind: Kind
@@ -75,6 +82,9 @@ class JobSpec(NamedTuple):
     super_pod: int | None = None
     nodes: Sequence[str] = ()
     table: str | None = None
+    queue: str = QUEUE
+    shared_memory: str = "16Gi"
+    secrets: Sequence[str] = ()
 
 
 def super_pod_nodes(pods: int) -> int:
@@ -84,6 +94,11 @@ def super_pod_nodes(pods: int) -> int:
     a physical super pod (ascend-for-volcano, superpod/frame.go).
     """
     return max(nodes for nodes in range(1, min(pods, SUPER_POD_NODES) + 1) if pods % nodes == 0)
+
+
+def shared_memory(devices: int) -> str:
+    """Return the default limit of ``/dev/shm``, which is memory of the pod, and would have no limit else."""
+    return f"{max(_LEAST_SHARED, _SHARED_PER_DEVICE * devices)}Gi"
 
 
 def objects(spec: JobSpec) -> list[JSON]:
@@ -131,7 +146,7 @@ def _volcano_job(spec: JobSpec) -> JSON:
         "spec": {
             "minAvailable": spec.pods,
             "schedulerName": "volcano",
-            "queue": "default",
+            "queue": spec.queue,
             "maxRetry": spec.restarts + 1,
             "policies": [
                 {"event": "PodFailed", "action": end},
@@ -162,7 +177,7 @@ def _ascend_job(spec: JobSpec) -> JSON:
         "metadata": _job_metadata(spec, framework=spec.framework, **again),
         "spec": {
             "schedulerName": "volcano",
-            "runPolicy": {**limit, "schedulingPolicy": {"minAvailable": spec.pods, "queue": "default"}},
+            "runPolicy": {**limit, "schedulingPolicy": {"minAvailable": spec.pods, "queue": spec.queue}},
             "successPolicy": "AllWorkers",
             "replicaSpecs": {
                 role: {
@@ -195,7 +210,7 @@ def _template(spec: JobSpec, port: int | None = None) -> JSON:
         {"name": _volume_name(index), "mountPath": path.rstrip("/"), "readOnly": True}
         for index, path in enumerate(spec.mounts)
     ]
-    shared = {"name": "dshm", "emptyDir": {"medium": "Memory"}}
+    shared = {"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": spec.shared_memory}}
     table = {"name": "table", "configMap": {"name": _table_name(spec)}}
     container = {
         "name": _CONTAINER,
