@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,6 +14,7 @@ from hccl_tools.errors import UsageError
 from hccl_tools.formats.kubernetes import headers, jobs, names, writing
 from hccl_tools.host import hccn_conf, npu_smi
 from hccl_tools.host.machine import DRIVER
+from hccl_tools.host.site_defaults import START_PORT
 from hccl_tools.notation import host_list, secret_names
 from hccl_tools.programs.lookup import YAML
 
@@ -72,12 +74,14 @@ def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[s
         size, table = launch_pods.size(request, place), None
     launch_pods.check(size, place)
     kind = cast("jobs.Kind", options["emit"])
+    name = _name(options, request.program.argv[0], is_module=request.program.kind == "module")
+    port = jobs.own_port(name, options["namespace"]) if size.devices < place.node.devices else None
     spec = jobs.JobSpec(
         kind,
-        _name(options, request.program.argv[0], is_module=request.program.kind == "module"),
+        name,
         options["namespace"],
         options["image"],
-        list(_command(request, options, place.product, waits=table is None)),
+        list(_command(request, options, place.product, port if size.pods > 1 else None, waits=table is None)),
         size.pods,
         size.devices,
         place.node,
@@ -88,9 +92,10 @@ def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[s
         jobs.super_pod_nodes(size.pods) if place.product.super_pods else None,
         nodes,
         table,
-        options["queue"] or jobs.QUEUE,
-        options["shm_size"] or jobs.shared_memory(size.devices),
-        list(_secrets(request)),
+        queue=options["queue"] or jobs.QUEUE,
+        shared_memory=options["shm_size"] or jobs.shared_memory(size.devices),
+        port=port,
+        secrets=list(_secrets(request)),
     )
     notes = [*([place.note] if place.note else []), *headers.cautions(spec)]
     return writing.text(jobs.objects(spec), headers.comments(spec)), notes
@@ -160,13 +165,18 @@ def _name(options: Mapping[str, Any], program: str, *, is_module: bool) -> str:
 
 
 def _command(
-    request: LaunchRequest, options: Mapping[str, Any], product: Product, *, waits: bool
+    request: LaunchRequest, options: Mapping[str, Any], product: Product, port: int | None, *, waits: bool
 ) -> Iterator[str]:
-    """Yield what each pod runs: the call without what is in the objects, with the table of the pod."""
+    """Yield what each pod runs: the call without what is in the objects, with the table of the pod.
+
+    ``port`` is where the hosts meet, unless the user has chosen one.
+    """
     yield from ("hccl-tools", "launch", "--rank-table", f"{jobs.TABLE_FOLDER}/{jobs.TABLE_KEY}")
     if waits:
         yield from ("--wait", f"{request.table.wait if request.table.wait is not None else _WAIT:g}")
     yield from ("--product", product.name)
+    if port is not None and request.hosts.start_port is None and not os.environ.get(START_PORT):
+        yield from ("--start-port", str(port))
     yield from typed_without(request.typed_options, *_NOT_IN_PODS)
     yield from options["program"]
 

@@ -207,12 +207,22 @@ def test_jobs_on_a_part_of_a_node_have_a_port_each(command_line: CommandLine) ->
         assert "ports" not in templates(job)[0][1]["spec"]["containers"][0]
 
 
-def test_only_the_leader_has_the_port(command_line: CommandLine) -> None:
+def test_the_pods_of_a_job_on_parts_of_nodes_meet_at_its_port(command_line: CommandLine) -> None:
+    """Another job on these nodes would take launch's default port."""
     several = ("--product", "a2", "--nnodes", "2", "--nproc-per-node", "4")
 
     _, job = emitted(command_line, "acjob", *several, "train.py")
+    _, volcano = emitted(command_line, "vcjob", *several, "train.py")
+    _, own = emitted(command_line, "vcjob", *several, "--start-port", "5000", "train.py")
 
-    assert ["ports" in one["spec"]["containers"][0] for _, one in templates(job)] == [True, False]
+    leader, worker = (one["spec"]["containers"][0] for _, one in templates(job))
+    assert "ports" not in worker
+    start = ["--start-port", str(leader["ports"][0]["containerPort"])]
+    assert [start] * 3 == [
+        container["command"][8:10]
+        for container in (leader, worker, templates(volcano)[0][1]["spec"]["containers"][0])
+    ]
+    assert templates(own)[0][1]["spec"]["containers"][0]["command"][8:10] == ["--start-port", "5000"]
 
 
 @pytest.mark.parametrize(("product", "said"), [("a2", False), ("910a", True), ("Atlas 200T A2 Box16", True)])
@@ -293,6 +303,8 @@ def test_the_comments_say_what_the_cluster_must_allow(command_line: CommandLine)
     assert "cpu: '128' memory: 512Gi  # with /dev/shm, at most 32Gi" in text
     part = comments("acjob", "--product", "a2", "-n", "4", "--max-restarts", "1")
     assert "ascendjob-port: 2" in part
+    several = comments("acjob", "--product", "a2", "--nnodes", "2", "--nproc-per-node", "4")
+    assert "ascendjob-port and --start-port: 2" in several
     assert "fault-retry-times: according to" in part
     table = merge([("1", host_table(1)), ("2", host_table(2))]).table
     command_line.write("job.json", "".join(formats.write(table)))

@@ -71,11 +71,18 @@ def _to_adapt(spec: jobs.JobSpec) -> Iterator[str]:
     )
     if any("$" in word for word in spec.command):
         yield "command: $$ is a $ of the program, because Kubernetes replaces $(NAME)."
-    if (port := jobs.leader_port(spec)) is not None:
+    if spec.port is not None and (names := list(_ports(spec, str(spec.port)))):
         yield (
-            f"ascendjob-port: {port} is reserved on the node; if another pod there has the same, choose "
-            "another."
+            f"{' and '.join(names)}: {spec.port} is the port of this job on its nodes, made from its name; "
+            "if another job there has the same, choose another."
         )
+
+
+def _ports(spec: jobs.JobSpec, port: str) -> Iterator[str]:
+    if spec.kind == "acjob":
+        yield "ascendjob-port"
+    if port in spec.command:
+        yield "--start-port"
 
 
 def _super_pods(pods: int, nodes: int, devices: int) -> str:

@@ -27,9 +27,11 @@ _RINGS_CONFIG = "rings-config-"
 _INITIALIZING = '{\n    "status": "initializing"\n}\n'
 #: ascend-operator requires this name of the container.
 _CONTAINER = "ascend"
-#: The name of the leader's port for ascend-operator, and the ports to choose from: below those that
-#: Kubernetes (30000 and more) and Linux (32768 and more) give to others, and above launch's own.
-_PORT_NAME, _PORTS = "ascendjob-port", range(20000, 28000)
+#: The name of the leader's port for ascend-operator.
+_PORT_NAME = "ascendjob-port"
+#: The ports of jobs: below those that Kubernetes (30000 and more) and Linux (32768 and more) give to others,
+#: and above those that launch chooses. The ranks of a node may take the next ones.
+_PORTS = range(20000, 28000, 16)
 _PRODUCT_LABEL = "ring-controller.atlas"
 #: The label with the name of its job, which each of the two gives a pod.
 _JOB_LABEL: Mapping[Kind, str] = {"vcjob": "volcano.sh/job-name", "acjob": "job-name"}
@@ -64,6 +66,7 @@ class JobSpec(NamedTuple):
         table: The text of a table that is fixed, for ``nodes``; ``None`` if ascend-operator makes it.
         queue: Volcano's queue.
         shared_memory: The limit of ``/dev/shm``, as Kubernetes writes sizes.
+        port: Its port on the network of the nodes, if other jobs may run there, too.
         secrets: The variables and options in the command whose values seem to be secrets.
     """
 
@@ -84,6 +87,7 @@ class JobSpec(NamedTuple):
     table: str | None = None
     queue: str = QUEUE
     shared_memory: str = "16Gi"
+    port: int | None = None
     secrets: Sequence[str] = ()
 
 
@@ -99,6 +103,16 @@ def super_pod_nodes(pods: int) -> int:
 def shared_memory(devices: int) -> str:
     """Return the default limit of ``/dev/shm``, which is memory of the pod, and would have no limit else."""
     return f"{max(_LEAST_SHARED, _SHARED_PER_DEVICE * devices)}Gi"
+
+
+def own_port(name: str, namespace: str | None) -> int:
+    """Return the port of a job that may share its nodes with other jobs.
+
+    All pods of a node have its ports. Without a port of their own, jobs would meet at launch's default; and
+    ascend-operator would reserve 2222 for the leader of each AscendJob (defaults.go, setDefaultPort), so that
+    the second job on a node would stay pending.
+    """
+    return _PORTS[zlib.crc32(f"{namespace or ''}/{name}".encode()) % len(_PORTS)]
 
 
 def objects(spec: JobSpec) -> list[JSON]:
@@ -183,25 +197,12 @@ def _ascend_job(spec: JobSpec) -> JSON:
                 role: {
                     "replicas": number,
                     "restartPolicy": "Never",
-                    "template": _template(spec, leader_port(spec) if role == leader else None),
+                    "template": _template(spec, spec.port if role == leader else None),
                 }
                 for role, number in roles.items()
             },
         },
     }
-
-
-def leader_port(spec: JobSpec) -> int | None:
-    """Return the port of an AscendJob's leader, where it must not be the default.
-
-    ascend-operator adds port 2222 to the leader (defaults.go, setDefaultPort). On the network of the node it
-    becomes a port of the node, so that a second job on the same node would stay pending. Jobs that use whole
-    nodes do not share any.
-    """
-    if spec.kind == "vcjob" or spec.devices == spec.labels.devices:
-        return None
-    name = f"{spec.namespace or ''}/{spec.name}"
-    return _PORTS[zlib.crc32(name.encode()) % len(_PORTS)]
 
 
 def _template(spec: JobSpec, port: int | None = None) -> JSON:
