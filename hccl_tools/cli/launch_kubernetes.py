@@ -7,22 +7,19 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, cast
 
+from hccl_tools.cli import launch_pods, product_option
 from hccl_tools.cli.launch_options import OF_OBJECTS
 from hccl_tools.cli.option_groups import typed_without
-from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.formats.kubernetes import jobs, names, writing
+from hccl_tools.errors import UsageError
+from hccl_tools.formats.kubernetes import headers, jobs, names, writing
 from hccl_tools.host import hccn_conf, npu_smi
 from hccl_tools.host.machine import DRIVER
-from hccl_tools.launch.planning import table_file, table_source
-from hccl_tools.notation import host_list
-from hccl_tools.notation.phrases import count
+from hccl_tools.host.site_defaults import START_PORT
+from hccl_tools.notation import host_list, secret_names
 from hccl_tools.programs.lookup import YAML
-from hccl_tools.records import NamedTuple
-from hccl_tools.table.product_names import read_name
-from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping
 
     from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.table.products import Product
@@ -32,28 +29,30 @@ _NOT_IN_PODS = (
     *("--emit", *OF_OBJECTS, "--nnodes", "--nproc-per-node", "--local-worker-num", "-n", "--np"),
     *("--worker-num", "--rank-table", "--rank-table-file", "--wait", "--max-restarts", "--product", "-np"),
 )
-#: The cluster manager decides what these options decide.
-_REFUSED = frozenset(
-    {
-        *("--engine", "--mpirun", "--hosts", "--hostfile", "--ips", "--node-rank", "--server", "--spares"),
-        *("--spare-hosts", "--exclude", "--devices", "--no-table", "--master-addr", "--stdin", "--cpu"),
-        *("--all-here", "--max-restarts-per-hour", "--restart-delay", "--restart-on", "--env-file"),
-    }
-)
+#: The options that do not go with a job of a cluster manager, by the reason.
+_REASONS = {
+    "the cluster manager chooses the nodes": (
+        *("--hosts", "--hostfile", "--ips", "--node-rank", "--server", "--spares", "--spare-hosts"),
+        "--exclude",
+    ),
+    "the cluster manager chooses the devices": ("--devices",),
+    "the cluster manager starts the command in each pod": ("--engine", "--mpirun"),
+    "the table of the cluster manager has the ranks and addresses": ("--no-table", "--master-addr"),
+    "the cluster manager starts the job again; --max-restarts says how often": (
+        *("--max-restarts-per-hour", "--restart-delay", "--restart-on"),
+    ),
+    "the pods request NPUs; to try the program on this host, leave --emit out": ("--cpu", "--all-here"),
+    "pods have no standard input": ("--stdin",),
+    "the file is not in the pods; use --env, or add a ConfigMap or a Secret to the YAML": ("--env-file",),
+}
 #: Seconds in which ascend-operator fills in the table, and kubelet shows it to the pods.
 _WAIT = 600.0
 #: Kubernetes' own default, and what a node needs after the ranks have ended.
 _LEAST_GRACE, _END = 30, 15
 #: Of a job: the names of its pods and ConfigMap are longer, and must be labels too.
 _LONGEST_NAME = 45
-#: The products whose names in Kubernetes are known.
-_SUPPORTED = tuple(name for name, one in PRODUCTS.items() if one.labels is not None)
+_OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]{0,62}")
 _OTHER_SIGNS = re.compile(r"[^a-z0-9]+")
-
-
-class _Size(NamedTuple):
-    pods: int
-    devices: int
 
 
 def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[str]) -> tuple[str, list[str]]:
@@ -66,52 +65,72 @@ def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[s
         LaunchError: HCCL would refuse the table, or the product is not supported.
     """
     _check(options, typed)
-    _check_complete(request, options)
-    product = _product(request)
+    _check_complete(options)
+    place = launch_pods.place(product_option.typed() or "")
     nodes = host_list.parse(options["pin_nodes"], option="--pin-nodes") if options["pin_nodes"] else ()
-    size, table = _pinned(request, product, nodes) if nodes else (_size(request, product), None)
-    _check_size(size, product)
+    if nodes:
+        size, table = launch_pods.pinned(request, place, nodes)
+    else:
+        size, table = launch_pods.size(request, place), None
+    launch_pods.check(size, place)
     kind = cast("jobs.Kind", options["emit"])
-    if product.labels is None:  # ``_product`` has refused it; for the type alone
-        raise AssertionError
+    name = _name(options, request.program.argv[0], is_module=request.program.kind == "module")
+    port = jobs.own_port(name, options["namespace"]) if size.devices < place.node.devices else None
     spec = jobs.JobSpec(
         kind,
-        _name(options, request.program.argv[0], is_module=request.program.kind == "module"),
+        name,
         options["namespace"],
         options["image"],
-        list(_command(request, options, product, waits=table is None)),
+        list(_command(request, options, place.product, port if size.pods > 1 else None, waits=table is None)),
         size.pods,
         size.devices,
-        product.labels,
+        place.node,
         "mindspore" if request.start.method in {"cluster", "table"} else "pytorch",
         request.watch.max_restarts,
         max(_LEAST_GRACE, round(request.watch.grace) + _END),
         (f"{DRIVER}/", hccn_conf.USUAL_PLACE, npu_smi.USUAL_PLACE),
-        size.pods * size.devices if product.super_pods else None,
+        jobs.super_pod_nodes(size.pods) if place.product.super_pods else None,
         nodes,
         table,
+        queue=options["queue"] or jobs.QUEUE,
+        shared_memory=options["shm_size"] or jobs.shared_memory(size.devices),
+        port=port,
+        secrets=list(_secrets(request)),
     )
-    return writing.text(jobs.objects(spec), list(_comments(spec, size))), list(_notes(spec))
+    notes = [*([place.note] if place.note else []), *headers.cautions(spec)]
+    return writing.text(jobs.objects(spec), headers.comments(spec)), notes
 
 
 def _check(options: Mapping[str, Any], typed: Collection[str]) -> None:
     target = options["emit"]
-    if refused := " and ".join(sorted(_REFUSED.intersection(typed))):
-        raise UsageError(
-            f"--emit {target} does not support {refused}",
-            hint=f"the cluster manager decides: leave {refused} out",
-        )
+    if refused := _refused(typed):
+        given = " and ".join(sorted(option for group in refused.values() for option in group))
+        hint = "; ".join(f"leave {' and '.join(group)} out: {why}" for why, group in refused.items())
+        raise UsageError(f"--emit {target} does not support {given}", hint=hint)
     if options["rank_table"] is not None and not options["pin_nodes"]:
         raise UsageError(
             f"--emit {target}: the cluster manager chooses the nodes and devices, and makes their table",
             hint="leave --rank-table out, so that the pods wait for the table of the manager; or add "
             "--pin-nodes with the names of the nodes of the table",
         )
-    if options["namespace"] is not None:
-        names.check_namespace(options["namespace"])
+    checks = {
+        "namespace": names.check_namespace,
+        "image": names.check_image,
+        "queue": names.check_queue,
+        "shm_size": names.check_shared_memory,
+    }
+    for option, check in checks.items():
+        if options[option] is not None:
+            check(options[option])
 
 
-def _check_complete(request: LaunchRequest, options: Mapping[str, Any]) -> None:
+def _refused(typed: Collection[str]) -> dict[str, list[str]]:
+    """Return the options that are refused, by the reason."""
+    given = {why: sorted(set(options).intersection(typed)) for why, options in _REASONS.items()}
+    return {why: options for why, options in given.items() if options}
+
+
+def _check_complete(options: Mapping[str, Any]) -> None:
     """Refuse a call in which something is missing; the message names all that is missing.
 
     Raises:
@@ -122,8 +141,8 @@ def _check_complete(request: LaunchRequest, options: Mapping[str, Any]) -> None:
         missing.append(
             ("the image of the containers", "--image NAME: an image with CANN, hccl-tools and the program")
         )
-    if not _product_name(request):
-        missing.append(("the product of the nodes", f"--product {' or '.join(_SUPPORTED)}"))
+    if not product_option.typed():
+        missing.append(("the product of the nodes", f"--product {' or '.join(launch_pods.SUPPORTED)}"))
     if missing and importlib.util.find_spec("yaml") is None:
         missing.append(("PyYAML", YAML))
     if missing:
@@ -133,83 +152,6 @@ def _check_complete(request: LaunchRequest, options: Mapping[str, Any]) -> None:
             f"--emit {options['emit']} needs {whole}",
             hint=f"add {'; '.join(how for _what, how in missing)}",
         )
-
-
-def _product_name(request: LaunchRequest) -> str:
-    return request.table.product or os.environ.get(PRODUCT_VARIABLE) or ""
-
-
-def _product(request: LaunchRequest) -> Product:
-    product = read_name(_product_name(request)).product
-    if product.labels is None:
-        raise LaunchError(
-            f"--emit does not know the names of {product.title} in Kubernetes",
-            hint=f"it knows those of {', '.join(_SUPPORTED)}",
-        )
-    return product
-
-
-def _size(request: LaunchRequest, product: Product) -> _Size:
-    devices, pods = request.devices, request.hosts.node_count
-    whole = product.server_size or product.device_limit
-    if devices.per_node is not None or devices.ranks is None:
-        return _Size(pods or 1, devices.per_node or whole)
-    if pods is None:
-        pods = max(1, devices.ranks // whole)
-    if devices.ranks % pods:
-        raise UsageError(
-            f"{devices.ranks} ranks cannot be divided evenly among {count(pods, 'node')}",
-            hint="give --nnodes and --nproc-per-node",
-        )
-    return _Size(pods, devices.ranks // pods)
-
-
-def _check_size(size: _Size, product: Product) -> None:
-    whole = product.server_size or product.device_limit
-    if size.devices > whole:
-        raise UsageError(
-            f"{size.devices} devices in a pod: a node has {whole} ({product.title})",
-            hint="spread the ranks over more nodes with --nnodes",
-        )
-    allowed = product.counts_per_server
-    if allowed is not None and size.devices not in allowed:
-        raise UsageError(
-            f"{size.devices} devices in a pod: HCCL's guide allows {', '.join(map(str, allowed))} "
-            f"on {product.title}"
-        )
-    if size.pods > 1 and product.cluster_count not in (None, size.devices):
-        raise UsageError(
-            f"{size.devices} devices in each of {size.pods} pods: a job on several nodes of {product.title} "
-            f"uses all {product.cluster_count} of each"
-        )
-
-
-def _pinned(request: LaunchRequest, product: Product, nodes: Sequence[str]) -> tuple[_Size, str]:
-    """Return the size and the text of a table whose servers are the given nodes."""
-    located = table_source.locate(request.table, {})
-    if located is None:
-        raise UsageError("--pin-nodes is for a table that is fixed", hint="add --rank-table FILE")
-    if request.devices.ranks or request.devices.per_node or request.hosts.node_count:
-        raise UsageError("--pin-nodes: the table has the numbers of nodes and ranks", hint="leave them out")
-    loaded = table_file.load_file(located[0], request.table._replace(product=product.name), {})
-    servers = loaded.table.servers
-    if len(servers) != len(nodes):
-        raise UsageError(
-            f"--pin-nodes: {count(len(nodes), 'node')}, but the table has {count(len(servers), 'server')}",
-            hint="name the node of each server, as `kubectl get nodes` does",
-        )
-    whole = product.server_size or product.device_limit
-    if any(len(server.rows) != whole for server in servers):
-        raise LaunchError(
-            f"--pin-nodes needs all {whole} devices of each node in the table",
-            hint="Kubernetes chooses the devices of a pod that uses some of them: leave --rank-table and "
-            "--pin-nodes out",
-        )
-    if len(loaded.data) > writing.DATA_LIMIT:
-        raise LaunchError(
-            f"the table has {len(loaded.data):,} bytes; a ConfigMap has at most {writing.DATA_LIMIT:,}"
-        )
-    return _Size(len(servers), whole), loaded.data.decode()
 
 
 def _name(options: Mapping[str, Any], program: str, *, is_module: bool) -> str:
@@ -223,33 +165,29 @@ def _name(options: Mapping[str, Any], program: str, *, is_module: bool) -> str:
 
 
 def _command(
-    request: LaunchRequest, options: Mapping[str, Any], product: Product, *, waits: bool
+    request: LaunchRequest, options: Mapping[str, Any], product: Product, port: int | None, *, waits: bool
 ) -> Iterator[str]:
-    """Yield what each pod runs: the call without what is in the objects, with the table of the pod."""
+    """Yield what each pod runs: the call without what is in the objects, with the table of the pod.
+
+    ``port`` is where the hosts meet, unless the user has chosen one.
+    """
     yield from ("hccl-tools", "launch", "--rank-table", f"{jobs.TABLE_FOLDER}/{jobs.TABLE_KEY}")
     if waits:
         yield from ("--wait", f"{request.table.wait if request.table.wait is not None else _WAIT:g}")
     yield from ("--product", product.name)
+    if port is not None and request.hosts.start_port is None and not os.environ.get(START_PORT):
+        yield from ("--start-port", str(port))
     yield from typed_without(request.typed_options, *_NOT_IN_PODS)
     yield from options["program"]
 
 
-def _comments(spec: jobs.JobSpec, size: _Size) -> Iterator[str]:
-    what = "Volcano's Job" if spec.kind == "vcjob" else "MindCluster's AscendJob"
-    each = " each" if size.pods > 1 else ""
-    devices = count(size.devices, "device")
-    yield f"{what}: {count(size.pods, 'pod')} with {devices}{each}; kubectl apply -f FILE"
-    if spec.table is None:
-        yield "ascend-operator fills in the ConfigMap; the pods wait for it."
-    yield "nodeSelector: the label of your nodes may differ, see kubectl get nodes -L accelerator-type."
-    yield "ASCEND_VISIBLE_DEVICES: MindCluster's plug-in of Volcano writes its annotation; remove the"
-    yield "variable if your cluster has no such plug-in."
-    yield "Add your volumes for code, data, logs and checkpoints."
-
-
-def _notes(spec: jobs.JobSpec) -> Iterator[str]:
-    if spec.super_pod is not None and spec.pods > 1:
-        yield (
-            f"sp-block is {spec.super_pod}: the whole job is in one super pod; if yours are smaller, use a "
-            f"smaller multiple of {spec.devices} that divides {spec.super_pod}"
-        )
+def _secrets(request: LaunchRequest) -> Iterator[str]:
+    """Yield the variables and the program's options whose names say that their values are secrets."""
+    for name, value in request.variables.assigned.items():
+        if secret_names.is_secret(name) and not secret_names.is_plain(name, value):
+            yield name
+    for word in request.program.argv[1:]:
+        name, has_value, value = word.partition("=")
+        is_plain = has_value and secret_names.is_plain(name, value)
+        if _OPTION.fullmatch(name) and secret_names.is_secret(name) and not is_plain:
+            yield name

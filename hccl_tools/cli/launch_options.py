@@ -177,6 +177,9 @@ GROUPS: dict[str, list[Option]] = {
         _option("--image", metavar="NAME", help="With --emit vcjob|acjob: the image of the containers."),
         _option("--object-name", metavar="NAME", help="The name of that job; by default that of PROGRAM."),
         _option("--namespace", metavar="NAME", help="The namespace of that job."),
+        _option("--queue", metavar="NAME", help="Volcano's queue of that job; by default `default`."),
+        _option("--shm-size", metavar="SIZE",
+                help="The size of /dev/shm in that job, such as 64Gi; by default 16Gi, or 2Gi per device."),
         _option("--pin-nodes", metavar="LIST",
                 help="The nodes of that job, which are the servers of --rank-table."),
     ],
@@ -189,7 +192,7 @@ GROUPS: dict[str, list[Option]] = {
 }  # fmt: skip
 
 #: The options for the objects of :data:`CLUSTER_MANAGERS`.
-OF_OBJECTS = ("--image", "--object-name", "--namespace", "--pin-nodes")
+OF_OBJECTS = ("--image", "--object-name", "--namespace", "--queue", "--shm-size", "--pin-nodes")
 #: Options whose value may be omitted, with their value in that case.
 BARE = {"--dry-run": "text"}
 #: mpirun's spelling, which click would read as ``-n p``.

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+
+import click
 
 from hccl_tools.notation.phrases import EXAMPLE_CHIP
 from hccl_tools.notation.printable import tell
 from hccl_tools.table.product_names import read_name
 from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS, default
 
-if TYPE_CHECKING:
-    import click
+#: The key of the option's words in ``click.Context.meta``.
+_TYPED = "hccl_tools.typed_product"
 
 
 def help_text(otherwise: str) -> str:
@@ -44,7 +45,7 @@ def simulate_help() -> str:
     )
 
 
-def read(_ctx: click.Context, _param: click.Parameter, name: str | None) -> str | None:
+def read(ctx: click.Context, _param: click.Parameter, name: str | None) -> str | None:
     """Return the canonical name of the product, and print how a name that is not canonical was interpreted.
 
     A name in the environment variable is only checked and printed; the return value is then ``None``.
@@ -59,4 +60,10 @@ def read(_ctx: click.Context, _param: click.Parameter, name: str | None) -> str 
     if reading.note:
         where = f"{PRODUCT_VARIABLE}: " if name is None else ""
         tell(f"note: {where}{reading.note}")
+    ctx.meta[_TYPED] = name
     return None if name is None else reading.product.name
+
+
+def typed() -> str | None:
+    """Return the product in the user's own words, which may name a machine: the option, else the variable."""
+    return click.get_current_context().meta.get(_TYPED) or os.environ.get(PRODUCT_VARIABLE) or None

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.products import PRODUCTS, Product, with_article
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class Reading(NamedTuple):
@@ -61,12 +65,30 @@ def listed() -> list[str]:
     return [f"{one.name} ({names or one.title})" for one, names in chips]
 
 
+def machine(name: str) -> str | None:
+    """Return the machine of a name, as in ``Product.machines``; None if the name is not that of a machine."""
+    if name in PRODUCTS or _by_soc_name(name.strip()) or _by_chip(_key(name)):
+        return None
+    return next((one for _, one in _machines_of(_key(name))), None)
+
+
 def _by_any_name(key: str) -> Product | None:
+    return _by_chip(key) or next((product for product, _ in _machines_of(key)), None)
+
+
+def _by_chip(key: str) -> Product | None:
     for product in PRODUCTS.values():
         if key == _key(product.name) or any(_fits(key, chip) for chip in product.chips):
             return product
-    starts = ((product, _key(machine)) for product in PRODUCTS.values() for machine in product.machines)
-    return next((product for product, start in starts if key.startswith(start)), None)
+    return None
+
+
+def _machines_of(key: str) -> Iterator[tuple[Product, str]]:
+    """Yield each machine with which a name begins, and its product."""
+    for product in PRODUCTS.values():
+        for one in product.machines:
+            if key.startswith(_key(one)):
+                yield product, one
 
 
 def _by_soc_name(name: str) -> Product | None:

@@ -29,19 +29,32 @@ class SimulatedMachine(NamedTuple):
 
 
 class NodeLabels(NamedTuple):
-    """How MindCluster names the devices and nodes of a product in Kubernetes.
+    """How MindCluster names the devices and nodes of a product in Kubernetes, and how many it gives a pod.
 
-    Source: Ascend/mind-cluster, docs/en/scheduling/api/k8s.md, and its samples of jobs.
+    Source: Ascend/mind-cluster, docs/en/scheduling: api/k8s.md, the labels of nodes in
+    01_preparing_for_installation.md, the counts in 03_ascend_ai_processor_based_affinity.md; and what its
+    scheduler plug-in enforces (ascend910a3/superpod/frame.go, module910a3x16/frame.go, module910bx16).
 
     Attributes:
         resource: The resource that a container requests, and the annotation with its devices.
         product: The label ``ring-controller.atlas``.
-        server: The label ``accelerator-type`` of the usual node.
+        server: The label ``accelerator-type`` of the node.
+        devices: The number of devices of the node.
+        machines: The machines for which the label is documented, as in ``Product.machines``.
+        counts: The numbers of devices that a pod may request, or None for any up to ``devices``.
+        cluster_counts: The same for a job with several pods; None for ``counts``.
+        retries: Whether its label ``fault-retry-times`` is documented for these nodes (docs/zh/scheduling,
+            06_api/15_yaml_configuration.md: only Atlas 800T A2 and Atlas 900 A2 PoD).
     """
 
     resource: str
     product: str
     server: str
+    devices: int
+    machines: tuple[str, ...] = ()
+    counts: tuple[int, ...] | None = None
+    cluster_counts: tuple[int, ...] | None = None
+    retries: bool = False
 
 
 class Product(NamedTuple):
@@ -79,7 +92,7 @@ class Product(NamedTuple):
         server_size: Devices of a whole server, or None if sizes vary.
         lab_device_limit: The limit of device ids in the old "lab" form of a group_list, or None for
             the general limit.
-        labels: Its names in Kubernetes, if ``launch --emit vcjob|acjob`` supports it.
+        nodes: Its nodes in Kubernetes, if ``launch --emit vcjob|acjob`` supports it; the first is the usual.
     """
 
     name: str
@@ -109,7 +122,7 @@ class Product(NamedTuple):
     single_server: bool = False
     server_size: int | None = None
     lab_device_limit: int | None = None
-    labels: NodeLabels | None = None
+    nodes: tuple[NodeLabels, ...] = ()
 
 
 #: topoinfo_parse.cc:32: one whole group, or two opposite pairs in both groups.
@@ -119,6 +132,11 @@ _FOUR_OF_910A = frozenset(
         (0, 3, 4, 7), (1, 2, 5, 6), (1, 3, 5, 7), (2, 3, 6, 7),
     }
 )  # fmt: skip
+
+#: The resource of all products before Ascend 950, and the label of all since the A2.
+_RESOURCE, _LABEL_SINCE_A2 = "huawei.com/Ascend910", "ascend-910b"
+#: Two devices of an A3 are dies of one NPU, which is given as a whole, except to a job with one device.
+_PAIRS = (2, 4, 6, 8, 10, 12, 14, 16)
 
 #: The products by name.
 PRODUCTS = {
@@ -133,7 +151,7 @@ PRODUCTS = {
             pci_ids=("d801",), simulated=SimulatedMachine(8), assumed_for=("1.0", "group_list"),
             group_size=4, hccs_size=4, counts_per_server=(1, 2, 4, 8), cluster_count=8, even_servers=True,
             checks_hccs_count=True, four_device_sets=_FOUR_OF_910A, server_size=8, lab_device_limit=8,
-            labels=NodeLabels("huawei.com/Ascend910", "ascend-910", "module"),
+            nodes=(NodeLabels(_RESOURCE, "ascend-910", "module", 8, ("800 9000", "800 9010")),),
         ),
         Product(
             "a2", "Atlas A2 (Ascend 910B)", 16,
@@ -141,7 +159,16 @@ PRODUCTS = {
             machines=("800T A2", "800I A2", "900 A2", "200T A2 Box16", "200I A2 Box16", "300T A2"),
             pci_ids=("d802",), simulated=SimulatedMachine(8), hccs_size=8, needs_device_ip="always",
             server_size=8, device_type="910B",
-            labels=NodeLabels("huawei.com/Ascend910", "ascend-910b", "module-910b-8"),
+            nodes=(
+                NodeLabels(
+                    _RESOURCE, _LABEL_SINCE_A2, "module-910b-8", 8, ("800T A2", "800I A2", "900 A2"),
+                    retries=True,
+                ),
+                NodeLabels(
+                    _RESOURCE, _LABEL_SINCE_A2, "module-910b-16", 16, ("200T A2 Box16", "200I A2 Box16"),
+                    counts=(1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16),
+                ),
+            ),
         ),
         Product(
             "a3", "Atlas A3 super pod (Ascend 910_93)", 16,
@@ -150,12 +177,22 @@ PRODUCTS = {
             npu_smi_names=("Ascend910",), pci_ids=("d803",), simulated=SimulatedMachine(16, first_address=6),
             default_format="1.2", assumed_for=("1.2",), needs_device_ip="never", super_pods=True,
             hccs_size=16, dies_per_npu=2, server_size=16, device_type="910_93",
-            labels=NodeLabels("huawei.com/Ascend910", "ascend-910b", "module-a3-16-super-pod"),
+            nodes=(
+                NodeLabels(
+                    _RESOURCE, _LABEL_SINCE_A2, "module-a3-16-super-pod", 16, ("900 A3",),
+                    counts=(1, *_PAIRS), cluster_counts=(16,),
+                ),
+            ),
         ),
         Product(
             "a3-server", "Atlas A3 outside super-pod mode (Ascend 910_93)", 16,
             needs_device_ip="never", hccs_size=16, dies_per_npu=2, server_size=16, device_type="910_93",
-            labels=NodeLabels("huawei.com/Ascend910", "ascend-910b", "module-a3-16"),
+            nodes=(
+                NodeLabels(
+                    _RESOURCE, _LABEL_SINCE_A2, "module-a3-16", 16, ("800T A3", "800I A3", "A200T A3 Box8"),
+                    counts=(1, *_PAIRS), cluster_counts=_PAIRS,
+                ),
+            ),
         ),
         Product(
             "300i", "Atlas 300I Duo (Ascend 310P3)", 32,

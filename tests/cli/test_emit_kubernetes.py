@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from typing import TYPE_CHECKING, Any
@@ -63,8 +64,9 @@ def test_the_objects_fit_their_schemas(
             *("hccl-tools", "launch", "--rank-table", "/user/serverid/devindex/config/hccl.json"),
             *("--wait", "600", "--product", product, "train.py", "--lr", "0.1"),
         ]
+    # A super pod has at most 48 nodes by default.
     assert job["metadata"].get("annotations", {}) == (
-        {"sp-block": str(16 * nodes)} if product == "a3" else {}
+        {"sp-block": str(16 * min(nodes, 32))} if product == "a3" else {}
     )
 
 
@@ -106,7 +108,7 @@ def test_what_doctor_asks_of_a_container(command_line: CommandLine, kind: str) -
     volumes = {volume["name"]: volume for volume in pod["volumes"]}
     mounted = {mount["mountPath"]: volumes[mount["name"]] for mount in container["volumeMounts"]}
     assert {"/usr/local/Ascend/driver", "/etc/hccn.conf", "/usr/local/sbin/npu-smi"} < mounted.keys()
-    assert mounted["/dev/shm"]["emptyDir"] == {"medium": "Memory"}
+    assert mounted["/dev/shm"]["emptyDir"] == {"medium": "Memory", "sizeLimit": "16Gi"}
     assert pod["hostNetwork"] is True
     environment = {one["name"]: one["valueFrom"]["fieldRef"]["fieldPath"] for one in container["env"]}
     assert environment["HOST_IP"] == environment["HCCL_IF_IP"] == "status.hostIP"
@@ -121,11 +123,137 @@ def test_restarts_are_those_of_the_manager(command_line: CommandLine) -> None:
 
     actions = [[one["action"] for one in job["spec"]["policies"]] for job in (volcano, once)]
     assert actions == [["RestartJob", "RestartJob", "CompleteJob"], ["AbortJob", "AbortJob", "CompleteJob"]]
-    assert volcano["spec"]["maxRetry"] == 2
+    assert (volcano["spec"]["maxRetry"], once["spec"]["maxRetry"]) == (3, 1)  # Volcano counts the runs.
     assert ascend["metadata"]["labels"]["fault-retry-times"] == "2"
+    assert ascend["spec"]["runPolicy"]["backoffLimit"] == 2  # 0 and none mean no limit.
     for job in (volcano, ascend):
         ((_, template),) = templates(job)
         assert "--max-restarts" not in template["spec"]["containers"][0]["command"]
+
+
+@pytest.mark.parametrize(
+    ("pods", "block", "said"),
+    [
+        (1, 16, ""),
+        (6, 96, "the whole job is in one super pod; values for other sizes: 48, 32, 16\n"),
+        (48, 768, "the whole job is in one super pod; "),
+        (50, 400, "2 logical super pods of 25 nodes, because MindCluster's default super-pod-size is 48"),
+        (53, 16, "53 logical super pods of 1 node, because"),
+    ],
+)  # fmt: skip
+def test_a_super_pod_fits_the_scheduler(command_line: CommandLine, pods: int, block: int, said: str) -> None:
+    """Its plug-in refuses sizes that do not divide the job, or are larger than its super-pod-size."""
+    done = command_line(
+        "launch", "--emit", "vcjob", "--image", "i", "--product", "a3", "--nnodes", str(pods), "train.py"
+    )
+
+    assert documents(done.out)[1]["metadata"]["annotations"] == {"sp-block": str(block)}
+    assert done.err.startswith(f"note: sp-block is {block}: {said}" if said else "note: ") or not done.err
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "devices", "product"),
+    [
+        ("Atlas 800 (Model 9000)", "module", 8, "910a"),
+        ("Atlas 800T A2", "module-910b-8", 8, "a2"),
+        ("910B4", "module-910b-8", 8, "a2"),
+        ("Atlas 200T A2 Box16", "module-910b-16", 16, "a2"),
+        ("Atlas 900 A3 SuperPoD", "module-a3-16-super-pod", 16, "a3"),
+        ("Atlas 800T A3", "module-a3-16", 16, "a3-server"),
+        ("A200T A3 Box8", "module-a3-16", 16, "a3-server"),
+    ],
+)
+def test_a_named_machine_has_its_own_node(
+    command_line: CommandLine, name: str, label: str, devices: int, product: str
+) -> None:
+    _, job = emitted(command_line, "acjob", "--product", name, "--nnodes", "2", "train.py")
+
+    for _, template in templates(job):
+        (container,) = template["spec"]["containers"]
+        assert template["spec"]["nodeSelector"] == {"accelerator-type": label}
+        assert container["resources"]["limits"] == {"huawei.com/Ascend910": devices}
+        assert container["command"][6:8] == ["--product", product]
+    assert ("annotations" in job["metadata"]) == (product == "a3")
+
+
+def test_a_machine_in_the_variable_has_its_own_node(
+    command_line: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HCCL_TOOLS_PRODUCT", "Atlas 200T A2 Box16")
+
+    _, job = emitted(command_line, "vcjob", "train.py")
+
+    ((_, template),) = templates(job)
+    assert template["spec"]["nodeSelector"] == {"accelerator-type": "module-910b-16"}
+
+
+def test_jobs_on_a_part_of_a_node_have_a_port_each(command_line: CommandLine) -> None:
+    """The operator would give each leader 2222, which the network of the node has once."""
+    ports = list[int]()
+    for name in ("one", "two", "one"):
+        part = ("--product", "a2", "-n", "4", "--object-name", name)
+        _, job = emitted(command_line, "acjob", *part, "train.py")
+        ((_, template),) = templates(job)
+        (port,) = template["spec"]["containers"][0]["ports"]
+        assert violations("acjob", job) == []
+        assert port["name"] == "ascendjob-port"
+        ports.append(port["containerPort"])
+    _, whole = emitted(command_line, "acjob", "--product", "a2", "train.py")
+    _, volcano = emitted(command_line, "vcjob", "--product", "a2", "-n", "4", "train.py")
+
+    assert ports[0] == ports[2] != ports[1]
+    assert all(20000 <= port < 28000 for port in ports)
+    for job in (whole, volcano):
+        assert "ports" not in templates(job)[0][1]["spec"]["containers"][0]
+
+
+def test_the_pods_of_a_job_on_parts_of_nodes_meet_at_its_port(command_line: CommandLine) -> None:
+    """Another job on these nodes would take launch's default port."""
+    several = ("--product", "a2", "--nnodes", "2", "--nproc-per-node", "4")
+
+    _, job = emitted(command_line, "acjob", *several, "train.py")
+    _, volcano = emitted(command_line, "vcjob", *several, "train.py")
+    _, own = emitted(command_line, "vcjob", *several, "--start-port", "5000", "train.py")
+
+    leader, worker = (one["spec"]["containers"][0] for _, one in templates(job))
+    assert "ports" not in worker
+    start = ["--start-port", str(leader["ports"][0]["containerPort"])]
+    assert [start] * 3 == [
+        container["command"][8:10]
+        for container in (leader, worker, templates(volcano)[0][1]["spec"]["containers"][0])
+    ]
+    assert templates(own)[0][1]["spec"]["containers"][0]["command"][8:10] == ["--start-port", "5000"]
+
+
+@pytest.mark.parametrize(("product", "said"), [("a2", False), ("910a", True), ("Atlas 200T A2 Box16", True)])
+def test_retries_are_not_promised_where_they_are_not_documented(
+    command_line: CommandLine, product: str, said: bool
+) -> None:
+    options = ("--emit", "acjob", "--image", "i", "--product", product)
+    done = command_line("launch", *options, "--max-restarts", "2", "train.py")
+    without = command_line("launch", *options, "train.py")
+
+    assert "fail within a few seconds" in done.err
+    assert ("only for Atlas 800T A2" in done.err) is said
+    assert "fault-retry-times" not in without.err + without.out
+
+
+#: How Kubernetes reads a word of a command (third_party/forked/golang/expansion).
+REFERENCE = re.compile(r"\$(\$|\([^)]*\))")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_pods_get_the_words_as_they_were_typed(command_line: CommandLine, kind: str) -> None:
+    words = ["bash", "-c", 'echo $HOME $$ $(hostname) $(HOST_IP) "${A[@]}" $']
+    own = ("--product", "a2", "--env", "A=$(POD_IP)", "--no-python")
+
+    _, job = emitted(command_line, kind, *own, *words)
+
+    for _, template in templates(job):
+        command = template["spec"]["containers"][0]["command"]
+        assert "$$" in command[-1]
+        read = [REFERENCE.sub(lambda found: "$" if found[1] == "$" else "replaced", word) for word in command]
+        assert read[8:] == ["--env", "A=$(POD_IP)", "--no-python", *words]
 
 
 def test_names_and_own_options(command_line: CommandLine) -> None:
@@ -141,6 +269,63 @@ def test_names_and_own_options(command_line: CommandLine) -> None:
     assert template["spec"]["terminationGracePeriodSeconds"] == 75
     command = template["spec"]["containers"][0]["command"]
     assert command[6:] == ["--product", "a2", "--grace=60", "--preflight", "full", "-m", "a.b_C"]
+
+
+def test_the_size_of_shared_memory_and_the_queue(command_line: CommandLine) -> None:
+    for kind in KINDS:
+        _, usual = emitted(command_line, kind, "--product", "a3", "train.py")
+        _, own = emitted(
+            command_line, kind, "--product", "a3", "--shm-size", "64Gi", "--queue", "q-1", "train.py"
+        )
+
+        assert violations(kind, own) == []
+        assert [
+            template["spec"]["volumes"][1]["emptyDir"]["sizeLimit"]
+            for job in (usual, own)
+            for _, template in templates(job)
+        ] == ["32Gi", "64Gi"]
+        policy = own["spec"] if kind == "vcjob" else own["spec"]["runPolicy"]["schedulingPolicy"]
+        assert policy["queue"] == "q-1"
+
+
+def test_the_comments_say_what_the_cluster_must_allow(command_line: CommandLine) -> None:
+    def comments(kind: str, *options: str) -> str:
+        done = command_line("launch", "--emit", kind, "--image", "i", *options, "train.py")
+        assert done.code == 0, done.err
+        lines = [line[2:].strip() for line in done.out.splitlines() if line.startswith("#")]
+        return " ".join(lines)
+
+    text = comments("vcjob", "--product", "a3", "--nnodes", "64", "--queue", "llm")
+    assert 'and the queue "llm"' in text
+    assert "the level privileged" in text
+    assert "ascend-operator fills in" in text
+    assert "sp-block is 512: 2 logical super pods of 32 nodes" in text
+    assert "cpu: '128' memory: 512Gi  # with /dev/shm, at most 32Gi" in text
+    part = comments("acjob", "--product", "a2", "-n", "4", "--max-restarts", "1")
+    assert "ascendjob-port: 2" in part
+    several = comments("acjob", "--product", "a2", "--nnodes", "2", "--nproc-per-node", "4")
+    assert "ascendjob-port and --start-port: 2" in several
+    assert "fault-retry-times: according to" in part
+    table = merge([("1", host_table(1)), ("2", host_table(2))]).table
+    command_line.write("job.json", "".join(formats.write(table)))
+    pinned = ("--rank-table", "job.json", "--product", "910a", "--pin-nodes", "n1,n2")
+    assert "ascend-operator" not in comments("vcjob", *pinned)
+
+
+def test_a_secret_in_the_command_is_named(command_line: CommandLine) -> None:
+    secrets = ("--env", "HF_TOKEN=hf_1", "--env", "LR=0.1")
+    program = ("train.py", "--api-key=k", "--num-tokens", "4096", "--token-file", "f")
+
+    done = command_line("launch", "--emit", "vcjob", "--image", "i", "--product", "a2", *secrets, *program)
+    without = command_line(
+        "launch", "--emit", "vcjob", "--image", "i", "--product", "a2", "train.py", "--lr", "1"
+    )
+
+    said = "HF_TOKEN and --api-key: who can read the file, the job or its pods can read the value"
+    assert done.err.startswith(f"note: {said}")
+    assert f"# {said}" in done.out
+    assert "hf_1" not in done.err
+    assert without.err == ""
 
 
 def test_a_table_that_is_fixed(command_line: CommandLine) -> None:
@@ -167,7 +352,13 @@ def test_a_table_that_is_fixed(command_line: CommandLine) -> None:
         (["--product", "a2"], 2, "needs the image of the containers"),
         (["--image", "i"], 2, "needs the product of the nodes\n"),
         ([], 2, "needs the image of the containers and the product of the nodes\n"),
-        (["--cpu", "--all-here"], 2, "does not support --all-here and --cpu\n"),
+        (["--cpu", "--all-here"], 2, "does not support --all-here and --cpu\n  help: leave --all-here and"),
+        (["--cpu"], 2, "leave --cpu out: the pods request NPUs; to try the program on this host,"),
+        (["--devices", "0", "--hosts", "a"], 2, "manager chooses the nodes; leave --devices out: the"),
+        (["--image", "a b"], 2, '--image "a b" has blanks'),
+        (["--image", "i", "--queue", "A_b"], 2, '--queue "A_b" is not the name of a queue\n'),
+        (["--image", "i", "--shm-size", "64g"], 2, '--shm-size "64g" is not a size\n  help: write 64Gi\n'),
+        (["--image", "i", "--shm-size", "0"], 2, "the units are Mi, Gi and Ti"),
         (["--image", "i", "--product", "a5"], 125, "does not know the names of Ascend 950 in Kubernetes"),
         (["--image", "i", "--product", "a2", "--hosts", "a,b"], 2, "does not support --hosts"),
         (["--image", "i", "--product", "a2", "--exclude", "a"], 2, "does not support --exclude"),
@@ -175,6 +366,14 @@ def test_a_table_that_is_fixed(command_line: CommandLine) -> None:
         (["--image", "i", "--product", "910a", "--nproc-per-node", "3"], 2, "allows 1, 2, 4, 8"),
         (["--image", "i", "--product", "910a", "--nnodes", "2", "--nproc-per-node", "4"], 2, "uses all 8"),
         (["--image", "i", "--product", "a2", "-n", "9"], 2, "9 devices in a pod"),
+        (["--image", "i", "--product", "a3", "--nnodes", "2", "--nproc-per-node", "8"], 2,
+         "all 16 of each node\n  help: use --nnodes 1 --nproc-per-node 16; or --product a3-server, if the"),
+        (["--image", "i", "--product", "a3", "-n", "3"], 2, "a pod only 1, 2, 4, 6, 8, 10, 12, 14, 16\n"),
+        (["--image", "i", "--product", "a3-server", "--nnodes", "2", "--nproc-per-node", "1"], 2,
+         "MindCluster's scheduler gives a job with several pods only 2, 4,"),
+        (["--image", "i", "--product", "Atlas 200T A2 Box16", "-n", "9"], 2, "8, 10, 12, 14, 16\n"),
+        (["--image", "i", "--product", "Atlas 800 A3"], 125,
+         'does not know the label accelerator-type of the node "Atlas 800 A3"\n'),
         (["--image", "i", "--product", "a2", "--object-name", "Train"], 2, "not the name of a job"),
         (["--image", "i", "--product", "a2", "--object-name", "a" * 60], 2, "at most 45 characters"),
         (["--image", "i", "--product", "a2", "--namespace", "a_b"], 2, "not the name of a namespace"),

@@ -7,6 +7,7 @@ docs/en/scheduling/api (k8s.md, ascend_job.md, hccl.json_file_description.md) an
 
 from __future__ import annotations
 
+import zlib
 from typing import TYPE_CHECKING, Any, Literal
 
 from hccl_tools.records import NamedTuple
@@ -26,9 +27,20 @@ _RINGS_CONFIG = "rings-config-"
 _INITIALIZING = '{\n    "status": "initializing"\n}\n'
 #: ascend-operator requires this name of the container.
 _CONTAINER = "ascend"
+#: The name of the leader's port for ascend-operator.
+_PORT_NAME = "ascendjob-port"
+#: The ports of jobs: below those that Kubernetes (30000 and more) and Linux (32768 and more) give to others,
+#: and above those that launch chooses. The ranks of a node may take the next ones.
+_PORTS = range(20000, 28000, 16)
 _PRODUCT_LABEL = "ring-controller.atlas"
 #: The label with the name of its job, which each of the two gives a pod.
 _JOB_LABEL: Mapping[Kind, str] = {"vcjob": "volcano.sh/job-name", "acjob": "job-name"}
+#: The nodes in a super pod for MindCluster's scheduler, unless its configuration has ``super-pod-size``.
+SUPER_POD_NODES = 48
+#: The queue that Volcano makes itself.
+QUEUE = "default"
+#: GiB of shared memory: those of MindCluster's samples, for 8 devices, and more for more devices.
+_LEAST_SHARED, _SHARED_PER_DEVICE = 16, 2
 #: The first pod of an AscendJob has a role of its own.
 _LEADER = {"mindspore": "Scheduler", "pytorch": "Master"}
 
@@ -44,14 +56,18 @@ class JobSpec(NamedTuple):
         command: What each pod runs.
         pods: The number of pods, each on a node of its own.
         devices: The number of devices of each pod.
-        labels: The names of the product in Kubernetes.
+        labels: The names of the devices and nodes in Kubernetes.
         framework: For an AscendJob: mindspore or pytorch.
         restarts: How often the manager starts the job again.
         grace: Seconds from SIGTERM to SIGKILL.
         mounts: Files and folders of the node, such as the driver; those that end with / are folders.
-        super_pod: The number of devices in a logical super pod; ``None`` for a product without super pods.
+        super_pod: The number of nodes in a logical super pod; ``None`` for nodes without super pods.
         nodes: The only nodes on which pods may run; empty for all.
         table: The text of a table that is fixed, for ``nodes``; ``None`` if ascend-operator makes it.
+        queue: Volcano's queue.
+        shared_memory: The limit of ``/dev/shm``, as Kubernetes writes sizes.
+        port: Its port on the network of the nodes, if other jobs may run there, too.
+        secrets: The variables and options in the command whose values seem to be secrets.
     """
 
     kind: Kind
@@ -69,6 +85,34 @@ class JobSpec(NamedTuple):
     super_pod: int | None = None
     nodes: Sequence[str] = ()
     table: str | None = None
+    queue: str = QUEUE
+    shared_memory: str = "16Gi"
+    port: int | None = None
+    secrets: Sequence[str] = ()
+
+
+def super_pod_nodes(pods: int) -> int:
+    """Return the number of nodes in each logical super pod of a job.
+
+    The scheduler takes only sizes by which the number of nodes can be divided, and refuses those larger than
+    a physical super pod (ascend-for-volcano, superpod/frame.go).
+    """
+    return max(nodes for nodes in range(1, min(pods, SUPER_POD_NODES) + 1) if pods % nodes == 0)
+
+
+def shared_memory(devices: int) -> str:
+    """Return the default limit of ``/dev/shm``, which is memory of the pod, and would have no limit else."""
+    return f"{max(_LEAST_SHARED, _SHARED_PER_DEVICE * devices)}Gi"
+
+
+def own_port(name: str, namespace: str | None) -> int:
+    """Return the port of a job that may share its nodes with other jobs.
+
+    All pods of a node have its ports. Without a port of their own, jobs would meet at launch's default; and
+    ascend-operator would reserve 2222 for the leader of each AscendJob (defaults.go, setDefaultPort), so that
+    the second job on a node would stay pending.
+    """
+    return _PORTS[zlib.crc32(f"{namespace or ''}/{name}".encode()) % len(_PORTS)]
 
 
 def objects(spec: JobSpec) -> list[JSON]:
@@ -97,7 +141,7 @@ def _metadata(name: str, spec: JobSpec) -> JSON:
 def _job_metadata(spec: JobSpec, **labels: str) -> JSON:
     metadata = _metadata(spec.name, spec) | {"labels": {_PRODUCT_LABEL: spec.labels.product, **labels}}
     if spec.super_pod is not None:
-        metadata["annotations"] = {"sp-block": str(spec.super_pod)}
+        metadata["annotations"] = {"sp-block": str(spec.super_pod * spec.devices)}
     return metadata
 
 
@@ -105,7 +149,8 @@ def _volcano_job(spec: JobSpec) -> JSON:
     """Return Volcano's Job.
 
     It has a single task: Volcano counts the pods of each task from 0, so that the first pods of two tasks
-    would both have rank 0.
+    would both have rank 0. ``maxRetry`` counts the runs, with the first (restarting.go: the job fails once as
+    many runs have failed), and the webhook replaces 0 by 3 (mutate_job.go).
     """
     end = "RestartJob" if spec.restarts else "AbortJob"
     return {
@@ -115,8 +160,8 @@ def _volcano_job(spec: JobSpec) -> JSON:
         "spec": {
             "minAvailable": spec.pods,
             "schedulerName": "volcano",
-            "queue": "default",
-            "maxRetry": spec.restarts,
+            "queue": spec.queue,
+            "maxRetry": spec.restarts + 1,
             "policies": [
                 {"event": "PodFailed", "action": end},
                 {"event": "PodEvicted", "action": end},
@@ -130,11 +175,15 @@ def _volcano_job(spec: JobSpec) -> JSON:
 def _ascend_job(spec: JobSpec) -> JSON:
     """Return MindCluster's AscendJob; ascend-operator numbers the leader 0, and the workers from 1.
 
-    It starts a job whose pods fail again only if the job has the label with the number of times.
+    It starts a job whose pods fail again only if the job has the label with the number of times. Other
+    restarts, such as those after a fault of a node, are limited by ``backoffLimit``, where 0 and a missing
+    value mean no limit (job.go, ReconcileJobs); without the label ``fault-scheduling`` there are none.
     """
-    roles = {_LEADER[spec.framework]: 1}
+    leader = _LEADER[spec.framework]
+    roles = {leader: 1}
     if spec.pods > 1:
         roles["Worker"] = spec.pods - 1
+    limit = {"backoffLimit": spec.restarts} if spec.restarts else {}
     again = {"fault-scheduling": "grace", "fault-retry-times": str(spec.restarts)} if spec.restarts else {}
     return {
         "apiVersion": "mindxdl.gitee.com/v1",
@@ -142,29 +191,35 @@ def _ascend_job(spec: JobSpec) -> JSON:
         "metadata": _job_metadata(spec, framework=spec.framework, **again),
         "spec": {
             "schedulerName": "volcano",
-            "runPolicy": {"schedulingPolicy": {"minAvailable": spec.pods, "queue": "default"}},
+            "runPolicy": {**limit, "schedulingPolicy": {"minAvailable": spec.pods, "queue": spec.queue}},
             "successPolicy": "AllWorkers",
             "replicaSpecs": {
-                role: {"replicas": number, "restartPolicy": "Never", "template": _template(spec)}
+                role: {
+                    "replicas": number,
+                    "restartPolicy": "Never",
+                    "template": _template(spec, spec.port if role == leader else None),
+                }
                 for role, number in roles.items()
             },
         },
     }
 
 
-def _template(spec: JobSpec) -> JSON:
+def _template(spec: JobSpec, port: int | None = None) -> JSON:
     volumes = [_host_volume(index, path) for index, path in enumerate(spec.mounts)]
     mounts = [
         {"name": _volume_name(index), "mountPath": path.rstrip("/"), "readOnly": True}
         for index, path in enumerate(spec.mounts)
     ]
-    shared = {"name": "dshm", "emptyDir": {"medium": "Memory"}}
+    shared = {"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": spec.shared_memory}}
     table = {"name": "table", "configMap": {"name": _table_name(spec)}}
     container = {
         "name": _CONTAINER,
         "image": spec.image,
-        "command": list(spec.command),
+        # Kubernetes replaces $(NAME), and writes $$ for a $: a program must get what the user typed.
+        "command": [word.replace("$", "$$") for word in spec.command],
         "env": _environment(spec),
+        **({"ports": [{"name": _PORT_NAME, "containerPort": port}]} if port is not None else {}),
         "resources": {limit: {spec.labels.resource: spec.devices} for limit in ("requests", "limits")},
         "volumeMounts": [
             {"name": "table", "mountPath": TABLE_FOLDER, "readOnly": True},

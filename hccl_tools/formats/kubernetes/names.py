@@ -1,7 +1,7 @@
-"""The names that Kubernetes accepts for a ConfigMap, its namespace and its keys.
+"""The names and sizes that Kubernetes accepts: of a ConfigMap, its namespace and keys, and of a job.
 
 Source: Kubernetes, apimachinery/pkg/util/validation (``IsDNS1123Subdomain``, ``IsDNS1123Label``,
-``IsConfigMapKey``).
+``IsConfigMapKey``), apimachinery/pkg/api/resource (quantities).
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from hccl_tools.records import NamedTuple
 _NAME_LENGTH, _NAMESPACE_LENGTH, _KEY_LENGTH = 253, 63, 253
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _KEY = re.compile(r"[-._a-zA-Z0-9]+")
+#: A size in bytes; and the spelling of docker, which Kubernetes does not read or reads as another size.
+_SIZE = re.compile(r"[1-9][0-9]{0,8}[MGT]i")
+_DOCKER_SIZE = re.compile(r"([1-9][0-9]{0,8})([mgt])i?b?", re.IGNORECASE)
 _SUBDOMAIN_RULE = (
     "Kubernetes requires an RFC 1123 subdomain: lower case letters, digits, - and ., each part between dots "
     f"begins and ends with a letter or digit, at most {_NAME_LENGTH} characters"
@@ -40,7 +43,7 @@ def checked(name: str, *, key: str, namespace: str | None = None) -> ConfigMapNa
     Raises:
         UsageError: Kubernetes refuses a name, or HCCL does not open a file with the name of the key.
     """
-    if len(name) > _NAME_LENGTH or not all(map(_LABEL.fullmatch, name.split("."))):
+    if not _is_subdomain(name):
         raise UsageError(f'--to-configmap "{name}" is not the name of a ConfigMap', hint=_SUBDOMAIN_RULE)
     if namespace is not None:
         check_namespace(namespace)
@@ -50,6 +53,47 @@ def checked(name: str, *, key: str, namespace: str | None = None) -> ConfigMapNa
         reason = "a pod sees it as a file name, and HCCL opens only files whose name ends in .json"
         raise UsageError(f'--key "{key}": {reason}', hint=f"use --key {key}.json")
     return ConfigMapName(name, key, namespace)
+
+
+def _is_subdomain(name: str) -> bool:
+    return len(name) <= _NAME_LENGTH and all(map(_LABEL.fullmatch, name.split(".")))
+
+
+def check_queue(name: str) -> None:
+    """Refuse what is not the name of a queue of Volcano.
+
+    Raises:
+        UsageError: Kubernetes refuses the name.
+    """
+    if not _is_subdomain(name):
+        raise UsageError(f'--queue "{name}" is not the name of a queue', hint=_SUBDOMAIN_RULE)
+
+
+def check_image(name: str) -> None:
+    """Refuse what cannot be the name of an image; kubelet and the registry check the rest.
+
+    Raises:
+        UsageError: The name has blanks or characters that are not printed.
+    """
+    if any(sign.isspace() or not sign.isprintable() for sign in name):
+        raise UsageError(
+            f'--image "{name}" has blanks or unprintable characters, which no image has in its name',
+            hint="an image is REGISTRY/NAME:TAG; options of a container runtime do not belong to it",
+        )
+
+
+def check_shared_memory(size: str) -> None:
+    """Refuse what is not a size of shared memory.
+
+    Raises:
+        UsageError: It is not, or has docker's spelling.
+    """
+    if not _SIZE.fullmatch(size):
+        docker = _DOCKER_SIZE.fullmatch(size)
+        how = (
+            f"write {docker[1]}{docker[2].upper()}i" if docker else "write 64Gi; the units are Mi, Gi and Ti"
+        )
+        raise UsageError(f'--shm-size "{size}" is not a size', hint=how)
 
 
 def check_namespace(namespace: str) -> None:
