@@ -63,6 +63,7 @@ ANSWERS = (
         "-a --all --all-ranks --all-containers --prefix",
         "`--rank all` prints the logs of all ranks, each line with its rank",
     ),
+    _answer("logs", "--failed --errors", "without a rank, it is the log of the one that failed first"),
     _answer(
         "logs",
         "-p --previous",

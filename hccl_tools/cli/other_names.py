@@ -102,6 +102,8 @@ MEANINGS = (
 #: A rule, a check, a message or an error code of HCCL in place of a command.
 _CODE = re.compile(r"(?:HC[CDM][0-9]{3}|E[A-Z][0-9]{4})", re.IGNORECASE)
 _LONGEST_CODE = 10
+#: Words for the removal of runs; with a table they mean its servers or devices.
+_REMOVES = {"rm", "remove", "delete", "clean", "cleanup", "prune", "purge", "gc"}
 #: What other tools call the command that prints a shell's completion.
 COMPLETION = {
     "completion",
@@ -162,6 +164,9 @@ def _answers(ctx: click.Context, group: click.Group, word: str, rest: Sequence[s
         yield f"type `{ctx.command_path} {shlex.join(rest)} --help`"
         return
     in_group = "" if ctx is root else f"{ctx.info_name}:"
+    if not in_group and name in _REMOVES and not (rest and rest[0].endswith(".json")):
+        yield "the files of a run are its folder: `hccl-tools jobs` lists the runs, and `rm -r` removes a folder"
+        return
     for meaning in MEANINGS:
         if in_group + name not in meaning.words:
             continue

@@ -16,6 +16,7 @@ from hccl_tools.cli.values import hyphenated
 from hccl_tools.errors import UsageError
 from hccl_tools.host import site_defaults
 from hccl_tools.notation import look_alikes
+from hccl_tools.notation.phrases import operand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,6 +75,8 @@ _SAME_PURPOSE: dict[str, tuple[str, ...]] = {
 #: --format and --force have 0.55, --nproc and --product 0.67.
 _SIMILAR = 0.75
 #: click's message for an argument that a command does not accept.
+#: What people call the format of Kubernetes.
+_YAML = ("yaml", "yml", "k8s", "kubernetes", "configmap", "config-map")
 _EXTRA_ARGUMENT = re.compile(r"Got unexpected extra (arguments?) \((.*)\)")
 _RANGE = re.compile(r"[\[(0-9][\[\](),0-9 -]*")
 
@@ -119,12 +122,23 @@ def problem(
     if isinstance(error, click.MissingParameter) and error.param is not None:
         return _missing(error.param), _completed(ctx, args, error.param) or hint
     if isinstance(error, click.BadParameter) and error.param is not None:
-        return f"{_name(error.param, args)} {error.message}", hint
+        return f"{_name(error.param, args)} {error.message}", _config_map(ctx, error, args) or hint
     sentence = " ".join(error.format_message().split()).removesuffix(".")
     if extra := _EXTRA_ARGUMENT.fullmatch(sentence):
         completed = _range_option(extra[2], ctx) or _completed(ctx, args, None)
         return f'unexpected {extra[1]} "{extra[2]}"', completed or hint
     return sentence[:1].lower() + sentence[1:], hint
+
+
+def _config_map(ctx: click.Context | None, error: click.BadParameter, args: Sequence[str]) -> str:
+    """Return what to type for ``convert --to yaml``; "" for another value."""
+    names = error.param.opts if error.param is not None else ()
+    if ctx is None or ctx.info_name != "convert" or "--to" not in names:
+        return ""
+    if not any(f'"{word}"' in error.message.lower() for word in _YAML):
+        return ""
+    file = next((word for word in args if word.endswith(".json")), "FILE")
+    return f"Kubernetes reads a ConfigMap: `hccl-tools convert {operand(file)} --to-configmap NAME`"
 
 
 def _completed(ctx: click.Context | None, args: Sequence[str], missing: click.Parameter | None) -> str | None:

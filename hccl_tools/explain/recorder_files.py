@@ -45,7 +45,7 @@ def beginning(file: IO[bytes], most: int) -> bytes:
         OSError: The file cannot be read.
         zlib.error: It is damaged.
     """
-    data = file.read(most)
+    data = file.read(most) or b""  # None: a file in /proc has nothing to read yet.
     if not data.startswith(_GZIP):
         return data
     return zlib.decompressobj(_GZIP_WINDOW).decompress(data, most)
