@@ -165,7 +165,7 @@ def _answers(ctx: click.Context, group: click.Group, word: str, rest: Sequence[s
         return
     in_group = "" if ctx is root else f"{ctx.info_name}:"
     if not in_group and name in _REMOVES and not (rest and rest[0].endswith(".json")):
-        yield "the files of a run are its folder: `hccl-tools jobs` lists the runs, and `rm -r` removes a folder"
+        yield "the files of a run are its folder: `hccl-tools jobs` lists the runs, `rm -r` removes a folder"
         return
     for meaning in MEANINGS:
         if in_group + name not in meaning.words:

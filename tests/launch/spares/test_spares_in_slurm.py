@@ -157,23 +157,71 @@ def machines(bed: SlurmCluster, tmp_path: Path) -> Iterator[list[StandInHost]]:
         (bed.folder / f"{node.name}.env").unlink()
 
 
-@pytest.mark.parametrize("sick", [1, 2], ids=["a host of the job", "the spare"])
-def test_a_node_with_a_sick_device_is_left_out(
-    bed: SlurmCluster, machines: list[StandInHost], sick: int
-) -> None:
+def sick_device(machine: StandInHost) -> str:
+    devices = machine.description["devices"]
+    devices["1"] = {**devices["1"], "npu_health": "Alarm"}
+    machine.describe({**machine.description, "devices": devices})
+    return "HCD103"
+
+
+def missing_device(machine: StandInHost) -> str:
+    (machine.root / "dev" / "davinci1").unlink()
+    return "HCC"
+
+
+def odd_version(machine: StandInHost) -> str:
+    (machine.root / "usr/local/Ascend/driver/version.info").write_text("Version=1.0\n")
+    return "HCD503"
+
+
+FAULTS = {one.__name__: one for one in (sick_device, missing_device, odd_version)}
+
+
+def checked(bed: SlurmCluster) -> tuple[int, str]:
+    """Start a job of two nodes with devices and a spare, all of which are checked before."""
     write_table_of_devices(bed.first.address, bed.second.address)
-    description = machines[sick].description
-    devices = {**description["devices"], "1": {**description["devices"]["1"], "npu_health": "Alarm"}}
-    machines[sick].describe({**description, "devices": devices})
     options = ["--ignore", "HCC2,HCC4,HCC5,HCC6", "--preflight", "full", "--preflight-timeout", "20"]
     argv = [*LAUNCH, "--rank-table", "table.json", *SPARES, *OPTIONS, *options]
     argv.remove("--cpu")
     argv += ["--no-python", "sh", "-c", 'echo "rank $RANK on $(hostname)"']
     job = start(bed, "salloc", "-N3", THREE, "--ntasks-per-node=1", "--no-kill", *argv)
     said = job.communicate(timeout=LONG)[0]
+    return job.returncode, said
 
-    assert job.returncode == 0, said
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_node_with_a_fault_is_replaced_before_the_start(
+    bed: SlurmCluster, machines: list[StandInHost], fault: str
+) -> None:
+    for machine in machines:
+        version = machine.root / "usr/local/Ascend/driver/version.info"
+        version.parent.mkdir(parents=True, exist_ok=True)
+        version.write_text("Version=25.2.0\n")
+    check = FAULTS[fault](machines[1])
+    code, said = checked(bed)
+
+    assert code == 0, said
     report: dict[str, Any] = published.read("report", Path("log/latest/report.json"))
-    replaced = [(one["host"], one["spare"], one["finding"]["check"]) for one in report["replaced"]]
-    assert replaced == ([(bed.second.address, bed.third.address, "HCD103")] if sick == 1 else []), said
-    assert Path("log/latest/rank_3.log").read_text() == f"rank 3 on {'n3' if sick == 1 else 'n2'}\n"
+    (replaced,) = report["replaced"]
+    assert (replaced["host"], replaced["spare"]) == (bed.second.address, bed.third.address), said
+    assert replaced["finding"]["check"].startswith(check), replaced
+    assert Path("log/latest/rank_3.log").read_text() == "rank 3 on n3\n"
+
+
+def test_a_sick_spare_node_is_left_out(bed: SlurmCluster, machines: list[StandInHost]) -> None:
+    sick_device(machines[2])
+    code, said = checked(bed)
+
+    assert code == 0, said
+    assert published.read("report", Path("log/latest/report.json"))["replaced"] == []
+    assert Path("log/latest/rank_3.log").read_text() == "rank 3 on n2\n"
+
+
+def test_nothing_starts_without_a_sound_node(bed: SlurmCluster, machines: list[StandInHost]) -> None:
+    for machine in machines[1:]:
+        sick_device(machine)
+    code, said = checked(bed)
+
+    assert code == 125, said
+    assert "must be replaced, and no spare is left" in said
+    assert not Path("log").exists()
