@@ -77,6 +77,14 @@ _SIMILAR = 0.75
 #: click's message for an argument that a command does not accept.
 #: What people call the format of Kubernetes.
 _YAML = ("yaml", "yml", "k8s", "kubernetes", "configmap", "config-map")
+#: What people call the targets of --emit.
+_EMITTED = {
+    **dict.fromkeys(("sbatch", "srun", "salloc"), "slurm"),
+    **dict.fromkeys(("openmpi", "mpi", "mpich", "mpiexec"), "mpirun"),
+    **dict.fromkeys(("loop", "bash", "sh", "script", "shell"), "rank_loop"),
+    **dict.fromkeys(("volcano", "vc"), "vcjob"),
+    **dict.fromkeys(("ascendjob", "mindcluster"), "acjob"),
+}
 _EXTRA_ARGUMENT = re.compile(r"Got unexpected extra (arguments?) \((.*)\)")
 _RANGE = re.compile(r"[\[(0-9][\[\](),0-9 -]*")
 
@@ -122,7 +130,7 @@ def problem(
     if isinstance(error, click.MissingParameter) and error.param is not None:
         return _missing(error.param), _completed(ctx, args, error.param) or hint
     if isinstance(error, click.BadParameter) and error.param is not None:
-        return f"{_name(error.param, args)} {error.message}", _config_map(ctx, error, args) or hint
+        return f"{_name(error.param, args)} {error.message}", _other_value(ctx, error, args) or hint
     sentence = " ".join(error.format_message().split()).removesuffix(".")
     if extra := _EXTRA_ARGUMENT.fullmatch(sentence):
         completed = _range_option(extra[2], ctx) or _completed(ctx, args, None)
@@ -130,15 +138,16 @@ def problem(
     return sentence[:1].lower() + sentence[1:], hint
 
 
-def _config_map(ctx: click.Context | None, error: click.BadParameter, args: Sequence[str]) -> str:
-    """Return what to type for ``convert --to yaml``; "" for another value."""
+def _other_value(ctx: click.Context | None, error: click.BadParameter, args: Sequence[str]) -> str:
+    """Return what to type for a value that other tools have: ``--emit sbatch``, ``convert --to yaml``."""
     names = error.param.opts if error.param is not None else ()
-    if ctx is None or ctx.info_name != "convert" or "--to" not in names:
-        return ""
-    if not any(f'"{word}"' in error.message.lower() for word in _YAML):
-        return ""
-    file = next((word for word in args if word.endswith(".json")), "FILE")
-    return f"Kubernetes reads a ConfigMap: `hccl-tools convert {operand(file)} --to-configmap NAME`"
+    typed = next((word for word in (*_YAML, *_EMITTED) if f'"{word}"' in error.message.lower()), "")
+    if ctx is not None and ctx.info_name == "convert" and "--to" in names and typed in _YAML:
+        file = next((word for word in args if word.endswith(".json")), "FILE")
+        return f"Kubernetes reads a ConfigMap: `hccl-tools convert {operand(file)} --to-configmap NAME`"
+    if "--emit" in names and typed:
+        return f"did you mean --emit {_EMITTED.get(typed, 'vcjob')}?"
+    return ""
 
 
 def _completed(ctx: click.Context | None, args: Sequence[str], missing: click.Parameter | None) -> str | None:

@@ -65,6 +65,8 @@ def answer(files: CommandLine, call: str) -> str:
         ("convert job.json --to yaml", "`hccl-tools convert job.json --to-configmap NAME`"),
         ("logs --failed", "without a rank, it is the log of the one that failed first"),
         ("rm", "the files of a run are its folder: `hccl-tools jobs` lists the runs"),
+        ("launch --emit sbatch -n 2 train.py", "did you mean --emit slurm?"),
+        ("launch --emit kubernetes -n 2 train.py", "did you mean --emit vcjob?"),
         ("stop all", "`hccl-tools stop --all`"),
         ("logs all", "`hccl-tools logs --rank all`"),
         ("gen 910b", "`hccl-tools gen --product 910b`"),
