@@ -193,7 +193,7 @@ def _answer(
         _refuse_other_file(words[0])
     if len(words) > 1:
         _refuse_runs(words[0], log_dir)
-    of_one_job = _parts(words)
+    of_one_job = _parts(words, log_dir)
     others = [word for word in words if of_one_job is None or not _is_run(word)]
     logs, notes = sources.collect(others)
     return explaining.explain(
@@ -201,9 +201,10 @@ def _answer(
     )
 
 
-def _parts(words: list[str]) -> RunLogs | None:
+def _parts(words: list[str], log_dir: str) -> RunLogs | None:
     """Return the logs of the run directories among the arguments; None if they are not those of one job."""
-    paths = [links.real_path(word) for word in words if _is_run(word)]
+    # Each path means the directory that was found from now on: another user may exchange a folder above it.
+    paths = [index.resolve(os.path.join(word, ""), log_dir).path for word in words if _is_run(word)]  # noqa: PTH118
     return read_parts(paths) if paths else None
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+import tarfile
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.runs.test_runs_of_other_users import tools
+from tests.runs.test_runs_of_other_users import RUN, tools
 from tests.support.jobs import LONG
 
 if TYPE_CHECKING:
@@ -68,3 +69,29 @@ def test_no_folder_of_this_user_is_listed(stranger: Stranger, words: list[str]) 
             # A typed file that is missing by now gets a similar name of the folder, on this user's own screen.
             assert words == ["validate"] or "rank_77" not in shown, shown
             assert "precious" not in shown, shown
+
+
+def test_runs_of_another_user_that_are_exchanged_name_no_file_of_this_user(stranger: Stranger) -> None:
+    """Between the two looks at a directory, it is one of this user, in which the plan may name any log."""
+    private = stranger.folder / "private"
+    private.mkdir(mode=0o700)
+    (private / "secret.log").write_text("RuntimeError: precious\n")
+    for name in ("a", "b"):
+        (private / name).mkdir()
+        (private / name / "plan.json").write_text("{}")
+    there = stranger.folder / "attack"
+    stranger.python("import os\nos.mkdir('attack', 0o755)\nos.mkdir('attack/x', 0o755)")
+    for name in ("a", "b"):
+        stranger.python(RUN, str(there / "x" / name), str(private / "secret.log"), "0")
+    stranger.python("import os, sys\nos.symlink(sys.argv[1], 'attack/link')", str(private))
+    with exchanged(stranger, there / "x", there / "link"):
+        for number in range(2 * TRIES):
+            bundle = stranger.folder / f"{number}.tgz"
+            runs = [str(there / "x" / name) for name in ("a", "b")]
+            done = tools(stranger, 0, "explain", *runs, "--bundle", str(bundle))
+            assert "Traceback" not in done.stderr, done.stderr
+            assert "precious" not in done.stdout, done.stdout
+            if bundle.exists():
+                with tarfile.open(bundle) as packed:
+                    names = packed.getnames()
+                assert not [name for name in names if "secret" in name], names
