@@ -62,6 +62,10 @@ _OWN_FAILURES = {
     "HCM985",
     "HCM989",
 }
+#: A connection that ended: an effect of what the other end did before.
+LOST_CONNECTIONS = {"HCM240", "HCM292", "HCM661", "HCM662", "HCM663", "HCM664"}
+#: Codes of the runtime for a fault of the device or of a program on it, not of the device at the other end.
+_DEVICE_FAULT = re.compile(r"50[57](?!05[57])\d{3}")
 #: Launchers and shells say that a process ended, of which its own lines above say why.
 _EXITS = {"HCM960", "HCM961"}
 #: torchrun names the rank whose failure it observed first.
@@ -235,6 +239,12 @@ def joined_later(cluster: Cluster, events: Iterable[Seen]) -> list[Seen]:
         if one.event.message.id == _NOT_REACHED and is_warning(one)
         if one.event.line < joined.get((one.event.file, one.actor), 0)
     ]
+
+
+def is_device_fault(one: Seen) -> bool:
+    """Whether an event is a fault of the rank's own device, or of a program on it."""
+    codes = (*one.event.codes, *(code.code for code in one.event.message.codes))
+    return any(_DEVICE_FAULT.fullmatch(code) for code in codes)
 
 
 def is_attempt(one: Seen) -> bool:
