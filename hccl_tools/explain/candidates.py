@@ -64,6 +64,10 @@ _OWN_FAILURES = {
 }
 #: A connection that ended: an effect of what the other end did before.
 LOST_CONNECTIONS = {"HCM240", "HCM292", "HCM661", "HCM662", "HCM663", "HCM664"}
+#: Signals to which a lost connection does not lead: they come from outside, or from a fault in a library.
+_KILLS = {"SIGKILL", "SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE"}
+#: Seconds after the connections of a process were lost within which its launcher sees that it has ended.
+_SEEN_AS_ENDED = 60.0
 #: Codes of the runtime for a fault of the device or of a program on it, not of the device at the other end.
 _DEVICE_FAULT = re.compile(r"50[57](?!05[57])\d{3}")
 #: Launchers and shells say that a process ended, of which its own lines above say why.
@@ -334,10 +338,22 @@ def passed_on(case: Case) -> set[int]:
 def _follows(one: Seen, former: Seen | None) -> bool:
     if former is None or (one.event.rank is not None and former.actor != one.actor):
         return False
+    if is_lost_with(former, one):
+        return False
     if one.event.file == former.event.file:
         below = _REASON_WITHIN if _OF_HCCL.search(one.event.text) else 0
         return former.event.line < one.event.line + below
     return not is_before(one, former)
+
+
+def is_lost_with(lost: Seen, killed: Seen) -> bool:
+    """Whether a rank lost a connection as a signal killed another one: that does not explain the signal."""
+    if lost.event.message.id not in LOST_CONNECTIONS or lost.actor == killed.actor:
+        return False
+    if killed.place.rank is None or killed.event.fields.get("signal") not in _KILLS:
+        return False
+    until, since = lost.until, killed.since
+    return until is None or since is None or since - until <= _SEEN_AS_ENDED
 
 
 def is_same_fault(group: Sequence[Seen], other: Sequence[Seen]) -> bool:

@@ -269,6 +269,7 @@ def _own_failures(case: Case) -> list[Cause]:
         one
         for one in case.first.values()
         if one.event.message.kind == "error" and one.actor != first.actor and is_before(one, first)
+        if not candidates.is_lost_with(one, first)
         if not (one.event.message.id in _STORAGE and _OF_PROGRAM.match(first.event.fields.get("reason", "")))
     ]
     if earlier:
