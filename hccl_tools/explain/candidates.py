@@ -64,6 +64,8 @@ _OWN_FAILURES = {
 }
 #: A connection that ended: an effect of what the other end did before.
 LOST_CONNECTIONS = {"HCM240", "HCM292", "HCM661", "HCM662", "HCM663", "HCM664"}
+#: The link between two devices failed.
+LINK_ERRORS = {"HCM013", "HCM304", "HCM305", "HCM938", "HCM939", "HCM966", "HCM967"}
 #: Signals to which a lost connection does not lead: they come from outside, or from a fault in a library.
 _KILLS = {"SIGKILL", "SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE"}
 #: Seconds after the connections of a process were lost within which its launcher sees that it has ended.
@@ -170,6 +172,8 @@ def _is_more_telling(one: Seen, former: Seen) -> bool:
     if former.event.message.id in FOLLOW_UP or former.event.message.kind == "code":
         return near and one.event.message.kind != "code" and one.event.message.id not in FOLLOW_UP
     is_peer_new = former.peer is None and one.peer is not None
+    if {former.event.message.id, one.event.message.id} <= LINK_ERRORS and is_peer_new:
+        return True  # The driver names no other end; HCCL's heartbeat does, somewhat later.
     return near and former.event.message.kind == one.event.message.kind == "timeout" and is_peer_new
 
 

@@ -1,4 +1,4 @@
-"""What the dumps of flight recorders show, joined with the errors in the logs: why a rank is behind."""
+"""The dumps of flight recorders with the errors in the logs: why a rank is behind, which link failed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hccl_tools.explain import candidates, recorder
 from hccl_tools.explain.cause import Case, Cause, is_before
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from hccl_tools.explain.events import Seen
 
@@ -31,27 +31,50 @@ def _joined(case: Case, found: list[Cause]) -> list[Cause]:
         return found
     shown = found[0]
     ranks = {place.rank for place in shown.places} - {None}
-    errors = _before_the_waits(case, ranks)
+    errors = _before_the_waits(case, _errors(case, ranks))
     if shown.message.id != _WITHOUT_DUMP:  # It may have gone on after another error, as its dump shows.
         errors = [one for one in errors if candidates.is_device_fault(one)]
     if errors:
         return [_of_fault(errors[0], shown)]
+    if shown.message.id == _TRANSPORT:
+        return [_with_link(case, shown)]
     return found
 
 
-def _before_the_waits(case: Case, ranks: Collection[int | None]) -> list[Seen]:
-    """Return the errors of ranks that no wait of another rank is known to precede, the earliest first."""
-    waits = [one for one in case.events if one.event.message.kind == "timeout"]
-    waits = [one for one in waits if not candidates.is_attempt(one)]
-    own = [
+def _with_link(case: Case, shown: Cause) -> Cause:
+    """Return that all ranks have begun an operation with the earliest error of a link in their logs."""
+    ranks = {place.rank for place in shown.places}
+    links = [one for one in case.events if one.event.message.id in candidates.LINK_ERRORS]
+    links = _before_the_waits(case, [one for one in links if one.place.rank in ranks])
+    if not links:
+        return shown
+    first = next((one for one in links if one.peer is not None and one.actor == links[0].actor), links[0])
+    reason = f"{shown.reason}; {first.place.short} reports that {first.event.message.meaning}"
+    if first.peer is not None and first.peer.name:
+        reason += f"; the other end is {first.peer.name}"
+    return shown._replace(reason=reason, beside=first)
+
+
+def _errors(case: Case, ranks: Collection[int | None]) -> list[Seen]:
+    """Return the errors of ranks themselves that follow from no other event."""
+    own = [one for one in case.events if one.place.rank in ranks and one.peer is None]
+    set_aside = candidates.FOLLOW_UP | candidates.LOST_CONNECTIONS | candidates.LINK_ERRORS
+    own = [one for one in own if one.event.message.id not in set_aside]
+    return [
         one
-        for one in case.events
-        if one.place.rank in ranks and one.peer is None
+        for one in own
         if one.event.message.kind == "error"
         or (one.event.message.kind == "code" and candidates.is_device_fault(one))
-        if one.event.message.id not in candidates.FOLLOW_UP | candidates.LOST_CONNECTIONS
     ]
-    return [one for one in own if not any(is_before(wait, one) for wait in waits if wait.actor != one.actor)]
+
+
+def _before_the_waits(case: Case, events: Sequence[Seen]) -> list[Seen]:
+    """Return the events that no wait of another rank is known to precede, the earliest first."""
+    waits = [one for one in case.events if one.event.message.kind == "timeout"]
+    waits = [one for one in waits if not candidates.is_attempt(one)]
+    return [
+        one for one in events if not any(is_before(wait, one) for wait in waits if wait.actor != one.actor)
+    ]
 
 
 def _of_fault(fault: Seen, shown: Cause) -> Cause:

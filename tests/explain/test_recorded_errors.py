@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.explain.test_first_day import message
 from tests.explain.test_recorder import answer, folder, recorders, written
 
 if TYPE_CHECKING:
@@ -79,3 +80,80 @@ def test_a_fault_of_a_rank_that_is_not_awaited_is_no_cause(command_line: Command
     plogs(folder, {1: KERNEL.replace("{time}", "09:00:14.200.421")})
 
     assert answer(command_line).startswith("Rank 3: the rank is behind the others")
+
+
+ROCE = (
+    "[ERROR] ROCE({pid},python3):2026-03-18-{time}.000.642 [hns_roce_lite.c:630]hns_roce_lite_handle_error_cqe(630) :"
+    " error cqe status: {status}\n"
+)
+HEARTBEAT = (
+    "[ERROR] HCCL({pid},python3):2026-03-18-09:00:29.607.432 [heartbeat.cc:1229] [{pid}][TaskExecStage]"
+    "[HeartbeatAbnormal][ROCE CQE ERROR]cqe error status[12], time:[2026-03-18 09:00:22.776654],"
+    "localInfo{server[10.0.0.7],deviceId[2],deviceIp[192.168.0.102]}, remoteIP{server[10.0.0.8],deviceId[1],deviceIp[192.168.1.101]}\n"
+)
+
+
+def roce(status: str, time: str = "09:00:22") -> str:
+    return ROCE.replace("{status}", status).replace("{time}", time)
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ("0x15", "the other end did not acknowledge a packet"),
+        ("0x16", "the other end was not ready to receive"),
+        ("0x13", "an RDMA operation between two devices ended with an error"),
+    ],
+)
+def test_an_error_of_a_link_stands_beside_the_operation_that_all_have_begun(
+    command_line: CommandLine, folder: Path, status: str, said: str
+) -> None:
+    hanging(folder)
+    plogs(folder, {0: WAIT, 1: WAIT, 2: roce(status) + WAIT, 3: WAIT})
+
+    out = answer(command_line)
+
+    assert out.startswith("Ranks 0-3: all ranks have begun the operation")
+    assert "; rank 2 reports that" in out
+    assert said in out
+    assert f"error cqe status: {status}\n" in out
+
+
+@pytest.mark.parametrize("rank", [2, 3])
+def test_without_dumps_the_error_of_the_link_is_the_cause(
+    command_line: CommandLine, folder: Path, rank: int
+) -> None:
+    plogs(folder, {one: (roce("0x15") if one == rank else "") + WAIT for one in range(4)})
+
+    assert answer(command_line).startswith(f"Rank {rank}: the RDMA connection between two devices failed")
+
+
+def test_the_heartbeat_names_both_ends(command_line: CommandLine, folder: Path) -> None:
+    hanging(folder)
+    plogs(folder, {0: WAIT, 2: roce("0x15") + HEARTBEAT + WAIT})
+
+    assert "; the other end is device 1 of 10.0.0.8, address 192.168.1.101 (" in answer(command_line)
+
+
+@pytest.mark.parametrize(("time", "is_shown"), [("09:31:01", True), ("09:31:04", False)])
+def test_an_error_of_a_link_after_the_waits_follows_from_them(
+    command_line: CommandLine, folder: Path, time: str, *, is_shown: bool
+) -> None:
+    hanging(folder)
+    plogs(folder, {0: WAIT, 1: WAIT, 2: roce("0x15", time), 3: WAIT})
+
+    assert ("rank 2 reports that" in answer(command_line)) is is_shown
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("hns_roce_lite_handle_error_cqe(630) : error cqe status: 0x15", "HCM938"),
+        ("hns_roce_lite_handle_error_cqe(630) : error cqe status: 0x151", "HCM966"),
+        ("[create][ra_hdc_period_poll]failed CQE status[12], wr[0]", "HCM967"),
+        ("[create][ra_hdc_period_poll]failed CQE status[5], wr[0]", ""),  # Flushed after another error.
+        ("infiniband hns_0: error cqe status 0x15:", ""),  # A network card of the host.
+    ],
+)
+def test_lines_of_the_driver(line: str, expected: str) -> None:
+    assert message(line) == expected
