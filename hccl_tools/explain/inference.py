@@ -157,6 +157,7 @@ def _causes(case: Case) -> list[Cause]:
         unreachable.foreign_addresses,
         _early_codes,
         operations.other_groups,
+        operations.all_begun,
         _waits,
         _effects,
         _codes,
