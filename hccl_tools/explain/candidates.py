@@ -62,6 +62,16 @@ _OWN_FAILURES = {
     "HCM985",
     "HCM989",
 }
+#: A connection that ended: an effect of what the other end did before.
+LOST_CONNECTIONS = {"HCM240", "HCM292", "HCM661", "HCM662", "HCM663", "HCM664"}
+#: The link between two devices failed.
+LINK_ERRORS = {"HCM013", "HCM304", "HCM305", "HCM938", "HCM939", "HCM966", "HCM967"}
+#: Signals to which a lost connection does not lead: they come from outside, or from a fault in a library.
+_KILLS = {"SIGKILL", "SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE"}
+#: Seconds after the connections of a process were lost within which its launcher sees that it has ended.
+_SEEN_AS_ENDED = 60.0
+#: Codes of the runtime for a fault of the device or of a program on it, not of the device at the other end.
+_DEVICE_FAULT = re.compile(r"50[57](?!05[57])\d{3}")
 #: Launchers and shells say that a process ended, of which its own lines above say why.
 _EXITS = {"HCM960", "HCM961"}
 #: torchrun names the rank whose failure it observed first.
@@ -162,6 +172,8 @@ def _is_more_telling(one: Seen, former: Seen) -> bool:
     if former.event.message.id in FOLLOW_UP or former.event.message.kind == "code":
         return near and one.event.message.kind != "code" and one.event.message.id not in FOLLOW_UP
     is_peer_new = former.peer is None and one.peer is not None
+    if {former.event.message.id, one.event.message.id} <= LINK_ERRORS and is_peer_new:
+        return True  # The driver names no other end; HCCL's heartbeat does, somewhat later.
     return near and former.event.message.kind == one.event.message.kind == "timeout" and is_peer_new
 
 
@@ -235,6 +247,12 @@ def joined_later(cluster: Cluster, events: Iterable[Seen]) -> list[Seen]:
         if one.event.message.id == _NOT_REACHED and is_warning(one)
         if one.event.line < joined.get((one.event.file, one.actor), 0)
     ]
+
+
+def is_device_fault(one: Seen) -> bool:
+    """Whether an event is a fault of the rank's own device, or of a program on it."""
+    codes = (*one.event.codes, *(code.code for code in one.event.message.codes))
+    return any(_DEVICE_FAULT.fullmatch(code) for code in codes)
 
 
 def is_attempt(one: Seen) -> bool:
@@ -324,10 +342,22 @@ def passed_on(case: Case) -> set[int]:
 def _follows(one: Seen, former: Seen | None) -> bool:
     if former is None or (one.event.rank is not None and former.actor != one.actor):
         return False
+    if is_lost_with(former, one):
+        return False
     if one.event.file == former.event.file:
         below = _REASON_WITHIN if _OF_HCCL.search(one.event.text) else 0
         return former.event.line < one.event.line + below
     return not is_before(one, former)
+
+
+def is_lost_with(lost: Seen, killed: Seen) -> bool:
+    """Whether a rank lost a connection as a signal killed another one: that does not explain the signal."""
+    if lost.event.message.id not in LOST_CONNECTIONS or lost.actor == killed.actor:
+        return False
+    if killed.place.rank is None or killed.event.fields.get("signal") not in _KILLS:
+        return False
+    until, since = lost.until, killed.since
+    return until is None or since is None or since - until <= _SEEN_AS_ENDED
 
 
 def is_same_fault(group: Sequence[Seen], other: Sequence[Seen]) -> bool:

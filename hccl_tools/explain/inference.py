@@ -17,7 +17,7 @@ from hccl_tools.explain import (
     pods,
     progress,
     proxies,
-    recorder,
+    recorded,
     skew,
     stacks,
     states,
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
 #: The results of calls of HCCL, which say less than the codes of the runtime.
 _OF_HCCL = "HCM1"
-#: A connection that ended: an effect of what the other end did before.
-_EFFECTS = {"HCM240", "HCM292", "HCM661", "HCM662", "HCM663", "HCM664"}
 
 #: The kernel's words on disks and file servers, from which an exception of these kinds does not follow.
 _STORAGE = {"HCM814", "HCM815", "HCM816", "HCM818", "HCM819"}
@@ -67,8 +65,6 @@ _TOGETHER = 30.0
 _MOST_UNTIMED = 4
 #: Failures that a job outlived, of which each is found by reading its log again.
 _MOST_OUTLIVED = 8
-#: Codes of the runtime for a fault of the device or of a program on it, not of the device at the other end.
-_DEVICE_FAULT = re.compile(r"50[57](?!05[57])\d{3}")
 
 
 def causes(
@@ -143,9 +139,9 @@ def _gone_on(case: Case, cause: Cause) -> Cause:
 
 def _causes(case: Case) -> list[Cause]:
     later = (
-        _recorded,
+        recorded.before_failures,
         _own_failures,
-        recorder.causes,
+        recorded.causes,
         skew.late_starts,
         _before_all_waits,
         operations.differences,
@@ -161,6 +157,7 @@ def _causes(case: Case) -> list[Cause]:
         unreachable.foreign_addresses,
         _early_codes,
         operations.other_groups,
+        operations.all_begun,
         _waits,
         _effects,
         _codes,
@@ -273,16 +270,12 @@ def _own_failures(case: Case) -> list[Cause]:
         one
         for one in case.first.values()
         if one.event.message.kind == "error" and one.actor != first.actor and is_before(one, first)
+        if not candidates.is_lost_with(one, first)
         if not (one.event.message.id in _STORAGE and _OF_PROGRAM.match(first.event.fields.get("reason", "")))
     ]
     if earlier:
         return []
     return _without_times(case, first) or [_error(case, first)]
-
-
-def _recorded(case: Case) -> list[Cause]:
-    """What dumps of flight recorders show, if ranks failed because they had waited."""
-    return recorder.before_failures(case, candidates.failures_of_ranks(case))
 
 
 def _without_times(case: Case, first: Seen) -> list[Cause]:
@@ -315,7 +308,7 @@ def _earliest_error(case: Case) -> list[Cause]:
     errors = [
         one
         for one in case.first.values()
-        if one.event.message.kind == "error" and one.event.message.id not in _EFFECTS
+        if one.event.message.kind == "error" and one.event.message.id not in candidates.LOST_CONNECTIONS
     ]
     first = _first_of(errors)
     if first is None or _is_after_a_wait(case, first):
@@ -371,7 +364,7 @@ def _fault_of(case: Case, link: Seen) -> Seen | None:
         one
         for one in case.events
         if _is_peer(link, one) and one.event.message.kind != "timeout"
-        if any(_DEVICE_FAULT.fullmatch(code) for code in one.event.codes)
+        if candidates.is_device_fault(one)
     )
     return next(faults, None)
 
@@ -434,12 +427,16 @@ def _waits(case: Case) -> list[Cause]:
 
 def _effects(case: Case) -> list[Cause]:
     """Connections that ended alone: the cause is at an end that these lines do not show."""
-    first = _first_of([one for one in case.events if one.event.message.id in _EFFECTS])
+    first = _first_of([one for one in case.events if one.event.message.id in candidates.LOST_CONNECTIONS])
     if first is None:
         return []
     if store := lost_hosts.of_store(case):
         return [store]
-    blamed = [one.peer for one in case.events if one.event.message.id in _EFFECTS and one.peer is not None]
+    blamed = [
+        one.peer
+        for one in case.events
+        if one.event.message.id in candidates.LOST_CONNECTIONS and one.peer is not None
+    ]
     own = (first.place,) if first.place != Place() else ()
     fetch = tuple(dict.fromkeys(blamed))[:1]
     places = () if fetch else own
@@ -469,7 +466,7 @@ def _early_codes(case: Case) -> list[Cause]:
 
 def _before_lost_connections(case: Case, codes: Sequence[Seen]) -> Seen | None:
     """Return the first code of a process from before all connections that others lost."""
-    lost = [one for one in case.events if one.event.message.id in _EFFECTS]
+    lost = [one for one in case.events if one.event.message.id in candidates.LOST_CONNECTIONS]
     own = [one for one in codes if one.time is not None and not one.event.message.id.startswith(_OF_HCCL)]
     first = _first_of(own)
     if first is None or first.time is None or not lost:

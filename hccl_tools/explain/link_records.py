@@ -7,13 +7,15 @@ from datetime import datetime, timezone
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from hccl_tools.explain.candidates import LINK_ERRORS
+
 if TYPE_CHECKING:
     from hccl_tools.explain.cause import Case, Cause
     from hccl_tools.explain.events import Seen
     from hccl_tools.explain.locations import Place
 
-#: The messages about the link between two devices, and the records.
-_LINK, _RECORD = {"HCM304", "HCM305", "HCM013"}, "HCM950"
+#: A record of a port.
+_RECORD = "HCM950"
 #: Seconds between a port that goes down and the error of an operation: RoCE sends again for some time.
 _WITHIN = 300.0
 _FORMAT = "%a %b %d %H:%M:%S %Y"
@@ -24,7 +26,7 @@ _ADDRESS, _LAST_NUMBER = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}"), re.compile(r"(?
 def with_record(case: Case, first: Cause) -> Cause:
     """Return a failed link as that of the end whose port was down shortly before, if only one end's was."""
     seen = first.seen
-    if first.message.id not in _LINK or seen is None or seen.time is None or seen.peer is None:
+    if first.message.id not in LINK_ERRORS or seen is None or seen.time is None or seen.peer is None:
         return first
     records = [one for one in case.cluster.seen if one.event.message.id == _RECORD]
     down = {

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from hccl_tools.explain import absent
 from hccl_tools.explain.cause import Case, Cause
 from hccl_tools.explain.knowledge.registry import messages
+from hccl_tools.explain.locations import Place
 from hccl_tools.explain.outliers import unusual
 from hccl_tools.explain.waiting import ranks_text
 from hccl_tools.notation.whole_number import whole_number
@@ -17,9 +19,11 @@ if TYPE_CHECKING:
 
     from hccl_tools.explain.events import Seen
 
-_DIFFER, _BEHIND = "HCM894", "HCM895"
+_DIFFER, _BEHIND, _ALL_BEGUN = "HCM894", "HCM895", "HCM940"
 #: The message with the number of an operation and of its elements.
 _DATA = "HCM390"
+#: Torch's line with the numbers of the last operations.
+_LAST = "HCM943"
 #: The limits of waits that name an operation.
 _LIMITS = {"operation", "watchdog"}
 _WATCHDOG = "watchdog"
@@ -84,6 +88,44 @@ def _all_lack_members(case: Case, groups: Mapping[str, Mapping[str, _Waiting]]) 
         if one.group and (size := _integer(one.event.fields, "size")) is not None:
             sizes[one.group] = size
     return all(len(waits) < sizes.get(group, 0) for group, waits in groups.items())
+
+
+def all_begun(case: Case) -> list[Cause]:
+    """Return that no rank is behind: all have issued the operation in which torch's watchdog saw them."""
+    timeouts = [one for one in case.events if one.event.message.kind == "timeout"]
+    if any(one.peer is not None or one.event.message.limit != _WATCHDOG for one in timeouts):
+        return []  # Who waits for whom, or lines of HCCL, say more.
+    waits = [one for group in _by_group(case).values() for one in group.values()]
+    ranks = sorted({one.seen.place.rank for one in waits if one.seen.place.rank is not None})
+    same = {(one.group, one.name, one.number, one.elements) for one in waits}
+    if len(ranks) < 2 or len(ranks) < len(waits) or len(same) != 1 or ranks != list(range(len(ranks))):
+        return []
+    first = waits[0]
+    others = set().union(*absent.ranks(case, set(ranks))) | case.cluster.logged - set(ranks)
+    if first.number is None or _kind(first.name) in _POINT_TO_POINT or others:
+        return []
+    places = tuple(case.cluster.places.find(Place(rank)) for rank in ranks)
+    which = "both" if len(ranks) == 2 else f"all {len(ranks):,}"
+    reason = (
+        f"{which} ranks have issued {first.name} number {first.number:,}{_numbers_of(case, first.number)}"
+    )
+    if case.cluster.size:
+        return [Cause(messages()[_ALL_BEGUN], "compared", places, first.seen, reason)]
+    reason += "; no line says whether the job has more ranks"
+    return [Cause(messages()[_ALL_BEGUN], "open", places, first.seen, reason)]
+
+
+def _numbers_of(case: Case, number: int) -> str:
+    """Return the last operation that has ended, if all ranks that name theirs name the same one."""
+    last = {
+        (_integer(one.event.fields, "index"), _integer(one.event.fields, "completed"))
+        for one in case.cluster.seen
+        if one.event.message.id == _LAST
+    }
+    index, completed = last.pop() if len(last) == 1 else (None, None)
+    if index != number or completed is None:
+        return ""
+    return f", and the last one that has ended is number {completed:,}"
 
 
 def _by_group(case: Case) -> Mapping[str, Mapping[str, _Waiting]]:

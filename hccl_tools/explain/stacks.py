@@ -25,12 +25,27 @@ if TYPE_CHECKING:
     _Writer = int | str
 
 _ELSEWHERE = "HCM996"
-#: ``Process 4711: python3 train.py --rank 3`` of py-spy, which begins a process.
+#: ``Process 4711: python3 train.py --rank 3`` of py-spy, which begins a process; ``--local-rank`` is no rank.
 _PROCESS = re.compile(
-    rb"^Process (?P<pid>\d{1,10}): ?(?:.{0,2000}?--?(?:global[_-])?rank[ =](?P<rank>\d{1,6})\b)?"
+    rb"^Process (?P<pid>\d{1,10}): ?(?:.{0,2000}?(?<!\S)--?(?:global[_-])?rank[ =](?P<rank>\d{1,6})\b)?"
 )
-#: A thread: py-spy names it; of faulthandler, the last one of a process is usually the main thread.
-_MAIN = re.compile(rb"^(?:Thread .{0,80}MainThread|Current thread 0x)")
+#: The rank of the stacks below, as collectors write it: ``===== rank 3 (host a) =====``, ``--- rank 3 ---``,
+#: ``# Rank 3:``, ``==> stacks/rank3.txt <==``; or ``rank 3:`` alone.
+_HEADER = re.compile(
+    rb"^\s{0,8}(?:(?:[=#*~+>|<][=\-#*~+>|<]{0,79}\s{0,4}|-{2,80}>?\s{1,4})"
+    rb"(?:[\w.@/][\w.@=/-]{0,63}[ ,:]{1,3}){0,4}?(?:[\w.@/-]{0,80}[/_.-]|\[)?"
+    rb"(?<!local[ _-])(?<!node[ _-])(?<![a-z0-9])rank[ _:=#-]{0,2}(?P<rank>\d{1,6})(?:\.\w{1,8}|\])?"
+    rb"(?:[ ,:;/|]{0,3}[(\[][^\n()]{0,120}[)\]]"
+    rb"|[ ,;|]{1,3}(?:host|node|pid|on|at|device|local)\b[^\n]{0,120}?"
+    rb"| ?[:/,|] ?[\w.@-]{1,64})?[\s=\-#*~+<>|:]{0,80}"
+    rb"|\[?rank[ _:=#-]{0,2}(?P<alone>\d{1,6})\]?(?: ?\([^\n()]{0,120}\))?:?\s{0,8})$",
+    re.IGNORECASE,
+)
+#: A thread: py-spy names the main one; of faulthandler's, it is the last one of a process that is not of
+#: ``threading``.
+_MAIN = re.compile(rb"^Thread .{0,80}MainThread")
+_OF_FAULTHANDLER = re.compile(rb"^(?:Thread|Current thread) 0x[0-9a-f]{1,20}\b")
+_BOOTSTRAP = re.compile(rb"threading\.py\", line \d{1,7} in _bootstrap\b")
 _THREAD = re.compile(rb"^(?:Thread|Current thread) (?:0x)?[0-9a-f]{1,20}\b")
 #: A frame: ``    read (reader.py:57)``, ``  File "reader.py", line 57 in read``.
 _FRAME = re.compile(
@@ -57,7 +72,7 @@ _LIBRARY = re.compile(
 #: Folders of what is not the program's own.
 _INSTALLED = re.compile(rb"/(?:site|dist)-packages/|/lib(?:64)?/python\d")
 #: Logs whose ends are read, and the bytes of an end.
-_MOST_LOGS, _MOST_BYTES = 256, 1 << 16
+_MOST_LOGS, _MOST_BYTES, _MOST_OF_STACKS = 256, 1 << 16, 1 << 22
 _MOST_NAMED = 8
 
 
@@ -93,7 +108,7 @@ def elsewhere(case: Case) -> list[Cause]:
 
 
 def _order(writer: _Writer) -> tuple[bool, int]:
-    return isinstance(writer, str), int(writer)
+    return isinstance(writer, str), int(str(writer).partition(" ")[0])
 
 
 def _writers(writers: Sequence[_Writer]) -> str:
@@ -128,39 +143,98 @@ def of_ranks(case: Case) -> Mapping[_Writer, Stack]:
         read += 1
         if read > _MOST_LOGS:
             break
-        lines = list(reversed([*texts_from_end(source, _MOST_BYTES)]))
-        if any(_THREAD.match(text) for _, text in lines):
-            found |= _of_file(file, source, lines, ranks)
+        lines = _lines(source)
+        if not any(_THREAD.match(text) for _, text in lines):
+            continue
+        for writer, stack in _of_file(file, source, lines, ranks).items():
+            is_other = isinstance(writer, str) and writer in found  # Two hosts have processes of one id.
+            found[f"{writer} in {source.shown}" if is_other else writer] = stack
     return found
+
+
+def _lines(source: Source) -> Sequence[tuple[int, bytes]]:
+    """Return the end of a log: more of it if it has the stacks of several processes."""
+    lines = list(reversed([*texts_from_end(source, _MOST_BYTES)]))
+    several = sum(1 for _, text in lines if _PROCESS.match(text) or _HEADER.match(text)) > 1
+    return list(reversed([*texts_from_end(source, _MOST_OF_STACKS)])) if several else lines
 
 
 def _of_file(
     file: int, source: Source, lines: Sequence[tuple[int, bytes]], ranks: Mapping[str, int]
 ) -> Mapping[_Writer, Stack]:
-    """Return the stacks of the main threads in a file: of the rank that its name or the command has.
+    """Return the stacks of the main threads in a file, by the ranks that it names.
 
     Args:
         ranks: The ranks of processes that other lines name.
     """
     found: dict[_Writer, Stack] = {}
-    rank: _Writer | None = source.rank
+    owner = _Owner(source.rank, ranks, has_headers=_has_headers(source, lines))
     frames: list[tuple[int, bytes]] = []
-    is_main = False
+    thread = b""
     for number, text in (*lines, (0, b"Thread 0 (end)")):
-        if (process := _PROCESS.match(text)) is not None:
-            pid = process["pid"].decode()
-            own = source.rank if source.rank is not None else ranks.get(pid, pid)
-            rank = int(process["rank"]) if process["rank"] is not None else own
-        if (is_thread := _THREAD.match(text) is not None) or not _FRAME.match(text):
-            if is_main and frames and rank is not None and (stack := _stack(file, frames)) is not None:
-                found[rank] = stack
-            if is_thread:
-                is_main, frames = _MAIN.match(text) is not None, []
-            elif frames:
-                is_main, frames = False, []
-        else:
+        if _FRAME.match(text):
             frames.append((number, text))
+            continue
+        is_main = frames and owner.rank is not None and _is_main(thread, frames[-1][1])
+        if is_main and owner.rank is not None and (stack := _stack(file, frames)) is not None:
+            found[owner.rank] = stack
+        if _THREAD.match(text):
+            thread, frames = text, []
+        elif frames:
+            thread, frames = b"", []
+        owner.read(text)
     return found
+
+
+def _is_main(thread: bytes, outermost: bytes) -> bool:
+    """Return whether a thread is the main one of its process; a helper that writes the dump is none.
+
+    Of several such threads of a process, the last one is it: faulthandler begins with the newest.
+    """
+    if _OF_FAULTHANDLER.match(thread):
+        return not _BOOTSTRAP.search(outermost)
+    return _MAIN.match(thread) is not None
+
+
+def _has_headers(source: Source, lines: Sequence[tuple[int, bytes]]) -> bool:
+    """Return whether headers say the ranks: those of several, or of one in a file whose name has none."""
+    named = {_headed(text) for _, text in lines} - {None}
+    return len(named) > (1 if source.rank is not None else 0)
+
+
+def _headed(text: bytes) -> int | None:
+    """Return the rank of a header, None for another line."""
+    found = _HEADER.match(text)
+    return int(found["rank"] or found["alone"]) if found is not None else None
+
+
+class _Owner:
+    """The rank, or the id of the process, whose stacks follow a line; None if that is unknown."""
+
+    def __init__(self, of_file: int | None, ranks: Mapping[str, int], *, has_headers: bool) -> None:
+        self.rank: _Writer | None = of_file
+        self._of_file, self._ranks, self._has_headers = of_file, ranks, has_headers
+        self._pid: str | None = None
+        self._is_below = False
+
+    def read(self, text: bytes) -> None:
+        """Take what a line says: a header, or the beginning of a process."""
+        if self._has_headers and (rank := _headed(text)) is not None:
+            self.rank, self._pid, self._is_below = rank, None, True
+        elif (process := _PROCESS.match(text)) is not None:
+            pid = process["pid"].decode()
+            if self._is_below:
+                self._below_header(pid)
+            elif process["rank"] is not None:
+                self.rank = int(process["rank"])
+            else:
+                self.rank = self._of_file if self._of_file is not None else self._ranks.get(pid, pid)
+
+    def _below_header(self, pid: str) -> None:
+        """Take the first process below a header for that of the rank: others are its children."""
+        if self._pid not in {None, pid}:
+            self.rank = None
+        self._pid = self._pid or pid
 
 
 def _stack(file: int, frames: Sequence[tuple[int, bytes]]) -> Stack | None:

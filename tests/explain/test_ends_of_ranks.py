@@ -77,6 +77,36 @@ def test_a_lost_heartbeat_has_the_signal_for_its_cause(command_line: CommandLine
     assert "also a cause:" not in lines
 
 
+GONE = "[rank{rank}]: RuntimeError: [gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.0.0.4]:40100\n"
+STEP = "[rank{rank}]: 2026-03-18 {time},000 [INFO] step 400\n"
+
+
+@pytest.mark.parametrize(
+    ("gone", "number", "name", "time", "is_cause"),
+    [
+        ((0, 1, 3), 9, "SIGKILL", "10:20:03", True),
+        ((0, 1, 3), 11, "SIGSEGV", "10:20:03", True),
+        ((0, 1, 3), 6, "SIGABRT", "10:20:03", False),  # A library aborts when its connection is lost.
+        ((2,), 9, "SIGKILL", "10:20:03", False),  # Its own connection was lost before.
+        ((0, 1, 3), 9, "SIGKILL", "10:19:26", True),
+        ((0, 1, 3), 9, "SIGKILL", "10:19:22", False),  # It was killed long after the others had lost theirs.
+    ],
+)
+def test_ranks_that_lose_the_connection_to_a_killed_one(
+    command_line: CommandLine, gone: tuple[int, ...], number: int, name: str, time: str, *, is_cause: bool
+) -> None:
+    lines = "".join(STEP.format(rank=rank, time=time) for rank in range(4))
+    lines += "".join(GONE.format(rank=rank) for rank in gone)
+    lines += STEP.format(rank=1, time=time)
+    (command_line.folder / "logs").mkdir()
+    end = TORCHRUN.format(rank=2, number=number, name=name, pid=4110)
+    (command_line.folder / "logs" / "screen.log").write_text(lines + end)
+
+    first = answer(command_line)[0]
+
+    assert first.startswith(f"Rank 2: a signal ended the rank: signal {name}") is is_cause
+
+
 def test_a_job_that_its_user_stopped(command_line: CommandLine) -> None:
     job = Plogs(command_line.folder / "logs", 2).start()
     job.screen(0, "KeyboardInterrupt")

@@ -71,6 +71,51 @@ def test_ranks_of_an_uneven_gather_may_have_other_numbers_of_elements(command_li
     assert "elements" not in first
 
 
+LAST = (
+    "[rank{rank}]:[E1120 09:30:11.051 ProcessGroupHCCL.cpp:1785] [PG ID 0 PG GUID 0(default_pg) Rank {rank}] Exception"
+    " (either an error or timeout) detected by watchdog at work: 1202, last enqueued HCCL work: {last}, last completed"
+    " HCCL work: 1201.\n"
+)
+
+
+@pytest.mark.parametrize("size", [2, 4, 33])
+def test_all_ranks_have_issued_the_operation_of_the_watchdog(command_line: CommandLine, size: int) -> None:
+    first = write(
+        command_line,
+        {rank: watchdog(rank, SAME) + LAST.format(rank=rank, last=1202) for rank in range(size)},
+    )
+
+    assert first.startswith(f"Ranks 0-{size - 1}: all ranks have begun the operation, and it has not ended")
+    which = "Both" if size == 2 else f"All {size}"
+    assert f"{which} ranks have issued ALLREDUCE number 1,202, and the last one that has ended is" in first
+    assert "number 1,201 (inferred from the lines of the ranks)" in first
+
+
+@pytest.mark.parametrize(
+    ("own", "others"),
+    [
+        (watchdog(3, SAME.replace("1202", "1190")), SAME),  # It is behind.
+        (watchdog(3, SAME.replace("ALLREDUCE", "SEND")), SAME.replace("ALLREDUCE", "RECV")),
+        ("2026-11-20 09:10:00,123 [INFO] step 11\n", SAME),  # It has reported no such operation.
+        (watchdog(3, SAME, "PG ID 1 PG GUID 3(tp) "), SAME),
+    ],
+)
+def test_not_all_are_known_to_be_in_the_operation(command_line: CommandLine, own: str, others: str) -> None:
+    first = write(command_line, {**{rank: watchdog(rank, others) for rank in range(3)}, 3: own})
+    assert "all ranks have begun" not in first
+
+
+def test_a_rank_whose_log_is_not_there_may_be_behind(command_line: CommandLine) -> None:
+    first = write(command_line, {rank: watchdog(rank, SAME) for rank in (0, 1, 3)})
+    assert "all ranks have begun" not in first
+
+
+def test_a_screen_does_not_say_whether_there_are_more_ranks(command_line: CommandLine) -> None:
+    (command_line.folder / "screen.log").write_text(watchdog(0, SAME) + watchdog(1, SAME))
+    out = command_line("explain", "screen.log").out
+    assert "no line says whether the job has more ranks (the logs do not show the cause)" in out
+
+
 def wait_in(job: Plogs, rank: int, group: str, size: int) -> None:
     job.error(
         rank, 1900.0,

@@ -57,6 +57,7 @@ _ONE_FAULT = (
     ("HCM657", "HCM659"),
     ("HCM743", "HCM744", "HCM745", "HCM746"),
     ("HCM747", "HCM748"),
+    ("HCM013", "HCM304", "HCM305", "HCM938", "HCM939", "HCM967"),
 )
 _FAULTS = {message: number for number, several in enumerate(_ONE_FAULT) for message in several}
 

@@ -13,6 +13,9 @@ _WAIT = (
     " HCCL_EXEC_TIMEOUT on all ranks"
 )
 _LINK = "look for a rank that exited earlier, then check the link of both devices (`hccn_tool -i N -link_stat -g`)"
+_AFTER_A_LINK = ("HCM002", "HCM306", "HCM307", "HCM309")
+#: The numbers are those of the driver (hns_roce): 0x15 is "transport retry exceeded", 0x16 "RNR retry exceeded".
+_RDMA = "the HCCL guide (EI0013), the hns_roce driver's and CANN's sources (hns_roce_lite)"
 #: A line about the network port of a device, which it names before or after the number of the event.
 _OF_PORT = rb"^(?:(?=[^\n]{0,600}?\bdev(?:ice)?(?:[ _]?id)?[ :=\[(]{1,3}(?P<device>\d{1,5})\b))?[^\n]{0,600}?"
 
@@ -78,7 +81,7 @@ MESSAGES = (
         pattern=rb"cqe err(?:or)? status ?\[?(?P<status>\d+)?\]?(?:.*?localInfo ?\{ ?server\[(?P<server>[^\]]*)\], ?deviceId\[(?P<device>\d+)\], ?deviceIp\[(?P<address>[^\]]*)\] ?\}.*?remoteI(?:P|nfo) ?\{ ?server\[(?P<peer_server>[^\]]*)\], ?deviceId\[(?P<peer_device>\d+)\], ?deviceIp\[(?P<peer_address>[^\]]*)\])?",
         codes=(Code("EI0013", "9"), Code("EI0002", "8"), Code("21")),
         causes=("the other rank exited earlier", "the link or the switch lost packets"),
-        explains=("HCM002", "HCM306", "HCM307", "HCM309"), source=_GUIDE,
+        explains=_AFTER_A_LINK, source=_GUIDE,
         example="[ERROR] HCCL(17528,python3):2026-03-18-10:33:52.113.403 [heartbeat.cc:1] [17528][TaskExecStage][HeartbeatAbnormal]cqe error status[12], time[], localInfo{server[10.0.0.1],deviceId[3],deviceIp[192.168.100.3]}, remoteIP{server[10.0.0.2],deviceId[3],deviceIp[192.168.101.3]}",
     ),
     Message(
@@ -89,8 +92,48 @@ MESSAGES = (
         pattern=rb"Local(?: information)?: server (?P<server>[^,]{1,255}), device ID (?P<device>\d+), device IP (?P<address>[0-9a-fA-F.:]{0,45}[0-9a-fA-F]).{0,300}?Peer(?: information)?: server (?P<peer_server>[^,]{1,255}), device ID (?P<peer_device>\d+), device IP (?P<peer_address>[0-9a-fA-F.:]{0,45}[0-9a-fA-F])",
         codes=(Code("EI0013", "9"), Code("EI0018", "9")),
         causes=("the other rank exited earlier", "the link or the switch lost packets"),
-        explains=("HCM002", "HCM306", "HCM307", "HCM309"), source=_GUIDE,
+        explains=_AFTER_A_LINK, source=_GUIDE,
         example="EI0013: An error CQE occurred during operator execution. Local: server 10.0.0.1, device ID 3, device IP 192.168.100.3. Peer: server 10.0.0.2, device ID 3, device IP 192.168.101.3.",
+    ),
+    Message(
+        "HCM938", "rdma-retries-exceeded", "error",
+        "the RDMA connection between two devices failed: the other end did not acknowledge a packet",
+        _LINK,
+        anchor=b"error cqe status",
+        pattern=rb"error cqe status(?:: (?P<status>0x15)\b| ?\[12\](?:.{0,300}?\bremote ?[Rr]ank ?\[(?P<peer>\d{1,7})\])?)",
+        causes=("the other rank exited earlier", "the link or the switch lost packets"),
+        explains=_AFTER_A_LINK, source=_RDMA,
+        example="[ERROR] ROCE(17528,python3):2026-03-18-10:33:52.113.403 [hns_roce_lite.c:630]hns_roce_lite_handle_error_cqe(630) : error cqe status: 0x15",
+    ),
+    Message(
+        "HCM939", "rdma-receiver-not-ready", "error",
+        "the RDMA connection between two devices failed: the other end was not ready to receive",
+        "look at the rank at the other end: it exited, hangs, or is late; then check the link of both devices"
+        " (`hccn_tool -i N -link_stat -g`)",
+        anchor=b"error cqe status",
+        pattern=rb"error cqe status(?:: (?P<status>0x16)\b| ?\[13\](?:.{0,300}?\bremote ?[Rr]ank ?\[(?P<peer>\d{1,7})\])?)",
+        causes=("the other rank exited earlier or hangs",),
+        explains=_AFTER_A_LINK, source=_RDMA,
+        example="[ERROR] ROCE(17528,python3):2026-03-18-10:33:52.113.403 [hns_roce_lite.c:630]hns_roce_lite_handle_error_cqe(630) : error cqe status: 0x16",
+    ),
+    Message(
+        "HCM966", "rdma-operation-failed", "error",
+        "an RDMA operation between two devices ended with an error",
+        "look at the logs of both ranks for an earlier error: with status 0x12 to 0x14 and 0x22 the other end refused the operation, with 0x1 to"
+        " 0x6, 0x10 and 0x11 this end did",
+        anchor=b"error cqe status",
+        pattern=rb"error cqe status: (?P<status>0x(?!1[56]\b)[0-9a-f]{1,4})\b",
+        explains=_AFTER_A_LINK, source=_RDMA,
+        example="[ERROR] ROCE(17528,python3):2026-03-18-10:33:52.113.403 [hns_roce_lite.c:630]hns_roce_lite_handle_error_cqe(630) : error cqe status: 0x13",
+    ),
+    Message(
+        "HCM967", "rdma-completion-failed", "error",
+        "the RDMA connection between two devices failed",
+        _LINK,
+        anchor=b"failed CQE status[", pattern=rb"failed CQE status\[(?P<status>1[23])\]",
+        causes=("the other rank exited earlier", "the link or the switch lost packets"),
+        explains=_AFTER_A_LINK, source=_GUIDE,
+        example="[ERROR] HCCP(17528,python3):2026-03-18-10:33:52.113.403 [ra_hdc_lite.c:794]tid:17530,ra_hdc_lite_period_poll_cqe : [create][ra_hdc_period_poll]failed CQE status[12], wr[0]",
     ),
     Message(
         "HCM306", "notify-wait", "timeout",
