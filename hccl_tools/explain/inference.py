@@ -149,6 +149,7 @@ def _causes(case: Case) -> list[Cause]:
     )
     for rule in (
         verdicts.causes,
+        recorded.without_the_named,
         _named_causes,
         outliers.tls,
         _local_address,

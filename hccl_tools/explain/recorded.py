@@ -14,11 +14,38 @@ if TYPE_CHECKING:
 
 #: A rank that is behind by its own dump, one without a dump, and an operation that all ranks have begun.
 _BEHIND, _WITHOUT_DUMP, _TRANSPORT = "HCM895", "HCM941", "HCM940"
+#: What says which rank is at fault.
+_SHOWN = {_BEHIND, "HCM894"}
+#: The kernel killed a process.
+_KILLED = {"HCM801", "HCM802"}
 
 
 def causes(case: Case) -> list[Cause]:
     """Return what the dumps show, or the error in the logs from which it follows."""
     return _joined(case, recorder.causes(case))
+
+
+def without_the_named(case: Case) -> list[Cause]:
+    """Return what the dumps show, if the logs name faults that cannot be its reason.
+
+    These are faults of ranks that wait, as their own dumps show, and processes that the kernel killed
+    although all ranks have left a dump.
+    """
+    named = [one for one in case.events if one.event.message.kind == "cause"]
+    if not named or not case.cluster.traces:
+        return []
+    shown = recorder.causes(case)
+    if not shown or shown[0].message.id not in _SHOWN or shown[0].confidence != "compared":
+        return []
+    missing = {place.rank for place in shown[0].places}
+    dumped = {trace.rank for trace in case.cluster.traces}
+    alive = dumped - missing
+    is_whole = len(dumped) >= max(case.cluster.size, len(dumped | missing))
+    for one in named:
+        is_killed = is_whole and one.place.rank is None and one.event.message.id in _KILLED
+        if one.place.rank not in alive and not is_killed:
+            return []
+    return causes(case)
 
 
 def before_failures(case: Case) -> list[Cause]:

@@ -28,6 +28,8 @@ Kind = Literal["operation", "size", "times", "behind", "order", "unknown", "tran
 _WORLD = "0"
 #: Operations in which all ranks have the same number of elements.
 _EVEN = frozenset({"allreduce", "broadcast", "reduce", "allgather", "reducescatter"})
+#: Operations that end on no rank before all have begun them.
+_NEEDS_ALL = frozenset({"allreduce", "allgather", "reducescatter", "alltoall", "barrier"})
 #: Ranks of a job that are compared.
 _MOST_RANKS = 1 << 17
 _MOST_SPANS = 20
@@ -49,6 +51,7 @@ class Wait(NamedTuple):
         transfer: Of a send or a receive what it is, ``recv from rank 1``; "" of a collective.
         counterpart: What the other rank of a transfer has not issued: ``send``.
         ahead: The members that have ended later collectives of the group.
+        stale: The members whose traces are older: others have ended collectives that lack in them.
     """
 
     title: str
@@ -60,6 +63,7 @@ class Wait(NamedTuple):
     transfer: str = ""
     counterpart: str = ""
     ahead: tuple[int, ...] = ()
+    stale: tuple[int, ...] = ()
 
     @property
     def operation(self) -> str:
@@ -124,6 +128,8 @@ def _waits(traces: Sequence[Trace], size: int) -> list[Wait]:
         queued = _queued(at, by_rank)
         waiting = tuple(rank for rank, call in at.items() if not call.is_done and rank not in queued)
         behind = {rank: last[rank] for rank in have if rank not in at and last[rank] < number}
+        stale = _stale(behind, calls)
+        behind = {rank: one for rank, one in behind.items() if rank not in stale}
         behind |= dict.fromkeys(queued, number)
         unknown = tuple(rank for rank in ranks if rank not in by_rank)
         ahead = tuple(
@@ -131,8 +137,22 @@ def _waits(traces: Sequence[Trace], size: int) -> list[Wait]:
             for rank, some in calls.items()
             if any(call.is_done and later > number + _AHEAD for later, call in some.items())
         )
-        waits.append(Wait(title, number, at, waiting, behind, unknown, ahead=ahead))
+        waits.append(Wait(title, number, at, waiting, behind, unknown, ahead=ahead, stale=stale))
     return sorted(waits, key=lambda one: -len(one.waiting))
+
+
+def _stale(behind: Mapping[int, int], calls: Mapping[int, Mapping[int, Call]]) -> tuple[int, ...]:
+    """Return the ranks whose last collective is earlier than one that has ended and needs all members."""
+    ended = max(
+        (
+            number
+            for some in calls.values()
+            for number, call in some.items()
+            if call.is_done and call.kind in _NEEDS_ALL
+        ),
+        default=0,
+    )
+    return tuple(rank for rank, last in behind.items() if last < ended)
 
 
 def _queued(at: Mapping[int, Call], by_rank: Mapping[int, _Issued]) -> set[int]:
@@ -280,6 +300,13 @@ def _different_transfer(traces: Sequence[Trace]) -> Found | None:
 def _at_times(waits: Sequence[Wait]) -> Found | None:
     """Return that the traces are of different times, if a member has ended much later collectives."""
     for wait in waits:
+        if wait.stale and not wait.behind:
+            lack = "dump of {} lacks" if len(wait.stale) == 1 else "dumps of {} lack"
+            who = f"{names_of(wait.waiting)} {_s(wait.waiting, 'wait')} in {wait.operation}"
+            ended = f"other ranks have ended operations that the {lack.format(names_of(wait.stale))}"
+            reason = f"{who}, and {ended}"
+            other = wait.waiting[0] if wait.waiting else None
+            return Found("times", tuple(sorted(wait.stale)), reason, (wait,), other, is_sure=False)
         if wait.ahead and wait.waiting:
             reason = (
                 f"{names_of(wait.waiting)} {_s(wait.waiting, 'wait')} in {wait.operation}, and"
@@ -314,6 +341,7 @@ def _behind(waits: Sequence[Wait]) -> Found | None:
     if not free:
         return None
     roots = [(wait, ranks) for wait, ranks in free if len(ranks) == len(wait.behind)]
+    roots.sort(key=lambda one: _since(one[0]))
     chosen = list[tuple[Wait, set[int]]]()
     for wait, ranks in (roots or free)[:_MOST_BEHIND]:
         if not chosen or (roots and not any(ranks & others for _, others in chosen)):
@@ -324,6 +352,11 @@ def _behind(waits: Sequence[Wait]) -> Found | None:
     first = chosen[0][0]
     other = first.waiting[0] if first.waiting else None
     return Found("behind", late, ", ".join(named), tuple(wait for wait, _ in chosen), other, is_sure)
+
+
+def _since(wait: Wait) -> int:
+    """Return since when ranks wait in a collective, in ns; those of later ones have gone further."""
+    return min((wait.calls[rank].created for rank in wait.waiting if rank in wait.calls), default=0)
 
 
 def _in_order(waits: Sequence[Wait]) -> Found | None:

@@ -45,6 +45,7 @@ def test_the_example_of_a_message_in_a_log_is_found(message: Message, tmp_path: 
                 761,
                 937,
                 948,
+                976,
                 949,
                 *range(940, 943),
                 970,

@@ -258,6 +258,78 @@ def test_dumps_of_different_times(command_line: CommandLine, folder: Path, ahead
     assert said in found
 
 
+def test_a_dump_that_lacks_what_others_have_ended_is_older(command_line: CommandLine, folder: Path) -> None:
+    ranks = recorders(3)
+    for one in ranks[:2]:
+        one.calls(6).call(done=False)
+    ranks[2]._entries.clear()
+    written(folder, ranks)
+
+    out = answer(command_line)
+
+    assert out.startswith("Rank 2: the dumps of the ranks are of different times, or some are empty")
+    assert "other ranks have ended operations that the dump of rank 2 lacks" in out
+
+
+def test_an_older_dump_does_not_hide_the_rank_that_is_behind(command_line: CommandLine, folder: Path) -> None:
+    ranks = recorders(4)
+    for one in ranks:
+        one.calls(2 if one.rank == 2 else 6)
+    for one in (ranks[0], ranks[3]):
+        one.call(done=False)
+    ranks[1].calls(0)
+    written(folder, ranks)
+
+    assert answer(command_line).startswith("Rank 1: the rank is behind the others")
+
+
+def test_of_two_groups_that_lack_a_rank_the_one_that_waits_longer_comes_first(
+    command_line: CommandLine, folder: Path
+) -> None:
+    groups = {"default_pg": range(4), "dp0": (0, 2), "tp0": (2, 3)}
+    ranks = [Recorder(rank, groups) for rank in range(4)]
+    for one in ranks:
+        one.call()
+    ranks[0].call(group="dp0", done=False, after=9.0)
+    ranks[3].call(group="tp0", done=False)
+    written(folder, ranks)
+
+    assert "Rank 3 waits in all_reduce number 1 of group tp0" in answer(command_line)
+
+
+@pytest.mark.parametrize(
+    ("dumps", "first"),
+    [(3, "Rank 2: the rank is behind"), (2, "A container or job reached its memory limit")],
+)
+def test_a_process_that_was_killed_is_no_rank_if_all_have_a_dump(
+    command_line: CommandLine, folder: Path, dumps: int, first: str
+) -> None:
+    ranks = recorders(3)
+    for one in ranks[:2]:
+        one.call(done=False)
+    written(folder, ranks[:dumps])
+    line = "Memory cgroup out of memory: Killed process 2210 (node_exporter) total-vm:1241231kB"
+    (folder / "dmesg.txt").write_text(f"[  811.120440] {line}\n")
+
+    assert answer(command_line).startswith(first)
+
+
+@pytest.mark.parametrize(
+    ("rank", "first"), [(1, "Rank 2: the rank is behind"), (2, "Rank 2: the device has no memory")]
+)
+def test_a_fault_of_a_rank_that_waits_is_not_the_cause(
+    command_line: CommandLine, folder: Path, rank: int, first: str
+) -> None:
+    ranks = recorders(3)
+    for one in ranks[:2]:
+        one.call(done=False)
+    written(folder, ranks)
+    text = "RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB (NPU 3; 60.97 GiB total capacity)\n"
+    (folder / f"rank_{rank}.log").write_text(text)
+
+    assert answer(command_line).startswith(first)
+
+
 def test_dumps_of_two_jobs_are_not_mixed(command_line: CommandLine, folder: Path) -> None:
     first, second = folder / "a", folder / "b"
     for name, size in ((first, 3), (second, 2)):

@@ -479,7 +479,7 @@ MESSAGES = (
     ),
     Message(
         "HCM976", "dumps-of-different-times", "timeout",
-        "the dumps of the ranks are of different times: some ranks have ended operations that others had not begun to end",
+        "the dumps of the ranks are of different times, or some are empty: they cannot be compared",
         "take the dumps of all ranks at one time: `launch --flight-recorder` does at the end of a job that hangs",
         source="the dumps of torch's flight recorder",
     ),
