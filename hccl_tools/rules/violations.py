@@ -189,6 +189,8 @@ def _alike(
             said = f'"{key}" is a string', f"write each as a list of strings: {_as_list(found)}"
         elif _is_keyed(found):
             said = f'"{key}" is an object with entries under keys, not a list', _as_entries(key, found)
+        elif shorter := _as_whole_entries(key, found):
+            said = f'"{key}" is an object with entries under keys, not a list', shorter
     elif shown is not None and kind is None:
         form = (
             "as a string without the decimal point" if shown.startswith('"') else "without the decimal point"
@@ -236,6 +238,24 @@ def _as_entries(key: str | int, found: dict[str, Any]) -> str:
         f'write [ ] in place of its {{ }}, and make the key of each entry its {own}: in place of "{first[:40]}": {{ write '
         f'{{ "{own}": {quote}{first[:40]}{quote},'
     )
+
+
+def _as_whole_entries(key: str | int, found: Any) -> str:
+    """Return the hint on an object whose keys and values are parts of entries; "" for another one.
+
+    Generators write ``{"10.0.0.1": [devices]}`` for servers, and ``{"0": "192.168.1.8"}`` for devices.
+    """
+    if type(found) is not dict or not found:
+        return ""
+    first, value = next(iter(found.items()))
+    if key == "server_list" and all(type(one) is list for one in found.values()):
+        own = f'"{first[:40]}": [ write {{ "server_id": "{first[:40]}", "device": ['
+        return f"write [ ] in place of its {{ }}, and in place of {own}, with a }} behind its ]; so for each server"
+    is_plain = all(type(one) is str and name.isdecimal() for name, one in found.items())
+    if key == "device" and is_plain and not _parts(value)[1:]:
+        own = f'"{first}": "{value[:40]}" write {{ "device_id": "{first}", "device_ip": "{value[:40]}", "rank_id": "N" }}'
+        return f"write [ ] in place of its {{ }}, and in place of {own}, with its rank in place of N; so for each device"
+    return ""
 
 
 #: The message on all keys that a table lacks because its version is that of other lists.
@@ -402,6 +422,8 @@ def _in_place(violation: Violation, found: Any) -> str | None:
         return f"write a list of strings: {json.dumps(parts[:8], ensure_ascii=False)}" if parts else hint
     if violation.wanted == ("array",) and _is_keyed(found):
         return _as_entries(violation.path[-1], found)
+    if violation.wanted == ("array",) and (shorter := _as_whole_entries(violation.path[-1], found)):
+        return shorter
     if violation.wanted == ("array",) and type(found) is dict:
         return f"write [ before its {{ and ] after its }}: {hint}"
     return f"write {hint.removeprefix('add ')}" if hint.startswith("add ") else hint

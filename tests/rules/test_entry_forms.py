@@ -279,3 +279,37 @@ def test_other_columns_are_not_a_table() -> None:
     (found,) = validate(b"host,slots\nnode1,8\nnode2,8\n").findings
 
     assert (found.hint or "").startswith("specify the rank table")
+
+
+def hint_of(value: dict[str, Any], place: str) -> str:
+    found = [
+        one for one in validate(json.dumps(value).encode(), product="a2").findings if one.rule.id == "HCC112"
+    ]
+    (own,) = [one for one in found if one.path[-1] == place]
+    return own.hint or ""
+
+
+def test_servers_under_their_names_with_lists_of_devices() -> None:
+    value = table("1.0", 2, 8)
+    servers = value["server_list"]
+    value["server_list"] = {server["server_id"]: server["device"] for server in servers}
+    name = servers[0]["server_id"]
+
+    assert f'in place of "{name}": [ write {{ "server_id": "{name}", "device": [' in hint_of(
+        value, "server_list"
+    )
+    value["server_list"] = {"server_id": name, "device": servers[0]["device"]}
+    assert hint_of(value, "server_list").startswith("write [ before its { and ] after its }")
+
+
+def test_devices_as_addresses_under_their_ids() -> None:
+    value = table("1.0", 1, 2)
+    devices = value["server_list"][0]["device"]
+    value["server_list"][0]["device"] = {one["device_id"]: one["device_ip"] for one in devices}
+
+    hint = hint_of(value, "device")
+
+    first = devices[0]
+    assert f'write {{ "device_id": "0", "device_ip": "{first["device_ip"]}", "rank_id": "N" }}' in hint
+    value["server_list"][0]["device"] = devices[0]
+    assert hint_of(value, "device").startswith("write [ before its { and ] after its }")
