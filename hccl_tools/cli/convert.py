@@ -139,7 +139,8 @@ def _example(file: str, product: str | None, output: str | None) -> str:
     table = Inputs(product=product).table(file)
     other = {"1.0": "group_list", "2.0": ""}.get(table.format, "1.0")
     is_yaml = output is not None and output.endswith((".yaml", ".yml"))
-    what = f"--to {other}" if other and not is_yaml else "--to-configmap NAME"
+    name = Path(output).stem if output is not None and is_yaml else "NAME"
+    what = f"--to {other}" if other and not is_yaml else f"--to-configmap {operand(name)}"
     what += f" -o {operand(output)}" if output is not None else ""
     return f"{file} is a {table.format} table: for example `hccl-tools convert {operand(file)} {what}`"
 

@@ -19,6 +19,7 @@ from hccl_tools.doctor.cross_host_checks import Silent
 from hccl_tools.doctor.report import as_matrix, remedies
 from hccl_tools.doctor.run_checks import case_of
 from hccl_tools.errors import HcclToolsError, TableError, UsageError
+from hccl_tools.files.next_command import simulated_product
 from hccl_tools.gathering import default_engine
 from hccl_tools.host.local_addresses import is_this_host
 from hccl_tools.host.observation import Unknown
@@ -130,6 +131,8 @@ def announced_hosts(job: run_checks.Job, options: dict[str, Any], *, local: bool
         UsageError: The options contradict each other.
     """
     hosts, report = hosts_to_ask(job, options, local=local), job.report
+    if report is not None and report.table is not None and simulated_product(report.table):
+        tell("note: these are addresses of simulated machines; `hccl-tools doctor --cpu` checks this host")
     if report is not None and report.errors:
         first = report.errors[0]
         asked = f"{count(len(hosts), 'host')} of it are asked" if len(hosts) > 1 else "this host is looked at"

@@ -13,6 +13,7 @@ from hccl_tools import formats
 from hccl_tools.cli.lazy_group import TYPED_CALL
 from hccl_tools.files import outputs, rejected_table
 from hccl_tools.notation import number_list, screen
+from hccl_tools.notation.phrases import count, operand
 from hccl_tools.notation.printable import escaped, tell
 from hccl_tools.table import ordering
 from hccl_tools.table.ordering import FOLD_ABOVE
@@ -65,13 +66,17 @@ def deliver(
     digits = outputs.parse_mode(mode) if mode is not None else None
     to_stdout = output == outputs.STDOUT
     note_redirection(output)
-    require_valid(table, to_stdout=to_stdout, product=product, ignore=ignore, origins=origins)
+    report = require_valid(table, to_stdout=to_stdout, product=product, ignore=ignore, origins=origins)
     if to_stdout:
         outputs.print_text(outputs.table_text(table))
         return
     path = outputs.target(output, table, name=name)
     saved = outputs.save(table, path, force=force, mode=digits, product=product)
     tell(*saved.summary(table, service).split("\n"))
+    warnings = sum(rule.severity == "warning" for rule in report.counts.elements())
+    if warnings:
+        shows = "shows it" if warnings == 1 else "shows them"
+        tell(f"{count(warnings, 'warning')}: `hccl-tools validate {operand(path)}` {shows}")
 
 
 def require_valid(
@@ -81,8 +86,11 @@ def require_valid(
     product: str | None,
     ignore: Sequence[str],
     origins: Sequence[str] = (),
-) -> None:
+) -> Report:
     """Check a table that is to be written, and print its findings if it has an error; see ``deliver``.
+
+    Returns:
+        The report on the table, which has no error.
 
     Raises:
         TableError: The table has an error.
@@ -96,6 +104,7 @@ def require_valid(
             nl=False,
         )
         raise rejected_table.refusal(report, typed_call())
+    return report
 
 
 def typed_call() -> tuple[str, ...]:

@@ -229,7 +229,7 @@ def _cut_off(problem: JsonProblem, text: str) -> JsonProblem:
         return problem
     line = text[last_line(text) :].strip()
     tail = line if len(line) <= _TAIL else f"...{line[-_TAIL:]}"
-    message = f'the end of the file is missing: it ends inside {names[-1]}, with "{tail}"'
+    message = f"the end of the file is missing: it ends inside {names[-1]}, with the text {tail}"
     closed = _parsed(text.rstrip().rstrip(",") + closers)
     if type(closed.value) is not dict:
         return problem._replace(message=message)

@@ -114,7 +114,7 @@ KUBERNETES_HINT = (
 )
 _FROM_PYTHON = (
     "python3 -c 'import ast, json, sys; "
-    "json.dump(ast.literal_eval(sys.stdin.read()), sys.stdout, indent=4)' < OLD > NEW"
+    "json.dump(ast.literal_eval(sys.stdin.read().lstrip(chr(65279))), sys.stdout, indent=4)' < OLD > NEW"
 )
 #: A word of Python that JSON does not have, as a value.
 _PYTHON_WORD = re.compile(r"[:,\[]\s*(?:None|True|False)\b", re.ASCII)

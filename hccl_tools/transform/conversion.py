@@ -64,7 +64,7 @@ def _impossible(given: str, to: str) -> TableError:
         return TableError(
             f"a {given} table cannot be converted to 2.0, which needs each device's network levels "
             "(net_layer, net_instance_id), its addresses and ports on each level, and its local_id",
-            hint="make the table on the hosts: `hccl-tools gen --format 2.0`",
+            hint="2.0 is for Ascend 950 alone: make it on its hosts with `hccl-tools gen --format 2.0`",
         )
     return TableError(
         f"a 2.0 table cannot be converted to {to}, which has no network levels",

@@ -208,7 +208,7 @@ def test_a_file_in_yaml_is_a_config_map(command_line: CommandLine) -> None:
 
     done = command_line("convert", "t.json", "-o", "two.yaml")
 
-    assert "`hccl-tools convert t.json --to-configmap NAME -o two.yaml`" in done.err
+    assert "`hccl-tools convert t.json --to-configmap two -o two.yaml`" in done.err
 
 
 def test_the_table_that_was_written_last_is_suggested(command_line: CommandLine) -> None:
