@@ -204,8 +204,11 @@ def _answer(
 def _parts(words: list[str], log_dir: str) -> RunLogs | None:
     """Return the logs of the run directories among the arguments; None if they are not those of one job."""
     # Each path means the directory that was found from now on: another user may exchange a folder above it.
-    paths = [index.resolve(os.path.join(word, ""), log_dir).path for word in words if _is_run(word)]  # noqa: PTH118
-    return read_parts(paths) if paths else None
+    found = [index.resolve(os.path.join(word, ""), log_dir) for word in words if _is_run(word)]  # noqa: PTH118
+    for run in found:
+        if run.user:
+            tell(f"run {run.called}:")
+    return read_parts([run.path for run in found]) if found else None
 
 
 def _is_run(word: str) -> bool:

@@ -84,6 +84,8 @@ def test_runs_of_another_user_that_are_exchanged_name_no_file_of_this_user(stran
     for name in ("a", "b"):
         stranger.python(RUN, str(there / "x" / name), str(private / "secret.log"), "0")
     stranger.python("import os, sys\nos.symlink(sys.argv[1], 'attack/link')", str(private))
+    shown = tools(stranger, 0, "explain", *(str(there / "x" / name) for name in ("a", "b"))).stderr
+    assert shown.count(" of nobody (") == 2, shown
     with exchanged(stranger, there / "x", there / "link"):
         for number in range(2 * TRIES):
             bundle = stranger.folder / f"{number}.tgz"
