@@ -27,7 +27,7 @@ NO_ANSWER = "HCD501"
 #: Seconds; hosts are not observed at the same moment.
 _CLOCK_TOLERANCE = 120.0
 #: The variables of HCCL that may differ between hosts.
-_OWN = frozenset({"HCCL_IF_IP", "HCCL_SOCKET_IFNAME"})
+_OWN = frozenset({"HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_LOGIC_SUPERPOD_ID"})
 _FAMILIES = {4: "IPv4", 16: "IPv6"}
 #: In place of a summary that a host was asked for and has not sent.
 _NOTHING = "no answer"

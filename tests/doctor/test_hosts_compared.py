@@ -316,6 +316,8 @@ def test_devices_that_do_not_use_their_network() -> None:
             "loopback",
         ),
         ({"cpus": 9}, "", ""),
+        ({"variables": {"HCCL_LOGIC_SUPERPOD_ID": "1"}}, "", ""),
+        ({"variables": {"HCCL_BUFFSIZE": "64"}}, "HCD508", "HCCL_BUFFSIZE=64"),
         ({"versions": {}}, "HCD503", "CANN is not found here, as it is on "),
         ({"versions": {"CANN": "8.2.RC1"}}, "HCD503", "the version of CANN differs: 8.2.RC1, but 8.5.0 on"),
         (

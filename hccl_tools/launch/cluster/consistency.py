@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.launch.planning.planner import PreparedLaunch
 
-#: Variables whose values differ from host to host.
-_PER_HOST = ("HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_TOOLS_")
+#: Variables whose values differ from host to host; ascend-operator gives each logical super pod its own id.
+_PER_HOST = ("HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_LOGIC_SUPERPOD_ID", "HCCL_TOOLS_")
 #: Characters of a value that is sent as text.
 _LONGEST_TEXT = 4_000
 #: Characters of a digest that are compared and shown.

@@ -235,6 +235,18 @@ def test_another_order_of_the_machines_on_one_host_is_told_on_both(two_hosts: Tw
         assert there in said[index]
 
 
+@pytest.mark.parametrize(("name", "code"), [("HCCL_LOGIC_SUPERPOD_ID", 0), ("HCCL_BUFFSIZE", 125)])
+def test_a_variable_that_differs_is_refused_unless_hosts_have_their_own(
+    typed: Any, name: str, code: int
+) -> None:
+    ours = f"{name}=200"
+    job = typed("--env", ours, second={ours: f"{name}=201"}, program=["--no-python", "true"])
+    codes, said = job.end()
+
+    assert codes == [code, code], said
+    assert all((f"{name}: " in each) == bool(code) for each in said), said
+
+
 def test_all_ranks_of_both_hosts_start_again(typed: Any) -> None:
     once = 'echo up; [ "$RANK_ID" != 1 ] || [ -e been.here ] || { touch been.here; exit 7; }; sleep 0.3'
     job = typed("--max-restarts", "1", program=["--no-python", "sh", "-c", once])
