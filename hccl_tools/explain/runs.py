@@ -254,7 +254,7 @@ def _first_hung(report: SavedReport) -> SavedHungRank:
 def _events(report: SavedReport) -> list[Event]:
     """Return events for how the job ended, as far as no log says it."""
     known = messages()
-    stopped = [one for one in report.hung if one.is_first and one.rank >= 0 and one.doing in STOPPED]
+    stopped = [one for one in report.hung if one.rank >= 0 and one.doing in STOPPED]
     if report.reason == "hang" and stopped:
         # Its stack and its recorder are of a time after it was resumed for them.
         return [

@@ -266,7 +266,8 @@ def resolve(name: str, log_dir: str) -> Run:
         return found[0]
     if found:
         raise _ambiguous(name, found)
-    if name in names.NEWEST and (run := _own_newest(log_dir)) is not None:
+    is_linked = name in names.NEWEST and os.path.lexists(os.path.join(log_dir, names.LATEST))
+    if is_linked and (run := _own_newest(log_dir)) is not None:
         return run  # `latest` leads to logs of MPI ranks, which have no plan.
     known = find(log_dir)
     raise NoSuchRunError(

@@ -67,10 +67,16 @@ def test_runs_and_how_they_ended() -> None:
         assert found[0]["pid"] == job.pid
         assert [(one["state"], one["shown_state"]) for one in listed("--running")] == [("running", "running")]
     header, *rows = text.splitlines()
-    assert set(header.split()) - {"hosts"} == {"run", "state", "ranks", "age", "exit", "program"}
+    columns = header.split()  # The users are shown while runs of other users are running on this host.
+    assert set(columns) - {"hosts", "user"} == {"run", "state", "ranks", "age", "exit", "program"}
     by_name = {row.split()[0]: row for row in rows}
     states = [by_name[str(one["name"])[:20]] for one in found]
-    assert [" ".join(row.split()[1:3]) for row in states] == ["running 2", "failed 2", "ended 2"]
+    state = columns.index("state")
+    assert [row.split()[state : state + 2] for row in states] == [
+        ["running", "2"],
+        ["failed", "2"],
+        ["ended", "2"],
+    ]
     assert all(len(row) <= 80 and "sh -c" in row for row in states)
     assert listed("--running") == []
 

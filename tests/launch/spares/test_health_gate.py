@@ -19,7 +19,7 @@ from tests.launch.spares.test_spares_with_devices import (
     device_ips,
     write_table,
 )
-from tests.support.jobs import LONG
+from tests.support.jobs import LONG, eventually
 from tests.support.mpiruns import Mpirun, Ssh, every_mpirun, every_remote_engine
 from tests.support.spare_jobs import OnThreeHosts, SpareJob
 from tests.support.spares import write_table as write_small_table
@@ -185,7 +185,7 @@ def test_random_faults(place: OnAscendHosts, seed: int) -> None:
         job = SpareJob(place, *TABLE, *FULL, *ECHO, own_table=True)
         said = job.launcher.communicate(timeout=LONG)[0]
 
-    assert job.left() == []
+    assert eventually(lambda: not job.left()), said
     if job.launcher.returncode == 125:
         assert (host, fault) in {(2, "cut_link"), (2, "missing_device"), (0, "cut_link")}, said
         assert not Path("log").exists()
