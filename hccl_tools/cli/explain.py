@@ -193,26 +193,27 @@ def _answer(
         _refuse_other_file(words[0])
     if len(words) > 1:
         _refuse_runs(words[0], log_dir)
-    of_one_job = _parts(words, log_dir)
-    others = [word for word in words if of_one_job is None or not _is_run(word)]
-    logs, notes = sources.collect(others)
+    typed_runs = [word for word in words if _is_run(word)]
+    of_one_job = _parts(typed_runs, log_dir)
+    logs, notes = sources.collect(word for word in words if of_one_job is None or word not in typed_runs)
     return explaining.explain(
         logs, notes=notes, parts=of_one_job, table=table, extra=extra, progress=_progress()
     )
 
 
-def _parts(words: list[str], log_dir: str) -> RunLogs | None:
-    """Return the logs of the run directories among the arguments; None if they are not those of one job."""
+def _parts(typed: list[str], log_dir: str) -> RunLogs | None:
+    """Return the logs of run directories; None if there is none, or if they are not those of one job."""
     # Each path means the directory that was found from now on: another user may exchange a folder above it.
-    found = [index.resolve(os.path.join(word, ""), log_dir) for word in words if _is_run(word)]  # noqa: PTH118
-    for run in found:
+    found = [index.resolve(os.path.join(word, ""), log_dir) for word in typed]  # noqa: PTH118
+    by_path = {run.path: run for run in found}  # `log/latest` can be one of the others.
+    for run in by_path.values():
         if run.user:
             tell(f"run {run.called}:")
-    return read_parts([run.path for run in found]) if found else None
+    return read_parts(list(by_path)) if by_path else None
 
 
-def _is_run(word: str) -> bool:
-    return files.is_run(links.real_path(word))
+def _is_run(path: str) -> bool:
+    return files.is_run(links.real_path(path))
 
 
 def _refuse_runs(word: str, log_dir: str) -> None:
@@ -284,7 +285,7 @@ def _run(words: list[str], log_dir: str) -> Run | None:
         return latest
     if len(words) > 1 or words[0] == "-":
         return None
-    if os.path.lexists(words[0]) and not files.is_run(links.real_path(words[0])):
+    if os.path.lexists(words[0]) and not _is_run(words[0]):
         return None
     try:
         found = index.resolve(words[0], log_dir)
@@ -307,9 +308,7 @@ def _of_one_job(words: list[str]) -> list[str]:
     """
     folders = [os.path.dirname(word.rstrip(os.sep)) or "." for word in words]  # noqa: PTH120  (not loaded for it)
     runs = [
-        folder
-        for word, folder in zip(words, folders, strict=True)
-        if files.is_run(links.real_path(word)) and _has_latest(folder)
+        folder for word, folder in zip(words, folders, strict=True) if _is_run(word) and _has_latest(folder)
     ]
     several = {folder for folder, number in Counter(runs).items() if number > 1}
     kept = [word for word, folder in zip(words, folders, strict=True) if folder not in several]
@@ -318,7 +317,7 @@ def _of_one_job(words: list[str]) -> list[str]:
 
 def _without_other_runs(word: str) -> list[str]:
     """Return the latest run of a log directory, or of those in a folder with its other logs, else a path."""
-    if not os.path.isdir(word) or files.is_run(links.real_path(word)):  # noqa: PTH112  (not loaded for it)
+    if not os.path.isdir(word) or _is_run(word):  # noqa: PTH112  (not loaded for it)
         return [word]
     if _has_latest(word):
         return [_latest_of(word)]
@@ -344,7 +343,7 @@ def _other_logs(folder: str, log_directories: list[str]) -> list[str]:
 
 
 def _has_latest(folder: str) -> bool:
-    return files.is_run(links.real_path(os.path.join(folder, names.LATEST)))  # noqa: PTH118
+    return _is_run(os.path.join(folder, names.LATEST))  # noqa: PTH118
 
 
 def _name_of_latest(folder: str) -> str:

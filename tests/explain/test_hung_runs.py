@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -72,3 +73,17 @@ def test_which_line_is_the_users(stack: list[str], line: str) -> None:
 def test_a_long_path_does_not_hide_the_number_of_its_line() -> None:
     assert shortened_frame(STACK[0]) == '  File ".../python3.11/threading.py", line 327 in wait'
     assert shortened_frame(STACK[1]) == STACK[1]
+
+
+def test_a_run_that_is_named_twice_is_read_once(command_line: CommandLine) -> None:
+    explained(command_line, [hung(1, STACK)])
+    (command_line.folder / "log" / "latest").symlink_to("20261127-151046-d345bd5c")
+
+    twice = command_line("explain", "log/latest", "log/20261127-151046-d345bd5c", "-f", "json")
+    once = command_line("explain", "log/latest", "-f", "json")
+
+    found, expected = json.loads(twice.out), json.loads(once.out)
+    assert (found["logs"], found["causes"][0]["sentence"]) == (
+        expected["logs"],
+        expected["causes"][0]["sentence"],
+    )
