@@ -5,6 +5,7 @@ One rank (``--rank``, by default the last one) misbehaves in step 5. With ``laun
 
     missing    the rank loads data for ever, and does not come to the all_reduce
     loop       the same, and it computes: 100 % of its CPU
+    file       the rank opens a named pipe that nobody writes, as a file of a server that does not answer
     operation  the rank calls broadcast where the others call all_reduce
     size       the rank has more elements than the others
     order      the rank uses two groups in another order than the others
@@ -24,6 +25,7 @@ import os
 import select
 import signal
 import socket
+import tempfile
 import time
 from pathlib import Path
 
@@ -31,17 +33,8 @@ import torch
 import torch.distributed as dist
 
 KINDS = (
-    "missing",
-    "loop",
-    "operation",
-    "size",
-    "order",
-    "skipped",
-    "lost",
-    "slow",
-    "dead",
-    "stopped",
-    "fails",
+    *("missing", "loop", "file", "operation", "size", "order", "skipped"),
+    *("lost", "slow", "dead", "stopped", "fails"),
 )
 STEPS, HANGS_IN = 12, 5
 
@@ -51,6 +44,14 @@ def load_data(kind: str) -> None:
     while True:
         if kind != "loop":
             time.sleep(1000)
+
+
+def read_batch() -> bytes:
+    """Read a batch from a file that never has data."""
+    with tempfile.TemporaryDirectory() as folder:
+        pipe = Path(folder, "batch")
+        os.mkfifo(pipe)
+        return pipe.read_bytes()
 
 
 #: Sockets that must not be closed.
@@ -85,6 +86,8 @@ def step(kind: str, tensor: torch.Tensor, groups: list[dist.ProcessGroup]) -> No
     """Train one step; ``kind`` is what this rank does wrong in it, "" for nothing."""
     if kind in {"missing", "loop"}:
         load_data(kind)
+    elif kind == "file":
+        read_batch()
     elif kind == "dead":
         os.kill(os.getpid(), signal.SIGKILL)
     elif kind == "stopped":

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from tests.beds.daemons import program
 from tests.beds.slurm_cluster import ALL_NODES
 from tests.beds.three_hosts import isolate
 from tests.examples.test_hang_torch import OPTIONS, SCRIPT
@@ -48,6 +49,7 @@ STEPS = ("--progress", r"step \d+", "--hang-timeout", "25")
 KINDS = {
     "missing": Kind((124,), ("HCM895 [2]", "last issued number 5 and is in load_data (")),
     "loop": Kind((124,), ("HCM895 [2]", "last issued number 5 and is in load_data ("), STEPS),
+    "file": Kind((124,), ("HCM895 [2]", "last issued number 5 and is in read_batch (")),
     "operation": Kind((124,), ("HCM894 [2]", "ranks 0-1 in all_reduce, rank 2 in broadcast")),
     "order": Kind((124,), ("HCM894 [", "group tp0", "group dp0", "in another order")),
     "skipped": Kind((124,), ("HCM894 [2]", "some have left out one operation")),
@@ -68,6 +70,7 @@ def check(kind: str, answer: str, reports: list[dict[str, Any]], said: object) -
     sentence = f"{cause['message']} {cause['ranks']} {cause['sentence']} {cause['reason']}".lower()
     assert [part for part in expected.said if part.lower() not in sentence] == [], sentence
     notes = [note for report in reports for note in report["evidence"]]
+    assert notes, said
     assert sum(note["stacks"] for note in notes) >= expected.stacks, said
     assert sum(note["recorders"] for note in notes) >= expected.stacks, said
     assert all(note["seconds"] <= 5.0 for note in notes), notes
@@ -109,25 +112,19 @@ def test_a_host_that_is_cut_off(
         _, said = job.end(LONG)
     command = [sys.executable, "-m", "hccl_tools", "explain", "-f", "json", *map(str, job.run_dirs())]
     answer = three_hosts.hosts[0].run(command, env=environ(three_hosts)).stdout
-    assert three_hosts.hosts[host_of(2)].address in json.loads(answer)["causes"][0]["sentence"], (
-        answer,
-        said,
-    )
+    lost = three_hosts.hosts[host_of(2)].address
+    assert lost in json.loads(answer)["causes"][0]["sentence"], (answer, said)
 
 
-@every_kind
-def test_in_slurm(
-    slurm_cluster: SlurmCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
-    without_py_spy(monkeypatch)
-    monkeypatch.chdir(tmp_path)
+def in_slurm(bed: SlurmCluster, kind: str, *options: str) -> list[str]:
+    """Write the table of three nodes; return the command that starts the job on them."""
     servers = [
         {
             "server_id": node.address,
             "device": [{"device_id": "4", "device_ip": f"192.168.0.{rank}", "rank_id": str(rank)}],
             "host_nic_ip": "reserve",
         }
-        for rank, node in enumerate(slurm_cluster.nodes)
+        for rank, node in enumerate(bed.nodes)
     ]
     table = {"version": "1.0", "server_count": "3", "server_list": servers, "status": "completed"}
     Path("table.json").write_text(json.dumps(table))
@@ -142,12 +139,46 @@ def test_in_slurm(
         "--engine",
         "slurm",
     ]
-    launch = [sys.executable, "-m", "hccl_tools", "launch", *words, *KINDS[kind].options, *OPTIONS]
+    launch = [sys.executable, "-m", "hccl_tools", "launch", "--engine", "slurm", *words, *options]
     salloc = ["salloc", "-N3", f"--partition={ALL_NODES}", "--ntasks-per-node=1"]
-    done = slurm_cluster.run([*salloc, *launch, str(SCRIPT), kind])
+    return [*salloc, *launch, str(SCRIPT), kind]
+
+
+def explained() -> str:
+    command = [sys.executable, "-m", "hccl_tools", "explain", "-f", "json"]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=LONG).stdout
+
+
+@every_kind
+def test_in_slurm(
+    slurm_cluster: SlurmCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    without_py_spy(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    done = slurm_cluster.run(in_slurm(slurm_cluster, kind, *KINDS[kind].options, *OPTIONS))
 
     assert done.returncode in KINDS[kind].codes, done.stdout + done.stderr
-    command = [sys.executable, "-m", "hccl_tools", "explain", "-f", "json"]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LONG)
     report = published.read("report", Path("log/latest/report.json"))
-    check(kind, answer.stdout, [report], done.stdout + done.stderr)
+    check(kind, explained(), [report], done.stdout + done.stderr)
+
+
+def test_a_node_of_slurm_that_is_cut_off(
+    slurm_cluster: SlurmCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lost = slurm_cluster.third
+    command = in_slurm(slurm_cluster, "missing", "--host-timeout", "3", *OPTIONS)
+    job = slurm_cluster.start(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    log = Path("log/latest/rank_2.log")
+    try:
+        assert eventually(lambda: log.exists() and "step 5" in log.read_text(), LONG)
+        lost.cut_off()
+        said = job.communicate(timeout=LONG)[0]
+    finally:
+        lost.reconnect()
+        slurm_cluster.run([program("scancel"), "--user=root", "--signal=KILL"])
+        assert eventually(lambda: slurm_cluster.is_idle)
+
+    assert job.returncode not in {0, 124}, said
+    cause = json.loads(explained())["causes"][0]
+    assert lost.address in cause["sentence"], (cause, said)
