@@ -79,7 +79,7 @@ def checked_table(
 
 
 def _refuse_text(report: Report) -> None:
-    """Refuse a file that is no JSON at all, such as the program of the job.
+    """Refuse a file without any JSON, such as the program of the job.
 
     Raises:
         TableError: The file has no JSON object.

@@ -160,7 +160,7 @@ def pinned(request: LaunchRequest, place: Place, nodes: Sequence[str]) -> tuple[
 
     Raises:
         LaunchError: Kubernetes would give the pods other devices than the table, or the table is too large.
-        UsageError: There is no table, or it is not for these nodes.
+        UsageError: No table was found, or it has other nodes.
     """
     located = table_source.locate(request.table, {})
     if located is None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     _Writer = int | str
 
 _ELSEWHERE = "HCM996"
-#: ``Process 4711: python3 train.py --rank 3`` of py-spy, which begins a process; ``--local-rank`` is no rank.
+#: ``Process 4711: python3 train.py --rank 3`` of py-spy begins a process; ``--local-rank`` is not the rank.
 _PROCESS = re.compile(
     rb"^Process (?P<pid>\d{1,10}): ?(?:.{0,2000}?(?<!\S)--?(?:global[_-])?rank[ =](?P<rank>\d{1,6})\b)?"
 )

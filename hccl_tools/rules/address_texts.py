@@ -207,7 +207,7 @@ def why_no_address(text: str) -> str:
 
 
 def _why_no_numbers(text: str) -> str:
-    """Return which sign of a text with dots and digits is no digit, or that the text is none of numbers."""
+    """Return why a text is not an address of numbers: which character is not a digit, or that it is a word."""
     if not any(one.isdigit() for one in text) or "." not in text:
         return "it is a name or word"
     other = next((one for one in text if one not in "0123456789."), "")

@@ -106,8 +106,8 @@ def claim(
         return Claim(
             index,
             owner,
-            f"{belong} server {index + 1} may be an old entry of the same host: if {quoted(subject.table.servers[index].server_id)} is no host "
-            f"of the job, remove the entry{without_one(subject)}; else ",
+            f"{belong} server {index + 1} may be an old entry of the same host: if {quoted(subject.table.servers[index].server_id)} is not a "
+            f"host of the job, remove the entry{without_one(subject)}; else ",
             rest,
         )
     return Claim(

@@ -130,7 +130,7 @@ HEADERS = [
 @pytest.mark.parametrize("header", HEADERS)
 @pytest.mark.parametrize("name", ["all.txt", "stacks_rank0-7.txt"])
 def test_one_file_with_a_header_for_each_rank(command_line: CommandLine, header: str, name: str) -> None:
-    """The local ranks of two hosts are no ranks, and their processes may have one id."""
+    """Local ranks repeat on two hosts, and so may process ids."""
     local = "python3 -u train.py --local-rank={}"
     text = "\n".join(
         f"{header.format(rank)}\n{process(7000 + rank % 4, READ if rank == 6 else REDUCE, local.format(rank % 4))}"

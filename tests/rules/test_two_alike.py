@@ -265,4 +265,4 @@ def test_an_old_entry_of_a_host_gets_no_series_of_its_own() -> None:
     ((_, _, hint),) = said(value, "HCC404")
 
     assert "192.168.44" not in hint
-    assert 'if "10.0.0.45" is no host of the job, remove the entry, write "server_count": "2"' in hint
+    assert 'if "10.0.0.45" is not a host of the job, remove the entry, write "server_count": "2"' in hint
