@@ -104,11 +104,11 @@ def with_options(ctx: click.Context, typed: Sequence[str]) -> str | None:
         return None
     if name == "convert" and "2.0" in values:
         return "only `hccl-tools gen --format 2.0` makes 2.0 tables, on the hosts with their levels"
+    if name == "convert" and found.get("-o", "").endswith((".yaml", ".yml")):
+        found = {"--to-configmap": Path(found["-o"]).stem, **found}  # The only output in YAML.
+        given.add("--to-configmap")
     output = ["-o", found.pop("-o")] if "-o" in found else []
     options = [*call.options, *(word for pair in found.items() for word in pair)]
-    if name == "convert" and output and output[1].endswith((".yaml", ".yml")):
-        options += ["--to-configmap", Path(output[1]).stem]  # The only output in YAML.
-        given.add("--to-configmap")
     options += [*_missing(name, given, file), *output]
     words = [ctx.command_path, *map(operand, file), *map(shlex.quote, options)]
     return f"type `{' '.join(words)}`"

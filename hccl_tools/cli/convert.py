@@ -19,6 +19,7 @@ from hccl_tools.cli import (
 )
 from hccl_tools.cli.values import Choice
 from hccl_tools.document.reading import is_stream
+from hccl_tools.document.writing import is_folder
 from hccl_tools.errors import UsageError
 from hccl_tools.files import export_targets, revised_name
 from hccl_tools.files.inputs import Inputs
@@ -95,7 +96,7 @@ def command(
     if target is None and names is None:
         message = f"missing option --to: one of {', '.join(_ENDINGS)}; or --to-configmap NAME"
         raise UsageError(message, hint=_example(file, settings["product"], settings["output"]))
-    if names is None and (output := settings["output"]) not in {None, "-"} and not _is_folder(output):
+    if names is None and (output := settings["output"]) not in {None, "-"} and not is_folder(output):
         revised_name.require_json(output)
     wait_option.wait_for(file, wait)
     inputs = Inputs(product=settings["product"])
@@ -125,10 +126,6 @@ def command(
     stem = "table" if is_stream(path) else Path(path).stem
     stem += "" if instance is None else f".instance{instance.replace('/', '-')}"
     table_output.deliver(made, name=f"{stem}.{_ENDINGS[target]}.json", **settings)
-
-
-def _is_folder(output: str) -> bool:
-    return output.endswith(os.sep) or os.path.isdir(output)  # noqa: PTH112  (pathlib raises on a long name)
 
 
 def _example(file: str, product: str | None, output: str | None) -> str:

@@ -88,6 +88,11 @@ def write_atomically(
     return shown
 
 
+def is_folder(destination: str) -> bool:
+    """Return whether a destination is a folder: an existing one, or a path with a final slash."""
+    return destination.endswith(os.sep) or os.path.isdir(destination)
+
+
 def open_new(path: str, mode: int) -> tuple[Entry, int]:
     """Create a file to write to it piece by piece; return its entry, and a descriptor of the file.
 

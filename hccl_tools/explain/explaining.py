@@ -89,8 +89,7 @@ def explain(
         return Answer([], joined, logs, all_notes, run_name, run, has_finished=True)
     dumps = recorder_traces.read(one for one in logs if one.is_dump)
     logs, all_notes = [one for one in logs if not one.is_dump], [*all_notes, *dumps.notes]
-    found_in = list(scans(logs, extra, progress))
-    logs = [log._replace(extent=scan.extent) for log, scan in zip(logs, found_in, strict=True)]
+    logs, found_in = _scanned(logs, extra, progress)
     all_notes += [scan.note for scan in found_in if scan.note]
     ends, unknown = _ends_and_unknown(found_in)
     events = _events(logs, found_in)
@@ -116,6 +115,14 @@ def explain(
     if of_run is not None and of_run.cpu:
         return answer._replace(is_rehearsal=True)  # Without devices no rank uses the table.
     return answer._replace(notes=[*all_notes, *_about_table(answer, table)])
+
+
+def _scanned(
+    logs: Sequence[Source], extra: Sequence[Message], progress: Callable[[int, int], None] | None
+) -> tuple[list[Source], list[Scan]]:
+    """Return the logs with what was read of them, and what they contain."""
+    found = list(scans(logs, extra, progress))
+    return [log._replace(extent=scan.extent) for log, scan in zip(logs, found, strict=True)], found
 
 
 def _ends_and_unknown(found_in: Sequence[Scan]) -> tuple[dict[int, float], dict[int, tuple[int, str]]]:

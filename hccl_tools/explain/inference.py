@@ -149,7 +149,7 @@ def _causes(case: Case) -> list[Cause]:
     )
     for rule in (
         verdicts.causes,
-        recorded.without_the_named,
+        recorded.despite_named_faults,
         _named_causes,
         outliers.tls,
         _local_address,

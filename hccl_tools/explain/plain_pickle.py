@@ -54,9 +54,9 @@ def load(data: bytes) -> Any:
         NotPlainError: It is damaged, or it has more than plain values.
     """
     try:
-        _check(data)
+        _check_instructions(data)
         value = _PlainUnpickler(io.BytesIO(data)).load()
-        _count(value)
+        _check_size(value)
     except NotPlainError:
         raise
     except Exception as error:  # noqa: BLE001  (a damaged pickle raises any)
@@ -64,7 +64,7 @@ def load(data: bytes) -> Any:
     return value
 
 
-def _count(value: Any) -> None:
+def _check_size(value: Any) -> None:
     """Refuse a value that contains itself, or too many values if each repetition counts.
 
     Raises:
@@ -95,7 +95,7 @@ def _inside(value: Any) -> Sequence[Any]:
     return list(value) if isinstance(value, _CONTAINERS) else ()
 
 
-def _check(data: bytes) -> None:
+def _check_instructions(data: bytes) -> None:
     """Refuse instructions that would need more time or memory than their number.
 
     Raises:

@@ -25,7 +25,7 @@ def causes(case: Case) -> list[Cause]:
     return _joined(case, recorder.causes(case))
 
 
-def without_the_named(case: Case) -> list[Cause]:
+def despite_named_faults(case: Case) -> list[Cause]:
     """Return what the dumps show, if the logs name faults that cannot be its reason.
 
     These are faults of ranks that wait, as their own dumps show, and processes that the kernel killed
@@ -45,7 +45,7 @@ def without_the_named(case: Case) -> list[Cause]:
         is_killed = is_whole and one.place.rank is None and one.event.message.id in _KILLED
         if one.place.rank not in alive and not is_killed:
             return []
-    return causes(case)
+    return _joined(case, shown)
 
 
 def before_failures(case: Case) -> list[Cause]:

@@ -6,7 +6,7 @@
 2. the traces are of different times: a member has ended later collectives;
 3. a rank that waits in no collective has not begun it;
 4. ranks wait for each other in two groups, which they use in another order;
-5. there is no trace of a member;
+5. a member has no trace;
 6. all members have begun it: the transport.
 """
 
@@ -51,7 +51,7 @@ class Wait(NamedTuple):
         transfer: Of a send or a receive what it is, ``recv from rank 1``; "" of a collective.
         counterpart: What the other rank of a transfer has not issued: ``send``.
         ahead: The members that have ended later collectives of the group.
-        stale: The members whose traces are older: others have ended collectives that lack in them.
+        stale: The members whose traces are older: they lack collectives that other members have ended.
     """
 
     title: str
@@ -332,8 +332,8 @@ def _odd(kind: Kind, wait: Wait, keys: Mapping[str, str], parts: Mapping[str, st
 def _behind(waits: Sequence[Wait]) -> Found | None:
     """Return the ranks that others wait for, and that wait in no collective themselves.
 
-    Ranks of a smaller group can wait for one of them, so that a larger group lacks them all: the group whose
-    missing ranks are all free comes first. Several of these are told together.
+    Ranks that wait in a smaller group are missing in a larger one. A group whose missing ranks all wait
+    nowhere is therefore the root. The one that has waited longest comes first; several are joined.
     """
     busy = {rank for wait in waits for rank in wait.waiting}
     free = [(wait, {rank for rank in wait.behind if rank not in busy}) for wait in waits]
@@ -355,7 +355,7 @@ def _behind(waits: Sequence[Wait]) -> Found | None:
 
 
 def _since(wait: Wait) -> int:
-    """Return since when ranks wait in a collective, in ns; those of later ones have gone further."""
+    """Return the time at which the first rank began to wait in a collective, in ns; 0 if it is unknown."""
     return min((wait.calls[rank].created for rank in wait.waiting if rank in wait.calls), default=0)
 
 

@@ -17,6 +17,7 @@ from hccl_tools import codec
 from hccl_tools.codec import DecodeError
 from hccl_tools.explain import plain_pickle
 from hccl_tools.explain.recorder_files import EVIDENCE_KEY, PICKLE, beginning
+from hccl_tools.notation.phrases import and_more
 from hccl_tools.processes import run_files
 from hccl_tools.processes.stack_dump import is_of_user
 from hccl_tools.records import Count, Index, NamedTuple, OsText, Size
@@ -186,9 +187,9 @@ def _of_one_job(
         return joined
     chosen = max(folders, key=lambda folder: len(folders[folder]))
     others = [folder for folder in folders if folder != chosen]
-    named = " and ".join(others[:_MOST_FOLDERS])
+    have = f"{and_more(others, _MOST_FOLDERS)} {'has' if len(others) == 1 else 'have'}"
     notes.append(
-        f"the dumps in {chosen} are explained; {named} has dumps of the same ranks, of another job or time:"
+        f"the dumps in {chosen} are explained; {have} dumps of the same ranks, of another job or time:"
         " explain each folder alone"
     )
     return folders[chosen]

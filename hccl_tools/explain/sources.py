@@ -251,7 +251,7 @@ def named_hosts(sources: Sequence[Source]) -> list[str]:
 
 
 def _walk(top: str, opened: int, notes: list[str]) -> Iterator[Source]:
-    """Yield the logs in an open folder; its path may lead to another one by now."""
+    """Yield the logs in an open folder, also if another folder has its path meanwhile."""
 
     def tell(error: OSError) -> None:
         shown = os.path.normpath(os.path.join(top, error.filename or ""))

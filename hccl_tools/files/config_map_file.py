@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.document.reading import read_file
-from hccl_tools.document.writing import change_mode, write_atomically
+from hccl_tools.document.writing import change_mode, is_folder, write_atomically
 from hccl_tools.errors import TableError
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ def target(destination: str | None, names: ConfigMapName) -> str:
     name = f"{names.name}.configmap.json"
     if destination is None:
         return name
-    is_folder = destination.endswith(os.sep) or os.path.isdir(destination)
-    return os.path.join(destination, name) if is_folder else destination
+    return os.path.join(destination, name) if is_folder(destination) else destination
 
 
 def save(text: str, path: str, *, force: bool = False, mode: int | None = None) -> str:

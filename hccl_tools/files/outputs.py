@@ -10,7 +10,7 @@ from hccl_tools import formats
 from hccl_tools.diagnostics import render
 from hccl_tools.document.document import Document
 from hccl_tools.document.reading import read_file
-from hccl_tools.document.writing import change_mode, write_atomically
+from hccl_tools.document.writing import change_mode, is_folder, write_atomically
 from hccl_tools.errors import TableError, UsageError, WriteError
 from hccl_tools.files import next_command
 from hccl_tools.notation.phrases import count
@@ -136,7 +136,7 @@ def target(destination: str | None, table: RankTable, *, name: str | None = None
     """
     if destination is None:
         return name or file_name(table)
-    if destination.endswith(os.sep) or os.path.isdir(destination):
+    if is_folder(destination):
         return os.path.join(destination, name or file_name(table))
     from hccl_tools.files.revised_name import require_json  # noqa: PLC0415  (3.5 ms, with pathlib; a name was typed)
 

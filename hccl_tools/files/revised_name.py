@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 from typing import Literal
 
+from hccl_tools.document.writing import is_folder
 from hccl_tools.errors import TableError, UsageError
 
 #: What a command has done to a table: the letter in the name of the new file.
@@ -60,8 +61,7 @@ def target(path: str, destination: str | None, change: Change) -> str:
         TableError: The file exists.
         UsageError: HCCL does not open a file with this name.
     """
-    is_folder = destination is not None and os.path.isdir(destination)  # noqa: PTH112  (pathlib raises on a long name)
-    if destination is None or destination.endswith(os.sep) or is_folder:
+    if destination is None or is_folder(destination):
         folder = Path(path).parent if destination is None else Path(destination)
         found = folder / next_name(path, change)
         while os.path.lexists(found):

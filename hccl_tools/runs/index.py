@@ -266,9 +266,6 @@ def resolve(name: str, log_dir: str) -> Run:
         return found[0]
     if found:
         raise _ambiguous(name, found)
-    is_linked = name in names.NEWEST and os.path.lexists(os.path.join(log_dir, names.LATEST))
-    if is_linked and (run := _own_newest(log_dir)) is not None:
-        return run  # `latest` leads to logs of MPI ranks, which have no plan.
     known = find(log_dir)
     raise NoSuchRunError(
         sentence(log_dir, None if name in names.NEWEST else name),
@@ -283,12 +280,7 @@ def newest(log_dir: str) -> Run:
         NoSuchRunError: There is none.
         UsageError: The run cannot be read.
     """
-    try:
-        linked = resolve(os.path.join(log_dir, names.LATEST), log_dir)
-    except NoSuchRunError:  # `latest` leads to logs of MPI ranks, which have no plan.
-        if (own := _own_newest(log_dir)) is not None:
-            return own
-        raise
+    linked = resolve(os.path.join(log_dir, names.LATEST), log_dir)
     return (linked.user and _own_newest(log_dir)) or linked
 
 
@@ -319,6 +311,8 @@ def _at_path(name: str, log_dir: str) -> Run | None:
                 f"{links.real_path(path)} belongs to {user_of(path)}, and you cannot read it",
                 hint="ask that user to open it, or to launch with --log-mode 750",
             )
+    if (name in names.NEWEST or name == link) and os.path.lexists(link):
+        return _own_newest(log_dir)  # The link leads to logs of MPI ranks, which have no plan.
     return None
 
 

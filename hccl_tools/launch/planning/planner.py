@@ -89,11 +89,10 @@ def prepare(
         UsageError: Options exclude or contradict each other.
         LaunchError: The table, the devices or the program do not allow the launch.
     """
-    ignore_visible = request.devices.ignore_visible
-    around = surroundings(environ, nodes, cpu=request.start.cpu, ignore_visible=ignore_visible)
+    devices = request.devices
+    around = surroundings(environ, nodes, cpu=request.start.cpu, ignore_visible=devices.ignore_visible)
     run_dir = request.run_dir or directory.path_for(request.logs.dir, environ)
-    notes = list(request.remarks)
-    engine = engines.get(request.start.engine)
+    notes, engine = list(request.remarks), engines.get(request.start.engine)
     job, python, start, chosen = _job(request, engine, around, f"{run_dir}/{names.TABLE}", notes)
     engine, located = _locate(engine, request, environ, job)
     meet = composition.ranks_meet(start, python.frameworks, cpu=request.start.cpu)
