@@ -6,11 +6,11 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from hccl_tools.host.simulated import CLUSTER_NETWORK, product_of
+from hccl_tools.host.simulated import product_of
 from hccl_tools.host.site_defaults import Site
 from hccl_tools.host.visible import present
 from hccl_tools.notation.phrases import EXAMPLE_PROGRAM, operand
-from hccl_tools.table.addresses import is_loopback
+from hccl_tools.table import addresses
 from hccl_tools.table.products import assumed_for
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ def is_simulated(table: RankTable) -> bool:
     A single loopback address is this host, whose job is a rehearsal if it has no devices.
     """
     names = [server.server_id for server in table.servers]
-    if all(name.startswith(CLUSTER_NETWORK) for name in names):
+    if all(map(addresses.is_simulated, names)):
         return True
-    return any(map(is_loopback, names)) and (len(names) > 1 or not _has_devices())
+    return any(map(addresses.is_loopback, names)) and (len(names) > 1 or not _has_devices())
 
 
 def _has_devices() -> bool:
@@ -75,6 +75,6 @@ def simulated_product(table: RankTable) -> str | None:
 
 def _rehearsal(table: RankTable) -> list[str]:
     """Return the options that start all ranks of a table on this host without NPUs."""
-    if len(table.servers) == 1 and is_loopback(table.servers[0].server_id):
+    if len(table.servers) == 1 and addresses.is_loopback(table.servers[0].server_id):
         return ["--cpu"]
     return ["--cpu --all-here", *([f"--max-ranks {len(table)}"] if len(table) > _MOST_RANKS else [])]

@@ -16,6 +16,7 @@ from hccl_tools.errors import UsageError
 from hccl_tools.host import dev_info, eid, levels
 from hccl_tools.host.facts import DeviceFacts
 from hccl_tools.notation.whole_number import whole_number
+from hccl_tools.table.addresses import SIMULATED_NETWORK
 from hccl_tools.table.product_names import read_name
 from hccl_tools.table.products import PRODUCTS
 
@@ -28,9 +29,7 @@ if TYPE_CHECKING:
 MOST_MACHINES = 70
 #: Chassis of one super pod of simulated Ascend 950.
 _CHASSIS = 16
-#: The first three numbers of the addresses of a cluster's machines: RFC 5737 reserves them, no host has one.
-CLUSTER_NETWORK = "192.0.2."
-#: Those of the address of a single machine.
+#: The first three numbers of the address of a single machine; a cluster has ``SIMULATED_NETWORK``.
 _LOOPBACK = "127.0.0."
 #: The source of the addresses of simulated devices.
 SOURCE = "simulated"
@@ -109,7 +108,7 @@ def product_of(table: RankTable) -> Product | None:
 
 def _is_machine(table: RankTable, server: Server, product: Product) -> bool:
     network, _, number = server.server_id.rpartition(".")
-    if f"{network}." not in {CLUSTER_NETWORK, _LOOPBACK} or (machine := whole_number(number)) is None:
+    if f"{network}." not in {SIMULATED_NETWORK, _LOOPBACK} or (machine := whole_number(number)) is None:
         return False
     rows = (*server.rows[:1], *server.rows[-1:])
     ids = [(table.device_numbers[row], table.device_ips[row]) for row in rows]
@@ -141,4 +140,4 @@ def server_id(machine: int, *, of_cluster: bool = False) -> str:
     >>> server_id(1), server_id(5, of_cluster=True)
     ('127.0.0.1', '192.0.2.5')
     """
-    return f"{CLUSTER_NETWORK if of_cluster else _LOOPBACK}{machine}"
+    return f"{SIMULATED_NETWORK if of_cluster else _LOOPBACK}{machine}"

@@ -8,6 +8,7 @@ from hccl_tools.errors import UsageError
 from hccl_tools.host import simulated
 from hccl_tools.host.survey import survey
 from hccl_tools.notation.phrases import count
+from hccl_tools.table.addresses import SIMULATED_NETWORK
 
 if TYPE_CHECKING:
     from hccl_tools.host.facts import HostFacts
@@ -66,7 +67,7 @@ def _require(product: Product, servers: int, super_pods: int | None) -> None:
 
 
 def _machine_of(request: SurveyRequest, product: Product, number: int, per_super_pod: int) -> HostFacts:
-    address = simulated.CLUSTER_NETWORK + str(number)
+    address = SIMULATED_NETWORK + str(number)
     found = survey(request._replace(simulate=f"{product.name}:{number}", server_ip=address))
     found = found._replace(server_id_source="the simulated machine's")
     if found.super_pod_id is None:

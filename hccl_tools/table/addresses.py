@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
-    "AF_INET", "AF_INET6", "FAMILIES", "UNSET", "V2_CHECKS", "family", "inet_ntop", "inet_pton", "is_eid",
-    "is_host", "is_link_local", "is_loopback", "is_netmask", "is_set", "is_unset", "is_v2_ipv4", "is_v2_ipv6",
-    "joined_ipv4", "packed",
+    "AF_INET", "AF_INET6", "FAMILIES", "SIMULATED_NETWORK", "UNSET", "V2_CHECKS", "family", "inet_ntop",
+    "inet_pton", "is_eid", "is_host", "is_link_local", "is_loopback", "is_netmask", "is_set", "is_simulated",
+    "is_unset", "is_v2_ipv4", "is_v2_ipv6", "joined_ipv4", "packed",
 ]  # fmt: skip
 
 _OCTET = r"(?:0|[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])"
@@ -28,6 +28,8 @@ _EID = r"[0-9A-Fa-f]{32}"
 _IPV6_COLONS = 2
 #: The address that HCCL treats as missing.
 UNSET = "0.0.0.0"  # noqa: S104  (compared, never bound)  # nosec B104
+#: The first three numbers of the addresses of simulated hosts: RFC 5737 reserves them, no host has one.
+SIMULATED_NETWORK = "192.0.2."
 #: The families of addresses by their number of bytes.
 FAMILIES = {4: AF_INET, 16: AF_INET6}
 _LOOPBACK_IPV6 = b"\0" * 15 + b"\1"
@@ -75,6 +77,11 @@ def is_set(text: str) -> bool:
 def is_loopback(text: str) -> bool:
     """Whether an address or name refers to the machine itself: 127.0.0.0/8, ``::1`` or localhost."""
     return text == "localhost" or text.startswith("127.") or packed(text) == _LOOPBACK_IPV6
+
+
+def is_simulated(text: str) -> bool:
+    """Whether a name is the address of a host of a simulated cluster."""
+    return text.startswith(SIMULATED_NETWORK)
 
 
 def is_netmask(text: str) -> bool:

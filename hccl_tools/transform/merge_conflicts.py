@@ -7,10 +7,9 @@ from os.path import normpath
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import TableError
-from hccl_tools.host.simulated import CLUSTER_NETWORK
 from hccl_tools.notation.phrases import and_more, operand
 from hccl_tools.records import NamedTuple
-from hccl_tools.table.addresses import is_loopback, packed
+from hccl_tools.table.addresses import is_loopback, is_simulated, packed
 from hccl_tools.table.hccl_numbers import read_column
 
 if TYPE_CHECKING:
@@ -236,7 +235,7 @@ def _first_repeated(ids: list[str]) -> list[int]:
 
 def _is_invented(server_id: str) -> bool:
     """Whether a server has an address that only simulated machines have, as the text of it shows."""
-    return is_loopback(server_id) or server_id.startswith(CLUSTER_NETWORK)
+    return is_loopback(server_id) or is_simulated(server_id)
 
 
 def _duplicate(

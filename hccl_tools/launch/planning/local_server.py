@@ -13,7 +13,7 @@ from hccl_tools.host.recognition import recognise
 from hccl_tools.host.site_defaults import ADDRESS_VARIABLES
 from hccl_tools.launch.model.plan import NOT_A_MEMBER
 from hccl_tools.notation.phrases import and_more
-from hccl_tools.table.addresses import is_loopback
+from hccl_tools.table.addresses import is_loopback, is_simulated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -51,6 +51,8 @@ def find(
         LaunchError: No server matches, or more than one does, or the devices have other addresses.
         UsageError: ``--node-rank`` selects a server other than this host's.
     """
+    if hosts.include_this_host and hosts.server is None and hosts.node_rank is None:
+        _refuse_simulated(table)
     real = _device_addresses(table, around) if local_check and around.uses_npus else None
     try:
         here = this_server(
@@ -76,6 +78,16 @@ def find(
 
         local_npus.check_addresses(table, here, real)
     return here
+
+
+def _refuse_simulated(table: RankTable) -> None:
+    """Refuse hosts that only exist in a simulation: this host would wait for the others."""
+    names = [server.server_id for server in table.servers]
+    if len(names) > 1 and all(map(is_simulated, names)):
+        raise LaunchError(
+            f"the {len(names)} hosts of the table are simulated ({and_more(names)}): they cannot join",
+            hint="`--cpu --all-here` runs the ranks of all of them on this machine",
+        )
 
 
 def _device_addresses(table: RankTable, around: Surroundings) -> Addresses:

@@ -233,3 +233,27 @@ def test_fewer_ranks_than_the_table_has_are_for_subset(
 
     assert ("hccl-tools subset" in told) == (command is not None)
     assert (command or "leave it out") in told
+
+
+@pytest.fixture
+def simulated() -> str:
+    assert run_here("gen", "--simulate", "910a", "--servers", "2", "-o", "simulated.json").returncode == 0
+    return "simulated.json"
+
+
+@pytest.mark.parametrize("options", [("--cpu",), ()])
+def test_simulated_hosts_are_not_waited_for(simulated: str, options: tuple[str, ...]) -> None:
+    done = run_here("launch", "--rank-table", simulated, *options, "train.py")
+
+    assert (done.returncode, done.stdout) == (125, "")
+    assert done.stderr == (
+        "error: the 2 hosts of the table are simulated (192.0.2.1, 192.0.2.2): they cannot join\n"
+        "  help: `--cpu --all-here` runs the ranks of all of them on this machine\n"
+    )
+
+
+@pytest.mark.parametrize("option", ["--all-here", "--dry-run"])
+def test_simulated_hosts_are_rehearsed_or_shown(simulated: str, option: str) -> None:
+    done = run_here("launch", "--rank-table", simulated, "--cpu", option, "train.py")
+
+    assert done.returncode == 0, done.stderr
