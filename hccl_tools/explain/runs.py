@@ -96,6 +96,8 @@ def read(path: str) -> RunLogs:
     if not_started:
         were = "were" if len(not_started) > 1 else "was"
         notes.append(f"{rank_list(sorted(not_started))} {were} not started")
+    if report and report.reason == "signal":
+        notes += _stopped_while_running(report)
     table = os.path.join(path, names.TABLE)
     return RunLogs(
         found,
@@ -234,6 +236,20 @@ def _why_refused(path: str) -> str:
     return "it has just been created"
 
 
+def _running(report: SavedReport) -> list[int]:
+    """Return the ranks that ran until the launcher ended them."""
+    return [end.rank for end in report.ranks if end.asked_to_end and end.rank >= 0]
+
+
+def _stopped_while_running(report: SavedReport) -> list[str]:
+    """Return a sentence on the ranks that a signal to the launcher found running: the job may have hung."""
+    if not (running := _running(report)):
+        return []
+    verb = "was" if len(running) == 1 else "were"
+    found = f"{rank_list(running)} {verb} still running"
+    return [f"{found}; `hccl-tools stacks` before the stop, or --hang-timeout, shows where a job hangs"]
+
+
 def _stopped_first(report: SavedReport) -> Iterator[str]:
     """Yield what is known of the ranks that stopped first: the last line, and the innermost line of code."""
     first = [one for one in report.hung if one.is_first and one.rank >= 0]
@@ -264,7 +280,7 @@ def _events(report: SavedReport) -> list[Event]:
             )
             for one in stopped[:_MOST_FIRST]
         ]  # fmt: skip
-    running = [end.rank for end in report.ranks if end.asked_to_end and end.rank >= 0]
+    running = _running(report)
     if report.reason == "timeout" and 0 < len(running) < len(report.ranks):
         text = f"{rank_list(running)} {'was' if len(running) == 1 else 'were'} still running"
         rank = running[0] if len(running) == 1 else None

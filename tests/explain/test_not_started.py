@@ -67,3 +67,32 @@ def test_many_ranks_without_logs_take_one_note(run: Path) -> None:
         f"ranks 0-1 have no logs: {run}/rank_0.log and 1 more do not exist",
         "ranks 2-3 were not started",
     ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [([True, True], "ranks 0-1 were still running; "), ([False, True], "rank 1 was still")],
+)
+def test_those_that_a_signal_to_the_launcher_found_running_are_named(
+    run: Path, asked: list[bool], named: str
+) -> None:
+    report = json.loads((run / "report.json").read_text())
+    report |= {"reason": "signal", "signal": "SIGTERM", "first_failure": None}
+    for end in report["ranks"]:
+        end["asked_to_end"] = end["rank"] < 2 and asked[end["rank"]]
+    (run / "report.json").write_text(json.dumps(report))
+
+    (note,) = (one for one in runs.read(str(run)).notes if "running" in one)
+
+    assert note.startswith(named)
+    assert "`hccl-tools stacks`" in note
+
+
+def test_no_rank_was_running_when_a_signal_reached_the_launcher(run: Path) -> None:
+    report = json.loads((run / "report.json").read_text())
+    report |= {"reason": "signal", "signal": "SIGTERM", "first_failure": None}
+    for end in report["ranks"]:
+        end["asked_to_end"] = False
+    (run / "report.json").write_text(json.dumps(report))
+
+    assert not any("running" in one for one in runs.read(str(run)).notes)
