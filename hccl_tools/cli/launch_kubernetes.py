@@ -64,7 +64,7 @@ def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[s
         UsageError: An option is missing, or the cluster manager decides what it says.
         LaunchError: HCCL would refuse the table, or the product is not supported.
     """
-    _check(options, typed)
+    _check(request, options, typed)
     _check_complete(options)
     place = launch_pods.place(product_option.typed() or "")
     nodes = host_list.parse(options["pin_nodes"], option="--pin-nodes") if options["pin_nodes"] else ()
@@ -101,17 +101,19 @@ def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[s
     return writing.text(jobs.objects(spec), headers.comments(spec)), notes
 
 
-def _check(options: Mapping[str, Any], typed: Collection[str]) -> None:
+def _check(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[str]) -> None:
     target = options["emit"]
     if refused := _refused(typed):
         given = " and ".join(sorted(option for group in refused.values() for option in group))
         hint = "; ".join(f"leave {' and '.join(group)} out: {why}" for why, group in refused.items())
         raise UsageError(f"--emit {target} does not support {given}", hint=hint)
     if options["rank_table"] is not None and not options["pin_nodes"]:
+        size = launch_pods.size_options(request)
+        instead = f"use {size} in place of --rank-table" if size else "leave --rank-table out"
         raise UsageError(
             f"--emit {target}: the cluster manager chooses the nodes and devices, and makes their table",
-            hint="leave --rank-table out, so that the pods wait for the table of the manager; or add "
-            "--pin-nodes with the names of the nodes of the table",
+            hint=f"{instead}, so that the pods wait for the table of the manager; or add --pin-nodes with "
+            "the names of the nodes of the table",
         )
     checks = {
         "namespace": names.check_namespace,

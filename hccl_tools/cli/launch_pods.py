@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.errors import LaunchError, UsageError
+from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.formats.kubernetes import writing
 from hccl_tools.launch.planning import table_file, table_source
 from hccl_tools.notation.phrases import count
@@ -96,6 +96,18 @@ def size(request: LaunchRequest, place: Place) -> Size:
             hint="give --nnodes and --nproc-per-node",
         )
     return Size(pods, devices.ranks // pods)
+
+
+def size_options(request: LaunchRequest) -> str | None:
+    """Return the options for a job as large as the table of a request; ``None`` if it cannot be used."""
+    try:
+        located = table_source.locate(request.table, {})
+        loaded = table_file.load_file(located[0], request.table, {}) if located else None
+    except HcclToolsError:
+        return None
+    if loaded is None:
+        return None
+    return f"`-n {len(loaded.table)} --nnodes {len(loaded.table.servers)} --product {loaded.product}`"
 
 
 def check(size: Size, place: Place) -> None:
