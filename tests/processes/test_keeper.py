@@ -52,9 +52,16 @@ def keeper_of(job: Job) -> int:
 
 
 def process_of(job: Job, name: str) -> int:
-    """The process of a job's launcher that has this name."""
-    found = [process.pid for process in procfs.descendants(job.launcher.pid)]
-    return next(pid for pid in found if procfs.read(f"/proc/{pid}/comm").strip() == name)
+    """The process of a job's launcher that has this name, which it gives itself when it has begun."""
+    named: list[int] = []
+
+    def has_begun() -> bool:
+        found = [process.pid for process in procfs.descendants(job.launcher.pid)]
+        named.extend(pid for pid in found if procfs.read(f"/proc/{pid}/comm").strip() == name)
+        return bool(named)
+
+    assert eventually(has_begun)
+    return named[0]
 
 
 def test_nothing_survives_when_the_launcher_is_killed(jobs: Jobs) -> None:
