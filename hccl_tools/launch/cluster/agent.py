@@ -24,6 +24,7 @@ from hccl_tools.launch.protocol.messages import (
     LARGEST_FROM_CONTROLLER,
     End,
     Ending,
+    EvidenceTaken,
     Hung,
     Kill,
     Look,
@@ -40,7 +41,7 @@ from hccl_tools.runs import hosts
 from hccl_tools.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
+    from collections.abc import Callable, MutableMapping
 
     from hccl_tools.errors import HcclToolsError
     from hccl_tools.launch.model.outcome import Outcome
@@ -102,6 +103,8 @@ class AgentLink:
         #: The loss of the engine's process on this host, if the launcher knew only that the engine had ended.
         self._daemon_lost: Cause | None = None
         self._attempt: Attempt | None = None
+        #: Ends the ranks, once the evidence of all hosts is taken.
+        self._end_ranks: Callable[[], None] = lambda: None
 
     def table(self) -> bytes:
         """Wait for the rank table.
@@ -137,8 +140,16 @@ class AgentLink:
         self._attempt, self._release_timeout = attempt, attempt.state.longest_end + TIMING.other_hosts
         attempt.on_ending.append(self._report_ending)
         attempt.on_readable(self._connection.fileno(), lambda: self._read(attempt))
+        attempt.share_evidence = self._share_evidence
         attempt.report_quiet = lambda idle: self._connection.send(Quiet(round(idle, 3)))
         self._parent.watch(attempt.reactor, lambda: self._parent_ended(attempt))
+
+    def _share_evidence(self, proceed: Callable[[], None]) -> None:
+        self._end_ranks = proceed
+        if self._connection.closed:
+            proceed()
+        else:
+            self._connection.send(EvidenceTaken())
 
     def report_end(self, outcome: Outcome) -> None:
         """Report how the ranks of this host exited; all their processes have exited."""
@@ -214,7 +225,10 @@ class AgentLink:
                 attempt.end_for(message.cause)
             elif isinstance(message, Look) and attempt.describe_ranks is not None:
                 attempt.describe_ranks(lambda found: self._connection.send(Hung(tuple(found[:MOST_RANKS]))))
+            elif isinstance(message, EvidenceTaken):
+                self._end_ranks()
         if connection.closed:
+            self._end_ranks()
             self._end_requested = True
             attempt.on_readable(connection.fileno(), None)
             attempt.console.abandon()  # The engine may no longer read this output.

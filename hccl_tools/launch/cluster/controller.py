@@ -19,6 +19,7 @@ from hccl_tools.launch import engines
 from hccl_tools.launch.cluster import host_status, missing_hosts, verdict
 from hccl_tools.launch.cluster.agents import Agent, Agents
 from hccl_tools.launch.cluster.engine_end import TIMING, EngineEnd
+from hccl_tools.launch.cluster.evidence_round import EvidenceRound
 from hccl_tools.launch.cluster.hang_decision import HangDecision
 from hccl_tools.launch.cluster.job_addresses import bindings
 from hccl_tools.launch.cluster.verdict import Finding, Reports, Unreported
@@ -26,7 +27,7 @@ from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.protocol.listener import Listener
-from hccl_tools.launch.protocol.messages import Ending, Hung, Kill, Look, Quiet, Table
+from hccl_tools.launch.protocol.messages import Ending, EvidenceTaken, Hung, Kill, Look, Quiet, Table
 from hccl_tools.launch.protocol.payload import Payload
 from hccl_tools.launch.supervise.progress import RankCount
 from hccl_tools.notation.phrases import and_more
@@ -97,6 +98,7 @@ class Controller:
         self._reports = Reports()
         self._attempt: Attempt | None = None
         self._hangs: HangDecision | None = None
+        self._evidence = EvidenceRound(self._running, lambda: self._agents.broadcast(EvidenceTaken()))
 
     @property
     def environment(self) -> dict[str, str]:
@@ -131,11 +133,15 @@ class Controller:
 
     def count_ranks(self) -> RankCount:
         """Count the ranks of the job: those of an agent run until it has reported their ends."""
-        agents, number = self._agents, self._plan.world_size
-        running = agents.numbers - agents.missing - agents.done - agents.gone.keys()
+        agents, number, running = self._agents, self._plan.world_size, self._running()
         if self._has_supervisors:
             return RankCount(sum(len(agents.ranks[one]) for one in running), number)
         return RankCount(len(running), number)
+
+    def _running(self) -> set[int]:
+        """Return the numbers of the agents that are connected and have not reported."""
+        agents = self._agents
+        return agents.numbers - agents.missing - agents.done - agents.gone.keys()
 
     def explain(self, outcome: Outcome) -> None:
         """Determine how this start of the job ended, and disconnect.
@@ -297,6 +303,8 @@ class Controller:
                 self._hangs.report(agent.number, message.idle)
             else:
                 self._hangs.answer(agent.number, message.ranks)
+        elif isinstance(message, EvidenceTaken):
+            self._evidence.add(agent.number)
         elif isinstance(message, Ended):
             if message.cause is not None:
                 self._record(agent, message.cause)
@@ -333,6 +341,7 @@ class Controller:
                     self._record(agent, Cause(end.process.host, "failed", end.code or 1), end)
         if self._hangs is not None:
             self._hangs.host_ended()
+        self._evidence.check()
         if self._ending is not None:
             self._ending.release()
 
@@ -366,6 +375,7 @@ class Controller:
         self._order.unregister(agent.descriptor)
         if agent.number >= 0 and not agent.done:
             self._record(agent, self._loss(agent), lost=True)
+        self._evidence.check()
         agent.connection.close()
         if self._ending is not None:
             self._ending.release()

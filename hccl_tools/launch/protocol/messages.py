@@ -124,6 +124,12 @@ class Hung(NamedTuple):
     restart: Count = 0
 
 
+class EvidenceTaken(NamedTuple):
+    """Agent: this host has taken its evidence, or takes none. Controller: all hosts have; end the ranks."""
+
+    restart: Count = 0
+
+
 class Release(NamedTuple):
     """Controller: no host has ranks left."""
 
@@ -138,7 +144,7 @@ class Leave(NamedTuple):
 
 Message: TypeAlias = (
     "Table | Join | Ready | Waiting | Refused | Start | Ending | EndedByEngine | Ended | End | Kill | Heard "
-    "| Quiet | Look | Hung | Release | Leave"
+    "| Quiet | Look | Hung | EvidenceTaken | Release | Leave"
 )
 
 

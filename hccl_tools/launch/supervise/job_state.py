@@ -118,6 +118,11 @@ class JobState:
         return self.phase is not Phase.RUNNING
 
     @property
+    def takes_evidence(self) -> bool:
+        """Whether the end has begun and the processes are terminated once evidence is taken."""
+        return bool(self._postponed)
+
+    @property
     def longest_end(self) -> float:
         """Seconds from the beginning of an end with evidence to SIGKILL."""
         return self.grace + self.evidence_timeout

@@ -27,7 +27,7 @@ _STACK_SECONDS = 0.5
 _AGAIN_SECONDS = 0.2
 #: Seconds until the pipe of torch_npu is used; its thread looks at it once a second.
 _PIPE_AFTER = 0.5
-#: Seconds for the rank's thread to answer, and for the stack frames, without which a dump is of use, too.
+#: Seconds for the thread of a rank that is ending to answer, and for a dump to be written again with frames.
 _ANSWER_SECONDS = _FRAMES_SECONDS = 2.0
 #: Bytes of a file that may have a reason in place of a dump.
 _LARGEST_PROBLEM = 1 << 12
@@ -94,8 +94,10 @@ class RecorderDumps:
             self._is_pipe_used = True
             for rank in missing:
                 self._use_pipe(rank)
-        # A thread that has not answered by now does not: its process may be ending.
-        return not missing or (not self._piped and time.monotonic() > self._began + _ANSWER_SECONDS)
+        if not missing or self._piped or time.monotonic() < self._began + _ANSWER_SECONDS:
+            return not missing
+        # On a loaded machine the thread needs longer; it does not answer if its process is ending.
+        return not any(_catches(self._targets[rank]) for rank in missing)
 
     def finish(self) -> dict[int, tuple[str, str]]:
         """Return the name of the file of each rank, "" if it has none, and why."""
@@ -170,4 +172,8 @@ def _handler(pid: int, processes: Sequence[Status]) -> int:
         if one.pid in family or one.parent in family:
             family.add(one.pid)
     ordered = [pid, *(one.pid for one in processes if one.pid in family and one.pid != pid)]
-    return next((one for one in ordered if wait_state.catches(one, stack_dump.RECORDER_SIGNAL)), 0)
+    return next((one for one in ordered if _catches(one)), 0)
+
+
+def _catches(pid: int) -> bool:
+    return wait_state.catches(pid, stack_dump.RECORDER_SIGNAL)

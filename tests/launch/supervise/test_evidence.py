@@ -215,6 +215,46 @@ def test_each_host_leaves_its_evidence(three_hosts: ThreeHosts, start: Start) ->
         assert one["rank"] == 1 or one["stack"][0].endswith(" in wait_for_others")
 
 
+#: A rank that notes when it is ended; rank 1 fails when the other five can note it, two on each host.
+NOTES_ITS_END = """\
+import os, signal, sys, time
+rank = os.environ["RANK"]
+def note(*_):
+    with open("new_" + rank, "w") as file: print(time.time(), file=file)
+    os.rename("new_" + rank, "ended_" + rank)
+    sys.exit(1)
+signal.signal(signal.SIGTERM, note)
+if rank == "1":
+    while sum(name.startswith("waits_") for name in os.listdir()) < 5: time.sleep(0.05)
+    raise ValueError("no data")
+open("waits_" + rank, "w").close()
+time.sleep(600)
+"""
+#: One of three answers comes late.
+LATE = "mkdir {folder}/late 2> /dev/null || exit 0; sleep 1; date +%s.%N > {folder}/answered"
+
+
+@pytest.mark.bed
+@pytest.mark.mpi
+@pytest.mark.slow
+@pytest.mark.parametrize("start", STARTS, ids=str)
+@pytest.mark.rotates("start")
+def test_no_host_ends_its_ranks_before_all_have_their_evidence(
+    three_hosts: ThreeHosts, start: Start, own_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool(own_directory, monkeypatch, LATE.format(folder=own_directory))
+    Path("fails.py").write_text(NOTES_ITS_END)
+    options = ("--start", "torch", "--grace", "20", "--evidence-timeout", str(LONG))
+    job = Job(three_hosts, start, options, (str(Path("fails.py").resolve()),), ranks=6)
+
+    codes, said = job.end(LONG)
+
+    assert set(codes) == {1}, said
+    answered = float(Path("answered").read_text())
+    ended = [float(Path(f"ended_{rank}").read_text()) for rank in (0, 2, 3, 4, 5)]
+    assert min(ended) >= answered, said
+
+
 #: Fills the disk of the run directory of rank 2, which then fails.
 FILLS = """\
 [ $RANK = 2 ] || { : > "waits_$RANK"; exec sleep 600; }
