@@ -28,7 +28,7 @@ from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.protocol.listener import Listener
 from hccl_tools.launch.protocol.messages import Ending, Hung, Kill, Look, Quiet, Table
 from hccl_tools.launch.protocol.payload import Payload
-from hccl_tools.launch.supervise.progress import RankCount
+from hccl_tools.launch.supervise.options import RankCount
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.notation.printable import one_line_each
 from hccl_tools.processes.reactor import wait_readable
