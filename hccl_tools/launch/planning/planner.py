@@ -17,7 +17,6 @@ from hccl_tools.launch.planning import (
     log_paths,
     ports,
     program_check,
-    rank_processes,
     remote_launch,
     table_source,
     without_table,
@@ -101,7 +100,7 @@ def prepare(
     kept = composed(environ, parts.passed_on, {}, {})
     commands = remote_launch.commands(request, engine, job, facts, python=python.path, kept=kept)
     plan = Plan(
-        processes=rank_processes.processes(request, job, facts, python, parts.ranks),
+        processes=composition.processes(request, job, facts, python, parts.ranks),
         start=start,
         engine=engine.name,
         run_dir=run_dir,
