@@ -11,10 +11,10 @@ from hccl_tools.launch.model.plan import Plan
 from hccl_tools.launch.model.variables import composed
 from hccl_tools.launch.planning import (
     composition,
-    cpu_affinity,
     environment,
     interpreter,
     log_paths,
+    placement,
     ports,
     program_check,
     remote_launch,
@@ -123,7 +123,7 @@ def prepare(
         cpu=request.start.cpu,
         devices_are_placeholders=job.devices_are_placeholders,
         rendezvous=_rendezvous(request, job, facts),
-        cores=cpu_affinity.cores_of(request.start.bind, [] if commands.supervisor else job.local, environ),
+        cores=placement.cores_of(request.start.bind, [] if commands.supervisor else job.local, environ),
         chosen=chosen,
         product=job.table and job.table.product,
         host_timeout=request.watch.host_timeout,
