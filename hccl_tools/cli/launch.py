@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from hccl_tools.cli import launch_request, other_launchers, pod_variables, preflight_options
+from hccl_tools.cli import launch_request, other_launchers, pod_variables
 from hccl_tools.cli.launch_options import BARE, CLUSTER_MANAGERS, EPILOG, GROUPS, HELP, OF_OBJECTS, SPELLINGS
 from hccl_tools.cli.option_groups import TYPED_OPTIONS, GroupedCommand
 from hccl_tools.cli.values import hyphenated
@@ -64,7 +64,7 @@ def _request(options: dict[str, Any]) -> LaunchRequest | int:
         request = _with_agent(request)
     if options["emit"] or options["dry_run"]:
         return _printed(request, options)
-    if preflight_options.has_gate(options) and request.part is None:
+    if launch_request.has_gate(options) and request.part is None:
         from hccl_tools.cli import launch_preflight  # noqa: PLC0415  (53 ms; few launches ask all hosts)
 
         request = launch_preflight.with_gate(request, options)
