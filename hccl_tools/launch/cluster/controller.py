@@ -26,8 +26,7 @@ from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.protocol.listener import Listener
-from hccl_tools.launch.protocol.messages import Ending, Hung, Kill, Look, Quiet, Table
-from hccl_tools.launch.protocol.payload import Payload
+from hccl_tools.launch.protocol.messages import Ending, Hung, Kill, Look, Payload, Quiet, Table
 from hccl_tools.launch.supervise.options import RankCount
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.notation.printable import one_line_each
