@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.cluster import claims
+from hccl_tools.launch.cluster.credentials import UnprovedAnswers
 from hccl_tools.launch.model.outcome import MOST_HUNG_RANKS, Cause
 from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join, RankExit
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
@@ -234,7 +234,7 @@ class _Search:
         candidates = dict.fromkeys((srun, *listed.split(","), "127.0.0.1"))
         self._addresses = [address for address in candidates if address] if self._port else []
         self._silence, self._host = silence, hosts.own_node_name()
-        self._answers = claims.Answers("")
+        self._answers = UnprovedAnswers("")
         #: The number of connections that were accepted.
         self._answered = 0
 
