@@ -38,9 +38,9 @@ _COMMAND = re.compile(
 #: Module and value -> why it needs no quotes.
 REVIEWED = {
     ("hccl_tools.cli.config_map_option", "made.apply"): "quoted where it is made",
-    ("hccl_tools.cli.launch_pods", "len(loaded.table)"): "a number",
-    ("hccl_tools.cli.launch_pods", "len(loaded.table.servers)"): "a number",
-    ("hccl_tools.cli.launch_pods", "loaded.product"): "the name of a product",
+    ("hccl_tools.cli.launch_kubernetes", "len(loaded.table)"): "a number",
+    ("hccl_tools.cli.launch_kubernetes", "len(loaded.table.servers)"): "a number",
+    ("hccl_tools.cli.launch_kubernetes", "loaded.product"): "the name of a product",
     ("hccl_tools.document.places_in_text", "first"): "a number",
     ("hccl_tools.rules.document", "product.name"): "the name of a product",
     ("hccl_tools.rules.document", "_file_names(len(value))"): "letters that stand for files",
