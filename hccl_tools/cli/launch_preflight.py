@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.cli import asked_hosts, doctor_run, launch_spares, preflight_options
+from hccl_tools.cli import asked_hosts, doctor_run, launch_request, launch_spares
 from hccl_tools.doctor import registry, run_checks
 from hccl_tools.doctor.cross_host_checks import Silent
 from hccl_tools.doctor.report import as_text
@@ -68,9 +68,9 @@ class Gate(NamedTuple):
 
 def with_gate(request: LaunchRequest, options: dict[str, Any]) -> LaunchRequest:
     """Return the request for hosts that pass the checks that the options ask for before the start."""
-    seconds = options["preflight_timeout"] or preflight_options.SECONDS
+    seconds = options["preflight_timeout"] or launch_request.PREFLIGHT_SECONDS
     is_full, own = options["preflight"] == "full", options["preflight_command"]
-    ignored = preflight_options.ignored_checks(options)
+    ignored = launch_request.ignored_checks(options)
     return admitted(request, Gate(is_full, own, seconds, ignored))
 
 

@@ -14,9 +14,8 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.cluster import claims
-from hccl_tools.launch.model.hang import MOST_RANKS
-from hccl_tools.launch.model.outcome import Cause
+from hccl_tools.launch.cluster.credentials import UnprovedAnswers
+from hccl_tools.launch.model.outcome import MOST_HUNG_RANKS, Cause
 from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join, RankExit
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.protocol.connection import connect, proved
@@ -155,7 +154,7 @@ class AgentLink:
         """Report how the ranks of this host exited; all their processes have exited."""
         ends = tuple(RankExit.of(end) for end in outcome.ends if end.process.rank >= 0)
         cause = self._cause(outcome) if outcome.reason != "ended" and not self._end_requested else None
-        hung, evidence = tuple(outcome.hung[:MOST_RANKS]), tuple(outcome.evidence)
+        hung, evidence = tuple(outcome.hung[:MOST_HUNG_RANKS]), tuple(outcome.evidence)
         self._connection.send(Ended(ends, self._daemon_lost or cause, hung, evidence=evidence))
 
     def end(self, outcome: Outcome) -> int:
@@ -224,7 +223,9 @@ class AgentLink:
                 self._end_requested = self._end_requested or not attempt.state.is_ending
                 attempt.end_for(message.cause)
             elif isinstance(message, Look) and attempt.describe_ranks is not None:
-                attempt.describe_ranks(lambda found: self._connection.send(Hung(tuple(found[:MOST_RANKS]))))
+                attempt.describe_ranks(
+                    lambda found: self._connection.send(Hung(tuple(found[:MOST_HUNG_RANKS])))
+                )
             elif isinstance(message, EvidenceTaken):
                 self._end_ranks()
         if connection.closed:
@@ -247,7 +248,7 @@ class _Search:
         candidates = dict.fromkeys((srun, *listed.split(","), "127.0.0.1"))
         self._addresses = [address for address in candidates if address] if self._port else []
         self._silence, self._host = silence, hosts.own_node_name()
-        self._answers = claims.Answers("")
+        self._answers = UnprovedAnswers("")
         #: The number of connections that were accepted.
         self._answered = 0
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError, LaunchError
-from hccl_tools.launch.cluster import host_status, job_hosts
+from hccl_tools.launch.cluster import job_hosts, verdict
 from hccl_tools.launch.cluster.credentials import Credentials
 from hccl_tools.launch.cluster.membership import (
     ARGUMENTS,
@@ -63,7 +63,7 @@ def connect_peers(prepared: PreparedLaunch, request: LaunchRequest) -> PeerLink 
         credentials=_credentials(hosts, request, notify=notify),
         notify=notify,
     )
-    describe_loss = partial(host_status.launcher_loss, prepared.plan)
+    describe_loss = partial(verdict.launcher_loss, prepared.plan)
     return PeerLink(hosts.own, hosts.master, hosts.names, joined, describe_loss)
 
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.launch.cluster.evidence_round import EvidenceRound
 from hccl_tools.launch.cluster.hang_decision import HangDecision
 from hccl_tools.launch.cluster.peer_link import TIMING
-from hccl_tools.launch.model.hang import MOST_RANKS
-from hccl_tools.launch.model.outcome import Cause
+from hccl_tools.launch.model.outcome import MOST_HUNG_RANKS, Cause
 from hccl_tools.launch.model.rank_messages import Ended
 from hccl_tools.launch.protocol.messages import (
     End,
@@ -151,7 +150,7 @@ class PeerCoordination:
         if self._link.is_leader:
             self._hangs.answer(self._link.own, tuple(found))
         else:
-            self._link.broadcast(Hung(tuple(found[:MOST_RANKS]), self._restart))
+            self._link.broadcast(Hung(tuple(found[:MOST_HUNG_RANKS]), self._restart))
 
     def _end_hung(self, hung: list[HungRank], cause: Cause) -> None:
         if self._cause is None:

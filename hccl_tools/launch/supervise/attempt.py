@@ -11,8 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.supervise import leftovers
-from hccl_tools.launch.supervise.decisions import HandleEnd, Say, SetTimer, Signal, Step
-from hccl_tools.launch.supervise.job_state import JobState
+from hccl_tools.launch.supervise.job_state import HandleEnd, JobState, Say, SetTimer, Signal, Step
 from hccl_tools.processes import keeper_protocol
 from hccl_tools.processes import signals as received
 from hccl_tools.processes.reactor import Reactor
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.logs.follower import Followers
     from hccl_tools.launch.logs.terminal import Console
     from hccl_tools.launch.model.outcome import Cause, Outcome, RankEnd
-    from hccl_tools.launch.supervise.decisions import Decision
+    from hccl_tools.launch.supervise.job_state import Decision
     from hccl_tools.processes.keeper import Keeper
     from hccl_tools.processes.keeper_protocol import Event
     from hccl_tools.processes.signals import Signals

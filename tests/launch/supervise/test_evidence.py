@@ -169,8 +169,7 @@ def test_evidence_that_cannot_be_written_is_told_and_the_job_ends() -> None:
 def test_nothing_is_loaded_for_it_by_a_job_that_succeeds() -> None:
     code = (
         "import atexit, sys\n"
-        "names = ['hccl_tools.launch.supervise.evidence', 'hccl_tools.launch.supervise.recorder_dumps',"
-        " 'hccl_tools.runs.evidence']\n"
+        "names = ['hccl_tools.launch.supervise.evidence', 'hccl_tools.runs.evidence']\n"
         "atexit.register(lambda: print('loaded', [name for name in names if name in sys.modules]))\n"
         "from hccl_tools.__main__ import main\n"
         "sys.argv = ['hccl-tools', 'launch', '--no-table', '-n', '1', '--cpu', '--start', 'torch',"
