@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.likeness import is_near
-from hccl_tools.notation.phrases import and_more, count
+from hccl_tools.notation.phrases import and_more, count, listed_parts
 from hccl_tools.rules.address_order import (
     READ,
     address_numbers,
@@ -27,13 +27,12 @@ from hccl_tools.rules.copies import named_server
 from hccl_tools.rules.lost_zeros import lost_zeros, of_lost_zeros
 from hccl_tools.rules.registry import LEGACY, Finding, Subject, rule
 from hccl_tools.rules.run_on import addresses_run_on, server_run_on, turned
+from hccl_tools.rules.server_places import displaced_sdids, order_of_sdids
 from hccl_tools.rules.value_order import (
     DEVICE_BITS,
     Order,
-    order_of,
     other_devices,
     rows_of_other_bits,
-    sdid_scheme,
     super_device_numbers,
 )
 
@@ -213,13 +212,6 @@ def _named(subject: Subject, rows: Sequence[int]) -> str:
     return listed_parts(parts)
 
 
-def listed_parts(parts: Sequence[str]) -> str:
-    """Return parts with commas and a last "and", as a phrase."""
-    if len(parts) <= 8:
-        return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
-    return and_more(parts, 8)
-
-
 def _places(subject: Subject, rows: Sequence[int], key: str) -> tuple[Related, ...]:
     return tuple(Related(subject.device_path(row, key), "and here") for row in rows[1:_MOST_PLACES])
 
@@ -281,7 +273,7 @@ def super_device_id_outside_order(subject: Subject) -> Iterator[Finding]:
     """The super_device_ids of a few devices do not follow the order of all others: they are exchanged or stale.
 
     On a usual cluster the low 16 bits of a super_device_id are the device_id. If each server has the bits of all its
-    devices in another order, a column was probably sorted alone.
+    devices in another order, a column was probably sorted alone. Two servers may also have those of each other.
 
     Base: 1.2 2x8
     Example: /server_list/0/device/2/super_device_id = "6"; /server_list/0/device/6/super_device_id = "2"
@@ -297,8 +289,10 @@ def super_device_id_outside_order(subject: Subject) -> Iterator[Finding]:
     if moved := moved_device_ids(subject):
         yield _moved_ids(subject, moved)
         return
+    if (displaced := displaced_sdids(subject)) is not None:
+        yield displaced
     known = [number or 0 for number in numbers]
-    order = order_of(subject, known, sdid_scheme)
+    order = order_of_sdids(subject)
     if (mixed := rows_of_other_bits(subject, known)) and (order is None or not order.groups):
         yield _mixed_sdids(subject, known, mixed)
         return
