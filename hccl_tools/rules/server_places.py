@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hccl_tools.rules.value_order import Order
 
 #: Servers that show an order by themselves; of fewer, the numbers themselves must be those of the addresses.
-_LEAST_SERVERS = 4
+LEAST_SERVERS = 4
 #: The fewest servers that a column can be moved by.
 _LEAST_MOVED = 3
 #: The distance of the super_device_ids of two servers that are next to each other in a super pod.
@@ -110,7 +110,7 @@ def owners_of_all_addresses(subject: Subject) -> list[int] | None:
     ):
         return None
     owner = owners_by_order(numbers, [order.first[index] for index in range(len(servers))])
-    is_shown = len(servers) >= _LEAST_SERVERS or (
+    is_shown = len(servers) >= LEAST_SERVERS or (
         owner is not None and (_have_numbers_of_hosts(subject, owner) or _are_without_gap(subject))
     )
     return owner if is_shown else None
@@ -183,7 +183,7 @@ def owners_of_all_sdids(subject: Subject) -> list[int] | None:
     for own in members.values():
         values = [order.first[index] for index in own]
         found = owners_by_order([numbers[index] for index in own], values)
-        if found is None or (len(own) < _LEAST_SERVERS and not _are_next(subject, own, values)):
+        if found is None or (len(own) < LEAST_SERVERS and not _are_next(subject, own, values)):
             return None
         for index, one in zip(own, found, strict=True):
             owner[index] = own[one]

@@ -12,6 +12,7 @@ from hccl_tools.notation.phrases import count
 from hccl_tools.rules.address_order import address_numbers, first_in_text_order, servers_in_text_order
 from hccl_tools.rules.commands import how, how_super_device
 from hccl_tools.rules.copies import WHOLE_MACHINES, named_server
+from hccl_tools.rules.moved_rows import moved_addresses
 from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.value_order import number_at_end
 from hccl_tools.table.addresses import is_loopback, is_netmask, packed
@@ -52,6 +53,8 @@ def values_in_text_order(subject: Subject) -> Iterator[Finding]:
         return
     if [*numbers] == sorted(numbers):
         yield from _names_in_text_order(subject)
+    elif moved_addresses(subject) is not None:
+        return  # HCC631 reports it.
     elif (row := first_in_text_order(subject)) is not None and not _has_other_addresses(subject, row):
         yield _unsorted(subject, numbers, row)
 
