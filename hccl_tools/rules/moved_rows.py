@@ -14,7 +14,7 @@ from hccl_tools.records import NamedTuple
 from hccl_tools.rules.address_order import READ, address_numbers, are_in_place
 from hccl_tools.rules.registry import shared
 from hccl_tools.rules.server_places import LEAST_SERVERS, host_numbers, owners_by_order
-from hccl_tools.rules.value_order import schemes_of, sdid_scheme, super_device_numbers
+from hccl_tools.rules.value_order import regular_bases, schemes_of, sdid_scheme, super_device_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -101,6 +101,8 @@ def moved_rows(
     """
     devices, servers = subject.table.devices_of_each, subject.table.servers
     if devices is None or len(devices) < _LEAST_DEVICES or len(servers) < 2 or len({*devices}) < len(devices):
+        return None
+    if regular_bases(subject, values) is not None:
         return None
     schemes = [{one: known(one or 0) for one in devices}] if known else []
     found = list[MovedRows]()

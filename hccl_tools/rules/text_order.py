@@ -14,6 +14,7 @@ from hccl_tools.rules.commands import how, how_super_device
 from hccl_tools.rules.copies import WHOLE_MACHINES, named_server
 from hccl_tools.rules.moved_rows import moved_addresses
 from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule
+from hccl_tools.rules.stale_addresses import stale_addresses
 from hccl_tools.rules.value_order import number_at_end
 from hccl_tools.table.addresses import is_loopback, is_netmask, packed
 
@@ -53,8 +54,8 @@ def values_in_text_order(subject: Subject) -> Iterator[Finding]:
         return
     if [*numbers] == sorted(numbers):
         yield from _names_in_text_order(subject)
-    elif moved_addresses(subject) is not None:
-        return  # HCC631 reports it.
+    elif moved_addresses(subject) is not None or stale_addresses(subject) is not None:
+        return  # HCC631 or HCC633 reports it.
     elif (row := first_in_text_order(subject)) is not None and not _has_other_addresses(subject, row):
         yield _unsorted(subject, numbers, row)
 
@@ -179,8 +180,14 @@ def _unsorted(subject: Subject, numbers: Sequence[int], row: int) -> Finding:
     right = sorted(range(len(ips)) if is_whole else own, key=numbers.__getitem__)
     first = ips[right[row if is_whole else 0]]
     what = "all servers together" if is_whole else "each server"
+    several = [
+        one
+        for one in table.servers
+        if [numbers[at] for at in one.rows] != sorted(numbers[at] for at in one.rows)
+    ]
+    others = f" and {count(len(several) - 1, 'other server')}" if len(several) > 1 else ""
     return Finding(
-        f"the device_ips of {named_server(subject, index)} are in the order of text: {quoted(ips[at - 1])} is before {quoted(ips[at])}; "
+        f"the device_ips of {named_server(subject, index)}{others} are in the order of text: {quoted(ips[at - 1])} is before {quoted(ips[at])}; "
         "the column was probably sorted alone",
         subject.device_path(row, "device_ip"),
         f"{how(subject, row)}: if it is {quoted(first)}, sort the device_ips of {what} by their numbers",

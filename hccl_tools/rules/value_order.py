@@ -85,14 +85,14 @@ def order_of(
     devices = table.device_numbers
     if None in devices or len(table) < _LEAST_VALUES or len(values) != len(table):
         return None
-    if (bases := _of_a_regular_table(subject, values)) is not None:
+    if (bases := regular_bases(subject, values)) is not None:
         return Order(bases, {}, [], [], [], [])
     return (_by_known(subject, values, known) if known else None) or _with_exceptions(
         subject, values, is_steady
     )
 
 
-def _of_a_regular_table(subject: Subject, values: Sequence[int]) -> dict[int, int] | None:
+def regular_bases(subject: Subject, values: Sequence[int]) -> dict[int, int] | None:
     """Return the numbers of the servers of a table without exceptions, checked without a call per device."""
     devices = subject.table.devices_of_each
     if devices is None or len(devices) < _LEAST_DEVICES or len(subject.table.servers) < 3:
