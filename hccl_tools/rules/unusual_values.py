@@ -30,6 +30,7 @@ from hccl_tools.rules.registry import LEGACY, Finding, Subject, rule
 from hccl_tools.rules.run_on import addresses_run_on, all_turned, server_run_on, turned
 from hccl_tools.rules.server_places import displaced_sdids, order_of_sdids
 from hccl_tools.rules.stale_addresses import is_whole, of_stale, stale_addresses
+from hccl_tools.rules.super_pod_list import is_used
 from hccl_tools.rules.value_order import (
     DEVICE_BITS,
     Order,
@@ -377,7 +378,10 @@ def super_device_id_outside_order(subject: Subject) -> Iterator[Finding]:
         yield _changed_places(subject, order.expected, rows, _SDID)
     yield from _filled_on(subject, order, known)
     wrong = other_devices(subject, known) if order.single else {}
-    single = [row for row in order.single if row in wrong]
+    above = is_used(subject)  # Then HCC528 reports rows with the value of the row above.
+    single = [
+        row for row in order.single if row in wrong and not (above and row and known[row] == known[row - 1])
+    ]
     for row in single if len(single) <= _MOST_SINGLE and len(wrong) <= _MOST_SINGLE else ():
         yield Finding(
             f'super_device_id "{known[row]}" of device {subject.table.device_ids[row]} on '
