@@ -12,6 +12,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.likeness import is_near
 from hccl_tools.notation.phrases import and_more, count, listed_parts
+from hccl_tools.rules.address_networks import in_each_others_network
 from hccl_tools.rules.address_order import (
     READ,
     address_numbers,
@@ -40,7 +41,7 @@ from hccl_tools.rules.value_order import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from hccl_tools.rules.moved_rows import MovedRows
 
@@ -104,13 +105,26 @@ def device_ip_outside_order(subject: Subject) -> Iterator[Finding]:
         yield from all_turned(subject, numbers)
     if lost := lost_zeros(subject, numbers):
         yield of_lost_zeros(subject, lost)
-    of_lost = {subject.table.device_numbers[row] for row in lost}
     if order is not None:
         yield from _moved_rows(subject, order, _ADDRESS)
         for rows in order.groups:
             yield _changed_places(subject, order.expected, rows, _ADDRESS)
         if is_regular and (run_on := server_run_on(subject, numbers, order)) is not None:
             yield addresses_run_on(subject, *run_on)
+    if is_regular and (exchanged := in_each_others_network(subject, numbers)) is not None:
+        yield exchanged
+    yield from _single_addresses(subject, numbers, order, lost)
+
+
+def _single_addresses(
+    subject: Subject, numbers: Sequence[int], order: Order | None, lost: Iterable[int]
+) -> Iterator[Finding]:
+    """Yield the findings on single addresses that were mistyped.
+
+    Args:
+        lost: The rows whose last zeros are lost.
+    """
+    of_lost = {subject.table.device_numbers[row] for row in lost}
     ips = subject.table.device_ips
     near = (
         [row for row in order.single if is_near(ips[row], address_text(subject, order.expected[row]))]

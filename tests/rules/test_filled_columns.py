@@ -203,7 +203,7 @@ def test_one_server_id_for_all_servers_is_one_finding() -> None:
 def counted_on(hosts: int, devices: int = 8, *, restart: bool = False, table_format: str = "1.0") -> Any:
     """Return a table with an entry for each device, whose server_ids go up row by row."""
     value = table(table_format, hosts, devices)
-    entries = []
+    entries: list[Any] = []
     for place, server in enumerate(value["server_list"]):
         for number, device in enumerate(server["device"]):
             end = place + number + 1 if restart else len(entries) + 1
