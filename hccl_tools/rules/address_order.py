@@ -72,8 +72,8 @@ def are_in_place(subject: Subject) -> bool:
     return not owners(subject) and not exchanged(subject)
 
 
-#: The fewest devices whose addresses show the order of text.
-_LEAST_DEVICES = 4
+#: The fewest devices whose addresses show the order of text, and the fewest distances between those of one server.
+_LEAST_DEVICES, _LEAST_DISTANCES = 4, 2
 
 
 @shared
@@ -108,6 +108,8 @@ def _are_sorted(subject: Subject, numbers: Sequence[int], found: list[int]) -> b
     shapes = [_distances(numbers, server.rows) for server in subject.table.servers]
     others = {shape for index, shape in enumerate(shapes) if index not in {*found}}
     uneven = {shapes[index] for index in found if len({*shapes[index]}) > 1}
+    if max(len(shapes[index]) for index in found) < _LEAST_DISTANCES:
+        return False  # Two addresses have one order or the other by chance.
     return uneven <= others or (not others and len(uneven) == 1)
 
 

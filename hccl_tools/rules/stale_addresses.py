@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _LEAST_ROWS = 2
 #: The most frequent distances of servers that are tried: one server changes two of them.
 _TRIED = 3
+#: The number of addresses of a usual network, and the servers of which any distance shows a pattern.
+_NETWORK, _MANY = 256, 6
 #: The most devices and places that a finding names.
 _MOST_NAMED = 16
 
@@ -109,7 +111,7 @@ def _by_servers(subject: Subject, numbers: Sequence[int]) -> Stale | None:
         return None
     other = next((index for index, one in enumerate(shapes) if one != shape), None)
     for hosts in (host_numbers(subject), [*range(len(servers))]):
-        pattern = None if hosts is None else _pattern(hosts, [own[0] for own in columns], other)
+        pattern = None if hosts is None else _pattern(hosts, [own[0] for own in columns], other, size)
         if hosts is None or pattern is None:
             continue
         index, base = pattern
@@ -126,11 +128,14 @@ def _by_servers(subject: Subject, numbers: Sequence[int]) -> Stale | None:
     return None
 
 
-def _pattern(hosts: Sequence[int], bases: Sequence[int], other: int | None) -> tuple[int, int] | None:
+def _pattern(
+    hosts: Sequence[int], bases: Sequence[int], other: int | None, size: int
+) -> tuple[int, int] | None:
     """Return the only server outside the pattern, and the address of its first device by it; None if there is no such.
 
     Args:
         other: The server that is outside for certain; None if it is not known.
+        size: The number of devices of a server: of few servers, the distances are this, or a power of two.
     """
     each = [*enumerate(zip(hosts, bases, strict=True))]
     known = sorted(pair for place, pair in each if place != other)
@@ -143,7 +148,8 @@ def _pattern(hosts: Sequence[int], bases: Sequence[int], other: int | None) -> t
     for step, _ in steps.most_common(_TRIED):
         first = Counter(base - step * host for host, base in known).most_common(1)[0][0]
         wrong = [place for place, (host, base) in each if base != first + step * host or place == other]
-        if step and len(wrong) == 1:
+        is_neat = abs(step) & (abs(step) - 1) == 0 or abs(step) == size or len(hosts) >= _MANY
+        if step and is_neat and len(wrong) == 1:
             found[wrong[0]] = first + step * hosts[wrong[0]]
     return found.popitem() if len(found) == 1 else None
 
@@ -158,6 +164,10 @@ def _by_devices(subject: Subject) -> Stale | None:
         return None
     (index,) = owners
     expected = {row: order.expected[row] for row in order.single}
+    numbers = address_numbers(subject) or []
+    networks = {number // _NETWORK for row, number in enumerate(numbers) if row not in expected}
+    if not networks.isdisjoint(numbers[row] // _NETWORK for row in expected):
+        return None  # These are other addresses of the same networks.
     is_most = 2 * len(expected) < len(subject.table.servers[index].rows)
     return Stale(index, expected, is_known=is_most and len(order.first) >= LEAST_SERVERS)
 
