@@ -277,22 +277,27 @@ def _moved_among_servers(subject: Subject, moved: MovedRows, kind: _Kind) -> Fin
     if not moved.step:
         return _changed_places(subject, moved.right, moved.rows, kind, "exchanged between the two servers")
     table, values, rows = subject.table, subject.table.column(kind.key), moved.rows
-    is_up, last = moved.step > 0, len(rows) - 1
-    order = range(last) if is_up else range(last, 0, -1)
-    at = next(
-        rows[one]
-        for one in order
-        if table.server_of_row[rows[one]] != table.server_of_row[rows[one] + moved.step]
-    )
-    lost = rows[0] if is_up else rows[-1]
+    is_up, owner = moved.step > 0, table.server_of_row
+    lost, last = (rows[0], rows[-1]) if is_up else (rows[-1], rows[0])
     way, ends = ("down", ("last", "first")) if is_up else ("up", ("first", "last"))
+    crossing = [row for row in rows if row != last and owner[row] != owner[row + moved.step]]
+    said = ""
+    if crossing:
+        at = crossing[0] if is_up else crossing[-1]
+        said = (
+            f": device {table.device_ids[at]} of {named_server(subject, owner[at])} has {quoted(values[at])}, which belongs to the "
+            f"{kind.noun} of {quoted(table.servers[owner[at + moved.step]].server_id)}"
+        )
+    right = f'"{kind.text(subject, moved.right[lost])}"'
+    remedy = f"move these {kind.noun} {way} by one row, that of the {ends[0]} row to the {ends[1]} one"
+    if moved.is_lost:
+        said += f"{';' if said else ':'} {right}, which belongs to the {ends[1]} of these rows, is missing"
+        remedy = f"move these {kind.noun} {way} by one row, write it in the {ends[1]} one, and leave out {quoted(values[last])} of the {ends[0]} one"
     return Finding(
         f"the {kind.key}s from {_end_of(subject, rows[0], 0)} to {_end_of(subject, rows[-1], -1)} are probably moved "
-        f"{'up' if is_up else 'down'} by one row: device {table.device_ids[at]} of {named_server(subject, table.server_of_row[at])} has "
-        f"{quoted(values[at])}, which belongs to the {kind.noun} of {quoted(table.servers[table.server_of_row[at + moved.step]].server_id)}",
+        f"{'up' if is_up else 'down'} by one row{said}",
         subject.device_path(rows[0], kind.key),
-        f'{kind.command(subject, lost)}: if it is "{kind.text(subject, moved.right[lost])}", move these {kind.noun} {way} by one row, that of '
-        f"the {ends[0]} row to the {ends[1]} one",
+        f"{kind.command(subject, lost)}: if it is {right}, {remedy}",
         _places(subject, rows, kind.key),
     )
 

@@ -205,3 +205,42 @@ def test_the_work_is_linear() -> None:
     less = steps(lambda: validate(small))
 
     assert steps(lambda: validate(large)) < 2.3 * less
+
+
+# A value that was deleted or inserted
+
+
+@pytest.mark.parametrize("make", MAKES[:3])
+@pytest.mark.parametrize("servers", [2, 4])
+@pytest.mark.parametrize("begin", [0, 3, 6, 12])
+@pytest.mark.parametrize("other", ["10.7.7.7", "192.168.77.9"])
+def test_a_deleted_or_inserted_address_moves_all_below_it(
+    make: Any, servers: int, begin: int, other: str
+) -> None:
+    right = column(make(servers), "device_ip")
+    if make is of_one_network and not begin:
+        return  # The address before all may be the lost one, or that after them.
+
+    for moved, way, lost, end in (
+        ([*right[:begin], *right[begin + 1 :], other], "up", right[begin], "last"),
+        ([*right[:begin], other, *right[begin:-1]], "down", right[-1], "first"),
+    ):
+        ((rule, message, hint),) = said(put(make(servers), "device_ip", moved))
+
+        assert rule == "HCC631"
+        assert f"are probably moved {way} by one row" in message
+        assert (
+            f'"{lost}", which belongs to the {"first" if way == "up" else "last"} of these rows, is missing'
+            in message
+        )
+        assert f'if it is "{lost}", move these addresses' in hint
+        assert hint.endswith(f'leave out "{other}" of the {end} one')
+
+
+@pytest.mark.parametrize("make", MAKES)
+@pytest.mark.parametrize("row", [0, 3, 7, 8, 15])
+def test_one_other_address_moves_no_rows(make: Any, row: int) -> None:
+    texts = column(make(2), "device_ip")
+    texts[row] = "172.16.200.9"
+
+    assert not any("moved" in message for _, message, _ in said(put(make(2), "device_ip", texts)))
