@@ -74,6 +74,17 @@ def and_more(names: Sequence[str], most: int = 4, *, unlisted: int = 0) -> str:
     return ", ".join(names[:most]) + (f" and {others:,} more" if others > 0 else "")
 
 
+def listed_parts(parts: Sequence[str], most: int = 8) -> str:
+    """Return parts with commas and a last "and", as a phrase; more than ``most`` are counted.
+
+    >>> listed_parts(["a", "b", "c"])
+    'a, b and c'
+    """
+    if len(parts) <= most:
+        return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+    return and_more(parts, most)
+
+
 def shortened(text: str) -> str:
     """Return a text without its middle if it has more characters than a message may have."""
     if len(text) <= LONGEST_TEXT:

@@ -12,6 +12,7 @@ from hccl_tools.rules.address_order import likely_name, usual_name
 from hccl_tools.rules.addresses import servers_of_no_host
 from hccl_tools.rules.commands import how
 from hccl_tools.rules.copies import named_server, other_copies, server_copies, what_a_copy_needs
+from hccl_tools.rules.filled_columns import filled_servers, names_filled, names_filled_down, servers_filled
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.value_order import number_at_end
 from hccl_tools.table.hccl_numbers import byte_length, read_uint
@@ -146,15 +147,23 @@ def duplicate_server_id(subject: Subject) -> Iterator[Finding]:
     servers = subject.table.servers
     if len({server.server_id for server in servers}) == len(servers):
         return
+    if filled := filled_servers(subject):
+        message, hint = servers_filled(subject, filled, "give every entry the server_id of its own host")
+        yield Finding(message, subject.server_path(1, "server_id"), hint)
+        return
     first: dict[str, int] = {}  # Of empty ones HCC502 reports each.
     copies, parted, again = server_copies(subject), _parted(subject), other_copies(subject)
     if again:
         yield _listed_again(subject, again)
-    times = Counter(server.server_id for server in servers)
+    times, filled_down = Counter(server.server_id for server in servers), set[int]()
+    for run in names_filled_down(subject) if not (copies or parted or again) else ():
+        yield names_filled(subject, run)
+        filled_down |= {*run}
     for index, server in enumerate(servers):
         if (
             (seen := first.setdefault(server.server_id, index)) != index
             and index not in again
+            and index not in filled_down
             and server.server_id
         ):
             if index in copies and copies[index].same_id:

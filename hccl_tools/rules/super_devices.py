@@ -14,6 +14,7 @@ from hccl_tools.rules import numbers, right_texts, spelling
 from hccl_tools.rules.address_order import READ
 from hccl_tools.rules.commands import how_super_device
 from hccl_tools.rules.copies import copied_rows
+from hccl_tools.rules.filled_columns import filled_down, filled_runs
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.rules.shared_values import claim, owners_of
 from hccl_tools.rules.slipped_ids import slipped_finding, slipped_ids
@@ -150,6 +151,10 @@ def duplicate_super_device_id(subject: Subject) -> Iterator[Finding]:
     if same_named_pods(subject):
         return  # HCC523 reports the cause.
     again = _repeated(subject)
+    for rows in filled_runs(subject.table.column("super_device_id")):
+        if again.keys() >= {*rows[1:]}:
+            yield _filled_down(subject, rows)
+            again = {row: first for row, first in again.items() if row not in rows}
     texts, alike = subject.table.column("super_device_id"), dict[Any, tuple[str, str]]()
     owner, special_causes = subject.table.server_of_row, set[Any]()
     pairs = Counter((owner[row], owner[seen]) for row, (seen, _) in again.items())
@@ -179,6 +184,12 @@ def duplicate_super_device_id(subject: Subject) -> Iterator[Finding]:
             if cause in special_causes
             else found
         )
+
+
+def _filled_down(subject: Subject, rows: range) -> Finding:
+    """Return the finding on super_device_ids that are all that of the row above."""
+    known = _owners_of_sdids(subject)
+    return filled_down(subject, rows, "super_device_id", {} if known is None else known.order.expected, str)
 
 
 def _repeated(subject: Subject) -> dict[int, tuple[int, str]]:
