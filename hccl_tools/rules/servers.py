@@ -10,7 +10,7 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold
 from hccl_tools.rules.address_order import likely_name, usual_name
 from hccl_tools.rules.addresses import servers_of_no_host
-from hccl_tools.rules.commands import how
+from hccl_tools.rules.commands import host_of, how
 from hccl_tools.rules.copies import named_server, other_copies, server_copies, what_a_copy_needs
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.value_order import number_at_end
@@ -192,6 +192,12 @@ def _right_of_two(subject: Subject, index: int, seen: int) -> str:
     ):
         return hint
     first, second = (quoted(str(text)) for text in ips)
+    text = subject.table.servers[index].server_id
+    if (host := host_of(text)) != text.strip():
+        return (
+            f'{how(subject, rows[0][0])}: if it is {first}, write "{host}" alone in server {seen + 1} and another server_id in '
+            f"server {index + 1}, if it is {second}, the other way round"
+        )
     hint = (
         f"{how(subject, rows[0][0])}: if it is {first}, write another server_id in server {index + 1}, "
         f"if it is {second}, in server {seen + 1}"
