@@ -28,14 +28,17 @@ from hccl_tools.rules.moved_entries import (
     with_address_as_id,
 )
 from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule, shared
-from hccl_tools.rules.surplus_devices import pasted_devices, surplus_devices, why_surplus, without_surplus
+from hccl_tools.rules.surplus_devices import (
+    GROUP_LIST_LIMIT,
+    pasted_devices,
+    surplus_devices,
+    why_surplus,
+    without_surplus,
+)
 from hccl_tools.rules.topology import device_sets, rows_by_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-#: A group_list is the format of the 910A: HCCL accepts only ids up to 7 in it, on every product.
-GROUP_LIST_LIMIT = 8
 
 
 def _limit(subject: Subject) -> int:

@@ -28,7 +28,12 @@ from hccl_tools.rules.copies import (
 from hccl_tools.rules.moved_entries import exchange, exchanged, with_address_as_id
 from hccl_tools.rules.rank_order import first_of_run, is_between, ranks_by_order, right_ranks
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
-from hccl_tools.rules.surplus_devices import pasted_devices
+from hccl_tools.rules.surplus_devices import (
+    pasted_devices,
+    refused_rows,
+    refused_surplus,
+    surplus_finding,
+)
 from hccl_tools.table.hccl_numbers import read_integer, read_uint
 
 if TYPE_CHECKING:
@@ -324,6 +329,10 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
         return  # HCC202 reports it.
     yield from _copies(subject)
     copied = set(copied_rows(subject)) | old_and_new(subject).keys() | pasted_devices(subject).keys()
+    copied |= refused_rows(subject)
+    for index, rule_id in refused_surplus(subject).items():
+        if rule_id == "HCC203":
+            yield surplus_finding(subject, index, "rank_id")
     hints = dict[tuple[int, int], tuple[str, str]]()
     for index, seen in _stand_ins(subject).items():
         yield _stand_in(subject, index, seen)

@@ -25,7 +25,13 @@ from hccl_tools.rules.copies import (
 )
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.shared_values import Claim, claim, without_one
-from hccl_tools.rules.surplus_devices import pasted_devices, without_surplus
+from hccl_tools.rules.surplus_devices import (
+    pasted_devices,
+    refused_rows,
+    refused_surplus,
+    surplus_finding,
+    without_surplus,
+)
 from hccl_tools.table.addresses import is_netmask
 
 if TYPE_CHECKING:
@@ -69,6 +75,10 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Found]:
     for row, seen in pasted_devices(subject).items():
         yield _pasted(subject, row, seen)
         copied.add(row)
+    copied |= refused_rows(subject)
+    for index, rule_id in refused_surplus(subject).items():
+        if rule_id == "HCC404":
+            yield partial(surplus_finding, subject, index, "device_ip")
     for index in _of_one_address(subject, copied):
         yield _one_address(subject, index)
         copied |= set(subject.table.servers[index].rows)

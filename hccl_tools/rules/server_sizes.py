@@ -15,7 +15,13 @@ from hccl_tools.rules.commands import how_device
 from hccl_tools.rules.copies import lost_devices, named_server
 from hccl_tools.rules.registry import LEGACY, Finding, Subject, rule
 from hccl_tools.rules.super_pod_list import is_used
-from hccl_tools.rules.surplus_devices import Surplus, surplus_devices, why_surplus, without_surplus
+from hccl_tools.rules.surplus_devices import (
+    Surplus,
+    refused_surplus,
+    surplus_devices,
+    why_surplus,
+    without_surplus,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,6 +81,8 @@ def _with_surplus(subject: Subject, surplus: dict[int, Surplus]) -> Iterator[Fin
     """Yield the servers with all devices of a machine and one more that HCCL reads as any other."""
     limit, table = subject.product.device_limit, subject.table
     for index, one in surplus.items():
+        if index in refused_surplus(subject):
+            continue
         if one.twin is not None or (table.device_numbers[one.row] or 0) >= limit:
             continue  # HCC303 or HCC302 reports it.
         own = [table.device_numbers[row] for row in table.servers[index].rows]

@@ -11,7 +11,13 @@ from hccl_tools.rules.commands import how_device
 from hccl_tools.rules.copies import absent_ranks, instances_of_other_hosts, lost_devices, surplus_rows
 from hccl_tools.rules.moved_entries import is_listed_twice, owners, right_devices
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
-from hccl_tools.rules.surplus_devices import gives_to, surplus_devices, why_surplus, without_surplus
+from hccl_tools.rules.surplus_devices import (
+    gives_to,
+    refused_surplus,
+    surplus_devices,
+    why_surplus,
+    without_surplus,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -123,6 +129,8 @@ def device_count(subject: Subject) -> Iterator[Finding]:
                 return
             continue
         index = _first_entries(subject)[server_id]
+        if index in refused_surplus(subject):
+            continue  # Another rule reports the entry that is one too many.
         if index in surplus_devices(subject):
             yield Finding(
                 f'server "{server_id}" has {count} devices; {subject.product.title} allows 1, 2, 4 or 8: {why_surplus(subject, index)}',
@@ -272,6 +280,8 @@ def uneven_servers(subject: Subject) -> Iterator[Finding]:
                 f'server "{server_id}" has {phrases.count(len(own), "device")}, other servers have {usual}'
             )
             index = _first_entries(subject)[server_id]
+            if index in refused_surplus(subject):
+                continue
             giver = index if index in surplus else gives_to(subject, index)
             yield Finding(
                 f"{count}{_not_listed(subject, server_id, rows, usual)}"
