@@ -314,9 +314,12 @@ def lost_devices(subject: Subject) -> LostDevices | None:
     lost = [
         (index, device)
         for index, own in enumerate(sets)
-        if own != usual and own < usual and len(usual - own) * 2 < len(usual)
+        if own != usual and own < usual and len(usual - own) * 2 <= len(usual)
         for device in sorted(one for one in usual - own if one is not None)
     ]
+    has_half = any(2 * len(own) == len(usual) for own in sets if own < usual)
+    if has_half and len(absent_ranks(subject)) != len(lost):
+        return None  # A half of the devices may be left out on purpose.
     others = [own for own in sets if own != usual and not own < usual]
     of_server: dict[int, list[int]] = {}
     for index, device in lost:

@@ -27,6 +27,7 @@ from hccl_tools.rules.moved_entries import (
     right_devices,
     with_address_as_id,
 )
+from hccl_tools.rules.numbers import is_sloppy
 from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule, shared
 from hccl_tools.rules.surplus_devices import (
     GROUP_LIST_LIMIT,
@@ -404,7 +405,11 @@ def _repeated(subject: Subject, server_id: str, number: int, rows: list[int]) ->
         message += f", {devices(absent)} not at all"
     elif surplus is not None:
         message += f": {why_surplus(subject, subject.table.server_of_row[rows[0]])}"
+    sloppy = [row for row in rows if is_sloppy(subject.table.device_ids[row], number)]
+    if sloppy:
+        message += f": {quoted(str(subject.table.device_ids[sloppy[0]]))} is read as {number}"
     wrong = _by_order(subject, listed, absent[0], rows) if len(absent) == len(rows) - 1 == 1 else None
+    wrong = sloppy[0] if wrong is None and sloppy else wrong
     first = wrong if wrong == rows[0] else rows[1]
     return Finding(
         message,

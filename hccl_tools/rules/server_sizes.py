@@ -14,6 +14,7 @@ from hccl_tools.rules.address_order import READ
 from hccl_tools.rules.commands import how_device
 from hccl_tools.rules.copies import lost_devices, named_server
 from hccl_tools.rules.registry import LEGACY, Finding, Subject, rule
+from hccl_tools.rules.stray_devices import move_hint
 from hccl_tools.rules.super_pod_list import is_used
 from hccl_tools.rules.surplus_devices import (
     Surplus,
@@ -73,7 +74,8 @@ def device_missing(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             f"{named_server(subject, index)} has no device {device}, unlike all other servers",
             subject.server_path(index, place),
-            _add(f"device {device} with its address ({how_device(subject, index, device)} shows it)"),
+            move_hint(subject, [(index, device)])
+            or _add(f"device {device} with its address ({how_device(subject, index, device)} shows it)"),
         )
 
 
@@ -134,7 +136,9 @@ def _smaller_server(subject: Subject, index: int, lacking: list[int], place: str
             f"{len(rows) + len(lacking)}: devices {fold(lacking)} are perhaps missing"
         )
         what = f"devices {fold(lacking)} with their addresses ({shown} shows the first)"
-    return Finding(message, subject.server_path(index, place), _add(what, several=len(lacking) > 1))
+    moved = move_hint(subject, [(index, device) for device in lacking])
+    hint = moved or _add(what, several=len(lacking) > 1)
+    return Finding(message, subject.server_path(index, place), hint)
 
 
 def _add(what: str, *, several: bool = False) -> str:
