@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.document import (
     foreign_text,
+    joined_tables,
     missing_value,
     one_edit,
     other_content,
@@ -21,7 +22,7 @@ from hccl_tools.document import (
 from hccl_tools.document.bracket_scan import last_line
 from hccl_tools.document.document import Document
 from hccl_tools.document.encoding_problem import NOT_A_TABLE
-from hccl_tools.notation.phrases import and_more, count
+from hccl_tools.notation.phrases import MERGE, and_more, count
 
 if TYPE_CHECKING:
     from hccl_tools.document.one_edit import Edit
@@ -93,7 +94,8 @@ def explained(document: Document) -> JsonProblem | None:
         return empty
     edit = edit_of(document)
     if edit is not None and not (problem.kind == "cut off" and _is_more_missing(text, edit)):
-        return problem._replace(message=edit.message, hint=edit.hint, offset=document.byte_at(edit.place))
+        hint = f"{edit.hint}{joined_tables.ranks_on_after(edit.applied(text))}"
+        return problem._replace(message=edit.message, hint=hint, offset=document.byte_at(edit.place))
     return _cut_off(problem, text) if problem.kind == "cut off" else problem
 
 
@@ -155,6 +157,18 @@ def _begun_again(document: Document, problem: JsonProblem, text: str) -> JsonPro
         return None
     offset = document.byte_at(start)
     line = document.position(offset).line
+    if (closers := joined_tables.first_of_two(text, start)) is not None:
+        return problem._replace(
+            message=(
+                "there are two tables in this file, and the end of the first is missing: the second begins "
+                f"on line {line}"
+            ),
+            hint=(
+                f'write what is missing of the first ({closers}, and keys such as "status") before line {line}'
+                f", and save each table in a file of its own; {MERGE.format('A B')}"
+            ),
+            offset=offset,
+        )
     return problem._replace(
         message=(
             f"the table breaks off on line {line}, and begins again there: a part of it stands before the "

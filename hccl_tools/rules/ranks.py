@@ -156,9 +156,9 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
     if exchanged(subject):
         return  # HCC203 reports it.
     size, numbers = len(subject.table), subject.table.rank_numbers
-    from hccl_tools.rules import doubts  # noqa: PLC0415  (6 ms; only where ranks are wrong)
+    from hccl_tools.rules import doubled_keys  # noqa: PLC0415  (6 ms; only where ranks are wrong)
 
-    if (start := first_of_run(numbers)) > 0 and (again := doubts.doubled_list(subject)) is not None:
+    if (start := first_of_run(numbers)) > 0 and (again := doubled_keys.doubled_list(subject)) is not None:
         yield Finding(
             f"{_absent(subject)}, because {again[0]}",
             subject.device_path(numbers.index(max(size, start)), "rank_id"),
@@ -192,13 +192,13 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
 
 def _gap_hint(subject: Subject) -> str:
     """Return the hint on a gap in the ranks: what is lost is added, and only what is left out on purpose is numbered again."""
-    from hccl_tools.rules import doubts  # noqa: PLC0415  (4 ms; only where a count is wrong)
+    from hccl_tools.rules import doubled_keys, doubts  # noqa: PLC0415  (4 ms; only where a count is wrong)
 
     hint = f"number the ranks 0 to {len(subject.table) - 1} without a gap"
     absent, lost = absent_ranks(subject), lost_devices(subject)
-    if (again := doubts.doubled_list(subject)) is not None:
+    if (again := doubled_keys.doubled_list(subject)) is not None:
         return again[1]
-    if doubts.joined(subject):
+    if doubled_keys.joined(subject):
         return _with_lost_server(subject, hint)
     if lost is not None and (moved := move_hint(subject, lost.rows)) is not None:
         return moved
@@ -246,10 +246,10 @@ def _lost(subject: Subject, lost: LostDevices, ranks: tuple[int, ...]) -> str:
 
 def _with_lost_server(subject: Subject, right: str) -> str:
     """Return a hint to number the ranks again, after that on a missing server if server_count has more."""
-    from hccl_tools.rules import doubts  # noqa: PLC0415  (4 ms; only where a count is wrong)
+    from hccl_tools.rules import doubled_keys  # noqa: PLC0415  (4 ms; only where a count is wrong)
 
     table = subject.table
-    if parted := doubts.joined(subject):
+    if parted := doubled_keys.joined(subject):
         return parted
     if table.format == "2.0":
         return _with_lost_rank(subject, right)

@@ -111,8 +111,8 @@ def test_an_entry_in_another_place_is_to_be_moved_and_not_written_again(
     assert "HCC202" in rules
     for rule in rules.keys() & {"HCC202", "HCC304", "HCC306"}:
         assert rules[rule][1].startswith(
-            f'the entry of device 3 is {where}, where HCCL does not read it: move it into the "device" '
-            'list of server 2 ("10.0.0.2")'
+            f"the entry of device 3 is {where}, where HCCL does not read it: move it into the "
+            '"device" list of server 2 ("10.0.0.2")'
         )
         assert "number the ranks" not in rules[rule][1]
 
