@@ -164,8 +164,8 @@ def _begun_again(document: Document, problem: JsonProblem, text: str) -> JsonPro
                 f"on line {line}"
             ),
             hint=(
-                f'write what is missing of the first ({closers}, and keys such as "status") before line {line}'
-                f", and save each table in a file of its own; {MERGE.format('A B')}"
+                f'write what is missing of the first ({closers}, and keys such as "status") before line '
+                f"{line}, and save each table in a file of its own; {MERGE.format('A B')}"
             ),
             offset=offset,
         )

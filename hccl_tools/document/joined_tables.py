@@ -22,7 +22,7 @@ _SHOWN = 64
 
 
 def ranks_on(servers: Any) -> str:
-    """Return how the ranks of a list of servers are to be numbered on, as the end of a hint; "" if none repeats."""
+    """Return how the ranks of servers are to be numbered on, as the end of a hint; "" if none repeats."""
     seen, before = set[Any](), 0
     for server in servers if type(servers) is list else ():
         devices = server.get("device") if type(server) is dict else None

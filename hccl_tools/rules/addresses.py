@@ -24,6 +24,7 @@ from hccl_tools.rules.key_names import similar_key
 from hccl_tools.rules.key_shapes import column_of_addresses
 from hccl_tools.rules.moved_entries import exchange, with_address_as_id
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
+from hccl_tools.rules.replaced_text import addresses_finding, replaced_addresses
 from hccl_tools.table.addresses import is_unset, packed
 
 if TYPE_CHECKING:
@@ -229,6 +230,10 @@ def invalid_device_ip(subject: Subject) -> Iterator[Found]:
     packed = packed_addresses(subject)
     alike: dict[str, tuple[str, str]] = {}
     left_out = {row for index in servers_of_no_host(subject) for row in subject.table.servers[index].rows}
+    if (one := replaced_addresses(subject)) is not None:
+        if any(packed[text] is None for text in one.found.values()):
+            yield addresses_finding(subject, one)
+        left_out |= one.found.keys()
     for row, addresses in enumerate(addresses_read(subject)):
         if not addresses or row in left_out:
             continue

@@ -19,6 +19,12 @@ from hccl_tools.rules.address_order import (
 from hccl_tools.rules.commands import how
 from hccl_tools.rules.copies import named_server
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
+from hccl_tools.rules.replaced_text import (
+    addresses_finding,
+    names_finding,
+    replaced_addresses,
+    replaced_names,
+)
 from hccl_tools.rules.server_names import wrong_names
 from hccl_tools.rules.unusual_values import listed_parts
 from hccl_tools.rules.value_order import other_names
@@ -154,6 +160,13 @@ def server_id_outside_order(subject: Subject) -> Iterator[Finding]:
     if order is None or names is None or order.moved_up or order.moved_down:
         return
     wrong, servers = other_names(names, order.first), subject.table.servers
+    if len(wrong) > 1 and (replaced := replaced_names(subject)) is not None:
+        if not wrong_names(subject) and len({server.server_id for server in servers}) == len(servers):
+            yield names_finding(subject, replaced)  # Else HCC503 or HCC619 reports it.
+        return
+    if len(wrong) > 1 and (replaced := replaced_addresses(subject)) is not None:
+        yield addresses_finding(subject, replaced)
+        return
     right = [names.name_of(order.first[index]) for index in wrong]
     own = [servers[index].server_id for index in wrong]
     is_double = (

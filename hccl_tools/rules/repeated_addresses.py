@@ -24,6 +24,7 @@ from hccl_tools.rules.copies import (
     what_a_copy_needs,
 )
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
+from hccl_tools.rules.replaced_text import addresses_finding, replaced_addresses
 from hccl_tools.rules.shared_values import Claim, claim, without_one
 from hccl_tools.rules.surplus_devices import (
     pasted_devices,
@@ -66,7 +67,13 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Found]:
         return
     packed, copied = packed_addresses(subject), set(copied_rows(subject))
     yield from _copied_instances(subject)
+    if (one := replaced_addresses(subject)) is not None and copied.isdisjoint(one.found):
+        if all(packed[text] for text in one.found.values()):  # Else HCC403 reports it.
+            yield partial(addresses_finding, subject, one)
+        copied |= one.found.keys()
     for index, seen in _with_addresses_of(subject).items():
+        if one is not None and not one.found.keys().isdisjoint(_rows_of(subject, index, seen)):
+            continue
         yield partial(_copied_addresses, subject, index, seen)
         copied |= set(subject.table.servers[index].rows)
     for row, seen in repeated_entries(subject).items():
@@ -92,6 +99,10 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Found]:
                 again.append((row, address, first[address]))
             first.setdefault(address, row)
     yield from _each_repeated(subject, again)
+
+
+def _rows_of(subject: Subject, *indices: int) -> set[int]:
+    return {row for index in indices for row in subject.table.servers[index].rows}
 
 
 def _pasted(subject: Subject, row: int, seen: int) -> Finding:

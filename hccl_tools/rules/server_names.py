@@ -12,6 +12,7 @@ from hccl_tools.rules.address_order import likely_name, one_of, right_name
 from hccl_tools.rules.commands import host_of
 from hccl_tools.rules.nics import reported_blanks
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, shared
+from hccl_tools.rules.replaced_text import names_finding, replaced_names
 from hccl_tools.rules.value_order import number_at_end
 from hccl_tools.table.addresses import joined_ipv4, packed
 
@@ -35,7 +36,15 @@ def wrong_names(subject: Subject) -> dict[int, Finding]:
     """Return the findings on server_ids that are neither an address nor the name of a host, by server."""
     if joined_ipv4(server.server_id for server in subject.table.servers) is not None:
         return {}
-    found = ((index, _wrong_name(subject, index)) for index in range(len(subject.table.servers)))
+    replaced = replaced_names(subject)
+    if replaced is not None and len(set(_server_ids(subject))) == len(_server_ids(subject)):
+        return {next(iter(replaced.found)): names_finding(subject, replaced)}
+    left_out = () if replaced is None else replaced.found  # HCC503 reports them.
+    found = (
+        (index, _wrong_name(subject, index))
+        for index in range(len(subject.table.servers))
+        if index not in left_out
+    )
     return {index: one for index, one in found if one is not None}
 
 

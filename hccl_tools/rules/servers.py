@@ -13,6 +13,7 @@ from hccl_tools.rules.addresses import servers_of_no_host
 from hccl_tools.rules.commands import host_of, how
 from hccl_tools.rules.copies import named_server, other_copies, server_copies, what_a_copy_needs
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
+from hccl_tools.rules.replaced_text import names_finding, replaced_names
 from hccl_tools.rules.value_order import number_at_end
 from hccl_tools.table.hccl_numbers import byte_length, read_uint
 
@@ -150,7 +151,10 @@ def duplicate_server_id(subject: Subject) -> Iterator[Finding]:
     copies, parted, again = server_copies(subject), _parted(subject), other_copies(subject)
     if again:
         yield _listed_again(subject, again)
-    times = Counter(server.server_id for server in servers)
+    times, replaced = Counter(server.server_id for server in servers), replaced_names(subject)
+    if replaced is not None:
+        yield names_finding(subject, replaced)
+        again = {**again, **dict.fromkeys(range(len(servers)), 0)}  # It explains the equal ones.
     for index, server in enumerate(servers):
         if (
             (seen := first.setdefault(server.server_id, index)) != index
