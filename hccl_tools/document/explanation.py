@@ -17,16 +17,17 @@ from hccl_tools.document import (
     other_content,
     printed_value,
     rewriting,
+    spreadsheet_cells,
     terminal_text,
 )
 from hccl_tools.document.bracket_scan import last_line
 from hccl_tools.document.document import Document
 from hccl_tools.document.encoding_problem import NOT_A_TABLE
+from hccl_tools.document.other_content import OtherContent
 from hccl_tools.notation.phrases import MERGE, and_more, count
 
 if TYPE_CHECKING:
     from hccl_tools.document.one_edit import Edit
-    from hccl_tools.document.other_content import OtherContent
     from hccl_tools.document.syntax_problem import JsonProblem
 
 #: The kinds of problems whose cause may be a bracket, comma or quote elsewhere.
@@ -76,6 +77,9 @@ def explained(document: Document) -> JsonProblem | None:
         )
     if (again := _begun_again(document, problem, text)) is not None:
         return again
+    if (cells := spreadsheet_cells.recognise(text)) is not None:
+        at = document.byte_at(cells.at)
+        return problem._replace(kind="other file", message=cells.message, hint=cells.hint, offset=at)
     if (printed := printed_value.recognise(text)) is not None:
         return problem._replace(kind="other file", message=printed.message, hint=printed.hint, offset=0)
     if (around := other_content.around_table(text)) is not None:
@@ -296,7 +300,10 @@ def of_numbered(document: Document) -> OtherContent | None:
 def of_scalar(document: Document) -> OtherContent | None:
     """Return what a file is whose first word is a JSON value, such as the year of a log."""
     text = document.text
-    return None if text is None or document.trailing is None else other_content.recognise(text)
+    if text is None or document.trailing is None:
+        return None
+    cells = spreadsheet_cells.recognise(text)
+    return OtherContent(cells.message, cells.hint) if cells is not None else other_content.recognise(text)
 
 
 def is_headless(document: Document) -> bool:

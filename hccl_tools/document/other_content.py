@@ -103,6 +103,13 @@ def recognise(text: str) -> OtherContent | None:
         return dressed
     if lines and (mark := _TEMPLATE.match(lines[0])) is not None:
         return _other(f"a template: {mark[0]} stands for text that a program fills in", _FILL_IN)
+    if (
+        lines
+        and lines[0].startswith('"')
+        and (columns := _columns(head)) is not None
+        and _MAKE in columns.hint
+    ):
+        return columns
     if not lines or _begins_json((told or lines)[0]):
         return None
     if not told:
@@ -396,6 +403,7 @@ def _base64(head: _Head) -> OtherContent | None:
     return _other("text in base64", "decode it: base64 -d OLD > NEW.json")
 
 
+_MAKE = "make the table of its rows"
 #: The columns of a table of devices from which a rank table follows.
 _ROW_KEYS = frozenset({"server_id", "device_id", "device_ip", "rank_id"})
 
@@ -418,7 +426,7 @@ def _columns(head: _Head) -> OtherContent | None:
     for mark, name in ((",", "commas"), ("\t", "tabs"), (";", "semicolons")):
         if len(told) > 1 and told[0].count(mark) and len({line.count(mark) for line in told}) == 1:
             columns = {one.strip().strip('"') for one in told[0].split(mark)}
-            hint = f"make the table of its rows: {_from_rows(mark)}" if columns >= _ROW_KEYS else _NAME_IT
+            hint = f"{_MAKE}: {_from_rows(mark)}" if columns >= _ROW_KEYS else _NAME_IT
             return _other(f"a file of columns with {name} between them", hint)
     return None
 
