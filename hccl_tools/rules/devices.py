@@ -20,6 +20,7 @@ from hccl_tools.rules.copies import (
     old_and_new,
     repeated_entries,
 )
+from hccl_tools.rules.joined_groups import repeated_group
 from hccl_tools.rules.moved_entries import (
     exchange,
     is_listed_twice,
@@ -348,6 +349,8 @@ def _same_id_of_instances(subject: Subject) -> Iterator[Finding]:
     """Yield the instances of a group_list that have the server_id of another host."""
     servers = subject.table.servers
     for index, seen in instances_of_other_hosts(subject).items():
+        if index in repeated_group(subject):
+            continue  # HCC513 reports the group.
         names = [quoted(str(servers[one].fields.get("pod_name", one + 1))) for one in (seen, index)]
         rows = servers[index].rows
         if subject.table.device_ips[rows[0]] == subject.table.device_ips[servers[seen].rows[0]]:

@@ -23,6 +23,7 @@ from hccl_tools.rules.copies import (
     servers_again,
     what_a_copy_needs,
 )
+from hccl_tools.rules.joined_groups import repeated_group
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.replaced_text import addresses_finding, replaced_addresses
 from hccl_tools.rules.shared_values import Claim, claim, without_one
@@ -268,6 +269,8 @@ def _ask_both(subject: Subject, found: Claim) -> str:
 def _copied_instances(subject: Subject) -> Iterator[Finding]:
     """Yield the instances of a group_list that are copies; they have no rank ids and may share a server_id."""
     for index, copy in server_copies(subject).items() if subject.table.format == "group_list" else ():
+        if index in repeated_group(subject):
+            continue  # HCC513 reports the group.
         yield Finding(
             f"instance {index + 1} is a copy of instance {copy.first + 1}: device_ids and device_ips repeat",
             subject.server_path(index),
