@@ -39,8 +39,9 @@ def test_the_groups_of_two_tables_become_one(size: int, count: str, rule: str) -
 
     assert own == rule
     assert hint == (
-        "move the instances of all groups into the instance_list of the first one, with "
-        f'"instance_count": "{2 * size}" and "device_count": "{16 * size}", and remove the other groups{change}'
+        "move the instances of all groups into the instance_list of the first one, "
+        f'with "instance_count": "{2 * size}" and "device_count": "{16 * size}", and remove the '
+        f"other groups{change}"
     )
     first, second = value["group_list"]
     first["instance_list"] += second["instance_list"]
