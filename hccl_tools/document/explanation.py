@@ -56,6 +56,8 @@ _QUOTE_KEYS = (
 )
 #: The characters at the beginning of a table by which its second beginning is found.
 _LEAST_HEAD = 24
+#: A command, which reads the whole file: the text around the table must be gone before.
+_COMMAND = re.compile(r"`| OLD ")
 #: The characters at the end of an incomplete file that a message quotes.
 _TAIL = 40
 #: The first characters of text after a value that can belong to it: a bracket closed it too early.
@@ -149,7 +151,14 @@ def _with_inner(said: JsonProblem, rest: str) -> JsonProblem:
     if inner is None:
         return said
     line = document.position(inner.offset).line
-    hint = f"{said.hint}; then, on line {line}, {inner.hint}" if inner.hint else said.hint
+    hint = said.hint
+    if inner.hint and _COMMAND.search(inner.hint):
+        hint = f"{said.hint}; then, on line {line} (as the lines are numbered now), {inner.hint}"
+    elif inner.hint:  # Lines that are deleted first would give this line another number.
+        others = said.hint.replace("these lines", "the lines that are not part of the table", 1)
+        if others.startswith("delete it"):
+            others = others.replace("it", "the line that is not part of the table", 1)
+        hint = f"on line {line}, {inner.hint}; then {others}"
     return said._replace(message=f"{said.message}; in the table, on line {line}: {inner.message}", hint=hint)
 
 

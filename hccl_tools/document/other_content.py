@@ -68,6 +68,8 @@ _COLOR = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _DIFF = re.compile(r"diff --git |--- \S.*\n\+\+\+ |@@ -\d|Index: |\*\*\* \S.*\n--- ", re.MULTILINE)
 _PERCENTS = re.compile(r"%7[bB](?:%0[aAdD]|%20|\+)*%22")
 _TABLE_KEY = re.compile(r'"(server_list|rank_list|group_list|server_group_list|super_pod_list)"')
+#: The same key with other quotes or none, in a damaged table that has text before it.
+_ANY_KEY = re.compile(r"\b(?:server_|rank_|group_|server_group_|super_pod_)list[\"'\u201d]?\s*[:\uff1a]")
 
 
 class OtherContent(NamedTuple):
@@ -210,7 +212,7 @@ def around_table(text: str) -> Around | None:
 
     The table itself may be damaged if a line begins with its first bracket.
     """
-    found, head = _TABLE_KEY.search(text), _head(text)
+    found, head = _ANY_KEY.search(text), _head(text)
     start = -1 if found is None else text.find("{", 0, found.start())
     if start <= 0 or not head.lines or _begins_json((head.told or head.lines)[0]):
         return None
