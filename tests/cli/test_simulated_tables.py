@@ -1,4 +1,4 @@
-"""No simulated table has a finding: of each product, as a machine, as a cluster, in parts and in other formats."""
+"""No simulated table has a finding: of each product, a machine, a cluster, parts of it and other formats."""
 
 from __future__ import annotations
 
