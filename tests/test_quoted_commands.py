@@ -44,7 +44,6 @@ REVIEWED = {
     ("hccl_tools.document.places_in_text", "first"): "a number",
     ("hccl_tools.rules.document", "product.name"): "the name of a product",
     ("hccl_tools.rules.document", "_file_names(len(value))"): "letters that stand for files",
-    ("hccl_tools.rules.document", "files"): "letters that stand for files",
     ("hccl_tools.rules.hosts", "device"): "a number",
     ("hccl_tools.rules.repeated_addresses", "_BOOT_ID"): "a command without values",
     ("hccl_tools.rules.repeated_addresses", "device"): "a number",
@@ -98,7 +97,7 @@ REVIEWED = {
     ("hccl_tools.cli.validate_fix", "named"): "quoted where it is made",
     ("hccl_tools.cli.validate_fix", "'' if is_current else '--fix --write '"): "options",
     ("hccl_tools.document.places_in_text", "number"): "digits",
-    ("hccl_tools.rules.doubts", "device"): "digits",
+    ("hccl_tools.rules.doubled_keys", "device"): "digits",
     ("hccl_tools.document.places_in_text", "place"): "digits, and -c with a digit",
     (
         "hccl_tools.formats.kubernetes.config_maps",

@@ -20,6 +20,8 @@ EXAMPLE_CHIP = "910B4"
 EXAMPLE_PROGRAM = "train.py"
 #: A hint for a device id that the assumed product does not have.
 NAME_THE_CHIP = f"specify the machine's chip, as in --product {EXAMPLE_CHIP}"
+#: What to do with several tables of one file, whose names are to be filled in.
+MERGE = "to join them: `hccl-tools merge {}`, which continues the rank numbers"
 
 
 def count(number: int, noun: str, nouns: str = "") -> str:

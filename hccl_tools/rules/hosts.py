@@ -20,6 +20,12 @@ from hccl_tools.rules.commands import how
 from hccl_tools.rules.copies import named_server
 from hccl_tools.rules.moved_rows import moved_addresses
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
+from hccl_tools.rules.replaced_text import (
+    addresses_finding,
+    names_finding,
+    replaced_addresses,
+    replaced_names,
+)
 from hccl_tools.rules.server_names import wrong_names
 from hccl_tools.rules.server_places import Displaced, addresses_of_others, displaced_addresses
 from hccl_tools.rules.stale_addresses import is_whole, of_stale, stale_addresses
@@ -170,6 +176,12 @@ def _of_names(subject: Subject) -> Finding | None:
     if order is None or names is None or order.moved_up or order.moved_down:
         return None
     wrong, servers = other_names(names, order.first), subject.table.servers
+    if len(wrong) > 1 and (replaced := replaced_names(subject)) is not None:
+        if not wrong_names(subject) and len({server.server_id for server in servers}) == len(servers):
+            return names_finding(subject, replaced)
+        return None  # HCC503 or HCC619 reports it.
+    if len(wrong) > 1 and (replaced := replaced_addresses(subject)) is not None:
+        return addresses_finding(subject, replaced)
     right = [names.name_of(order.first[index]) for index in wrong]
     own = [servers[index].server_id for index in wrong]
     is_double = (

@@ -24,9 +24,17 @@ from hccl_tools.rules.copies import (
     what_a_copy_needs,
 )
 from hccl_tools.rules.filled_columns import filled_down, filled_runs, is_server
+from hccl_tools.rules.joined_groups import repeated_group
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
+from hccl_tools.rules.replaced_text import addresses_finding, replaced_addresses
 from hccl_tools.rules.shared_values import Claim, claim, without_one
-from hccl_tools.rules.surplus_devices import pasted_devices, without_surplus
+from hccl_tools.rules.surplus_devices import (
+    pasted_devices,
+    refused_rows,
+    refused_surplus,
+    surplus_finding,
+    without_surplus,
+)
 from hccl_tools.table.addresses import is_netmask, is_unset
 
 if TYPE_CHECKING:
@@ -64,8 +72,14 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Found]:
         yield _filled_down(subject, rows)
         copied |= {*rows}
     yield from _copied_instances(subject)
+    if (one := replaced_addresses(subject)) is not None and copied.isdisjoint(one.found):
+        if all(packed[text] for text in one.found.values()):  # Else HCC403 reports it.
+            yield partial(addresses_finding, subject, one)
+        copied |= one.found.keys()
     for index, seen in _with_addresses_of(subject).items():
         if not copied.isdisjoint(subject.table.servers[index].rows):
+            continue
+        if one is not None and not one.found.keys().isdisjoint(_rows_of(subject, index, seen)):
             continue
         yield partial(_copied_addresses, subject, index, seen)
         copied |= set(subject.table.servers[index].rows)
@@ -75,6 +89,10 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Found]:
     for row, seen in pasted_devices(subject).items():
         yield _pasted(subject, row, seen)
         copied.add(row)
+    copied |= refused_rows(subject)
+    for index, rule_id in refused_surplus(subject).items():
+        if rule_id == "HCC404":
+            yield partial(surplus_finding, subject, index, "device_ip")
     for index in _of_one_address(subject, copied):
         yield _one_address(subject, index)
         copied |= set(subject.table.servers[index].rows)
@@ -111,6 +129,10 @@ def _filled_down(subject: Subject, rows: range) -> Finding:
     known = owners_of_addresses(subject)
     expected = known.order.expected if known is not None else {}
     return filled_down(subject, rows, "device_ip", expected, partial(address_text, subject))
+
+
+def _rows_of(subject: Subject, *indices: int) -> set[int]:
+    return {row for index in indices for row in subject.table.servers[index].rows}
 
 
 def _pasted(subject: Subject, row: int, seen: int) -> Finding:
@@ -280,6 +302,8 @@ def _ask_both(subject: Subject, found: Claim) -> str:
 def _copied_instances(subject: Subject) -> Iterator[Finding]:
     """Yield the instances of a group_list that are copies; they have no rank ids and may share a server_id."""
     for index, copy in server_copies(subject).items() if subject.table.format == "group_list" else ():
+        if index in repeated_group(subject):
+            continue  # HCC513 reports the group.
         yield Finding(
             f"instance {index + 1} is a copy of instance {copy.first + 1}: device_ids and device_ips repeat",
             subject.server_path(index),

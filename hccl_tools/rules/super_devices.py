@@ -25,6 +25,7 @@ from hccl_tools.rules.super_pod_list import (
     servers_in_two_pods,
     servers_of_another_kind,
 )
+from hccl_tools.rules.surplus_devices import refused_rows
 from hccl_tools.rules.value_order import other_devices, super_device_numbers
 from hccl_tools.table.hccl_numbers import read_uint
 
@@ -195,7 +196,7 @@ def _filled_down(subject: Subject, rows: range) -> Finding:
 def _repeated(subject: Subject) -> dict[int, tuple[int, str]]:
     """Return the rows with the super_device_id of an earlier row of their super pod, with that row and the pod."""
     pod_of = {name: pod.super_pod_id for pod in listed_pods(subject) for name in pod.server_ids}
-    sdids, left_out = super_device_numbers(subject), copied_rows(subject)
+    sdids, left_out = super_device_numbers(subject), copied_rows(subject) | refused_rows(subject)
     first: dict[tuple[str, int], int] = {}
     found = {}
     for server in subject.table.servers:

@@ -28,6 +28,7 @@ from hccl_tools.rules.copies import named_server
 from hccl_tools.rules.lost_zeros import lost_zeros, of_lost_zeros
 from hccl_tools.rules.moved_rows import moved_addresses, moved_sdids
 from hccl_tools.rules.registry import LEGACY, Finding, Subject, rule
+from hccl_tools.rules.replaced_text import addresses_finding, replaced_addresses
 from hccl_tools.rules.run_on import addresses_run_on, all_turned, server_run_on, turned
 from hccl_tools.rules.server_places import displaced_sdids, order_of_sdids
 from hccl_tools.rules.stale_addresses import is_whole, of_stale, stale_addresses
@@ -100,6 +101,9 @@ def device_ip_outside_order(subject: Subject) -> Iterator[Finding]:
     is_regular = order is None or not (order.expected or order.moved_up or order.moved_down)
     if not is_regular and first_in_text_order(subject) is not None:
         return  # HCC645 reports it.
+    if not is_regular and (replaced := replaced_addresses(subject)) is not None:
+        yield addresses_finding(subject, replaced)
+        return
     yield from turned(subject, numbers, order)
     if is_regular:
         yield from all_turned(subject, numbers)
