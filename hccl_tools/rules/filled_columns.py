@@ -12,7 +12,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import and_more, count, listed_parts
-from hccl_tools.rules.commands import how, how_super_device
+from hccl_tools.rules.commands import how, how_device, how_super_device
 from hccl_tools.rules.copies import named_server
 from hccl_tools.rules.registry import SERVER_LIST, Finding, shared
 from hccl_tools.rules.value_order import number_at_end
@@ -162,7 +162,7 @@ def servers_filled(subject: Subject, blocks: list[range], otherwise: str) -> tup
     ids, number = fold(range(len(block))), len(blocks)
     first, last = (quoted(table.servers[index].server_id) for index in (block[0], block[-1]))
     more = f", and so in {count(number - 1, 'other block', 'other blocks')} of entries" if number > 1 else ""
-    name, address = table.servers[0].server_id.strip()[:64], table.device_ips[block[1]]
+    address = table.device_ips[block[1]]
     shown = quoted(address) if isinstance(address, str) and address else "its address"
     counted = f', and write "server_count": "{number}"' if "server_count" in table.declared else ""
     hosts = "" if number == 1 else ", those of each block in an entry with the server_id of their own host"
@@ -171,7 +171,7 @@ def servers_filled(subject: Subject, blocks: list[range], otherwise: str) -> tup
         "the server_ids were probably counted on row by row, as a spreadsheet does"
     )
     hint = (
-        f"`hccn_tool -i {table.device_ids[block[1]]} -ip -g` on {name}: if it shows {shown}, devices {ids} are of this host: list them in one entry "
+        f"{how_device(subject, 0, 1)}: if it shows {shown}, devices {ids} are of this host: list them in one entry "
         f"with the server_id {first}{hosts}{counted}; if each of these hosts has one device in the job, {otherwise}"
     )
     return message, hint
