@@ -72,7 +72,10 @@ def test_the_devices_of_one_server_are_one_finding() -> None:
 
 
 def test_a_network_that_was_replaced_as_a_whole_is_no_such_replacement() -> None:
-    assert found(cluster().replace('"192.168.1.', '"192.168.77.')) == []
+    ((rule, message, _),) = found(cluster().replace('"192.168.1.', '"192.168.77.'))
+
+    assert rule == "HCC633"
+    assert message.startswith('the device_ips of server 1 ("10.0.0.1") do not follow the order')
 
 
 @pytest.mark.parametrize("seed", range(20))
