@@ -41,6 +41,8 @@ _START_S = 5.0
 _OF_COMMAND = ("HCD325", "HCD501")
 #: It judges the table with the spares in it, which is not the table of the job.
 _TABLE_HAS_ERRORS = "HCD002"
+#: It judges variables that the ranks of a launcher do not inherit.
+_RANK_IN_VARIABLE = "HCD320"
 
 Seen = tuple["dict[str, Observation]", "list[Silent]"]
 
@@ -142,7 +144,7 @@ def _reached(engine: Engine, gate: Gate) -> dict[str, Any]:
 def _examined(
     request: LaunchRequest, gate: Gate, engine: Engine, report: Report | None, *, ignored: Sequence[str]
 ) -> Examination:
-    selection = registry.selection((), (*gate.ignored, *ignored), ())
+    selection = registry.selection((), (*gate.ignored, *ignored, _RANK_IN_VARIABLE), ())
     selection = selection._replace(ignore=(*selection.ignore, *request.table.ignore))
     pings = doctor_run.pings(selection, every=False)
     port, product = request.hosts.start_port, request.table.product

@@ -21,7 +21,9 @@ def cluster(tmp_path: Path) -> Cluster:
     return Cluster(tmp_path, 2)
 
 
-def launch(cluster: Cluster, *args: str, host: str = "node1") -> subprocess.CompletedProcess[str]:
+def launch(
+    cluster: Cluster, *args: str, host: str = "node1", **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Launch ``echo`` as the program, on a stand-in host, which reaches the others with its ssh."""
     environ = {
         "PATH": f"{cluster.folder}/{host}/bin:/usr/bin:/bin",
@@ -31,6 +33,7 @@ def launch(cluster: Cluster, *args: str, host: str = "node1") -> subprocess.Comp
         "HCCL_TOOLS_ROOT": str(cluster.hosts[host].root),
         "OMPI_MCA_plm_rsh_agent": str(cluster.ssh),
         "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+        **variables,
     }
     command = [sys.executable, "-m", "hccl_tools", "launch", "--product", "a2", *args]
     return subprocess.run(
@@ -50,6 +53,17 @@ def test_a_fault_of_another_host_prevents_the_start(cluster: Cluster) -> None:
     assert "nothing was started: 1 fault would stop the job" in done.stderr
     assert "--preflight quick starts without asking all hosts" in done.stderr
     assert not (cluster.folder / "log").exists()
+
+
+@pytest.mark.slow
+def test_variables_that_no_rank_inherits_are_not_reported(cluster: Cluster) -> None:
+    """ascend-operator gives the pods of an AscendJob theirs."""
+    cluster.differ("node1", 1, tls=1)
+
+    done = launch(cluster, "--rank-table", str(cluster.table()), *FULL, RANK="99", WORLD_SIZE="99")
+
+    assert "HCD204" in done.stderr
+    assert "HCD320" not in done.stderr
 
 
 @pytest.mark.slow
