@@ -40,7 +40,8 @@ GROUPS: dict[str, list[Option]] = {
         _option("--rank-table", "--rank-table-file", "rank_table",
                 metavar="FILE", help="The rank table; by default $RANK_TABLE_FILE."),
         _option("--wait", type=Seconds(), metavar="SECONDS",
-                help="Wait up to SECONDS for an incomplete table."),
+                help="Wait up to SECONDS for an incomplete table; in a pod also for this host in it, and for "
+                "the other pods."),
         _option("-n", "--worker-num", "--np", "count", type=IntRange(min=1), metavar="N",
                 help="The number of ranks of the job."),
         _option("--devices", "--gpus", "--npus", "--xpus", "--selected-gpu", "--selected-gpus",

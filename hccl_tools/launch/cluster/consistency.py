@@ -51,7 +51,8 @@ _KEY_OF_PODS = (
     f"mount a Secret with the key in all pods, and set {KEY_FILE_VARIABLE} in their env to the path of its "
     "file"
 )
-#: Seconds for all hosts to join: the command may be typed on each host in turn.
+#: Seconds for all hosts to join: the command may be typed on each host in turn. ``--wait`` may be more: pods
+#: start when their image is there, some of them long after the table is complete.
 WAIT = 600.0
 
 
@@ -69,6 +70,7 @@ def connect_peers(prepared: PreparedLaunch, request: LaunchRequest) -> PeerLink 
         hosts,
         credentials=_credentials(hosts, request, notify=notify),
         notify=notify,
+        wait=max(WAIT, request.table.wait or 0.0),
     )
     describe_loss = partial(host_status.launcher_loss, prepared.plan)
     return PeerLink(hosts.own, hosts.master, hosts.names, joined, describe_loss)
