@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.cli import asked_hosts, doctor_run, launch_spares, preflight_options
+from hccl_tools.cli import asked_hosts, doctor_run, launch_spares, preflight_options, wait_option
 from hccl_tools.doctor import registry, run_checks
 from hccl_tools.doctor.cross_host_checks import Silent
 from hccl_tools.doctor.report import as_text
@@ -97,6 +97,7 @@ def admitted(request: LaunchRequest, gate: Gate) -> LaunchRequest:
             "the hosts cannot be asked about a table on standard input, which can be read once",
             hint="write the table to a file, and name it with --rank-table",
         )
+    _wait_for_table(request)
     report = _report(request) if gate.full else None
     loaded = _loaded(request) if engine.starts_all_hosts and (request.spares or not gate.full) else None
     has_spares = loaded is not None and bool(request.spares) and (report is None or report.ok)
@@ -114,6 +115,20 @@ def admitted(request: LaunchRequest, gate: Gate) -> LaunchRequest:
         raise LaunchError(
             f"nothing was started: {error.message}", hint="mend what is listed above"
         ) from error
+
+
+def _wait_for_table(request: LaunchRequest) -> None:
+    """Wait as the launcher does, which begins after the checks: in a pod, the table is never there at first.
+
+    Raises:
+        LaunchError: The table was not complete in time.
+    """
+    located = table_source.locate(request.table, os.environ)
+    if located is not None:
+        try:
+            wait_option.wait_for(located[0], request.table.wait)
+        except TableError as error:
+            raise LaunchError(error.head, hint=error.hint, lines=error.lines) from error
 
 
 def _show(result: Examination) -> None:

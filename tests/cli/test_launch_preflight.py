@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -64,6 +65,26 @@ def test_variables_that_no_rank_inherits_are_not_reported(cluster: Cluster) -> N
 
     assert "HCD204" in done.stderr
     assert "HCD320" not in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_late", [True, False])
+def test_a_table_that_is_not_complete_is_awaited_before_the_checks(cluster: Cluster, is_late: bool) -> None:
+    """The pods of a cluster manager start before their table is there."""
+    cluster.differ("node1", 1, tls=1)
+    complete = cluster.table()
+    table = cluster.folder / "table_of_operator.json"
+    table.write_text('{"status": "initializing"}')
+    if is_late:
+        threading.Timer(1.5, complete.replace, [table]).start()
+
+    done = launch(cluster, "--rank-table", str(table), "--wait", "30" if is_late else "0.5", *FULL)
+
+    assert done.returncode == 125
+    assert 'status is "initializing"' in done.stderr
+    assert ("HCD204" in done.stderr) == is_late
+    assert ("is not ready after 0.5 s" in done.stderr) != is_late
+    assert "HCD002" not in done.stderr
 
 
 @pytest.mark.slow
