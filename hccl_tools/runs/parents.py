@@ -144,7 +144,8 @@ def _refusal(path: str, why: str, trust: str, first: str = "") -> LaunchError:
     )
 
 
-def _setting(folder: str) -> str:
+def _setting(quoted: str) -> str:
     """Return how to trust a folder; a pod has no shell of the user, and its env is in its manifest."""
-    setting = f"{TRUSTED_VARIABLE}={folder}"
-    return f"set {setting} in env of the container" if in_pod() else f"export {setting}"
+    if in_pod():
+        return f"set {TRUSTED_VARIABLE}={quoted} in env of the container"
+    return f"export {TRUSTED_VARIABLE}={quoted}"
