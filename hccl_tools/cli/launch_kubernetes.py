@@ -87,6 +87,7 @@ def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[s
         size.devices,
         place.node,
         "mindspore" if request.start.method in {"cluster", "table"} else "pytorch",
+        request.start.method is not None,
         request.watch.max_restarts,
         max(_LEAST_GRACE, round(request.watch.grace) + _END),
         (f"{DRIVER}/", hccn_conf.USUAL_PLACE, npu_smi.USUAL_PLACE),

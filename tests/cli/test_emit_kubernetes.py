@@ -98,6 +98,15 @@ def test_no_two_pods_have_one_index(command_line: CommandLine) -> None:
     assert mindspore["metadata"]["labels"]["framework"] == "mindspore"
 
 
+def test_a_framework_that_nobody_named_is_said(command_line: CommandLine) -> None:
+    def comments(kind: str, *options: str) -> str:
+        named = ("--emit", kind, "--image", "i", "--product", "a2", *options)
+        return command_line("launch", *named, "train.py").out.partition("apiVersion")[0]
+
+    assert "framework is pytorch, because --start was not given" in comments("acjob")
+    assert "framework" not in comments("acjob", "--start", "torch") + comments("vcjob")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_doctor_asks_of_a_container(command_line: CommandLine, kind: str) -> None:
     """HCD402 wants these mounts, and another check more than 64 MiB of shared memory."""

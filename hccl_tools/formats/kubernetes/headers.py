@@ -101,6 +101,8 @@ def _to_adapt(spec: jobs.JobSpec) -> Iterator[str]:
         "command replaces the image's ENTRYPOINT: if that loads CANN's set_env.sh, write args in place of "
         "command. Relative paths begin at the image's WORKDIR."
     )
+    if spec.kind == "acjob" and not spec.knows_start:
+        yield f"framework is {spec.framework}, because --start was not given; MindSpore: --start cluster."
     if any("$" in word for word in spec.command):
         yield "command: $$ is a $ of the program, because Kubernetes replaces $(NAME)."
     if files := [jobs.volume_name(index) for index, path in enumerate(spec.mounts) if path[-1] != "/"]:

@@ -63,6 +63,7 @@ class JobSpec(NamedTuple):
         devices: The number of devices of each pod.
         labels: The names of the devices and nodes in Kubernetes.
         framework: For an AscendJob: mindspore or pytorch.
+        knows_start: Whether the user has said how the ranks start, which decides on the framework.
         restarts: How often the manager starts the job again.
         grace: Seconds from SIGTERM to SIGKILL.
         mounts: Files and folders of the node, such as the driver; those that end with / are folders.
@@ -86,6 +87,7 @@ class JobSpec(NamedTuple):
     devices: int
     labels: NodeLabels
     framework: str = "pytorch"
+    knows_start: bool = True
     restarts: int = 0
     grace: int = 30
     mounts: Sequence[str] = ()
