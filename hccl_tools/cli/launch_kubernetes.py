@@ -184,8 +184,9 @@ def _command(
     ``port`` is where the hosts meet, unless the user has chosen one.
     """
     yield from ("hccl-tools", "launch", "--rank-table", f"{jobs.TABLE_FOLDER}/{jobs.TABLE_KEY}")
-    if waits:
-        yield from ("--wait", f"{request.table.wait if request.table.wait is not None else _WAIT:g}")
+    wait = request.table.wait
+    if waits or wait is not None:  # Pods also wait for each other.
+        yield from ("--wait", f"{_WAIT if wait is None else wait:g}")
     yield from ("--product", product.name)
     if port is not None and request.hosts.start_port is None and not os.environ.get(START_PORT):
         yield from ("--start-port", str(port))

@@ -433,6 +433,11 @@ def test_a_table_that_is_fixed(command_line: CommandLine) -> None:
     ]
     assert "--wait" not in template["spec"]["containers"][0]["command"]
 
+    _, patient = emitted(command_line, "vcjob", *pinned, "--wait", "30m", "train.py")  # Images are pulled.
+
+    ((_, template),) = templates(patient)
+    assert template["spec"]["containers"][0]["command"][4:6] == ["--wait", "1800"]
+
 
 @pytest.mark.parametrize(
     ("options", "code", "words"),

@@ -92,7 +92,7 @@ def _key(spec: jobs.JobSpec) -> Iterator[str]:
 
 def _to_adapt(spec: jobs.JobSpec) -> Iterator[str]:
     yield (
-        "nodeSelector: compare kubectl get nodes -L accelerator-type,host-arch; add host-arch if it differs."
+        "nodeSelector: compare kubectl get nodes -L accelerator-type,host-arch; if host-arch differs, add it."
     )
     yield (
         "ASCEND_VISIBLE_DEVICES: remove it if MindCluster's scheduler plug-in does not write the annotation."
@@ -107,8 +107,8 @@ def _to_adapt(spec: jobs.JobSpec) -> Iterator[str]:
         yield "command: $$ is a $ of the program, because Kubernetes replaces $(NAME)."
     if files := [jobs.volume_name(index) for index, path in enumerate(spec.mounts) if path[-1] != "/"]:
         yield (
-            f"{' and '.join(files)} are for checks: a pod does not start on a node without the file; "
-            "then remove it here."
+            f"{' and '.join(files)} are for checks: on a node without the file, the pod does not start; "
+            "then remove the volume and its mount."
         )
     if spec.port is not None and (names := list(_ports(spec, str(spec.port)))):
         yield (
