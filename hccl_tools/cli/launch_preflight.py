@@ -15,12 +15,13 @@ from hccl_tools.gathering import default_engine
 from hccl_tools.host.observation import ObservationRequest
 from hccl_tools.host.observing import observe
 from hccl_tools.host.site_defaults import Site
-from hccl_tools.launch import engines
+from hccl_tools.launch import engines, launcher
 from hccl_tools.launch.planning import table_source
 from hccl_tools.launch.spares import admission
 from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import tell
+from hccl_tools.processes.pod import in_pod
 from hccl_tools.records import NamedTuple
 from hccl_tools.transform.merging import merge
 from hccl_tools.validation.checker import validate
@@ -121,8 +122,11 @@ def _wait_for_table(request: LaunchRequest) -> None:
     """Wait as the launcher does, which begins after the checks: in a pod, the table is never there at first.
 
     Raises:
-        LaunchError: The table was not complete in time.
+        LaunchError: The table was not complete in time; in a pod also: it does not have this host.
     """
+    if request.table.wait is not None and in_pod():
+        launcher.prepared_launch(request)
+        return
     located = table_source.locate(request.table, os.environ)
     if located is not None:
         try:

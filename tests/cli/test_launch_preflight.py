@@ -88,6 +88,31 @@ def test_a_table_that_is_not_complete_is_awaited_before_the_checks(cluster: Clus
 
 
 @pytest.mark.slow
+def test_a_pod_that_was_moved_waits_before_the_checks(cluster: Cluster) -> None:
+    cluster.differ("node1", 1, tls=1)
+    complete = cluster.table()
+    table = cluster.folder / "table_of_operator.json"
+    table.write_text(complete.read_text().replace("192.168.", "172.16.").replace('"node', '"old-node'))
+    threading.Timer(1.5, complete.replace, [table]).start()
+
+    done = launch(
+        cluster,
+        "--rank-table",
+        str(table),
+        "--wait",
+        "60",
+        "--master-addr",
+        "10.0.0.1",
+        *FULL,
+        KUBERNETES_SERVICE_HOST="10.96.0.1",
+    )
+
+    assert done.returncode == 125
+    assert "waiting for a table with this host" in done.stderr
+    assert "HCD204" in done.stderr
+
+
+@pytest.mark.slow
 def test_a_host_that_is_down_prevents_the_start(cluster: Cluster) -> None:
     path = str(cluster.table("down1"))
 
