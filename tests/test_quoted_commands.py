@@ -134,6 +134,8 @@ REVIEWED = {
     ("hccl_tools.files.export_targets", "name"): "the name of a variable of ours",
     ("hccl_tools.cli.other_names", "name"): "the name of a shell",
     ("hccl_tools.cli.key_create", "' --force' if force else ''"): "fixed texts",
+    ("hccl_tools.formats.kubernetes.headers", "jobs.KEY_SECRET"): "the name of a Secret of ours",
+    ("hccl_tools.formats.kubernetes.headers", "space"): "an option with letters, digits and hyphens",
     ("hccl_tools.formats.kubernetes.tables", "space"): "quoted where it is made",
     ("hccl_tools.formats.kubernetes.tables", "form"): "fixed texts",
     ("hccl_tools.formats.kubernetes.tables", "key"): "quoted where it is made",

@@ -20,6 +20,7 @@ from hccl_tools.notation import host_list, secret_names
 from hccl_tools.notation.phrases import count
 from hccl_tools.programs.lookup import YAML
 from hccl_tools.records import NamedTuple
+from hccl_tools.runs import job_key, parents
 from hccl_tools.table.product_names import machine, read_name
 from hccl_tools.table.products import PRODUCTS, NodeLabels, Product
 
@@ -92,6 +93,7 @@ def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[s
         size.devices,
         place.node,
         "mindspore" if request.start.method in {"cluster", "table"} else "pytorch",
+        request.start.method is not None,
         request.watch.max_restarts,
         max(_LEAST_GRACE, round(request.watch.grace) + _END),
         (f"{DRIVER}/", hccn_conf.USUAL_PLACE, npu_smi.USUAL_PLACE),
@@ -101,10 +103,13 @@ def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[s
         queue=options["queue"] or jobs.QUEUE,
         shared_memory=options["shm_size"] or jobs.shared_memory(size.devices),
         port=port,
+        needs_key=size.pods > 1 and _requires_key(request),
         secrets=list(_secrets(request)),
+        log_folder=request.logs.dir if "--log-dir" in typed else jobs.LOG_FOLDER,
     )
     notes = [*([place.note] if place.note else []), *headers.cautions(spec)]
-    return writing.text(jobs.objects(spec), headers.comments(spec)), notes
+    comments = headers.comments(spec, trusted_variable=parents.TRUSTED_VARIABLE)
+    return writing.text(jobs.objects(spec), comments), notes
 
 
 def _check(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[str]) -> None:
@@ -120,6 +125,11 @@ def _check(request: LaunchRequest, options: Mapping[str, Any], typed: Collection
             f"--emit {target}: the cluster manager chooses the nodes and devices, and makes their table",
             hint=f"{instead}, so that the pods wait for the table of the manager; or add --pin-nodes with "
             "the names of the nodes of the table",
+        )
+    if "--log-dir" in typed and "%j" in options["log_dir"]:
+        raise UsageError(
+            f"--log-dir {options['log_dir']}: %j is Slurm's job id, and pods have none",
+            hint="leave %j out: each run has a folder of its own in that folder",
         )
     checks = {
         "namespace": names.check_namespace,
@@ -164,7 +174,7 @@ def _check_complete(options: Mapping[str, Any]) -> None:
 
 def _name(options: Mapping[str, Any], program: str, *, is_module: bool) -> str:
     if options["object_name"] is not None:
-        names.check_job(options["object_name"], most=_LONGEST_NAME)
+        names.check_job(options["object_name"], most=_LONGEST_NAME, of_service=options["emit"] == "acjob")
         return str(options["object_name"])
     name = program.replace(".", "-") if is_module else program.rpartition("/")[2].partition(".")[0]
     stem = name.lower()
@@ -180,13 +190,20 @@ def _command(
     ``port`` is where the hosts meet, unless the user has chosen one.
     """
     yield from ("hccl-tools", "launch", "--rank-table", f"{jobs.TABLE_FOLDER}/{jobs.TABLE_KEY}")
-    if waits:
-        yield from ("--wait", f"{request.table.wait if request.table.wait is not None else _WAIT:g}")
+    wait = request.table.wait
+    if waits or wait is not None:  # Pods also wait for each other.
+        yield from ("--wait", f"{_WAIT if wait is None else wait:g}")
     yield from ("--product", product.name)
     if port is not None and request.hosts.start_port is None and not os.environ.get(START_PORT):
         yield from ("--start-port", str(port))
+    if _requires_key(request) and not request.start.require_key:  # The pods do not have this variable.
+        yield "--require-key"
     yield from typed_without(request.typed_options, *_NOT_IN_PODS)
     yield from options["program"]
+
+
+def _requires_key(request: LaunchRequest) -> bool:
+    return request.start.require_key or job_key.is_required(os.environ)
 
 
 def _secrets(request: LaunchRequest) -> Iterator[str]:

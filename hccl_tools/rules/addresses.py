@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from hccl_tools.rules.registry import Found
 
 
+#: What MindCluster writes in place of an address that it could not read (ascend-common, DeviceIPErrorCodeStr).
+_UNREAD = "-1"
 #: The fewest devices with one address that show that devices have one.
 _LEAST_PLAIN = 4
 
@@ -59,6 +61,7 @@ def servers_of_no_host(subject: Subject) -> frozenset[int]:
     )
 
 
+@shared
 def _refused(subject: Subject) -> list[tuple[str | None, ...]]:
     """For each server, the values of device_ip that HCCL takes for a missing one, and refuses."""
     servers, need = subject.table.servers, subject.product.needs_device_ip
@@ -260,6 +263,8 @@ def _no_address(subject: Subject, row: int, address: str, alike: dict[str, tuple
     finding = Finding(f'"{address}" is not an IP address', path, how(subject, row))
     if (key := with_address_as_id(subject).get(row)) is not None:
         return exchange(finding, key)
+    if address == _UNREAD:
+        return _unread(subject, finding, row, alike)
     if rows := address_texts.counted_past(subject.table.device_ips, row):
         return _counted_past(subject, finding, rows, alike)
     both = address_texts.number_after(whole, right_texts.is_address)
@@ -303,6 +308,23 @@ def _of_the_two(subject: Subject, finding: Finding, both: address_texts.NumberAf
 def _numbers_after(subject: Subject) -> Counter[str]:
     """Return how many device_ips have each text after an address, such as a port."""
     return address_texts.after_address(subject.table.device_ips, right_texts.is_address)
+
+
+def _unread(subject: Subject, finding: Finding, row: int, alike: dict[str, tuple[str, str]]) -> Finding:
+    """Return the finding on what a plug-in wrote in place of an address, in a table that a controller writes."""
+    why = "MindCluster's device plug-in writes it if it can read no address from the device"
+    rest = ""
+    if "" not in _refused(subject)[subject.table.server_of_row[row]]:
+        rest = (
+            '; if it has none, HCCL takes "" here; with `launch --start torch`, which gives the ranks no table, '
+            "`--ignore HCC403` starts the job as it is"
+        )
+    said = f'device_ips are "{_UNREAD}", not IP addresses: {why}', f"{of_each(subject, row)}{rest}"
+    return finding._replace(
+        message=f"{finding.message}: {why}",
+        hint=f"{finding.hint}{rest}",
+        alike=alike.setdefault(said[0], said),
+    )
 
 
 @shared

@@ -35,7 +35,11 @@ KeptMpi = Literal["none", "settings", "all"]
 #: Variables that are removed in every start: left in the caller's shell by another launcher, a platform or an
 #: older run, they would mislead a rank.
 _STALE_FAMILIES = ("supervision", "rank", "rank table", "cluster", "paddle")
-_STALE_NAMES = ("MINDSPORE_HCCL_CONFIG_PATH", "MS_SERVER_NUM")
+_STALE_NAMES = (
+    *("MINDSPORE_HCCL_CONFIG_PATH", "MS_SERVER_NUM"),
+    # ascend-operator gives a pod of an AscendJob a place as a rank, which all its ranks would have.
+    *("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),
+)
 #: What Paddle's launchers set for a rank, and the variables that they read as options, besides the "paddle"
 #: family. Other PADDLE_* are the user's settings (PADDLE_PG_TIMEOUT), which Paddle's launcher passes on, too.
 _PADDLE_NAMES = (

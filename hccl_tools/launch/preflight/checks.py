@@ -47,12 +47,14 @@ def refuse(findings: Findings, *, hint: str = _SKIP_HINT) -> None:
     """
     if not findings.errors:
         return
-    what = findings.errors[0]
-    if len(findings.errors) > 1:
-        what = f"{len(findings.errors)} problems prevent the start on this host\n" + "\n".join(
-            f"  - {error}" for error in findings.errors
-        )
-    raise LaunchError(what, hint=hint)
+    what, *others = findings.errors
+    if not others:
+        raise LaunchError(what, hint=hint)
+    raise LaunchError(
+        f"{len(findings.errors)} problems prevent the start on this host",
+        lines=[f"  - {error}" for error in findings.errors],
+        hint=hint,
+    )
 
 
 def _devices(plan: Plan) -> dict[int, RankProcess]:
