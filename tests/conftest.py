@@ -101,14 +101,23 @@ def own_tmp(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tmp_path_factory.mktemp("tmp"))
 
 
+@pytest.fixture(scope="session")
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the directory in which this worker records its launches."""
+    return str(tmp_path_factory.mktemp("state"))
+
+
 @pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch, no_configuration: str, own_tmp: str) -> None:
+def clean_environment(
+    monkeypatch: pytest.MonkeyPatch, no_configuration: str, own_tmp: str, own_state: str
+) -> None:
     """Remove what this machine sets and another does not."""
     for name in list(os.environ):
         if name.startswith(FOREIGN_PREFIXES) or name in FOREIGN_NAMES:
             monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CONFIG_HOME", no_configuration)
     monkeypatch.setenv("TMPDIR", own_tmp)
+    monkeypatch.setenv("XDG_STATE_HOME", own_state)
 
 
 @pytest.fixture(autouse=True)

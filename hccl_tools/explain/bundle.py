@@ -20,9 +20,10 @@ from hccl_tools.explain.anonymous import Anonymiser
 from hccl_tools.explain.as_json import as_json
 from hccl_tools.explain.reader import STDIN, LogReader, begin_unpacking
 from hccl_tools.notation import masking
+from hccl_tools.notation.phrases import and_more
 from hccl_tools.processes import run_files
 from hccl_tools.records import NamedTuple
-from hccl_tools.runs import names
+from hccl_tools.runs import job_key, names
 from hccl_tools.version import __version__
 
 if TYPE_CHECKING:
@@ -38,6 +39,15 @@ _MOST_JSON = 1 << 24
 _MOST_IN_ALL = 1 << 28
 #: Files of a bundle.
 _MOST_FILES = 4096
+#: Logs that a sentence names.
+_MOST_NAMED = 8
+#: A file that has a key and nothing else: of ``key create``, of openssl or age, or a private key as PEM.
+_KEY = re.compile(
+    rb"\s*(?:[0-9A-Fa-f]{32,}|[0-9A-Za-z+/_-]{40,}={0,2}|AGE-SECRET-KEY-\w+)\s*"
+    rb"|\s*-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*",
+    re.DOTALL,
+)
+_LONGEST_KEY_FILE = 1 << 14
 #: A hole of a sparse file.
 _HOLE = re.compile(rb"\0{4096,}")
 #: The files in which CANN and the driver keep their versions.
@@ -72,8 +82,8 @@ def write(
     """Write the archive and return what is in it.
 
     Of a run only regular files of its owner in its directory are packed, and of folders regular files below
-    them; links in them are not followed, and no link of another user is. Logs that a run of this user has
-    elsewhere are packed as well.
+    them; links in them are not followed, and no link of another user is. Logs outside of the run directory,
+    which its plan or its report names, are packed only if the user names them too. Files with a key are not.
 
     Args:
         run: The run directory, "" for none.
@@ -127,7 +137,10 @@ def _texts(
     yield "versions.txt", "".join(f"{line}\n" for line in _versions())
     of_run = [os.path.join(run, name) for name in (names.PLAN, names.REPORT, names.TABLE)] if run else []
     of_run = of_run[:-1] if table else of_run
-    logs = [log.path for log in answer.sources if log.path not in {"", STDIN, *of_run}]
+    typed = {log.path for log in answer.sources if not log.is_outside}
+    outside = dict.fromkeys(log.path for log in answer.sources if log.path not in typed)
+    logs = [log.path for log in answer.sources if log.path in typed and log.path not in {"", STDIN, *of_run}]
+    left_out += _outside(list(outside))
     root = os.path.commonpath([os.path.abspath(log) for log in logs]) if logs else "/"
     left = _MOST_IN_ALL
     of_causes = {answer.sources[one.seen.event.file].path for one in answer.causes if one.seen is not None}
@@ -144,6 +157,10 @@ def _texts(
         try:
             is_table = path == table
             opened = table_fault.open_file(path) if is_table else _opened(path, _folder_of(path, folders))
+            if _has_key(opened):
+                os.close(opened)
+                left_out.append(f"{path} is a file with a key")
+                continue
             text, cut = _read(opened, path)
         except OSError as error:
             left_out.append(f"{path}: {run_files.reason(error)}")
@@ -151,6 +168,28 @@ def _texts(
         left -= len(text)
         left_out += [f"{path}: {cut}"] if cut else []
         yield (_name(path, root) if path in logs else os.path.basename(path)), text
+
+
+def _outside(logs: Sequence[str]) -> list[str]:
+    """Return a sentence on the logs that only the plan or the report of a run names."""
+    if not logs:
+        return []
+    shown = and_more(logs, _MOST_NAMED)
+    return [f"outside of the run directory, and packed if you type the run and these paths: {shown}"]
+
+
+def _has_key(descriptor: int) -> bool:
+    """Return whether an open file is this user's job key, or has a key and nothing else."""
+    about = os.fstat(descriptor)
+    if about.st_size > _LONGEST_KEY_FILE:
+        return False
+    try:
+        known = os.stat(job_key.path(os.environ))
+        if (known.st_dev, known.st_ino) == (about.st_dev, about.st_ino):
+            return True
+    except (OSError, UsageError):
+        pass  # There is no such file.
+    return _KEY.fullmatch(os.pread(descriptor, _LONGEST_KEY_FILE, 0)) is not None
 
 
 def _name(path: str, root: str) -> str:

@@ -259,6 +259,11 @@ def _spend(count: int) -> bool:
         return bool(_all.value > 0)
 
 
+def spend(unpacked: int, descriptor: int) -> bool:
+    """Count the unpacked bytes of an open file that is compressed, and return whether there are any left."""
+    return _spend(unpacked - MOST_PER_BYTE * _on_disk(descriptor))
+
+
 def is_packed(path: str) -> bool:
     """Return whether a log is compressed; False if it cannot be read."""
     try:

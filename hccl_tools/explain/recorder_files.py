@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 #: Bytes at the beginning of a file that show what it is.
 _HEAD = 1 << 16
 PICKLE = b"\x80"
-_GZIP, _GZIP_WINDOW = b"\x1f\x8b", 31
+GZIP, _GZIP_WINDOW = b"\x1f\x8b", 31
 #: Keys of a dump; one of them is near its beginning.
 _KEYS = (b"collective_seq_id", b"pg_config", b"pg_status", b"last_enqueued_collective")
 #: A key of the evidence of a host.
@@ -46,6 +46,6 @@ def beginning(file: IO[bytes], most: int) -> bytes:
         zlib.error: It is damaged.
     """
     data = file.read(most) or b""  # None: a file in /proc has nothing to read yet.
-    if not data.startswith(_GZIP):
+    if not data.startswith(GZIP):
         return data
     return zlib.decompressobj(_GZIP_WINDOW).decompress(data, most)

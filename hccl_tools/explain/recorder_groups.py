@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.explain.outliers import unusual
@@ -33,6 +34,12 @@ _NEEDS_ALL = frozenset({"allreduce", "allgather", "reducescatter", "alltoall", "
 #: Ranks of a job that are compared.
 _MOST_RANKS = 1 << 17
 _MOST_SPANS = 20
+#: Members and calls of all groups that are compared: those of 65,536 ranks are some million.
+_MOST_COMPARED = 1 << 26
+#: Members of all groups that are looked up by their rank: each takes about 100 bytes.
+_MOST_KNOWN = 1 << 21
+#: Collectives that have not ended, those of most ranks first, of which each two are compared.
+_MOST_PAIRED = 1000
 #: Collectives by which a rank can be ahead of one that has not ended: the root of a broadcast does not wait.
 _AHEAD = 8
 #: Groups of which each has a rank that is behind, all of them in one sentence.
@@ -113,12 +120,14 @@ def found(traces: Sequence[Trace], size: int = 0) -> Found | None:
 
 def _waits(traces: Sequence[Trace], size: int) -> list[Wait]:
     """Return the earliest collective of each group that has not ended; that of most ranks first."""
-    members = _members(traces, size)
     by_rank = {trace.rank: _Issued(trace) for trace in traces}
-    waits = []
-    for (name, ranks), title in _titles(traces, members).items():
+    waits, left = [], _MOST_COMPARED
+    for name, ranks, title in _groups(traces, size):
         have = [rank for rank in ranks if rank in by_rank]
         calls = {rank: by_rank[rank].calls.get(name, {}) for rank in have}
+        left -= len(ranks) + sum(map(len, calls.values()))
+        if left < 0:
+            break
         numbers = [min(pending) for some in calls.values() if (pending := _pending(some))]
         if not numbers:
             continue
@@ -214,43 +223,79 @@ class _Issued:
         return max(self._groups.get(name, 0), *self.calls.get(name, {}), 0)
 
 
-def _members(traces: Sequence[Trace], size: int) -> dict[tuple[int, str], tuple[int, ...]]:
-    """Return the members of each group of each rank, by rank and name."""
-    known: dict[str, set[tuple[int, ...]]] = {}
-    users: dict[str, set[int]] = {}
+def _groups(traces: Sequence[Trace], size: int) -> list[tuple[str, tuple[int, ...], str]]:
+    """Return the name, the members and the title of each group: two groups may have one name."""
+    lists = _Lists()
+    known = _known(traces, lists)
+    users: dict[str, list[int]] = {}
     for trace in traces:
         for group in trace.groups:
-            users.setdefault(group.name, set()).add(trace.rank)
-            if trace.rank in group.ranks:
-                known.setdefault(group.name, set()).add(group.ranks)
+            users.setdefault(group.name, []).append(trace.rank)
     highest = max((trace.rank for trace in traces), default=-1)
-    every = tuple(range(min(max(size, highest + 1), _MOST_RANKS)))
-    found = {}
+    every = lists.one(tuple(range(min(max(size, highest + 1), _MOST_RANKS))))
+    of_users = {name: lists.one(tuple(sorted(set(ranks)))) for name, ranks in users.items()}
+    found: dict[tuple[str, int], tuple[str, tuple[int, ...], str]] = {}
     for trace in traces:
         world = next((group.name for group in trace.groups if _is_world(group)), None)
         for group in trace.groups:
-            own = [ranks for ranks in known.get(group.name, ()) if trace.rank in ranks]
-            if len(own) == 1:
-                ranks = own[0]
-            else:
-                ranks = every if group.name == world else tuple(sorted(users[group.name]))
-            found[trace.rank, group.name] = ranks
+            ranks = known.get((group.name, trace.rank)) or (
+                every if group.name == world else of_users[group.name]
+            )
+            found.setdefault((group.name, id(ranks)), (group.name, ranks, group.title))
+    return list(found.values())
+
+
+def _known(traces: Sequence[Trace], lists: _Lists) -> dict[tuple[str, int], tuple[int, ...]]:
+    """Return the only list of members that has a rank, by the name of the group and the rank.
+
+    It is () if there are several. A list counts if a rank in it has given it.
+    """
+    have = {trace.rank for trace in traces}
+    distinct: dict[tuple[str, int], tuple[int, ...]] = {}
+    for trace in traces:
+        for group in trace.groups:
+            ranks = lists.one(group.ranks)
+            if (group.name, id(ranks)) not in distinct and lists.has(ranks, trace.rank):
+                distinct[group.name, id(ranks)] = ranks
+    found: dict[tuple[str, int], tuple[int, ...]] = {}
+    left = _MOST_KNOWN
+    for (name, _), ranks in distinct.items():
+        left -= len(ranks)
+        for rank in ranks if left >= 0 else ():
+            if rank in have:
+                found[name, rank] = ranks if (name, rank) not in found else ()
     return found
+
+
+class _Lists:
+    """Lists of members: equal ones are one tuple.
+
+    They are known by their bytes: other users can choose numbers of which all tuples have one hash.
+    """
+
+    def __init__(self) -> None:
+        self._by_bytes: dict[bytes, tuple[int, ...]] = {}
+        self._by_id: dict[int, tuple[int, ...]] = {}
+        self._sets: dict[int, frozenset[int]] = {}
+        self._kept: list[tuple[int, ...]] = []
+
+    def one(self, ranks: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the tuple that stands for all that are equal."""
+        if (found := self._by_id.get(id(ranks))) is None:
+            found = self._by_bytes.setdefault(array("q", ranks).tobytes(), ranks)
+            self._by_id[id(ranks)] = found
+            self._kept.append(ranks)  # Else another tuple could have its id.
+        return found
+
+    def has(self, ranks: tuple[int, ...], rank: int) -> bool:
+        """Return whether a list, as ``one`` has returned it, has a rank."""
+        if (members := self._sets.get(id(ranks))) is None:
+            members = self._sets[id(ranks)] = frozenset(ranks)
+        return rank in members
 
 
 def _is_world(group: Group) -> bool:
     return group.name == _WORLD or group.title == "default_pg"
-
-
-def _titles(
-    traces: Sequence[Trace], members: Mapping[tuple[int, str], tuple[int, ...]]
-) -> dict[tuple[str, tuple[int, ...]], str]:
-    """Return the title of each group by its name and its members: two groups may have one name."""
-    found: dict[tuple[str, tuple[int, ...]], str] = {}
-    for trace in traces:
-        for group in trace.groups:
-            found.setdefault((group.name, members[trace.rank, group.name]), group.title)
-    return found
 
 
 def _pending(calls: Mapping[int, Call]) -> list[int]:
@@ -361,6 +406,7 @@ def _since(wait: Wait) -> int:
 
 def _in_order(waits: Sequence[Wait]) -> Found | None:
     """Return two groups whose ranks wait for each other: each group misses ranks that wait in the other."""
+    waits = waits[:_MOST_PAIRED]
     of_waiting: dict[int, dict[int, Wait]] = {}
     for index, wait in enumerate(waits):
         for rank in wait.waiting:

@@ -10,13 +10,17 @@ from __future__ import annotations
 import os
 import re
 import zlib
+from array import array
+from collections import deque
 from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools import codec
 from hccl_tools.codec import DecodeError
 from hccl_tools.explain import plain_pickle
-from hccl_tools.explain.recorder_files import EVIDENCE_KEY, PICKLE, beginning
+from hccl_tools.explain.reader import begin_unpacking, spend
+from hccl_tools.explain.recorder_files import EVIDENCE_KEY, GZIP, PICKLE, beginning
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.processes import run_files
 from hccl_tools.processes.stack_dump import is_of_user
@@ -24,12 +28,16 @@ from hccl_tools.records import Count, Index, NamedTuple, OsText, Size
 from hccl_tools.runs.evidence import HostEvidence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from hccl_tools.explain.sources import Source
 
 #: Bytes of a dump, and of the text with the members of a group.
 _LARGEST, _LONGEST_RANKS = 1 << 26, 1 << 20
+#: Members of all different groups in the dumps of a call: some hundred groups of the largest jobs.
+_MOST_MEMBERS = 1 << 21
+#: Characters of a name, of sizes and of types; they are parts of sentences.
+_LONGEST_TEXT = 1000
 #: Groups and peers of a rank that are compared; a rank of a large job has some dozens.
 _MOST_GROUPS = 512
 #: What has ended and is kept of each group, and the calls that have not ended.
@@ -149,7 +157,8 @@ class Dumps(NamedTuple):
 
 def read(sources: Iterable[Source]) -> Dumps:
     """Return what the dumps and the evidence of the last start say; what cannot be read costs a note."""
-    found = Dumps([], [], [], [], [])
+    found, members = Dumps([], [], [], [], []), _Members()
+    begin_unpacking()
     ordered = sorted(sources, key=lambda one: _restart(one.path))
     last = _restart(ordered[-1].path) if ordered else 0
     of_folder: dict[str, dict[int, tuple[Trace, Source]]] = {}
@@ -163,13 +172,14 @@ def read(sources: Iterable[Source]) -> Dumps:
                 found.sources.append(source)
                 found.files.append(source.shown)
                 continue
-            traces = [_trace(*each, source) for each in _each(data)]
+            traces = [_trace(*each, source, members) for each in _each(data)]
             of_folder.setdefault(os.path.dirname(source.path), {}).update(
                 {one.rank: (one, source) for one in traces}
             )
         except (OSError, zlib.error, DecodeError, _RefusedError) as error:
             reason = run_files.reason(error) if isinstance(error, OSError) else str(error)
             found.notes.append(f"{source.shown} was not read: {reason}")
+    found.notes.extend(filter(None, [members.note]))
     for _, (trace, source) in sorted(_of_one_job(of_folder, found.notes).items()):
         found.traces.append(trace)
         found.sources.append(source)
@@ -209,6 +219,9 @@ def _content(path: str) -> Any:
     with open(run_files.open_read(path), "rb") as file:
         about = os.fstat(file.fileno())
         data = beginning(file, _LARGEST + 1)
+        file.seek(0)
+        if file.read(len(GZIP)) == GZIP and not spend(len(data), file.fileno()):
+            raise _RefusedError("the compressed files before it unpack to too many bytes")
     if len(data) > _LARGEST:
         raise _RefusedError(f"it is larger than {_LARGEST >> 20} MiB")
     if not data.startswith(PICKLE):
@@ -237,7 +250,32 @@ def _each(data: Any) -> Iterable[tuple[int, Any]]:
         yield -1, data
 
 
-def _trace(rank: int, data: Any, source: Source) -> Trace:
+class _Members:
+    """The members of the groups of all dumps; ``note`` is a sentence once there are too many.
+
+    Equal lists are one tuple. They are known by their bytes: other users can choose numbers of which all
+    tuples have one hash.
+    """
+
+    def __init__(self) -> None:
+        self.note = ""
+        self._known: dict[bytes, tuple[int, ...]] = {}
+        self._left = _MOST_MEMBERS
+
+    def of(self, value: Any) -> tuple[int, ...]:
+        """Return the members in a text or a list, () if they are unknown."""
+        ranks = _ranks(value)
+        key = array("q", ranks).tobytes()
+        if (known := self._known.get(key)) is not None:
+            return known
+        if len(ranks) > self._left:
+            self.note = f"not all members of the groups were read: the dumps have more than {_MOST_MEMBERS:,}"
+            return ()
+        self._left -= len(ranks)
+        return self._known.setdefault(key, ranks)
+
+
+def _trace(rank: int, data: Any, source: Source, members: _Members) -> Trace:
     """Return the trace in a dump; ``rank`` is -1 if it is not known yet.
 
     Raises:
@@ -254,21 +292,21 @@ def _trace(rank: int, data: Any, source: Source) -> Trace:
     entries = [one for one in _list(data.get("entries")) if isinstance(one, dict)]
     status = data.get("pg_status")
     status = status if isinstance(status, dict) else {}
-    groups = _groups(data.get("pg_config"), entries, status)
+    groups = _groups(data.get("pg_config"), entries, status, members)
     completed = {group.name: group.completed for group in groups}
     taken = max(0, _integer(data.get("taken_ns")))
-    calls = _kept(_calls(entries, completed))
+    calls = _kept(_calls(reversed(entries), completed))
     return Trace(rank, source.shown, groups, calls, taken, _transfers(entries, groups))
 
 
 def _groups(
-    config: Any, entries: Sequence[Mapping[str, Any]], status: Mapping[str, Any]
+    config: Any, entries: Sequence[Mapping[str, Any]], status: Mapping[str, Any], members: _Members
 ) -> tuple[Group, ...]:
     found: dict[str, Group] = {}
     for key, about in islice(config.items(), _MOST_GROUPS) if isinstance(config, dict) else ():
         if isinstance(about, dict) and key != "":
             name = _name(_text(about.get("name")) or _text(key))
-            found[name] = Group(name, _title(name, about.get("desc")), _ranks(about.get("ranks")))
+            found[name] = Group(name, _title(name, about.get("desc")), members.of(about.get("ranks")))
     of_number: dict[str, str] = {}
     issued: dict[str, int] = {}
     for entry in entries:
@@ -289,8 +327,7 @@ def _groups(
     return tuple(one._replace(issued=issued.get(name, 0)) for name, one in found.items())
 
 
-def _calls(entries: Iterable[Mapping[str, Any]], completed: Mapping[str, int]) -> list[Call]:
-    found = []
+def _calls(entries: Iterable[Mapping[str, Any]], completed: Mapping[str, int]) -> Iterator[Call]:
     for entry in entries:
         number = _integer(entry.get("collective_seq_id"))
         if _is_p2p(entry) or number < 0:
@@ -303,13 +340,10 @@ def _calls(entries: Iterable[Mapping[str, Any]], completed: Mapping[str, int]) -
         is_done = bool(entry.get("retired")) or entry.get("state") == "completed"
         is_done = is_done or number <= completed.get(name, -1)
         sizes, dtypes = entry.get("input_sizes"), entry.get("input_dtypes")
-        found.append(
-            Call(
-                name, number, operation, _plain(sizes), _plain(dtypes), is_done,
-                max(0, _integer(entry.get("time_created_ns"))), _frame(frames), _text(entry.get("state")),
-            )
+        yield Call(
+            name, number, operation, _plain(sizes), _plain(dtypes), is_done,
+            max(0, _integer(entry.get("time_created_ns"))), _frame(frames), _text(entry.get("state")),
         )  # fmt: skip
-    return found
 
 
 def _transfers(entries: Sequence[Mapping[str, Any]], groups: Sequence[Group]) -> tuple[Transfer, ...]:
@@ -336,24 +370,18 @@ def _transfers(entries: Sequence[Mapping[str, Any]], groups: Sequence[Group]) ->
     return tuple(found.values())
 
 
-def _kept(calls: Sequence[Call]) -> tuple[Call, ...]:
-    """Return the calls that have not ended, and the last ones of each group that have."""
+def _kept(newest_first: Iterable[Call]) -> tuple[Call, ...]:
+    """Return the first calls that have not ended, and the last ones of each group that have, in order."""
     ended: dict[str, int] = {}
-    kept: list[Call] = []
-    pending = 0
-    for one in reversed(calls):
-        if one.is_done:
+    kept: list[tuple[int, Call]] = []
+    pending: deque[tuple[int, Call]] = deque(maxlen=_MOST_PENDING)
+    for number, one in enumerate(newest_first):
+        if not one.is_done:
+            pending.append((-number, one))
+        elif one.group in ended or len(ended) < _MOST_GROUPS:
             ended[one.group] = ended.get(one.group, 0) + 1
-            if ended[one.group] > _MOST_ENDED:
-                continue
-        kept.append(one)
-    kept.reverse()
-    first = []
-    for one in kept:
-        pending += not one.is_done
-        if one.is_done or pending <= _MOST_PENDING:
-            first.append(one)
-    return tuple(first)
+            kept += [(-number, one)] if ended[one.group] <= _MOST_ENDED else []
+    return tuple(one for _, one in sorted([*kept, *pending], key=itemgetter(0)))
 
 
 def _frame(frames: Sequence[Mapping[str, Any]]) -> str:
@@ -386,12 +414,12 @@ def _title(name: str, description: Any) -> str:
 def _ranks(value: Any) -> tuple[int, ...]:
     """Return the members of a group: ``[0, 1]`` as text, or a list."""
     if isinstance(value, str):
-        if not _RANKS.fullmatch(value[:_LONGEST_RANKS]):
+        if len(value) > _LONGEST_RANKS or not _RANKS.fullmatch(value):
             return ()
         value = re.findall("[0-9]+", value)
-    if not isinstance(value, list | tuple | set):
+    if not isinstance(value, list | tuple):
         return ()
-    ranks = sorted(_integer(one) for one in value)
+    ranks = sorted({_integer(one) for one in value})
     return tuple(ranks) if all(0 <= rank < _MOST_RANKS for rank in ranks) else ()
 
 
@@ -411,12 +439,23 @@ def _list(value: Any) -> Sequence[Any]:
 
 
 def _plain(value: Any, depth: int = _DEEPEST) -> str:
-    """Return sizes or types as text; a tuple as the list that JSON has for it."""
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(_plain(one, depth - 1) for one in value)}]" if depth else "[...]"
-    return _text(value)
+    """Return sizes or types as text; a tuple as the list that JSON has for it. A long text is cut."""
+    if not isinstance(value, list | tuple):
+        return _text(value)
+    if not depth:
+        return "[...]"
+    parts, size = list[str](), 0
+    for one in value:
+        parts.append(_plain(one, depth - 1))
+        size += len(parts[-1]) + len(", ")
+        if size > _LONGEST_TEXT:
+            return f"[{', '.join(parts)}"[:_LONGEST_TEXT] + "..."
+    return f"[{', '.join(parts)}]"
 
 
 def _text(value: Any) -> str:
-    """Return a text or number as text; "" for what is neither."""
-    return str(value) if isinstance(value, str | int | float) else ""
+    """Return a text or number as text, "" for what is neither. A long text is cut."""
+    if not isinstance(value, str | int | float):
+        return ""
+    text = value if isinstance(value, str) else str(value)
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."

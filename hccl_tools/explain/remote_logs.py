@@ -190,7 +190,8 @@ def _start(run: Run, host: str, typed_ssh: str | None, notes: list[str]) -> remo
     try:
         return remote.run_there(run, host, ["explain", remote.SERVE], typed_ssh)
     except HcclToolsError as error:
-        notes.append(f"{error.message}; {error.hint}" if error.hint else error.message)
+        note = f"{error.message}; {error.hint}" if error.hint else error.message
+        notes += [note] if note not in notes[-1:] else []  # A reason of the run is that of all hosts.
         return None
 
 

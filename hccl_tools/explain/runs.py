@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from hccl_tools.document import links
 from hccl_tools.explain.events import Event
 from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.locations import Place
-from hccl_tools.explain.sources import Source, collect
+from hccl_tools.explain.sources import Limits, Source, collect
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.processes import run_files
 from hccl_tools.processes.stack_dump import users_line
 from hccl_tools.processes.wait_state import STOPPED
 from hccl_tools.records import NamedTuple
-from hccl_tools.runs import directory, files, hosts, index, names
+from hccl_tools.runs import files, hosts, index, job_key, names, own_runs
 from hccl_tools.runs.ends import NOT_STARTED
 from hccl_tools.runs.saved import SavedHungRank
 
@@ -79,7 +80,7 @@ def read(path: str) -> RunLogs:
         MalformedRunError: A file of the run directory is malformed.
     """
     plan, report = files.plan(path), files.report(path)
-    foreign = None if directory.is_own(path) else index.user_of(path)
+    strange = own_runs.why_strange(path, os.environ)
     ranks, ends = plan.ranks, report.ranks if report else ()
     found, notes = collect([path])
     found = [one._replace(is_run=True) for one in found]
@@ -90,9 +91,9 @@ def read(path: str) -> RunLogs:
     scheduler = os.path.join(path, names.SCHEDULER_LOG)
     found = [one._replace(rank=-1) if one.path == scheduler else one for one in found]
     not_started = {end.rank for end in ends if end.how == NOT_STARTED}
-    missing = _add_logs(path, ranks, foreign, found, notes)
+    missing = _add_logs(path, ranks, strange, found, notes)
     elsewhere = _add_missing(path, [one for one in missing if one.rank not in not_started], notes)
-    _add_plogs(path, ends, foreign, found, notes)
+    _add_plogs(path, ends, strange, found, notes)
     if not_started:
         were = "were" if len(not_started) > 1 else "was"
         notes.append(f"{rank_list(sorted(not_started))} {were} not started")
@@ -159,21 +160,21 @@ def _of_most_reports(events: Sequence[Event]) -> list[Event]:
 
 
 def _add_logs(
-    path: str, ranks: Iterable[SavedProcess], foreign: str | None, found: list[Source], notes: list[str]
+    path: str, ranks: Iterable[SavedProcess], strange: str, found: list[Source], notes: list[str]
 ) -> list[SavedProcess]:
     """Add the logs of ranks that are outside of the run directory; return the ranks without a log."""
     have = {one.path for one in found}
-    missing = []
+    missing, outside = [], Limits.of_run()
     for process in ranks:
         log = os.path.join(path, process.log)
         if log in have:
             continue
         is_outside = run_files.find(log) is None  # `--log-file`
-        if is_outside and foreign and os.path.lexists(log):
-            notes.append(_not_read(f"the log of rank {process.rank}, {log},", foreign))
+        if is_outside and strange:
+            notes.append(_not_read(f"the log of rank {process.rank}, {log},", strange))
         elif is_outside and run_files.status(log):
-            more, said = collect([log])
-            found += [one._replace(rank=process.rank) for one in more]
+            more, said = collect([log], outside)
+            found += [one._replace(rank=process.rank, is_outside=True) for one in more]
             notes += said
         elif os.path.lexists(log):
             notes.append(f"the log of rank {process.rank}, {log}, was not read: {_why_refused(log)}")
@@ -197,19 +198,35 @@ def _add_missing(path: str, ranks: Iterable[SavedProcess], notes: list[str]) -> 
 
 
 def _add_plogs(
-    path: str, ends: Iterable[SavedEnd], foreign: str | None, found: list[Source], notes: list[str]
+    path: str, ends: Iterable[SavedEnd], strange: str, found: list[Source], notes: list[str]
 ) -> None:
     """Add CANN's logs that are outside of the run directory."""
+    outside, by_folder = Limits.of_run(), dict[str, set[int]]()
     for end in ends:
-        folder = end.plog
-        if not folder or folder.startswith(path + os.sep):
+        if end.plog and not end.plog.startswith(path + os.sep):
+            by_folder.setdefault(end.plog, set()).add(end.rank)
+    for folder, ranks in by_folder.items():
+        if strange:
+            notes.append(_not_read(f"the folder of CANN's logs, {folder},", strange))
+        elif not os.path.isdir(folder):
             continue
-        if foreign:
-            notes.append(_not_read(f"the folder of CANN's logs, {folder},", foreign))
-        elif os.path.isdir(folder):
-            more, said = collect([folder])
-            found += [one._replace(rank=end.rank) for one in more]
+        elif _has_more_than_logs(folder, path):
+            notes.append(
+                f"{folder} was not read: it has more than CANN's logs; name the folders with logs in it"
+            )
+        else:
+            more, said = collect([folder], outside)
+            own = min(ranks) if len(ranks) == 1 else None
+            found += [one._replace(rank=one.rank if own is None else own, is_outside=True) for one in more]
             notes += said
+
+
+def _has_more_than_logs(folder: str, run_dir: str) -> bool:
+    """Return whether a folder is the root, or above the run or the home directory, or one of these."""
+    real = os.path.join(links.real_path(folder), "")
+    home = job_key.home(os.environ) or ""
+    kept = [os.path.join(links.real_path(one), "") for one in (run_dir, home) if one]
+    return any(one.startswith(real) for one in kept)
 
 
 def _about_absent(path: str, ranks: Sequence[SavedProcess]) -> list[str]:
@@ -223,9 +240,9 @@ def _about_absent(path: str, ranks: Sequence[SavedProcess]) -> list[str]:
     return [f"{rank_list(process.rank for process in ranks)} have no logs: {others}"]
 
 
-def _not_read(what: str, owner: str) -> str:
-    """Return a note on a file that the run of another user names: it may be any file of this user."""
-    return f"{what} was not read: it is outside of the run directory, which belongs to {owner}"
+def _not_read(what: str, why: str) -> str:
+    """Return a note on a file that the run of another author names: it may be any file of this user."""
+    return f"{what} was not read: it is outside of the run directory, which {why}"
 
 
 def _why_refused(path: str) -> str:

@@ -60,6 +60,40 @@ _VARIES = re.compile(
 #: Levels of folders below the one that the user named; os.walk calls itself for each before Python 3.12.
 _DEEPEST = 64
 
+#: What is read of all folders that a user names: logs, their bytes on the disk, and names that are looked at.
+_MOST_FILES, _MOST_BYTES, _MOST_NAMES = 1 << 18, 1 << 38, 1 << 22
+#: The same of logs outside of a run directory that the run names.
+_MOST_FILES_OF_RUN, _MOST_BYTES_OF_RUN, _DEEPEST_OF_RUN = 1 << 14, 1 << 34, 8
+
+
+class Limits:
+    """What may still be read of folders."""
+
+    def __init__(self, files: int = _MOST_FILES, size: int = _MOST_BYTES, deepest: int = _DEEPEST) -> None:
+        self.deepest = deepest
+        self._files, self._size, self._names = files, size, _MOST_NAMES
+        self._most = f"{files:,} logs, {size >> 30} GiB or {_MOST_NAMES:,} names"
+
+    @classmethod
+    def of_run(cls) -> Limits:
+        """Return the limits of logs outside of a run directory that the run names."""
+        return cls(_MOST_FILES_OF_RUN, _MOST_BYTES_OF_RUN, _DEEPEST_OF_RUN)
+
+    def look_at(self, names: int) -> None:
+        """Count names in a folder."""
+        self._names -= names
+
+    def add(self, about: os.stat_result) -> None:
+        """Count a log."""
+        self._files -= 1
+        self._size -= about.st_blocks * 512  # bytes; holes are not read
+
+    @property
+    def problem(self) -> str:
+        """Why no further log is read, a clause; "" while more may be read."""
+        left = min(self._files, self._size, self._names)
+        return f"more than {self._most} were found" if left < 0 else ""
+
 
 class Source(NamedTuple):
     """A log.
@@ -77,6 +111,7 @@ class Source(NamedTuple):
         host_folder: The folder with the name of a host, "" if there is none.
         device_folder: The device that a folder is named after.
         is_dump: Whether it is a dump of a flight recorder, or the evidence of a host, and no log.
+        is_outside: Whether only the plan or the report of a run names it: it is outside of the run directory.
     """
 
     path: str
@@ -91,6 +126,7 @@ class Source(NamedTuple):
     host_folder: str = ""
     device_folder: int | None = None
     is_dump: bool = False
+    is_outside: bool = False
 
     @property
     def is_file(self) -> bool:
@@ -123,20 +159,24 @@ class Source(NamedTuple):
         return "run" not in os.path.dirname(self.path)[len(self.group) :].split(os.sep)
 
 
-def collect(paths: Iterable[str]) -> tuple[list[Source], list[str]]:
+def collect(paths: Iterable[str], limits: Limits | None = None) -> tuple[list[Source], list[str]]:
     """Return the logs in files and folders, and sentences on what is left out.
+
+    Args:
+        limits: What may be read of the folders, by default as much as of those that a user names.
 
     Raises:
         InputError: A path does not exist.
     """
     found: list[Source] = []
     notes: list[str] = []
+    limits = limits or Limits()
     for path in paths:
         if path == STDIN:
             found.append(Source(STDIN, "standard input"))
             continue
         try:
-            found += _in_folder(path, notes) if os.path.isdir(path) else [_typed(path)]
+            found += _in_folder(path, limits, notes) if os.path.isdir(path) else [_typed(path)]
         except links.ForeignLinkError as error:
             notes.append(
                 f"{path} was not read: {error.clause}; type the path without the link if it is meant"
@@ -144,7 +184,7 @@ def collect(paths: Iterable[str]) -> tuple[list[Source], list[str]]:
     return list({one.path: one for one in found}.values()), notes
 
 
-def _in_folder(path: str, notes: list[str]) -> list[Source]:
+def _in_folder(path: str, limits: Limits, notes: list[str]) -> list[Source]:
     """Return the logs in a folder that the user named, which its path means from now on.
 
     Raises:
@@ -156,7 +196,7 @@ def _in_folder(path: str, notes: list[str]) -> list[Source]:
         listed = os.dup(folder)
         try:
             run_files.hold_logs(path.rstrip("/") or "/", folder, below=True)
-            found += _walk(path, listed, notes)
+            found += _walk(path, listed, limits, notes)
         finally:
             os.close(listed)
     except links.ForeignLinkError:
@@ -250,7 +290,7 @@ def named_hosts(sources: Sequence[Source]) -> list[str]:
     return [name if shape and different[shape] > 1 else "" for name, shape in zip(names, shapes, strict=True)]
 
 
-def _walk(top: str, opened: int, notes: list[str]) -> Iterator[Source]:
+def _walk(top: str, opened: int, limits: Limits, notes: list[str]) -> Iterator[Source]:
     """Yield the logs in an open folder, also if another folder has its path meanwhile."""
 
     def tell(error: OSError) -> None:
@@ -260,20 +300,33 @@ def _walk(top: str, opened: int, notes: list[str]) -> Iterator[Source]:
     for below, folders, names, descriptor in os.fwalk(".", dir_fd=opened, onerror=tell):
         folder = os.path.join(top, below[2:]) if below != "." else top
         folders.sort()
-        if folders and folder.count(os.sep) - top.count(os.sep) >= _DEEPEST:
-            notes.append(f"the folders in {folder} were not read: they are more than {_DEEPEST} levels deep")
+        if folders and folder.count(os.sep) - top.count(os.sep) >= limits.deepest:
+            notes.append(
+                f"the folders in {folder} were not read: they are more than {limits.deepest} levels deep"
+            )
             folders.clear()
+        limits.look_at(len(names) + len(folders))
         for name in sorted(names):
             path = os.path.join(folder, name)
-            if recorder_files.is_dump(path):
-                yield source(path, root=top)._replace(is_dump=True)
+            about = _about(name, descriptor)
+            if about is None:
                 continue
-            if not name.lower().endswith(_NO_LOGS) and _is_file(name, descriptor):
-                yield source(path, root=top)
+            is_dump = recorder_files.is_dump(path)
+            if not is_dump and name.lower().endswith(_NO_LOGS):
+                continue
+            limits.add(about)
+            if limits.problem:
+                break
+            yield source(path, root=top)._replace(is_dump=is_dump)
+        if limits.problem:
+            notes.append(f"{folder} and what follows in {top} was not read: {limits.problem}")
+            return
 
 
-def _is_file(name: str, folder: int) -> bool:
+def _about(name: str, folder: int) -> os.stat_result | None:
+    """Return the facts about a regular file, None for anything else."""
     try:
-        return stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+        about = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except OSError:
-        return False  # It was removed, or the folder cannot be entered.
+        return None  # It was removed, or the folder cannot be entered.
+    return about if stat.S_ISREG(about.st_mode) else None

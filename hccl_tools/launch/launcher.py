@@ -17,7 +17,7 @@ from hccl_tools.launch.supervise.options import Supervision
 from hccl_tools.notation.printable import tell
 from hccl_tools.processes import keeper, run_files, signals
 from hccl_tools.processes.pod import in_pod
-from hccl_tools.runs import directory, log_files, names, parents, private_files
+from hccl_tools.runs import directory, log_files, names, own_runs, parents, private_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -237,6 +237,8 @@ def _hold(prepared: PreparedLaunch, request: LaunchRequest, *, again: bool) -> l
     """Create and fill the run directory, or remove it on an error; return the lock of the run and of logs."""
     run_dir, shared = prepared.plan.run_dir, request.part is not None
     directory.create(run_dir, shared=shared, mode=request.logs.mode, again=again)
+    if not shared:
+        own_runs.note(run_dir, os.environ)
     try:
         logs = _write(prepared, shared=shared, again=again, log_mode=request.logs.mode)
         return [directory.hold(run_dir), *logs]

@@ -12,7 +12,7 @@ from hccl_tools.host.local_addresses import is_this_host
 from hccl_tools.notation import host_list
 from hccl_tools.processes import run_files
 from hccl_tools.records import NamedTuple, to_json
-from hccl_tools.runs import files, names
+from hccl_tools.runs import files, names, own_runs
 from hccl_tools.table.addresses import packed
 
 if TYPE_CHECKING:
@@ -33,14 +33,19 @@ def is_on_this_host(run: Run, process: SavedProcess) -> bool:
     own = {os.uname().nodename, os.environ.get("SLURMD_NODENAME", ""), "localhost"}
     if len(plan.hosts) == 1 and run.host in own:
         return True
-    return host in own or _is_name_of_this_host(host, may_ask=not run.user)
+    return host in own or _is_name_of_this_host(host, may_ask=not run.user and _is_known(run.path))
+
+
+@cache  # asked for each rank
+def _is_known(run_dir: str) -> bool:
+    return own_runs.is_known(run_dir, os.environ)
 
 
 @cache
 def _is_name_of_this_host(host: str, *, may_ask: bool) -> bool:
     """Return whether a name of a plan is this host's; ``may_ask`` tells whether DNS may be asked.
 
-    Another user writes any number of names into a plan, whose servers this host would ask and wait for.
+    The author of a plan writes any number of names into it, whose servers this host would ask and wait for.
     """
     if host_list.why_not_a_host(host, ipv6=True) or not (may_ask or packed(host) is not None):
         return False

@@ -108,26 +108,26 @@ def create(path: str, *, force: bool) -> None:
 def _default(environ: Mapping[str, str]) -> str | None:
     config = environ.get("XDG_CONFIG_HOME", "")
     if not os.path.isabs(config):  # The XDG specification: a relative path is ignored.
-        home = _home(environ)
-        if home is None:
+        if (above := home(environ)) is None:
             return None
-        config = os.path.join(home, ".config")
+        config = os.path.join(above, ".config")
     return os.path.join(config, "hccl-tools", "job-key")
 
 
-def _home(environ: Mapping[str, str]) -> str | None:
-    home = environ.get("HOME", "")
-    if not home:
+def home(environ: Mapping[str, str]) -> str | None:
+    """Return the home directory of this user, None without one."""
+    found = environ.get("HOME", "")
+    if not found:
         import pwd  # noqa: PLC0415  (few processes have no HOME)
 
         with contextlib.suppress(KeyError):
-            home = pwd.getpwuid(os.geteuid()).pw_dir
-    return home if os.path.isabs(home) else None
+            found = pwd.getpwuid(os.geteuid()).pw_dir
+    return found if os.path.isabs(found) else None
 
 
 def _shown(path: str, environ: Mapping[str, str]) -> str:
-    home = (_home(environ) or "").rstrip("/")
-    return f"~{path[len(home) :]}" if home and path.startswith(f"{home}/") else path
+    above = (home(environ) or "").rstrip("/")
+    return f"~{path[len(above) :]}" if above and path.startswith(f"{above}/") else path
 
 
 def _subject(path: str) -> str:

@@ -15,7 +15,7 @@ from hccl_tools.notation import host_list
 from hccl_tools.programs import slurm, ssh
 from hccl_tools.programs.without_key import without_key
 from hccl_tools.records import NamedTuple
-from hccl_tools.runs import directory, files, hosts, index, names
+from hccl_tools.runs import files, hosts, names, own_runs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -204,9 +204,9 @@ def run_there(
     Raises:
         UsageError: ssh is missing, the run belongs to another user, or ``host`` is not a host name.
     """
-    if not directory.is_own(run.path):
+    if strange := own_runs.why_strange(run.path, os.environ):
         raise UsageError(
-            f"{run.name} belongs to {index.user_of(run.path)}: only the run's files on this host are read",
+            f"{run.name} {strange}: only the run's files on this host are read",
             hint="the log is on another host: read it there, or ask the owner of the run",
         )
     if why := host_list.why_not_a_host(host, ipv6=True):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.explain import bundle, explaining, sources
+from hccl_tools.runs import own_runs
 
 if TYPE_CHECKING:
     from tests.support.strangers import Stranger
@@ -165,7 +166,7 @@ def explained(*args: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_bundle_of_ones_own_run_is_complete() -> None:
+def test_a_bundle_of_ones_own_run_has_what_is_in_its_directory() -> None:
     Path("plogs").mkdir()
     Path("plogs/plog-1_2.log").write_text("[ERROR] HCCL a line of CANN\n")
     environ = {**os.environ, "ASCEND_PROCESS_LOG_PATH": str(Path("plogs").resolve())}
@@ -179,10 +180,19 @@ def test_a_bundle_of_ones_own_run_is_complete() -> None:
         assert files[f"explain/{name}"] == (run / name).read_text()
         assert isinstance(json.loads(files[f"explain/{name}"]), dict)
     logs = {name: text for name, text in files.items() if name.endswith(".log")}
-    assert sorted(logs.values()) == ["[ERROR] HCCL a line of CANN\n", "out\n"]
-    listed = {line.split()[1]: int(line.split()[0].replace(",", "")) for line in done.stderr.splitlines()[1:]}
+    assert list(logs.values()) == ["out\n"]
+    _, *packed = done.stderr.partition("left out:")[0].splitlines()
+    listed = {line.split()[1]: int(line.split()[0].replace(",", "")) for line in packed}
     assert listed == {name: len(text.encode()) for name, text in files.items()}
-    assert "left out" not in done.stderr
+    plog = Path("plogs/plog-1_2.log").resolve()
+    assert (
+        f"  outside of the run directory, and packed if you type the run and these paths: {plog}\n"
+        in done.stderr
+    )
+
+    explained(str(run), str(plog), "--bundle", "both.tar.gz")
+
+    assert "[ERROR] HCCL a line of CANN\n" in members(Path("both.tar.gz")).values()
 
 
 @pytest.mark.slow
@@ -362,6 +372,7 @@ def test_a_log_of_ones_own_run_behind_a_link_of_another_user_is_not_packed(stran
     process = {"rank": 0, "host": os.uname().nodename, "here": True, "argv": ["true"]}
     plan = {"hosts": [os.uname().nodename], "processes": [{**process, "log": f"{stranger.folder}/g/job.log"}]}
     (run / "plan.json").write_text(json.dumps(plan))
+    own_runs.note(str(run), os.environ)
 
     done = explained(str(run), "--bundle", "bug.tar.gz")
 

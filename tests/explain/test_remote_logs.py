@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import sys
@@ -18,6 +19,7 @@ from hccl_tools.explain.events import clock
 from hccl_tools.explain.knowledge.pattern_fields import pattern_fields
 from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.scanner import NUMBERS, Scanner
+from hccl_tools.runs import own_runs
 from tests.support.bulk import for_each
 from tests.support.tables import table
 
@@ -46,6 +48,7 @@ def run_dir(command_line: CommandLine) -> Path:
     there = command_line.folder / "hostb"
     there.mkdir()
     (there / "rank_1.log").write_text(PORT)
+    own_runs.note(str(here), os.environ)
     return here
 
 

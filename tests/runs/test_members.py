@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.processes import procfs
-from hccl_tools.runs import files, index
+from hccl_tools.runs import files, index, own_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -203,6 +203,7 @@ def test_logs_of_another_host_run_what_the_caller_has(sound: Path, host: str) ->
     changes = {"hosts": [host, "b"], "launcher_python": "/tmp/evil", "engine": "mpirun"}
     bad = copy(sound, "bad", processes=planned, **changes)
     (bad / "rank_0.log").unlink()
+    own_runs.note(str(bad.resolve()), os.environ)
 
     done = tools("logs", str(bad), "--ssh", str(mine.resolve()))
 

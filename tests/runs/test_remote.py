@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from hccl_tools.runs import own_runs
 from hccl_tools.runs.remote import RemoteLogs
 from tests.support.jobs import eventually
 
@@ -101,6 +103,7 @@ def test_another_host_does_not_write_in_the_name_of_a_rank_elsewhere(tmp_path: P
     processes[0]["log"] = "rank_0.log"
     (tmp_path / "plan.json").write_text(json.dumps({"processes": processes, "hosts": ["here", "host-b"]}))
     (tmp_path / "rank_0.log").write_text("own\n")
+    own_runs.note(str(tmp_path), os.environ)
     ssh = tmp_path / "ssh"
     lines = ["welcome", "[rank 1] one", "[rank 0] forged", "[rank 11] forged", "[rank 2] two", "[rank 0] end"]
     ssh.write_text("#!/bin/sh\ncat <<'END'\n" + "\n".join(lines) + "\nEND\n")

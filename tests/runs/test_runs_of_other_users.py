@@ -16,7 +16,7 @@ import pytest
 from hccl_tools.launch.logs import viewer
 from hccl_tools.processes import procfs
 from hccl_tools.processes.stack_dump import StackDump, Target
-from hccl_tools.runs import directory, files, hosts, index, run_processes
+from hccl_tools.runs import directory, files, hosts, index, own_runs, run_processes
 from tests.support.jobs import eventually
 
 if TYPE_CHECKING:
@@ -62,11 +62,14 @@ def rank(uid: int, run: Path, number: str) -> Iterator[int]:
             process.kill()
 
 
-@pytest.mark.parametrize(("user", "asked"), [("", ["node7.example"]), ("someone", [])])
-def test_no_name_server_is_asked_for_the_hosts_of_another_users_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: str, asked: list[str]
+@pytest.mark.parametrize(
+    ("user", "made_here", "asked"),
+    [("", True, ["node7.example"]), ("", False, []), ("someone", True, [])],
+)
+def test_no_name_server_is_asked_for_the_hosts_of_the_run_of_another_author(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, user: str, made_here: bool, asked: list[str]
 ) -> None:
-    """That user chooses the names, and whose servers answer."""
+    """That author chooses the names, and whose servers answer."""
     names: list[str] = []
 
     def look_up(name: str) -> str:
@@ -80,6 +83,8 @@ def test_no_name_server_is_asked_for_the_hosts_of_another_users_run(
     run = index.Run(str(tmp_path), "elsewhere", host="node1", user=user)
     saved = files.plan(str(tmp_path)).processes[0]
     hosts._is_name_of_this_host.cache_clear()
+    if made_here:
+        own_runs.note(str(tmp_path), os.environ)
 
     assert not hosts.is_on_this_host(run, saved)
     assert not hosts.is_on_this_host(run, saved)

@@ -18,7 +18,7 @@ from hccl_tools.launch.logs.follower import Follower
 from hccl_tools.notation import number_list
 from hccl_tools.notation.printable import escaped
 from hccl_tools.processes import run_files
-from hccl_tools.runs import directory, files, hosts, index, names
+from hccl_tools.runs import directory, files, hosts, index, names, own_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -108,6 +108,7 @@ def paths(run: Run, ranks: Sequence[int], *, while_: Callable[[], bool] | None =
             name = _name(rank)
             raise InputError(f"{run.name} has no log of {name} on this host", hint=_where(run, process))
         try:
+            _check_place(run, path, owner)
             if owner is not None and os.path.isabs(process.log):
                 run_files.hold_outside(os.path.dirname(path), file_mode=0).owner = owner
             os.close(run_files.open_read(path))
@@ -116,6 +117,19 @@ def paths(run: Run, ranks: Sequence[int], *, while_: Callable[[], bool] | None =
             raise InputError(f"the log of {_name(rank)}, {path}, cannot be read: {why}") from None
         found[_name(rank)] = path
     return found
+
+
+def _check_place(run: Run, path: str, owner: int | None) -> None:
+    """Refuse a log outside of a run directory of this user that this user's launch has not made.
+
+    Raises:
+        InputError: It is such a log.
+    """
+    if owner is None and run_files.find(path) is None and (why := own_runs.why_strange(run.path, os.environ)):
+        raise InputError(
+            f"{path} was not read: it is outside of the run directory {run.path}, which {why}",
+            hint="if that log is meant, read it with `less`",
+        )
 
 
 def local(logs: Mapping[str, str], *, prefixed: bool, lines: int | None) -> list[Source]:

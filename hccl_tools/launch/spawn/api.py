@@ -31,7 +31,7 @@ from hccl_tools.launch.spawn.errors import SpawnOptionError
 from hccl_tools.notation.phrases import count
 from hccl_tools.processes import keeper, run_files
 from hccl_tools.processes.keeper_protocol import Task
-from hccl_tools.runs import directory, names, private_files, table_lock
+from hccl_tools.runs import directory, names, own_runs, private_files, table_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -167,6 +167,7 @@ def _write(
     if (data := prepared.table_to_lock) is not None:
         lock = table_lock.take(data, plan.run_dir, os.environ)
     directory.create(plan.run_dir, mode=mode)
+    own_runs.note(plan.run_dir, os.environ)
     directory.write(plan.run_dir, names.PLAN, plan_json.as_bytes(plan, prepared.environment))
     if prepared.table_data is not None:
         directory.write(plan.run_dir, names.TABLE, prepared.table_data)
