@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.explain.events import Event
 from hccl_tools.explain.knowledge.registry import messages
 from hccl_tools.explain.locations import Place
-from hccl_tools.explain.sources import Source, collect
+from hccl_tools.explain.sources import Source, collect, source
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.processes import run_files
 from hccl_tools.processes.stack_dump import users_line
@@ -91,6 +91,7 @@ def read(path: str) -> RunLogs:
     found = [one._replace(rank=-1) if one.path == scheduler else one for one in found]
     not_started = {end.rank for end in ends if end.how == NOT_STARTED}
     missing = _add_logs(path, ranks, foreign, found, notes)
+    _add_logs(path, _started_again(ranks, report), foreign, found, notes)
     elsewhere = _add_missing(path, [one for one in missing if one.rank not in not_started], notes)
     _add_plogs(path, ends, foreign, found, notes)
     if not_started:
@@ -168,18 +169,33 @@ def _add_logs(
         log = os.path.join(path, process.log)
         if log in have:
             continue
-        is_outside = run_files.find(log) is None  # `--log-file`
+        is_outside = _is_outside(log)
         if is_outside and foreign and os.path.lexists(log):
             notes.append(_not_read(f"the log of rank {process.rank}, {log},", foreign))
-        elif is_outside and run_files.status(log):
-            more, said = collect([log])
-            found += [one._replace(rank=process.rank) for one in more]
+        elif run_files.status(log):
+            more, said = collect([log]) if is_outside else ([source(log, root=path)], [])
+            found += [one._replace(rank=process.rank, is_run=True) for one in more]
             notes += said
         elif os.path.lexists(log):
             notes.append(f"the log of rank {process.rank}, {log}, was not read: {_why_refused(log)}")
         else:
             missing.append(process)
     return missing
+
+
+def _started_again(ranks: Iterable[SavedProcess], report: SavedReport | None) -> list[SavedProcess]:
+    """Return the ranks with their logs after each restart; the plan has only the first ones."""
+    restarts = range(1, report.restarts + 1) if report else ()
+    return [one._replace(log=names.generation(one.log, number)) for number in restarts for one in ranks]
+
+
+def _is_outside(log: str) -> bool:
+    """Return whether a log is in no run directory: ``--log-file``, ``--flat-logs``.
+
+    The folder of such a log may be held already, because it has the log of another rank.
+    """
+    found = run_files.find(log)
+    return found is None or found[0].takes_all
 
 
 def _add_missing(path: str, ranks: Iterable[SavedProcess], notes: list[str]) -> dict[str, list[int]]:
