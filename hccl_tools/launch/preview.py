@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from hccl_tools.errors import UsageError
 from hccl_tools.launch import engines, launcher
-from hccl_tools.launch.planning import host_names, program_check
+from hccl_tools.launch.planning import host_names, program_check, table_source
 from hccl_tools.launch.render import plan_json, plan_text, scripts
 from hccl_tools.programs.lookup import ProgramMissingError
 
@@ -42,8 +43,10 @@ def emit(request: LaunchRequest, target: str, options: ScriptOptions) -> tuple[s
     The note says that the program does not exist on this host: the script is for the hosts of the job.
 
     Raises:
+        UsageError: The job has several machines, and nothing names them.
         LaunchError: The launch would be refused, or the target cannot express the plan.
     """
+    _check_machines(request, target)
     if request.start.method is None and target in scripts.STARTS:
         request = request._replace(start=request.start._replace(method=scripts.STARTS[target]))
     prepared = _prepared(request._replace(program=request.program._replace(may_be_missing=True)))
@@ -51,6 +54,26 @@ def emit(request: LaunchRequest, target: str, options: ScriptOptions) -> tuple[s
         colons = script.takes_colons or len(prepared.plan.hosts) == 1
         host_names.check(prepared, use=f"--emit {target}", colons=colons)
     return scripts.text(prepared.plan, target, options), _missing(request, prepared.plan)
+
+
+def _check_machines(request: LaunchRequest, target: str) -> None:
+    """Refuse a script for machines that nothing names: it is written once, for all of them.
+
+    Raises:
+        UsageError: There are several, and neither a table nor ``--ips`` names them.
+    """
+    hosts, table = request.hosts, request.table
+    is_for_one = hosts.node_rank is not None and target in scripts.STARTS
+    if (hosts.node_count or 1) == 1 or hosts.ips or is_for_one:
+        return
+    if table.made is not None or table_source.locate(table, os.environ):
+        return
+    hint = "add --rank-table FILE" + ("" if target in scripts.SERVICES else ", or --ips A,B with their addresses")
+    if target == "slurm":
+        hint += "; or run `hccl-tools launch` without --emit in the batch job: it uses the nodes of the job"
+    elif target in scripts.STARTS:
+        hint += "; or --node-rank I and --master-addr ADDRESS for the command of one machine"
+    raise UsageError(f"--emit {target}: nothing names the {hosts.node_count} machines of the job", hint=hint)
 
 
 def _missing(request: LaunchRequest, plan: Plan) -> str | None:
