@@ -17,6 +17,14 @@ if TYPE_CHECKING:
     from hccl_tools.launch.planning.planner import PreparedLaunch
     from hccl_tools.launch.render.scripts import ScriptOptions
 
+_FOR_ONE = "--node-rank I and --master-addr ADDRESS for the command of one machine"
+#: What to do instead where the machines of a job are not known yet.
+_WITHOUT_NAMES = {
+    "slurm": "run `hccl-tools launch` without --emit in the batch job: it uses the nodes of the job",
+    "msrun": _FOR_ONE,
+    "torchrun": _FOR_ONE,
+}
+
 
 def dry_run(request: LaunchRequest, *, form: str) -> str:
     """Return the plan of a launch as ``text`` or ``json``; nothing is written or started.
@@ -68,12 +76,13 @@ def _check_machines(request: LaunchRequest, target: str) -> None:
         return
     if table.made is not None or table_source.locate(table, os.environ):
         return
-    hint = "add --rank-table FILE" + ("" if target in scripts.SERVICES else ", or --ips A,B with their addresses")
-    if target == "slurm":
-        hint += "; or run `hccl-tools launch` without --emit in the batch job: it uses the nodes of the job"
-    elif target in scripts.STARTS:
-        hint += "; or --node-rank I and --master-addr ADDRESS for the command of one machine"
-    raise UsageError(f"--emit {target}: nothing names the {hosts.node_count} machines of the job", hint=hint)
+    hint = "add --rank-table FILE"
+    if target not in scripts.SERVICES:
+        hint += ", or --ips A,B with their addresses"
+    raise UsageError(
+        f"--emit {target}: nothing names the {hosts.node_count} machines of the job",
+        hint="; or ".join(filter(None, (hint, _WITHOUT_NAMES.get(target)))),
+    )
 
 
 def _missing(request: LaunchRequest, plan: Plan) -> str | None:
