@@ -72,7 +72,7 @@ def typed_rank() -> list[str]:
     first = next((one for one in folders if os.access(f"{one}/python", os.X_OK)), None)
     if first is None:
         return [sys.executable, *module]
-    own = os.stat(sys.executable.rpartition("/")[0])
-    if os.path.samestat(os.stat(first or "."), own):
+    own = os.stat(sys.executable.rpartition("/")[0])  # noqa: PTH116  (pathlib is not loaded for it)
+    if os.path.samestat(os.stat(first or "."), own):  # noqa: PTH116  (as above)
         return ["python", *module]
     return [sys.executable, *module, "--python", "python"]
