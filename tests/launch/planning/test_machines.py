@@ -187,6 +187,17 @@ def test_a_number_beside_the_shells_table_does_not_drop_it(variable: str) -> Non
     assert seats("-n", "8", "--no-table", env=environ) == {"here": list(range(8))}
 
 
+def test_the_shells_table_can_be_left_out() -> None:
+    table = write_table(("127.0.0.1", [0, 1], [0, 1]))
+
+    typed = refusal("--rank-table", table, "-n", "4")
+    found = refusal("-n", "4", env={"RANK_TABLE_FILE": table})
+
+    assert "add --no-table to start without the table" in found
+    assert "--no-table" not in typed
+    assert "leave it out: the table defines" in typed
+
+
 def test_a_table_that_cannot_be_read_is_a_refusal() -> None:
     assert "nowhere.json" in refusal("--rank-table", "nowhere.json", code=125)
     assert "RANK_TABLE_FILE of your shell" in refusal(env={"RANK_TABLE_FILE": "nowhere.json"}, code=125)
