@@ -144,7 +144,9 @@ def _lines(path: str) -> Sequence[str]:
         return bounded_file.read(path, _LARGEST_FILE).decode().splitlines()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise InputError(f"the hostfile {path} cannot be read: {reason}") from None
+        raise InputError(
+            f"the hostfile {path} cannot be read: {reason}", hint=bounded_file.hint(error)
+        ) from None
     except UnicodeDecodeError:
         raise InputError(f"the hostfile {path} is not a text file") from None
 
