@@ -315,3 +315,13 @@ def test_what_to_do_about_a_file_that_does_not_exist(
 
     assert "none.env" in done.sentence
     assert "help: check the name; the path is relative to the current folder" in done.err
+
+
+def test_no_simulated_host_is_asked_for_a_table(command_line: CommandLine) -> None:
+    assert command_line("gen", "--simulate", "a2", "--servers", "2", "-o", "two.json").code == 0
+
+    done = command_line("distribute", "two.json", "--via", "false")
+
+    assert done.code == 2
+    assert done.sentence.startswith("the 2 hosts of the table are simulated (192.0.2.1, 192.0.2.2): no table")
+    assert "asking" not in done.err
