@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.explain.events import Event
 from hccl_tools.explain.knowledge.registry import messages
+from hccl_tools.explain.knowledge.signals import REMEDIES
 from hccl_tools.explain.locations import Place
 from hccl_tools.explain.sources import Source, collect, source
 from hccl_tools.notation.number_list import rank_list
@@ -19,7 +20,7 @@ from hccl_tools.runs.ends import NOT_STARTED
 from hccl_tools.runs.saved import SavedHungRank
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from hccl_tools.runs.saved import SavedEnd, SavedProcess, SavedReport
 
@@ -35,6 +36,11 @@ _REASONS = {
 }
 #: Signals with words of their own; another one ends a rank from outside, or because of a fault in a library.
 _SIGNALS = {"SIGABRT": "HCM891", "SIGTERM": "HCM892"}
+_UNKNOWN_SIGNAL = "look for what sent the signal: the program itself, a script or a user"
+_SILENT_EXIT = (
+    "look in the program for what ends it with this exit code and prints nothing, such as sys.exit() or "
+    "os._exit()"
+)
 #: The ranks that stopped first whose last lines are shown.
 _MOST_FIRST = 4
 
@@ -91,7 +97,9 @@ def read(path: str) -> RunLogs:
     found = [one._replace(rank=-1) if one.path == scheduler else one for one in found]
     not_started = {end.rank for end in ends if end.how == NOT_STARTED}
     missing = _add_logs(path, ranks, foreign, found, notes)
-    _add_logs(path, _started_again(ranks, report), foreign, found, notes)
+    again = _started_again(ranks, report)
+    _add_logs(path, again, foreign, found, notes)
+    last = again[-len(ranks) :] or ranks
     elsewhere = _add_missing(path, [one for one in missing if one.rank not in not_started], notes)
     _add_plogs(path, ends, foreign, found, notes)
     if not_started:
@@ -100,10 +108,11 @@ def read(path: str) -> RunLogs:
     if report and report.reason == "signal":
         notes += _stopped_while_running(report)
     table = os.path.join(path, names.TABLE)
+    source = names.REPORT if report else names.LAUNCHER
     return RunLogs(
         found,
-        [Source(os.path.join(path, names.REPORT), f"{path}/{names.REPORT}", is_run=True)],
-        _events(report) if report else [],
+        [Source(os.path.join(path, source), f"{path}/{source}", is_run=True)],
+        _events(report, _silent(path, last)) if report else _killed_launcher(path),
         [Place(process.rank, process.host, process.device) for process in ranks],
         {end.rank for end in ends if end.asked_to_end and end.rank >= 0},
         not_started,
@@ -283,8 +292,27 @@ def _first_hung(report: SavedReport) -> SavedHungRank:
     return first[0] if len(first) == 1 else SavedHungRank(-1)
 
 
-def _events(report: SavedReport) -> list[Event]:
-    """Return events for how the job ended, as far as no log says it."""
+def _silent(path: str, ranks: Iterable[SavedProcess]) -> set[int]:
+    """Return the ranks whose logs are empty."""
+    logs = ((one.rank, run_files.status(os.path.join(path, one.log))) for one in ranks)
+    return {rank for rank, about in logs if about is not None and not about.st_size}
+
+
+def _killed_launcher(path: str) -> list[Event]:
+    """Return the event that the launcher of a run was killed: it left no report, and has ended."""
+    run = index.read(path)
+    if run.state != "killed" or not run_files.status(os.path.join(path, names.LAUNCHER)):
+        return []
+    text = "the launcher was killed, and the ranks with it"
+    return [Event(messages()["HCM828"], {"reason": text}, (), 0, 0, text=text)]
+
+
+def _events(report: SavedReport, silent: Collection[int]) -> list[Event]:
+    """Return events for how the job ended, as far as no log says it.
+
+    Args:
+        silent: The ranks whose logs are empty.
+    """
     known = messages()
     stopped = [one for one in report.hung if one.rank >= 0 and one.doing in STOPPED]
     if report.reason == "hang" and stopped:
@@ -318,8 +346,12 @@ def _events(report: SavedReport) -> list[Event]:
         message = known["HCM822"]
     else:
         message = known[_SIGNALS.get(first.signal, "HCM820") if first.signal else "HCM821"]
+        if message.id == "HCM820" and (first.signal != "SIGKILL" or first.killed_by_oom is False):
+            message = message._replace(remedy=REMEDIES.get(first.signal or "", _UNKNOWN_SIGNAL))
     how = first.how
     if first.signal == "SIGKILL" and first.killed_by_oom is False:
         how += ", not by the kernel's out-of-memory killer"
+    if message.id == "HCM821" and first.rank in silent:
+        how, message = f"{how}, and its log is empty", message._replace(remedy=_SILENT_EXIT)
     fields = {"server": first.host, **({"reason": how} if message.id not in _SIGNALS.values() else {})}
     return [Event(message, fields, (), 0, 0, rank=first.rank, text=text)]
