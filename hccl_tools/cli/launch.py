@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from hccl_tools.cli import launch_request, other_launchers, pod_variables, preflight_options
+from hccl_tools.cli import launch_request, other_launchers
 from hccl_tools.cli.launch_options import BARE, CLUSTER_MANAGERS, EPILOG, GROUPS, HELP, OF_OBJECTS, SPELLINGS
 from hccl_tools.cli.option_groups import TYPED_OPTIONS, GroupedCommand
 from hccl_tools.cli.values import hyphenated
@@ -64,7 +64,7 @@ def _request(options: dict[str, Any]) -> LaunchRequest | int:
         request = _with_agent(request)
     if options["emit"] or options["dry_run"]:
         return _printed(request, options)
-    if preflight_options.has_gate(options) and request.part is None:
+    if launch_request.has_gate(options) and request.part is None:
         from hccl_tools.cli import launch_preflight  # noqa: PLC0415  (53 ms; few launches ask all hosts)
 
         request = launch_preflight.with_gate(request, options)
@@ -162,7 +162,7 @@ def _of_pod(typed: set[str]) -> tuple[str, ...]:
     """Return the options that the variables of a PaddleJob pod stand for, and print them."""
     if "--run-dir" in typed or not any(name.startswith("PADDLE_") for name in os.environ):
         return ()  # The launcher of the whole job has read them.
-    taken = pod_variables.read(os.environ, typed, is_this_host)
+    taken = other_launchers.of_pod(os.environ, typed, is_this_host)
     if taken.note:
         tell(f"hccl-tools: {taken.note}")
     return taken.options

@@ -1,4 +1,4 @@
-"""``launch --emit vcjob|acjob``: the YAML of a job that a cluster manager places."""
+"""``launch --emit vcjob|acjob``: the YAML of the job of a cluster manager, and the size of its pods."""
 
 from __future__ import annotations
 
@@ -7,22 +7,27 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, cast
 
-from hccl_tools.cli import launch_pods, product_option
+from hccl_tools.cli import product_option
 from hccl_tools.cli.launch_options import OF_OBJECTS
 from hccl_tools.cli.option_groups import typed_without
-from hccl_tools.errors import UsageError
+from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.formats.kubernetes import headers, jobs, names, writing
 from hccl_tools.host import hccn_conf, npu_smi
 from hccl_tools.host.machine import DRIVER
 from hccl_tools.host.site_defaults import START_PORT
+from hccl_tools.launch.planning import table_file, table_source
 from hccl_tools.notation import host_list, secret_names
+from hccl_tools.notation.phrases import count
 from hccl_tools.programs.lookup import YAML
+from hccl_tools.records import NamedTuple
+from hccl_tools.runs import job_key, parents
+from hccl_tools.table.product_names import machine, read_name
+from hccl_tools.table.products import PRODUCTS, NodeLabels, Product
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from hccl_tools.launch.model.request import LaunchRequest
-    from hccl_tools.table.products import Product
 
 #: The options of the call that are not for the pods, each with a value.
 _NOT_IN_PODS = (
@@ -53,6 +58,8 @@ _LEAST_GRACE, _END = 30, 15
 _LONGEST_NAME = 45
 _OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]{0,62}")
 _OTHER_SIGNS = re.compile(r"[^a-z0-9]+")
+#: The products whose names in Kubernetes are known.
+_SUPPORTED = tuple(name for name, one in PRODUCTS.items() if one.nodes)
 
 
 def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[str]) -> tuple[str, list[str]]:
@@ -66,13 +73,13 @@ def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[s
     """
     _check(request, options, typed)
     _check_complete(options)
-    place = launch_pods.place(product_option.typed() or "")
+    place = _place_of(product_option.typed() or "")
     nodes = host_list.parse(options["pin_nodes"], option="--pin-nodes") if options["pin_nodes"] else ()
     if nodes:
-        size, table = launch_pods.pinned(request, place, nodes)
+        size, table = _pinned(request, place, nodes)
     else:
-        size, table = launch_pods.size(request, place), None
-    launch_pods.check(size, place)
+        size, table = _size_of(request, place), None
+    _check_size(size, place)
     kind = cast("jobs.Kind", options["emit"])
     name = _name(options, request.program.argv[0], is_module=request.program.kind == "module")
     port = jobs.own_port(name, options["namespace"]) if size.devices < place.node.devices else None
@@ -86,6 +93,7 @@ def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[s
         size.devices,
         place.node,
         "mindspore" if request.start.method in {"cluster", "table"} else "pytorch",
+        request.start.method is not None,
         request.watch.max_restarts,
         max(_LEAST_GRACE, round(request.watch.grace) + _END),
         (f"{DRIVER}/", hccn_conf.USUAL_PLACE, npu_smi.USUAL_PLACE),
@@ -95,10 +103,13 @@ def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[s
         queue=options["queue"] or jobs.QUEUE,
         shared_memory=options["shm_size"] or jobs.shared_memory(size.devices),
         port=port,
+        needs_key=size.pods > 1 and _requires_key(request),
         secrets=list(_secrets(request)),
+        log_folder=request.logs.dir if "--log-dir" in typed else jobs.LOG_FOLDER,
     )
     notes = [*([place.note] if place.note else []), *headers.cautions(spec)]
-    return writing.text(jobs.objects(spec), headers.comments(spec)), notes
+    comments = headers.comments(spec, trusted_variable=parents.TRUSTED_VARIABLE)
+    return writing.text(jobs.objects(spec), comments), notes
 
 
 def _check(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[str]) -> None:
@@ -108,12 +119,17 @@ def _check(request: LaunchRequest, options: Mapping[str, Any], typed: Collection
         hint = "; ".join(f"leave {' and '.join(group)} out: {why}" for why, group in refused.items())
         raise UsageError(f"--emit {target} does not support {given}", hint=hint)
     if options["rank_table"] is not None and not options["pin_nodes"]:
-        size = launch_pods.size_options(request)
+        size = _size_options(request)
         instead = f"use {size} in place of --rank-table" if size else "leave --rank-table out"
         raise UsageError(
             f"--emit {target}: the cluster manager chooses the nodes and devices, and makes their table",
             hint=f"{instead}, so that the pods wait for the table of the manager; or add --pin-nodes with "
             "the names of the nodes of the table",
+        )
+    if "--log-dir" in typed and "%j" in options["log_dir"]:
+        raise UsageError(
+            f"--log-dir {options['log_dir']}: %j is Slurm's job id, and pods have none",
+            hint="leave %j out: each run has a folder of its own in that folder",
         )
     checks = {
         "namespace": names.check_namespace,
@@ -144,7 +160,7 @@ def _check_complete(options: Mapping[str, Any]) -> None:
             ("the image of the containers", "--image NAME: an image with CANN, hccl-tools and the program")
         )
     if not product_option.typed():
-        missing.append(("the product of the nodes", f"--product {' or '.join(launch_pods.SUPPORTED)}"))
+        missing.append(("the product of the nodes", f"--product {' or '.join(_SUPPORTED)}"))
     if missing and importlib.util.find_spec("yaml") is None:
         missing.append(("PyYAML", YAML))
     if missing:
@@ -158,7 +174,7 @@ def _check_complete(options: Mapping[str, Any]) -> None:
 
 def _name(options: Mapping[str, Any], program: str, *, is_module: bool) -> str:
     if options["object_name"] is not None:
-        names.check_job(options["object_name"], most=_LONGEST_NAME)
+        names.check_job(options["object_name"], most=_LONGEST_NAME, of_service=options["emit"] == "acjob")
         return str(options["object_name"])
     name = program.replace(".", "-") if is_module else program.rpartition("/")[2].partition(".")[0]
     stem = name.lower()
@@ -174,13 +190,20 @@ def _command(
     ``port`` is where the hosts meet, unless the user has chosen one.
     """
     yield from ("hccl-tools", "launch", "--rank-table", f"{jobs.TABLE_FOLDER}/{jobs.TABLE_KEY}")
-    if waits:
-        yield from ("--wait", f"{request.table.wait if request.table.wait is not None else _WAIT:g}")
+    wait = request.table.wait
+    if waits or wait is not None:  # Pods also wait for each other.
+        yield from ("--wait", f"{_WAIT if wait is None else wait:g}")
     yield from ("--product", product.name)
     if port is not None and request.hosts.start_port is None and not os.environ.get(START_PORT):
         yield from ("--start-port", str(port))
+    if _requires_key(request) and not request.start.require_key:  # The pods do not have this variable.
+        yield "--require-key"
     yield from typed_without(request.typed_options, *_NOT_IN_PODS)
     yield from options["program"]
+
+
+def _requires_key(request: LaunchRequest) -> bool:
+    return request.start.require_key or job_key.is_required(os.environ)
 
 
 def _secrets(request: LaunchRequest) -> Iterator[str]:
@@ -193,3 +216,182 @@ def _secrets(request: LaunchRequest) -> Iterator[str]:
         is_plain = has_value and secret_names.is_plain(name, value)
         if _OPTION.fullmatch(name) and secret_names.is_secret(name) and not is_plain:
             yield name
+
+
+class _Place(NamedTuple):
+    """Where the pods run.
+
+    Attributes:
+        product: The product of the devices, as the pods must understand the table of the cluster manager.
+        node: The node in Kubernetes.
+        note: What the user should know about this choice, if anything.
+    """
+
+    product: Product
+    node: NodeLabels
+    note: str | None = None
+
+
+class _Size(NamedTuple):
+    """The number of pods, each on a node of its own, and of the devices of each."""
+
+    pods: int
+    devices: int
+
+
+def _place_of(name: str) -> _Place:
+    """Return the nodes for the name of a product, chip or machine.
+
+    Raises:
+        LaunchError: The label of the nodes is not known.
+        UsageError: No product has the name.
+    """
+    product = read_name(name).product
+    if not product.nodes:
+        raise LaunchError(
+            f"--emit does not know the names of {product.title} in Kubernetes",
+            hint=f"it knows those of {', '.join(_SUPPORTED)}",
+        )
+    named = machine(name)
+    if named is None:
+        return _Place(product, product.nodes[0])
+    for other in PRODUCTS.values():
+        for node in other.nodes:
+            if named in node.machines:
+                note = f'nodes "{name}" have the label {node.server}: the pods use --product {other.name}'
+                return _Place(other, node, note if other is not product else None)
+    like = ", ".join(f"--product {words} if it is {node.server}" for words, node in _nodes_like(product))
+    raise LaunchError(
+        f'--emit does not know the label accelerator-type of the node "{name}"',
+        hint=f"look at `kubectl get nodes -L accelerator-type`, and use {like}",
+    )
+
+
+def _nodes_like(product: Product) -> Iterator[tuple[str, NodeLabels]]:
+    """Yield the nodes with devices of the same type, each with the value of ``--product`` that means it."""
+    for one in PRODUCTS.values():
+        if one.device_type == product.device_type:
+            for node in one.nodes:
+                yield one.name if node is one.nodes[0] else f'"{node.machines[0]}"', node
+
+
+def _size_of(request: LaunchRequest, place: _Place) -> _Size:
+    """Return the number of pods and devices that the options ask for; by default one whole node.
+
+    Raises:
+        UsageError: The ranks cannot be divided evenly.
+    """
+    devices, pods = request.devices, request.hosts.node_count
+    whole = place.node.devices
+    if devices.per_node is not None or devices.ranks is None:
+        return _Size(pods or 1, devices.per_node or whole)
+    if pods is None:
+        pods = max(1, devices.ranks // whole)
+    if devices.ranks % pods:
+        raise UsageError(
+            f"{devices.ranks} ranks cannot be divided evenly among {count(pods, 'node')}",
+            hint="give --nnodes and --nproc-per-node",
+        )
+    return _Size(pods, devices.ranks // pods)
+
+
+def _size_options(request: LaunchRequest) -> str | None:
+    """Return the options for a job as large as the table of a request; ``None`` if it cannot be used."""
+    try:
+        located = table_source.locate(request.table, {})
+        loaded = table_file.load_file(located[0], request.table, {}) if located else None
+    except HcclToolsError:
+        return None
+    if loaded is None:
+        return None
+    return f"`-n {len(loaded.table)} --nnodes {len(loaded.table.servers)} --product {loaded.product}`"
+
+
+def _check_size(size: _Size, place: _Place) -> None:
+    """Refuse numbers of devices that HCCL or the scheduler of the cluster refuses.
+
+    Raises:
+        UsageError: They do so.
+    """
+    product, whole = place.product, place.node.devices
+    if size.devices > whole:
+        raise UsageError(
+            f"{size.devices} devices in a pod: a node has {whole} ({product.title})",
+            hint="spread the ranks over more nodes with --nnodes",
+        )
+    allowed = product.counts_per_server
+    if allowed is not None and size.devices not in allowed:
+        raise UsageError(
+            f"{size.devices} devices in a pod: HCCL's guide allows {', '.join(map(str, allowed))} "
+            f"on {product.title}"
+        )
+    if size.pods > 1 and product.cluster_count not in (None, size.devices):
+        raise UsageError(
+            f"{size.devices} devices in each of {size.pods} pods: a job on several nodes of {product.title} "
+            f"uses all {product.cluster_count} of each"
+        )
+    if not _is_scheduled(size, place.node):
+        raise _not_scheduled(size, place)
+
+
+def _counts(size: _Size, node: NodeLabels) -> tuple[int, ...] | None:
+    return (size.pods > 1 and node.cluster_counts) or node.counts
+
+
+def _is_scheduled(size: _Size, node: NodeLabels) -> bool:
+    counts = _counts(size, node)
+    return counts is None or size.devices in counts
+
+
+def _not_scheduled(size: _Size, place: _Place) -> UsageError:
+    """Return the error for a number of devices with which MindCluster's scheduler leaves the pods pending."""
+    node, total = place.node, size.pods * size.devices
+    counts = _counts(size, node) or ()
+    where = f" in each of {size.pods} pods" if size.pods > 1 else " in a pod"
+    several = "a job with several pods" if size.pods > 1 else "a pod"
+    allowed = f"all {node.devices} of each node" if counts == (node.devices,) else ", ".join(map(str, counts))
+    ways = [
+        f"--product {words}, if the label of your nodes is {other.server}"
+        for words, other in _nodes_like(place.product)
+        if other is not node and other.devices >= size.devices and _is_scheduled(size, other)
+    ]
+    if size.pods > 1 and total % node.devices == 0:
+        ways.insert(0, f"--nnodes {total // node.devices} --nproc-per-node {node.devices}")
+    return UsageError(
+        f"{count(size.devices, 'device')}{where}: for nodes with the label {node.server}, MindCluster's "
+        f"scheduler gives {several} only {allowed}",
+        hint=f"use {'; or '.join(ways)}" if ways else None,
+    )
+
+
+def _pinned(request: LaunchRequest, place: _Place, nodes: Sequence[str]) -> tuple[_Size, str]:
+    """Return the size and the text of a table whose servers are the given nodes.
+
+    Raises:
+        LaunchError: Kubernetes would give the pods other devices than the table, or the table is too large.
+        UsageError: No table was found, or it has other nodes.
+    """
+    located = table_source.locate(request.table, {})
+    if located is None:
+        raise UsageError("--pin-nodes is for a table that is fixed", hint="add --rank-table FILE")
+    if request.devices.ranks or request.devices.per_node or request.hosts.node_count:
+        raise UsageError("--pin-nodes: the table has the numbers of nodes and ranks", hint="leave them out")
+    loaded = table_file.load_file(located[0], request.table._replace(product=place.product.name), {})
+    servers = loaded.table.servers
+    if len(servers) != len(nodes):
+        raise UsageError(
+            f"--pin-nodes: {count(len(nodes), 'node')}, but the table has {count(len(servers), 'server')}",
+            hint="name the node of each server, as `kubectl get nodes` does",
+        )
+    whole = place.node.devices
+    if any(len(server.rows) != whole for server in servers):
+        raise LaunchError(
+            f"--pin-nodes needs all {whole} devices of each node in the table",
+            hint="Kubernetes chooses the devices of a pod that uses some of them: leave --rank-table and "
+            "--pin-nodes out",
+        )
+    if len(loaded.data) > writing.DATA_LIMIT:
+        raise LaunchError(
+            f"the table has {len(loaded.data):,} bytes; a ConfigMap has at most {writing.DATA_LIMIT:,}"
+        )
+    return _Size(len(servers), whole), loaded.data.decode()

@@ -40,7 +40,8 @@ GROUPS: dict[str, list[Option]] = {
         _option("--rank-table", "--rank-table-file", "rank_table",
                 metavar="FILE", help="The rank table; by default $RANK_TABLE_FILE."),
         _option("--wait", type=Seconds(), metavar="SECONDS",
-                help="Wait up to SECONDS for an incomplete table."),
+                help="Wait up to SECONDS for an incomplete table; in a pod also for this host in it, and for "
+                "the other pods."),
         _option("-n", "--worker-num", "--np", "count", type=IntRange(min=1), metavar="N",
                 help="The number of ranks of the job."),
         _option("--devices", "--gpus", "--npus", "--xpus", "--selected-gpu", "--selected-gpus",
@@ -174,14 +175,15 @@ GROUPS: dict[str, list[Option]] = {
                 help="Print a script or command that starts the same job: rank_loop, mpirun, slurm, msrun, "
                 "torchrun, xllm, mindie; or the YAML of Volcano's Job (vcjob) or MindCluster's AscendJob "
                 "(acjob)."),
-        _option("--image", metavar="NAME", help="With --emit vcjob|acjob: the image of the containers."),
+        _option("--image", metavar="NAME", help="With --emit vcjob|acjob: the image of the containers; its "
+                "ENTRYPOINT is not used."),
         _option("--object-name", metavar="NAME", help="The name of that job; by default that of PROGRAM."),
         _option("--namespace", metavar="NAME", help="The namespace of that job."),
         _option("--queue", metavar="NAME", help="Volcano's queue of that job; by default `default`."),
         _option("--shm-size", metavar="SIZE",
                 help="The size of /dev/shm in that job, such as 64Gi; by default 16Gi, or 2Gi per device."),
         _option("--pin-nodes", metavar="LIST",
-                help="The nodes of that job, which are the servers of --rank-table."),
+                help="The nodes of that job, as `kubectl get nodes` names them: those of --rank-table."),
     ],
     _HABITS: [
         # The launcher passes these options to the supervisor of each host of a job on several hosts.

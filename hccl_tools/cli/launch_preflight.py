@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.cli import asked_hosts, doctor_run, launch_spares, preflight_options
+from hccl_tools.cli import asked_hosts, doctor_run, launch_request, launch_spares, wait_option
 from hccl_tools.doctor import registry, run_checks
 from hccl_tools.doctor.cross_host_checks import Silent
 from hccl_tools.doctor.report import as_text
@@ -15,12 +15,13 @@ from hccl_tools.gathering import default_engine
 from hccl_tools.host.observation import ObservationRequest
 from hccl_tools.host.observing import observe
 from hccl_tools.host.site_defaults import Site
-from hccl_tools.launch import engines
+from hccl_tools.launch import engines, launcher
 from hccl_tools.launch.planning import table_source
 from hccl_tools.launch.spares import admission
 from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import tell
+from hccl_tools.processes.pod import in_pod
 from hccl_tools.records import NamedTuple
 from hccl_tools.transform.merging import merge
 from hccl_tools.validation.checker import validate
@@ -41,6 +42,8 @@ _START_S = 5.0
 _OF_COMMAND = ("HCD325", "HCD501")
 #: It judges the table with the spares in it, which is not the table of the job.
 _TABLE_HAS_ERRORS = "HCD002"
+#: It judges variables that the ranks of a launcher do not inherit.
+_RANK_IN_VARIABLE = "HCD320"
 
 Seen = tuple["dict[str, Observation]", "list[Silent]"]
 
@@ -68,9 +71,9 @@ class Gate(NamedTuple):
 
 def with_gate(request: LaunchRequest, options: dict[str, Any]) -> LaunchRequest:
     """Return the request for hosts that pass the checks that the options ask for before the start."""
-    seconds = options["preflight_timeout"] or preflight_options.SECONDS
+    seconds = options["preflight_timeout"] or launch_request.PREFLIGHT_SECONDS
     is_full, own = options["preflight"] == "full", options["preflight_command"]
-    ignored = preflight_options.ignored_checks(options)
+    ignored = launch_request.ignored_checks(options)
     return admitted(request, Gate(is_full, own, seconds, ignored))
 
 
@@ -95,6 +98,7 @@ def admitted(request: LaunchRequest, gate: Gate) -> LaunchRequest:
             "the hosts cannot be asked about a table on standard input, which can be read once",
             hint="write the table to a file, and name it with --rank-table",
         )
+    _wait_for_table(request)
     report = _report(request) if gate.full else None
     loaded = _loaded(request) if engine.starts_all_hosts and (request.spares or not gate.full) else None
     has_spares = loaded is not None and bool(request.spares) and (report is None or report.ok)
@@ -112,6 +116,23 @@ def admitted(request: LaunchRequest, gate: Gate) -> LaunchRequest:
         raise LaunchError(
             f"nothing was started: {error.message}", hint="mend what is listed above"
         ) from error
+
+
+def _wait_for_table(request: LaunchRequest) -> None:
+    """Wait as the launcher does, which begins after the checks: in a pod, the table is never there at first.
+
+    Raises:
+        LaunchError: The table was not complete in time; in a pod also: it does not have this host.
+    """
+    if request.table.wait is not None and in_pod():
+        launcher.prepared_launch(request)
+        return
+    located = table_source.locate(request.table, os.environ)
+    if located is not None:
+        try:
+            wait_option.wait_for(located[0], request.table.wait)
+        except TableError as error:
+            raise LaunchError(error.head, hint=error.hint, lines=error.lines) from error
 
 
 def _show(result: Examination) -> None:
@@ -142,7 +163,7 @@ def _reached(engine: Engine, gate: Gate) -> dict[str, Any]:
 def _examined(
     request: LaunchRequest, gate: Gate, engine: Engine, report: Report | None, *, ignored: Sequence[str]
 ) -> Examination:
-    selection = registry.selection((), (*gate.ignored, *ignored), ())
+    selection = registry.selection((), (*gate.ignored, *ignored, _RANK_IN_VARIABLE), ())
     selection = selection._replace(ignore=(*selection.ignore, *request.table.ignore))
     pings = doctor_run.pings(selection, every=False)
     port, product = request.hosts.start_port, request.table.product

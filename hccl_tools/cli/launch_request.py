@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from hccl_tools.cli import preflight_options
 from hccl_tools.cli.option_groups import TYPED_OPTIONS
 from hccl_tools.cli.other_launchers import ELASTIC
 from hccl_tools.errors import UsageError
@@ -39,6 +38,8 @@ if TYPE_CHECKING:
 
 #: Values of torchrun's ``--nproc-per-node`` that request one rank per visible device.
 _ALL_VISIBLE = ("auto", "npu", "gpu", "xpu")
+#: The time limit for asking all hosts.
+PREFLIGHT_SECONDS = 60.0
 
 
 def read(options: dict[str, Any], *, own_python: bool) -> LaunchRequest:
@@ -56,7 +57,7 @@ def read(options: dict[str, Any], *, own_python: bool) -> LaunchRequest:
         devices,
         StartChoice(
             _start(options, engine), engine, options["mpirun"], options["cpu"], options["bind"],
-            preflight=preflight_options.is_checked(options),
+            preflight=_has_preflight(options),
             engine_reason=_engine_reason(options),
             require_key=options["require_key"],
         ),
@@ -88,7 +89,7 @@ def _table(options: dict[str, Any]) -> TableChoice:
         options["rank_table"],
         no_table=options["no_table"],
         product=options["product"],
-        ignore=preflight_options.ignored_rules(options),
+        ignore=ignored_rules(options),
         wait=options["wait"],
         local_check=not options["no_local_check"],
         # The launcher of the whole job has left them out of the table that it sends.
@@ -330,3 +331,52 @@ def _environment(assignments: tuple[str, ...], files: tuple[str, ...]) -> dict[s
         found.update(read_environment_file(path))
     found.update(parse_assignments(assignments, where="--env"))
     return found
+
+
+def _ignore_selectors(options: dict[str, Any]) -> list[str]:
+    return [one.strip() for text in options["ignore"] for one in text.split(",")]
+
+
+def _is_check(selector: str) -> bool:
+    return selector.upper().startswith("HCD")
+
+
+def ignored_rules(options: dict[str, Any]) -> tuple[str, ...]:
+    """Return the selectors of ``--ignore`` that name rules for tables."""
+    return tuple(one for one in _ignore_selectors(options) if not _is_check(one))
+
+
+def ignored_checks(options: dict[str, Any]) -> tuple[str, ...]:
+    """Return the selectors of ``--ignore`` that name checks of ``doctor``."""
+    return tuple(one for one in _ignore_selectors(options) if _is_check(one))
+
+
+def has_gate(options: dict[str, Any]) -> bool:
+    """Return whether all hosts are asked before the start."""
+    return options["preflight"] == "full" or bool(options["preflight_command"])
+
+
+def _has_preflight(options: dict[str, Any]) -> bool:
+    """Return whether there are checks before the start.
+
+    Raises:
+        UsageError: Options exclude each other, or ``--ignore`` names a check that is not asked.
+    """
+    level, own = options["preflight"], options["preflight_command"]
+    if own is not None and not own.strip():
+        raise UsageError("--preflight-command is empty", hint="name a command, or leave the option out")
+    if options["preflight_timeout"] is not None and not has_gate(options):
+        raise UsageError(
+            "--preflight-timeout is the time for asking all hosts, and none is asked",
+            hint="add --preflight full or --preflight-command CMD",
+        )
+    if level != "full" and (checks := ignored_checks(options)):
+        raise UsageError(
+            f"{checks[0]} is a check of `doctor`, not a rule for tables",
+            hint="add --preflight full, or leave it out",
+        )
+    if options["no_preflight"] and level not in {None, "none"}:
+        raise UsageError(
+            f"--no-preflight and --preflight {level} exclude each other", hint="leave one of them out"
+        )
+    return level != "none" and not options["no_preflight"]

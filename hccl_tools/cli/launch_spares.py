@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.cli import preflight_options
+from hccl_tools.cli import launch_request
 from hccl_tools.cli.option_groups import typed_without
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.gathering import consistency, default_engine
@@ -45,7 +45,7 @@ def with_spares(
         LaunchError: No spare can be used, or the engine ends a job that loses a host.
     """
     engine = engines.get(request.start.engine)
-    _check(request, engine, has_gate=preflight_options.has_gate(options))
+    _check(request, engine, has_gate=launch_request.has_gate(options))
     left_out: tuple[str, ...] = ()
     if request.table.made is None:
         spares, left_out = _beside_table(request, options, engine, environ)
@@ -61,7 +61,7 @@ def batch_script(request: LaunchRequest, options: dict[str, Any]) -> str:
         UsageError: An option excludes spares, or the number of nodes is not known.
         LaunchError: HCCL would refuse the table.
     """
-    _check(request, engines.get(EMIT_TARGET), has_gate=preflight_options.has_gate(options))
+    _check(request, engines.get(EMIT_TARGET), has_gate=launch_request.has_gate(options))
     if options["spare_hosts"]:
         raise UsageError(
             "--emit slurm does not support --spare-hosts: the spares are nodes of the allocation",

@@ -14,7 +14,7 @@ from hccl_tools.cli.site_options import from_site
 from hccl_tools.cli.values import EITHER_SPELLING, Choice, IntRange
 from hccl_tools.document import links
 from hccl_tools.host.site_defaults import LOG_DIR, SSH
-from hccl_tools.launch.logs import sender, viewer
+from hccl_tools.launch.logs import viewer
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.printable import tell
 from hccl_tools.runs import directory, files, index, listing, names, remote
@@ -79,7 +79,7 @@ def command(  # noqa: PLR0917  (click passes them by name)
     """  # noqa: D301  (click's mark: keep the lines)
     if serve and run is not None:
         own = [-1] if scheduler else [int(rank) for rank in ranks]
-        sender.serve(run, own, follow=follow, lines=lines, prefixed=serve == "prefix")
+        viewer.serve(run, own, follow=follow, lines=lines, prefixed=serve == "prefix")
         return
     try:
         found, typed = _chosen(run, ranks, log_dir, follow=follow)

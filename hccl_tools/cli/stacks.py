@@ -10,7 +10,7 @@ from hccl_tools.cli import options
 from hccl_tools.cli.site_options import from_site
 from hccl_tools.cli.values import Choice
 from hccl_tools.host.site_defaults import LOG_DIR, SSH
-from hccl_tools.launch.stacks import collection
+from hccl_tools.launch import stacks
 from hccl_tools.runs import listing
 
 _EXAMPLES = """\
@@ -52,10 +52,10 @@ def command(  # noqa: PLR0917  (click passes them by name)
     not answered.
     """
     if serve and run is not None:
-        click.echo(json.dumps([one._asdict() for one in collection.serve(run)]))
+        click.echo(json.dumps([one._asdict() for one in stacks.serve(run)]))
         return
     found = listing.the_run(run, log_dir, "stacks")
-    stacks = collection.collect(found, typed_ssh)
-    text = collection.as_json(found.path, stacks) if form == "json" else collection.as_text(stacks)
+    of_ranks = stacks.collect(found, typed_ssh)
+    text = stacks.as_json(found.path, of_ranks) if form == "json" else stacks.as_text(of_ranks)
     click.echo(text, nl=False)
-    ctx.exit(0 if all(one.pid or one.ended for one in stacks) else 1)
+    ctx.exit(0 if all(one.pid or one.ended for one in of_ranks) else 1)

@@ -23,6 +23,7 @@ _UNKNOWN_OWNER = (
     "run `npu-smi info` on the host, outside of containers: it names the process. If none is left there, the memory is "
     "that of an ended process: reset the NPU or restart the host"
 )
+_GROUP_OF_CONTAINER = "run the container as root, or add the group of the file to it (a pod's supplementalGroups, docker's --group-add)"
 #: Words of npu-smi for faults that do not stop a device.
 _MILD = frozenset({"Warning", "Minor"})
 
@@ -62,11 +63,13 @@ def no_npu(case: Case) -> Iterator[Finding]:
 )
 def device_node_closed(case: Case) -> Iterator[Finding]:
     """Can this user open the device nodes?"""
+    way = _GROUP_OF_CONTAINER if case.seen.in_container else None
     for path in case.seen.closed_nodes:
         device = whole_number(path.rpartition("davinci")[2])
         yield Finding(
-            f"{path} cannot be opened by this user: join its group (usually HwHiAiUser)",
+            f"{path} cannot be opened by this user: {way or 'join its group (usually HwHiAiUser)'}",
             () if device is None else (device,),
+            remedy=way,
         )
 
 

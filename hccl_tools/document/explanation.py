@@ -11,21 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.document import (
     foreign_text,
+    joined_tables,
     missing_value,
     one_edit,
     other_content,
     printed_value,
     rewriting,
+    spreadsheet_cells,
     terminal_text,
 )
 from hccl_tools.document.bracket_scan import last_line
 from hccl_tools.document.document import Document
 from hccl_tools.document.encoding_problem import NOT_A_TABLE
-from hccl_tools.notation.phrases import and_more, count
+from hccl_tools.document.other_content import OtherContent
+from hccl_tools.notation.phrases import MERGE, and_more, count
 
 if TYPE_CHECKING:
     from hccl_tools.document.one_edit import Edit
-    from hccl_tools.document.other_content import OtherContent
     from hccl_tools.document.syntax_problem import JsonProblem
 
 #: The kinds of problems whose cause may be a bracket, comma or quote elsewhere.
@@ -54,6 +56,8 @@ _QUOTE_KEYS = (
 )
 #: The characters at the beginning of a table by which its second beginning is found.
 _LEAST_HEAD = 24
+#: A command, which reads the whole file: the text around the table must be gone before.
+_COMMAND = re.compile(r"`| OLD ")
 #: The characters at the end of an incomplete file that a message quotes.
 _TAIL = 40
 #: The first characters of text after a value that can belong to it: a bracket closed it too early.
@@ -75,6 +79,9 @@ def explained(document: Document) -> JsonProblem | None:
         )
     if (again := _begun_again(document, problem, text)) is not None:
         return again
+    if (cells := spreadsheet_cells.recognise(text)) is not None:
+        at = document.byte_at(cells.at)
+        return problem._replace(kind="other file", message=cells.message, hint=cells.hint, offset=at)
     if (printed := printed_value.recognise(text)) is not None:
         return problem._replace(kind="other file", message=printed.message, hint=printed.hint, offset=0)
     if (around := other_content.around_table(text)) is not None:
@@ -93,7 +100,8 @@ def explained(document: Document) -> JsonProblem | None:
         return empty
     edit = edit_of(document)
     if edit is not None and not (problem.kind == "cut off" and _is_more_missing(text, edit)):
-        return problem._replace(message=edit.message, hint=edit.hint, offset=document.byte_at(edit.place))
+        hint = f"{edit.hint}{joined_tables.ranks_on_after(edit.applied(text))}"
+        return problem._replace(message=edit.message, hint=hint, offset=document.byte_at(edit.place))
     return _cut_off(problem, text) if problem.kind == "cut off" else problem
 
 
@@ -143,7 +151,14 @@ def _with_inner(said: JsonProblem, rest: str) -> JsonProblem:
     if inner is None:
         return said
     line = document.position(inner.offset).line
-    hint = f"{said.hint}; then, on line {line}, {inner.hint}" if inner.hint else said.hint
+    hint = said.hint
+    if inner.hint and _COMMAND.search(inner.hint):
+        hint = f"{said.hint}; then, on line {line} (as the lines are numbered now), {inner.hint}"
+    elif inner.hint:  # Lines that are deleted first would give this line another number.
+        others = said.hint.replace("these lines", "the lines that are not part of the table", 1)
+        if others.startswith("delete it"):
+            others = others.replace("it", "the line that is not part of the table", 1)
+        hint = f"on line {line}, {inner.hint}; then {others}"
     return said._replace(message=f"{said.message}; in the table, on line {line}: {inner.message}", hint=hint)
 
 
@@ -155,6 +170,18 @@ def _begun_again(document: Document, problem: JsonProblem, text: str) -> JsonPro
         return None
     offset = document.byte_at(start)
     line = document.position(offset).line
+    if (closers := joined_tables.first_of_two(text, start)) is not None:
+        return problem._replace(
+            message=(
+                "there are two tables in this file, and the end of the first is missing: the second begins "
+                f"on line {line}"
+            ),
+            hint=(
+                f'write what is missing of the first ({closers}, and keys such as "status") before line '
+                f"{line}, and save each table in a file of its own; {MERGE.format('A B')}"
+            ),
+            offset=offset,
+        )
     return problem._replace(
         message=(
             f"the table breaks off on line {line}, and begins again there: a part of it stands before the "
@@ -282,7 +309,10 @@ def of_numbered(document: Document) -> OtherContent | None:
 def of_scalar(document: Document) -> OtherContent | None:
     """Return what a file is whose first word is a JSON value, such as the year of a log."""
     text = document.text
-    return None if text is None or document.trailing is None else other_content.recognise(text)
+    if text is None or document.trailing is None:
+        return None
+    cells = spreadsheet_cells.recognise(text)
+    return OtherContent(cells.message, cells.hint) if cells is not None else other_content.recognise(text)
 
 
 def is_headless(document: Document) -> bool:

@@ -68,6 +68,8 @@ _COLOR = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _DIFF = re.compile(r"diff --git |--- \S.*\n\+\+\+ |@@ -\d|Index: |\*\*\* \S.*\n--- ", re.MULTILINE)
 _PERCENTS = re.compile(r"%7[bB](?:%0[aAdD]|%20|\+)*%22")
 _TABLE_KEY = re.compile(r'"(server_list|rank_list|group_list|server_group_list|super_pod_list)"')
+#: The same key with other quotes or none, in a damaged table that has text before it.
+_ANY_KEY = re.compile(r"\b(?:server_|rank_|group_|server_group_|super_pod_)list[\"'\u201d]?\s*[:\uff1a]")
 
 
 class OtherContent(NamedTuple):
@@ -103,6 +105,13 @@ def recognise(text: str) -> OtherContent | None:
         return dressed
     if lines and (mark := _TEMPLATE.match(lines[0])) is not None:
         return _other(f"a template: {mark[0]} stands for text that a program fills in", _FILL_IN)
+    if (
+        lines
+        and lines[0].startswith('"')
+        and (columns := _columns(head)) is not None
+        and _MAKE in columns.hint
+    ):
+        return columns
     if not lines or _begins_json((told or lines)[0]):
         return None
     if not told:
@@ -203,7 +212,7 @@ def around_table(text: str) -> Around | None:
 
     The table itself may be damaged if a line begins with its first bracket.
     """
-    found, head = _TABLE_KEY.search(text), _head(text)
+    found, head = _ANY_KEY.search(text), _head(text)
     start = -1 if found is None else text.find("{", 0, found.start())
     if start <= 0 or not head.lines or _begins_json((head.told or head.lines)[0]):
         return None
@@ -396,6 +405,7 @@ def _base64(head: _Head) -> OtherContent | None:
     return _other("text in base64", "decode it: base64 -d OLD > NEW.json")
 
 
+_MAKE = "make the table of its rows"
 #: The columns of a table of devices from which a rank table follows.
 _ROW_KEYS = frozenset({"server_id", "device_id", "device_ip", "rank_id"})
 
@@ -418,7 +428,7 @@ def _columns(head: _Head) -> OtherContent | None:
     for mark, name in ((",", "commas"), ("\t", "tabs"), (";", "semicolons")):
         if len(told) > 1 and told[0].count(mark) and len({line.count(mark) for line in told}) == 1:
             columns = {one.strip().strip('"') for one in told[0].split(mark)}
-            hint = f"make the table of its rows: {_from_rows(mark)}" if columns >= _ROW_KEYS else _NAME_IT
+            hint = f"{_MAKE}: {_from_rows(mark)}" if columns >= _ROW_KEYS else _NAME_IT
             return _other(f"a file of columns with {name} between them", hint)
     return None
 

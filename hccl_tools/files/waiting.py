@@ -70,7 +70,8 @@ def wait(path: str, *, seconds: float, report: Callable[[str], None]) -> None:
         if now - began >= seconds:
             raise TableError(
                 f"{path} is not ready after {seconds:g} s: {state.why}",
-                hint="check the pods that are missing (`kubectl get pods`), or wait longer",
+                hint="check the pods that are missing (`kubectl get pods`) and the log of what writes the "
+                "table, such as ascend-operator; or wait longer",
             )
         if state.why != reported or now - reported_at >= _REPEAT_SECONDS:
             report(f"waiting for {path}: {state.why}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.document import links
 from hccl_tools.host import hccn_conf, hccn_tool, npu_smi
 from hccl_tools.processes import procfs
+from hccl_tools.processes.pod import in_pod
 from hccl_tools.version import __version__
 
 if TYPE_CHECKING:
@@ -216,7 +217,7 @@ def time_zone() -> tuple[str, int]:
 
 def in_container(site: Site) -> bool:
     """Return whether this is a container of Docker, Podman or Kubernetes."""
-    if "KUBERNETES_SERVICE_HOST" in site.environ:
+    if in_pod(site.environ):
         return True
     return any(os.path.exists(site.path(path)) for path in ("/.dockerenv", "/run/.containerenv"))
 

@@ -36,6 +36,7 @@ def observe_settings(
         local_addresses=local,
         versions={"CANN": cann},
         variables=machine.variables(environ),
+        in_container=machine.in_container(site),
     )
 
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.launch import engines
 from hccl_tools.launch.model.variables import TABLE_FROM_LAUNCHER
-from hccl_tools.launch.planning import planner
+from hccl_tools.launch.planning import moved_pod, planner
 from hccl_tools.launch.preflight import checks
 from hccl_tools.launch.render import plan_json, plan_text
 from hccl_tools.launch.supervise import leftovers, supervisor
 from hccl_tools.launch.supervise.options import Supervision
 from hccl_tools.notation.printable import tell
 from hccl_tools.processes import keeper, run_files, signals
+from hccl_tools.processes.pod import in_pod
 from hccl_tools.runs import directory, log_files, names, parents, private_files
 
 if TYPE_CHECKING:
@@ -120,6 +121,13 @@ def prepared_launch(request: LaunchRequest) -> PreparedLaunch:
     Raises:
         LaunchError: The launch is refused.
     """
+    seconds = request.table.wait
+    if seconds is None or not in_pod():
+        return _prepared(request)
+    return moved_pod.prepared(request, seconds, _prepared)
+
+
+def _prepared(request: LaunchRequest) -> PreparedLaunch:
     try:
         prepared = planner.prepare(request, environ=dict(os.environ), working_dir=os.getcwd())
     except (UsageError, LaunchError):

@@ -20,6 +20,8 @@ EXAMPLE_CHIP = "910B4"
 EXAMPLE_PROGRAM = "train.py"
 #: A hint for a device id that the assumed product does not have.
 NAME_THE_CHIP = f"specify the machine's chip, as in --product {EXAMPLE_CHIP}"
+#: What to do with several tables of one file, whose names are to be filled in.
+MERGE = "to join them: `hccl-tools merge {}`, which continues the rank numbers"
 
 
 def count(number: int, noun: str, nouns: str = "") -> str:
@@ -72,6 +74,17 @@ def and_more(names: Sequence[str], most: int = 4, *, unlisted: int = 0) -> str:
     """
     others = max(0, len(names) - most) + unlisted
     return ", ".join(names[:most]) + (f" and {others:,} more" if others > 0 else "")
+
+
+def listed_parts(parts: Sequence[str], most: int = 8) -> str:
+    """Return parts with commas and a last "and", as a phrase; more than ``most`` are counted.
+
+    >>> listed_parts(["a", "b", "c"])
+    'a, b and c'
+    """
+    if len(parts) <= most:
+        return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+    return and_more(parts, most)
 
 
 def shortened(text: str) -> str:

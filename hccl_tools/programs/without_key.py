@@ -7,7 +7,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 #: The variables with the job key and with the path of its file; launchers alone need them.
-KEY_VARIABLES = ("HCCL_TOOLS_JOB_KEY", "HCCL_TOOLS_JOB_KEY_FILE")
+KEY_FILE_VARIABLE = "HCCL_TOOLS_JOB_KEY_FILE"
+KEY_VARIABLES = ("HCCL_TOOLS_JOB_KEY", KEY_FILE_VARIABLE)
 
 
 def without_key(environ: Mapping[str, str]) -> dict[str, str]:

@@ -72,19 +72,20 @@ def are_in_place(subject: Subject) -> bool:
     return not owners(subject) and not exchanged(subject)
 
 
-#: The fewest devices whose addresses show the order of text.
-_LEAST_DEVICES = 4
+#: The fewest devices whose addresses show the order of text, and the fewest distances between those of one server.
+_LEAST_DEVICES, _LEAST_DISTANCES = 4, 2
 
 
 @shared
 def first_in_text_order(subject: Subject) -> int | None:
     """Return the first row of the servers whose addresses are in the order of text and not of numbers, if all are.
 
-    The result is None if a server has them in no order, or the devices in another one than that of their numbers.
+    The result is None if a server has them in no order, or the devices in another one than that of their numbers, or if
+    addresses with uneven distances are not those of the other servers in another order: these may be of two machines.
     """
-    numbers, found, many = address_numbers(subject), None, 0
+    numbers, found, many = address_numbers(subject), list[int](), 0
     ips, devices = subject.table.device_ips, subject.table.device_numbers
-    for server in subject.table.servers if numbers is not None else ():
+    for index, server in enumerate(subject.table.servers if numbers is not None else ()):
         rows = slice(server.rows[0], server.rows[-1] + 1) if server.rows else slice(0)
         own = [*numbers[rows]] if numbers is not None else []
         if own == sorted(own):
@@ -92,8 +93,29 @@ def first_in_text_order(subject: Subject) -> int | None:
         texts, ids = ips[rows], [one or 0 for one in devices[rows]]
         if texts != sorted(texts) or ids != sorted(ids):
             return None
-        found, many = server.rows[0] if found is None else found, many + len(own)
-    return found if many >= _LEAST_DEVICES and are_in_place(subject) else None
+        found.append(index)
+        many += len(own)
+    if numbers is None or many < _LEAST_DEVICES or not are_in_place(subject):
+        return None
+    is_whole = [*ips] == sorted(ips)
+    return (
+        subject.table.servers[found[0]].rows[0] if is_whole or _are_sorted(subject, numbers, found) else None
+    )
+
+
+def _are_sorted(subject: Subject, numbers: Sequence[int], found: list[int]) -> bool:
+    """Return whether the addresses of these servers in their order have even distances, or those of the other servers."""
+    shapes = [_distances(numbers, server.rows) for server in subject.table.servers]
+    others = {shape for index, shape in enumerate(shapes) if index not in {*found}}
+    uneven = {shapes[index] for index in found if len({*shapes[index]}) > 1}
+    if max(len(shapes[index]) for index in found) < _LEAST_DISTANCES:
+        return False  # Two addresses have one order or the other by chance.
+    return uneven <= others or (not others and len(uneven) == 1)
+
+
+def _distances(numbers: Sequence[int], rows: Sequence[int]) -> tuple[int, ...]:
+    own = sorted(numbers[row] for row in rows)
+    return tuple(after - before for before, after in pairwise(own))
 
 
 @shared

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.wording import quoted
@@ -10,7 +11,7 @@ from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 # The patterns are texts, which `re` compiles at their first use: most tables need none.
 LEADING_ZEROS = "leading zeros"
@@ -41,6 +42,8 @@ _DOTTED = r"(?a)(?<![0-9])[0-9]{1,20}(?:\.[0-9]{1,20}){3}"
 _ALONE = (
     r"(?a)(?<![0-9A-Za-z])(?<![0-9A-Za-z]\.)[0-9]{1,20}(?:\.[0-9]{1,20}){3}(?!\.?[0-9A-Za-z]|[\s-]+[0-9])"
 )
+#: An address, and a number that may be a port or the end of its last number.
+_NUMBER_AFTER = r"(?a)\s*([0-9]{1,3}(?:\.[0-9]{1,3}){3})\s+([0-9]{1,5})\s*"
 _DOUBLE_DOTS = r"(?a)[0-9]{1,3}(?:\.{1,3}[0-9]{1,3}){3}"
 #: Four short parts, of which some may be the numbers of an address.
 FOUR_PARTS = r"(?a)[0-9A-Za-z_-]{1,4}(?:\.[0-9A-Za-z_-]{1,4}){3}"
@@ -107,6 +110,37 @@ def _brackets(text: str) -> tuple[str, str]:
     return (f'{_BRACKETS} and the port "{found[2]}"' if found[2] else _BRACKETS), found[1]
 
 
+class NumberAfter(NamedTuple):
+    """A text with a blank in its last number, or with a number such as a port after an address.
+
+    Attributes:
+        alone: The address before the blank.
+        joined: The address without the blank.
+        number: What stands after the blank.
+    """
+
+    alone: str
+    joined: str
+    number: str
+
+
+def number_after(text: Any, accepts: Callable[[str], bool]) -> NumberAfter | None:
+    """Return the two addresses that a text with a number after an address can stand for; None if it is one at most."""
+    found = re.fullmatch(_NUMBER_AFTER, text) if type(text) is str and len(text) <= _LONGEST else None
+    if found is None:
+        return None
+    both = NumberAfter(found[1], found[1] + found[2], found[2])
+    return both if accepts(both.alone) and accepts(both.joined) else None
+
+
+def after_address(texts: Iterable[Any], accepts: Callable[[str], bool]) -> Counter[str]:
+    """Return how many texts have each number after a blank and an address: several have it if it is a port."""
+    found = (
+        re.fullmatch(_NUMBER_AFTER, text) for text in texts if type(text) is str and len(text) <= _LONGEST
+    )
+    return Counter(one[2] for one in found if one is not None and accepts(one[1]))
+
+
 def _inner_blanks(text: str) -> tuple[str, str]:
     without = "".join(text.split())
     return ("blanks in it" if without != text else ""), without
@@ -144,6 +178,14 @@ def _surroundings(text: str) -> tuple[str, str]:
         if what
     ]
     return (f"{_OTHER_TEXT} {' and '.join(around)}", found[0][0]) if around else ("", text)
+
+
+def _other_number(text: str) -> tuple[str, str]:
+    """Keep the address before a number that cannot be the end of its last one."""
+    found = re.fullmatch(_NUMBER_AFTER, text)
+    if found is None or int(found[1].rpartition(".")[2] + found[2]) <= _HIGHEST_OCTET:
+        return "", text
+    return f"{_OTHER_TEXT} {quoted(found[2])} after the address", found[1]
 
 
 def _double_dots(text: str) -> tuple[str, str]:
@@ -184,8 +226,8 @@ _STEPS: tuple[Callable[[str], tuple[str, str]], ...] = (
     _without(_USER, _USER_NAME, 2, 1),
     _without(_WITH_MASK, _MASK, 1, 2), _without(_NAMED, _NAME, 2, 1),
     _without(_PATH, _END, 1, 2), _without(_ZONE, "the interface", 1, 2), _brackets, _without(_NETMASK, _MASK, 1, 2),
-    _without(_PORT, _PORT_NAME, 1, 2), _without(_ENDING, _END, 1, 2), _dashes, _double_dots, _surroundings, _inner_blanks,
-    _letters, _zeros, _number,
+    _without(_PORT, _PORT_NAME, 1, 2), _without(_ENDING, _END, 1, 2), _dashes, _double_dots, _surroundings, _other_number,
+    _inner_blanks, _letters, _zeros, _number,
 )  # fmt: skip
 
 

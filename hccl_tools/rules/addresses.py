@@ -24,14 +24,18 @@ from hccl_tools.rules.key_names import similar_key
 from hccl_tools.rules.key_shapes import column_of_addresses
 from hccl_tools.rules.moved_entries import exchange, with_address_as_id
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
+from hccl_tools.rules.replaced_text import addresses_finding, replaced_addresses
 from hccl_tools.table.addresses import is_unset, packed
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterator
 
     from hccl_tools.rules.registry import Found
 
 
+#: What MindCluster writes in place of an address that it could not read (ascend-common, DeviceIPErrorCodeStr).
+_UNREAD = "-1"
 #: The fewest devices with one address that show that devices have one.
 _LEAST_PLAIN = 4
 
@@ -57,6 +61,7 @@ def servers_of_no_host(subject: Subject) -> frozenset[int]:
     )
 
 
+@shared
 def _refused(subject: Subject) -> list[tuple[str | None, ...]]:
     """For each server, the values of device_ip that HCCL takes for a missing one, and refuses."""
     servers, need = subject.table.servers, subject.product.needs_device_ip
@@ -228,6 +233,10 @@ def invalid_device_ip(subject: Subject) -> Iterator[Found]:
     packed = packed_addresses(subject)
     alike: dict[str, tuple[str, str]] = {}
     left_out = {row for index in servers_of_no_host(subject) for row in subject.table.servers[index].rows}
+    if (one := replaced_addresses(subject)) is not None:
+        if any(packed[text] is None for text in one.found.values()):
+            yield addresses_finding(subject, one)
+        left_out |= one.found.keys()
     for row, addresses in enumerate(addresses_read(subject)):
         if not addresses or row in left_out:
             continue
@@ -254,8 +263,13 @@ def _no_address(subject: Subject, row: int, address: str, alike: dict[str, tuple
     finding = Finding(f'"{address}" is not an IP address', path, how(subject, row))
     if (key := with_address_as_id(subject).get(row)) is not None:
         return exchange(finding, key)
+    if address == _UNREAD:
+        return _unread(subject, finding, row, alike)
     if rows := address_texts.counted_past(subject.table.device_ips, row):
         return _counted_past(subject, finding, rows, alike)
+    both = address_texts.number_after(whole, right_texts.is_address)
+    if both is not None and (decided := _of_the_two(subject, finding, both)) is not None:
+        return decided
     found = _unless_used(subject, right_texts.address(finding, address, whole), finding)
     said: tuple[str, str] | None = None
     if found.hint == finding.hint and found.message.startswith(f"{finding.message}: "):
@@ -270,6 +284,47 @@ def _no_address(subject: Subject, row: int, address: str, alike: dict[str, tuple
             f"{found.hint} in place of {quoted(whole)}, and the others in the same way",
         )
     return found if said is None else found._replace(alike=alike.setdefault(said[0], said))
+
+
+def _of_the_two(subject: Subject, finding: Finding, both: address_texts.NumberAfter) -> Finding | None:
+    """Return the finding on a text that can stand for two addresses, if the other devices say for which."""
+    used = [one in packed_addresses(subject) for one in (both.alone, both.joined)]
+    if _numbers_after(subject)[both.number] > 1 and not used[0]:
+        return finding._replace(
+            message=f'{finding.message}: it has the text "{both.number}" after the address, as others have',
+            hint=f'write "{both.alone}"',
+        )
+    if used[0] == used[1]:
+        return None
+    fault = "a blank in it" if used[0] else f'the text "{both.number}" after the address'
+    right, other = (both.joined, both.alone) if used[0] else both[:2]
+    return finding._replace(
+        message=f"{finding.message}: it has {fault}",
+        hint=f'write "{right}": {quoted(other)} is that of another device',
+    )
+
+
+@shared
+def _numbers_after(subject: Subject) -> Counter[str]:
+    """Return how many device_ips have each text after an address, such as a port."""
+    return address_texts.after_address(subject.table.device_ips, right_texts.is_address)
+
+
+def _unread(subject: Subject, finding: Finding, row: int, alike: dict[str, tuple[str, str]]) -> Finding:
+    """Return the finding on what a plug-in wrote in place of an address, in a table that a controller writes."""
+    why = "MindCluster's device plug-in writes it if it can read no address from the device"
+    rest = ""
+    if "" not in _refused(subject)[subject.table.server_of_row[row]]:
+        rest = (
+            '; if it has none, HCCL takes "" here; with `launch --start torch`, which gives the ranks no table, '
+            "`--ignore HCC403` starts the job as it is"
+        )
+    said = f'device_ips are "{_UNREAD}", not IP addresses: {why}', f"{of_each(subject, row)}{rest}"
+    return finding._replace(
+        message=f"{finding.message}: {why}",
+        hint=f"{finding.hint}{rest}",
+        alike=alike.setdefault(said[0], said),
+    )
 
 
 @shared

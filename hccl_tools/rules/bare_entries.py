@@ -9,6 +9,7 @@ from itertools import islice
 from json import loads
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.document import joined_tables
 from hccl_tools.formats.detection import detect
 from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _DEEPEST, _MOST_INSIDE, _LONGEST_TEXT = 5, 1000, 1 << 24
 #: Makes a list of objects that stand one after the other, with or without commas and brackets around them.
 _READ = 'import json, re, sys; r = json.loads("[" + re.sub(r"}\\s*,?\\s*{", "},{", sys.stdin.read().strip().strip("[]")) + "]")'
+#: The same for lists of them that stand one after the other.
+_READ_LISTS = 'import json, re, sys; r = json.loads("[" + re.sub(r"]\\s*,?\\s*\\[", ",", sys.stdin.read().strip().strip("[]")) + "]")'
 _WRITE = "json.dump(t, sys.stdout, indent=4)"
 _SERVERS = '"server_count": str(len(r)), "server_list": r, "status": "completed"'
 _ROWS = (
@@ -47,6 +50,11 @@ def of_entries(value: Any, document: Document | None) -> BareEntries | None:
     if type(value) is not list or not value or not all(type(one) is dict for one in value):
         return None
     first = value[0]
+    if (several := _several_lists(document)) is not None and all(map(_is_server, several)):
+        number = count(len(several), "server")
+        return _servers(
+            first, f"these are lists of servers one after the other ({number})", _READ_LISTS, several
+        )
     if all(_is_server(one) for one in value):
         return _servers(first, f"it is a list of {count(len(value), 'server')}")
     if all(_is_row(one) for one in value):
@@ -87,11 +95,24 @@ def _version(device: Any) -> str:
     return "1.2" if type(device) is dict and "super_device_id" in device else "1.0"
 
 
-def _servers(first: dict[str, Any], what: str) -> BareEntries:
+def _several_lists(document: Document | None) -> list[Any] | None:
+    """Return the entries of all lists of a document with several of them; None for other documents."""
+    if document is None or document.trailing is None or document.text is None:
+        return None
+    rest = document.data[document.trailing :].lstrip(b", \t\r\n")
+    entries = joined_tables.entries_of(document.text) if rest.startswith(b"[") else None
+    return entries if entries and all(type(one) is dict for one in entries) else None
+
+
+def _servers(
+    first: dict[str, Any], what: str, read: str = _READ, entries: list[Any] | None = None
+) -> BareEntries:
     device = first["device"][0] if first["device"] else None
     table = f't = {{"version": "{_version(device)}", {_SERVERS}}}'
     return BareEntries(
-        what, f"make the table of them: python3 -c '{_READ}; {table}; {_WRITE}' < OLD > NEW{_then(device)}"
+        what,
+        f"make the table of them: python3 -c '{read}; {table}; {_WRITE}' < OLD > NEW{_then(device)}"
+        f"{joined_tables.ranks_on(entries)}",
     )
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hccl_tools.rules import address_texts, right_texts
+
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
 
@@ -18,11 +20,22 @@ def _number(subject: Subject, row: int) -> int | None:
     return None if "device_id" in subject.damaged else subject.table.device_numbers[row]
 
 
+def host_of(text: str) -> str:
+    """Return the host that a server_id stands for: the address in it, without the port or user beside it."""
+    name = text.strip()
+    if not name or right_texts.is_address(name):
+        return name[:64]
+    if (both := address_texts.number_after(name, right_texts.is_address)) is not None:
+        return both.alone
+    found = address_texts.corrected(name, right_texts.is_address)
+    return (name if found is None else found.right)[:64]
+
+
 def on_host(subject: Subject, row: int) -> str:
     """Return the host of a device as the end of a phrase: `` on 10.0.0.1``; "" if the table does not say it."""
     server = subject.table.servers[subject.table.server_of_row[row]]
     known = "server_id" not in subject.damaged and server.address.strip()
-    return f" on {server.address.strip()[:64]}" if known else ""
+    return f" on {host_of(server.address)}" if known else ""
 
 
 def how(subject: Subject, row: int) -> str:
@@ -48,4 +61,4 @@ def how_super_device(subject: Subject, row: int) -> str:
 
 def how_device(subject: Subject, index: int, device: int) -> str:
     """Return the command that shows the address of a device that a server does not list."""
-    return f"`hccn_tool -i {device} -ip -g` on {subject.table.servers[index].address.strip()[:64]}"
+    return f"`hccn_tool -i {device} -ip -g` on {host_of(subject.table.servers[index].address)}"

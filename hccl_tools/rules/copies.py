@@ -7,6 +7,7 @@ its rows out.
 from __future__ import annotations
 
 from collections import Counter
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.notation.number_list import fold
@@ -222,7 +223,23 @@ def surplus_rows(subject: Subject) -> frozenset[int]:
         rest = [subject.table.device_numbers[row] for row in own if row not in copies]
         if set(rest) == set(range(len(rest))):
             rows |= {row for row in own if row in copies}
-    return frozenset(rows)
+    return frozenset(rows | _repeated_beyond(subject))
+
+
+def _repeated_beyond(subject: Subject) -> set[int]:
+    """Return the entries that repeat a device of a server that lists all devices of a machine without them."""
+    table = subject.table
+    if max(map(len, map(attrgetter("rows"), table.servers)), default=0) - 1 not in WHOLE_MACHINES:
+        return set()
+    again = repeated_entries(subject)
+    found = set[int]()
+    for index in {table.server_of_row[row] for row in again}:
+        rest = [row for row in table.servers[index].rows if row not in again]
+        if len(rest) in WHOLE_MACHINES and {table.device_numbers[row] for row in rest} == set(
+            range(len(rest))
+        ):
+            found |= {row for row in table.servers[index].rows if row in again}
+    return found
 
 
 @shared
@@ -297,9 +314,12 @@ def lost_devices(subject: Subject) -> LostDevices | None:
     lost = [
         (index, device)
         for index, own in enumerate(sets)
-        if own != usual and own < usual and len(usual - own) * 2 < len(usual)
+        if own != usual and own < usual and len(usual - own) * 2 <= len(usual)
         for device in sorted(one for one in usual - own if one is not None)
     ]
+    has_half = any(2 * len(own) == len(usual) for own in sets if own < usual)
+    if has_half and len(absent_ranks(subject)) != len(lost):
+        return None  # A half of the devices may be left out on purpose.
     others = [own for own in sets if own != usual and not own < usual]
     of_server: dict[int, list[int]] = {}
     for index, device in lost:

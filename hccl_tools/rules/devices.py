@@ -20,6 +20,7 @@ from hccl_tools.rules.copies import (
     old_and_new,
     repeated_entries,
 )
+from hccl_tools.rules.joined_groups import repeated_group
 from hccl_tools.rules.moved_entries import (
     exchange,
     is_listed_twice,
@@ -27,15 +28,19 @@ from hccl_tools.rules.moved_entries import (
     right_devices,
     with_address_as_id,
 )
+from hccl_tools.rules.numbers import is_sloppy
 from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule, shared
-from hccl_tools.rules.surplus_devices import pasted_devices, surplus_devices, why_surplus, without_surplus
+from hccl_tools.rules.surplus_devices import (
+    GROUP_LIST_LIMIT,
+    pasted_devices,
+    surplus_devices,
+    why_surplus,
+    without_surplus,
+)
 from hccl_tools.rules.topology import device_sets, rows_by_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-#: A group_list is the format of the 910A: HCCL accepts only ids up to 7 in it, on every product.
-GROUP_LIST_LIMIT = 8
 
 
 def _limit(subject: Subject) -> int:
@@ -344,6 +349,8 @@ def _same_id_of_instances(subject: Subject) -> Iterator[Finding]:
     """Yield the instances of a group_list that have the server_id of another host."""
     servers = subject.table.servers
     for index, seen in instances_of_other_hosts(subject).items():
+        if index in repeated_group(subject):
+            continue  # HCC513 reports the group.
         names = [quoted(str(servers[one].fields.get("pod_name", one + 1))) for one in (seen, index)]
         rows = servers[index].rows
         if subject.table.device_ips[rows[0]] == subject.table.device_ips[servers[seen].rows[0]]:
@@ -401,7 +408,11 @@ def _repeated(subject: Subject, server_id: str, number: int, rows: list[int]) ->
         message += f", {devices(absent)} not at all"
     elif surplus is not None:
         message += f": {why_surplus(subject, subject.table.server_of_row[rows[0]])}"
+    sloppy = [row for row in rows if is_sloppy(subject.table.device_ids[row], number)]
+    if sloppy:
+        message += f": {quoted(str(subject.table.device_ids[sloppy[0]]))} is read as {number}"
     wrong = _by_order(subject, listed, absent[0], rows) if len(absent) == len(rows) - 1 == 1 else None
+    wrong = sloppy[0] if wrong is None and sloppy else wrong
     first = wrong if wrong == rows[0] else rows[1]
     return Finding(
         message,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats import xllm
 from hccl_tools.formats.detection import detect, version_of_content
 from hccl_tools.notation.number_list import fold
-from hccl_tools.notation.phrases import and_more
+from hccl_tools.notation.phrases import MERGE, and_more
 from hccl_tools.rules import bare_entries, flat_lists
 from hccl_tools.rules.registry import COUNTED, Finding, Subject, rule
 from hccl_tools.table.products import assumed_for
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hccl_tools.document.document import Document
-    from hccl_tools.document.strict_parser import DuplicateKey
     from hccl_tools.formats.detection import Detection
     from hccl_tools.table.products import Product
 
@@ -204,63 +201,11 @@ def duplicate_key(subject: Subject) -> Iterator[Finding]:
     """
     if subject.document is None:
         return
-    of_object = Counter(duplicate.path[:-1] for duplicate in subject.document.duplicates)
-    for duplicate in subject.document.duplicates:
-        key, hint = duplicate.path[-1], _which_to_delete(subject.document, duplicate)
-        if of_object[duplicate.path[:-1]] > 1 and len(duplicate.path) > 1:
-            hint = (
-                "several keys of this object appear twice: two entries were joined, and }, { is missing between "
-                "them; write it, or delete the keys of one of the two"
-            )
-        yield Finding(
-            f'key "{key}" appears twice in one object; HCCL uses the last value',
-            duplicate.path,
-            hint,
-            at_key=True,
-        )
+    if subject.document.duplicates:
+        from hccl_tools.rules import doubled_keys  # noqa: PLC0415  (8 ms; only for a key that an object has twice)
+
+        yield from doubled_keys.findings(subject, subject.document)
     yield from repeat(COUNTED, subject.document.duplicate_count - len(subject.document.duplicates))
-
-
-#: A key and its value, or the bracket with which its value begins, in the bytes that are examined of it.
-_MEMBER = rb'(?s)"(?:[^"\\]|\\.)*"\s*:\s*("(?:[^"\\]|\\.)*"|[\[{]|[^\s,}\]"]+)'
-_LONGEST_MEMBER = 256
-
-
-def _which_to_delete(document: Document, duplicate: DuplicateKey) -> str:
-    """Return the hint on a key that an object has twice: both values are shown if they differ."""
-    line = document.position(duplicate.first).line
-    first, last = (
-        None
-        if (found := re.compile(_MEMBER).match(document.data, at, at + _LONGEST_MEMBER)) is None
-        else found[1]
-        for at in (duplicate.first, duplicate.last)
-    )
-    if first is None or last is None:
-        return "delete one of the two keys"
-    if first == last == b"[":
-        from hccl_tools.rules import doubts  # noqa: PLC0415  (8 ms; only for a list that an object has twice)
-
-        if (again := doubts.stale_list(document, duplicate)) is not None:
-            return again
-        return (
-            f"if the job uses the entries of both lists, move those of the first (line {line}) into the second one, before its "
-            "own; else delete the list that is not to be used"
-        )
-    if first == last:
-        return "delete one of the two keys" + (
-            ", after a comparison of the two objects" if first == b"{" else ""
-        )
-    shown = [
-        one.decode(errors="replace") if one not in (b"[", b"{") else "the other" for one in (first, last)
-    ]
-    if last == b'"completed"':
-        return f"delete the first one, {shown[0]} (line {line})"
-    is_entry = len(duplicate.path) > 1
-    joined = "; if an entry is missing, two entries are joined here: write both whole" if is_entry else ""
-    return (
-        f"delete the first one (line {line}) if {shown[1]} is right, or the second one if {shown[0]} is right"
-        f"{joined}"
-    )
 
 
 #: Lists that only tables have, and the number of bytes of the ignored text in which they are searched.
@@ -358,7 +303,7 @@ def _several_tables(document: Document, product: Product, start: int) -> Finding
     )
     return Finding(
         f"there are {are} tables in this file: HCCL {reads}, {begin}",
-        hint=f"{each}; to join them: `hccl-tools merge {files}`, which continues the rank numbers",
+        hint=f"{each}; {MERGE.format(files)}",
         offset=start,
     )
 

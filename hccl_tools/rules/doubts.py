@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
-from hccl_tools.document.strict_parser import Reader
 from hccl_tools.notation import placeholders
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import and_more, count
@@ -21,26 +20,15 @@ from hccl_tools.records import NamedTuple
 from hccl_tools.rules import strays
 from hccl_tools.rules.clusters import listed_servers
 from hccl_tools.rules.copies import WHOLE_MACHINES, absent_ranks, named_server, server_copies
+from hccl_tools.rules.doubled_keys import continued, doubled_list, joined
+from hccl_tools.rules.rank_restarts import restarts
 from hccl_tools.rules.registry import shared
 from hccl_tools.rules.super_pod_list import listed_pods
 
 if TYPE_CHECKING:
-    from typing import Any
-
-    from hccl_tools.diagnostics.diagnostic import Path
-    from hccl_tools.document.document import Document
-    from hccl_tools.document.strict_parser import DuplicateKey
     from hccl_tools.rules.registry import Subject
     from hccl_tools.table.model import Group
 
-#: Keys of servers and devices that appear twice in an object that was joined from two of them.
-_OF_ENTRIES = frozenset(
-    {"server_id", "device", "device_id", "device_ip", "rank_id", "local_id", "level_list", "devices"}
-)
-#: The lists of a table that are in it once.
-_LISTS = frozenset({"server_list", "rank_list", "group_list", "super_pod_list"})
-#: The most characters from the beginning of a key to its list.
-_LONGEST_KEY = 40
 #: The numbers of devices that a job uses of each machine.
 _USUAL_SIZES = (1, 2, 4, *WHOLE_MACHINES)
 
@@ -78,7 +66,7 @@ def on_servers(subject: Subject, stated: int) -> Doubt | None:
         return Doubt(*again)
     if parted := joined(subject):
         return Doubt(
-            "" if subject.document and _continued(subject.document) else "two entries are joined", parted
+            "" if subject.document and continued(subject.document) else "two entries are joined", parted
         )
     if server_copies(subject):
         hint = f"remove the copied server or give it its own values, then {right} if that is their number"
@@ -151,6 +139,12 @@ def _surplus(subject: Subject, stated: int, right: str) -> Doubt | None:
         return Doubt(f"{own} has the ranks of {first}", hint, (Related(path, "the first of the two"),))
     if gap := _of_ranks(subject):
         return Doubt(gap, either)
+    if (begun := restarts(subject)) and not _are_numbered(subject):
+        own = named_server(subject, begun[0].server)
+        return Doubt(
+            f"{own} starts at rank 0 again, as if two tables were joined",
+            f"{right}, and number the ranks on (HCC203)",
+        )
     said = sizes(subject.path)
     if said is not None and said.fits(stated, stated * _usual_size(subject)):
         return Doubt(f"the file name says {said.text(stated)}", either)
@@ -168,117 +162,6 @@ def is_waiting(subject: Subject) -> bool:
 def unfilled_placeholder(subject: Subject) -> str | None:
     """Return the first placeholder of a template in the document, ``None`` if it has none."""
     return placeholders.first_in(subject.value)
-
-
-def doubled_list(subject: Subject) -> tuple[str, str] | None:
-    """Return what follows from a list of the table that the file has twice, and how to join the two; None if none is."""
-    document = subject.document
-    for duplicate in document.duplicates if document is not None else ():
-        key = duplicate.path[-1]
-        if key not in _LISTS or len(duplicate.path) > 1:
-            continue
-        first, last = (
-            (document.position(at).line for at in (duplicate.first, duplicate.last)) if document else (0, 0)
-        )
-        hint = (
-            f"move the entries of the first list (line {first}) into the second one (HCC601), before its own, and remove the "
-            "first; only if the job does not use them, remove the first and correct counts and ranks"
-        )
-        return (
-            f'"{key}" appears twice, in lines {first} and {last}, of which HCCL reads only the second',
-            hint,
-        )
-    return None
-
-
-#: The lists of an entry, each with the id of its entries.
-_IDS_OF_LISTS = {"device": "device_id", "devices": "device_id", "level_list": "net_layer"}
-
-
-def _continued(document: Document) -> str:
-    """Return how to join the two parts of a list that an entry has twice; "" if the two repeat an id or none is.
-
-    Two entries that were joined have the same ids: their devices are numbered alike.
-    """
-    for duplicate in document.duplicates:
-        own = _IDS_OF_LISTS.get(str(duplicate.path[-1]))
-        if own is None:
-            continue
-        lists = [_entries_at(document, at) for at in (duplicate.first, duplicate.last)]
-        ids = [{str(one.get(own)) for one in each if isinstance(one, dict)} for each in lists]
-        if not all(ids) or not ids[0].isdisjoint(ids[1]):
-            continue
-        first, last = (document.position(at).line for at in (duplicate.first, duplicate.last))
-        return (
-            f'an entry has "{duplicate.path[-1]}" twice, and HCCL reads only the second list: move the entries of the first one (line '
-            f"{first}) into the second one (line {last}), before its own, and remove the first"
-        )
-    return ""
-
-
-def stale_list(document: Document, duplicate: DuplicateKey) -> str | None:
-    """Return which of two lists with the same devices to delete; None if the two may be parts of one list."""
-    if _IDS_OF_LISTS.get(str(duplicate.path[-1])) != "device_id":
-        return None
-    lists = [
-        {
-            str(one.get("device_id")): one.get("device_ip")
-            for one in _entries_at(document, at)
-            if isinstance(one, dict)
-        }
-        for at in (duplicate.first, duplicate.last)
-    ]
-    common = sorted(lists[0].keys() & lists[1].keys())
-    if not common:
-        return None
-    lines = [document.position(at).line for at in (duplicate.first, duplicate.last)]
-    either = f"delete the first list (line {lines[0]}) or the second one (line {lines[1]}), with the key and the comma behind it"
-    device = next(
-        (one for one in common if one.isascii() and one.isdecimal() and lists[0][one] != lists[1][one]), None
-    )
-    if device is None:
-        return f"both lists have the same devices, so that they cannot be joined: {either}"
-    old, new = (quoted(str(one[device])[:_LONGEST_KEY]) for one in lists)
-    return (
-        f"both lists have device {device}, so that one of them is old: `hccn_tool -i {device} -ip -g` on the host shows its address; "
-        f"if it is {new}, delete the first list (line {lines[0]}), if it is {old}, the second one (line {lines[1]}), with the key "
-        "and its comma"
-    )
-
-
-def _entries_at(document: Document, at: int) -> list[Any]:
-    """Return the list under the key at an offset; empty for another value."""
-    rest = document.data[at:].decode(errors="replace")
-    start = rest.find("[")
-    value = Reader(rest[start:], 0).read() if 0 <= start <= _LONGEST_KEY else []
-    return value if isinstance(value, list) else []
-
-
-def joined(subject: Subject) -> str:
-    """Return how to part two entries that were joined to one object, so that its keys appear twice; "" if none were."""
-    document = subject.document
-    if document is None or not document.duplicates:
-        return ""
-    lasts: dict[Path, list[int]] = {}
-    for duplicate in document.duplicates:
-        if duplicate.path[-1] in _OF_ENTRIES:
-            lasts.setdefault(duplicate.path[:-1], []).append(duplicate.last)
-    found = next((places for places in lasts.values() if len(places) > 1), None)
-    if found is None and (again := _continued(document)):
-        return again
-    if found is None and lasts:
-        line = document.position(next(iter(lasts.values()))[0]).line
-        return (
-            f"two entries are joined, and what was between them is lost: from line {line} on they are the values of the second; "
-            "write both entries whole"
-        )
-    if found is None:
-        return ""
-    line = document.position(min(found)).line
-    return (
-        f"two entries are joined: write }}, {{ in place of the comma before the second one, which begins on line {line}; "
-        "HCCL reads only the values of the second"
-    )
 
 
 def _named_elsewhere(subject: Subject) -> list[str]:
@@ -345,7 +228,7 @@ def _same_ranks(subject: Subject) -> tuple[int, int] | None:
     for index, server in enumerate(subject.table.servers):
         own = frozenset(numbers[row] for row in server.rows)
         if own and (seen := first.setdefault(own, index)) != index:
-            return None if _are_numbered(subject) else (index, seen)
+            return None if _are_numbered(subject) or restarts(subject) else (index, seen)
     return None
 
 
@@ -385,7 +268,7 @@ def on_ranks(subject: Subject, stated: int) -> Doubt | None:
         return Doubt(*again)
     if parted := joined(subject):
         return Doubt(
-            "" if subject.document and _continued(subject.document) else "two entries are joined", parted
+            "" if subject.document and continued(subject.document) else "two entries are joined", parted
         )
     gap = _of_ranks(subject)
     both = f"add the missing entry, or, if none is missing, {right}"

@@ -13,6 +13,7 @@ from operator import getitem
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.document import joined_tables
 from hccl_tools.table.addresses import packed
 
 if TYPE_CHECKING:
@@ -104,6 +105,8 @@ def _all_alike(value: Any, violation: Violation) -> tuple[str, str] | None:
         )
     if type(found) is list and found and all(type(one) is dict for one in found):
         hint = f"remove the inner [ and ], and keep the commas between the entries: {name} lists its {noun}s themselves"
+        if name == "server_list":
+            hint += joined_tables.ranks_on([one for inner in entries if type(inner) is list for one in inner])
         return f"entries of {name} are lists of {noun}s", hint
     if found is None:
         return (

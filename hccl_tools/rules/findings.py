@@ -14,7 +14,7 @@ from hccl_tools.diagnostics.diagnostic import Diagnostic
 from hccl_tools.notation.phrases import shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Container, Iterable
 
     from hccl_tools.diagnostics.diagnostic import RuleFacts
     from hccl_tools.rules.registry import Finding, Found, Rule, Subject
@@ -66,7 +66,15 @@ class Findings:
             for one in self.kept
             if one.rule.severity == "error" and one.right is not None
         }
-        again = [one for one in self.kept if one.rule.id == rule_id and (one.path, one.right) in told]
+        self._drop([one for one in self.kept if one.rule.id == rule_id and (one.path, one.right) in told])
+
+    def drop_at_errors(self, rule_id: str, keys: Container[str | int]) -> None:
+        """Remove the findings of a rule at values of some keys on which an error says the same, with the right remedy."""
+        errors = (one for one in self.kept if one.rule.severity == "error")
+        told = {one.path for one in errors if one.path and one.path[-1] in keys}
+        self._drop([one for one in self.kept if one.rule.id == rule_id and one.path in told])
+
+    def _drop(self, again: list[Diagnostic]) -> None:
         for one in again:
             self.kept.remove(one)
             self.counts[one.rule] -= 1

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.rules import doubts
 from hccl_tools.rules.copies import server_copies
+from hccl_tools.rules.joined_groups import joined_groups, repeated_group
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.hccl_numbers import byte_length, read_uint
 
@@ -36,6 +37,10 @@ def group_count(subject: Subject) -> Iterator[Finding]:
     """
     groups = subject.table.groups or ()
     stated = subject.table.declared.get("group_count")
+    if stated == "1" and (joined := joined_groups(subject)):
+        message = f'group_count is "1", but the file lists {len(groups)}, as if tables were joined'
+        yield Finding(message, ("group_count",), joined)
+        return
     yield from _count(stated, len(groups), ("group_count",), lambda number: _on_groups(number, len(groups)))
 
 
@@ -107,7 +112,15 @@ def group_name(subject: Subject) -> Iterator[Finding]:
     Hint: choose a shorter name
     """
     names = [group.group_name for group in subject.table.groups or ()]
-    yield from _names(names, "group", lambda index: ("group_list", index))
+    joined = joined_groups(subject)
+    if joined and subject.table.declared.get("group_count") == "1":
+        return  # HCC511 reports it.
+    for finding in _names(names, "group", lambda index: ("group_list", index)):
+        if joined and finding.related:
+            message = f"{finding.message}, as if tables were joined"
+            yield finding._replace(message=message, hint=joined)
+            return
+        yield finding
 
 
 @rule(
@@ -129,7 +142,7 @@ def pod_name(subject: Subject) -> Iterator[Finding]:
     Hint: give every pod its own name
     """
     names = [server.fields["pod_name"] for server in subject.table.servers]
-    copies = server_copies(subject)
+    copies = server_copies(subject).keys() | repeated_group(subject)
     for finding in _names(names, "pod", subject.server_path):
         if not copies or finding.path not in {subject.server_path(index, "pod_name") for index in copies}:
             yield finding

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.likeness import is_near
-from hccl_tools.notation.phrases import and_more, count
+from hccl_tools.notation.phrases import count
 from hccl_tools.rules.address_order import (
     address_numbers,
     address_text,
@@ -18,9 +18,17 @@ from hccl_tools.rules.address_order import (
 )
 from hccl_tools.rules.commands import how
 from hccl_tools.rules.copies import named_server
+from hccl_tools.rules.moved_rows import moved_addresses
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
+from hccl_tools.rules.replaced_text import (
+    addresses_finding,
+    names_finding,
+    replaced_addresses,
+    replaced_names,
+)
 from hccl_tools.rules.server_names import wrong_names
-from hccl_tools.rules.unusual_values import listed_parts
+from hccl_tools.rules.server_places import Displaced, addresses_of_others, displaced_addresses
+from hccl_tools.rules.stale_addresses import is_whole, of_stale, stale_addresses
 from hccl_tools.rules.value_order import other_names
 from hccl_tools.table.addresses import is_loopback, is_unset, packed
 
@@ -142,18 +150,38 @@ def _of_one_host_ip(subject: Subject) -> Iterator[Finding]:
 def server_id_outside_order(subject: Subject) -> Iterator[Finding]:
     """The server_ids of a few servers do not follow the device_ips of their devices, as all others do.
 
-    Two server_ids, or the lists of devices of two servers, are probably exchanged, or one server_id has a mistyped
-    digit. Each rank then looks for its devices on another host.
+    Two server_ids, or the device_ips of two servers, are probably exchanged, a column is moved by a server, one server_id has
+    a mistyped digit, or the addresses are those of a machine that was replaced. Each rank then looks for its devices on
+    another host. Of fewer than four servers, the numbers themselves must show it: those of the addresses are those of the
+    server_ids.
 
     Base: 5x8
     Example: /server_list/1/server_id = "10.0.0.4"; /server_list/3/server_id = "10.0.0.2"
     Instead: table
-    Hint: `hccn_tool -i 0 -ip -g` on 10.0.0.4 shows the address of device 0: if it is not "192.168.1.100", write these server_ids in the order "10.0.0.2", "10.0.0.4"
+    Hint: `hccn_tool -i 0 -ip -g` on 10.0.0.4 shows the address of device 0: if it is "192.168.1.100", nothing is wrong; if it is "192.168.3.100", either exchange the device_ips of the two servers, so that each rank stays on its host, or, so that each rank keeps its address, write these server_ids in the order "10.0.0.2", "10.0.0.4"
     """
+    stale = stale_addresses(subject)
+    if moved_addresses(subject) is not None or (stale is not None and not is_whole(subject, stale)):
+        return  # HCC631 reports it.
+    found = displaced_addresses(subject) or _of_names(subject)
+    if found is None and stale is not None:
+        found = of_stale(subject, stale)
+    if found is not None:
+        yield found
+
+
+def _of_names(subject: Subject) -> Finding | None:
+    """Return the finding on server_ids that do not follow the addresses of their devices; None if all do, or none."""
     order, names = order_of_addresses(subject), names_by_addresses(subject)
     if order is None or names is None or order.moved_up or order.moved_down:
-        return
+        return None
     wrong, servers = other_names(names, order.first), subject.table.servers
+    if len(wrong) > 1 and (replaced := replaced_names(subject)) is not None:
+        if not wrong_names(subject) and len({server.server_id for server in servers}) == len(servers):
+            return names_finding(subject, replaced)
+        return None  # HCC503 or HCC619 reports it.
+    if len(wrong) > 1 and (replaced := replaced_addresses(subject)) is not None:
+        return addresses_finding(subject, replaced)
     right = [names.name_of(order.first[index]) for index in wrong]
     own = [servers[index].server_id for index in wrong]
     is_double = (
@@ -169,27 +197,23 @@ def server_id_outside_order(subject: Subject) -> Iterator[Finding]:
     if own and own[0] in subject.table.device_ips:
         meant = None  # HCC614 reports it.
     if meant is not None and (is_near(own[0], meant) or _is_of_another_network(own[0], meant)):
-        yield _mistyped_name(subject, wrong[0], meant)
-    elif (
+        return _mistyped_name(subject, wrong[0], meant)
+    if (
         meant is not None
         and len(servers) > _LEAST_PATTERN
         and _is_of_the_row(names, wrong[0], order.first[wrong[0]])
     ):
-        yield _of_another_host(subject, wrong[0], meant)
-    if len(wrong) < 2 or None in right or sorted(own) != sorted(filter(None, right)):
-        return
-    row = servers[wrong[0]].rows[0]
-    shown = listed_parts([named_server(subject, index) for index in wrong])
-    listed = and_more([f'"{name}"' for name in right], 8)
-    yield Finding(
-        f"the server_ids of {shown} do not follow the addresses of their devices, as those of the "
-        f"{count(len(servers) - len(wrong), 'other server')} do: they are probably {'exchanged' if len(wrong) == 2 else 'mixed up'}",
-        subject.server_path(wrong[0], "server_id"),
-        f"{how(subject, row)}: if it is not {quoted(subject.table.device_ips[row])}, write these server_ids in the order {listed}",
-        tuple(
-            Related(subject.server_path(index, "server_id"), "and here") for index in wrong[1:_MOST_PLACES]
-        ),
-    )
+        return _of_another_host(subject, wrong[0], meant)
+    if (
+        len(wrong) < 2
+        or None in right
+        or sorted(own) != sorted(filter(None, right))
+        or len(set(own)) < len(own)
+    ):
+        return None
+    place_of = {servers[index].server_id: index for index in wrong}
+    found = {index: place_of[name] for index, name in zip(wrong, right, strict=True) if name is not None}
+    return addresses_of_others(subject, Displaced(found, 0))
 
 
 def _is_of_the_row(names: Names, index: int, value: int) -> bool:

@@ -8,6 +8,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold, rank_list
 from hccl_tools.rules.exchanged_layers import exchanged_layers
+from hccl_tools.rules.level_owners import Pair, wrong_one
 from hccl_tools.rules.levels import address_types, each_address, local_numbers
 from hccl_tools.rules.moved_entries import exchanged, right_devices
 from hccl_tools.rules.rank_graph import DEFAULT_TYPE, first_layer_types, has_first_layer
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 #: In a chassis of several hosts, local ids continue over the hosts, and device ids start at 0 on each host.
 _NPUS_OF_A_HOST = 8
+#: The most pairs of nodes with equal EIDs that are compared with the order of all others.
+_MOST_COMPARED = 16
 
 
 @rule("HCC333", "unsorted-rank-list", "fails-later", needs=("rank_id",), source="rank_graph_builder.cc:282")
@@ -232,7 +235,7 @@ def same_eid_twice(subject: Subject) -> Iterator[Finding]:
     Base: 2.0 1x2
     Example: /rank_list/0/level_list/0/rank_addr_list/0/addr_type = "EID"; /rank_list/1/level_list/0/rank_addr_list/0/addr_type = "EID"; /rank_list/0/level_list/0/rank_addr_list/0/addr = "000000000000002000100000dfdf0001"; /rank_list/1/level_list/0/rank_addr_list/0/addr = "000000000000002000100000DFDF0001"
     Instead: /rank_list/0/level_list/0/rank_addr_list/0/addr_type = "EID"; /rank_list/1/level_list/0/rank_addr_list/0/addr_type = "EID"; /rank_list/0/level_list/0/rank_addr_list/0/addr = "000000000000002000100000dfdf0001"; /rank_list/1/level_list/0/rank_addr_list/0/addr = "000000000000002000100000dfdf0002"
-    Hint: write the EIDs of the devices themselves in rank 1: `hccl-tools gen` on node0 reads them from the root info; if they are the same, the entries of the other ranks are wrong
+    Hint: `hccl-tools gen` on node0 reads the EIDs of the devices from the root info: write those that rank 0 or rank 1 has there
     """
     if "EID" not in address_types(subject):
         return
@@ -249,25 +252,37 @@ def same_eid_twice(subject: Subject) -> Iterator[Finding]:
             continue  # HCC334 reports an entry that was copied.
         layer = read_integer(levels[row][int(path[3])]["net_layer"])
         again.setdefault((owner[row], owner[seen], layer), {}).setdefault(row, (seen, path, where))
-    for (index, _, layer), found in again.items():
-        yield _eids_of_others(subject, index, layer, found)
+    for (_, _, layer), found in again.items():
+        yield _eids_of_others(subject, layer, found, is_compared=len(again) <= _MOST_COMPARED)
 
 
 def _eids_of_others(
-    subject: Subject, index: int, layer: int | None, found: dict[int, tuple[int, Path, Path]]
+    subject: Subject, layer: int | None, found: dict[int, tuple[int, Path, Path]], *, is_compared: bool
 ) -> Finding:
     """Return the finding on ranks of a node that have the EIDs of other ranks in a layer."""
     numbers = subject.table.rank_numbers
-    own, others = (
-        rank_list(sorted({numbers[row] or 0 for row in rows}))
-        for rows in (found, [seen for seen, _, _ in found.values()])
-    )
-    _, path, where = next(iter(found.values()))
-    node = subject.table.servers[index].server_id[:64]
+    pairs = [Pair(seen, row, where, path) for row, (seen, path, where) in found.items()]
+    wrong = wrong_one(subject, pairs) if is_compared else ""
+    sides = ([pair.later for pair in pairs], [pair.first for pair in pairs])
+    paths = (pairs[0].later_path, pairs[0].first_path)
+    if wrong == "first":
+        sides, paths = sides[::-1], paths[::-1]
+    own, others = (rank_list(sorted({numbers[row] or 0 for row in rows})) for rows in sides)
+    nodes = [subject.table.servers[subject.table.server_of_row[rows[0]]].server_id[:64] for rows in sides]
+    related = (Related((*paths[1], "addr"), "the same here" if wrong == "first" else "first used here"),)
+    has = "has" if len(found) == 1 else "have"
+    if not wrong:
+        on = f"on {nodes[0]}" if nodes[0] == nodes[1] else f"on {nodes[1]} and on {nodes[0]}"
+        return Finding(
+            f"{others} and {own} have the same EIDs in layer {layer}: those of one of the two are wrong",
+            (*paths[0], "addr"),
+            f"`hccl-tools gen` {on} reads the EIDs of the devices from the root info: write those that {others} or {own} "
+            f"{has} there",
+            related,
+        )
     return Finding(
-        f"{own} {'has' if len(found) == 1 else 'have'} EIDs of {others} in layer {layer}",
-        (*path, "addr"),
-        f"write the EIDs of the devices themselves in {own}: `hccl-tools gen` on {node} reads them from the root info; if they are "
-        "the same, the entries of the other ranks are wrong",
-        (Related((*where, "addr"), "first used here"),),
+        f"{own} {has} EIDs of {others} in layer {layer}, which by the order of the others probably belong to {others}",
+        (*paths[0], "addr"),
+        f"write the EIDs of the devices themselves in {own}: `hccl-tools gen` on {nodes[0]} reads them from the root info",
+        related,
     )

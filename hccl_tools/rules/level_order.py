@@ -10,8 +10,10 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import count
+from hccl_tools.records import NamedTuple
 from hccl_tools.rules.exchanged_layers import exchanged_layers, exchanged_names, exchanged_names_finding
 from hccl_tools.rules.level_exchanges import Outside, number_of, within_ranks
+from hccl_tools.rules.level_nodes import displaced_nodes
 from hccl_tools.rules.levels import (
     address_types,
     all_ports,
@@ -19,6 +21,7 @@ from hccl_tools.rules.levels import (
     instance_names,
     layers_used,
 )
+from hccl_tools.rules.moved_rows import moved_rows
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.value_order import order_of
 from hccl_tools.table.addresses import V2_CHECKS
@@ -286,45 +289,74 @@ _MOST_RANKS = 4096
 def level_addresses_outside_order(subject: Subject) -> Iterator[Finding]:
     """The addresses of a few ranks do not follow the order of all others: those of two ranks are probably exchanged.
 
-    The addresses of one rank may also be exchanged among themselves, or have a mistyped digit. Tables with more than
-    4,096 ranks are not examined.
+    The addresses of one rank may also be exchanged among themselves, or have a mistyped digit, and two nodes may have the
+    addresses of each other. Tables with more than 4,096 ranks are not examined.
 
     Base: 2.0 3x4
     Example: /rank_list/5/level_list/0/rank_addr_list/0/addr = "10.0.1.7"; /rank_list/6/level_list/0/rank_addr_list/0/addr = "10.0.1.6"
     Instead: table
     Hint: `hccl-tools gen` on node1 prints the addresses of ranks 5-6: if they are others than here, exchange those of these ranks in layer 0
     """
-    groups: dict[tuple[int, ...], dict[Any, tuple[Any, ...]]] = {}
+    groups: dict[_Event, dict[Any, tuple[Any, ...]]] = {}
     single: dict[tuple[int, int], list[Outside]] = {}
+    nodes, paths = dict[Any, list[list[int]]](), dict[Any, tuple[Any, ...]]()
     for layer, place, entries in _columns(subject):
-        numbers = [number_of(entry) for entry in entries]
-        order = (
-            None
-            if None in numbers
-            else order_of(subject, [number or 0 for number in numbers], is_steady=True)
-        )
-        if order is None:
+        found = [number_of(entry) for entry in entries]
+        numbers = [] if None in found else [number or 0 for number in found]
+        order = order_of(subject, numbers, is_steady=True) if numbers else None
+        moved = moved_rows(subject, numbers, is_steady=True) if numbers else None
+        if moved is not None:
+            groups.setdefault(_Event(tuple(moved.rows), moved.step, moved.is_half), {}).setdefault(
+                layer, place
+            )
+        if order is None or moved is not None:
             continue
+        paths.setdefault(layer, place)
+        nodes.setdefault(layer, []).append(
+            [order.first.get(one, 0) for one in range(len(subject.table.servers))]
+        )
         for rows in order.groups:
-            groups.setdefault(tuple(rows), {}).setdefault(layer, place)
+            groups.setdefault(_Event(tuple(rows)), {}).setdefault(layer, place)
         for row in order.single:
-            outside = Outside(place, numbers[row] or 0, order.expected[row])
+            outside = Outside(place, numbers[row], order.expected[row])
             single.setdefault((row, place[1]), []).append(outside)
     yield from within_ranks(subject, single)
+    yield from displaced_nodes(subject, nodes, paths) if not groups else ()
     ids = subject.table.column("local_id"), subject.table.column("device_id")
-    for ranks, layers in groups.items():
-        rows = list(ranks)
-        if all(ids[0][row] != ids[1][row] for row in rows):
+    for event, layers in groups.items():
+        if all(ids[0][row] != ids[1][row] for row in event.rows):
             continue  # HCC648 reports the ids.
-        who, where = _ranks(subject, rows), " and ".join(f"layer {layer}" for layer in layers)
-        path = next(iter(layers.values()))
-        others = tuple(Related(("rank_list", row, *path), "and here") for row in rows[1:_MOST_ODD])
-        yield Finding(
-            f"the addresses of {who} in {where} do not follow the order of all others: they are probably exchanged",
-            ("rank_list", rows[0], *path),
-            f"{_gen(subject, rows[0])} prints the addresses of {who}: if they are others than here, exchange those of these ranks in {where}",
-            others,
-        )
+        yield _of_event(subject, event, layers)
+
+
+class _Event(NamedTuple):
+    """Ranks that have the addresses of each other; see ``MovedRows``."""
+
+    rows: tuple[int, ...]
+    step: int = 0
+    is_half: bool = False
+
+
+def _of_event(subject: Subject, event: _Event, layers: dict[Any, tuple[Any, ...]]) -> Finding:
+    rows, path = event.rows, next(iter(layers.values()))
+    who, where = _ranks(subject, rows), " and ".join(f"layer {layer}" for layer in layers)
+    what = f"they are probably {'exchanged' if not event.step else 'moved by one rank'}"
+    remedy = f"exchange those of these ranks in {where}"
+    if event.step:
+        way, ends = ("down", "last rank to the first") if event.step > 0 else ("up", "first rank to the last")
+        remedy = f"move those of these ranks in {where} {way} by one rank, those of the {ends} one"
+    elif event.is_half:
+        owner = subject.table.server_of_row
+        rest = {row for server in {owner[row] for row in rows} for row in subject.table.servers[server].rows}
+        others = _ranks(subject, rest - {*rows})
+        what = f"probably either they are exchanged, or those of {others}"
+        remedy += f"; else do so with {others}"
+    return Finding(
+        f"the addresses of {who} in {where} do not follow the order of all others: {what}",
+        ("rank_list", rows[0], *path),
+        f"{_gen(subject, rows[0])} prints the addresses of {who}: if they are others than here, {remedy}",
+        tuple(Related(("rank_list", row, *path), "and here") for row in rows[1:_MOST_ODD]),
+    )
 
 
 def _columns(subject: Subject) -> Iterator[tuple[Any, tuple[Any, ...], list[dict[str, Any]]]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from hccl_tools.rules.registry import SERVER_LIST, Finding, shared
@@ -31,7 +32,9 @@ def owners(subject: Subject) -> dict[int, int]:
     if table.format not in SERVER_LIST or not subject.damaged.isdisjoint(_READ) or count < 2:
         return {}
     numbers, size = table.rank_numbers, len(table) // count
-    if len(table) != size * count or not size or table.is_in_rank_order:
+    if len(table) != size * count or not size:
+        return {}
+    if table.is_in_rank_order and not _lists_a_device_again(subject, size):
         return {}
     if set(numbers) != set(range(len(table))) or len({one.server_id for one in table.servers}) < count:
         return {}
@@ -45,6 +48,15 @@ def owners(subject: Subject) -> dict[int, int]:
     return _consistent(subject, owner_of_block, size)
 
 
+def _lists_a_device_again(subject: Subject, size: int) -> bool:
+    """Return whether a server with another number of devices than the others lists one twice: entries at its ends moved."""
+    table = subject.table
+    if set(map(len, map(attrgetter("rows"), table.servers))) == {size}:
+        return False
+    ids = ([table.device_numbers[row] for row in server.rows] for server in table.servers)
+    return any(len(set(own)) < len(own) for own in ids)
+
+
 def _consistent(subject: Subject, owner_of_block: dict[int, int], size: int) -> dict[int, int]:
     table = subject.table
     moved: dict[int, int] = {}
@@ -56,6 +68,10 @@ def _consistent(subject: Subject, owner_of_block: dict[int, int], size: int) -> 
             if owner != index:
                 moved[row] = owner
     are_whole = all(None not in ids and len(ids) == size for ids in devices.values())
+    if table.is_in_rank_order:  # A file that was numbered again after the move says nothing about the owner.
+        in_order = [number or 0 for number in table.device_numbers]
+        blocks = [in_order[begin : begin + size] for begin in range(0, len(in_order), size)]
+        are_whole = are_whole and all(own == sorted(own) for own in blocks)
     return moved if are_whole else {}
 
 

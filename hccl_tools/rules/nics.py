@@ -17,6 +17,7 @@ from hccl_tools.rules.address_columns import (
     servers_unread,
 )
 from hccl_tools.rules.address_families import rank_0_uses_host
+from hccl_tools.rules.joined_groups import joined_groups
 from hccl_tools.rules.registry import LEGACY, Finding, Subject, rule, shared
 from hccl_tools.rules.super_pod_list import pod_count
 from hccl_tools.rules.topology import blanks, devices_place, rows_by_server, trimmed
@@ -72,6 +73,8 @@ def uneven_addresses(subject: Subject) -> Iterator[Finding]:
                 return
             if _is_refused_before(subject, own) or not server_id:
                 continue  # HCC401 or HCC402 reports each of its devices, and HCC502 an empty server_id.
+            if joined_groups(subject) and _are_unread(subject, nics, own):
+                continue  # HCC511 or HCC513 reports the groups of several tables.
             yield _uneven(subject, server_id, nics, own)
 
 
@@ -103,10 +106,16 @@ def _rows_unread(subject: Subject) -> frozenset[int]:
     return frozenset(row for index in servers_unread(subject) for row in subject.table.servers[index].rows)
 
 
+def _are_unread(subject: Subject, nics: tuple[int, ...], rows: Sequence[int]) -> bool:
+    """Return whether all addresses of a server are in an instance that HCCL does not read."""
+    ips = subject.table.device_ips
+    return not nics and _rows_unread(subject).issuperset(rows) and all(ips[row] for row in rows)
+
+
 def _uneven(subject: Subject, server_id: str, nics: tuple[int, ...], rows: Sequence[int]) -> Finding:
     """Return the finding on the addresses of a server, which are missing or in an instance that HCCL does not read."""
-    place, ips = devices_place(subject, server_id), subject.table.device_ips
-    if not nics and _rows_unread(subject).issuperset(rows) and all(ips[row] for row in rows):
+    place = devices_place(subject, server_id)
+    if _are_unread(subject, nics, rows):
         return Finding(
             f"HCCL does not read the addresses of server {quoted(server_id)}: its instance is the only one of its group",
             place,

@@ -65,6 +65,22 @@ def hexadecimal(text: str) -> int | None:
     return None if found is None else int(found[1], 16)
 
 
+def is_sloppy(text: Any, number: int | None) -> bool:
+    """Return whether a text has other signs beside the number that HCCL reads in it."""
+    return isinstance(text, str) and number is not None and text != str(number)
+
+
+def as_read(text: str, number: int | None) -> str:
+    """Return a text in quotes, with the number that HCCL reads in it if it has other signs."""
+    return f'"{text}", read as {number},' if is_sloppy(text, number) else f'"{text}"'
+
+
+def decimal_hint(text: Any) -> str:
+    """Return the hint on a hexadecimal number; "" for other values."""
+    meant = hexadecimal(text) if isinstance(text, str) else None
+    return "" if meant is None else f'write "{meant}", the decimal number; HCCL reads hexadecimal ones as 0'
+
+
 def kind_of(*texts: Any) -> str:
     """Return how texts are written that HCCL reads as another number than is meant; "" if none of them is."""
     for text in texts:

@@ -57,7 +57,12 @@ def other_shapes(subject: Subject) -> list[OtherShape]:
     elif table_format == "group_list":
         found = [_instances_as_groups(value)]
     else:
-        found = [_devices_in_pods(value), _servers_as_devices(value), _devices_as_servers(value)]
+        found = [
+            _devices_in_pods(value),
+            _servers_as_devices(value),
+            _devices_as_servers(value),
+            _stray_devices(subject),
+        ]
     return [one for one in found if one is not None]
 
 
@@ -187,3 +192,47 @@ def _devices_as_servers(value: dict[str, Any]) -> OtherShape | None:
         f'devices: {entry}, and write "server_count": "{number}"',
     )
     return OtherShape(finding, 2, frozenset(), frozenset({"device"}))
+
+
+def _stray_devices(subject: Subject) -> OtherShape | None:
+    """Devices without a server_id between the servers of server_list: the list of a server ended too early."""
+    servers = _entries(subject.value, "server_list")
+    within = [
+        index
+        for index, one in enumerate(servers)
+        if isinstance(one, dict)
+        and "device_id" in one
+        and not {"server_id", "device", "devices"} & one.keys()
+    ]
+    if not within or len(within) == len(servers):
+        return None
+    first = within[0]
+    lacking = [
+        (index, str(one.get("server_id")))
+        for index, one in enumerate(servers)
+        if index not in within and isinstance(one, dict) and _lacks(one, servers[first]["device_id"])
+    ]
+    is_one = len(within) == 1
+    where = "of the server whose devices they are"
+    if len(lacking) == 1:
+        where = f"of server {lacking[0][0] + 1} ({quoted(lacking[0][1])}), which does not list {'it' if is_one else 'them'}"
+    elif is_one:
+        where = "of the server whose device it is"
+    what = (
+        f"entry {first} of server_list is a device"
+        if is_one
+        else f"{len(within)} entries of server_list are devices"
+    )
+    finding = Finding(
+        f"{what}, not {'a server' if is_one else 'servers'}: device_id {quoted(str(servers[first]['device_id']))}",
+        ("server_list", first),
+        f'move {"it" if is_one else "them"} into the "device" list {where}',
+    )
+    paths: frozenset[Path] = frozenset(("server_list", index) for index in within)
+    return OtherShape(finding, 2, paths, frozenset({"server_id", "device"}))
+
+
+def _lacks(server: dict[str, Any], device: Any) -> bool:
+    """Return whether a server lists devices, and not this one."""
+    own = [one.get("device_id") for one in _entries(server, "device") if isinstance(one, dict)]
+    return bool(own) and device not in own

@@ -48,7 +48,8 @@ def _is_another_kind(found: Found, table: dict[str, Any]) -> bool:
     if "device_id" in found.value and "device" in found.kind.keys and "device" not in found.value:
         return True
     if "device" in found.value and "device" not in found.kind.keys:
-        return "device_id" in found.kind.keys or "server_list" not in table
+        is_server = "device_id" in found.kind.keys and "device_id" not in found.value
+        return is_server or "server_list" not in table
     return (
         "devices" in found.value and "instance_list" in found.kind.keys and "instance_list" not in found.value
     )
@@ -66,6 +67,8 @@ def _right_place(found: Found, key: str, kinds: list[Kind]) -> str:
     if found.value[key] is None:
         return "delete it: its value is null"
     for kind, value in reversed(found.around):
+        if kind in kinds and key in value and key in kind.lists and type(found.value[key]) is list:
+            return f'move its entries into "{key}" of {kind.name.replace("an ", "the ", 1)} in which it is, and delete it here'
         if kind in kinds:
             where = (
                 kind.name
@@ -76,6 +79,8 @@ def _right_place(found: Found, key: str, kinds: list[Kind]) -> str:
                 is_table = kind is found.around[0][0]
                 return f"delete it: {'the table' if is_table else where} has one of its own"
             return f"move it to {where}"
+    if found.value[key] and type(found.value[key]) is list and key in ("device", "devices"):
+        return "move its entries to the servers whose devices they are, and delete it here"
     inner = next((kind for kind in kinds if kind in found.kind.lists.values()), kinds[0])
     return f"write it in {inner.name.replace('an ', 'each ', 1)} with the value of that entry, and delete it here"
 

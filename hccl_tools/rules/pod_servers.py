@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.notation.likeness import is_near
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.rules.address_order import joined_names, usual_name
+from hccl_tools.rules.commands import host_of
 from hccl_tools.rules.registry import shared
 from hccl_tools.rules.super_pod_list import listed_entries, listed_pods
 from hccl_tools.table.addresses import packed
@@ -63,7 +64,7 @@ def _only_server(subject: Subject, unknown: str) -> str:
     is_damaged = packed(own.strip()) is None and packed(unknown) is not None
     if (
         unknown in joined_names(own)
-        or (is_damaged and is_near(own, unknown))
+        or (is_damaged and (is_near(own, unknown) or host_of(own) == unknown))
         or usual_name(subject, index) == unknown
     ):
         hint = f'write "server_id": "{unknown}" in server {index + 1} of server_list, which has "{own}"'

@@ -13,6 +13,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.rules.commands import how
+from hccl_tools.rules.filled_columns import filled_servers, servers_filled
 from hccl_tools.rules.moved_entries import is_listed_twice, owners
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.surplus_devices import surplus_devices, without_surplus
@@ -234,6 +235,8 @@ def devices_across_groups(subject: Subject) -> Iterator[Finding]:
 
 def _whole_machines(subject: Subject, wanted: int, servers: int) -> str:
     """Return the hint on machines with fewer devices: first what is usual, then how to allow the exception."""
+    if filled := filled_servers(subject):
+        return servers_filled(subject, filled, _other_machine(subject, "HCC308"))[1]
     ranks = "" if subject.table.format == "group_list" else f" with the ranks 0 to {wanted * servers - 1}"
     return (
         f"list all {wanted} devices of each server{ranks} (`hccl-tools gen` on each host prints its entries), or use one server; only if "

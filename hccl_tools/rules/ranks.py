@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold, rank_list
-from hccl_tools.notation.phrases import and_more, count
-from hccl_tools.records import NamedTuple
+from hccl_tools.notation.phrases import and_more, count, devices
 from hccl_tools.rules import right_texts
 from hccl_tools.rules.commands import how_device
 from hccl_tools.rules.copies import (
@@ -26,15 +25,25 @@ from hccl_tools.rules.copies import (
     what_a_copy_needs,
 )
 from hccl_tools.rules.moved_entries import exchange, exchanged, with_address_as_id
+from hccl_tools.rules.numbers import all_read_wrong, as_read, decimal_hint, is_sloppy
 from hccl_tools.rules.rank_order import first_of_run, is_between, ranks_by_order, right_ranks
+from hccl_tools.rules.rank_restarts import restarted_servers, restarts
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
-from hccl_tools.rules.surplus_devices import pasted_devices
+from hccl_tools.rules.stray_devices import move_hint
+from hccl_tools.rules.surplus_devices import (
+    pasted_devices,
+    refused_rows,
+    refused_surplus,
+    surplus_finding,
+)
 from hccl_tools.table.hccl_numbers import read_integer, read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _UINT32_MAX = 0xFFFFFFFF
+#: The numbers of devices of a server that HCCL accepts where two are connected by HCCS.
+_HCCS_COUNTS = (1, 2, 4, 8)
 #: The most lost devices that a hint names.
 _MOST_LOST = 4
 #: rank_table_info.cc:35, MAX_RANKCOUNT.
@@ -55,48 +64,6 @@ def _absent(subject: Subject) -> str:
     return f"no device has rank{'' if len(absent) == 1 else 's'} {and_more(absent)}" if absent else ""
 
 
-class _Restart(NamedTuple):
-    """Servers whose ranks start at 0 again, as if two tables were joined.
-
-    Attributes:
-        server: The index of the first of them.
-        row: Its row with rank 0.
-        size: The number of their ranks.
-        rank: The rank that they would continue with.
-    """
-
-    server: int
-    row: int
-    size: int
-    rank: int
-
-
-@shared
-def _restarts(subject: Subject) -> list[_Restart]:
-    """Return where the ranks start at 0 again.
-
-    The result is empty unless the servers form blocks, each with the ranks from 0 on, or from where the block before
-    ends: only then the ranks of all devices are known.
-    """
-    numbers, servers = subject.table.rank_numbers, subject.table.servers
-    begins = [
-        index
-        for index, server in enumerate(servers)
-        if index == 0 or any(numbers[row] == 0 for row in server.rows)
-    ]
-    found, before = [], 0
-    for begin, end in zip(begins, [*begins[1:], len(servers)], strict=True):
-        rows = [row for server in servers[begin:end] for row in server.rows]
-        own, size = {numbers[row] for row in rows}, len(rows)
-        offset = 0 if own == _known(range(size)) else before
-        if own != _known(range(offset, offset + size)):
-            return []
-        if before and not offset:
-            found.append(_Restart(begin, next(row for row in rows if numbers[row] == 0), size, before))
-        before += size
-    return found
-
-
 def _known(ranks: range) -> set[int | None]:
     return set(ranks)
 
@@ -105,7 +72,7 @@ def _known(ranks: range) -> set[int | None]:
 def _stand_ins(subject: Subject) -> dict[int, int]:
     """Return the servers with all ranks of an earlier server, and other addresses, with that server: spares of it."""
     table = subject.table
-    if table.format == "2.0" or _restarts(subject):
+    if table.format == "2.0" or restarts(subject):
         return {}
     first: dict[tuple[int | None, ...], int] = {}
     found, copies = {}, server_copies(subject)
@@ -189,9 +156,9 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
     if exchanged(subject):
         return  # HCC203 reports it.
     size, numbers = len(subject.table), subject.table.rank_numbers
-    from hccl_tools.rules import doubts  # noqa: PLC0415  (6 ms; only where ranks are wrong)
+    from hccl_tools.rules import doubled_keys  # noqa: PLC0415  (6 ms; only where ranks are wrong)
 
-    if (start := first_of_run(numbers)) > 0 and (again := doubts.doubled_list(subject)) is not None:
+    if (start := first_of_run(numbers)) > 0 and (again := doubled_keys.doubled_list(subject)) is not None:
         yield Finding(
             f"{_absent(subject)}, because {again[0]}",
             subject.device_path(numbers.index(max(size, start)), "rank_id"),
@@ -225,16 +192,19 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
 
 def _gap_hint(subject: Subject) -> str:
     """Return the hint on a gap in the ranks: what is lost is added, and only what is left out on purpose is numbered again."""
-    from hccl_tools.rules import doubts  # noqa: PLC0415  (4 ms; only where a count is wrong)
+    from hccl_tools.rules import doubled_keys, doubts  # noqa: PLC0415  (4 ms; only where a count is wrong)
 
     hint = f"number the ranks 0 to {len(subject.table) - 1} without a gap"
     absent, lost = absent_ranks(subject), lost_devices(subject)
-    if (again := doubts.doubled_list(subject)) is not None:
+    if (again := doubled_keys.doubled_list(subject)) is not None:
         return again[1]
-    if doubts.joined(subject):
+    if doubled_keys.joined(subject):
         return _with_lost_server(subject, hint)
-    if lost is not None and len(lost.rows) == len(absent):
-        return f"{_lost(subject, lost, absent)}; only if it is left out on purpose, {hint}"
+    if lost is not None and (moved := move_hint(subject, lost.rows)) is not None:
+        return moved
+    if lost is not None and len(lost.rows) == len(absent) and _are_allowed(subject, lost):
+        are = "it is" if len(absent) == 1 else "they are"
+        return f"{_lost(subject, lost, absent)}; only if {are} left out on purpose, {hint}"
     sizes = {len(server.rows) for server in subject.table.servers}
     if sizes == {len(absent)} and absent[-1] - absent[0] < len(absent) and is_between(subject, absent):
         what = "node" if subject.table.format == "2.0" else "server"
@@ -243,6 +213,12 @@ def _gap_hint(subject: Subject) -> str:
     elif by_order := right_ranks(subject):
         hint = by_order
     return _with_lost_server(subject, hint)
+
+
+def _are_allowed(subject: Subject, lost: LostDevices) -> bool:
+    """Return whether servers with their lost devices have a number of devices that the product allows."""
+    sizes = [len(subject.table.servers[index].rows) + len(own) for index, own in lost.of_server.items()]
+    return not subject.product.checks_hccs_count or all(size in _HCCS_COUNTS for size in sizes)
 
 
 def _lost(subject: Subject, lost: LostDevices, ranks: tuple[int, ...]) -> str:
@@ -260,16 +236,20 @@ def _lost(subject: Subject, lost: LostDevices, ranks: tuple[int, ...]) -> str:
             f"{named_server(subject, index)} has no device {device}: add it with rank {rank} and its address"
             for rank, (index, device) in islice(zip(ranks, lost.rows, strict=True), _MOST_LOST)
         ]
-        how = f"{how_device(subject, index, device)} shows it"
+        how = f"{how_device(subject, index, device)} shows {'it' if len(ranks) == 1 else 'the first'}"
+        if len(ranks) > 1 and len(lost.of_server) == 1:
+            named, own = named_server(subject, index), devices([device for _, device in lost.rows])
+            shown = [f"{named} has no {own}: add them with {rank_list(ranks)} and their addresses"]
+            return f"{lost.why}{shown[0]} ({how})"
     return f"{lost.why}{and_more(shown, _MOST_LOST, unlisted=len(ranks) - len(shown))} ({how})"
 
 
 def _with_lost_server(subject: Subject, right: str) -> str:
     """Return a hint to number the ranks again, after that on a missing server if server_count has more."""
-    from hccl_tools.rules import doubts  # noqa: PLC0415  (4 ms; only where a count is wrong)
+    from hccl_tools.rules import doubled_keys  # noqa: PLC0415  (4 ms; only where a count is wrong)
 
     table = subject.table
-    if parted := doubts.joined(subject):
+    if parted := doubled_keys.joined(subject):
         return parted
     if table.format == "2.0":
         return _with_lost_rank(subject, right)
@@ -317,19 +297,23 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
     if exchanged(subject):
         yield from _exchanged_ids(subject)
         return
-    if _restarts(subject) and not server_copies(subject):
-        yield from _restarted_servers(subject)
+    if restarts(subject) and not server_copies(subject):
+        yield from restarted_servers(subject)
         return
     if "rank_id" in with_address_as_id(subject).values():
         return  # HCC202 reports it.
     yield from _copies(subject)
     copied = set(copied_rows(subject)) | old_and_new(subject).keys() | pasted_devices(subject).keys()
+    copied |= refused_rows(subject)
+    for index, rule_id in refused_surplus(subject).items():
+        if rule_id == "HCC203":
+            yield surplus_finding(subject, index, "rank_id")
     hints = dict[tuple[int, int], tuple[str, str]]()
     for index, seen in _stand_ins(subject).items():
         yield _stand_in(subject, index, seen)
         copied |= set(subject.table.servers[index].rows)
     first: dict[int, int] = {}
-    owner = subject.table.server_of_row
+    owner, texts = subject.table.server_of_row, subject.table.rank_ids
     odd, by_order = ranks_by_order(subject), right_ranks(subject)
     hint = f"give every device its own rank id, 0 to N-1: {by_order or _absent(subject)}"
     for row, number in enumerate(subject.table.rank_numbers):
@@ -337,18 +321,22 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
             continue
         if number is not None and (seen := first.setdefault(number, row)) != row:
             pair = owner[row], owner[seen]
-            wrong, other = (seen, row) if seen in odd and row not in odd else (row, seen)
+            marks = [(one in odd, is_sloppy(texts[one], number)) for one in (seen, row)]
+            wrong, other = (seen, row) if marks[0] > marks[1] else (row, seen)
+            special = decimal_hint(texts[wrong])
             yield Finding(
-                f"rank id {_shown(subject, row)} is used by two devices",
+                f"rank id {_shown(subject, wrong)} is used by two devices",
                 subject.device_path(wrong, "rank_id"),
-                hint,
+                special or hint,
                 (
                     Related(
                         subject.device_path(other, "rank_id"),
                         "first used here" if other == seen else "and used here",
                     ),
                 ),
-                alike=hints.setdefault(pair, (_ranks_of(subject, *pair), hint)),
+                alike=all_read_wrong(subject, "rank_id", "hexadecimal", wrong)
+                if special
+                else hints.setdefault(pair, (_ranks_of(subject, *pair), hint)),
             )
 
 
@@ -446,26 +434,9 @@ def _own_values(subject: Subject, row: int) -> str:
     )
 
 
-def _restarted_servers(subject: Subject) -> Iterator[Finding]:
-    servers, first = subject.table.servers, subject.table.rank_numbers.index(0)
-    for again in _restarts(subject):
-        ranks = count(again.size, "rank")
-        what = f'server "{servers[again.server].server_id}" starts at rank 0 again ({ranks})'
-        if subject.table.format == "2.0":
-            what = f"entry {again.row} of rank_list is rank 0 again ({ranks} from there on), as if two tables were joined"
-        elif again.size > len(servers[again.server].rows):
-            what += ", as if two tables were joined"
-        yield Finding(
-            what,
-            subject.device_path(again.row, "rank_id"),
-            f"continue the rank numbers with {again.rank}, or join the tables of the servers with `hccl-tools merge`, which does this",
-            (Related(subject.device_path(first, "rank_id"), "first used here"),),
-        )
-
-
 def _shown(subject: Subject, row: int) -> str:
-    value = subject.table.rank_ids[row]
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    value, number = subject.table.rank_ids[row], subject.table.rank_numbers[row]
+    return as_read(value, number) if isinstance(value, str) else str(value)
 
 
 @rule("HCC204", "rank-count", "refused", code="EI0014", formats=("2.0",), source="rank_table_info.cc:35-63")

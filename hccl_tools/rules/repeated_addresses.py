@@ -23,10 +23,19 @@ from hccl_tools.rules.copies import (
     servers_again,
     what_a_copy_needs,
 )
+from hccl_tools.rules.filled_columns import filled_down, filled_runs, is_server
+from hccl_tools.rules.joined_groups import repeated_group
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
+from hccl_tools.rules.replaced_text import addresses_finding, replaced_addresses
 from hccl_tools.rules.shared_values import Claim, claim, without_one
-from hccl_tools.rules.surplus_devices import pasted_devices, without_surplus
-from hccl_tools.table.addresses import is_netmask
+from hccl_tools.rules.surplus_devices import (
+    pasted_devices,
+    refused_rows,
+    refused_surplus,
+    surplus_finding,
+    without_surplus,
+)
+from hccl_tools.table.addresses import is_netmask, is_unset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,13 +63,24 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Found]:
 
     Example: /server_list/0/device/1/device_ip = "192.168.0.100"
     Instead: /server_list/0/device/1/device_ip = "192.168.0.101"
-    Hint: give every device its own address; `hccn_tool -i 1 -ip -g` on 10.0.0.1 shows the address of device 1, and `hccn_tool -i 0 -ip -g` on 10.0.0.1 shows the address of device 0
+    Hint: give every device its own address (this is that of the row above, which was perhaps filled down); `hccn_tool -i 1 -ip -g` on 10.0.0.1 shows the address of device 1, and `hccn_tool -i 0 -ip -g` on 10.0.0.1 shows the address of device 0
     """
     if all_plain(subject):
         return
     packed, copied = packed_addresses(subject), set(copied_rows(subject))
+    for rows in _filled(subject, copied):
+        yield _filled_down(subject, rows)
+        copied |= {*rows}
     yield from _copied_instances(subject)
+    if (one := replaced_addresses(subject)) is not None and copied.isdisjoint(one.found):
+        if all(packed[text] for text in one.found.values()):  # Else HCC403 reports it.
+            yield partial(addresses_finding, subject, one)
+        copied |= one.found.keys()
     for index, seen in _with_addresses_of(subject).items():
+        if not copied.isdisjoint(subject.table.servers[index].rows):
+            continue
+        if one is not None and not one.found.keys().isdisjoint(_rows_of(subject, index, seen)):
+            continue
         yield partial(_copied_addresses, subject, index, seen)
         copied |= set(subject.table.servers[index].rows)
     for row, seen in repeated_entries(subject).items():
@@ -69,6 +89,10 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Found]:
     for row, seen in pasted_devices(subject).items():
         yield _pasted(subject, row, seen)
         copied.add(row)
+    copied |= refused_rows(subject)
+    for index, rule_id in refused_surplus(subject).items():
+        if rule_id == "HCC404":
+            yield partial(surplus_finding, subject, index, "device_ip")
     for index in _of_one_address(subject, copied):
         yield _one_address(subject, index)
         copied |= set(subject.table.servers[index].rows)
@@ -82,6 +106,33 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Found]:
                 again.append((row, address, first[address]))
             first.setdefault(address, row)
     yield from _each_repeated(subject, again)
+
+
+def _filled(subject: Subject, left_out: set[int]) -> list[range]:
+    """Return the rows with the address of the row above, unless they are one server or have no address of a device."""
+    ips, known = subject.table.device_ips, packed_addresses(subject)
+    hosts = {server.server_id.strip() for server in subject.table.servers}
+    return [
+        rows
+        for rows in filled_runs(ips)
+        if not is_server(subject, rows)
+        and left_out.isdisjoint(rows)
+        and ips[rows[0]] not in hosts
+        and addresses_read(subject)[rows[0]] == [ips[rows[0]]]
+        and known[ips[rows[0]]]
+        and not is_unset(ips[rows[0]])
+        and not is_netmask(ips[rows[0]])
+    ]
+
+
+def _filled_down(subject: Subject, rows: range) -> Finding:
+    known = owners_of_addresses(subject)
+    expected = known.order.expected if known is not None else {}
+    return filled_down(subject, rows, "device_ip", expected, partial(address_text, subject))
+
+
+def _rows_of(subject: Subject, *indices: int) -> set[int]:
+    return {row for index in indices for row in subject.table.servers[index].rows}
 
 
 def _pasted(subject: Subject, row: int, seen: int) -> Finding:
@@ -111,10 +162,11 @@ def _each_repeated(subject: Subject, again: list[tuple[int, str, int]]) -> Itera
             hint = f"one of the two servers has addresses of the other: {of_each(subject, row)}, and {of_each(subject, seen)}"
             said = alike[pair] = message, hint
         other = f", and {how(subject, seen)}" if how(subject, seen) != how(subject, row) else ""
+        above = " (this is that of the row above, which was perhaps filled down)" if seen == row - 1 else ""
         yield Finding(
             f'device_ip "{address}" is used twice',
             subject.device_path(row, "device_ip"),
-            f"give every device its own address; {how(subject, row)}{other}{_by_order(subject, (row, seen))}",
+            f"give every device its own address{above}; {how(subject, row)}{other}{_by_order(subject, (row, seen))}",
             (Related(subject.device_path(seen, "device_ip"), "first used here"),),
             alike=said,
         )
@@ -152,7 +204,10 @@ def _one_address(subject: Subject, index: int) -> Finding:
     server = subject.table.servers[index]
     text = subject.table.device_ips[server.rows[0]]
     places = tuple(Related(subject.device_path(row, "device_ip"), "and here") for row in server.rows[1:16])
-    which, check = "", f"write the address of each device: {of_each(subject, server.rows[0])}"
+    which, check = (
+        "",
+        f"write the address of each device; the column was perhaps filled down from the first one: {of_each(subject, server.rows[0])}",
+    )
     if is_netmask(text):
         which = ", which is a netmask"
         check += ", as its ipaddr, above the netmask"
@@ -247,6 +302,8 @@ def _ask_both(subject: Subject, found: Claim) -> str:
 def _copied_instances(subject: Subject) -> Iterator[Finding]:
     """Yield the instances of a group_list that are copies; they have no rank ids and may share a server_id."""
     for index, copy in server_copies(subject).items() if subject.table.format == "group_list" else ():
+        if index in repeated_group(subject):
+            continue  # HCC513 reports the group.
         yield Finding(
             f"instance {index + 1} is a copy of instance {copy.first + 1}: device_ids and device_ips repeat",
             subject.server_path(index),

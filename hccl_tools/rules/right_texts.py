@@ -118,6 +118,11 @@ def address(finding: Finding, part: str, whole: str | None = None) -> Finding:
         return finding._replace(message=f'HCCL reads "{part}" as no address')
     if placeholders.find(part) is not None:
         return finding._replace(message=_unfilled(part))
+    if (both := address_texts.number_after(part, is_address)) is not None:
+        return finding._replace(
+            message=f'{quoted(part)} has the text "{both.number}" after an address, or a blank in it',
+            hint=f'write "{both.alone}" or "{both.joined}": {finding.hint}',
+        )
     found = address_texts.corrected(part, is_address)
     if found is None:
         why = address_texts.why_no_address(part)

@@ -6,11 +6,13 @@ from itertools import pairwise
 from operator import sub
 from typing import TYPE_CHECKING, cast
 
+from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold
 from hccl_tools.rules.address_order import address_numbers, address_text
 from hccl_tools.rules.commands import how
 from hccl_tools.rules.copies import named_server
 from hccl_tools.rules.registry import Finding, Subject
+from hccl_tools.rules.value_order import USUAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -103,6 +105,48 @@ def turned(subject: Subject, numbers: Sequence[int], order: Order | None) -> Ite
         subject.device_path(rows[0], key),
         f'{how(subject, by_device[0])}: if it is "{first}", {write}',
     )
+
+
+def all_turned(subject: Subject, numbers: Sequence[int]) -> Iterator[Finding]:
+    """Yield the finding on servers that all have their addresses in the order of the devices, but moved by one row."""
+    table = subject.table
+    ids = table.devices_of_each
+    if ids is None or None in ids or len(ids) < _LEAST_DEVICES:
+        return
+    by_device = sorted(range(len(ids)), key=lambda place: ids[place] or 0)
+    columns = [[numbers[server.rows[place]] for place in by_device] for server in table.servers]
+    is_up = _is_turned(ids, columns, 1)
+    if not is_up and not _is_turned(ids, columns, -1):
+        return
+    rows, ips = table.servers[0].rows, table.device_ips
+    row, beside = rows[by_device[0]], rows[by_device[-1 if is_up else 1]]
+    are_ids = by_device != [*range(len(ids))]
+    key, other = ("device_id", "device_ip") if are_ids else ("device_ip", "device_id")
+    write = (
+        f"write the device_ids {fold(sorted(one or 0 for one in ids))} from the first entry of each server to the last"
+        if are_ids
+        else f"move the device_ips of each server {'down' if is_up else 'up'} by one row, that of the {'last' if is_up else 'first'} row to "
+        f"the {'first' if is_up else 'last'} one"
+    )
+    yield Finding(
+        f"the device_ips of {'each server' if len(table.servers) > 1 else named_server(subject, 0)} are in the order of the devices, but begin "
+        f"with another one: probably either the {key}s are moved by one row, or the {other}s",
+        subject.device_path(rows[0], key),
+        f"{how(subject, row)}: if it is {quoted(ips[row])}, nothing is wrong; if it is {quoted(ips[beside])}, {write}",
+    )
+
+
+def _is_turned(ids: Sequence[int | None], columns: Sequence[list[int]], step: int) -> bool:
+    """Return whether each column has a usual order, in which each device has the value of the next one or the one before."""
+    for usual in USUAL:
+        scheme = [usual(one) for one in sorted(one or 0 for one in ids)]
+        turned_scheme = [*scheme[step:], *scheme[:step]]
+        if all(
+            [value - min(own) for value in own] == [one - min(scheme) for one in turned_scheme]
+            for own in columns
+        ):
+            return True
+    return False
 
 
 def _by_device(subject: Subject, rows: Sequence[int]) -> list[int]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation import look_alikes, placeholders
 from hccl_tools.rules import address_texts, right_texts
-from hccl_tools.rules.address_order import one_of, right_name
+from hccl_tools.rules.address_order import likely_name, one_of, right_name
+from hccl_tools.rules.commands import host_of
 from hccl_tools.rules.nics import reported_blanks
-from hccl_tools.rules.registry import Finding, Subject, shared
+from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, shared
+from hccl_tools.rules.replaced_text import names_finding, replaced_names
+from hccl_tools.rules.value_order import number_at_end
 from hccl_tools.table.addresses import joined_ipv4, packed
 
 #: Signs that no address and no host name has; two dots in a row have no name between them.
@@ -32,7 +36,15 @@ def wrong_names(subject: Subject) -> dict[int, Finding]:
     """Return the findings on server_ids that are neither an address nor the name of a host, by server."""
     if joined_ipv4(server.server_id for server in subject.table.servers) is not None:
         return {}
-    found = ((index, _wrong_name(subject, index)) for index in range(len(subject.table.servers)))
+    replaced = replaced_names(subject)
+    if replaced is not None and len(set(_server_ids(subject))) == len(_server_ids(subject)):
+        return {next(iter(replaced.found)): names_finding(subject, replaced)}
+    left_out = () if replaced is None else replaced.found  # HCC503 reports them.
+    found = (
+        (index, _wrong_name(subject, index))
+        for index in range(len(subject.table.servers))
+        if index not in left_out
+    )
     return {index: one for index, one in found if one is not None}
 
 
@@ -50,6 +62,8 @@ def _wrong_name(subject: Subject, index: int) -> Finding | None:
     if (said := one_of(subject, index)) is not None:
         return Finding(said[0], path, said[1])
     name = text.strip()
+    if name in _repeated_texts(subject):
+        return None  # HCC503 reports it, with the right one.
     if subject.table.format == "group_list" or packed(name) is not None:
         return None  # The program that writes a group_list chooses the ids.
     if (found := _corrected(subject, index, name)) is not None:
@@ -100,10 +114,54 @@ def _corrected(subject: Subject, index: int, name: str) -> Finding | None:
         return _with_right(subject, index, plain)
     if not (_NO_NAME.search(name) or _NUMBERS.fullmatch(name) or _WITH_LETTERS.fullmatch(name)):
         return None  # A name may have an address in it, as those of some name services.
+    if (both := address_texts.number_after(name, right_texts.is_address)) is not None:
+        return _with_number(subject, index, both)
     found = address_texts.corrected(name, right_texts.is_address)
     if (dotted := address_texts.with_dots(name, right_texts.is_address)) is not None and "," not in dotted[1]:
         found = address_texts.Corrected([dotted[0]], dotted[1])
     return None if found is None else _with_right(subject, index, found)
+
+
+@shared
+def _repeated_texts(subject: Subject) -> frozenset[str]:
+    """Return the server_ids that several servers have and that are an address with something beside it."""
+    if subject.table.format not in SERVER_LIST:
+        return frozenset()
+    times = Counter(_server_ids(subject))
+    return frozenset(text for text, number in times.items() if number > 1 and host_of(text) != text)
+
+
+def _with_number(subject: Subject, index: int, both: address_texts.NumberAfter) -> Finding:
+    """Return the finding on a server_id with a number after an address: a port, or a blank in the last number."""
+    name = subject.table.servers[index].server_id.strip()
+    right = _by_the_others(subject, index, both)
+    if right is None:
+        return Finding(
+            f'server_id {quoted(name)} has the text "{both.number}" after the address, as a port, or a blank in it',
+            subject.server_path(index, "server_id"),
+            f'write "{both.alone}" or, if only the blank is too much, "{both.joined}", wherever the table has this server_id: '
+            "`hostname -I` on the host prints its addresses",
+        )
+    fault = f'the text "{both.number}" after the address' if right == both.alone else "a blank in it"
+    return _with_right(subject, index, address_texts.Corrected([fault], right))
+
+
+def _by_the_others(subject: Subject, index: int, both: address_texts.NumberAfter) -> str | None:
+    """Return which of two addresses a server has by the other server_ids; None if they do not say it."""
+    others = [text for place, text in enumerate(_server_ids(subject)) if place != index]
+    if address_texts.after_address(others, right_texts.is_address)[both.number]:
+        return both.alone  # What several have behind it is no part of an address.
+    if (likely := likely_name(subject, index)) in (both.alone, both.joined):
+        return likely
+    parts = [number_at_end(text) for text in others]
+    (begin, alone), (_, joined) = (number_at_end(one) or ("", 0) for one in (both.alone, both.joined))
+    numbers = [part[1] for part in parts if part is not None and part[0] == begin]
+    if not numbers:
+        return None
+    is_near = [min(numbers) - 1 <= one <= max(numbers) + 1 for one in (alone, joined)]
+    if is_near[0] == is_near[1]:
+        return None
+    return both.alone if is_near[0] else both.joined
 
 
 def _with_right(subject: Subject, index: int, found: address_texts.Corrected) -> Finding:

@@ -14,8 +14,15 @@ from hccl_tools.rules.address_order import READ
 from hccl_tools.rules.commands import how_device
 from hccl_tools.rules.copies import lost_devices, named_server
 from hccl_tools.rules.registry import LEGACY, Finding, Subject, rule
+from hccl_tools.rules.stray_devices import move_hint
 from hccl_tools.rules.super_pod_list import is_used
-from hccl_tools.rules.surplus_devices import Surplus, surplus_devices, why_surplus, without_surplus
+from hccl_tools.rules.surplus_devices import (
+    Surplus,
+    refused_surplus,
+    surplus_devices,
+    why_surplus,
+    without_surplus,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +74,8 @@ def device_missing(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             f"{named_server(subject, index)} has no device {device}, unlike all other servers",
             subject.server_path(index, place),
-            _add(f"device {device} with its address ({how_device(subject, index, device)} shows it)"),
+            move_hint(subject, [(index, device)])
+            or _add(f"device {device} with its address ({how_device(subject, index, device)} shows it)"),
         )
 
 
@@ -75,6 +83,8 @@ def _with_surplus(subject: Subject, surplus: dict[int, Surplus]) -> Iterator[Fin
     """Yield the servers with all devices of a machine and one more that HCCL reads as any other."""
     limit, table = subject.product.device_limit, subject.table
     for index, one in surplus.items():
+        if index in refused_surplus(subject):
+            continue
         if one.twin is not None or (table.device_numbers[one.row] or 0) >= limit:
             continue  # HCC303 or HCC302 reports it.
         own = [table.device_numbers[row] for row in table.servers[index].rows]
@@ -126,7 +136,9 @@ def _smaller_server(subject: Subject, index: int, lacking: list[int], place: str
             f"{len(rows) + len(lacking)}: devices {fold(lacking)} are perhaps missing"
         )
         what = f"devices {fold(lacking)} with their addresses ({shown} shows the first)"
-    return Finding(message, subject.server_path(index, place), _add(what, several=len(lacking) > 1))
+    moved = move_hint(subject, [(index, device) for device in lacking])
+    hint = moved or _add(what, several=len(lacking) > 1)
+    return Finding(message, subject.server_path(index, place), hint)
 
 
 def _add(what: str, *, several: bool = False) -> str:

@@ -10,9 +10,11 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold
 from hccl_tools.rules.address_order import likely_name, usual_name
 from hccl_tools.rules.addresses import servers_of_no_host
-from hccl_tools.rules.commands import how
+from hccl_tools.rules.commands import host_of, how
 from hccl_tools.rules.copies import named_server, other_copies, server_copies, what_a_copy_needs
+from hccl_tools.rules.filled_columns import filled_servers, names_filled, names_filled_down, servers_filled
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
+from hccl_tools.rules.replaced_text import names_finding, replaced_names
 from hccl_tools.rules.value_order import number_at_end
 from hccl_tools.table.hccl_numbers import byte_length, read_uint
 
@@ -146,15 +148,30 @@ def duplicate_server_id(subject: Subject) -> Iterator[Finding]:
     servers = subject.table.servers
     if len({server.server_id for server in servers}) == len(servers):
         return
+    if filled := filled_servers(subject):
+        message, hint = servers_filled(subject, filled, "give every entry the server_id of its own host")
+        yield Finding(message, subject.server_path(1, "server_id"), hint)
+        return
     first: dict[str, int] = {}  # Of empty ones HCC502 reports each.
     copies, parted, again = server_copies(subject), _parted(subject), other_copies(subject)
     if again:
         yield _listed_again(subject, again)
-    times = Counter(server.server_id for server in servers)
+    times, filled_down, replaced = (
+        Counter(server.server_id for server in servers),
+        set[int](),
+        replaced_names(subject),
+    )
+    for run in names_filled_down(subject) if not (copies or parted or again) else ():
+        yield names_filled(subject, run)
+        filled_down |= {*run}
+    if replaced is not None and not filled_down:
+        yield names_finding(subject, replaced)
+        again = {**again, **dict.fromkeys(range(len(servers)), 0)}  # It explains the equal ones.
     for index, server in enumerate(servers):
         if (
             (seen := first.setdefault(server.server_id, index)) != index
             and index not in again
+            and index not in filled_down
             and server.server_id
         ):
             if index in copies and copies[index].same_id:
@@ -192,6 +209,12 @@ def _right_of_two(subject: Subject, index: int, seen: int) -> str:
     ):
         return hint
     first, second = (quoted(str(text)) for text in ips)
+    text = subject.table.servers[index].server_id
+    if (host := host_of(text)) != text.strip():
+        return (
+            f'{how(subject, rows[0][0])}: if it is {first}, write "{host}" alone in server {seen + 1} and another server_id in '
+            f"server {index + 1}, if it is {second}, the other way round"
+        )
     hint = (
         f"{how(subject, rows[0][0])}: if it is {first}, write another server_id in server {index + 1}, "
         f"if it is {second}, in server {seen + 1}"

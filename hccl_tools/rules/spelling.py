@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import reduce
+from operator import getitem
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules import numbers
@@ -184,7 +186,36 @@ def misspelt_key(subject: Subject) -> Iterator[Finding]:
             continue  # HCC527 reports the cause.
         right = intended if is_same_name(key, intended) and intended not in beside else None
         hint = f'did you mean "{intended}"?'
+        if intended in beside:
+            hint = _beside(subject, (*path, key), intended)
         yield Finding(f'key "{key}" is ignored', (*path, key), hint, at_key=True, right_key=right)
+
+
+def _beside(subject: Subject, path: Path, intended: str) -> str:
+    """Return the hint on a misspelt key of an object that has the right one, too: renaming it would make two of them."""
+    try:
+        value = reduce(getitem, path, subject.value)
+        own = reduce(getitem, path[:-1], subject.value)[intended]
+    except (KeyError, IndexError, TypeError):
+        return f'did you mean "{intended}"? It is there, too: delete one of the two keys'
+    if isinstance(value, list) and isinstance(own, list):
+        return f'"{intended}" is there, too: move the entries of this list into it if the job uses them, and delete this key'
+    if value == own:
+        return f'"{intended}" is there, too, with the same value: delete this key'
+    return (
+        f'"{intended}" is there, too: delete this key, and if its value {_shown(value)} is the right one, write it in place of '
+        f'{_shown(own)} in "{intended}"'
+    )
+
+
+def _shown(value: Any) -> str:
+    return (
+        quoted(value)
+        if isinstance(value, str)
+        else "of this key"
+        if isinstance(value, (dict, list))
+        else str(value)
+    )
 
 
 def _misspelt_in_2_0(subject: Subject) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from hccl_tools.rules import numbers, right_texts, spelling
 from hccl_tools.rules.address_order import READ
 from hccl_tools.rules.commands import how_super_device
 from hccl_tools.rules.copies import copied_rows
+from hccl_tools.rules.filled_columns import filled_down, filled_runs
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.rules.shared_values import claim, owners_of
 from hccl_tools.rules.slipped_ids import slipped_finding, slipped_ids
@@ -24,6 +25,7 @@ from hccl_tools.rules.super_pod_list import (
     servers_in_two_pods,
     servers_of_another_kind,
 )
+from hccl_tools.rules.surplus_devices import refused_rows
 from hccl_tools.rules.value_order import other_devices, super_device_numbers
 from hccl_tools.table.hccl_numbers import read_uint
 
@@ -150,6 +152,10 @@ def duplicate_super_device_id(subject: Subject) -> Iterator[Finding]:
     if same_named_pods(subject):
         return  # HCC523 reports the cause.
     again = _repeated(subject)
+    for rows in filled_runs(subject.table.column("super_device_id")):
+        if again.keys() >= {*rows[1:]}:
+            yield _filled_down(subject, rows)
+            again = {row: first for row, first in again.items() if row not in rows}
     texts, alike = subject.table.column("super_device_id"), dict[Any, tuple[str, str]]()
     owner, special_causes = subject.table.server_of_row, set[Any]()
     pairs = Counter((owner[row], owner[seen]) for row, (seen, _) in again.items())
@@ -181,10 +187,16 @@ def duplicate_super_device_id(subject: Subject) -> Iterator[Finding]:
         )
 
 
+def _filled_down(subject: Subject, rows: range) -> Finding:
+    """Return the finding on super_device_ids that are all that of the row above."""
+    known = _owners_of_sdids(subject)
+    return filled_down(subject, rows, "super_device_id", {} if known is None else known.order.expected, str)
+
+
 def _repeated(subject: Subject) -> dict[int, tuple[int, str]]:
     """Return the rows with the super_device_id of an earlier row of their super pod, with that row and the pod."""
     pod_of = {name: pod.super_pod_id for pod in listed_pods(subject) for name in pod.server_ids}
-    sdids, left_out = super_device_numbers(subject), copied_rows(subject)
+    sdids, left_out = super_device_numbers(subject), copied_rows(subject) | refused_rows(subject)
     first: dict[tuple[str, int], int] = {}
     found = {}
     for server in subject.table.servers:

@@ -10,6 +10,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules import entry_forms
 from hccl_tools.rules.commands import how_super_device
+from hccl_tools.rules.filled_columns import filled_servers, servers_filled
 from hccl_tools.rules.pod_servers import (
     all_unknown,
     meant_servers,
@@ -314,6 +315,10 @@ def server_without_super_pod(subject: Subject) -> Iterator[Finding]:
         if server.server_id not in placed and index not in others:
             message = f'server "{server.server_id}" is not in any super pod'
             hint = hint or _its_pod(subject, index)
+            if filled := filled_servers(subject):
+                message, hint = servers_filled(subject, filled, hint)
+                yield Finding(message, subject.server_path(index, "server_id"), hint)
+                return
             yield Finding(
                 message, subject.server_path(index, "server_id"), hint,
                 alike=("servers are not in any super pod", hint.replace("its super pod", "the super pod of each")),

@@ -14,11 +14,13 @@ from hccl_tools.records import NamedTuple
 from hccl_tools.rules.commands import how_device
 from hccl_tools.rules.copies import WHOLE_MACHINES, device_copies, named_server, repeated_entries
 from hccl_tools.rules.moved_entries import owners
-from hccl_tools.rules.registry import LEGACY, shared
+from hccl_tools.rules.registry import LEGACY, Finding, shared
 
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
 
+#: A group_list is the format of the 910A: HCCL accepts only ids up to 7 in it, on every product.
+GROUP_LIST_LIMIT = 8
 _READ = frozenset({"device_id", "device_ip", "rank_id", "server_id"})
 
 
@@ -142,6 +144,52 @@ def pasted_devices(subject: Subject) -> dict[int, int]:
                 row for row in table.servers[one.source].rows if table.device_ips[row] == text
             )
     return found
+
+
+@shared
+def refused_surplus(subject: Subject) -> dict[int, str]:
+    """Return the servers whose entry too many is refused, with the rule that reports it, alone for this entry.
+
+    An entry that was copied and got the next device_id often has the address and the rank of another one as well.
+    """
+    table, found = subject.table, dict[int, str]()
+    limit = GROUP_LIST_LIMIT if table.format == "group_list" else subject.product.device_limit
+    for index, one in surplus_devices(subject).items():
+        number = table.device_numbers[one.row]
+        if one.twin is not None or one.source is not None or _is_listed(subject, index, number):
+            continue
+        if (number or 0) >= limit:
+            found[index] = "HCC302"
+        elif (text := table.device_ips[one.row]) and sum(ip == text for ip in table.device_ips) > 1:
+            found[index] = "HCC404"
+        elif sum(rank == table.rank_numbers[one.row] for rank in table.rank_numbers) > 1:
+            found[index] = "HCC203"
+    return found
+
+
+def _is_listed(subject: Subject, index: int, number: int | None) -> bool:
+    """Return whether a server has several entries of a device."""
+    numbers = subject.table.device_numbers
+    return sum(numbers[row] == number for row in subject.table.servers[index].rows) > 1
+
+
+def surplus_finding(subject: Subject, index: int, key: str) -> Finding:
+    """Return the only finding on an entry too many whose value of a key another device has."""
+    table, row = subject.table, surplus_devices(subject)[index].row
+    size = len(table.servers[index].rows) - 1
+    what = f"device_ip {quoted(str(table.device_ips[row]))}" if key == "device_ip" else subject.rank_name(row)
+    return Finding(
+        f"{named_server(subject, index)} lists devices 0 to {size - 1}, and one more: the entry of device {table.device_ids[row]} is "
+        f"probably one too many, and has {what}, as another device has",
+        subject.device_path(row, key),
+        without_surplus(subject, index),
+    )
+
+
+def refused_rows(subject: Subject) -> set[int]:
+    """Return the entries of ``refused_surplus``, which other rules leave out."""
+    surplus = surplus_devices(subject)
+    return {surplus[index].row for index in refused_surplus(subject)}
 
 
 def gives_to(subject: Subject, index: int) -> int | None:

@@ -12,7 +12,11 @@ from hccl_tools.notation.phrases import count
 from hccl_tools.rules.address_order import address_numbers, first_in_text_order, servers_in_text_order
 from hccl_tools.rules.commands import how, how_super_device
 from hccl_tools.rules.copies import WHOLE_MACHINES, named_server
+from hccl_tools.rules.filled_columns import filled_servers, servers_filled
+from hccl_tools.rules.moved_rows import moved_addresses
 from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule
+from hccl_tools.rules.stale_addresses import stale_addresses
+from hccl_tools.rules.super_pod_list import is_used
 from hccl_tools.rules.value_order import number_at_end
 from hccl_tools.table.addresses import is_loopback, is_netmask, packed
 
@@ -52,6 +56,8 @@ def values_in_text_order(subject: Subject) -> Iterator[Finding]:
         return
     if [*numbers] == sorted(numbers):
         yield from _names_in_text_order(subject)
+    elif moved_addresses(subject) is not None or stale_addresses(subject) is not None:
+        return  # HCC631 or HCC633 reports it.
     elif (row := first_in_text_order(subject)) is not None and not _has_other_addresses(subject, row):
         yield _unsorted(subject, numbers, row)
 
@@ -176,8 +182,14 @@ def _unsorted(subject: Subject, numbers: Sequence[int], row: int) -> Finding:
     right = sorted(range(len(ips)) if is_whole else own, key=numbers.__getitem__)
     first = ips[right[row if is_whole else 0]]
     what = "all servers together" if is_whole else "each server"
+    several = [
+        one
+        for one in table.servers
+        if [numbers[at] for at in one.rows] != sorted(numbers[at] for at in one.rows)
+    ]
+    others = f" and {count(len(several) - 1, 'other server')}" if len(several) > 1 else ""
     return Finding(
-        f"the device_ips of {named_server(subject, index)} are in the order of text: {quoted(ips[at - 1])} is before {quoted(ips[at])}; "
+        f"the device_ips of {named_server(subject, index)}{others} are in the order of text: {quoted(ips[at - 1])} is before {quoted(ips[at])}; "
         "the column was probably sorted alone",
         subject.device_path(row, "device_ip"),
         f"{how(subject, row)}: if it is {quoted(first)}, sort the device_ips of {what} by their numbers",
@@ -254,6 +266,14 @@ def _counted_from_one(subject: Subject) -> int | None:
     return size if size == WHOLE_MACHINES[0] or are_ranks else None
 
 
+def _filled_servers(subject: Subject, blocks: list[range]) -> Iterator[Finding]:
+    """Yield the finding on entries whose server_ids were counted on; HCC308, HCC503 and HCC525 report them as errors."""
+    names = {server.server_id for server in subject.table.servers}
+    if len(names) == len(subject.table) and subject.product.cluster_count is None and not is_used(subject):
+        message, hint = servers_filled(subject, blocks, "nothing is wrong")
+        yield Finding(message, subject.server_path(1, "server_id"), hint)
+
+
 @rule(
     "HCC649",
     "device-ids-are-ranks",
@@ -265,7 +285,8 @@ def _counted_from_one(subject: Subject) -> int | None:
 def device_ids_are_ranks(subject: Subject) -> Iterator[Finding]:
     """The device_ids, or the super_device_ids, of all servers are their ranks, or the device_ids are counted from 1.
 
-    Each server numbers its devices itself. HCCL accepts such ids if the product has devices with these numbers.
+    Each server numbers its devices itself. HCCL accepts such ids if the product has devices with these numbers. If each
+    entry has one device, the server_ids may have been counted on with the devices.
 
     Base: 2x8 a2
     Example: /server_list/1/device/0/device_id = "8"; /server_list/1/device/1/device_id = "9"; /server_list/1/device/2/device_id = "10"; /server_list/1/device/3/device_id = "11"; /server_list/1/device/4/device_id = "12"; /server_list/1/device/5/device_id = "13"; /server_list/1/device/6/device_id = "14"; /server_list/1/device/7/device_id = "15"
@@ -281,6 +302,9 @@ def device_ids_are_ranks(subject: Subject) -> Iterator[Finding]:
         )
         return
     if len(table.servers) < 2:
+        return
+    if filled := filled_servers(subject):
+        yield from _filled_servers(subject, filled)
         return
     row, sdids = (
         table.servers[1].rows[0] if table.servers[1].rows else 0,

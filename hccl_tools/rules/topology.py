@@ -11,7 +11,14 @@ from hccl_tools.rules.commands import how_device
 from hccl_tools.rules.copies import absent_ranks, instances_of_other_hosts, lost_devices, surplus_rows
 from hccl_tools.rules.moved_entries import is_listed_twice, owners, right_devices
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
-from hccl_tools.rules.surplus_devices import gives_to, surplus_devices, why_surplus, without_surplus
+from hccl_tools.rules.stray_devices import move_hint
+from hccl_tools.rules.surplus_devices import (
+    gives_to,
+    refused_surplus,
+    surplus_devices,
+    why_surplus,
+    without_surplus,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -123,6 +130,8 @@ def device_count(subject: Subject) -> Iterator[Finding]:
                 return
             continue
         index = _first_entries(subject)[server_id]
+        if index in refused_surplus(subject):
+            continue  # Another rule reports the entry that is one too many.
         if index in surplus_devices(subject):
             yield Finding(
                 f'server "{server_id}" has {count} devices; {subject.product.title} allows 1, 2, 4 or 8: {why_surplus(subject, index)}',
@@ -151,6 +160,8 @@ def _completed(subject: Subject, server_id: str) -> str:
     if len(lost) != 1 or subject.table.format == "group_list":
         return "" if len(lost) != 1 else f"add device {lost[0]} if it is missing, or "
     index = _first_entries(subject)[server_id]
+    if (moved := move_hint(subject, [(index, lost[0])])) is not None:
+        return f"{moved}, or "
     rank, then = _rank_of_lost(subject, index, lost)
     shown = f" with rank {rank}" if rank is not None else ""
     address = f" and the address that {how_device(subject, index, lost[0])} shows"
@@ -227,7 +238,9 @@ def four_device_set(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 f'devices {",".join(map(str, devices))} of server "{server_id}" are not a set of four devices that HCCL accepts',
                 devices_place(subject, server_id),
-                _other_four(subject, server_id, devices),
+                _even(subject, server_id)
+                if subject.product.even_servers and len(set(map(len, sets.values()))) > 1
+                else _other_four(subject, server_id, devices),
             )
 
 
@@ -272,6 +285,8 @@ def uneven_servers(subject: Subject) -> Iterator[Finding]:
                 f'server "{server_id}" has {phrases.count(len(own), "device")}, other servers have {usual}'
             )
             index = _first_entries(subject)[server_id]
+            if index in refused_surplus(subject):
+                continue
             giver = index if index in surplus else gives_to(subject, index)
             yield Finding(
                 f"{count}{_not_listed(subject, server_id, rows, usual)}"
@@ -293,6 +308,8 @@ def _even(subject: Subject, server_id: str) -> str:
     own = lost.of_server.get(index) if lost is not None else None
     if not own:
         return even
+    if (moved := move_hint(subject, [(index, device) for device in own])) is not None:
+        return moved
     rank, then = _rank_of_lost(subject, index, own)
     shown = f" with rank {rank}" if rank is not None else ""
     return f"add {phrases.devices(own)}{shown} and the address that {how_device(subject, index, own[0])} shows{then}; or {without or even}"

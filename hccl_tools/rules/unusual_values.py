@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.likeness import is_near
-from hccl_tools.notation.phrases import and_more, count
+from hccl_tools.notation.phrases import and_more, count, listed_parts
+from hccl_tools.rules.address_networks import in_each_others_network
 from hccl_tools.rules.address_order import (
     READ,
     address_numbers,
@@ -25,20 +26,25 @@ from hccl_tools.rules.address_order import (
 from hccl_tools.rules.commands import how, how_device, how_super_device, of_each
 from hccl_tools.rules.copies import named_server
 from hccl_tools.rules.lost_zeros import lost_zeros, of_lost_zeros
+from hccl_tools.rules.moved_rows import moved_addresses, moved_sdids
 from hccl_tools.rules.registry import LEGACY, Finding, Subject, rule
-from hccl_tools.rules.run_on import addresses_run_on, server_run_on, turned
+from hccl_tools.rules.replaced_text import addresses_finding, replaced_addresses
+from hccl_tools.rules.run_on import addresses_run_on, all_turned, server_run_on, turned
+from hccl_tools.rules.server_places import displaced_sdids, order_of_sdids
+from hccl_tools.rules.stale_addresses import is_whole, of_stale, stale_addresses
+from hccl_tools.rules.super_pod_list import is_used
 from hccl_tools.rules.value_order import (
     DEVICE_BITS,
     Order,
-    order_of,
     other_devices,
     rows_of_other_bits,
-    sdid_scheme,
     super_device_numbers,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from hccl_tools.rules.moved_rows import MovedRows
 
 #: The fewest other addresses for a finding on one that is outside their network.
 _LEAST_OTHERS = 7
@@ -85,19 +91,44 @@ def device_ip_outside_order(subject: Subject) -> Iterator[Finding]:
     numbers, order = address_numbers(subject), order_of_addresses(subject)
     if numbers is None or servers_in_text_order(subject) or moved_device_ids(subject):
         return  # HCC645 or HCC632 reports it.
+    if (moved := moved_addresses(subject)) is not None:
+        yield _moved_among_servers(subject, moved, _ADDRESS)
+        return
+    stale = stale_addresses(subject)
+    if stale is not None and (subject.table.format == "group_list" or not is_whole(subject, stale)):
+        yield of_stale(subject, stale)
+        return
     is_regular = order is None or not (order.expected or order.moved_up or order.moved_down)
     if not is_regular and first_in_text_order(subject) is not None:
         return  # HCC645 reports it.
+    if not is_regular and (replaced := replaced_addresses(subject)) is not None:
+        yield addresses_finding(subject, replaced)
+        return
     yield from turned(subject, numbers, order)
+    if is_regular:
+        yield from all_turned(subject, numbers)
     if lost := lost_zeros(subject, numbers):
         yield of_lost_zeros(subject, lost)
-    of_lost = {subject.table.device_numbers[row] for row in lost}
     if order is not None:
         yield from _moved_rows(subject, order, _ADDRESS)
         for rows in order.groups:
-            yield _changed_places(subject, order, rows, _ADDRESS)
+            yield _changed_places(subject, order.expected, rows, _ADDRESS)
         if is_regular and (run_on := server_run_on(subject, numbers, order)) is not None:
             yield addresses_run_on(subject, *run_on)
+    if is_regular and (exchanged := in_each_others_network(subject, numbers)) is not None:
+        yield exchanged
+    yield from _single_addresses(subject, numbers, order, lost)
+
+
+def _single_addresses(
+    subject: Subject, numbers: Sequence[int], order: Order | None, lost: Iterable[int]
+) -> Iterator[Finding]:
+    """Yield the findings on single addresses that were mistyped.
+
+    Args:
+        lost: The rows whose last zeros are lost.
+    """
+    of_lost = {subject.table.device_numbers[row] for row in lost}
     ips = subject.table.device_ips
     near = (
         [row for row in order.single if is_near(ips[row], address_text(subject, order.expected[row]))]
@@ -213,21 +244,20 @@ def _named(subject: Subject, rows: Sequence[int]) -> str:
     return listed_parts(parts)
 
 
-def listed_parts(parts: Sequence[str]) -> str:
-    """Return parts with commas and a last "and", as a phrase."""
-    if len(parts) <= 8:
-        return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
-    return and_more(parts, 8)
-
-
 def _places(subject: Subject, rows: Sequence[int], key: str) -> tuple[Related, ...]:
     return tuple(Related(subject.device_path(row, key), "and here") for row in rows[1:_MOST_PLACES])
 
 
-def _changed_places(subject: Subject, order: Order, rows: list[int], kind: _Kind) -> Finding:
-    """Return the finding on rows that have the values of each other."""
+def _changed_places(
+    subject: Subject, expected: Mapping[int, int], rows: list[int], kind: _Kind, mixed: str = "mixed up"
+) -> Finding:
+    """Return the finding on rows that have the values of each other.
+
+    Args:
+        mixed: What more than two rows are, unless each has the value of the next one.
+    """
     key, values = kind.key, subject.table.column(kind.key)
-    right = {row: kind.text(subject, order.expected[row]) for row in rows}
+    right = {row: kind.text(subject, expected[row]) for row in rows}
     pair = len(rows) == 2 and values[rows[0]] == right[rows[1]]
     message = f"the {key}s of {_named(subject, rows)} do not follow the order of all others: "
     check = f'{kind.command(subject, rows[0])}: if it is "{right[rows[0]]}"'
@@ -238,10 +268,67 @@ def _changed_places(subject: Subject, order: Order, rows: list[int], kind: _Kind
         is_row = [values[row] for row in rows] in (
             [right[row] for row in (*rows[1:], rows[0])], [right[row] for row in (rows[-1], *rows[:-1])],
         )  # fmt: skip
-        message += "they are probably moved by one row" if is_row else "they are probably mixed up"
+        message += "they are probably moved by one row" if is_row else f"they are probably {mixed}"
         listed = and_more([f'"{right[row]}"' for row in rows], _MOST_PLACES)
         hint = f"{check}, the values in the order of the file are {listed}"
     return Finding(message, subject.device_path(rows[0], key), hint, _places(subject, rows, key))
+
+
+def _moved_among_servers(subject: Subject, moved: MovedRows, kind: _Kind) -> Finding:
+    """Return the finding on rows of several servers that have the values of each other."""
+    if moved.is_half:
+        return _half_exchanged(subject, moved, kind)
+    if not moved.step:
+        return _changed_places(subject, moved.right, moved.rows, kind, "exchanged between the two servers")
+    table, values, rows = subject.table, subject.table.column(kind.key), moved.rows
+    is_up, owner = moved.step > 0, table.server_of_row
+    lost, last = (rows[0], rows[-1]) if is_up else (rows[-1], rows[0])
+    way, ends = ("down", ("last", "first")) if is_up else ("up", ("first", "last"))
+    crossing = [row for row in rows if row != last and owner[row] != owner[row + moved.step]]
+    said = ""
+    if crossing:
+        at = crossing[0] if is_up else crossing[-1]
+        said = (
+            f": device {table.device_ids[at]} of {named_server(subject, owner[at])} has {quoted(values[at])}, which belongs to the "
+            f"{kind.noun} of {quoted(table.servers[owner[at + moved.step]].server_id)}"
+        )
+    right = f'"{kind.text(subject, moved.right[lost])}"'
+    remedy = f"move these {kind.noun} {way} by one row, that of the {ends[0]} row to the {ends[1]} one"
+    if moved.is_lost:
+        said += f"{';' if said else ':'} {right}, which belongs to the {ends[1]} of these rows, is missing"
+        remedy = f"move these {kind.noun} {way} by one row, write it in the {ends[1]} one, and leave out {quoted(values[last])} of the {ends[0]} one"
+    return Finding(
+        f"the {kind.key}s from {_end_of(subject, rows[0], 0)} to {_end_of(subject, rows[-1], -1)} are probably moved "
+        f"{'up' if is_up else 'down'} by one row{said}",
+        subject.device_path(rows[0], kind.key),
+        f"{kind.command(subject, lost)}: if it is {right}, {remedy}",
+        _places(subject, rows, kind.key),
+    )
+
+
+def _end_of(subject: Subject, row: int, place: int) -> str:
+    """Return the name of the first or last row of several: a server, if the row is at its end."""
+    table = subject.table
+    index = table.server_of_row[row]
+    name = named_server(subject, index)
+    return name if table.servers[index].rows[place] == row else f"device {table.device_ids[row]} of {name}"
+
+
+def _half_exchanged(subject: Subject, moved: MovedRows, kind: _Kind) -> Finding:
+    """Return the finding on two servers that have exchanged one half of their values: nothing says which half it is."""
+    table, rows, values = subject.table, moved.rows, subject.table.column(kind.key)
+    one, other = (table.server_of_row[row] for row in (rows[0], rows[-1]))
+    half = [str(table.device_ids[row]) for row in table.servers[one].rows if row in moved.right]
+    rest = [row for row in table.servers[one].rows if row not in moved.right]
+    others = listed_parts([str(table.device_ids[row]) for row in rest])
+    return Finding(
+        f"{named_server(subject, one)} and {named_server(subject, other)} have exchanged the {kind.noun} of half of their devices: either the "
+        f"{kind.key}s of devices {listed_parts(half)}, or those of devices {others}, are exchanged",
+        subject.device_path(rows[0], kind.key),
+        f'{kind.command(subject, rows[0])}: if it is "{kind.text(subject, moved.right[rows[0]])}", exchange those of devices {listed_parts(half)}; '
+        f"if it is {quoted(values[rows[0]])}, and {kind.command(subject, rest[0])} that is not {quoted(values[rest[0]])}, exchange the others",
+        _places(subject, rows, kind.key),
+    )
 
 
 def _moved_rows(subject: Subject, order: Order, kind: _Kind) -> Iterator[Finding]:
@@ -281,7 +368,7 @@ def super_device_id_outside_order(subject: Subject) -> Iterator[Finding]:
     """The super_device_ids of a few devices do not follow the order of all others: they are exchanged or stale.
 
     On a usual cluster the low 16 bits of a super_device_id are the device_id. If each server has the bits of all its
-    devices in another order, a column was probably sorted alone.
+    devices in another order, a column was probably sorted alone. Two servers may also have those of each other.
 
     Base: 1.2 2x8
     Example: /server_list/0/device/2/super_device_id = "6"; /server_list/0/device/6/super_device_id = "2"
@@ -297,8 +384,13 @@ def super_device_id_outside_order(subject: Subject) -> Iterator[Finding]:
     if moved := moved_device_ids(subject):
         yield _moved_ids(subject, moved)
         return
+    if (among := moved_sdids(subject)) is not None:
+        yield _moved_among_servers(subject, among, _SDID)
+        return
+    if (displaced := displaced_sdids(subject)) is not None:
+        yield displaced
     known = [number or 0 for number in numbers]
-    order = order_of(subject, known, sdid_scheme)
+    order = order_of_sdids(subject)
     if (mixed := rows_of_other_bits(subject, known)) and (order is None or not order.groups):
         yield _mixed_sdids(subject, known, mixed)
         return
@@ -306,10 +398,13 @@ def super_device_id_outside_order(subject: Subject) -> Iterator[Finding]:
         return
     yield from _moved_rows(subject, order, _SDID)
     for rows in order.groups:
-        yield _changed_places(subject, order, rows, _SDID)
+        yield _changed_places(subject, order.expected, rows, _SDID)
     yield from _filled_on(subject, order, known)
     wrong = other_devices(subject, known) if order.single else {}
-    single = [row for row in order.single if row in wrong]
+    above = is_used(subject)  # Then HCC528 reports rows with the value of the row above.
+    single = [
+        row for row in order.single if row in wrong and not (above and row and known[row] == known[row - 1])
+    ]
     for row in single if len(single) <= _MOST_SINGLE and len(wrong) <= _MOST_SINGLE else ():
         yield Finding(
             f'super_device_id "{known[row]}" of device {subject.table.device_ids[row]} on '

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
 
 #: The schemes of a table with few servers, which has no majority: one network, and four networks of two devices.
-_USUAL: tuple[Callable[[int], int], ...] = (
+USUAL: tuple[Callable[[int], int], ...] = (
     lambda device: device,
     lambda device: device % 4 * 256 + device // 4,
     lambda device: device % 4 * 256 - device // 4,
@@ -85,14 +85,14 @@ def order_of(
     devices = table.device_numbers
     if None in devices or len(table) < _LEAST_VALUES or len(values) != len(table):
         return None
-    if (bases := _of_a_regular_table(subject, values)) is not None:
+    if (bases := regular_bases(subject, values)) is not None:
         return Order(bases, {}, [], [], [], [])
     return (_by_known(subject, values, known) if known else None) or _with_exceptions(
         subject, values, is_steady
     )
 
 
-def _of_a_regular_table(subject: Subject, values: Sequence[int]) -> dict[int, int] | None:
+def regular_bases(subject: Subject, values: Sequence[int]) -> dict[int, int] | None:
     """Return the numbers of the servers of a table without exceptions, checked without a call per device."""
     devices = subject.table.devices_of_each
     if devices is None or len(devices) < _LEAST_DEVICES or len(subject.table.servers) < 3:
@@ -117,7 +117,7 @@ def _with_exceptions(subject: Subject, values: Sequence[int], is_steady: bool) -
     numbers, servers = subject.table.device_numbers, subject.table.servers
     if any(len({numbers[row] for row in server.rows}) < len(server.rows) for server in servers):
         return None  # A device_id is wrong, which other rules report.
-    found = [_by(subject, values, scheme) for scheme in _schemes(subject, values, is_steady)]
+    found = [_by(subject, values, scheme) for scheme in schemes_of(subject, values, is_steady=is_steady)]
     order, follow = max(found, key=lambda one: one[1])
     number = sum(len(servers[index].rows) for index in order.first)
     is_usual = len(order.first) * 3 >= len(servers) * 2 and follow * 3 >= number * 2
@@ -145,7 +145,7 @@ def _by(subject: Subject, values: Sequence[int], scheme: dict[int | None, int]) 
     return order, follow + len(outside) - len(others)
 
 
-def _schemes(subject: Subject, values: Sequence[int], is_steady: bool) -> list[dict[int | None, int]]:
+def schemes_of(subject: Subject, values: Sequence[int], *, is_steady: bool) -> list[dict[int | None, int]]:
     """Return the schemes to try: for each device id the number that is added to that of its server."""
     numbers = subject.table.device_numbers
     shapes = Counter(
@@ -154,7 +154,7 @@ def _schemes(subject: Subject, values: Sequence[int], is_steady: bool) -> list[d
         if len(server.rows) >= _LEAST_DEVICES
     )
     different = set(numbers)
-    usual: list[dict[int | None, int]] = [{one: scheme(one or 0) for one in different} for scheme in _USUAL]
+    usual: list[dict[int | None, int]] = [{one: scheme(one or 0) for one in different} for scheme in USUAL]
     steps = Counter(
         (values[row] - values[before]) // (device - last)
         for server in subject.table.servers

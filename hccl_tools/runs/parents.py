@@ -12,6 +12,7 @@ import stat
 from hccl_tools.document import links
 from hccl_tools.errors import LaunchError
 from hccl_tools.processes import run_files
+from hccl_tools.processes.pod import in_pod
 
 TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
@@ -139,5 +140,12 @@ def _refusal(path: str, why: str, trust: str, first: str = "") -> LaunchError:
     return LaunchError(
         f"the logs are not safe from other users: {path} {why}",
         hint=f"{first.format(quoted)}choose a directory of your own (--log-dir, --log-file); if you {trust}:"
-        f" export {TRUSTED_VARIABLE}={quoted}",
+        f" {_setting(quoted)}",
     )
+
+
+def _setting(quoted: str) -> str:
+    """Return how to trust a folder; a pod has no shell of the user, and its env is in its manifest."""
+    if in_pod():
+        return f"set {TRUSTED_VARIABLE}={quoted} in env of the container"
+    return f"export {TRUSTED_VARIABLE}={quoted}"

@@ -93,6 +93,7 @@ def validate(
         subject.env = env or {}
         _judge(subject, found, findings, host, begin)
         findings.drop_told_by_errors("HCC618")
+        findings.drop_at_errors("HCC603", ("rank_id", "device_id"))
         if host is not None and subject.table is not None:
             subject.host, subject.memo = host(subject.table), {}
             findings.run(rules_for(LOCAL[0]), subject)

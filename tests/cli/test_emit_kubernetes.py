@@ -98,6 +98,15 @@ def test_no_two_pods_have_one_index(command_line: CommandLine) -> None:
     assert mindspore["metadata"]["labels"]["framework"] == "mindspore"
 
 
+def test_a_framework_that_nobody_named_is_said(command_line: CommandLine) -> None:
+    def comments(kind: str, *options: str) -> str:
+        named = ("--emit", kind, "--image", "i", "--product", "a2", *options)
+        return command_line("launch", *named, "train.py").out.partition("apiVersion")[0]
+
+    assert "framework is pytorch, because --start was not given" in comments("acjob")
+    assert "framework" not in comments("acjob", "--start", "torch") + comments("vcjob")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_doctor_asks_of_a_container(command_line: CommandLine, kind: str) -> None:
     """HCD402 wants these mounts, and another check more than 64 MiB of shared memory."""
@@ -122,7 +131,10 @@ def test_restarts_are_those_of_the_manager(command_line: CommandLine) -> None:
     _, ascend = emitted(command_line, "acjob", *options, "train.py")
 
     actions = [[one["action"] for one in job["spec"]["policies"]] for job in (volcano, once)]
-    assert actions == [["RestartJob", "RestartJob", "CompleteJob"], ["AbortJob", "AbortJob", "CompleteJob"]]
+    assert actions == [
+        ["RestartJob", "RestartJob", "CompleteJob"],
+        ["TerminateJob", "TerminateJob", "CompleteJob"],
+    ]
     assert (volcano["spec"]["maxRetry"], once["spec"]["maxRetry"]) == (3, 1)  # Volcano counts the runs.
     assert ascend["metadata"]["labels"]["fault-retry-times"] == "2"
     assert ascend["spec"]["runPolicy"]["backoffLimit"] == 2  # 0 and none mean no limit.
@@ -135,10 +147,11 @@ def test_restarts_are_those_of_the_manager(command_line: CommandLine) -> None:
     ("pods", "block", "said"),
     [
         (1, 16, ""),
-        (6, 96, "the whole job is in one super pod; values for other sizes: 48, 32, 16\n"),
-        (48, 768, "the whole job is in one super pod; "),
-        (50, 400, "2 logical super pods of 25 nodes, because MindCluster's default super-pod-size is 48"),
-        (53, 16, "53 logical super pods of 1 node, because"),
+        (6, 96, "the job stays pending until one super pod has 6 free nodes; other values: 48, 32, 16\n"),
+        (48, 768, "the job stays pending until one super pod has 48 free nodes; "),
+        (96, 768, "2 logical super pods of 48 nodes because "),
+        (50, 400, "2 logical super pods of 25 nodes because MindCluster's default super-pod-size is 48"),
+        (53, 16, "53 logical super pods of 1 node, without HCCS between nodes, because"),
     ],
 )  # fmt: skip
 def test_a_super_pod_fits_the_scheduler(command_line: CommandLine, pods: int, block: int, said: str) -> None:
@@ -149,6 +162,14 @@ def test_a_super_pod_fits_the_scheduler(command_line: CommandLine, pods: int, bl
 
     assert documents(done.out)[1]["metadata"]["annotations"] == {"sp-block": str(block)}
     assert done.err.startswith(f"note: sp-block is {block}: {said}" if said else "note: ") or not done.err
+
+
+def test_a_super_pod_larger_than_the_default_has_a_condition(command_line: CommandLine) -> None:
+    several = ("--product", "a3", "--nnodes", "96")
+
+    done = command_line("launch", "--emit", "vcjob", "--image", "i", *several, "train.py")
+
+    assert "; other values: 1536 (with super-pod-size 96 or more), 512, 384, " in done.err
 
 
 @pytest.mark.parametrize(
@@ -256,6 +277,42 @@ def test_the_pods_get_the_words_as_they_were_typed(command_line: CommandLine, ki
         assert read[8:] == ["--env", "A=$(POD_IP)", "--no-python", *words]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("how", ["option", "variable"])
+def test_a_required_key_is_in_the_pods(
+    command_line: CommandLine, monkeypatch: pytest.MonkeyPatch, kind: str, how: str
+) -> None:
+    """Without it, every pod would end at once."""
+    required = ("--require-key",) if how == "option" else ()
+    if not required:
+        monkeypatch.setenv("HCCL_TOOLS_REQUIRE_KEY", "1")
+    several = ("--product", "a2", "--nnodes", "2", "--namespace", "ns")
+
+    done = command_line("launch", "--emit", kind, "--image", "i", *several, *required, "train.py")
+
+    job = documents(done.out)[1]
+    assert violations(kind, job) == []
+    for _, template in templates(job):
+        pod, (container,) = template["spec"], template["spec"]["containers"]
+        (file,) = (one["value"] for one in container["env"] if one["name"] == "HCCL_TOOLS_JOB_KEY_FILE")
+        (mount,) = (one for one in container["volumeMounts"] if file.startswith(f"{one['mountPath']}/"))
+        (volume,) = (one for one in pod["volumes"] if one["name"] == mount["name"])
+        assert volume["secret"] == {"secretName": "job-key"}
+        assert container["command"].count("--require-key") == 1
+    assert "create secret generic job-key" in done.out
+    assert "-n ns" in done.out
+
+
+def test_a_job_without_a_key_says_so(command_line: CommandLine) -> None:
+    options = ("--emit", "vcjob", "--image", "i", "--product", "a2")
+    several = command_line("launch", *options, "--nnodes", "2", "train.py")
+    one = command_line("launch", *options, "--require-key", "train.py")
+
+    assert "# No job key: every user of the nodes can join or end the job; --require-key" in several.out
+    assert "key" not in one.out.replace("--require-key", "").partition("apiVersion")[0]
+    assert "secret" not in one.out.lower()
+
+
 def test_names_and_own_options(command_line: CommandLine) -> None:
     own = ("--grace=60", "--preflight", "full", "-m")
     objects = emitted(
@@ -297,7 +354,7 @@ def test_the_comments_say_what_the_cluster_must_allow(command_line: CommandLine)
 
     text = comments("vcjob", "--product", "a3", "--nnodes", "64", "--queue", "llm")
     assert 'and the queue "llm"' in text
-    assert "the level privileged" in text
+    assert "Pod Security Admission: level privileged" in text
     assert "ascend-operator fills in" in text
     assert "sp-block is 512: 2 logical super pods of 32 nodes" in text
     assert "cpu: '128' memory: 512Gi  # with /dev/shm, at most 32Gi" in text
@@ -310,6 +367,32 @@ def test_the_comments_say_what_the_cluster_must_allow(command_line: CommandLine)
     command_line.write("job.json", "".join(formats.write(table)))
     pinned = ("--rank-table", "job.json", "--product", "910a", "--pin-nodes", "n1,n2")
     assert "ascend-operator" not in comments("vcjob", *pinned)
+
+
+def test_the_comments_are_short_enough_to_be_read(command_line: CommandLine) -> None:
+    """At most 25 lines in the usual case, 30 with all that can be said."""
+    for kind in KINDS:
+        for most, own in (
+            (25, ("--product", "a2", "--nnodes", "2", "--max-restarts", "2", "--require-key")),
+            (25, ("--product", "a3", "--nnodes", "64")),
+            (30, ("--product", "a3", "--nnodes", "53", "--max-restarts", "2", "--env", "A_TOKEN=a")),
+        ):
+            done = command_line("launch", "--emit", kind, "--image", "i", *own, "train.py")
+            lines = [line for line in done.out.splitlines() if line.startswith("#")]
+            assert len(lines) <= most, done.out
+            assert max(map(len, lines)) <= 110
+
+
+def test_the_comments_say_where_logs_are_lost(command_line: CommandLine) -> None:
+    def last(kind: str, *options: str) -> str:
+        done = command_line("launch", "--emit", kind, "--image", "i", "--product", "a2", *options, "train.py")
+        return " ".join(line[2:].strip() for line in done.out.splitlines() if line.startswith("#"))
+
+    again = ("--max-restarts", "2", "--log-dir", "/logs")
+
+    assert "logs (log in WORKDIR). If other users own the folder" in last("vcjob")
+    assert "logs (/logs); without one for logs, a restart deletes the logs of the" in last("vcjob", *again)
+    assert "logs (/logs). If" in last("acjob", *again)
 
 
 def test_a_secret_in_the_command_is_named(command_line: CommandLine) -> None:
@@ -339,11 +422,21 @@ def test_a_table_that_is_fixed(command_line: CommandLine) -> None:
     assert config_map["metadata"] == {"name": "train-table"}  # ascend-operator does not write into it.
     assert config_map["data"]["hccl.json"] == (command_line.folder / name).read_text()
     ((pods, template),) = templates(job)
-    (term,) = template["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
+    terms = template["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
         "nodeSelectorTerms"
     ]
-    assert (pods, term["matchExpressions"][0]["values"]) == (2, ["node1", "node2"])
+    assert pods == 2
+    # Kubernetes takes one name in a term; the label kubernetes.io/hostname may differ from it.
+    assert terms == [
+        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+        for node in ("node1", "node2")
+    ]
     assert "--wait" not in template["spec"]["containers"][0]["command"]
+
+    _, patient = emitted(command_line, "vcjob", *pinned, "--wait", "30m", "train.py")  # Images are pulled.
+
+    ((_, template),) = templates(patient)
+    assert template["spec"]["containers"][0]["command"][4:6] == ["--wait", "1800"]
 
 
 @pytest.mark.parametrize(
@@ -374,6 +467,9 @@ def test_a_table_that_is_fixed(command_line: CommandLine) -> None:
         (["--image", "i", "--product", "Atlas 200T A2 Box16", "-n", "9"], 2, "8, 10, 12, 14, 16\n"),
         (["--image", "i", "--product", "Atlas 800 A3"], 125,
          'does not know the label accelerator-type of the node "Atlas 800 A3"\n'),
+        (["--image", "Repo/img:1", "--product", "a5"], 125, "--emit does not know"),
+        (["--image", "a.b:5000/IMG:V1", "--product", "a2"], 2, '000/IMG:V1" has capital letters in IMG'),
+        (["--image", "i", "--product", "a2", "--log-dir", "/l/%j"], 2, "Slurm's job id, and pods have none"),
         (["--image", "i", "--product", "a2", "--object-name", "Train"], 2, "not the name of a job"),
         (["--image", "i", "--product", "a2", "--object-name", "a" * 60], 2, "at most 45 characters"),
         (["--image", "i", "--product", "a2", "--namespace", "a_b"], 2, "not the name of a namespace"),
@@ -394,6 +490,17 @@ def test_wrong_usage(command_line: CommandLine, options: list[str], code: int, w
     assert done.code == code
     assert words in done.err
     assert done.out == ""
+
+
+def test_a_service_begins_with_a_letter(command_line: CommandLine) -> None:
+    """ascend-operator makes a Service of the name of its job; Volcano makes none."""
+    named = ("--image", "i", "--product", "a2", "--object-name", "7b")
+
+    refused = command_line("launch", "--emit", "acjob", *named, "train.py")
+    accepted = command_line("launch", "--emit", "vcjob", *named, "train.py")
+
+    assert (refused.code, accepted.code) == (2, 0)
+    assert '"7b" begins with a digit' in refused.err
 
 
 def test_the_options_of_another_target(command_line: CommandLine) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +22,9 @@ def cluster(tmp_path: Path) -> Cluster:
     return Cluster(tmp_path, 2)
 
 
-def launch(cluster: Cluster, *args: str, host: str = "node1") -> subprocess.CompletedProcess[str]:
+def launch(
+    cluster: Cluster, *args: str, host: str = "node1", **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Launch ``echo`` as the program, on a stand-in host, which reaches the others with its ssh."""
     environ = {
         "PATH": f"{cluster.folder}/{host}/bin:/usr/bin:/bin",
@@ -31,6 +34,7 @@ def launch(cluster: Cluster, *args: str, host: str = "node1") -> subprocess.Comp
         "HCCL_TOOLS_ROOT": str(cluster.hosts[host].root),
         "OMPI_MCA_plm_rsh_agent": str(cluster.ssh),
         "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+        **variables,
     }
     command = [sys.executable, "-m", "hccl_tools", "launch", "--product", "a2", *args]
     return subprocess.run(
@@ -50,6 +54,62 @@ def test_a_fault_of_another_host_prevents_the_start(cluster: Cluster) -> None:
     assert "nothing was started: 1 fault would stop the job" in done.stderr
     assert "--preflight quick starts without asking all hosts" in done.stderr
     assert not (cluster.folder / "log").exists()
+
+
+@pytest.mark.slow
+def test_variables_that_no_rank_inherits_are_not_reported(cluster: Cluster) -> None:
+    """ascend-operator gives the pods of an AscendJob theirs."""
+    cluster.differ("node1", 1, tls=1)
+
+    done = launch(cluster, "--rank-table", str(cluster.table()), *FULL, RANK="99", WORLD_SIZE="99")
+
+    assert "HCD204" in done.stderr
+    assert "HCD320" not in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_late", [True, False])
+def test_a_table_that_is_not_complete_is_awaited_before_the_checks(cluster: Cluster, is_late: bool) -> None:
+    """The pods of a cluster manager start before their table is there."""
+    cluster.differ("node1", 1, tls=1)
+    complete = cluster.table()
+    table = cluster.folder / "table_of_operator.json"
+    table.write_text('{"status": "initializing"}')
+    if is_late:
+        threading.Timer(1.5, complete.replace, [table]).start()
+
+    done = launch(cluster, "--rank-table", str(table), "--wait", "30" if is_late else "0.5", *FULL)
+
+    assert done.returncode == 125
+    assert 'status is "initializing"' in done.stderr
+    assert ("HCD204" in done.stderr) == is_late
+    assert ("is not ready after 0.5 s" in done.stderr) != is_late
+    assert "HCD002" not in done.stderr
+
+
+@pytest.mark.slow
+def test_a_pod_that_was_moved_waits_before_the_checks(cluster: Cluster) -> None:
+    cluster.differ("node1", 1, tls=1)
+    complete = cluster.table()
+    table = cluster.folder / "table_of_operator.json"
+    table.write_text(complete.read_text().replace("192.168.", "172.16.").replace('"node', '"old-node'))
+    threading.Timer(1.5, complete.replace, [table]).start()
+
+    done = launch(
+        cluster,
+        "--rank-table",
+        str(table),
+        "--wait",
+        "60",
+        "--master-addr",
+        "10.0.0.1",
+        *FULL,
+        KUBERNETES_SERVICE_HOST="10.96.0.1",
+    )
+
+    assert done.returncode == 125
+    assert "waiting for a table with this host" in done.stderr
+    assert "HCD204" in done.stderr
 
 
 @pytest.mark.slow

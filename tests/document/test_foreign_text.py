@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 import subprocess
 import sys
 import urllib.parse
@@ -192,7 +193,8 @@ def test_the_head_of_a_page_is_named_before_another_fault_behind_it(foot: str) -
     assert message.startswith(
         "lines 10, 11 are not part of the table: Handbook of site B, revision 3; in the table, on line "
     )
-    assert hint.startswith("delete these lines; then, on line ")
+    assert hint.startswith("on line ")
+    assert hint.endswith("; then delete the lines that are not part of the table")
     assert line == 10
 
 
@@ -312,9 +314,20 @@ def test_a_table_in_a_chat_is_told_with_its_own_fault() -> None:
         "a comment stands for entries that were left out: // ... more devices ..."
     )
     last = damaged.count("\n") + 3
-    assert hint.startswith(
-        f"delete lines 1 to 3, and everything after the last }} on line {last}; then, on line 15, write these"
+    assert hint.startswith("on line 15, write these entries in its place")
+    assert hint.endswith(f"; then delete lines 1 to 3, and everything after the last }} on line {last}")
+
+
+def test_keys_without_quotes_in_a_chat_are_those_of_a_table() -> None:
+    damaged = re.sub(r'"(\w+)":', r"\1:", PRETTY)
+
+    message, hint, _ = told(f"Here is the corrected table:\n\n```json\n{damaged}```\n")
+
+    assert message.startswith(
+        "there is other text before the table, which begins on line 4; in the table, on line 5"
     )
+    assert "keys are not in quotes" in message
+    assert hint.startswith("delete lines 1 to 3") or "; then delete lines 1 to 3" in hint
 
 
 def test_keys_without_quotes_are_one_finding_and_are_quoted() -> None:

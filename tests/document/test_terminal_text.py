@@ -110,7 +110,9 @@ def test_prompts_around_a_table_and_a_pager_in_it_are_told_together() -> None:
     message, hint = first(damaged)
 
     assert "on line 31: line 31 has text of a pager" in message
-    assert hint.endswith("then, on line 31, delete only --More--(31%), and keep the rest of the line")
+    assert hint.startswith(
+        "on line 31, delete only --More--(31%), and keep the rest of the line; then delete "
+    )
     damaged[30] = damaged[30].removeprefix("--More--(31%)")
     assert json.loads("\n".join(damaged[1:-1])) == RIGHT
 

@@ -120,3 +120,136 @@ def test_decimal_numbers_in_strings_are_one_block() -> None:
             'write each without the decimal point: "8.0" as "8"',
         )
     }
+
+
+# Values of the row above
+
+
+def rows(value: Any) -> list[dict[str, Any]]:
+    return [device for server in value["server_list"] for device in server["device"]]
+
+
+def fill(value: Any, key: str, begin: int, end: int) -> Any:
+    """Give the rows from one on the value of the row before."""
+    devices = rows(value)
+    for row in range(begin, end):
+        devices[row][key] = devices[row - 1][key]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "where"),
+    [
+        (3, 5, 'devices 3-4 of server 1 ("10.0.0.1") are all that of device 2 in the row above'),
+        (8, 16, 'devices 0-7 of server 2 ("10.0.0.2") are all that of device 7 of server 1 ("10.0.0.1")'),
+        (6, 11, 'server 1 ("10.0.0.1") and server 2 ("10.0.0.2") are all that of device 5 of server 1'),
+    ],
+)
+def test_addresses_of_the_row_above_are_one_finding(begin: int, end: int, where: str) -> None:
+    ((rule, pointer, message, hint),) = said(fill(table("1.0", 4, 8), "device_ip", begin, end))
+
+    assert rule == "HCC404"
+    assert pointer == f"/server_list/{begin // 8}/device/{begin % 8}/device_ip"
+    assert where in message
+    assert message.endswith("the column was probably filled down, as a spreadsheet does")
+    assert hint.startswith(f"write that of each device: `hccn_tool -i {begin % 8} -ip -g` on 10.0.0.")
+
+
+@pytest.mark.parametrize("servers", [1, 2, 4])
+def test_one_address_for_all_rows_is_one_finding(servers: int) -> None:
+    found = said(fill(table("1.0", servers, 8), "device_ip", 1, 8 * servers))
+
+    assert len(found) == 1
+    assert "filled down" in found[0][2] + found[0][3]
+    assert "copy of a disk" not in found[0][3]
+
+
+def test_the_right_addresses_follow_from_the_order_of_the_others() -> None:
+    ((_, _, _, hint),) = said(fill(table("1.0", 4, 8), "device_ip", 10, 12))
+
+    assert hint.endswith('; by the order of the others they are "192.168.1.102", "192.168.1.103"')
+
+
+def test_one_address_of_the_row_above_is_named_as_such() -> None:
+    ((_, _, message, hint),) = said(fill(table("1.0", 2, 8), "device_ip", 3, 4))
+
+    assert message == 'device_ip "192.168.0.102" is used twice'
+    assert "(this is that of the row above, which was perhaps filled down)" in hint
+
+
+@pytest.mark.parametrize(("begin", "end"), [(3, 5), (1, 16), (16, 32), (1, 32)])
+def test_super_device_ids_of_the_row_above_are_one_finding(begin: int, end: int) -> None:
+    ((rule, _, message, _),) = said(fill(cluster(), "super_device_id", begin, end), "a3")
+
+    assert rule == "HCC528"
+    assert message.endswith("the column was probably filled down, as a spreadsheet does")
+
+
+def test_one_server_id_for_all_servers_is_one_finding() -> None:
+    value = table("1.0", 4, 8)
+    for server in value["server_list"]:
+        server["server_id"] = "10.0.0.1"
+
+    ((rule, _, message, hint),) = said(value)
+
+    assert rule == "HCC503"
+    assert message.startswith('servers 1-4 all have the server_id "10.0.0.1": the column was probably filled')
+    assert "write in each of the others the server_id of its own host" in hint
+
+
+# Server_ids that go up row by row
+
+
+def counted_on(hosts: int, devices: int = 8, *, restart: bool = False, table_format: str = "1.0") -> Any:
+    """Return a table with an entry for each device, whose server_ids go up row by row."""
+    value = table(table_format, hosts, devices)
+    entries: list[Any] = []
+    for place, server in enumerate(value["server_list"]):
+        for number, device in enumerate(server["device"]):
+            end = place + number + 1 if restart else len(entries) + 1
+            entries.append({"server_id": f"10.0.0.{end}", "device": [device]})
+    return {**value, "server_list": entries, "server_count": str(len(entries))}
+
+
+@pytest.mark.parametrize("hosts", [1, 3])
+def test_server_ids_that_go_up_with_the_devices_are_advice(hosts: int) -> None:
+    found = [one for one in said(counted_on(hosts), "a2") if one[0] == "HCC649"]
+
+    ((_, pointer, message, hint),) = found
+    assert pointer == "/server_list/1/server_id"
+    assert 'the server_ids go up with them from "10.0.0.1" to "10.0.0.8"' in message
+    assert 'if it shows "192.168.0.101", devices 0-7 are of this host: list them in one entry' in hint
+    assert f'write "server_count": "{hosts}"' in hint
+    assert hint.endswith("if each of these hosts has one device in the job, nothing is wrong")
+    assert validate(counted_on(hosts), product="a2").ok
+
+
+@pytest.mark.parametrize("product", ["a2", "a3"])
+def test_server_ids_that_go_up_again_in_each_server_are_one_error(product: str) -> None:
+    found = said(counted_on(3, restart=True), product)
+
+    assert [rule for rule, _, _, _ in found] == ["HCC503"]
+    assert "and so in 2 other blocks of entries" in found[0][2]
+    assert "give every entry the server_id of its own host" in found[0][3]
+
+
+def test_errors_that_follow_from_counted_server_ids_name_them() -> None:
+    across, *_ = [one for one in said(counted_on(2), "910a") if one[0] == "HCC308"]
+    (pods,) = [one for one in said(counted_on(2, table_format="1.2"), "a3") if one[0] == "HCC525"]
+
+    assert "devices 0-7 are of this host: list them in one entry" in across[3]
+    assert across[3].endswith("--ignore HCC308")
+    assert "the server_ids were probably counted on row by row" in pods[2]
+    assert 'if each of these hosts has one device in the job, add {"server_id"' in pods[3]
+
+
+@pytest.mark.parametrize("change", ["one device number", "other hosts"])
+def test_one_device_of_each_host_is_sound(change: str) -> None:
+    value = counted_on(1)
+    for place, server in enumerate(value["server_list"]):
+        if change == "one device number":
+            server["device"][0]["device_id"] = "0"
+        else:
+            server["server_id"] = f"10.0.0.{3 * place + 1}"
+
+    assert [one for one in said(value, "a2") if one[0] == "HCC649"] == []

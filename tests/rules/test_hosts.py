@@ -308,6 +308,28 @@ def test_one_server_without_addresses_needs_none(number: int, known: bool, is_sa
     assert ("if the host shows none, remove device_ip from all devices" in hint) == is_said
 
 
+@pytest.mark.parametrize(
+    ("table_format", "product", "is_needless"), [("1.2", "a3", True), ("1.0", "a2", False)]
+)
+def test_a_table_of_a_plug_in_that_reads_no_address(
+    table_format: str, product: str, is_needless: bool
+) -> None:
+    value = table(table_format, 2, 4)
+    for server in servers(value):
+        for device in server["device"]:
+            device["device_ip"] = "-1"
+
+    message, hint = one(value, "HCC403", product)
+
+    assert message.startswith(
+        'device_ips are "-1", not IP addresses: MindCluster\'s device plug-in writes it'
+    )
+    assert hint.startswith("`hccn_tool -i 0 -ip -g` on 10.0.0.1 shows the address of device 0, and so on")
+    assert ('HCCL takes "" here' in hint) == is_needless
+    if is_needless:
+        assert is_sound(json.loads(json.dumps(value).replace('"-1"', '""')), product)
+
+
 def test_addresses_with_a_netmask_are_one_block() -> None:
     value = table("1.0", 1, 4)
     for device in servers(value)[0]["device"]:

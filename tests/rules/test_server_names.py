@@ -128,3 +128,86 @@ def test_an_address_of_a_device_is_not_cut_out_of_a_longer_text(text: str, said:
 
     assert said in found.message
     assert found.hint == "`hccn_tool -i 0 -ip -g` on 10.0.0.2 shows the address of device 0"
+
+
+# A number after the address
+
+
+def with_ids(*texts: str, table_format: str = "1.0") -> list[tuple[str, str, str | None]]:
+    value = table(table_format, len(texts), 16 if table_format == "1.2" else 8)
+    for server, text in zip(value["server_list"], texts, strict=True):
+        server["server_id"] = text
+    product = "a3" if table_format == "1.2" else "a2"
+    return [(one.rule.id, one.message, one.hint) for one in validate(value, product=product).findings]
+
+
+@pytest.mark.parametrize("sign", [" ", "\t", "  "])
+def test_a_port_after_a_blank_is_not_a_part_of_the_address(sign: str) -> None:
+    ((rule, message, hint),) = with_ids(f"10.0.0.1{sign}22", "10.0.0.2")
+
+    assert (rule, hint) == ("HCC619", 'write "10.0.0.1", wherever the table has this server_id')
+    assert message.endswith('has the text "22" after the address')
+
+
+def test_what_all_have_behind_the_address_is_no_part_of_it() -> None:
+    found = with_ids("10.0.0.1 22", "10.0.0.12 22", "10.0.0.3 22")
+
+    assert [hint.partition(",")[0] for *_, hint in found if hint] == [
+        'write "10.0.0.1"', 'write "10.0.0.12"', 'write "10.0.0.3"',
+    ]  # fmt: skip
+
+
+def test_a_blank_in_the_last_number_is_one_if_the_others_are_near() -> None:
+    ((_, message, hint),) = with_ids("10.0.0.12 0", "10.0.0.121")
+
+    assert message.endswith("has a blank in it")
+    assert (hint or "").startswith('write "10.0.0.120"')
+
+
+def test_both_addresses_are_named_if_nothing_says_which_it_is() -> None:
+    ((_, _, hint),) = with_ids("10.0.0.1 0")
+
+    assert (hint or "").startswith('write "10.0.0.1" or, if only the blank is too much, "10.0.0.10"')
+
+
+def test_a_server_id_with_a_port_that_two_have_gets_the_address_in_one_finding() -> None:
+    ((rule, _, hint),) = with_ids("10.0.0.1 22", "10.0.0.1 22", "10.0.0.3")
+
+    assert rule == "HCC503"
+    assert hint == (
+        '`hccn_tool -i 0 -ip -g` on 10.0.0.1 shows the address of device 0: if it is "192.168.0.100", write '
+        '"10.0.0.1" alone in server 1 and another server_id in server 2, if it is '
+        '"192.168.1.100", the other way round'
+    )
+
+
+def test_the_super_pods_do_not_get_the_port() -> None:
+    value = table("1.2", 2, 16)
+    value["server_list"][0]["server_id"] = "10.0.0.1:22"
+
+    (found, _) = validate(value, product="a3").findings
+
+    assert (found.rule.id, found.hint) == (
+        "HCC524",
+        'write "server_id": "10.0.0.1" in server 1 of server_list, which has "10.0.0.1:22"',
+    )
+
+
+@pytest.mark.parametrize(
+    ("texts", "hints"),
+    [
+        (["192.168.9.1 22"], ['write "192.168.9.1" or "192.168.9.122"']),
+        (["192.168.9.1 22", "192.168.9.2 22"], ['write "192.168.9.1"', 'write "192.168.9.2"']),
+        (["192.168.9.30 22"], ['write "192.168.9.30"']),
+        (["192.168.0.10 1"], ['write "192.168.0.10"']),
+    ],
+)
+def test_a_device_ip_with_a_number_behind_it(texts: list[str], hints: list[str]) -> None:
+    value = table("1.0", 1, 8)
+    for device, text in zip(value["server_list"][0]["device"][2:], texts, strict=False):
+        device["device_ip"] = text
+
+    found = validate(value, product="a2").findings
+
+    assert [(one.hint or "").partition(":")[0] for one in found] == hints
+    assert all(one.right is None or " " not in str(one.right) for one in found)

@@ -29,7 +29,7 @@ def hints(value: Any, product: str) -> dict[str, str]:
     return {one.rule.id: one.hint or "" for one in validate(value, product=product).findings}
 
 
-@pytest.mark.parametrize(("product", "rules"), [("a2", {"HCC639"}), ("910a", {"HCC302", "HCC306"})])
+@pytest.mark.parametrize(("product", "rules"), [("a2", {"HCC639"}), ("910a", {"HCC302"})])
 def test_a_ninth_device_is_removed_and_not_added_to_the_others(product: str, rules: set[str]) -> None:
     found = hints(with_entry(2, 1, "8", "192.168.1.108"), product)
 
@@ -88,3 +88,47 @@ def test_nine_devices_of_a_machine_with_sixteen_are_no_entry_too_many() -> None:
     del value["server_list"][1]["device"][9:]
 
     assert "remove" not in hints(numbered(value), "a2")["HCC639"]
+
+
+# A copied entry with the next device_id: one finding, whatever else it has of the other entry
+
+
+@pytest.mark.parametrize("servers", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("own", "rule"),
+    [
+        ({}, "HCC404"),
+        ({"rank_id": "8"}, "HCC404"),
+        ({"device_ip": "192.168.0.108"}, "HCC203"),
+    ],
+)
+def test_a_copied_entry_with_the_next_device_id_is_named_as_the_one_too_many(
+    servers: int, own: dict[str, str], rule: str
+) -> None:
+    value = table("1.0", servers, 8)
+    devices = value["server_list"][0]["device"]
+    devices.append({**devices[7], "device_id": "8", **own})
+
+    for product, expected in (("a2", rule), ("910a", "HCC302")):
+        (found,) = validate(value, product=product).findings
+
+        assert found.rule.id == expected
+        assert (found.hint or "").startswith("remove the entry of device 8; the other ranks are then right")
+    devices.pop()
+    assert validate(value, product="a2").findings == ()
+
+
+def test_the_address_of_a_ninth_device_is_not_to_be_corrected_on_an_a3() -> None:
+    value = table("1.2", 2, 16)
+    devices = value["server_list"][0]["device"]
+    devices.append({**devices[15], "device_id": "16", "rank_id": "16"})
+
+    assert hints(value, "a3").keys() == {"HCC302"}
+
+
+def test_an_entry_that_repeats_a_device_does_not_make_the_others_too_few() -> None:
+    value = table("1.0", 2, 8)
+    devices = value["server_list"][1]["device"]
+    devices.append({**devices[7], "rank_id": "16"})
+
+    assert hints(value, "910a") == {"HCC404": "remove it, and number the ranks without a gap"}

@@ -54,7 +54,8 @@ def test_further_servers_outside_the_order_are_named() -> None:
     value = table("1.0", 16, 8)
     for server in value["server_list"]:
         for device in server["device"]:
-            device["device_ip"] = device["device_ip"].replace("192.168.1", "192.168.2")
+            device["device_ip"] = device["device_ip"].replace("192.168.1.", "192.168.2.")
+            device["device_ip"] = device["device_ip"].replace("192.168.1", "192.168.7")
 
     ((_, _, hint),) = said(value, "HCC404")
 

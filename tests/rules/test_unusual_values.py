@@ -179,8 +179,8 @@ def test_an_unlike_address_in_the_network_is_no_finding() -> None:
     assert found(value) == []
 
 
-def test_a_server_with_an_order_of_its_own_is_no_finding() -> None:
-    value = table("1.0", 4, 8)
+def test_one_of_few_servers_with_an_order_of_its_own_is_no_finding() -> None:
+    value = table("1.0", 3, 8)
     for number, device in enumerate(devices(value)[8:16]):
         device["device_ip"] = f"192.168.{50 + number}.7"
 

@@ -31,12 +31,12 @@ from hccl_tools.host.observation import (
 from hccl_tools.host.observing import observe
 from hccl_tools.host.site_defaults import Site
 from hccl_tools.host.survey import SurveyRequest, survey
+from hccl_tools.launch import stacks
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join, RankExit
 from hccl_tools.launch.protocol import messages
 from hccl_tools.launch.protocol.session import Session
-from hccl_tools.launch.stacks import collection
-from hccl_tools.launch.stacks.collection import RankStack
+from hccl_tools.launch.stacks import RankStack
 from hccl_tools.notation.printable import escaped
 from hccl_tools.processes import run_files
 from hccl_tools.records import plain, plain_tagged
@@ -199,8 +199,8 @@ def _read_host_logs(text: str, turn: int, folder: Path) -> Written:
 
 
 def _read_stacks(text: str, turn: int, _folder: Path) -> Written:
-    found = collection._of_host("h1", Answer(text.encode(errors="surrogatepass")), [0, 1])
-    return Written(collection.as_json("run", found) if turn % 2 else collection.as_text(found))
+    found = stacks._of_host("h1", Answer(text.encode(errors="surrogatepass")), [0, 1])
+    return Written(stacks.as_json("run", found) if turn % 2 else stacks.as_text(found))
 
 
 _COMMANDS = (

@@ -36,7 +36,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("launch.spares",),
     ("launch.rank", "launch.current", "launch.restart"),
     ("launch.launcher",),
-    ("launch.preview", "launch.spawn"),
+    ("launch.spawn",),
     ("gathering", "scaling"),
     ("cli",),
     ("__main__",),

@@ -1,6 +1,8 @@
 """What the reader of a job's YAML must know: the comments before its objects, and notes for the terminal.
 
-Sources: those of :mod:`jobs`; Kubernetes' documentation (Pod Security Standards, Quality of Service classes).
+Sources: those of :mod:`jobs`; Kubernetes' documentation (Pod Security Standards, Quality of Service classes);
+ascend-operator/pkg/controllers/v1/ascendjob_controller.go (``isJobDecorator``); the ENTRYPOINT of the images
+of Ascend/cann-container-image, which loads CANN's variables.
 """
 
 from __future__ import annotations
@@ -15,18 +17,28 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 #: Columns of a comment, with its sign.
-_WIDTH = 98
+_WIDTH = 106
 #: The other sizes of super pods that a note lists.
 _SHOWN = 5
 #: The example for requests, for each device.
 _CPUS, _GIBIBYTES = 8, 32
 
 
-def comments(spec: jobs.JobSpec) -> list[str]:
-    """Return the lines of the comments before the objects."""
-    paragraphs = [_title(spec), *_needs(spec), *_to_adapt(spec), *cautions(spec)]
-    lines = [line for text in paragraphs for line in wrap(text, _WIDTH, subsequent_indent="  ")]
-    return [*lines, *_requests(spec), "Add your volumes for code, data, logs and checkpoints."]
+def comments(spec: jobs.JobSpec, *, trusted_variable: str) -> list[str]:
+    """Return the lines of the comments before the objects.
+
+    ``trusted_variable`` contains the folders that are trusted although other users can write to them.
+    """
+    paragraphs = [*_title(spec), *_needs(spec), *_key(spec), *_to_adapt(spec), *cautions(spec)]
+    paragraphs += [_requests(spec), _volumes(spec, trusted_variable)]
+    return [line for text in paragraphs for line in _lines(text)]
+
+
+def _lines(paragraph: str) -> Iterator[str]:
+    """Yield the lines of a paragraph; what follows its first line is to be copied, and stays whole."""
+    first, *rest = paragraph.split("\n")
+    yield from wrap(first, _WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+    yield from (f"    {line}" for line in rest)
 
 
 def cautions(spec: jobs.JobSpec) -> Iterator[str]:
@@ -42,11 +54,13 @@ def cautions(spec: jobs.JobSpec) -> Iterator[str]:
         )
 
 
-def _title(spec: jobs.JobSpec) -> str:
+def _title(spec: jobs.JobSpec) -> Iterator[str]:
     what = "Volcano's Job" if spec.kind == "vcjob" else "MindCluster's AscendJob"
     each = " each" if spec.pods > 1 else ""
     devices = count(spec.devices, "device")
-    return f"{what}: {count(spec.pods, 'pod')} with {devices}{each}; kubectl apply -f FILE"
+    yield f"{what}: {count(spec.pods, 'pod')} with {devices}{each}"
+    # `apply` would reset the table of a running job of this name, and does not start a finished one again.
+    yield "To start it: kubectl create -f FILE. To start it again: kubectl delete -f FILE first."
 
 
 def _needs(spec: jobs.JobSpec) -> Iterator[str]:
@@ -55,27 +69,62 @@ def _needs(spec: jobs.JobSpec) -> Iterator[str]:
         f"The cluster needs: Volcano with MindCluster's scheduler plug-in, {operator}MindCluster's device "
         f'plug-in and container runtime, and the queue "{spec.queue}" (kubectl get queue).'
     )
-    yield (
-        "The namespace must admit hostNetwork and hostPath: with Pod Security Admission, that is the level "
-        "privileged."
-    )
+    yield "The namespace must admit hostNetwork and hostPath (Pod Security Admission: level privileged)."
+    if spec.kind == "acjob":
+        yield (
+            "ascend-operator ignores the job if a Deployment, StatefulSet or vcjob of the namespace has its "
+            "name."
+        )
     if spec.table is None:
         yield "ascend-operator fills in the ConfigMap; the pods wait for it."
 
 
+def _key(spec: jobs.JobSpec) -> Iterator[str]:
+    if spec.needs_key:
+        space = f" -n {spec.namespace}" if spec.namespace else ""
+        yield (
+            f"The pods read the job key (hccl-tools key create) from the Secret {jobs.KEY_SECRET}:\n"
+            f"kubectl create secret generic {jobs.KEY_SECRET} --from-file={jobs.KEY_SECRET}=FILE{space}"
+        )
+    elif spec.pods > 1:
+        yield "No job key: every user of the nodes can join or end the job; --require-key prevents this."
+
+
 def _to_adapt(spec: jobs.JobSpec) -> Iterator[str]:
-    yield "nodeSelector: the label of your nodes may differ, see kubectl get nodes -L accelerator-type."
     yield (
-        "ASCEND_VISIBLE_DEVICES: MindCluster's plug-in of Volcano writes its annotation; remove the variable "
-        "if your cluster has no such plug-in."
+        "nodeSelector: compare kubectl get nodes -L accelerator-type,host-arch; if host-arch differs, add it."
     )
+    yield (
+        "ASCEND_VISIBLE_DEVICES: remove it if MindCluster's scheduler plug-in does not write the annotation."
+    )
+    yield (
+        "command replaces the image's ENTRYPOINT: if that loads CANN's set_env.sh, write args in place of "
+        "command. Relative paths begin at the image's WORKDIR."
+    )
+    if spec.kind == "acjob" and not spec.knows_start:
+        yield f"framework is {spec.framework}, because --start was not given; MindSpore: --start cluster."
     if any("$" in word for word in spec.command):
         yield "command: $$ is a $ of the program, because Kubernetes replaces $(NAME)."
+    if files := [jobs.volume_name(index) for index, path in enumerate(spec.mounts) if path[-1] != "/"]:
+        yield (
+            f"{' and '.join(files)} are for checks: on a node without the file, the pod does not start; "
+            "then remove the volume and its mount."
+        )
     if spec.port is not None and (names := list(_ports(spec, str(spec.port)))):
         yield (
-            f"{' and '.join(names)}: {spec.port} is the port of this job on its nodes, made from its name; "
-            "if another job there has the same, choose another."
+            f"{' and '.join(names)}: {spec.port} is made from the job's name and --namespace; another job "
+            "with both on these nodes needs another --object-name."
         )
+
+
+def _volumes(spec: jobs.JobSpec, trusted_variable: str) -> str:
+    """Say what volumes are for; a restart of Volcano keeps no pod (pkg/controllers/job/state/running.go)."""
+    lost = spec.restarts and spec.kind == "vcjob"
+    kept = "; without one for logs, a restart deletes the logs of the failed run" if lost else ""
+    return (
+        f"Add your volumes for code, data, checkpoints and logs ({_log_folder(spec)}){kept}. If other "
+        f"users own the folder of the logs or can write to it: {trusted_variable} in env."
+    )
 
 
 def _ports(spec: jobs.JobSpec, port: str) -> Iterator[str]:
@@ -85,26 +134,36 @@ def _ports(spec: jobs.JobSpec, port: str) -> Iterator[str]:
         yield "--start-port"
 
 
+def _log_folder(spec: jobs.JobSpec) -> str:
+    return spec.log_folder if spec.log_folder.startswith("/") else f"{spec.log_folder} in WORKDIR"
+
+
 def _super_pods(pods: int, nodes: int, devices: int) -> str:
     """Say how the job is divided into logical super pods, and which other sizes the scheduler takes."""
     said = f"sp-block is {nodes * devices}: "
     if nodes == pods:
-        said += "the whole job is in one super pod"
+        said += f"the job stays pending until one super pod has {pods} free nodes"
     else:
+        without = ", without HCCS between nodes," if nodes == 1 else ""
         said += (
-            f"{pods // nodes} logical super pods of {count(nodes, 'node')}, because MindCluster's default "
-            f"super-pod-size is {jobs.SUPER_POD_NODES} nodes"
+            f"{pods // nodes} logical super pods of {count(nodes, 'node')}{without} because MindCluster's "
+            f"default super-pod-size is {jobs.SUPER_POD_NODES} nodes"
         )
     fitting = [number for number in range(pods, 0, -1) if pods % number == 0 and number != nodes]
-    others = ", ".join(str(number * devices) for number in fitting[:_SHOWN])
-    return f"{said}; values for other sizes: {others}"
+    return f"{said}; other values: {', '.join(_block(number, devices) for number in fitting[:_SHOWN])}"
+
+
+def _block(nodes: int, devices: int) -> str:
+    """Return a value of sp-block, and what it needs from the configuration of the scheduler."""
+    condition = f" (with super-pod-size {nodes} or more)" if nodes > jobs.SUPER_POD_NODES else ""
+    return f"{nodes * devices}{condition}"
 
 
 def _retries(spec: jobs.JobSpec) -> Iterator[str]:
     """Say when a job is not started again, according to MindCluster's documentation."""
     yield (
         "fault-retry-times: according to MindCluster's documentation, a job whose pods all fail within a few "
-        "seconds is not started again; --emit vcjob starts it again"
+        "seconds is not started again; --emit vcjob starts it again (delete this job first)"
     )
     if not spec.labels.retries:
         yield (
@@ -113,9 +172,10 @@ def _retries(spec: jobs.JobSpec) -> Iterator[str]:
         )
 
 
-def _requests(spec: jobs.JobSpec) -> Iterator[str]:
-    """Yield an example of requests, which depend on the program."""
-    yield "Without requests for cpu and memory, the scheduler keeps none for the pods, and kubelet evicts"
-    yield "  them first. Add what the program needs to requests; an example, not a recommendation:"
-    yield f"    cpu: '{_CPUS * spec.devices}'"
-    yield f"    memory: {_GIBIBYTES * spec.devices}Gi  # with /dev/shm, at most {spec.shared_memory}"
+def _requests(spec: jobs.JobSpec) -> str:
+    """Return an example of requests, which depend on the program."""
+    return (
+        "Add cpu and memory to requests, else kubelet evicts these pods first. An example:"
+        f"\ncpu: '{_CPUS * spec.devices}'"
+        f"\nmemory: {_GIBIBYTES * spec.devices}Gi  # with /dev/shm, at most {spec.shared_memory}"
+    )

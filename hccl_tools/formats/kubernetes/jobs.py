@@ -10,6 +10,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Any, Literal
 
+from hccl_tools.programs.without_key import KEY_FILE_VARIABLE
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -27,11 +28,15 @@ _RINGS_CONFIG = "rings-config-"
 _INITIALIZING = '{\n    "status": "initializing"\n}\n'
 #: ascend-operator requires this name of the container.
 _CONTAINER = "ascend"
+#: launch's default for the logs, relative to WORKDIR of the image.
+LOG_FOLDER = "log"
 #: The name of the leader's port for ascend-operator.
 _PORT_NAME = "ascendjob-port"
 #: The ports of jobs: below those that Kubernetes (30000 and more) and Linux (32768 and more) give to others,
 #: and above those that launch chooses. The ranks of a node may take the next ones.
 _PORTS = range(20000, 28000, 16)
+#: The Secret with the job key, which is also its key in the Secret, and where the pods see it.
+KEY_SECRET, _KEY_FOLDER = "job-key", "/etc/hccl-tools"
 _PRODUCT_LABEL = "ring-controller.atlas"
 #: The label with the name of its job, which each of the two gives a pod.
 _JOB_LABEL: Mapping[Kind, str] = {"vcjob": "volcano.sh/job-name", "acjob": "job-name"}
@@ -58,6 +63,7 @@ class JobSpec(NamedTuple):
         devices: The number of devices of each pod.
         labels: The names of the devices and nodes in Kubernetes.
         framework: For an AscendJob: mindspore or pytorch.
+        knows_start: Whether the user has said how the ranks start, which decides on the framework.
         restarts: How often the manager starts the job again.
         grace: Seconds from SIGTERM to SIGKILL.
         mounts: Files and folders of the node, such as the driver; those that end with / are folders.
@@ -67,7 +73,9 @@ class JobSpec(NamedTuple):
         queue: Volcano's queue.
         shared_memory: The limit of ``/dev/shm``, as Kubernetes writes sizes.
         port: Its port on the network of the nodes, if other jobs may run there, too.
+        needs_key: Whether the pods take the job key from a Secret.
         secrets: The variables and options in the command whose values seem to be secrets.
+        log_folder: The folder of the logs in the pods, or relative to WORKDIR of the image.
     """
 
     kind: Kind
@@ -79,6 +87,7 @@ class JobSpec(NamedTuple):
     devices: int
     labels: NodeLabels
     framework: str = "pytorch"
+    knows_start: bool = True
     restarts: int = 0
     grace: int = 30
     mounts: Sequence[str] = ()
@@ -88,7 +97,9 @@ class JobSpec(NamedTuple):
     queue: str = QUEUE
     shared_memory: str = "16Gi"
     port: int | None = None
+    needs_key: bool = False
     secrets: Sequence[str] = ()
+    log_folder: str = LOG_FOLDER
 
 
 def super_pod_nodes(pods: int) -> int:
@@ -150,9 +161,10 @@ def _volcano_job(spec: JobSpec) -> JSON:
 
     It has a single task: Volcano counts the pods of each task from 0, so that the first pods of two tasks
     would both have rank 0. ``maxRetry`` counts the runs, with the first (restarting.go: the job fails once as
-    many runs have failed), and the webhook replaces 0 by 3 (mutate_job.go).
+    many runs have failed), and the webhook replaces 0 by 3 (mutate_job.go). TerminateJob keeps the pods as
+    AbortJob does, but an aborted job does not count as finished (garbagecollector.go, isJobFinished).
     """
-    end = "RestartJob" if spec.restarts else "AbortJob"
+    end = "RestartJob" if spec.restarts else "TerminateJob"
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",
         "kind": "Job",
@@ -208,11 +220,14 @@ def _ascend_job(spec: JobSpec) -> JSON:
 def _template(spec: JobSpec, port: int | None = None) -> JSON:
     volumes = [_host_volume(index, path) for index, path in enumerate(spec.mounts)]
     mounts = [
-        {"name": _volume_name(index), "mountPath": path.rstrip("/"), "readOnly": True}
+        {"name": volume_name(index), "mountPath": path.rstrip("/"), "readOnly": True}
         for index, path in enumerate(spec.mounts)
     ]
     shared = {"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": spec.shared_memory}}
     table = {"name": "table", "configMap": {"name": _table_name(spec)}}
+    if spec.needs_key:
+        volumes.append({"name": KEY_SECRET, "secret": {"secretName": KEY_SECRET}})
+        mounts.append({"name": KEY_SECRET, "mountPath": _KEY_FOLDER, "readOnly": True})
     container = {
         "name": _CONTAINER,
         "image": spec.image,
@@ -231,6 +246,8 @@ def _template(spec: JobSpec, port: int | None = None) -> JSON:
         # On the network of the node: its address is that of the table, and HCCL uses its ports.
         "hostNetwork": True,
         "dnsPolicy": "ClusterFirstWithHostNet",
+        # The program needs no access to the API server, and its container is close to the node.
+        "automountServiceAccountToken": False,
         "terminationGracePeriodSeconds": spec.grace,
         "nodeSelector": {"accelerator-type": spec.labels.server},
         "affinity": _affinity(spec),
@@ -252,7 +269,9 @@ def _environment(spec: JobSpec) -> list[JSON]:
         # The scheduler plug-in of MindCluster writes the devices of the pod there, for ascend-docker-runtime.
         "ASCEND_VISIBLE_DEVICES": f"metadata.annotations['{spec.labels.resource}']",
     }
-    return [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()]
+    key = [{"name": KEY_FILE_VARIABLE, "value": f"{_KEY_FOLDER}/{KEY_SECRET}"}] if spec.needs_key else []
+    taken = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()]
+    return [*taken, *key]
 
 
 def _affinity(spec: JobSpec) -> JSON:
@@ -261,16 +280,18 @@ def _affinity(spec: JobSpec) -> JSON:
     apart = {"labelSelector": {"matchExpressions": own}, "topologyKey": "kubernetes.io/hostname"}
     affinity: JSON = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
     if spec.nodes:
-        among = {"key": "kubernetes.io/hostname", "operator": "In", "values": list(spec.nodes)}
-        terms = {"nodeSelectorTerms": [{"matchExpressions": [among]}]}
+        # The label kubernetes.io/hostname can differ from the name of the node. A term has one name.
+        fields = [{"key": "metadata.name", "operator": "In", "values": [node]} for node in spec.nodes]
+        terms = {"nodeSelectorTerms": [{"matchFields": [field]} for field in fields]}
         affinity["nodeAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
     return affinity
 
 
-def _volume_name(index: int) -> str:
+def volume_name(index: int) -> str:
+    """Return the name of the volume of a file or folder of the node."""
     return f"ascend-{index}"
 
 
 def _host_volume(index: int, path: str) -> JSON:
     kind = "Directory" if path.endswith("/") else "File"
-    return {"name": _volume_name(index), "hostPath": {"path": path.rstrip("/"), "type": kind}}
+    return {"name": volume_name(index), "hostPath": {"path": path.rstrip("/"), "type": kind}}

@@ -72,13 +72,25 @@ def check_queue(name: str) -> None:
 def check_image(name: str) -> None:
     """Refuse what cannot be the name of an image; kubelet and the registry check the rest.
 
+    Only the registry and the tag may have capital letters (distribution/reference). The first part is a
+    registry if it has a dot, a colon or capital letters, or is localhost.
+
     Raises:
-        UsageError: The name has blanks or characters that are not printed.
+        UsageError: The name has blanks, characters that are not printed, or capital letters.
     """
     if any(sign.isspace() or not sign.isprintable() for sign in name):
         raise UsageError(
             f'--image "{name}" has blanks or unprintable characters, which no image has in its name',
             hint="an image is REGISTRY/NAME:TAG; options of a container runtime do not belong to it",
+        )
+    first, _, rest = name.partition("@")[0].rpartition("/")
+    path = f"{first}/{rest.partition(':')[0]}".lstrip("/").split("/")
+    if len(path) > 1 and (path[0] == "localhost" or set(".:").intersection(path[0]) or not path[0].islower()):
+        del path[0]
+    if wrong := [part for part in path if part != part.lower()]:
+        raise UsageError(
+            f'--image "{name}" has capital letters in {" and ".join(wrong)}',
+            hint="kubelet accepts them only in the registry and the tag: REGISTRY/name:TAG",
         )
 
 
@@ -106,12 +118,24 @@ def check_namespace(namespace: str) -> None:
         raise UsageError(f'--namespace "{namespace}" is not the name of a namespace', hint=_LABEL_RULE)
 
 
-def check_job(name: str, *, most: int) -> None:
+def check_job(name: str, *, most: int, of_service: bool) -> None:
     """Refuse what is not the name of a job, whose pods and objects have longer names.
+
+    With ``of_service`` a Service has a name that begins with it: an RFC 1035 label, up to Kubernetes 1.33 and
+    later without the feature gate RelaxedServiceNameValidation.
 
     Raises:
         UsageError: Kubernetes refuses the name, or would refuse those that are made from it.
     """
     if len(name) > most or not _LABEL.fullmatch(name):
-        rule = _LABEL_RULE.replace(f"at most {_NAMESPACE_LENGTH}", f"at most {most}")
-        raise UsageError(f'--object-name "{name}" is not the name of a job', hint=rule)
+        rule = _LABEL_RULE.replace(f"at most {_NAMESPACE_LENGTH}", f"here at most {most}")
+        raise UsageError(
+            f'--object-name "{name}" is not the name of a job',
+            hint=f"{rule}, because the names of its pods, Service and ConfigMap are longer",
+        )
+    if of_service and name[0].isdigit():
+        raise UsageError(
+            f'--object-name "{name}" begins with a digit',
+            hint=f"begin with a letter, such as job-{name}: ascend-operator makes a Service with this name, "
+            "and Kubernetes up to 1.33 refuses such a Service",
+        )

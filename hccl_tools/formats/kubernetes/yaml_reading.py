@@ -67,6 +67,10 @@ def read_yaml(data: bytes, shown: str) -> Yaml:
     try:
         import yaml  # noqa: PLC0415  (optional)
     except ImportError:
+        if (wrong := wrong_line(data.decode("utf-8-sig", errors="replace"))) is not None and wrong.is_of_text:
+            raise InputError(
+                f"{shown}:{wrong.line}: not valid YAML: {wrong.message}", hint=wrong.hint
+            ) from None
         message = f"{shown} is YAML, which needs PyYAML (the extra [yaml])"
         raise InputError(message, hint=f"{YAML}; or {_AS_JSON}") from None
     if len(data) > SIZE_LIMIT:
@@ -174,11 +178,19 @@ class _Reader:
 
 
 class WrongLine(NamedTuple):
-    """A line with a wrong indentation: its number from 1, what is wrong as a sentence, and what to do."""
+    """A line with a wrong indentation.
+
+    Attributes:
+        line: Its number, from 1.
+        message: What is wrong, as a sentence.
+        hint: What to do.
+        is_of_text: Whether it is a line of a text below a key, which no valid YAML has at this place.
+    """
 
     line: int
     message: str
     hint: str
+    is_of_text: bool = False
 
 
 class _Text(NamedTuple):
@@ -193,20 +205,24 @@ def wrong_line(text: str) -> WrongLine | None:
     """Return the first line whose indentation is wrong; None if all are right."""
     inside: _Text | None = None
     levels, opens = [0], False
-    for number, line in enumerate(text.splitlines(), 1):
+    lines = text.splitlines()
+    for number, line in enumerate(lines, 1):
         plain = line.strip()
-        indent = len(line) - len(line.lstrip(" "))
+        indent = _indent(line)
         if not plain:
             continue
         if line[indent] == "\t" and (inside is None or inside.indent is None or indent < inside.indent):
-            return WrongLine(number, "the line is indented with a tab", "write blanks in place of the tab")
+            is_of_text = inside is not None
+            return WrongLine(
+                number, "the line is indented with a tab", "write blanks in place of the tab", is_of_text
+            )
         if inside is not None:
             if inside.indent is None and indent > inside.key_indent:
                 inside = inside._replace(indent=indent)
             if inside.indent is not None and indent >= inside.indent:
                 continue
             if plain.startswith(_OF_JSON):
-                return _outside(inside, number, indent)
+                return _outside(inside, number, indent)._replace(is_of_text=not _is_key(lines, number))
             inside = None
         if plain.startswith(_OTHER):
             continue
@@ -223,13 +239,31 @@ def wrong_line(text: str) -> WrongLine | None:
     return None
 
 
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+def _is_key(lines: list[str], number: int) -> bool:
+    """Return whether a line can be a key in quotes: no sign of JSON ends it, and no line is below it."""
+    line = lines[number - 1]
+    if _KEY.match(line) is None or line.rstrip().endswith((",", "{", "[")):
+        return False
+    following = next((one for one in lines[number:] if one.strip()), "")
+    return _indent(following) <= _indent(line) or line.rstrip().endswith(
+        (":", "|", "|-", "|+", ">", ">-", ">+")
+    )
+
+
 def _outside(text: _Text, number: int, indent: int) -> WrongLine:
     """Return that a line of JSON is not indented as the text that it belongs to."""
     shown = count(indent, "blank")
     if text.indent is None:
         message = f'the text of "{text.key}" begins with {shown}, no more than its key has'
         return WrongLine(
-            number, message, f"indent each line of the text by {text.key_indent + 2} blanks or more"
+            number,
+            message,
+            f"indent each line of the text by {text.key_indent + 2} blanks or more",
+            is_of_text=True,
         )
     return WrongLine(
         number,

@@ -13,9 +13,8 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.cluster import claims
-from hccl_tools.launch.model.hang import MOST_RANKS
-from hccl_tools.launch.model.outcome import Cause
+from hccl_tools.launch.cluster.credentials import UnprovedAnswers
+from hccl_tools.launch.model.outcome import MOST_HUNG_RANKS, Cause
 from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join, RankExit
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.protocol.connection import connect, proved
@@ -23,6 +22,7 @@ from hccl_tools.launch.protocol.messages import (
     LARGEST_FROM_CONTROLLER,
     End,
     Ending,
+    EvidenceTaken,
     Hung,
     Kill,
     Look,
@@ -40,7 +40,7 @@ from hccl_tools.runs import hosts
 from hccl_tools.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
+    from collections.abc import Callable, MutableMapping
 
     from hccl_tools.errors import HcclToolsError
     from hccl_tools.launch.model.outcome import Outcome
@@ -102,6 +102,8 @@ class AgentLink:
         #: The loss of the engine's process on this host, if the launcher knew only that the engine had ended.
         self._daemon_lost: Cause | None = None
         self._attempt: Attempt | None = None
+        #: Ends the ranks, once the evidence of all hosts is taken.
+        self._end_ranks: Callable[[], None] = lambda: None
 
     def table(self) -> bytes:
         """Wait for the rank table.
@@ -137,14 +139,22 @@ class AgentLink:
         self._attempt, self._release_timeout = attempt, attempt.state.longest_end + TIMING.other_hosts
         attempt.on_ending.append(self._report_ending)
         attempt.on_readable(self._connection.fileno(), lambda: self._read(attempt))
+        attempt.share_evidence = self._share_evidence
         attempt.report_quiet = lambda idle: self._connection.send(Quiet(round(idle, 3)))
         self._parent.watch(attempt.reactor, lambda: self._parent_ended(attempt))
+
+    def _share_evidence(self, proceed: Callable[[], None]) -> None:
+        self._end_ranks = proceed
+        if self._connection.closed:
+            proceed()
+        else:
+            self._connection.send(EvidenceTaken())
 
     def report_end(self, outcome: Outcome) -> None:
         """Report how the ranks of this host exited; all their processes have exited."""
         ends = tuple(RankExit.of(end) for end in outcome.ends if end.process.rank >= 0)
         cause = self._cause(outcome) if outcome.reason != "ended" and not self._end_requested else None
-        hung, evidence = tuple(outcome.hung[:MOST_RANKS]), tuple(outcome.evidence)
+        hung, evidence = tuple(outcome.hung[:MOST_HUNG_RANKS]), tuple(outcome.evidence)
         self._connection.send(Ended(ends, self._daemon_lost or cause, hung, evidence=evidence))
 
     def end(self, outcome: Outcome) -> int:
@@ -213,8 +223,13 @@ class AgentLink:
                 self._end_requested = self._end_requested or not attempt.state.is_ending
                 attempt.end_for(message.cause)
             elif isinstance(message, Look) and attempt.describe_ranks is not None:
-                attempt.describe_ranks(lambda found: self._connection.send(Hung(tuple(found[:MOST_RANKS]))))
+                attempt.describe_ranks(
+                    lambda found: self._connection.send(Hung(tuple(found[:MOST_HUNG_RANKS])))
+                )
+            elif isinstance(message, EvidenceTaken):
+                self._end_ranks()
         if connection.closed:
+            self._end_ranks()
             self._end_requested = True
             attempt.on_readable(connection.fileno(), None)
             attempt.console.abandon()  # The engine may no longer read this output.
@@ -233,7 +248,7 @@ class _Search:
         candidates = dict.fromkeys((srun, *listed.split(","), "127.0.0.1"))
         self._addresses = [address for address in candidates if address] if self._port else []
         self._silence, self._host = silence, hosts.own_node_name()
-        self._answers = claims.Answers("")
+        self._answers = UnprovedAnswers("")
         #: The number of connections that were accepted.
         self._answered = 0
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError, LaunchError
-from hccl_tools.launch.cluster import host_status, job_hosts
+from hccl_tools.launch.cluster import job_hosts, verdict
 from hccl_tools.launch.cluster.credentials import Credentials
 from hccl_tools.launch.cluster.membership import (
     ARGUMENTS,
@@ -26,6 +26,8 @@ from hccl_tools.launch.cluster.rendezvous_client import RendezvousClient
 from hccl_tools.launch.cluster.rendezvous_server import RendezvousServer
 from hccl_tools.launch.planning import ports
 from hccl_tools.notation.printable import tell
+from hccl_tools.processes.pod import in_pod
+from hccl_tools.programs.without_key import KEY_FILE_VARIABLE
 from hccl_tools.runs import job_key
 from hccl_tools.table.fingerprint import fingerprint
 
@@ -44,7 +46,13 @@ _LONGEST_TEXT = 4_000
 #: Characters of a digest that are compared and shown.
 _DIGEST_LENGTH = 12
 
-#: Seconds for all hosts to join: the command may be typed on each host in turn.
+#: What to do in pods, where ``hccl-tools key`` does not help.
+_KEY_OF_PODS = (
+    f"mount a Secret with the key in all pods, and set {KEY_FILE_VARIABLE} in their env to the path of its "
+    "file"
+)
+#: Seconds for all hosts to join: the command may be typed on each host in turn. ``--wait`` may be more: pods
+#: start when their image is there, some of them long after the table is complete.
 WAIT = 600.0
 
 
@@ -62,8 +70,9 @@ def connect_peers(prepared: PreparedLaunch, request: LaunchRequest) -> PeerLink 
         hosts,
         credentials=_credentials(hosts, request, notify=notify),
         notify=notify,
+        wait=max(WAIT, request.table.wait or 0.0),
     )
-    describe_loss = partial(host_status.launcher_loss, prepared.plan)
+    describe_loss = partial(verdict.launcher_loss, prepared.plan)
     return PeerLink(hosts.own, hosts.master, hosts.names, joined, describe_loss)
 
 
@@ -104,15 +113,16 @@ def _credentials(
     silence = request.watch.host_timeout
     if key is not None:
         return Credentials(hosts.name, key.secret, silence)
+    create, copy = "`hccl-tools key create`", "`hccl-tools key copy HOSTS`"
     if is_required:
         raise LaunchError(
             f"{hosts.name} has no job key, and this job requires one",
-            hint="create it on one host with `hccl-tools key create`, then `hccl-tools key copy HOSTS`",
+            hint=_KEY_OF_PODS if in_pod() else f"create it on one host with {create}, then {copy}",
         )
     who = "every user of the job's hosts" if hosts.addresses else "everyone who reaches the rendezvous port"
     notify(
         f"no job key: {who} can join or end this job; "
-        "`hccl-tools key create` and `hccl-tools key copy HOSTS` prevent this"
+        + (f"to prevent this, {_KEY_OF_PODS}" if in_pod() else f"{create} and {copy} prevent this")
     )
     return Credentials(hosts.name, b"", silence, hosts.addresses)
 

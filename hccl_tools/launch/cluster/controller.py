@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.host.local_addresses import addresses_towards
 from hccl_tools.launch import engines
-from hccl_tools.launch.cluster import host_status, missing_hosts, verdict
+from hccl_tools.launch.cluster import missing_hosts, verdict
 from hccl_tools.launch.cluster.agents import Agent, Agents
 from hccl_tools.launch.cluster.engine_end import TIMING, EngineEnd
+from hccl_tools.launch.cluster.evidence_round import EvidenceRound
 from hccl_tools.launch.cluster.hang_decision import HangDecision
 from hccl_tools.launch.cluster.job_addresses import bindings
 from hccl_tools.launch.cluster.verdict import Finding, Reports, Unreported
@@ -26,9 +27,17 @@ from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.protocol.listener import Listener
-from hccl_tools.launch.protocol.messages import Ending, Hung, Kill, Look, Quiet, Table
-from hccl_tools.launch.protocol.payload import Payload
-from hccl_tools.launch.supervise.progress import RankCount
+from hccl_tools.launch.protocol.messages import (
+    Ending,
+    EvidenceTaken,
+    Hung,
+    Kill,
+    Look,
+    Payload,
+    Quiet,
+    Table,
+)
+from hccl_tools.launch.supervise.options import RankCount
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.notation.printable import one_line_each
 from hccl_tools.processes.reactor import wait_readable
@@ -97,6 +106,7 @@ class Controller:
         self._reports = Reports()
         self._attempt: Attempt | None = None
         self._hangs: HangDecision | None = None
+        self._evidence = EvidenceRound(self._running, lambda: self._agents.broadcast(EvidenceTaken()))
 
     @property
     def environment(self) -> dict[str, str]:
@@ -131,11 +141,15 @@ class Controller:
 
     def count_ranks(self) -> RankCount:
         """Count the ranks of the job: those of an agent run until it has reported their ends."""
-        agents, number = self._agents, self._plan.world_size
-        running = agents.numbers - agents.missing - agents.done - agents.gone.keys()
+        agents, number, running = self._agents, self._plan.world_size, self._running()
         if self._has_supervisors:
             return RankCount(sum(len(agents.ranks[one]) for one in running), number)
         return RankCount(len(running), number)
+
+    def _running(self) -> set[int]:
+        """Return the numbers of the agents that are connected and have not reported."""
+        agents = self._agents
+        return agents.numbers - agents.missing - agents.done - agents.gone.keys()
 
     def explain(self, outcome: Outcome) -> None:
         """Determine how this start of the job ended, and disconnect.
@@ -253,7 +267,7 @@ class Controller:
             unsent = select.EPOLLOUT if agent.connection.waiting else 0  # A table of a thousand hosts.
             self._order.register(agent.descriptor, select.EPOLLIN | unsent)
             self._handle_all(agent, guest.messages)
-        for server, cause in host_status.other_versions(self._plan, self._listener.other_versions):
+        for server, cause in verdict.other_versions(self._plan, self._listener.other_versions):
             self._end_for(cause, server)
         if self._attempt is not None and (wait := self._listener.wait) is not None:
             self._attempt.call_later("listener", wait, self._accept)
@@ -297,12 +311,14 @@ class Controller:
                 self._hangs.report(agent.number, message.idle)
             else:
                 self._hangs.answer(agent.number, message.ranks)
+        elif isinstance(message, EvidenceTaken):
+            self._evidence.add(agent.number)
         elif isinstance(message, Ended):
             if message.cause is not None:
                 self._record(agent, message.cause)
             self._reports.hung += message.hung
             self._reports.evidence += message.evidence
-            ends = [host_status.rank_end(self._plan, one) for one in message.ranks]
+            ends = [verdict.rank_end(self._plan, one) for one in message.ranks]
             self._record_ends(agent, [end for end in ends if self._is_of(agent, end)])
 
     def _identify(self, agent: Agent, message: Join) -> None:
@@ -315,7 +331,7 @@ class Controller:
 
     def _recognise(self, agent: Agent) -> None:
         """Identify an agent that has no plan, and therefore refuses its part, by its address."""
-        index = host_status.server_at(self._plan, agent.connection.address)
+        index = verdict.server_at(self._plan, agent.connection.address)
         if index >= 0 and self._has_supervisors:
             self._agents.identify(agent, index)
 
@@ -333,6 +349,7 @@ class Controller:
                     self._record(agent, Cause(end.process.host, "failed", end.code or 1), end)
         if self._hangs is not None:
             self._hangs.host_ended()
+        self._evidence.check()
         if self._ending is not None:
             self._ending.release()
 
@@ -352,8 +369,8 @@ class Controller:
 
     def _loss(self, agent: Agent) -> Cause:
         if not self._has_supervisors:
-            return host_status.shim_loss(agent.number, agent.pid)
-        return host_status.supervisor_loss(self._agents.hosts[agent.number], self._agents.ranks[agent.number])
+            return verdict.shim_loss(agent.number, agent.pid)
+        return verdict.supervisor_loss(self._agents.hosts[agent.number], self._agents.ranks[agent.number])
 
     def _is_engine(self, parent: tuple[str, int]) -> bool:
         ends = self._attempt.state.ends if self._attempt is not None else []
@@ -366,6 +383,7 @@ class Controller:
         self._order.unregister(agent.descriptor)
         if agent.number >= 0 and not agent.done:
             self._record(agent, self._loss(agent), lost=True)
+        self._evidence.check()
         agent.connection.close()
         if self._ending is not None:
             self._ending.release()

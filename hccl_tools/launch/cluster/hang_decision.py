@@ -11,9 +11,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.model import hang
-from hccl_tools.launch.model.hang import MOST_RANKS
-from hccl_tools.launch.model.outcome import Cause
+from hccl_tools.launch.model import outcome
+from hccl_tools.launch.model.outcome import MOST_HUNG_RANKS, Cause
 from hccl_tools.processes.stack_dump import SPY_SECONDS
 from hccl_tools.runs.ends import REASONS
 
@@ -93,7 +92,7 @@ class HangDecision:
         if self._clock() < self.deadline and not self._answers.keys() >= set(self._running()):
             return
         self.deadline = float("inf")
-        hung = hang.on_all_hosts((), [one for ranks in self._answers.values() for one in ranks])
+        hung = outcome.hung_on_all_hosts((), [one for ranks in self._answers.values() for one in ranks])
         if hung:
-            detail, code = hang.headline(hung), REASONS["hang"].exit_code
-            self._end(hung, Cause(hung[0].host, "hang", code, detail, hung=tuple(hung[:MOST_RANKS])))
+            detail, code = outcome.hung_headline(hung), REASONS["hang"].exit_code
+            self._end(hung, Cause(hung[0].host, "hang", code, detail, hung=tuple(hung[:MOST_HUNG_RANKS])))

@@ -11,6 +11,7 @@ from hccl_tools.notation import masking
 from hccl_tools.notation.phrases import and_more, time_span
 from hccl_tools.notation.printable import one_line
 from hccl_tools.processes import timing
+from hccl_tools.processes.pod import in_pod
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -32,6 +33,11 @@ MACHINES = "machines"
 #: Characters of the arguments that are sent, and of a difference that is shown.
 _LONGEST_TEXT = 4_000
 _LONGEST_SHOWN = 120
+#: What to do about pods that did not join.
+_LATE_PODS = (
+    "check the pods that are missing (`kubectl get pods -o wide`): for one without its image or table, "
+    "--wait SECONDS waits longer; else check firewalls between the nodes"
+)
 _SAME_ON_ALL = "all hosts need the same files and options; --preflight none skips this check"
 
 
@@ -198,6 +204,8 @@ def waiting(whom: str, own: HostManifest, seconds: float, *, is_first: bool, als
     span = time_span(seconds).removesuffix(" 0 s")
     if not is_first:
         return f"still waiting for {whom}, {span} left{also}"
+    if in_pod():
+        return f"waiting for {whom}{also}, at most {span}; this host is {own.host}"
     return (
         f"waiting for {whom}{also}; this host is {own.host}; run the same command on each host of the job "
         f"within {span}; to rehearse all ranks on this host, add `{_rehearsal(own)}`"
@@ -216,6 +224,8 @@ def missing_hosts_error(
     also = f"; {strangers}" if strangers else ""
     return RefusalError(
         f"host{'' if len(hosts) == 1 else 's'} {and_more(hosts)} did not join within {wait:g} s{also}",
-        hint="run the same command, with the same --start-port, on every host; check for errors and "
+        hint=_LATE_PODS
+        if in_pod()
+        else "run the same command, with the same --start-port, on every host; check for errors and "
         f"firewalls; --preflight none skips this check; `{_rehearsal(own)}` rehearses all ranks on this host",
     )

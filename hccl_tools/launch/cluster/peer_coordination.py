@@ -11,12 +11,22 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
+from hccl_tools.launch.cluster.evidence_round import EvidenceRound
 from hccl_tools.launch.cluster.hang_decision import HangDecision
 from hccl_tools.launch.cluster.peer_link import TIMING
-from hccl_tools.launch.model.hang import MOST_RANKS
-from hccl_tools.launch.model.outcome import Cause
+from hccl_tools.launch.model.outcome import MOST_HUNG_RANKS, Cause
 from hccl_tools.launch.model.rank_messages import Ended
-from hccl_tools.launch.protocol.messages import End, Ending, Heard, Hung, Kill, Look, Quiet, Release
+from hccl_tools.launch.protocol.messages import (
+    End,
+    Ending,
+    EvidenceTaken,
+    Heard,
+    Hung,
+    Kill,
+    Look,
+    Quiet,
+    Release,
+)
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.processes import signals as received
 from hccl_tools.processes.reactor import wait_readable
@@ -75,6 +85,9 @@ class PeerCoordination:
         limit = float("inf") if hang_timeout is None else hang_timeout
         self._hangs = HangDecision(self._running_servers, self._ask_hung, self._end_hung, limit=limit)
         attempt.report_quiet = self._report_quiet
+        self._evidence = EvidenceRound(self._running_servers, self._announce_evidence)
+        self._end_ranks: Callable[[], None] = lambda: None
+        attempt.share_evidence = self._share_evidence
         attempt.on_readable(link.fileno(), self._read)
         attempt.call_later("peers", 0.0, self._read)  # Messages that arrived while this start was prepared.
 
@@ -108,6 +121,19 @@ class PeerCoordination:
         else:
             self._link.broadcast(Quiet(round(idle, 3), self._restart))
 
+    def _share_evidence(self, proceed: Callable[[], None]) -> None:
+        self._end_ranks = proceed
+        if self._link.is_leader:
+            self._evidence.add(self._link.own)
+        elif self._disconnected:
+            proceed()
+        else:
+            self._link.broadcast(EvidenceTaken(self._restart))
+
+    def _announce_evidence(self) -> None:
+        self._link.broadcast(EvidenceTaken(self._restart))
+        self._end_ranks()
+
     def _ask_hung(self) -> None:
         if self._cause is not None:
             return
@@ -124,7 +150,7 @@ class PeerCoordination:
         if self._link.is_leader:
             self._hangs.answer(self._link.own, tuple(found))
         else:
-            self._link.broadcast(Hung(tuple(found[:MOST_RANKS]), self._restart))
+            self._link.broadcast(Hung(tuple(found[:MOST_HUNG_RANKS]), self._restart))
 
     def _end_hung(self, hung: list[HungRank], cause: Cause) -> None:
         if self._cause is None:
@@ -155,6 +181,7 @@ class PeerCoordination:
             self._running.discard(server)
             self._silent.discard(server)
             self._peer_lost(server)
+            self._evidence_lost()
         if self._link.flush():
             self._attempt.call_later("peers", TIMING.flush, self._read)
 
@@ -169,6 +196,7 @@ class PeerCoordination:
             self._ended_well.add(server)
             self._running.discard(server)
             self._hangs.host_ended()
+            self._evidence.check()
             link.broadcast(heard, server)
             self._release_scheduler()
         elif isinstance(message, Ending):
@@ -184,6 +212,11 @@ class PeerCoordination:
             self._describe()
         elif isinstance(message, Hung):
             self._hangs.answer(server, message.ranks)
+        elif isinstance(message, EvidenceTaken):
+            if link.is_leader:
+                self._evidence.add(server)
+            else:
+                self._end_ranks()
         elif isinstance(message, Kill) and self._attempt.state.reason != "ended":
             if link.is_leader and (to := [other for other in link.others if other != server]):
                 link.broadcast(Kill(self._restart), *to)
@@ -246,6 +279,13 @@ class PeerCoordination:
         elif not self._attempt.state.ranks_ended_well:
             self._cause = cause
             self._adopt_cause(cause)
+
+    def _evidence_lost(self) -> None:
+        """Do not wait for the evidence of a host that is lost."""
+        if self._link.is_leader:
+            self._evidence.check()
+        else:
+            self._end_ranks()
 
     def _warn_unacknowledged(self) -> None:
         silent: set[int] = set()

@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.cluster import claims
+from hccl_tools.launch.cluster.credentials import UnprovedAnswers
 from hccl_tools.launch.cluster.membership import TIMING, Membership, missing_hosts_error, refusal, waiting
 from hccl_tools.launch.model.rank_messages import Join
 from hccl_tools.launch.protocol.connection import connect, proved
@@ -42,7 +42,7 @@ class RendezvousClient:
         self.discover_at = time.monotonic() + TIMING.discovery
         self.credentials = credentials
         self.run_dirs: dict[int, str] = {}
-        self.answers = claims.Answers(hosts.address[0])
+        self.answers = UnprovedAnswers(hosts.address[0])
         #: The lines of rank 0's host that the user has seen.
         self.shown: set[str] = set()
 

@@ -9,7 +9,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.cluster import claims, rivals
+from hccl_tools.launch.cluster import rivals
+from hccl_tools.launch.cluster.credentials import claim_of_guest
 from hccl_tools.launch.cluster.job_addresses import rendezvous_aliases, rendezvous_bindings
 from hccl_tools.launch.cluster.membership import (
     PORT,
@@ -164,7 +165,7 @@ class RendezvousServer:
         if not found or not self.credentials.secret:
             return
         for address, kind in found:
-            self.notes[address, kind] = claims.of_guest(
+            self.notes[address, kind] = claim_of_guest(
                 address, kind, self.hosts.address[0], self.hosts.addresses
             )
             notify(self.notes[address, kind])

@@ -2,6 +2,7 @@
 
 A job has succeeded only if every rank was reported to have exited with 0. The engine's own exit code can turn
 success into failure, never failure into success: mpirun of Open MPI 5 exits with 0 after the loss of a host.
+The end of a rank and the loss of a host, as they are reported, stand here as well.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import signal
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch import engines
+from hccl_tools.launch.cluster.credentials import version_conflict
+from hccl_tools.launch.cluster.job_addresses import resolved
 from hccl_tools.launch.logs import excerpt
 from hccl_tools.launch.model.outcome import Cause, RankEnd
 from hccl_tools.notation.phrases import and_more
@@ -20,11 +23,12 @@ from hccl_tools.runs import names
 from hccl_tools.runs.ends import NOT_REPORTED, NOT_STARTED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from hccl_tools.launch.cluster.agents import Agents
     from hccl_tools.launch.model.outcome import Outcome
     from hccl_tools.launch.model.plan import Plan, RankProcess
+    from hccl_tools.launch.model.rank_messages import RankExit
     from hccl_tools.runs.ends import Reason
     from hccl_tools.runs.evidence import EvidenceNote
     from hccl_tools.runs.job_report import HungRank
@@ -209,3 +213,66 @@ def _engine(outcome: Outcome) -> RankEnd:
 def ranks_text(ranks: Sequence[int]) -> str:
     """Return ranks with their noun: ``rank 3``, ``ranks 0, 1, 2``."""
     return f"rank{'s' if len(ranks) > 1 else ''} {and_more(list(map(str, ranks)), _MOST_RANKS)}"
+
+
+def server_at(plan: Plan, address: str) -> int:
+    """Return the index of the server with an address, -1 if there is none."""
+    servers = {process.host: process.server_index for process in plan.ranks}
+    return next((index for host, index in servers.items() if address in resolved([host])), -1)
+
+
+def rank_end(plan: Plan, reported: RankExit) -> RankEnd:
+    """Return the end of a rank from the report of an agent.
+
+    Raises:
+        ValueError: The job has no such rank.
+    """
+    if reported.rank >= plan.world_size:
+        raise ValueError(reported)
+    return RankEnd(
+        process=plan.rank(reported.rank),
+        log=reported.log,
+        pid=reported.pid,
+        ended=reported.duration,
+        status=reported.status,
+        was_terminated=reported.was_terminated,
+        is_elsewhere=bool(plan.supervisor),
+    )
+
+
+def supervisor_loss(host: str, ranks: Sequence[int]) -> Cause:
+    """Return the cause of an end after the loss of the supervisor on a host."""
+    return Cause.lost(host, "host", describe_loss("supervisor", host, ranks))
+
+
+def shim_loss(number: int, pid: int) -> Cause:
+    """Return the cause of an end after the loss of a rank's shim on this host."""
+    what = f"the shim of rank {number} (hccl_tools.launch.rank, pid {pid}) was killed"
+    return Cause.lost(os.uname().nodename, "daemon", what)
+
+
+def launcher_loss(plan: Plan, index: int) -> str:
+    """Describe the loss of the launcher of a server."""
+    own = [each for each in plan.ranks if each.server_index == index]
+    return describe_loss("launcher", own[0].host, [each.rank for each in own])
+
+
+def describe_loss(process: str, host: str, ranks: Sequence[int]) -> str:
+    """Describe the loss of a host's ``process``, whose connection has closed."""
+    return (
+        f"lost contact with the {process} on {host} ({ranks_text(ranks)}): it was killed, "
+        "or the host is down or unreachable"
+    )
+
+
+def other_versions(plan: Plan, versions: Mapping[str, str]) -> list[tuple[int, Cause]]:
+    """Return the servers, by their addresses, whose version of hccl-tools differs, with what to report.
+
+    The index of a server is -1 if no host of the job has the address.
+    """
+    here, found = os.uname().nodename, list[tuple[int, Cause]]()
+    for address, version in versions.items():
+        index = server_at(plan, address)
+        host = address if index < 0 else next(one.host for one in plan.ranks if one.server_index == index)
+        found.append((index, Cause.lost(host, "refused", version_conflict(here, host, version))))
+    return found

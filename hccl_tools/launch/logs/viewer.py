@@ -1,8 +1,14 @@
-"""Show the logs of a run on standard output, in whole lines."""
+"""Show the logs of a run on standard output, in whole lines; also to a reader on another host.
+
+The reader runs ``hccl-tools logs --serve ...`` here over ssh or srun. The input of this command closes
+when the reader exits, or when the run has ended, which only the launcher's host knows.
+"""
 
 from __future__ import annotations
 
 import os
+import select
+import signal
 import time
 from typing import IO, TYPE_CHECKING, Protocol
 
@@ -11,7 +17,7 @@ from hccl_tools.launch.logs.follower import Follower
 from hccl_tools.notation import number_list
 from hccl_tools.notation.printable import escaped, tell
 from hccl_tools.processes import run_files
-from hccl_tools.runs import directory, files, hosts, names
+from hccl_tools.runs import directory, files, hosts, index, names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +26,7 @@ if TYPE_CHECKING:
     from hccl_tools.runs.saved import SavedProcess
 
 #: Seconds between two reads of a log.
-PAUSE = 0.1
+_PAUSE = 0.1
 #: Seconds until the logs of other hosts are visible on a shared disk.
 _SHARED_DISK_SECONDS = 3.0
 _BLOCK = 1 << 16
@@ -96,7 +102,7 @@ def paths(run: Run, ranks: Sequence[int], *, while_: Callable[[], bool] | None =
         process = _planned(run, rank)
         path = os.path.join(run.path, process.log)
         while while_ and not os.path.lexists(path) and while_():
-            time.sleep(PAUSE)
+            time.sleep(_PAUSE)
         if not os.path.lexists(path):
             name = _name(rank)
             raise InputError(f"{run.name} has no log of {name} on this host", hint=_where(run, process))
@@ -137,7 +143,7 @@ def show(sources: Sequence[Source], *, is_over: Callable[[], bool], escape: bool
                 tell(f"hccl-tools: {source.error.message}")
         if all(source.error or (over and source.ended) for source in sources):
             break
-        time.sleep(PAUSE)
+        time.sleep(_PAUSE)
     if errors := [source.error for source in sources if source.error]:
         raise errors[0] if len(sources) == 1 else InputError("some logs could not be shown completely")
 
@@ -204,7 +210,7 @@ def _is_read_here(run: Run, process: SavedProcess) -> bool:
     while not (there := os.path.exists(os.path.join(run.path, process.log))) and run.state == "running":
         if time.monotonic() > deadline:
             break
-        time.sleep(PAUSE)
+        time.sleep(_PAUSE)
     return there
 
 
@@ -259,3 +265,32 @@ def _blocks_before(file: IO[bytes], size: int) -> Iterator[tuple[int, int]]:
 def _ends_line(file: IO[bytes], size: int) -> bool:
     file.seek(size - 1)
     return file.read(1) == b"\n"
+
+
+def serve(path: str, ranks: Sequence[int], *, follow: bool, lines: int | None, prefixed: bool) -> None:
+    """Print logs of a run that are on this host, for a reader on another host.
+
+    Rank -1 is MindSpore's scheduler. ``follow`` waits for the run directory and the logs, and continues until
+    standard input ends. ``lines`` is the maximum number of lines per log, ``None`` for all.
+
+    Raises:
+        InputError: The run or a log does not exist on this host.
+    """
+    signal.signal(signal.SIGTERM, _end_input)
+    while not files.is_run(path):
+        if not follow or _has_input_ended():
+            raise InputError(f"there is no run in {path} on this host")
+        time.sleep(_PAUSE)
+    logs = paths(index.read(path), ranks, while_=lambda: follow and not _has_input_ended())
+    shown = local(logs, prefixed=prefixed, lines=lines)
+    show(shown, is_over=lambda: not follow or _has_input_ended())
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # SIGTERM must not take effect while Python exits.
+
+
+def _end_input(_number: int, _frame: object) -> None:
+    """Handle Slurm's signal at the end of the allocation: the rest of the logs is printed then."""
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+
+
+def _has_input_ended() -> bool:
+    return bool(select.select([0], [], [], 0)[0]) and not os.read(0, 4096)

@@ -12,14 +12,7 @@ from hccl_tools.launch.mpi import job as rank_job
 from hccl_tools.launch.mpi import shared_preparation
 from hccl_tools.launch.mpi.planned_ranks import sha256
 from hccl_tools.launch.mpi.prepared import PreparedRank
-from hccl_tools.launch.planning import (
-    composition,
-    environment,
-    interpreter,
-    ports,
-    rank_processes,
-    table_source,
-)
+from hccl_tools.launch.planning import composition, environment, interpreter, ports, table_source
 from hccl_tools.launch.planning import job as jobs
 from hccl_tools.notation.printable import tell
 from hccl_tools.processes import run_files
@@ -176,5 +169,5 @@ def _scheduler(
     if not composition.wants_scheduler(facts, python.frameworks):
         return None
     variables = composition.scheduler_environment(facts)
-    argv = (python.path, "-c", rank_processes.SCHEDULER_PROGRAM)
+    argv = (python.path, "-c", composition.SCHEDULER_PROGRAM)
     return argv, whole(variables)

@@ -1,23 +1,33 @@
-"""Compose the environment of every rank, for ``launch``, ``spawn`` and ranks under a user's mpirun."""
+"""Compose the processes of a job and their environments, for ``launch``, ``spawn`` and a user's mpirun.
+
+The processes are the ranks, and MindSpore's scheduler if the ranks need it. The scheduler of ``--start
+cluster`` is one extra process on rank 0's host. It runs under the ranks' Python, which may not have
+hccl-tools. Instead of the user's script it runs code that joins the cluster, uses no device and returns when
+the ranks have exited.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from hccl_tools import own_python
 from hccl_tools.errors import UsageError
+from hccl_tools.launch.model.plan import RankProcess
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE, Inheritance
-from hccl_tools.launch.planning import environment
-from hccl_tools.launch.planning.environment import names
+from hccl_tools.launch.planning import environment, interpreter, log_paths
 from hccl_tools.launch.planning.visible_devices import LIMITS
 from hccl_tools.processes.procfs import RUN_VARIABLE
 from hccl_tools.records import NamedTuple
-from hccl_tools.runs import job_key
+from hccl_tools.runs import job_key, names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from hccl_tools.launch.model.plan import Start
+    from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.launch.planning.environment import JobFacts
+    from hccl_tools.launch.planning.interpreter import Interpreter
+    from hccl_tools.launch.planning.job import Job
     from hccl_tools.launch.planning.placement import RankPlacement
 
 #: The MPI variables that a process inherits.
@@ -25,7 +35,11 @@ KeptMpi = Literal["none", "settings", "all"]
 #: Variables that are removed in every start: left in the caller's shell by another launcher, a platform or an
 #: older run, they would mislead a rank.
 _STALE_FAMILIES = ("supervision", "rank", "rank table", "cluster", "paddle")
-_STALE_NAMES = ("MINDSPORE_HCCL_CONFIG_PATH", "MS_SERVER_NUM")
+_STALE_NAMES = (
+    *("MINDSPORE_HCCL_CONFIG_PATH", "MS_SERVER_NUM"),
+    # ascend-operator gives a pod of an AscendJob a place as a rank, which all its ranks would have.
+    *("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),
+)
 #: What Paddle's launchers set for a rank, and the variables that they read as options, besides the "paddle"
 #: family. Other PADDLE_* are the user's settings (PADDLE_PG_TIMEOUT), which Paddle's launcher passes on, too.
 _PADDLE_NAMES = (
@@ -45,6 +59,12 @@ _INTERNAL_PREFIXES = (LAUNCHER_VARIABLE,)
 #: the user's settings.
 MPI_PREFIXES = ("OMPI_", "PMIX_", "PRTE_", "PMI_", "HYDI_", "MPI_LOCAL")
 _USER_MPI_PREFIXES = ("OMPI_MCA_", "OMPI_ALLOW_RUN_AS_ROOT", "PRTE_MCA_", "PRTE_ALLOW", "PMIX_MCA_")
+#: ``set_device`` came with MindSpore 2.5; 2.4 has only the older function.
+SCHEDULER_PROGRAM = own_python.without_current_folder(
+    "import mindspore as ms; "
+    "getattr(ms, 'set_device', lambda target: ms.set_context(device_target=target))('CPU'); "
+    "from mindspore.communication import init; init()"
+)
 
 
 class JobEnvironment(NamedTuple):
@@ -150,7 +170,7 @@ def inheritance(start: Start, *, keep_mpi: KeptMpi = "none", also: Iterable[str]
     own = (*_STALE_FAMILIES, "torch") if torch else _STALE_FAMILIES
     return Inheritance(
         # The job key is for launchers: programs print and record their environment.
-        names=(*sorted(names(own)), *_STALE_NAMES, *_PADDLE_NAMES, *job_key.VARIABLES, *also),
+        names=(*sorted(environment.names(own)), *_STALE_NAMES, *_PADDLE_NAMES, *job_key.VARIABLES, *also),
         prefixes=(
             *_PADDLE_PREFIXES,
             *_INTERNAL_PREFIXES,
@@ -159,3 +179,42 @@ def inheritance(start: Start, *, keep_mpi: KeptMpi = "none", also: Iterable[str]
         ),
         exceptions=_USER_MPI_PREFIXES if keep_mpi == "settings" else (),
     )
+
+
+def processes(
+    request: LaunchRequest,
+    job: Job,
+    facts: JobFacts,
+    python: Interpreter,
+    variables: Mapping[int, dict[str, str]],
+) -> tuple[RankProcess, ...]:
+    """Return the ranks, preceded by the scheduler if one is needed."""
+    argv, assigned = interpreter.command(request.program, python.path), dict(request.variables.assigned)
+    if facts.python_path is not None:
+        assigned.pop("PYTHONPATH", None)  # It is part of the launcher's value.
+    ranks = tuple(
+        RankProcess(
+            rank=one.rank,
+            host=one.host,
+            server_index=one.server_index,
+            device=one.device,
+            device_id=int(variables[one.rank]["DEVICE_ID"]),
+            environment={**variables[one.rank], **assigned},
+            argv=argv,
+            log=log_paths.log_path(request.logs, one, all_here=request.hosts.all_here),
+        )
+        for one in job.placements
+    )
+    if not wants_scheduler(facts, python.frameworks):
+        return ranks
+    scheduler = RankProcess(
+        rank=-1,
+        host=job.placements[0].host,
+        server_index=job.placements[0].server_index,
+        device=-1,
+        device_id=-1,
+        environment=scheduler_environment(facts),
+        argv=(python.path, "-c", SCHEDULER_PROGRAM),
+        log=names.SCHEDULER_LOG,
+    )
+    return (scheduler, *ranks)

@@ -13,6 +13,7 @@ from hccl_tools.host.recognition import recognise
 from hccl_tools.host.site_defaults import ADDRESS_VARIABLES
 from hccl_tools.launch.model.plan import NOT_A_MEMBER
 from hccl_tools.notation.phrases import and_more
+from hccl_tools.processes.pod import in_pod
 from hccl_tools.table.addresses import is_loopback, is_simulated
 
 if TYPE_CHECKING:
@@ -164,8 +165,16 @@ def _by_loopback(table: RankTable, device_addresses: Mapping[int, str] | None, n
     own = f" ({', '.join(found)})" if found else ""
     raise NotAMemberError(
         f"none of the table's servers is this host ({shown})",
-        hint=f"this host is {', '.join(names)}{own}; select its server with "
-        f"`--server {shlex.quote(only.server_id)}`, or rehearse the whole job here with `--cpu --all-here`",
+        hint=f"this host is {', '.join(names)}{own}; {_way_on(only.server_id)}",
+    )
+
+
+def _way_on(server: str) -> str:
+    if in_pod():
+        return "the table may be from before this pod was moved: `--wait SECONDS` waits for the next one"
+    return (
+        f"select its server with `--server {shlex.quote(server)}`, or rehearse the whole job here with "
+        "`--cpu --all-here`"
     )
 
 

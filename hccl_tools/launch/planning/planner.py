@@ -11,13 +11,12 @@ from hccl_tools.launch.model.plan import Plan
 from hccl_tools.launch.model.variables import composed
 from hccl_tools.launch.planning import (
     composition,
-    cpu_affinity,
     environment,
     interpreter,
     log_paths,
+    placement,
     ports,
     program_check,
-    rank_processes,
     remote_launch,
     table_source,
     without_table,
@@ -101,7 +100,7 @@ def prepare(
     kept = composed(environ, parts.passed_on, {}, {})
     commands = remote_launch.commands(request, engine, job, facts, python=python.path, kept=kept)
     plan = Plan(
-        processes=rank_processes.processes(request, job, facts, python, parts.ranks),
+        processes=composition.processes(request, job, facts, python, parts.ranks),
         start=start,
         engine=engine.name,
         run_dir=run_dir,
@@ -124,7 +123,7 @@ def prepare(
         cpu=request.start.cpu,
         devices_are_placeholders=job.devices_are_placeholders,
         rendezvous=_rendezvous(request, job, facts),
-        cores=cpu_affinity.cores_of(request.start.bind, [] if commands.supervisor else job.local, environ),
+        cores=placement.cores_of(request.start.bind, [] if commands.supervisor else job.local, environ),
         chosen=chosen,
         product=job.table and job.table.product,
         host_timeout=request.watch.host_timeout,

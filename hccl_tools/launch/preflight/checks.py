@@ -56,12 +56,15 @@ def refuse(findings: Findings, *, skip: str = _SKIP, rehearse: str = _REHEARSE) 
     """
     if not findings.errors:
         return
-    what = findings.errors[0]
-    if len(findings.errors) > 1:
-        what = f"{len(findings.errors)} problems prevent the start on this host\n" + "\n".join(
-            f"  - {error}" for error in findings.errors
-        )
-    raise LaunchError(what, hint=f"{rehearse}; {skip}" if findings.needs_npus else skip)
+    hint = f"{rehearse}; {skip}" if findings.needs_npus else skip
+    what, *others = findings.errors
+    if not others:
+        raise LaunchError(what, hint=hint)
+    raise LaunchError(
+        f"{len(findings.errors)} problems prevent the start on this host",
+        lines=[f"  - {error}" for error in findings.errors],
+        hint=hint,
+    )
 
 
 def _devices(plan: Plan) -> dict[int, RankProcess]:

@@ -14,7 +14,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.model.plan import DEFAULT_SILENCE
-from hccl_tools.launch.protocol.payload import Payload
+from hccl_tools.launch.protocol.messages import Payload
 from hccl_tools.launch.protocol.session import Session
 from hccl_tools.processes import timing
 from hccl_tools.processes.reactor import wait_readable

@@ -1,4 +1,4 @@
-"""The messages between the controller of a job and the agents on its hosts, as JSON objects.
+"""The messages between the controller of a job and the agents on its hosts: JSON objects, and their bytes.
 
 ``states`` has their order. ``restart`` counts the starts of the job from 0: the message of a host that is
 ahead must not be taken for one about the current start.
@@ -7,6 +7,8 @@ ahead must not be taken for one about the current start.
 from __future__ import annotations
 
 import zlib
+from collections import deque
+from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 from hccl_tools import codec
@@ -21,6 +23,7 @@ from hccl_tools.records import Count, Index, NamedTuple, OsText, Seconds, to_jso
 from hccl_tools.runs.job_report import HungRank  # noqa: TC001  (the codec looks it up)
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Mapping
 
 #: In bytes: the message about a failure includes the end of a log.
@@ -31,6 +34,10 @@ LARGEST_FROM_CONTROLLER = 256 << 20
 _LONGEST_UNPACKED = 1 << 12
 #: The slowest level: a table is packed once, and sent to each host. It makes it smaller by a fifth.
 _LEVEL = 9
+#: In bytes: a larger content is not copied.
+_LARGEST_COPY = 1 << 12
+#: Parts in one call of the kernel, which accepts 1,024.
+_MOST_PARTS = 64
 
 
 class Table(NamedTuple):
@@ -124,6 +131,12 @@ class Hung(NamedTuple):
     restart: Count = 0
 
 
+class EvidenceTaken(NamedTuple):
+    """Agent: this host has taken its evidence, or takes none. Controller: all hosts have; end the ranks."""
+
+    restart: Count = 0
+
+
 class Release(NamedTuple):
     """Controller: no host has ranks left."""
 
@@ -138,7 +151,7 @@ class Leave(NamedTuple):
 
 Message: TypeAlias = (
     "Table | Join | Ready | Waiting | Refused | Start | Ending | EndedByEngine | Ended | End | Kill | Heard "
-    "| Quiet | Look | Hung | Release | Leave"
+    "| Quiet | Look | Hung | EvidenceTaken | Release | Leave"
 )
 
 
@@ -168,3 +181,70 @@ def _unpacked(content: bytes, largest: int) -> bytes:
     if not reader.eof or reader.unused_data or len(data) > largest:
         raise DecodeError("a packed message is cut off or too large, or is followed by something else")
     return data
+
+
+class Payload:
+    """A message as bytes.
+
+    A table for a thousand hosts is converted and hashed once, and all connections send the same bytes: the
+    work for one more host does not grow with the table.
+    """
+
+    __slots__ = ("_digest", "content")
+
+    def __init__(self, content: bytes) -> None:
+        self.content, self._digest = content, b""
+
+    @classmethod
+    def of(cls, message: Message) -> Payload:
+        """Return the content of a message."""
+        return cls(to_bytes(message))
+
+    @property
+    def digest(self) -> bytes:
+        """The SHA-256 of the content."""
+        if not self._digest:
+            import hashlib  # noqa: PLC0415  (3 ms; it loads OpenSSL, 5 ms; the ranks of one host need no key)
+
+            self._digest = hashlib.sha256(self.content).digest()
+        return self._digest
+
+
+class Outgoing:
+    """Bytes to send, in order; it is false if there are none."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self) -> None:
+        self._parts: deque[bytes | memoryview] = deque()
+
+    def __bool__(self) -> bool:
+        return bool(self._parts)
+
+    def __bytes__(self) -> bytes:
+        return b"".join(self._parts)
+
+    def add(self, head: bytes, content: bytes) -> None:
+        """Append a frame: its own bytes, and a content that other connections may share."""
+        if len(content) <= _LARGEST_COPY:
+            self._parts.append(head + content)
+        else:
+            self._parts += (head, content)
+
+    def clear(self) -> None:
+        """Forget all bytes."""
+        self._parts.clear()
+
+    def send(self, connected: socket.socket) -> None:
+        """Send as much as the kernel accepts now.
+
+        Raises:
+            BlockingIOError: Some is left.
+            OSError: The connection has ended.
+        """
+        while self._parts:
+            done = connected.sendmsg(islice(self._parts, _MOST_PARTS))
+            while self._parts and done >= len(self._parts[0]):
+                done -= len(self._parts.popleft())
+            if done:
+                self._parts[0] = memoryview(self._parts[0])[done:]

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.codec import DecodeError, decode, parse
 from hccl_tools.launch.protocol import messages, states
-from hccl_tools.launch.protocol.payload import Outgoing, Payload
+from hccl_tools.launch.protocol.messages import Outgoing, Payload
 from hccl_tools.records import NamedTuple, plain
 from hccl_tools.version import __version__
 

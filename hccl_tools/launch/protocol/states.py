@@ -12,6 +12,7 @@ from hccl_tools.launch.model.rank_messages import Ended, EndedByEngine, Join
 from hccl_tools.launch.protocol.messages import (
     End,
     Ending,
+    EvidenceTaken,
     Heard,
     Hung,
     Kill,
@@ -45,6 +46,7 @@ AGENT: Mapping[str, Mapping[type, str]] = {
         Ended: "ended",
         Quiet: "joined",
         Hung: "joined",
+        EvidenceTaken: "joined",
     },
     "running": {
         Ending: "ending",
@@ -54,6 +56,7 @@ AGENT: Mapping[str, Mapping[type, str]] = {
         Ready: "running",
         Quiet: "running",
         Hung: "running",
+        EvidenceTaken: "running",
     },
     "ending": {
         Ending: "ending",
@@ -63,8 +66,15 @@ AGENT: Mapping[str, Mapping[type, str]] = {
         Ready: "running",
         Quiet: "ending",
         Hung: "ending",
+        EvidenceTaken: "ending",
     },
-    "ended": {Ending: "ending", Kill: "ended", Heard: "ended", Ready: "running"},
+    "ended": {
+        Ending: "ending",
+        Kill: "ended",
+        Heard: "ended",
+        Ready: "running",
+        EvidenceTaken: "ended",
+    },
     "left": {},
 }
 
@@ -88,6 +98,7 @@ CONTROLLER: Mapping[str, Mapping[type, str]] = {
         Release: "released",
         Start: "running",
         Look: "running",
+        EvidenceTaken: "running",
     },
     "ending": {
         End: "ending",
@@ -97,6 +108,7 @@ CONTROLLER: Mapping[str, Mapping[type, str]] = {
         Release: "released",
         Start: "running",
         Look: "ending",
+        EvidenceTaken: "ending",
     },
     "released": {End: "released", Kill: "released", Heard: "released", Release: "released"},
     "left": {},

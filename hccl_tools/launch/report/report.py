@@ -9,7 +9,7 @@ from signal import SIGKILL
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch.logs import excerpt
-from hccl_tools.launch.model.hang import silence
+from hccl_tools.launch.model.outcome import hung_silence
 from hccl_tools.launch.model.variables import LOG_PATH_VARIABLE
 from hccl_tools.launch.report import hints
 from hccl_tools.notation.number_list import rank_list, rank_ranges
@@ -403,7 +403,7 @@ def _group(some: Sequence[HungRank], verb: str) -> list[str]:
     if len(some) > 1:
         who, where = rank_list(each.rank for each in some), ""
         its, whose = f"the last line of {one.name}", "the stack of each"
-    found = [f"  {who} {verb}{where}: {one.doing}; {silence(one)}"]
+    found = [f"  {who} {verb}{where}: {one.doing}; {hung_silence(one)}"]
     if one.last_line:
         found.append(f"    {its}: {one.last_line}")
     return found + _stack(one, whose)

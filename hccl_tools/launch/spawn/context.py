@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.launch.report import hints, report
 from hccl_tools.launch.spawn.errors import RankFacts, RankFailedError, failure
 from hccl_tools.launch.spawn.ranks import Shown, SpawnedRank
-from hccl_tools.launch.supervise.decisions import HandleEnd, Say, SetTimer, Signal, Step
-from hccl_tools.launch.supervise.job_state import JobState
+from hccl_tools.launch.supervise.job_state import HandleEnd, JobState, Say, SetTimer, Signal, Step
 from hccl_tools.notation.printable import tell
 from hccl_tools.processes import keeper_protocol, run_files
 from hccl_tools.processes.reactor import Reactor
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.model.plan import RankProcess
     from hccl_tools.launch.model.request import Tail
-    from hccl_tools.launch.supervise.decisions import Decision
+    from hccl_tools.launch.supervise.job_state import Decision
     from hccl_tools.processes.keeper import Keeper
     from hccl_tools.processes.keeper_protocol import Event
     from hccl_tools.runs.job_report import JobReport

@@ -11,8 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.supervise import leftovers
-from hccl_tools.launch.supervise.decisions import HandleEnd, Say, SetTimer, Signal, Step
-from hccl_tools.launch.supervise.job_state import JobState
+from hccl_tools.launch.supervise.job_state import HandleEnd, JobState, Say, SetTimer, Signal, Step
 from hccl_tools.processes import keeper_protocol
 from hccl_tools.processes import signals as received
 from hccl_tools.processes.reactor import Reactor
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.logs.follower import Followers
     from hccl_tools.launch.logs.terminal import Console
     from hccl_tools.launch.model.outcome import Cause, Outcome, RankEnd
-    from hccl_tools.launch.supervise.decisions import Decision
+    from hccl_tools.launch.supervise.job_state import Decision
     from hccl_tools.processes.keeper import Keeper
     from hccl_tools.processes.keeper_protocol import Event
     from hccl_tools.processes.signals import Signals
@@ -49,6 +48,8 @@ class Attempt:
         stacks: The stacks of the ranks when they were found to hang, by rank.
         take_evidence: Takes evidence of what the ranks do, and calls a function when it is done; ``None``:
             there is none to take.
+        share_evidence: Tells the other hosts that this one has taken its evidence, or takes none, and calls a
+            function when all have; ``None``: there are none.
         describe_ranks: Calls a function with what the ranks of this host do; ``None`` without a watch.
         helpers: Programs that the launcher has started for itself; it kills them when the job ends.
     """
@@ -81,6 +82,7 @@ class Attempt:
         self.terminate: Callable[[int], None] = keeper.signal
         self.report_quiet: Callable[[float], None] | None = None
         self.take_evidence: Callable[[Callable[[], None]], None] | None = None
+        self.share_evidence: Callable[[Callable[[], None]], None] | None = None
         self.describe_ranks: Callable[[Callable[[list[HungRank]], None]], None] | None = None
 
     def say(self, text: str) -> None:
@@ -189,22 +191,32 @@ class Attempt:
         self.call_later(name, seconds, lambda: self._act(self.state.timer(name, time.monotonic())))
 
     def _take_evidence(self) -> None:
+        if self.take_evidence is None:
+            self._share_evidence()
+            return
+        try:
+            self.take_evidence(self._share_evidence)
+        except Exception as error:  # noqa: BLE001  (the job must end in any case)
+            self.say(f"no evidence was taken: {error}")
+            self._share_evidence()
+
+    def _share_evidence(self) -> None:
+        """Terminate the ranks once all hosts have evidence: the end of one rank soon ends its peers."""
+
         def proceed() -> None:
             self._act(self.state.evidence_taken(time.monotonic()))
 
-        if self.take_evidence is None:
+        if self.share_evidence is None:
             proceed()
-            return
-        try:
-            self.take_evidence(proceed)
-        except Exception as error:  # noqa: BLE001  (the job must end in any case)
-            self.say(f"no evidence was taken: {error}")
-            proceed()
+        else:
+            self.share_evidence(proceed)
 
     def _take_step(self, step: Step) -> None:
         if step is Step.BEGIN_END:
             for begin in self.on_ending:
                 begin()
+            if self.share_evidence is not None and not self.state.takes_evidence:
+                self.share_evidence(lambda: None)
         elif step is Step.TAKE_EVIDENCE:
             self._take_evidence()
         elif step is Step.KILL_ELSEWHERE:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.logs import excerpt
-from hccl_tools.launch.model.hang import headline, odd_ones_first
+from hccl_tools.launch.model.outcome import hung_headline, odd_ones_first
 from hccl_tools.launch.supervise.rank_activity import ActivityMonitor
 from hccl_tools.notation.phrases import time_span
 from hccl_tools.processes import run_files, wait_state
@@ -210,7 +210,7 @@ class HangWatch:
     def _finish(self, hung: list[HungRank]) -> None:
         if not self._attempt.state.is_ending:
             self._attempt.state.hung = hung
-            self._attempt.end("hang", headline(hung))
+            self._attempt.end("hang", hung_headline(hung))
 
     def _warn(self, running: Sequence[RankEnd]) -> None:
         lines = [_line(end) for end in running]

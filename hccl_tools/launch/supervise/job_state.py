@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import signal
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from hccl_tools.launch.model.outcome import RESTARTABLE, Outcome
-from hccl_tools.launch.supervise.decisions import HandleEnd, Say, SetTimer, Signal, Step
 from hccl_tools.processes import keeper_protocol, run_files, timing
 from hccl_tools.processes.limits import why_not_started
 from hccl_tools.processes.signals import signal_name
@@ -26,12 +25,54 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.launch.model.outcome import Cause, RankEnd
-    from hccl_tools.launch.supervise.decisions import Decision
     from hccl_tools.processes.keeper_protocol import Event
     from hccl_tools.processes.procfs import Status
     from hccl_tools.runs.ends import Reason
     from hccl_tools.runs.evidence import EvidenceNote
     from hccl_tools.runs.job_report import HungRank
+
+
+class Signal(NamedTuple):
+    """Send a signal to all processes of the job."""
+
+    number: int
+
+
+class SetTimer(NamedTuple):
+    """Call ``JobState.timer`` with ``name`` after the given seconds; replace a timer of the same name."""
+
+    name: str
+    seconds: float
+
+
+class Say(NamedTuple):
+    """Show a message, and add it to the report."""
+
+    text: str
+
+
+class HandleEnd(NamedTuple):
+    """Notify the observers, which may report the cause, then call ``JobState.process_ended``."""
+
+    end: RankEnd
+
+
+class Step(Enum):
+    """Decisions without arguments."""
+
+    #: Notify the observers that the end of the job begins.
+    BEGIN_END = "begin the end"
+    #: Take evidence of what the ranks do, then call ``JobState.evidence_taken``.
+    TAKE_EVIDENCE = "take evidence"
+    #: Request that the other hosts kill their processes, too.
+    KILL_ELSEWHERE = "kill elsewhere"
+    #: Show which processes the ranks have left behind.
+    SHOW_LEFTOVERS = "show leftovers"
+    #: End the remaining processes without the keeper, or leave them.
+    GIVE_UP = "give up"
+
+
+Decision: TypeAlias = "Signal | SetTimer | Say | HandleEnd | Step"
 
 
 class Timing(NamedTuple):
@@ -116,6 +157,11 @@ class JobState:
     def is_ending(self) -> bool:
         """Whether the end of the job has begun."""
         return self.phase is not Phase.RUNNING
+
+    @property
+    def takes_evidence(self) -> bool:
+        """Whether the end has begun and the processes are terminated once evidence is taken."""
+        return bool(self._postponed)
 
     @property
     def longest_end(self) -> float:

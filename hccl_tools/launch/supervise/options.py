@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import RankProcess
     from hccl_tools.launch.model.request import Tail
     from hccl_tools.launch.supervise.attempt import Attempt
-    from hccl_tools.launch.supervise.progress import RankCount
     from hccl_tools.processes.signals import Signals
     from hccl_tools.runs.ends import Reason
     from hccl_tools.runs.job_report import RankFailure
@@ -63,6 +62,13 @@ class NextStart(NamedTuple):
 #: Prepares a restart of all ranks: accepts the outcome of the last start, the number of the restart, from 1,
 #: and the signals to this launcher. It raises HcclToolsError if a restart is impossible.
 BeforeRestart: TypeAlias = "Callable[[Outcome, int, Signals], NextStart]"
+
+
+class RankCount(NamedTuple):
+    """The ranks of a job that run, and all ranks."""
+
+    running: int
+    number: int
 
 
 class EngineRanks(NamedTuple):

@@ -1,6 +1,7 @@
-"""Report the end of a job: files, locks and ``--notify`` first, the terminal last.
+"""Show a job to the user: a progress line while it runs, a report at its end.
 
-The terminal may block: the reader of the output may have stopped reading (``less``, Ctrl-S, a pipe).
+The report has an order: files, locks and ``--notify`` first, the terminal last. The terminal
+may block: the reader of the output may have stopped reading (``less``, Ctrl-S, a pipe).
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from hccl_tools.explain.brief import explained
 from hccl_tools.launch.logs.follower import Followers
 from hccl_tools.launch.report import report
 from hccl_tools.launch.report.hints import kills
+from hccl_tools.launch.supervise.options import RankCount
+from hccl_tools.processes import run_files
 from hccl_tools.processes.signals import ENDING
 from hccl_tools.runs import directory
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from hccl_tools.launch.logs.terminal import Console
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
@@ -29,6 +32,10 @@ if TYPE_CHECKING:
 
 #: Seconds for a reader to accept the end of the logs before the launcher continues.
 _READER_TIMEOUT = 1.0
+#: Seconds between two updates of the progress line.
+_INTERVAL = 1.0
+#: Seconds without output after which the line shows the time without output.
+_QUIET = 10.0
 
 
 class Reporter:
@@ -129,3 +136,40 @@ class Reporter:
             if signals and ENDING & set(signals.read()):
                 console.drop()
         return True
+
+
+class Progress:
+    """Redraws the progress line once a second, below all other output."""
+
+    def __init__(self, attempt: Attempt, count_ranks: Callable[[], RankCount] | None = None) -> None:
+        """``count_ranks`` counts the ranks of a job whose process here is an engine."""
+        self._attempt, self._count_ranks = attempt, count_ranks or self._count_here
+        attempt.call_later("progress", _INTERVAL, self._draw)
+
+    def _draw(self) -> None:
+        ranks = [end for end in self._attempt.state.ends if end.process.rank >= 0]
+        running, number = self._count_ranks()
+        minutes, seconds = divmod(int(self._attempt.age), 60)
+        text = f"{running} of {number} ranks running, {minutes // 60}:{minutes % 60:02}:{seconds:02}"
+        quiet = time.time() - max((_written(end.log) for end in ranks), default=0.0)
+        if _QUIET < quiet < self._attempt.age:
+            text += f", no output for {quiet:.0f} s"
+        width = _terminal_width(self._attempt.console.err.fileno())
+        self._attempt.console.err.show_status(text[: width - 1])
+        self._attempt.call_later("progress", _INTERVAL, self._draw)
+
+    def _count_here(self) -> RankCount:
+        ranks = [end for end in self._attempt.state.ends if end.process.rank >= 0]
+        return RankCount(sum(end.status is None for end in ranks), len(ranks))
+
+
+def _written(path: str) -> float:
+    about = run_files.status(path)
+    return about.st_mtime if about else 0.0
+
+
+def _terminal_width(descriptor: int) -> int:
+    try:
+        return os.get_terminal_size(descriptor).columns or 80
+    except OSError:
+        return 80

@@ -14,8 +14,7 @@ from hccl_tools.launch.model.variables import of_restart
 from hccl_tools.launch.supervise.attempt import Attempt
 from hccl_tools.launch.supervise.hangs import HangWatch
 from hccl_tools.launch.supervise.options import DEFAULTS, Supervision
-from hccl_tools.launch.supervise.progress import Progress
-from hccl_tools.launch.supervise.reporter import Reporter
+from hccl_tools.launch.supervise.reporter import Progress, Reporter
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import time_span
 from hccl_tools.processes import keeper as keepers

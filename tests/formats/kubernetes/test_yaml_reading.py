@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -156,3 +157,37 @@ def test_without_the_extra(tmp_path: Path, command: list[str]) -> None:
             "kubectl get configmap NAME -o json"
         ),
     ]
+
+
+@pytest.mark.parametrize("indent", [0, 1, 2, 3])
+def test_without_the_extra_a_line_outside_its_text_is_named(tmp_path: Path, indent: int) -> None:
+    lines = json.dumps({"version": "1.0", "server_list": []}, indent=2).splitlines()
+    body = [f"    {line}" for line in lines]
+    body[2] = " " * indent + lines[2].strip()
+    text = "\n".join(["apiVersion: v1", "kind: ConfigMap", "data:", "  hccl.json: |", *body, ""])
+    (tmp_path / "cm.yaml").write_text(text)
+
+    words = [sys.executable, "-c", WITHOUT_YAML, "validate", "cm.yaml"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        'error: cm.yaml:7: not valid YAML: this line of the text of "hccl.json" is indented by'
+    )
+    assert "indent the line by 4 blanks or more" in done.stderr
+
+
+@pytest.mark.parametrize("style", ["|", ">", '"', "'", None])
+@pytest.mark.parametrize("indent", [None, 1, 4])
+def test_valid_yaml_has_no_line_outside_its_text(style: str | None, indent: int | None) -> None:
+    texts = {
+        "a.json": json.dumps({"a": [{"b": ""}, "c"]}, indent=indent),
+        "b": "x\n\n  y\n",
+        "c": "[1,\n2]\n",
+    }
+    value = {"apiVersion": "v1", "kind": "ConfigMap", "data": texts, "metadata": {"labels": {"a": "b"}}}
+    text = yaml.safe_dump(value, default_style=style)
+    found = yaml_reading.wrong_line(text)
+
+    assert yaml.safe_load(text) == value
+    assert found is None or not found.is_of_text

@@ -12,7 +12,7 @@ import pytest
 
 from hccl_tools import codec
 from hccl_tools.codec import DecodeError
-from hccl_tools.launch.cluster import host_status
+from hccl_tools.launch.cluster import verdict
 from hccl_tools.launch.model.plan import Plan, RankProcess
 from hccl_tools.launch.model.rank_messages import RankExit
 from tests.support.mpiruns import MPIRUNS
@@ -34,7 +34,7 @@ def plan() -> Plan:
 
 
 def test_a_rank_s_end_arrives_as_it_was_reported() -> None:
-    end = host_status.rank_end(plan(), codec.decode(RankExit, json.loads(json.dumps(RANK))))
+    end = verdict.rank_end(plan(), codec.decode(RankExit, json.loads(json.dumps(RANK))))
 
     assert (end.process.rank, end.pid, end.code, end.duration) == (1, 77, 7, 1.5)
     assert RankExit.of(end)._asdict() == RANK
@@ -43,7 +43,7 @@ def test_a_rank_s_end_arrives_as_it_was_reported() -> None:
 @pytest.mark.parametrize("wrong", WRONG, ids=str)
 def test_a_report_is_checked_field_by_field(wrong: dict[str, Any]) -> None:
     with pytest.raises((DecodeError, ValueError)):
-        host_status.rank_end(plan(), codec.decode(RankExit, {**RANK, **wrong}))
+        verdict.rank_end(plan(), codec.decode(RankExit, {**RANK, **wrong}))
 
 
 SAYS = """\

@@ -204,7 +204,16 @@ def test_users_own_mpi_settings_reach_mpirun_only() -> None:
 
 def test_torch_replaces_what_torchrun_has_left() -> None:
     assert kept({"RANK": "3", "TORCHELASTIC_RUN_ID": "x"}, "torch") == {}
-    assert kept({"RANK": "3"}, "table") == {"RANK": "3"}
+    mine = {"MASTER_ADDR": "10.0.0.1", "TORCHELASTIC_RUN_ID": "x"}
+    assert kept(mine, "table") == mine
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_no_rank_takes_its_place_from_the_launchers_environment(start: Start) -> None:
+    """ascend-operator sets these for a pod; with MindSpore, all ranks of the pod had rank 0."""
+    of_pod = {"RANK": "0", "WORLD_SIZE": "16", "LOCAL_RANK": "0,1,2,3", "LOCAL_WORLD_SIZE": "4"}
+
+    assert kept(of_pod, start) == {}
 
 
 def shared(**facts: Any) -> dict[str, str]:

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,10 +13,15 @@ from hccl_tools import formats
 from hccl_tools.errors import LaunchError
 from hccl_tools.host.local_addresses import interface_addresses, is_local
 from hccl_tools.launch.planning import local_server, placement
+from hccl_tools.launch.planning.placement import place_ranks_without_table
+from hccl_tools.notation import number_list
 from tests.support.tables import table as made
 
 if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable
+
+OWN = sorted(os.sched_getaffinity(0))
+several_cores = pytest.mark.skipif(len(OWN) < 2, reason="this process may use one core only")
 
 
 def read(value: dict[str, Any]) -> RankTable:
@@ -150,3 +159,63 @@ def test_name_that_leads_to_loopback_cannot_be_master() -> None:
 
     with pytest.raises(LaunchError, match=r'"LocalHost", resolves to 127\.0\.0\.1, which'):
         placement.rendezvous_address(table, placement.place_ranks(table))
+
+
+def launch(*args: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hccl_tools.launch", "--no-table", "-n", "2", *args]
+    program = ["--no-python", "sh", "-c", "grep Cpus_allowed_list /proc/self/status"]
+    return subprocess.run([*command, *program], capture_output=True, text=True, timeout=120, check=False)
+
+
+def host(folder: Path, *nodes: str) -> dict[str, str]:
+    """Make a host's NUMA nodes with these lists of cores."""
+    for number, cores in enumerate(nodes):
+        place = folder / "sys/devices/system/node" / f"node{number}"
+        place.mkdir(parents=True)
+        (place / "cpulist").write_text(cores + "\n")
+    return {"HCCL_TOOLS_ROOT": str(folder)}
+
+
+@several_cores
+def test_ranks_share_the_cores_evenly() -> None:
+    done = launch("--bind", "cores")
+
+    assert done.returncode == 0, done.stderr
+    half = len(OWN) // 2
+    for rank, share in enumerate((OWN[:half], OWN[half:])):
+        said = Path(f"log/latest/rank_{rank}.log").read_text()
+        assert said.split() == ["Cpus_allowed_list:", number_list.fold(share)]
+
+
+@several_cores
+def test_the_plan_shows_the_cores() -> None:
+    shown = launch("--bind", "cores", "--dry-run").stdout
+
+    assert "  DEVICE_ID  cores  log" in next(line for line in shown.splitlines() if "rank  host" in line)
+    assert "  device  DEVICE_ID  log" in launch("--dry-run").stdout
+
+
+def test_too_few_cores_are_refused() -> None:
+    seats = place_ranks_without_table(range(len(OWN) + 1), ["localhost"])
+
+    with pytest.raises(
+        LaunchError, match=f"{len(seats)} ranks need one core each, but this process may use only {len(OWN)}"
+    ):
+        placement.cores_of("cores", seats, {})
+
+
+def test_neighbouring_ranks_share_a_numa_node(tmp_path: Path) -> None:
+    both = ",".join(map(str, OWN))
+    environ = host(tmp_path, both, both)
+
+    found = placement.cores_of("numa", place_ranks_without_table([3, 2, 1, 0], ["localhost"]), environ)
+
+    assert found == dict.fromkeys(range(4), tuple(OWN))
+    assert placement.numa_nodes(host(tmp_path / "other", "0-1,4", "2-3")) == [{0, 1, 4}, {2, 3}]
+
+
+def test_a_host_that_tells_of_no_numa_nodes(tmp_path: Path) -> None:
+    with pytest.raises(LaunchError, match="lists no NUMA node"):
+        placement.cores_of(
+            "numa", place_ranks_without_table([0], ["localhost"]), {"HCCL_TOOLS_ROOT": str(tmp_path)}
+        )

@@ -56,6 +56,22 @@ def test_device_that_is_not_there() -> None:
     assert "device 8 is not on this host" in check(plan(7, 8), nodes=HOST).errors[0]
 
 
+@pytest.mark.parametrize(
+    ("environ", "way"),
+    [({}, "join its group (usually HwHiAiUser)"), ({"KUBERNETES_SERVICE_HOST": "1"}, "supplementalGroups")],
+)
+def test_the_group_of_a_device_in_a_container(
+    monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], way: str
+) -> None:
+    monkeypatch.setattr(device_holders, "closed_nodes", lambda *_: ("/dev/davinci0",))
+    monkeypatch.setattr("os.path.exists", lambda _: False)
+
+    (found,) = checks.check(plan(0), environ, HOST).errors
+
+    assert found.startswith("/dev/davinci0 cannot be opened by this user: ")
+    assert way in found
+
+
 def test_device_without_permission(own_directory: Path) -> None:
     if os.geteuid() == 0:
         pytest.skip("root may open everything")
@@ -64,7 +80,7 @@ def test_device_without_permission(own_directory: Path) -> None:
 
     errors = check(plan(0), {"HCCL_TOOLS_ROOT": str(own_directory)}, HOST).errors
 
-    assert any("may not be opened by this user" in error for error in errors)
+    assert any("cannot be opened by this user" in error for error in errors)
 
 
 def test_device_that_another_process_holds(own_directory: Path) -> None:
@@ -133,7 +149,8 @@ def test_all_findings_are_told_at_once() -> None:
     with pytest.raises(LaunchError) as caught:
         checks.refuse(Findings(("one", "two")))
 
-    assert caught.value.message == "2 problems prevent the start on this host\n  - one\n  - two"
+    assert caught.value.head == "2 problems prevent the start on this host"
+    assert caught.value.lines == ("  - one", "  - two")  # A line break in the head is printed as \\u000a.
     assert caught.value.exit_code == 125
     checks.refuse(Findings((), ("a warning",)))
 

@@ -16,6 +16,7 @@ from hccl_tools.launch.protocol import session, states
 from hccl_tools.launch.protocol.messages import (
     End,
     Ending,
+    EvidenceTaken,
     Heard,
     Hung,
     Kill,
@@ -41,7 +42,7 @@ EXAMPLES: dict[type, Message] = {
     for each in (
         Table(b"{}"), Join(1, 2, ("", 0)), Ready(), Waiting(("host-b",)), Refused("no device"), Start(),
         Ending(CAUSE), EndedByEngine(), Ended(), End(CAUSE), Kill(), Heard(), Release(), Leave(),
-        Quiet(2.5), Look(), Hung(),
+        Quiet(2.5), Look(), Hung(), EvidenceTaken(),
     )
 }  # fmt: skip
 SENDERS = {"Agent": states.AGENT, "Controller": states.CONTROLLER}

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_tools.codec import DecodeError, decode
-from hccl_tools.launch.stacks import collection
-from hccl_tools.launch.stacks.collection import RankStack
+from hccl_tools.launch import stacks
+from hccl_tools.launch.stacks import RankStack
 from hccl_tools.runs import index, remote
 from hccl_tools.runs.remote import RemoteLogs
 from tests.support.hanging import without_py_spy
@@ -54,14 +54,14 @@ def hanging(kind: str, *options: str) -> Iterator[None]:
         job.wait(60)
 
 
-def stacks(*options: str) -> subprocess.CompletedProcess[str]:
+def show_stacks(*options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*HCCL_TOOLS, "stacks", *options], capture_output=True, text=True, check=False, timeout=120
     )
 
 
 def as_json() -> dict[int, dict[str, Any]]:
-    return {one["rank"]: one for one in json.loads(stacks("-f", "json").stdout)["ranks"]}
+    return {one["rank"]: one for one in json.loads(show_stacks("-f", "json").stdout)["ranks"]}
 
 
 @pytest.mark.slow
@@ -77,7 +77,7 @@ def test_each_rank_is_shown_with_its_stack(kind: str, doing: str, function: str)
     with hanging(kind, "--faulthandler"):
         assert eventually(lambda: as_json()[1]["doing"] == doing)
         found = as_json()
-        text = stacks()
+        text = show_stacks()
 
     assert [one["source"] for one in found.values()] == ["faulthandler"] * 4
     assert found[1]["stack"][0].endswith(f" in {function}")
@@ -92,7 +92,7 @@ def test_each_rank_is_shown_with_its_stack(kind: str, doing: str, function: str)
 def test_a_stopped_rank_is_shown_as_such_and_stays_stopped() -> None:
     with hanging("stopped", "--faulthandler"):
         assert eventually(lambda: as_json()[1]["doing"] == "stopped")
-        again = stacks()
+        again = show_stacks()
 
     assert again.returncode == 0
     assert "): stopped\n  no Python stack: it is stopped, and py-spy is not installed\n" in again.stdout
@@ -102,8 +102,8 @@ def test_a_stopped_rank_is_shown_as_such_and_stays_stopped() -> None:
 @pytest.mark.slow
 def test_without_the_option_the_states_are_shown() -> None:
     with hanging("read"):
-        assert eventually(lambda: "sleeping in read() on a pipe" in stacks().stdout)
-        found = stacks()
+        assert eventually(lambda: "sleeping in read() on a pipe" in show_stacks().stdout)
+        found = show_stacks()
 
     assert found.returncode == 0
     why = "Python was not started with `launch --faulthandler`, and py-spy is not installed"
@@ -118,7 +118,7 @@ def test_a_py_spy_that_is_denied_is_told(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "bin" / "py-spy").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     with hanging("read"):
-        found = stacks()
+        found = show_stacks()
 
     why = "py-spy may not look at it: ptrace is denied here (Error: Permission Denied)"
     assert f"no Python stack of ranks 0-3: {why}" in " ".join(found.stdout.split())
@@ -130,7 +130,7 @@ def test_a_run_that_has_ended_is_refused() -> None:
         pass
     assert eventually(lambda: Path("log/latest/report.json").exists())
 
-    done = stacks()
+    done = show_stacks()
 
     assert done.returncode == 2
     assert "has ended: only a running job has stacks\n  help: `hccl-tools logs`" in done.stderr
@@ -154,8 +154,8 @@ def test_a_host_that_hangs_or_floods_does_not_delay_the_others(
 
     monkeypatch.setattr(remote, "run_there", run_there)
     monkeypatch.setattr(index, "is_over", lambda _run: False)
-    monkeypatch.setattr(collection, "_HOST_SECONDS", 15.0)
-    found = collection.collect(index.read(str(tmp_path)))
+    monkeypatch.setattr(stacks, "_HOST_SECONDS", 15.0)
+    found = stacks.collect(index.read(str(tmp_path)))
 
     assert [one.problem for one in found] == [
         "hosta has not answered within 15 s",
@@ -167,7 +167,7 @@ def test_a_host_that_hangs_or_floods_does_not_delay_the_others(
 
 def test_equal_stacks_are_shown_once() -> None:
     recv = ("  File a.py, line 3 in recv",)
-    shown = collection.as_text(
+    shown = stacks.as_text(
         [
             RankStack(0, "a", 10, "sleeping in futex()", recv, "py-spy"),
             RankStack(1, "a", 11, "stopped", problem="no py-spy"),
@@ -188,7 +188,7 @@ def test_equal_stacks_are_shown_once() -> None:
 def test_the_text_of_a_host_is_no_line_of_its_own(stack: tuple[str, ...]) -> None:
     forged = "running\nrank 1 (b, pid 8): running\x1b[2J"
     one = RankStack(0, "a\nrank 2 (c):", 7, forged, stack, problem="" if stack else forged)
-    shown = collection.as_text([one])
+    shown = stacks.as_text([one])
 
     assert [line for line in shown.splitlines() if not line.startswith(" ")] == [
         "rank 0 (a\\u000arank 2 (c):, pid 7): running\\u000arank 1 (b, pid 8): running\\u001b[2J"
@@ -211,13 +211,13 @@ def test_a_record_of_another_host_is_read_or_refused(value: dict[str, Any]) -> N
         read = decode(RankStack, value)
     except DecodeError:
         return
-    assert collection.as_text([read])
-    assert json.loads(collection.as_json("/run", [read]))["ranks"][0]["rank"] == read.rank
+    assert stacks.as_text([read])
+    assert json.loads(stacks.as_json("/run", [read]))["ranks"][0]["rank"] == read.rank
 
 
 def test_ranks_that_have_done_their_work_are_no_fault() -> None:
-    shown = collection.as_text(
-        [RankStack(rank, "localhost", problem=collection._ENDED, ended=True) for rank in (0, 2)]
+    shown = stacks.as_text(
+        [RankStack(rank, "localhost", problem=stacks._ENDED, ended=True) for rank in (0, 2)]
     )
 
     assert shown == "ranks 0, 2 (localhost): ended with exit code 0 (a rank that fails ends the job)\n"
@@ -228,7 +228,7 @@ def test_on_a_terminal_the_reason_for_no_stack_is_broken_and_a_stack_is_not(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     frame = '  File "/usr/lib/python3.11/site-packages/torch/distributed/run.py", line 3 in wait'
-    shown = collection.as_text(
+    shown = stacks.as_text(
         [
             RankStack(0, "a", 10, "running", (frame,), "py-spy"),
             RankStack(1, "a", 11, "running", problem="word " * 30),

@@ -169,8 +169,7 @@ def test_evidence_that_cannot_be_written_is_told_and_the_job_ends() -> None:
 def test_nothing_is_loaded_for_it_by_a_job_that_succeeds() -> None:
     code = (
         "import atexit, sys\n"
-        "names = ['hccl_tools.launch.supervise.evidence', 'hccl_tools.launch.supervise.recorder_dumps',"
-        " 'hccl_tools.runs.evidence']\n"
+        "names = ['hccl_tools.launch.supervise.evidence', 'hccl_tools.runs.evidence']\n"
         "atexit.register(lambda: print('loaded', [name for name in names if name in sys.modules]))\n"
         "from hccl_tools.__main__ import main\n"
         "sys.argv = ['hccl-tools', 'launch', '--no-table', '-n', '1', '--cpu', '--start', 'torch',"
@@ -213,6 +212,46 @@ def test_each_host_leaves_its_evidence(three_hosts: ThreeHosts, start: Start) ->
     for note in notes:
         (one,) = json.loads(Path(note["file"]).read_text())["ranks"]
         assert one["rank"] == 1 or one["stack"][0].endswith(" in wait_for_others")
+
+
+#: A rank that notes when it is ended; rank 1 fails when the other five can note it, two on each host.
+NOTES_ITS_END = """\
+import os, signal, sys, time
+rank = os.environ["RANK"]
+def note(*_):
+    with open("new_" + rank, "w") as file: print(time.time(), file=file)
+    os.rename("new_" + rank, "ended_" + rank)
+    sys.exit(1)
+signal.signal(signal.SIGTERM, note)
+if rank == "1":
+    while sum(name.startswith("waits_") for name in os.listdir()) < 5: time.sleep(0.05)
+    raise ValueError("no data")
+open("waits_" + rank, "w").close()
+time.sleep(600)
+"""
+#: One of three answers comes late.
+LATE = "mkdir {folder}/late 2> /dev/null || exit 0; sleep 1; date +%s.%N > {folder}/answered"
+
+
+@pytest.mark.bed
+@pytest.mark.mpi
+@pytest.mark.slow
+@pytest.mark.parametrize("start", STARTS, ids=str)
+@pytest.mark.rotates("start")
+def test_no_host_ends_its_ranks_before_all_have_their_evidence(
+    three_hosts: ThreeHosts, start: Start, own_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool(own_directory, monkeypatch, LATE.format(folder=own_directory))
+    Path("fails.py").write_text(NOTES_ITS_END)
+    options = ("--start", "torch", "--grace", "20", "--evidence-timeout", str(LONG))
+    job = Job(three_hosts, start, options, (str(Path("fails.py").resolve()),), ranks=6)
+
+    codes, said = job.end(LONG)
+
+    assert set(codes) == {1}, said
+    answered = float(Path("answered").read_text())
+    ended = [float(Path(f"ended_{rank}").read_text()) for rank in (0, 2, 3, 4, 5)]
+    assert min(ended) >= answered, said
 
 
 #: Fills the disk of the run directory of rank 2, which then fails.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.launch.model.hang import headline, odd_ones_first
+from hccl_tools.launch.model.outcome import hung_headline, odd_ones_first
 from hccl_tools.launch.report.report import hang_lines
 from hccl_tools.runs.job_report import HungRank
 from tests.support import published
@@ -323,7 +323,7 @@ def test_the_rank_that_does_not_wait_on_a_socket_is_first() -> None:
     found = odd_ones_first(job)
 
     assert [one.rank for one in found if one.is_first] == [1]
-    assert headline(found) == "rank 1 stopped first: sleeping in clock_nanosleep()"
+    assert hung_headline(found) == "rank 1 stopped first: sleeping in clock_nanosleep()"
     assert "  ranks 0, 2: sleeping in recvfrom() on a socket" in hang_lines(found)
     computing = [one._replace(doing="sleeping in futex()") for one in job]
     assert odd_ones_first(computing) == computing

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from hccl_tools.launch.model.outcome import Cause, RankEnd
 from hccl_tools.launch.model.plan import RankProcess
-from hccl_tools.launch.supervise.decisions import HandleEnd, Say, SetTimer, Signal, Step
-from hccl_tools.launch.supervise.job_state import JobState
+from hccl_tools.launch.supervise.job_state import HandleEnd, JobState, Say, SetTimer, Signal, Step
 from hccl_tools.processes import keeper_protocol
 from hccl_tools.processes.keeper_protocol import Event
 from hccl_tools.runs.job_report import RankFailure
@@ -21,7 +20,7 @@ from hccl_tools.runs.job_report import RankFailure
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hccl_tools.launch.supervise.decisions import Decision
+    from hccl_tools.launch.supervise.job_state import Decision
 
 STEPS = {
     Step.BEGIN_END: "begin",

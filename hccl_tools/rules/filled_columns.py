@@ -1,0 +1,177 @@
+"""Columns that a spreadsheet has filled: with the value of the row above, or with server_ids that go up row by row.
+
+This module declares no rules.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.notation.number_list import fold
+from hccl_tools.notation.phrases import and_more, count, listed_parts
+from hccl_tools.rules.commands import how, how_device, how_super_device
+from hccl_tools.rules.copies import named_server
+from hccl_tools.rules.registry import SERVER_LIST, Finding, shared
+from hccl_tools.rules.value_order import number_at_end
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from hccl_tools.rules.registry import Subject
+
+#: The fewest equal values one below the other that are a filled column, and the most values and places of a finding.
+_LEAST_EQUAL, _MOST_NAMED = 3, 16
+#: The fewest entries of a server_list with one device each that show a series.
+_LEAST_ENTRIES = 4
+
+
+def filled_runs(texts: Sequence[Any]) -> Iterator[range]:
+    """Yield the rows with equal texts one below the other, three or more; the first may have its own value."""
+    begin = 0
+    for text, own in groupby(texts):
+        end = begin + sum(1 for _ in own)
+        if end - begin >= _LEAST_EQUAL and isinstance(text, str) and text:
+            yield range(begin, end)
+        begin = end
+
+
+def is_server(subject: Subject, rows: range) -> bool:
+    """Return whether rows are all rows of one server."""
+    own = subject.table.servers[subject.table.server_of_row[rows[0]]].rows
+    return len(own) == len(rows) and own[0] == rows[0]
+
+
+def filled_down(
+    subject: Subject, rows: range, key: str, expected: Mapping[int, int], text: Callable[[int], str]
+) -> Finding:
+    """Return the finding on rows that have the value of the row above.
+
+    Args:
+        rows: These rows, after the first one with this value.
+        key: The key of the column.
+        expected: The value of each row by the order of the others, as far as it is known.
+        text: Returns such a value as it is written.
+    """
+    table, value = subject.table, quoted(str(subject.table.column(key)[rows[0]]))
+    command = how if key == "device_ip" else how_super_device
+    copies, owners = rows[1:], table.server_of_row
+    if len(rows) == len(owners):
+        which = f"all {len(rows)} {key}s are {value}"
+    else:
+        servers = [*dict.fromkeys(owners[row] for row in copies)]
+        numbers = [number for row in copies if (number := table.device_numbers[row]) is not None]
+        places = listed_parts([named_server(subject, index) for index in servers])
+        where = f"devices {fold(numbers)} of {places}" if len(servers) == 1 else places
+        above = f"device {table.device_ids[rows[0]]}"
+        if servers != [owners[rows[0]]]:
+            above += f" of {named_server(subject, owners[rows[0]])}"
+        which = f"the {key}s of {where} are all that of {above} in the row above, {value}"
+    known = [quoted(text(expected[row])) for row in copies if row in expected]
+    likely = (
+        f"; by the order of the others they are {and_more(known, _MOST_NAMED)}"
+        if len(known) == len(copies)
+        else ""
+    )
+    related = [Related(subject.device_path(rows[0], key), "the row above")]
+    related += [Related(subject.device_path(row, key), "and here") for row in copies[1:_MOST_NAMED]]
+    return Finding(
+        f"{which}: the column was probably filled down, as a spreadsheet does",
+        subject.device_path(copies[0], key),
+        f"write that of each device: {command(subject, copies[0])}, and so on for each device on its own host{likely}",
+        tuple(related),
+    )
+
+
+@shared
+def names_filled_down(subject: Subject) -> list[range]:
+    """Return the servers with the server_id of the one before, three or more, that have the same devices and other addresses."""
+    table = subject.table
+    names = [server.server_id for server in table.servers]
+    if len(set(names)) == len(names) or not subject.damaged.isdisjoint({"device_id", "device_ip"}):
+        return []
+    return [run for run in filled_runs(names) if _are_hosts(subject, run)]
+
+
+def _are_hosts(subject: Subject, run: range) -> bool:
+    """Return whether servers have the same devices, and no address in common."""
+    table, first = subject.table, subject.table.servers[run[0]].rows
+    rows = [row for index in run for row in table.servers[index].rows]
+    texts = [text for row in rows if isinstance(text := table.device_ips[row], str) and text]
+    ids = [table.device_numbers[row] for row in first]
+    return (
+        len(set(texts)) == len(rows)
+        and bool(ids)
+        and all([table.device_numbers[row] for row in table.servers[index].rows] == ids for index in run)
+    )
+
+
+def names_filled(subject: Subject, run: range) -> Finding:
+    """Return the finding on servers with the server_id of the one before."""
+    table = subject.table
+    row = table.servers[run[0]].rows[0]
+    name = quoted(table.servers[run[0]].server_id)
+    return Finding(
+        f"servers {fold(index + 1 for index in run)} all have the server_id {name}: the column was probably filled down, as a spreadsheet does",
+        subject.server_path(run[1], "server_id"),
+        f"{how(subject, row)}: keep {name} in the server that lists this address, and write in each of the others the server_id of its own host",
+        tuple(Related(subject.server_path(index, "server_id"), "and here") for index in run[2:_MOST_NAMED]),
+    )
+
+
+@shared
+def filled_servers(subject: Subject) -> list[range]:
+    """Return the entries of one device each whose server_ids a spreadsheet has counted on; empty if they are others.
+
+    The result has for each host the entries whose device_ids go up from 0.
+    """
+    table = subject.table
+    if table.format not in SERVER_LIST or not subject.damaged.isdisjoint({"server_id", "device_id"}):
+        return []
+    if len(table) != len(table.servers) or len(table) < _LEAST_ENTRIES:
+        return []
+    devices, names = table.device_numbers, [number_at_end(server.server_id) for server in table.servers]
+    starts = [row for row, device in enumerate(devices) if device == 0]
+    if starts[:1] != [0] or None in names:
+        return []
+    blocks = [range(begin, end) for begin, end in zip(starts, [*starts[1:], len(devices)], strict=True)]
+    size = len(blocks[0])
+    if size < _LEAST_ENTRIES or any(
+        len(one) != size or [devices[row] for row in one] != [*range(size)] or not _go_up(names, one)
+        for one in blocks
+    ):
+        return []
+    return blocks
+
+
+def _go_up(names: Sequence[tuple[str, int] | None], rows: range) -> bool:
+    own = [name for row in rows if (name := names[row]) is not None]
+    return own == [(own[0][0], number) for number in range(own[0][1], own[0][1] + len(own))]
+
+
+def servers_filled(subject: Subject, blocks: list[range], otherwise: str) -> tuple[str, str]:
+    """Return message and hint on entries whose server_ids a spreadsheet has counted on.
+
+    Args:
+        blocks: As ``filled_servers`` returns them.
+        otherwise: What to do if each entry is of a host of its own.
+    """
+    table, block = subject.table, blocks[0]
+    ids, number = fold(range(len(block))), len(blocks)
+    first, last = (quoted(table.servers[index].server_id) for index in (block[0], block[-1]))
+    more = f", and so in {count(number - 1, 'other block', 'other blocks')} of entries" if number > 1 else ""
+    address = table.device_ips[block[1]]
+    shown = quoted(address) if isinstance(address, str) and address else "its address"
+    counted = f', and write "server_count": "{number}"' if "server_count" in table.declared else ""
+    hosts = "" if number == 1 else ", those of each block in an entry with the server_id of their own host"
+    message = (
+        f"each entry of server_list has one device, their device_ids are {ids}, and the server_ids go up with them from {first} to {last}{more}: "
+        "the server_ids were probably counted on row by row, as a spreadsheet does"
+    )
+    hint = (
+        f"{how_device(subject, 0, 1)}: if it shows {shown}, devices {ids} are of this host: list them in one entry "
+        f"with the server_id {first}{hosts}{counted}; if each of these hosts has one device in the job, {otherwise}"
+    )
+    return message, hint

@@ -1,0 +1,199 @@
+"""Addresses and server_ids that a replacement of text changed beyond the one that was meant. No rules are declared here.
+
+``sed s/10.0.0.1/10.0.0.101/`` changes 10.0.0.10 to 10.0.0.1010 as well. The single values look mistyped or repeated; by
+the order of the others, one replacement explains all of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.notation.phrases import and_more
+from hccl_tools.records import NamedTuple
+from hccl_tools.rules.commands import how
+from hccl_tools.rules.registry import Finding, shared
+from hccl_tools.rules.value_order import number_at_end
+from hccl_tools.table.addresses import packed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from hccl_tools.rules.registry import Subject
+
+#: The fewest values that show a replacement, and the fewest others that show the order.
+_LEAST, _LEAST_OTHERS = 2, 4
+#: The values and places that a finding names.
+_MOST_NAMED, _MOST_PLACES = 4, 16
+#: The most devices of a table whose addresses are examined one by one.
+_MOST_DEVICES = 4096
+_READ = frozenset({"device_id", "device_ip", "server_id"})
+#: The numbers of devices in the usual schemes of addresses: one network, and four networks of two devices.
+_SCHEMES: tuple[Callable[[int], int], ...] = (
+    lambda device: device,
+    lambda device: device % 4 * 256 + device // 4,
+    lambda device: device % 4 * 256 - device // 4,
+)
+
+
+class Replaced(NamedTuple):
+    """A replacement that explains all values outside the order.
+
+    Attributes:
+        old: The text that was replaced, the beginning of all right values.
+        new: The text in its place.
+        right: The right value of each index.
+        found: The value that is there.
+        used: The values that others have as well.
+    """
+
+    old: str
+    new: str
+    right: dict[int, str]
+    found: dict[int, str]
+    used: frozenset[str]
+
+
+def replacement(expected: Sequence[str | None], found: Sequence[str]) -> Replaced | None:
+    """Return the replacement of a beginning of texts that explains all differences; None if none does.
+
+    In at least one text the replaced part must end within a number: else a whole network was replaced.
+    """
+    pairs = [*zip(expected, found, strict=True)]
+    right = {index: one for index, (one, own) in enumerate(pairs) if one is not None and one != own}
+    if len(right) < _LEAST or sum(one == own for one, own in pairs) < _LEAST_OTHERS:
+        return None
+    old = _beginning(right.values())
+    rests = {index: one[len(old) :] for index, one in right.items()}
+    if any(
+        one is not None and one.startswith(old) for index, one in enumerate(expected) if index not in right
+    ):
+        return None
+    first = next(iter(right))
+    if not found[first].endswith(rests[first]):
+        return None
+    new = found[first][: len(found[first]) - len(rests[first])]
+    own = {index: found[index] for index in right}
+    if not new or any(own[index] != new + rest for index, rest in rests.items()):
+        return None
+    same = len(_beginning([old[::-1], new[::-1]]))
+    short, other = old[: len(old) - same], new[: len(new) - same]
+    is_inside = any(one[len(short) :][:1].isdigit() for one in right.values())
+    if not is_inside or not (short[-1:].isdigit() or other[-1:].isdigit()):
+        return None
+    used = {*own.values()} & {text for index, text in enumerate(found) if index not in right}
+    return Replaced(old, new, right, own, frozenset(used))
+
+
+def _beginning(texts: Iterable[str]) -> str:
+    """Return the common beginning of texts."""
+    low, high = min(texts), max(texts)
+    size = next(
+        (at for at, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(low)
+    )
+    return low[:size]
+
+
+@shared
+def replaced_names(subject: Subject) -> Replaced | None:
+    """Return the replacement that explains the server_ids outside the row of all others, by their places in the file."""
+    servers = [server.server_id for server in subject.table.servers]
+    parts = [number_at_end(name) for name in servers]
+    rows = Counter((part[0], part[1] - index) for index, part in enumerate(parts) if part is not None)
+    if not rows:
+        return None
+    ((begin, start), follow) = rows.most_common(1)[0]
+    if start < 0 or 2 * follow <= len(servers):
+        return None
+    return replacement([f"{begin}{start + index}" for index in range(len(servers))], servers)
+
+
+@shared
+def replaced_addresses(subject: Subject) -> Replaced | None:
+    """Return the replacement that explains the device_ips that do not follow the order of the others."""
+    table = subject.table
+    if not subject.damaged.isdisjoint(_READ) or not _LEAST_OTHERS < len(table) <= _MOST_DEVICES:
+        return None
+    if None in table.device_numbers or not all(type(text) is str for text in table.device_ips):
+        return None
+    raw = [packed(text) for text in table.device_ips]
+    values = [int.from_bytes(one, "big") if one is not None and len(one) == 4 else None for one in raw]
+    expected = max((_expected(subject, values, scheme) for scheme in _SCHEMES), key=lambda one: one[0])
+    follow, numbers = expected
+    if follow < _LEAST_OTHERS or 2 * follow <= len(values):
+        return None
+    texts = [".".join(map(str, (one % (1 << 32)).to_bytes(4, "big"))) for one in numbers]
+    return replacement(texts, table.device_ips)
+
+
+def _expected(
+    subject: Subject, values: Sequence[int | None], scheme: Callable[[int], int]
+) -> tuple[int, list[int]]:
+    """Return how many values follow a scheme, and all values by it."""
+    table = subject.table
+    own = [scheme(number or 0) for number in table.device_numbers]
+    bases = dict[int, int]()
+    for index, server in enumerate(table.servers):
+        rests = Counter(value - own[row] for row in server.rows if (value := values[row]) is not None)
+        if rests and (base := rests.most_common(1)[0])[1] > 1:
+            bases[index] = base[0]
+    steps = Counter(
+        (bases[after] - bases[before]) // (after - before)
+        for before, after in pairwise(bases)
+        if (bases[after] - bases[before]) % (after - before) == 0
+    )
+    step = steps.most_common(1)[0][0] if steps else 0
+    starts = Counter(base - step * index for index, base in bases.items())
+    start = starts.most_common(1)[0][0] if starts else 0
+    numbers = [start + step * table.server_of_row[row] + own[row] for row in range(len(values))]
+    return sum(one == value for one, value in zip(numbers, values, strict=True)), numbers
+
+
+def _sentence(one: Replaced, key: str) -> tuple[str, str]:
+    """Return message and hint on the values of a key."""
+    longer = next((index for index in one.right if _is_longer(one, index)), next(iter(one.right)))
+    message = (
+        f"{len(one.right)} {key}s have {quoted(one.new)} where by the order of the others {quoted(one.old)} is right: a replacement of "
+        f"{quoted(one.old)} by {quoted(one.new)} probably changed longer ones, too ({quoted(one.right[longer])} to {quoted(one.found[longer])})"
+    )
+    whole = [index for index in one.right if not _is_longer(one, index)]
+    others = [index for index in one.right if _is_longer(one, index)]
+    shown = [f"{quoted(one.right[index])} in place of {quoted(one.found[index])}" for index in others]
+    hint = f"write {and_more(shown, _MOST_NAMED)}"
+    if whole:
+        first, text = whole[0], one.found[whole[0]]
+        where = "there" if len(whole) == 1 else "where a whole number was replaced"
+        unless = (
+            f", unless {quoted(one.new)} is right {where}," if packed(text) and text not in one.used else ""
+        )
+        rest = "" if len(whole) == 1 else " and so on"
+        hint += f"; and{unless} {quoted(one.right[first])} in place of {quoted(text)}{rest}, too"
+    return message, hint
+
+
+def _is_longer(one: Replaced, index: int) -> bool:
+    """Return whether the replaced text ends within a number of a right value."""
+    return one.right[index][len(one.old) :][:1].isdigit()
+
+
+def names_finding(subject: Subject, one: Replaced) -> Finding:
+    """Return the finding on server_ids that a replacement changed."""
+    message, hint = _sentence(one, "server_id")
+    places = [subject.server_path(index, "server_id") for index in one.right]
+    related = tuple(Related(path, "and here") for path in places[1:_MOST_PLACES])
+    return Finding(message, places[0], f"{hint}, wherever the table has them", related)
+
+
+def addresses_finding(subject: Subject, one: Replaced) -> Finding:
+    """Return the finding on device_ips that a replacement changed."""
+    message, hint = _sentence(one, "device_ip")
+    rows = [*one.right]
+    related = tuple(
+        Related(subject.device_path(row, "device_ip"), "and here") for row in rows[1:_MOST_PLACES]
+    )
+    return Finding(
+        message, subject.device_path(rows[0], "device_ip"), f"{hint}; {how(subject, rows[0])}", related
+    )

@@ -1,0 +1,90 @@
+"""A replacement of text without an end changes longer numbers as well: one finding names the replacement."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from hccl_tools import validate
+from tests.support.tables import table
+
+
+def cluster(servers: int = 12, devices: int = 8) -> str:
+    """Return a table with servers 10.0.0.1 and on, and addresses 192.168.1.1 and on."""
+    value = table("1.0", servers, devices)
+    for number, server in enumerate(value["server_list"], 1):
+        for place, device in enumerate(server["device"], 1):
+            device["device_ip"] = f"192.168.{number}.{place}"
+    return json.dumps(value, indent=2)
+
+
+def found(text: str) -> list[tuple[str, str, str]]:
+    report = validate(text.encode(), product="a2")
+    return [(one.rule.id, one.message, one.hint or "") for one in report.findings]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule", "verdict"),
+    [
+        ("10.0.0.1", "10.0.0.11", "HCC633", "accepted"),
+        ("10.0.0.1", "10.0.0.101", "HCC619", "accepted"),
+        ("10.0.0.1", "10.0.0.2", "HCC503", "refused"),
+        ("192.168.1", "192.168.10", "HCC633", "accepted"),
+        ("192.168.1", "192.168.2", "HCC404", "refused"),
+        ("192.168.1", "192.168.99", "HCC403", "refused"),
+    ],
+)
+def test_one_finding_names_the_replacement_and_an_inverse_one(
+    old: str, new: str, rule: str, verdict: str
+) -> None:
+    before = cluster()
+    after = before.replace(f'"{old}', f'"{new}')
+
+    ((own, message, hint),) = found(after)
+
+    assert validate(after.encode(), product="a2").verdict == verdict
+    assert own == rule
+    assert f'a replacement of "{old}" by "{new}" probably changed longer ones, too' in message
+    for pair in hint.removeprefix("write ").partition("; ")[0].partition(" and ")[0].split(", ")[:3]:
+        right, _, wrong = pair.partition(" in place of ")
+        assert right in before
+        assert wrong.partition(",")[0] in after
+
+
+def test_the_value_that_may_be_meant_is_left_open_unless_another_has_it() -> None:
+    (meant,) = found(cluster().replace('"10.0.0.1', '"10.0.0.77'))
+    (double,) = found(cluster().replace('"10.0.0.1', '"10.0.0.2'))
+
+    assert '; and, unless "10.0.0.77" is right there, "10.0.0.1" in place of "10.0.0.77", too' in meant[2]
+    assert '; and "10.0.0.1" in place of "10.0.0.2", too' in double[2]
+
+
+def test_the_devices_of_one_server_are_one_finding() -> None:
+    value = json.dumps(table("1.0", 3, 8), indent=2)
+
+    ((rule, message, _),) = found(value.replace("192.168.0.10", "192.168.0.110"))
+
+    assert rule == "HCC403"
+    assert message.startswith('8 device_ips have "192.168.0.110" where by the order of the others')
+
+
+def test_a_network_that_was_replaced_as_a_whole_is_no_such_replacement() -> None:
+    ((rule, message, _),) = found(cluster().replace('"192.168.1.', '"192.168.77.'))
+
+    assert rule == "HCC633"
+    assert message.startswith('the device_ips of server 1 ("10.0.0.1") do not follow the order')
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_sound_random_values_are_silent(seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311  (not secret)
+    value: Any = json.loads(cluster(chance.randint(2, 12), 8))
+    names = chance.sample(range(1, 250), len(value["server_list"]))
+    for server, name in zip(value["server_list"], names, strict=True):
+        server["server_id"] = f"10.0.0.{name}"
+    texts = [message for _, message, _ in found(json.dumps(value))]
+
+    assert not any("a replacement of" in text for text in texts)
