@@ -60,3 +60,19 @@ def typed(*arguments: str) -> str:
     path = f"{sys.executable.rpartition('/')[0]}/hccl-tools"
     words = [path, *arguments] if os.access(path, os.X_OK) else command("hccl_tools", *arguments)
     return shlex.join(words)
+
+
+def typed_rank() -> list[str]:
+    """Return the words with which a user starts a rank in a process of mpirun or srun.
+
+    Where `python` on PATH is not the one that has this package, the rank still uses that of PATH.
+    """
+    module = ["-m", "hccl_tools.launch.rank"]
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    first = next((one for one in folders if os.access(f"{one}/python", os.X_OK)), None)
+    if first is None:
+        return [sys.executable, *module]
+    own = os.stat(sys.executable.rpartition("/")[0])  # noqa: PTH116  (pathlib is not loaded for it)
+    if os.path.samestat(os.stat(first or "."), own):  # noqa: PTH116  (as above)
+        return ["python", *module]
+    return [sys.executable, *module, "--python", "python"]

@@ -148,3 +148,19 @@ def test_a_command_for_root_has_the_path_of_the_script(
 
 def test_the_words_of_a_module_follow_its_name() -> None:
     assert own_python.command("hccl_tools.launch", "-x", "a b")[-3:] == ["hccl_tools.launch", "-x", "a b"]
+
+
+def test_a_rank_is_started_with_the_python_that_has_this_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """hccl-tools can be in an environment of its own, of which only the command is on PATH."""
+    (tmp_path / "python").symlink_to("/bin/true")
+    own = str(Path(sys.executable).parent)
+    module = ["-m", "hccl_tools.launch.rank"]
+
+    monkeypatch.setenv("PATH", f"{own}:{tmp_path}")
+    assert own_python.typed_rank() == ["python", *module]
+    monkeypatch.setenv("PATH", f"{tmp_path}:{own}")
+    assert own_python.typed_rank() == [sys.executable, *module, "--python", "python"]
+    monkeypatch.setenv("PATH", str(tmp_path / "none"))
+    assert own_python.typed_rank() == [sys.executable, *module]

@@ -138,6 +138,11 @@ def _gathered(request: SurveyRequest, options: dict[str, Any]) -> Gathered | Non
         return within_job.gather_within_job(request, seconds=seconds, allow_missing=allow_missing)
     hosts = hosts_left(_hosts(options), options["exclude"])
     how = reached(options)._replace(allow_missing=allow_missing)
+    if request.simulate is not None:
+        tell(
+            "note: --simulate with a list of hosts asks each host for a simulated machine; "
+            f"`--servers {len(hosts)}` in place of the list asks none"
+        )
     gathered = survey_hosts(hosts, request, _announced(how, hosts))
     answers = answers_left(gathered.answers, options["exclude"])
     return gathered._replace(answers=answers)

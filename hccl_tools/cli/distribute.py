@@ -16,9 +16,10 @@ from hccl_tools.gathering.distribution import Copy
 from hccl_tools.gathering.failures import listed
 from hccl_tools.notation import host_list
 from hccl_tools.notation.host_list import fold
-from hccl_tools.notation.phrases import count
+from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.notation.printable import escaped, tell
 from hccl_tools.programs.slurm import in_allocation
+from hccl_tools.table.addresses import is_simulated
 from hccl_tools.table.fingerprint import fingerprint
 from hccl_tools.validation.checker import load
 
@@ -136,8 +137,15 @@ def _hosts(typed: Sequence[str], reaching: dict[str, Any], table: RankTable) -> 
         return host_list.read_hostfile(reaching["hostfile"])
     if typed:
         return asked_hosts.typed_hosts(",".join(typed), "HOSTS")
-
-    return default_engine.hosts(table, os.environ)
+    found = default_engine.hosts(table, os.environ)
+    if found and all(map(is_simulated, found)):
+        raise UsageError(
+            f"the {count(len(found), 'host')} of the table {'is' if len(found) == 1 else 'are'} simulated "
+            f"({and_more(found)}): no table can be copied to such a host",
+            hint="name hosts that exist: hccl-tools distribute TABLE HOSTS; "
+            "`hccl-tools launch --cpu --all-here` needs the table on this host only",
+        )
+    return found
 
 
 def _announced(reaching: dict[str, Any], hosts: Sequence[str]) -> GatherOptions:

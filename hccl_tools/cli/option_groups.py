@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hccl_tools.cli import foreign_options
 from hccl_tools.cli.values import EITHER_SPELLING, hyphenated
 
 if TYPE_CHECKING:
@@ -117,13 +118,31 @@ class GroupedCommand(click.Command):
             with formatter.section("Help"):
                 formatter.write_dl([record])
 
+    def _with_two_dashes(self, token: str, takes_value: Mapping[str, bool]) -> str:
+        """Return a long option that is typed with one dash, as mpirun takes it, with two: ``-hostfile``.
+
+        click would read it as several short options.
+
+        Raises:
+            NoSuchOption: It is an option of other tools.
+        """
+        name = token.partition("=")[0]
+        long = hyphenated(f"-{name}")
+        if name.startswith("--") or len(name) < 3:
+            return token
+        if long in takes_value or self.foreign(long) is not None:
+            return f"-{token}"
+        if foreign_options.any_answer(self.name or "", (name, long)):
+            raise click.NoSuchOption(name, ctx=click.get_current_context(silent=True))
+        return token
+
     def _with_values(self, args: list[str]) -> list[str]:
         takes_value = self._takes_value()
         done: list[str] = []
         position = 0
         while position < len(args) and (token := args[position]).startswith("-") and token not in {"-", "--"}:
             position += 1
-            token = self.spellings.get(token, token)
+            token = self._with_two_dashes(self.spellings.get(token, token), takes_value)
             name = hyphenated(token)
             if name in self.bare_options:
                 done.append(f"{name}={self.bare_options[name]}")

@@ -184,5 +184,7 @@ def _print_rows(rows: list[tuple[str, str, str]], chinese: language.Chinese) -> 
     for identifier, facts, text in rows:
         lines = [f"{facts}  {text}"]
         if not fits:
-            lines = [" ".join(facts.split()), *screen.wrapped(f"    {text}", columns, "    ")]
+            # Codes are a list without blanks, which would be one word.
+            codes = " ".join(facts.split()).replace(",", ", ")
+            lines = [*screen.wrapped(codes, columns, "    "), *screen.wrapped(f"    {text}", columns, "    ")]
         click.echo(language.with_lines("\n".join(lines), identifier, chinese))

@@ -277,8 +277,9 @@ def _similar_option(name: str, command: click.Command) -> str:
 
 
 def _of_other_tools(ctx: click.Context, option: str) -> str | None:
-    name = ctx.info_name or ""
-    return foreign_options.answer(name, option) or foreign_options.answer(name, hyphenated(option))
+    # mpirun takes long options with one dash: -machinefile.
+    spellings = (option, hyphenated(option), hyphenated(f"-{option}"))
+    return foreign_options.any_answer(ctx.info_name or "", spellings)
 
 
 def _shown_options(command: click.Command) -> set[str]:

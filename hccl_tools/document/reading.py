@@ -17,6 +17,7 @@ from itertools import islice
 from typing import IO
 
 from hccl_tools.errors import AbsentFileError, InputError
+from hccl_tools.notation import bounded_file
 from hccl_tools.notation.phrases import did_you_mean
 from hccl_tools.notation.printable import escaped
 
@@ -35,12 +36,12 @@ _OPENED = r"/(?:dev|proc/self)/fd/([0-9]{1,9})"
 _RETRIES, _RETRY_SECONDS = 10, 0.05
 _PIPE_HINT = "use a pipe instead: `cat FILE | hccl-tools ... -`"
 _REASONS = {
-    errno.ENOENT: ("no such file: {}", "check the name; the path is relative to the current folder"),
-    errno.ENOTDIR: ("no such file: {}, because a part of its path is a file", None),
-    errno.EACCES: ("no permission to read {}", "ask its owner for permission, or read it as another user"),
-    errno.EPERM: ("no permission to read {}", "ask its owner for permission, or read it as another user"),
-    errno.ELOOP: ("{} is a symbolic link that leads back to itself", "remove the link and create it again"),
-    errno.ENAMETOOLONG: ("the file name is too long: {}", "specify the name of a file, not its content"),
+    errno.ENOENT: "no such file: {}",
+    errno.ENOTDIR: "no such file: {}, because a part of its path is a file",
+    errno.EACCES: "no permission to read {}",
+    errno.EPERM: "no permission to read {}",
+    errno.ELOOP: "{} is a symbolic link that leads back to itself",
+    errno.ENAMETOOLONG: "the file name is too long: {}",
 }
 
 
@@ -84,7 +85,7 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
     except ValueError:
         raise InputError(f"the file name has a zero byte: {_printable(name)}") from None
     except OSError as error:
-        reason, hint = _REASONS.get(error.errno or 0, (None, None))
+        reason, hint = _REASONS.get(error.errno or 0), bounded_file.hint(error)
         if isinstance(error, FileNotFoundError) and os.path.islink(name):  # noqa: PTH114
             raise _dangling(name) from None
         if isinstance(error, FileNotFoundError) and (guess := _misspelt(name)):

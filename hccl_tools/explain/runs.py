@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from hccl_tools.document import links
 from hccl_tools.explain.events import Event
 from hccl_tools.explain.knowledge.registry import messages
+from hccl_tools.explain.knowledge.signals import REMEDIES
 from hccl_tools.explain.locations import Place
-from hccl_tools.explain.sources import Limits, Source, collect
+from hccl_tools.explain.sources import Limits, Source, collect, source
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.processes import run_files
 from hccl_tools.processes.stack_dump import users_line
@@ -20,7 +21,7 @@ from hccl_tools.runs.ends import NOT_STARTED
 from hccl_tools.runs.saved import SavedHungRank
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from hccl_tools.runs.saved import SavedEnd, SavedProcess, SavedReport
 
@@ -36,6 +37,11 @@ _REASONS = {
 }
 #: Signals with words of their own; another one ends a rank from outside, or because of a fault in a library.
 _SIGNALS = {"SIGABRT": "HCM891", "SIGTERM": "HCM892"}
+_UNKNOWN_SIGNAL = "look for what sent the signal: the program itself, a script or a user"
+_SILENT_EXIT = (
+    "look in the program for what ends it with this exit code and prints nothing, such as sys.exit() or "
+    "os._exit()"
+)
 #: The ranks that stopped first whose last lines are shown.
 _MOST_FIRST = 4
 
@@ -92,6 +98,9 @@ def read(path: str) -> RunLogs:
     found = [one._replace(rank=-1) if one.path == scheduler else one for one in found]
     not_started = {end.rank for end in ends if end.how == NOT_STARTED}
     missing = _add_logs(path, ranks, strange, found, notes)
+    again = _started_again(ranks, report)
+    _add_logs(path, again, strange, found, notes)
+    last = again[-len(ranks) :] or ranks
     elsewhere = _add_missing(path, [one for one in missing if one.rank not in not_started], notes)
     _add_plogs(path, ends, strange, found, notes)
     if not_started:
@@ -100,10 +109,11 @@ def read(path: str) -> RunLogs:
     if report and report.reason == "signal":
         notes += _stopped_while_running(report)
     table = os.path.join(path, names.TABLE)
+    told = names.REPORT if report else names.LAUNCHER
     return RunLogs(
         found,
-        [Source(os.path.join(path, names.REPORT), f"{path}/{names.REPORT}", is_run=True)],
-        _events(report) if report else [],
+        [Source(os.path.join(path, told), f"{path}/{told}", is_run=True)],
+        _events(report, _silent(path, last)) if report else _killed_launcher(path),
         [Place(process.rank, process.host, process.device) for process in ranks],
         {end.rank for end in ends if end.asked_to_end and end.rank >= 0},
         not_started,
@@ -169,18 +179,33 @@ def _add_logs(
         log = os.path.join(path, process.log)
         if log in have:
             continue
-        is_outside = run_files.find(log) is None  # `--log-file`
+        is_outside = _is_outside(log)
         if is_outside and strange:
             notes.append(_not_read(f"the log of rank {process.rank}, {log},", strange))
-        elif is_outside and run_files.status(log):
-            more, said = collect([log], outside)
-            found += [one._replace(rank=process.rank, is_outside=True) for one in more]
+        elif run_files.status(log):
+            more, said = collect([log], outside) if is_outside else ([source(log, root=path)], [])
+            found += [one._replace(rank=process.rank, is_run=True, is_outside=is_outside) for one in more]
             notes += said
         elif os.path.lexists(log):
             notes.append(f"the log of rank {process.rank}, {log}, was not read: {_why_refused(log)}")
         else:
             missing.append(process)
     return missing
+
+
+def _started_again(ranks: Iterable[SavedProcess], report: SavedReport | None) -> list[SavedProcess]:
+    """Return the ranks with their logs after each restart; the plan has only the first ones."""
+    restarts = range(1, report.restarts + 1) if report else ()
+    return [one._replace(log=names.generation(one.log, number)) for number in restarts for one in ranks]
+
+
+def _is_outside(log: str) -> bool:
+    """Return whether a log is in no run directory: ``--log-file``, ``--flat-logs``.
+
+    The folder of such a log may be held already, because it has the log of another rank.
+    """
+    found = run_files.find(log)
+    return found is None or found[0].takes_all
 
 
 def _add_missing(path: str, ranks: Iterable[SavedProcess], notes: list[str]) -> dict[str, list[int]]:
@@ -284,8 +309,27 @@ def _first_hung(report: SavedReport) -> SavedHungRank:
     return first[0] if len(first) == 1 else SavedHungRank(-1)
 
 
-def _events(report: SavedReport) -> list[Event]:
-    """Return events for how the job ended, as far as no log says it."""
+def _silent(path: str, ranks: Iterable[SavedProcess]) -> set[int]:
+    """Return the ranks whose logs are empty."""
+    logs = ((one.rank, run_files.status(os.path.join(path, one.log))) for one in ranks)
+    return {rank for rank, about in logs if about is not None and not about.st_size}
+
+
+def _killed_launcher(path: str) -> list[Event]:
+    """Return the event that the launcher of a run was killed: it left no report, and has ended."""
+    run = index.read(path)
+    if run.state != "killed" or not run_files.status(os.path.join(path, names.LAUNCHER)):
+        return []
+    text = "the launcher was killed, and the ranks with it"
+    return [Event(messages()["HCM828"], {"reason": text}, (), 0, 0, text=text)]
+
+
+def _events(report: SavedReport, silent: Collection[int]) -> list[Event]:
+    """Return events for how the job ended, as far as no log says it.
+
+    Args:
+        silent: The ranks whose logs are empty.
+    """
     known = messages()
     stopped = [one for one in report.hung if one.rank >= 0 and one.doing in STOPPED]
     if report.reason == "hang" and stopped:
@@ -319,8 +363,12 @@ def _events(report: SavedReport) -> list[Event]:
         message = known["HCM822"]
     else:
         message = known[_SIGNALS.get(first.signal, "HCM820") if first.signal else "HCM821"]
+        if message.id == "HCM820" and (first.signal != "SIGKILL" or first.killed_by_oom is False):
+            message = message._replace(remedy=REMEDIES.get(first.signal or "", _UNKNOWN_SIGNAL))
     how = first.how
     if first.signal == "SIGKILL" and first.killed_by_oom is False:
         how += ", not by the kernel's out-of-memory killer"
+    if message.id == "HCM821" and first.rank in silent:
+        how, message = f"{how}, and its log is empty", message._replace(remedy=_SILENT_EXIT)
     fields = {"server": first.host, **({"reason": how} if message.id not in _SIGNALS.values() else {})}
     return [Event(message, fields, (), 0, 0, rank=first.rank, text=text)]

@@ -174,6 +174,11 @@ def _server(request: SurveyRequest) -> tuple[str, str, tuple[str, ...]]:
 def _simulated(request: SurveyRequest, text: str) -> HostFacts:
     made_up, machine = simulated.parse(text)
     product = read_name(request.product).product if request.product else made_up
+    if product.simulated and product is not made_up:
+        raise UsageError(
+            f"--simulate {text} and --product {product.name} are different machines",
+            hint=f"leave --product out, or use --simulate {product.name}",
+        )
     server_id, source = simulated.server_id(machine, of_cluster=":" in text), "the simulated machine's"
     if request.server_ip is not None:
         server_id, source = host.stated_address(request.server_ip)[0], "--server_ip"

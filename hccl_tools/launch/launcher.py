@@ -104,7 +104,7 @@ def _refuse_repeated_start(request: LaunchRequest) -> None:
     if request.part is None and not _STARTED_BY.isdisjoint(os.environ):
         from hccl_tools.launch.mpi import repeated_start  # noqa: PLC0415  (4 ms; under mpirun or srun only)
 
-        repeated_start.refuse(os.environ, "launch", request.program.argv)
+        repeated_start.refuse(os.environ, "launch", request.program.argv, request.typed_options)
 
 
 def _announce(plan: Plan, warnings: Sequence[str], agent: AgentLink | None) -> None:

@@ -36,10 +36,11 @@ def main(args: list[str] | None = None) -> int:
         prepared = _prepared(args, world, os.environ)
     except HcclToolsError as error:
         if world is None or world.local_rank == 0:
-            from hccl_tools.notation.printable import escaped  # noqa: PLC0415  (only for an error)
+            from hccl_tools.notation import printable, screen  # noqa: PLC0415  (only for an error)
 
             hint = f"\n  help: {error.hint}" if error.hint else ""
-            sys.stderr.write(escaped(f"error: {error.message}{hint}\n", keep="\n\t"))
+            text = printable.escaped(f"error: {error.message}{hint}\n", keep="\n\t")
+            sys.stderr.write(screen.fitted(text, screen.width(2)))
         else:
             from hccl_tools.launch.mpi import first_rank  # noqa: PLC0415  (rare)
 

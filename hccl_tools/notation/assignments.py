@@ -44,7 +44,7 @@ def read_environment_file(path: str) -> dict[str, str]:
         lines = bounded_file.read(path, _LARGEST).decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise UsageError(f"--env-file {path}: {reason}") from error
+        raise UsageError(f"--env-file {path}: {reason}", hint=bounded_file.hint(error)) from error
     found: dict[str, str] = {}
     for number, line in enumerate(lines, start=1):
         text = line.strip()

@@ -12,7 +12,20 @@ import stat
 
 #: What a shell passes on already open: ``/dev/stdin``, ``<(command)``.
 _OPEN_ALREADY = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
+#: What to do about an error of the system.
+_HINTS = {
+    errno.ENOENT: "check the name; the path is relative to the current folder",
+    errno.EACCES: "ask its owner for permission, or read it as another user",
+    errno.EPERM: "ask its owner for permission, or read it as another user",
+    errno.ELOOP: "remove the link and create it again",
+    errno.ENAMETOOLONG: "specify the name of a file, not its content",
+}
 _KINDS = ((stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
+
+
+def hint(error: Exception) -> str | None:
+    """Return what to do about a file that cannot be read, ``None`` if nothing can be said."""
+    return _HINTS.get(error.errno or 0) if isinstance(error, OSError) else None
 
 
 def read(path: str, limit: int) -> bytes:

@@ -19,12 +19,14 @@ MOST_HOSTS = 16384
 _LARGEST_FILE = 4 << 20
 _NAME = re.compile(r"[0-9A-Za-z_](?:[0-9A-Za-z_.-]*[0-9A-Za-z_])?", re.ASCII)
 _BARE_RANGE = re.compile(r"((?:[0-9]{1,3}\.){3})([0-9]{1,3}-[0-9]{1,3})", re.ASCII)
+_WITH_NUMBER = re.compile(r"[^:]*:[0-9]+", re.ASCII)
 _TRAILING_NUMBER = re.compile(r"(|.*[^0-9\n])([0-9]+)", re.ASCII)
 #: The greatest length of a DNS name.
 _LONGEST = 253
 _HINTS = {
     "names a user": "set the user in ~/.ssh/config, and list only the host",
     "has a colon": "use the host name of a host with an IPv6 address",
+    "has a number behind a colon": "list only the host: no number of ranks and no port belongs to it",
 }
 _GRAMMAR = "write 10.0.0.1,10.0.0.2 or 10.0.0.[1-16] or node[01-04,07]"
 
@@ -121,6 +123,8 @@ def why_not_a_host(name: str, *, ipv6: bool = False) -> str | None:
     """
     if "@" in name:
         return "names a user"
+    if _WITH_NUMBER.fullmatch(name):
+        return "has a number behind a colon"
     if ":" in name:
         return None if ipv6 and is_ipv6(name) else "has a colon"
     return None if len(name) <= _LONGEST and _NAME.fullmatch(name) else "is not a host name"
@@ -144,7 +148,9 @@ def _lines(path: str) -> Sequence[str]:
         return bounded_file.read(path, _LARGEST_FILE).decode().splitlines()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise InputError(f"the hostfile {path} cannot be read: {reason}") from None
+        raise InputError(
+            f"the hostfile {path} cannot be read: {reason}", hint=bounded_file.hint(error)
+        ) from None
     except UnicodeDecodeError:
         raise InputError(f"the hostfile {path} is not a text file") from None
 

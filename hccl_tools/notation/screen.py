@@ -169,7 +169,7 @@ def page_fitted(page: str, columns: int | None) -> str:
     shown: list[str] = []
     paragraph: list[str] = []
     for line in [*page.split("\n"), ""]:
-        is_own_line = not line or line.startswith(("#", "* ", "    "))
+        is_own_line = not line or line.startswith(("#", "* ", "= ", "    "))
         if not is_own_line:
             paragraph.append(line)
             continue

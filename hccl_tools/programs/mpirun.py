@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 from typing import TYPE_CHECKING
 
+from hccl_tools import own_python
 from hccl_tools.errors import LaunchError
 from hccl_tools.programs import bounded_run
 from hccl_tools.programs.lookup import MPIRUN, ProgramMissingError, on_path
@@ -99,7 +101,7 @@ def find_mpirun(environ: Mapping[str, str], wanted: str | None = None) -> Mpirun
     raise LaunchError(
         f"{path} is neither Open MPI nor MPICH; only these are supported (--version prints: {printed})",
         hint="specify another mpirun with --mpirun, or start the ranks yourself: "
-        "mpirun -n 2 python -m hccl_tools.launch.rank train.py",
+        f"`mpirun -n 2 {shlex.join(own_python.typed_rank())} train.py`",
     )
 
 

@@ -59,10 +59,10 @@ def lines(table: RankTable, product: Product, indices: Sequence[int]) -> Iterato
 def legend(*notes: str) -> Iterator[str]:
     """Yield the lines that explain the words of a matrix, and notes."""
     yield "Legend:"
-    for word, meaning in MEANINGS.items():
-        yield f"  {word:<5}= {meaning}"
-    yield "  NPUn = the device with the physical id n"
-    yield from (f"  {note}" for note in notes)
+    meanings = [f"  {word:<5}= {meaning}" for word, meaning in MEANINGS.items()]
+    for line in (*meanings, "  NPUn = the device with the physical id n"):
+        yield from screen.wrapped(line, screen.width(), " " * 9)
+    yield from screen.each_fitted((f"  {note}" for note in notes), screen.width())
 
 
 def _require_sizes(table: RankTable, indices: Sequence[int]) -> None:

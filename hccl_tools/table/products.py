@@ -22,7 +22,10 @@ DeviceType = Literal["910", "310P", "910B", "910_93", "950"]
 
 
 class SimulatedMachine(NamedTuple):
-    """A simulated machine; ``first_address`` ends device 0's address if the product has no groups."""
+    """A simulated machine; ``first_address`` ends device 0's address if the product has no groups.
+
+    It differs between products: a table of simulated machines names its product by the addresses.
+    """
 
     devices: int
     first_address: int = 8
@@ -197,8 +200,8 @@ PRODUCTS = {
         Product(
             "300i", "Atlas 300I Duo (Ascend 310P3)", 32,
             chips=("310P*",), machines=("300I Duo",),
-            pci_ids=("d500",), hccs_size=2, simulated=SimulatedMachine(4), even_servers=True,
-            single_server=True, device_type="310P",
+            pci_ids=("d500",), hccs_size=2, simulated=SimulatedMachine(4, first_address=40),
+            even_servers=True, single_server=True, device_type="310P",
         ),
         Product(
             "a5", "Ascend 950", 65,

@@ -176,18 +176,18 @@ def test_a_matrix_fits_with_blocks_of_columns(product: str) -> None:
 
     shown = on_terminal("show", "-f", "matrix", "t.json")
 
-    assert [line for line in shown.wider_than(80) if "=" not in line] == []
+    assert shown.wider_than(80) == []
     words = [line.split() for line in shown.lines]
     assert sum(line[:1] == ["NPU7"] for line in words) == (2 if product == "a3" else 1)
     assert {name for line in words for name in line if name.startswith("NPU")} >= {"NPU0", "NPU7"}
 
 
-@pytest.mark.parametrize("call", ["doctor --list", "rules HCM046"])
+@pytest.mark.parametrize("call", ["doctor --list", "rules HCM046", "rules"])
 def test_lists_and_pages_fit(call: str) -> None:
     shown = on_terminal(*call.split())
 
     assert shown.wider_than(80) == []
-    assert call == "rules HCM046" or "    Can this user open the device nodes?" in shown.lines
+    assert call != "doctor --list" or "    Can this user open the device nodes?" in shown.lines
 
 
 def test_addresses_of_a_super_pod_are_aligned() -> None:

@@ -40,6 +40,12 @@ if TYPE_CHECKING:
         ("launch", "-d --detach --volume --rm -it --job-name -J --time --gres -A --account", ""),
         ("launch", "-x", "--env NAME=VALUE"),
         ("launch", "-f --oversubscribe --allow-run-as-root --map-by --partition --requeue --tty", ""),
+        ("launch", "-machinefile -machinefile=hosts --machinefile -H", "--hosts"),
+        ("launch", "-mca --mca", "--env OMPI_MCA_NAME=VALUE"),
+        ("launch", "-wdir --wdir", "cd DIR"),
+        ("launch", "-bind-to --bind-to --map-by -map-by", "without --bind no rank is bound"),
+        ("launch", "-oversubscribe --allow-run-as-root", "not needed"),
+        ("launch", "-npernode --npernode", "--nproc-per-node"),
         ("launch", "--ntasks-per-node --gpus-per-node -ppn", "--nproc-per-node"),
         ("doctor", "--fix --quick --skip --only -v -q --json", ""),
         ("explain", "--run --logs --code --search --json -v", ""),
@@ -93,3 +99,22 @@ def test_a_number_of_nodes_of_gen_is_one_of_simulated_servers(command_line: Comm
 
     assert "did you mean --servers, the number of servers of --simulate?" in number.err
     assert "did you mean --hosts?" in names.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("-nnodes", "1"), ("-nnodes=1",), ("-master_port", "12000"), ("-timeout", "9"), ("-standalone",)],
+)
+def test_long_options_may_have_one_dash(command_line: CommandLine, words: tuple[str, ...]) -> None:
+    command_line.write("train.py", "")
+
+    done = command_line("launch", "--cpu", "-n", "2", *words, "--dry-run", "train.py")
+
+    assert done.code == 0, done.err
+
+
+def test_letters_of_short_options_stay_letters(command_line: CommandLine) -> None:
+    done = command_line("launch", "--cpu", "--no-table", "-mn2", "--dry-run", "json.tool")
+
+    assert done.code == 0, done.err
+    assert "2 ranks" in done.out

@@ -53,6 +53,15 @@ def test_a_wrong_use_is_one_clear_sentence(tmp_path: Path, args: list[str], word
     assert not list(tmp_path.iterdir())
 
 
+def test_the_option_that_simulates_a_cluster_without_asking_hosts_is_named(tmp_path: Path) -> None:
+    done = run_here(
+        "gen", "--simulate", "910a", "--hosts", "a,b", "--via", "env HOST={host}", "-o", "-", folder=tmp_path
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "`--servers 2` in place of the list asks none" in done.stderr
+
+
 @pytest.mark.mpi
 def test_this_host_alone_can_be_asked(tmp_path: Path) -> None:
     pytest.importorskip("mpi4py")

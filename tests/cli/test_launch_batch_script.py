@@ -67,3 +67,35 @@ def test_a_table_that_cannot_be_read_is_named(command_line: CommandLine) -> None
     done = command_line(*EMIT, "--spares", "1", "--rank-table", "no.json", "train.py")
 
     assert (done.code, done.out, done.sentence) == (125, "", "no such file: no.json")
+
+
+@pytest.mark.parametrize("node_rank", [[], ["--node-rank", "0"]])
+@pytest.mark.parametrize(
+    ("target", "way"),
+    [
+        ("slurm", "run `hccl-tools launch` without --emit in the batch job"),
+        ("mpirun", "--ips A,B with their addresses"),
+        ("xllm", "add --rank-table FILE"),
+    ],
+)
+def test_a_script_for_machines_without_names_is_refused(
+    command_line: CommandLine, target: str, way: str, node_rank: list[str]
+) -> None:
+    """A script is written once: there is no first machine, and no --node-rank of it."""
+    done = command_line("launch", "--nnodes", "2", "-n", "16", *node_rank, "--emit", target, "train.py")
+
+    assert done.code == 2
+    assert done.sentence == f"--emit {target}: nothing names the 2 machines of the job"
+    assert way in " ".join(done.err.split())
+
+
+@pytest.mark.parametrize("tool", ["torchrun", "msrun"])
+def test_a_command_of_one_machine_needs_no_names(command_line: CommandLine, tool: str) -> None:
+    job = ["launch", "--cpu", "--nnodes", "2", "-n", "16", "--emit", tool]
+
+    refused = command_line(*job, "train.py")
+    done = command_line(*job, "--node-rank", "1", "--master-addr", "10.0.0.1", "train.py")
+
+    assert "--node-rank I and --master-addr ADDRESS" in " ".join(refused.err.split())
+    assert done.code == 0, done.err
+    assert "10.0.0.1" in done.out

@@ -65,3 +65,15 @@ def test_colours_can_be_chosen(
     assert command_line(*words).out == colored
     monkeypatch.setenv("NO_COLOR", "1")
     assert command_line(*words).out == plain
+
+
+@pytest.mark.parametrize("words", [("explain", "EI0006"), ("rules", "HCC203"), ("rules", "HCD101")])
+def test_the_chinese_line_of_a_page_is_a_line_of_its_own(
+    command_line: CommandLine, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+    lines = command_line(*words, "--lang", "zh").out.splitlines()
+
+    assert sum(line.startswith("= 中文: ") for line in lines) == 1
+    assert all(cells(line) <= 80 for line in lines if not line.startswith("    "))

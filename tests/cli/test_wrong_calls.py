@@ -296,3 +296,32 @@ def test_runs_are_explained_one_by_one(files: CommandLine) -> None:
     first, second = sorted(one.name for one in (files.folder / "log").iterdir() if not one.is_symlink())
 
     assert answer(files, f"explain {first} {second}") == f"type `hccl-tools explain {first}`"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("launch", "-n", "1", "--cpu", "--env-file", "none.env", "--no-python", "true"),
+        ("gen", "--hostfile", "none.env"),
+        ("explain", "x.log", "--knowledge", "none.env"),
+    ],
+)
+def test_what_to_do_about_a_file_that_does_not_exist(
+    command_line: CommandLine, words: tuple[str, ...]
+) -> None:
+    command_line.write("x.log", "")
+
+    done = command_line(*words)
+
+    assert "none.env" in done.sentence
+    assert "help: check the name; the path is relative to the current folder" in done.err
+
+
+def test_no_simulated_host_is_asked_for_a_table(command_line: CommandLine) -> None:
+    assert command_line("gen", "--simulate", "a2", "--servers", "2", "-o", "two.json").code == 0
+
+    done = command_line("distribute", "two.json", "--via", "false")
+
+    assert done.code == 2
+    assert done.sentence.startswith("the 2 hosts of the table are simulated (192.0.2.1, 192.0.2.2): no table")
+    assert "asking" not in done.err

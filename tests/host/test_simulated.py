@@ -37,6 +37,16 @@ def test_addresses_are_unique_over_all_machines(product: str) -> None:
     assert all(0 < int(part) < 255 for ip in everything for part in ip.split("."))
 
 
+def test_the_addresses_of_any_devices_are_those_of_one_product() -> None:
+    """A table of one device names its product, too."""
+    of_product = {
+        name: {(device.device_id, device.ips) for device in simulated.devices(PRODUCTS[name])}
+        for name in ("910a", "a2", "a3", "300i")
+    }
+
+    assert len(set().union(*of_product.values())) == sum(map(len, of_product.values()))
+
+
 def test_a3_super_device_ids_are_the_driver_s() -> None:
     ids = [device.super_device_id for device in simulated.devices(PRODUCTS["a3"], 10)]
 
@@ -86,4 +96,6 @@ def test_devices_are_chosen_as_on_a_real_machine() -> None:
     assert facts.devices[0].ips == ("192.168.100.102",)
     assert facts.server_id == "10.0.0.9"
     with pytest.raises(UsageError, match="not among"):
-        survey(SurveyRequest(Wanted(visible_devices="0,4"), product="a3", simulate="300i"))
+        survey(SurveyRequest(Wanted(visible_devices="0,4"), product="300i", simulate="300i"))
+    with pytest.raises(UsageError, match="--simulate a2 and --product a3 are different machines"):
+        survey(SurveyRequest(product="a3", simulate="a2"))

@@ -295,11 +295,15 @@ def test_dry_run_after_short_options(letters: list[str]) -> None:
 
 
 def test_port_that_sites_do_not_open_is_told() -> None:
-    done = launch("--no-table", "-n", "1", "--cpu", "--start", "torch", "--start-port", "8118", "hello.py")
+    options = ("--no-table", "--cpu", "--start", "torch", "--start-port", "8118", "--dry-run")
+    machines = ("-n", "2", "--nnodes", "2", "--node-rank", "0", "--master-addr", "10.0.0.1")
 
-    assert done.returncode == 0, done.stderr
-    assert "port 8118 is outside 10000-20000" in done.stderr
-    assert "(--start-port)" in done.stderr
+    done, on_one = launch(*options, *machines, "hello.py"), launch(*options, "-n", "1", "hello.py")
+
+    assert done.returncode == on_one.returncode == 0, done.stderr
+    assert "port 8118 is outside 10000-20000" in done.stderr + done.stdout
+    assert "(--start-port)" in done.stderr + done.stdout
+    assert "10000-20000" not in on_one.stderr + on_one.stdout
 
 
 def test_dry_run_as_json() -> None:

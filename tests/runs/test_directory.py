@@ -172,8 +172,9 @@ def test_agreed_port_in_order() -> None:
 
 
 def test_doubts_about_ports() -> None:
-    assert ports.port_warnings(ports.DEFAULT_PORT) == []
-    assert "outside 10000-20000" in ports.port_warnings(6070)[0]
+    assert ports.port_warnings(ports.DEFAULT_PORT, several_hosts=True) == []
+    assert "outside 10000-20000" in ports.port_warnings(6070, several_hosts=True)[0]
+    assert ports.port_warnings(6070, several_hosts=False) == []
 
 
 def test_port_told_by_rank_0(own_directory: Path) -> None:

@@ -38,7 +38,7 @@ def load(path: str) -> list[Message]:
         value = json.loads(bounded_file.read(path, _LARGEST))
         json.dumps(value, ensure_ascii=False).encode()  # Half of a surrogate pair is not text.
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+        raise InputError(f"{path} cannot be read: {error.strerror}", hint=bounded_file.hint(error)) from error
     except (ValueError, RecursionError) as error:
         raise KnowledgeError(f"{path} is not JSON: {error}") from error
     if misfit := misfits.first(value, "knowledge"):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -32,6 +31,7 @@ from hccl_tools.launch.protocol.messages import (
     Table,
 )
 from hccl_tools.launch.report import hints, report
+from hccl_tools.notation.printable import tell
 from hccl_tools.processes import timing
 from hccl_tools.processes.parent import Parent
 from hccl_tools.processes.reactor import wait_readable
@@ -292,8 +292,7 @@ class _Search:
                 hint="install the same version of hccl-tools on all hosts",
             )
         if line:
-            sys.stderr.write(f"hccl-tools: {self._host}: {line}\n")
-            sys.stderr.flush()
+            tell(f"hccl-tools: {self._host}: {line}")
         return None
 
     def _unreachable(self) -> LaunchError:

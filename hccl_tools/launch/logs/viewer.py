@@ -9,14 +9,13 @@ from __future__ import annotations
 import os
 import select
 import signal
-import sys
 import time
 from typing import IO, TYPE_CHECKING, Protocol
 
 from hccl_tools.errors import InputError, UsageError
 from hccl_tools.launch.logs.follower import Follower
 from hccl_tools.notation import number_list
-from hccl_tools.notation.printable import escaped
+from hccl_tools.notation.printable import escaped, tell
 from hccl_tools.processes import run_files
 from hccl_tools.runs import directory, files, hosts, index, names, own_runs
 
@@ -155,7 +154,7 @@ def show(sources: Sequence[Source], *, is_over: Callable[[], bool], escape: bool
         for source in sources:
             if source.error and source not in reported and len(sources) > 1:
                 reported.add(source)
-                sys.stderr.write(f"hccl-tools: {source.error.message}\n")
+                tell(f"hccl-tools: {source.error.message}")
         if all(source.error or (over and source.ended) for source in sources):
             break
         time.sleep(_PAUSE)

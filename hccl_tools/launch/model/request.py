@@ -58,8 +58,11 @@ class JobTable(NamedTuple):
     @property
     def conflict_hint(self) -> str:
         """What to do about an option that contradicts the table."""
-        hint = "leave it out: the table defines the machines, ranks and devices"
-        return f"{hint}; {self.why}" if self.why else hint
+        defines = "the table defines the machines, ranks and devices"
+        if self.why:
+            without = "add --no-table to start without the table"
+            return f"{without}, or leave the option out: {defines}; {self.why}"
+        return f"leave it out: {defines}"
 
 
 class TableChoice(NamedTuple):

@@ -14,6 +14,8 @@ from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hccl_tools.launch.model.plan import Start
     from hccl_tools.launch.model.request import ProgramKind
 
@@ -81,6 +83,22 @@ class RankOptions(NamedTuple):
     server: str | None = None
     local_check: bool = True
     ignore_visible: bool = False
+
+
+def of_launch(typed: Sequence[str]) -> list[str]:
+    """Return the options of ``launch`` that a rank of a job without it has, too.
+
+    ``launch`` has ranges of devices, and its ranks the run directory.
+    """
+    kept: list[str] = []
+    is_kept = False
+    for word in typed:
+        if word.startswith("-"):
+            name = word.partition("=")[0].replace("_", "-")
+            is_kept = name in {*_WITH_VALUE, *_FLAGS} - {"--devices", "--run-dir"}
+        if is_kept:
+            kept.append(word)
+    return kept
 
 
 def parse(args: list[str]) -> RankOptions:

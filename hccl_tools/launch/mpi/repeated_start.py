@@ -8,8 +8,9 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
+from hccl_tools import own_python
 from hccl_tools.errors import UsageError
-from hccl_tools.launch.mpi import world
+from hccl_tools.launch.mpi import options, world
 from hccl_tools.programs.slurm import in_step
 from hccl_tools.records import NamedTuple
 
@@ -34,12 +35,15 @@ _STARTERS = {
 }
 
 
-def refuse(environ: Mapping[str, str], what: str, program: Sequence[str] = ()) -> None:
+def refuse(
+    environ: Mapping[str, str], what: str, program: Sequence[str] = (), typed: Sequence[str] = ()
+) -> None:
     """Refuse to start if this process is one of several that mpirun or srun has started on this host.
 
     Args:
         what: The name of the launcher: ``launch`` or ``spawn``.
         program: The program of the ranks, with its arguments, if it can be a rank without the launcher.
+        typed: The options of ``launch``.
 
     Raises:
         UsageError: There are several launchers on this host.
@@ -50,8 +54,12 @@ def refuse(environ: Mapping[str, str], what: str, program: Sequence[str] = ()) -
     name, engine = starter
     instead = ""
     if program:
-        shim = f"{name} -n {here} python -m hccl_tools.launch.rank {shlex.join(program)}"
-        instead = f" (with --engine {engine} it calls {name} itself); or start a rank per process: `{shim}`"
+        rank = shlex.join([*own_python.typed_rank(), *options.of_launch(typed), *program])
+        shim = f"{name} -n {here} {rank}"
+        instead = (
+            f" (with --engine {engine} it calls {name} itself); or start a rank per process: `{shim}`, "
+            f"with the other options of {name} that you typed"
+        )
     raise UsageError(
         f"{name} has started `{what}` {here} times on this host; each would start the whole job",
         hint=f"leave {name} out: `{what}` starts all ranks{instead}",

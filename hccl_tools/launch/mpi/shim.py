@@ -215,8 +215,7 @@ def _unbind() -> str:
         return ""
     cores = ",".join(str(core) for core in sorted(own))
     return (
-        f"hccl-tools: mpirun bound this rank to core {cores}; the rank can now use all {len(parents)} cores "
-        "(--keep-binding keeps the binding)\n"
+        f"hccl-tools: mpirun bound the rank to core {cores}; it now has all {len(parents)} (--keep-binding)\n"
     )
 
 

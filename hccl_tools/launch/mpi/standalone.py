@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from hccl_tools.launch.mpi.planned_ranks import sha256
 from hccl_tools.launch.mpi.prepared import PreparedRank
 from hccl_tools.launch.planning import composition, environment, interpreter, ports, table_source
 from hccl_tools.launch.planning import job as jobs
+from hccl_tools.notation.printable import tell
 from hccl_tools.processes import run_files
 from hccl_tools.runs import directory, names, parents
 
@@ -135,9 +135,8 @@ def _announce(found: RankJob, world: MpiWorld, run_dir: str) -> None:
     )
     start = f"start method {found.start} ({found.start_reason})"
     logs = os.path.relpath(run_dir)
-    sys.stderr.write(f"hccl-tools: {count}, {what}, {start}; {found.why}; logs: {logs}\n")
-    for line in parents.warnings(os.path.dirname(run_dir)):
-        sys.stderr.write(f"hccl-tools: {line}\n")
+    first = f"{count}, {what}, {start}; {found.why}; logs: {logs}"
+    tell(*(f"hccl-tools: {line}" for line in (first, *parents.warnings(os.path.dirname(run_dir)))))
 
 
 def _port(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) -> int:

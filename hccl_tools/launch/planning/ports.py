@@ -78,7 +78,7 @@ def choose(
     if port is None and not several_hosts:
         return (free_port() if ranks_meet else 0), []
     port = port or DEFAULT_PORT
-    warnings = [f"{warning} ({source})" for warning in port_warnings(port)]
+    warnings = [f"{warning} ({source})" for warning in port_warnings(port, several_hosts=several_hosts)]
     of_site = [f"start port {port} ({source})"] if source.startswith(START_PORT) else []
     return port, of_site + warnings
 
@@ -149,10 +149,10 @@ def endpoints_limit(environ: Mapping[str, str]) -> int:
     return min(number, environment.LONGEST_VALUE)
 
 
-def port_warnings(port: int) -> list[str]:
-    """Return warnings about a port that every host of a job listens on or connects to."""
+def port_warnings(port: int, *, several_hosts: bool) -> list[str]:
+    """Return warnings about a port that the hosts of a job listen on or connect to."""
     found = []
-    if not FIRST <= port <= LAST + 1:
+    if several_hosts and not FIRST <= port <= LAST + 1:
         found.append(
             f"port {port} is outside 10000-20000, which administrators usually open for jobs on several hosts"
         )

@@ -7,6 +7,7 @@ and the variables of CANN, HCCL and the frameworks.
 from __future__ import annotations
 
 import os
+import shlex
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -70,8 +71,8 @@ def commands(
     if as_mpi and job.table is not None and job.server_count > 1:
         raise LaunchError(
             f"--start mpi starts ranks on this host only, but the table has {job.server_count} servers",
-            hint="leave --start out, or start ranks yourself: mpirun ... python -m hccl_tools.launch.rank "
-            "--rank-table FILE",
+            hint="leave --start out, or start ranks yourself: "
+            f"`mpirun ... {shlex.join(own_python.typed_rank())} --rank-table FILE train.py`",
         )
     if as_mpi:
         private_dir = private_files.new_path(kept)

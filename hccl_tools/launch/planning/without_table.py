@@ -6,7 +6,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.host.local_addresses import is_local
+from hccl_tools.host.local_addresses import is_local, is_this_host
 from hccl_tools.launch import engines
 from hccl_tools.launch.planning import script_kind, tables_here
 from hccl_tools.launch.planning.job import LOOPBACK, Job
@@ -48,9 +48,10 @@ def job_of(request: LaunchRequest, around: Surroundings, notes: list[str]) -> Jo
             hint="add one of them, or leave --engine out and type the command on each machine",
         )
     here = _this_host(names, request.hosts)
+    notes += _unused_server(request.hosts)
     try:
         if start.cpu and _has_no_number(request.devices):
-            devices = _rehearsed(request.devices, around, notes)
+            devices = _rehearsed(request, around, notes)
         else:
             devices = choose_devices(
                 request.devices, around.visible, len(names), cpu=start.cpu, no_table=no_table
@@ -89,23 +90,32 @@ def _with_table(request: LaunchRequest) -> str:
 
 
 def _refuse_late_number(request: LaunchRequest) -> None:
-    """Refuse a number of ranks that follows the program; a short option is also a program's own.
+    """Refuse a number of ranks that follows the program.
 
     Raises:
         UsageError: ``-n 4`` is an argument of the program, and no number precedes it.
     """
+    if late := _late_number(request):
+        raise UsageError(f"the number of ranks is missing: {late[0]}", hint=late[1])
+
+
+def _late_number(request: LaunchRequest) -> tuple[str, str] | None:
+    """Return that a number of ranks follows the program, and what to type.
+
+    A short option may also be the program's own.
+    """
     program, *rest = request.program.argv
     at = next((place for place, word in enumerate(rest) if word in _NUMBER_OPTIONS), None)
     if at is None or not _has_no_number(request.devices) or not rest[at + 1 :][:1]:
-        return
+        return None
     number = rest[at : at + 2]
     if not number[1].isdecimal():
-        return
+        return None
     call = ["hccl-tools", "launch", *request.typed_options, *number, program, *rest[:at], *rest[at + 2 :]]
     typed = request.reordered_call or shlex.join(call)
-    raise UsageError(
-        f"the number of ranks is missing: {' '.join(number)} is passed to the program",
-        hint=f"options of launch must precede the program: `{typed}`",
+    return (
+        f"{' '.join(number)} is passed to the program",
+        f"options of launch must precede the program: `{typed}`",
     )
 
 
@@ -114,14 +124,17 @@ def _has_no_number(devices: Devices) -> bool:
     return all(one is None for one in given) and not devices.all_visible
 
 
-def _rehearsed(devices: Devices, around: Surroundings, notes: list[str]) -> list[int]:
+def _rehearsed(request: LaunchRequest, around: Surroundings, notes: list[str]) -> list[int]:
     chosen, note = of_rehearsal(around.visible, around.environ)
-    if len(chosen) > devices.max_ranks:
+    if len(chosen) > request.devices.max_ranks:
         raise LaunchError(
-            f"{note}: more than --max-ranks {devices.max_ranks} allows on one machine",
+            f"{note}: more than --max-ranks {request.devices.max_ranks} allows on one machine",
             hint="specify a number of ranks: -n 4",
         )
     notes.append(note)
+    # --progress and such in the arguments are named with the same call already.
+    if (late := _late_number(request)) and not any(late[1] in remark for remark in request.remarks):
+        notes.append("; ".join(late))
     return chosen
 
 
@@ -134,6 +147,14 @@ def _host_names(hosts: Hosts) -> tuple[str, ...]:
         return hosts.ips
     count = hosts.node_count or 1
     return ("localhost",) if count == 1 else tuple(f"node{index}" for index in range(count))
+
+
+def _unused_server(hosts: Hosts) -> list[str]:
+    """Return a note on the name of this host if no list of hosts has it, and it is that of another one."""
+    if hosts.server is None or hosts.ips or is_this_host(hosts.server):
+        return []
+    option = f"--server {hosts.server} (or --host, --node-ip)"
+    return [f"{option} selects nothing: the job has no rank table and no --ips"]
 
 
 def _this_host(names: tuple[str, ...], hosts: Hosts) -> int | None:

@@ -19,14 +19,19 @@ if TYPE_CHECKING:
 #: The switches of MindSpore's model suites that make N ranks one job instead of N jobs of one rank.
 _SWITCH_OFF = r"(?i)\s*(distribute|run_distribute|use_parallel)\s*:\s*(false|no|off|0)\s*(#.*)?"
 _LARGEST_YAML = 1 << 20
-_SKIP_HINT = "to rehearse without NPUs add --cpu; --preflight none starts without these checks"
+_REHEARSE, _SKIP = "to rehearse without NPUs add --cpu", "--preflight none starts without these checks"
 
 
 class Findings(NamedTuple):
-    """The findings on this host: errors prevent the start, warnings do not."""
+    """The findings on this host: errors prevent the start, warnings do not.
+
+    Attributes:
+        needs_npus: Whether the errors are about NPUs: a rehearsal does not have them.
+    """
 
     errors: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    needs_npus: bool = False
 
 
 def check(plan: Plan, environment: Mapping[str, str], nodes: Sequence[int]) -> Findings:
@@ -36,17 +41,22 @@ def check(plan: Plan, environment: Mapping[str, str], nodes: Sequence[int]) -> F
     errors = [] if deviceless else [*_missing_devices(plan, nodes)]
     if nodes and not deviceless:
         errors += _quick_checks(plan, environment)
-    return Findings((*errors, *_own_port(plan)), warnings)
+    return Findings((*errors, *_own_port(plan)), warnings, bool(errors))
 
 
-def refuse(findings: Findings, *, hint: str = _SKIP_HINT) -> None:
+def refuse(findings: Findings, *, skip: str = _SKIP, rehearse: str = _REHEARSE) -> None:
     """Refuse the start if there are errors, and list all of them.
+
+    Args:
+        skip: How to start in spite of the errors.
+        rehearse: How to start without NPUs.
 
     Raises:
         LaunchError: The findings include an error.
     """
     if not findings.errors:
         return
+    hint = f"{rehearse}; {skip}" if findings.needs_npus else skip
     what, *others = findings.errors
     if not others:
         raise LaunchError(what, hint=hint)

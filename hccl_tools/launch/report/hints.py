@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.explain.knowledge.registry import codes as known_codes
 from hccl_tools.explain.knowledge.registry import messages as known_messages
+from hccl_tools.explain.knowledge.signals import REMEDIES
 from hccl_tools.notation.phrases import operand
 from hccl_tools.notation.whole_number import whole_number
 from hccl_tools.processes import procfs
+from hccl_tools.processes.signals import signal_name
 from hccl_tools.records import NamedTuple
 from hccl_tools.runs import log_files
 
@@ -21,18 +23,11 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.model.outcome import RankEnd
 
-_SIGNALS: dict[int, str] = {
-    signal.SIGSEGV: "the process accessed invalid memory: `hccl-tools launch --faulthandler` shows where",
-    signal.SIGBUS: "often /dev/shm is full or too small (docker: --shm-size)",
-    signal.SIGABRT: "the program or a library aborted; its message is above in the log",
-    signal.SIGILL: "the program was built for another kind of processor",
-    signal.SIGFPE: "an integer was divided by zero in compiled code",
-    signal.SIGTERM: "the signal came from the program, a batch system, a script or a user, not the launcher",
-    signal.SIGINT: "the signal came from the program, a script or a user, not the launcher",
-    signal.SIGHUP: "the signal came from the program, a script or a user, not the launcher",
-    signal.SIGXCPU: "the CPU time limit (ulimit -t) was reached",
-    signal.SIGXFSZ: "the file size limit (ulimit -f) was reached",
-    signal.SIGSYS: "a system call is forbidden here (a container's seccomp rules)",
+#: For a failed rank, whose log the report quotes.
+_SIGNALS = {
+    **REMEDIES,
+    "SIGABRT": "the program or a library aborted; its message is above in the log",
+    "SIGTERM": "the signal came from the program, a batch system, a script or a user, not the launcher",
 }
 
 
@@ -46,7 +41,8 @@ def for_end(end: RankEnd, *, killed_by_oom: bool | None) -> list[str]:
     if end.signal == signal.SIGKILL:
         return [_killed(killed_by_oom)]
     if end.signal:
-        return [_SIGNALS[end.signal]] if end.signal in _SIGNALS else []
+        remedy = _SIGNALS.get(signal_name(end.signal))
+        return [remedy] if remedy else []
     return _for_code(end.code or 0)
 
 
@@ -102,10 +98,7 @@ def _killed(killed_by_oom: bool | None) -> str:
         )
     if killed_by_oom is None:
         return "the signal usually comes from the out-of-memory killer (see `dmesg`), or from a kill -9"
-    return (
-        "the signal came neither from the out-of-memory killer (its count has not increased) nor from the"
-        " launcher, but from the program itself, a batch system, a script or a user (kill -9)"
-    )
+    return f"the out-of-memory killer did not send it (its count has not increased): {REMEDIES['SIGKILL']}"
 
 
 def _cannot_run(end: RankEnd) -> str:

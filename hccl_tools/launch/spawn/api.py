@@ -156,7 +156,7 @@ def _start_port(wanted: SpawnOptions) -> int:
 def _preflight(prepared: PreparedLaunch) -> None:
     """Refuse devices that are in use, missing or not accessible: the ranks would fail after minutes."""
     found = checks.check(prepared.plan, prepared.shared_environment, prepared.nodes)
-    checks.refuse(found, hint="preflight=False starts anyway; cpu=True rehearses without NPUs")
+    checks.refuse(found, skip="preflight=False starts anyway", rehearse="cpu=True rehearses without NPUs")
 
 
 def _write(

@@ -17,6 +17,7 @@ from hccl_tools.launch.report import hints, report
 from hccl_tools.launch.spawn.errors import RankFacts, RankFailedError, failure
 from hccl_tools.launch.spawn.ranks import Shown, SpawnedRank
 from hccl_tools.launch.supervise.job_state import HandleEnd, JobState, Say, SetTimer, Signal, Step
+from hccl_tools.notation.printable import tell
 from hccl_tools.processes import keeper_protocol, run_files
 from hccl_tools.processes.reactor import Reactor
 from hccl_tools.runs import directory, private_files
@@ -194,7 +195,7 @@ class SpawnContext:
             elif isinstance(decision, HandleEnd):
                 self._act(self._state.process_ended(decision.end, time.monotonic()))
             elif isinstance(decision, Say):
-                sys.stderr.write(f"hccl-tools: {decision.text}\n")
+                tell(f"hccl-tools: {decision.text}")
             elif decision is Step.GIVE_UP and self._keeper.has_ended:
                 self._record_kills()
 

@@ -52,7 +52,18 @@ def test_several_on_this_host_are_refused(environ: dict[str, str], sentence: str
         repeated_start.refuse(environ, "launch", ["train.py", "--lr", "3"])
 
     assert caught.value.message == f"{sentence}; each would start the whole job"
-    assert " python -m hccl_tools.launch.rank train.py --lr 3`" in str(caught.value.hint)
+    assert "-m hccl_tools.launch.rank " in str(caught.value.hint)
+    assert " train.py --lr 3`" in str(caught.value.hint)
+
+
+def test_the_proposed_line_has_the_options_that_a_rank_takes() -> None:
+    typed = ["--cpu", "-n", "2", "--log_dir=own", "--devices", "0-3", "--env", "A=1", "--bind", "numa", "--"]
+
+    with pytest.raises(UsageError) as caught:
+        repeated_start.refuse(open_mpi(2, 2), "launch", ["train.py"], typed)
+
+    assert " --cpu --log_dir=own --env A=1 train.py`" in str(caught.value.hint)
+    assert "with the other options of mpirun that you typed" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from hccl_tools.launch.mpi import shared_preparation, standalone
 from hccl_tools.launch.mpi.world import MpiWorld
 from hccl_tools.launch.planning import planner
 from hccl_tools.launch.planning.composition import MPI_PREFIXES
+from hccl_tools.version import IMPORT_ROOT
 from tests.support.hosts import IPS_910A, StandInHost, conf_text, make_host
 from tests.support.mpiruns import every_mpirun
 from tests.support.requests import launch_request
@@ -147,6 +148,24 @@ def test_the_table_of_the_shell_is_taken(mpirun: Mpirun, start: str, host: Stand
     assert len(ours) == 1
     assert f"4 ranks, devices 4, 5, 6, 7, start method {start} (--start)" in ours[0]
     assert f"using {table} from RANK_TABLE_FILE of your shell" in ours[0]
+
+
+@every_mpirun
+@pytest.mark.mpi
+def test_the_lines_of_a_rank_fit_a_screen(mpirun: Mpirun, host: StandInHost) -> None:
+    shim = [sys.executable, "-m", "hccl_tools.launch.rank", "--cpu", "--no-table"]
+    folder = str(Path.cwd())
+    environ = environment_of(host, HOME=folder, TMPDIR=folder, COLUMNS="80", PYTHONPATH=IMPORT_ROOT)
+
+    done = subprocess.run(
+        mpirun.ranks(2, *shim, "train.py"),
+        capture_output=True, text=True, timeout=120, check=False, env=environ,
+    )  # fmt: skip
+
+    shown = [line for line in done.stderr.splitlines() if line.startswith(("hccl-tools", "  "))]
+    assert done.returncode == 0, done.stderr
+    assert shown
+    assert [line for line in shown if len(line) > 80] == []
 
 
 @every_mpirun

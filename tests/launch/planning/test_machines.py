@@ -187,6 +187,17 @@ def test_a_number_beside_the_shells_table_does_not_drop_it(variable: str) -> Non
     assert seats("-n", "8", "--no-table", env=environ) == {"here": list(range(8))}
 
 
+def test_the_shells_table_can_be_left_out() -> None:
+    table = write_table(("127.0.0.1", [0, 1], [0, 1]))
+
+    typed = refusal("--rank-table", table, "-n", "4")
+    found = refusal("-n", "4", env={"RANK_TABLE_FILE": table})
+
+    assert "add --no-table to start without the table" in found
+    assert "--no-table" not in typed
+    assert "leave it out: the table defines" in typed
+
+
 def test_a_table_that_cannot_be_read_is_a_refusal() -> None:
     assert "nowhere.json" in refusal("--rank-table", "nowhere.json", code=125)
     assert "RANK_TABLE_FILE of your shell" in refusal(env={"RANK_TABLE_FILE": "nowhere.json"}, code=125)
@@ -257,3 +268,24 @@ def test_simulated_hosts_are_rehearsed_or_shown(simulated: str, option: str) -> 
     done = run_here("launch", "--rank-table", simulated, "--cpu", option, "train.py")
 
     assert done.returncode == 0, done.stderr
+
+
+def test_a_server_that_selects_nothing_is_named() -> None:
+    other = launch("--no-table", "-n", "2", "--server", "10.0.0.9")
+    own = launch("--no-table", "-n", "2", "--server", "127.0.0.1")
+    selecting = launch("-n", "2", "--ips", "10.0.0.9,10.0.0.8", "--server", "10.0.0.9", "--start", "torch")
+
+    assert "--server 10.0.0.9 (or --host, --node-ip) selects nothing" in other.stdout
+    assert own.returncode == selecting.returncode == 0, selecting.stderr
+    assert "selects nothing" not in own.stdout + selecting.stdout
+
+
+def test_a_number_of_ranks_behind_the_program_of_a_rehearsal_is_named() -> None:
+    behind = run_here("launch", "--cpu", "--dry-run=json", "train.py", "-n", "4", "--lr", "1")
+    both = run_here("launch", "--cpu", "-n", "2", "--dry-run=json", "train.py", "-n", "4")
+
+    call = "`hccl-tools launch --cpu --dry-run=json -n 4 train.py --lr 1`"
+    assert (
+        f"-n 4 is passed to the program; options of launch must precede the program: {call}" in behind.stdout
+    )
+    assert "is passed to the program" not in both.stdout  # Here it is the program's own.

@@ -391,6 +391,16 @@ def test_plan_as_text_has_aligned_columns() -> None:
     assert "  device: the physical id, as in the table; DEVICE_ID: the id in the process" in lines
 
 
+def test_one_rank_of_several_is_counted_among_ranks() -> None:
+    options = {"program": ("true",), "kind": "program", "cpu": True, "start": "torch", "no_table": True}
+    machines = {"node_count": 2, "node_rank": 0, "master_address": "10.0.0.1"}
+
+    of_two, alone = plan(ranks=2, **options, **machines), plan(ranks=1, **options)
+
+    assert next(plan_text.lines(of_two)).startswith("1 of 2 ranks, ")
+    assert next(plan_text.lines(alone)).startswith("1 rank, ")
+
+
 def two_servers(*hosts: str) -> dict[str, Any]:
     """Return a table of these servers with two devices each, 4 and 5, or 6 and 7 on the second."""
     servers = [

@@ -124,6 +124,9 @@ def test_meeting_port_is_taken() -> None:
         found = check(plan(0, cpu=True, variables={"MASTER_PORT": str(port)}))
 
     assert f"port {port} (MASTER_PORT) is in use" in found.errors[0]
+    with pytest.raises(LaunchError) as caught:
+        checks.refuse(found)
+    assert caught.value.hint == "--preflight none starts without these checks"  # It is a rehearsal already.
 
 
 @pytest.mark.parametrize(
