@@ -110,6 +110,7 @@ REVIEWED = {
     ("hccl_tools.launch.mpi.repeated_start", "shim"): "quoted where it is made",
     ("hccl_tools.launch.mpi.repeated_start", "what"): "the name of a launcher of ours",
     ("hccl_tools.launch.planning.script_kind", "typed"): "quoted where it is made",
+    ("hccl_tools.cli.asked_hosts", "len(hosts)"): "a number",
     ("hccl_tools.runs.listing", "command"): "the name of a command",
     ("hccl_tools.files.export_targets", "target.name"): "the name of a framework",
     ("hccl_tools.cli.rules", "rules[0].facts.id"): "the id of a rule",
