@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hccl_tools import formats
 from hccl_tools.errors import InputError, LaunchError, TableError
 from hccl_tools.launch.model.request import JobTable
+from hccl_tools.notation.printable import tell
 from hccl_tools.validation import checker
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def load(
 
 
 def _report(line: str) -> None:
-    sys.stderr.write(f"hccl-tools: {line}\n")
+    tell(f"hccl-tools: {line}")
 
 
 def load_file(
