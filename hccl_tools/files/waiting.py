@@ -29,7 +29,8 @@ _REPEAT_SECONDS = 60.0
 #: The problems of a file that is being written in place.
 _HALF_WRITTEN = frozenset({"cut off", "empty file"})
 _NUMBERED = re.compile(r"(|.*[^\d\n])(\d+)")
-_SHOWN = 8
+#: Names, and groups that are not complete, in a line; and characters of a name.
+_SHOWN, _LONGEST_NAME = 8, 256
 #: The highest number of entries whose names are compared; HCCL has no larger job.
 _MOST_NAMED = 1 << 16
 
@@ -130,12 +131,14 @@ def _is_empty(value: dict[str, Any]) -> bool:
 
 def _missing(value: dict[str, Any]) -> str:
     """Return how many of the declared entries exist, and which are missing if that is known."""
-    parts = []
+    parts: list[str] = []
     for group in _objects(value.get("group_list")):
-        present = [str(entry.get("pod_name")) for entry in _objects(group.get("instance_list"))]
-        parts.append(_progress(_count(group.get("instance_count")), present, "instance"))
+        present = [_name(entry, "pod_name") for entry in _objects(group.get("instance_list"))]
+        parts += filter(None, [_progress(_count(group.get("instance_count")), present, "instance")])
+        if len(parts) >= _SHOWN:
+            break
     if isinstance(value.get("server_list"), list):
-        present = [str(entry.get("server_id")) for entry in _objects(value["server_list"])]
+        present = [_name(entry, "server_id") for entry in _objects(value["server_list"])]
         parts.append(_progress(_count(value.get("server_count")), present, "server"))
     if isinstance(value.get("rank_list"), list):
         parts.append(_ranks(_count(value.get("rank_count")), _objects(value["rank_list"])))
@@ -144,6 +147,10 @@ def _missing(value: dict[str, Any]) -> str:
 
 def _objects(entries: Any) -> list[dict[str, Any]]:
     return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+
+
+def _name(entry: dict[str, Any], key: str) -> str:
+    return str(entry.get(key))[:_LONGEST_NAME]
 
 
 def _count(stated: Any) -> int | None:
@@ -164,7 +171,9 @@ def _progress(count: int | None, present: list[str], what: str) -> str:
 def _ranks(count: int | None, entries: list[dict[str, Any]]) -> str:
     if count is None or not 0 < count <= _MOST_NAMED:
         return "" if entries else "there is no rank yet"
-    present = {rank for entry in entries if isinstance(rank := entry.get("rank_id"), int)}
+    numbers = (entry.get("rank_id") for entry in entries)
+    # Other numbers could be chosen so that a set of them takes long.
+    present = {rank for rank in numbers if isinstance(rank, int) and 0 <= rank < count}
     absent = sorted(set(range(count)) - present)
     return f"ranks missing: {and_more([str(rank) for rank in absent], _SHOWN)}" if absent else ""
 
@@ -176,4 +185,5 @@ def _absent(count: int, present: list[str]) -> list[str]:
     if not all(parts) or len(stems) != 1 or count > _MOST_NAMED:
         return []
     expected = [f"{stem}{number}" for stem in stems for number in range(count)]
-    return [name for name in expected if name not in present] if set(present) <= set(expected) else []
+    known = frozenset(present)
+    return [name for name in expected if name not in known] if known <= set(expected) else []

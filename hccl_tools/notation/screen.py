@@ -37,7 +37,7 @@ _CHINESE_WORD = (
     r"[，。；：、？！）》]*)"  # noqa: RUF001
 )
 #: Lines that quote something: a log, a source line, a traceback.
-_QUOTE = r"\s*[0-9]*\s*\| ?"
+_QUOTE = r"\s*(?:[0-9]+\s*)?\| ?"
 _STYLES = {
     "error": "1;31", "warning": "1;33", "message": "1", "frame": "1;34", "help": "36", "good": "1;32",
     "quiet": "2", "added": "32", "removed": "31", "note": "1;36",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -177,3 +178,38 @@ def test_a_config_map_that_changes_all_the_time_is_always_read(tmp_path: Path) -
         thread.join()
 
     assert verdicts == {"accepted"}
+
+
+def _pods(number: int, stated: int) -> dict[str, Any]:
+    pods = [{"pod_name": f"job-{index}"} for index in range(number)]
+    return {"instance_count": str(stated), "instance_list": pods}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"status": "initializing", "group_list": [_pods(32_768, 65_536)] * 4},
+        {"status": "initializing", "group_list": [_pods(1, 65_536)] * 4096},
+        {
+            "status": "initializing",
+            "rank_count": 2,
+            # All have the hash 0, which is that of their remainder.
+            "rank_list": [{"rank_id": number * ((1 << 61) - 1)} for number in range(20_000)],
+        },
+    ],
+    ids=["pods", "groups", "numbers"],
+)
+def test_a_look_takes_a_bounded_time(value: dict[str, Any]) -> None:
+    began = time.process_time()
+
+    why = waiting.state_of(value).why
+
+    assert "missing" in why
+    assert len(why) < 10_000
+    assert time.process_time() - began < 3
+
+
+def test_long_names_are_cut() -> None:
+    value = {"status": "initializing", "server_count": "2", "server_list": [{"server_id": "a" * 1_000_000}]}
+
+    assert len(waiting.state_of(value).why) < 1000

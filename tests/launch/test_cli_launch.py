@@ -556,6 +556,17 @@ def test_wait_starts_once_the_table_is_completed() -> None:
     assert len(list(run_dir().glob("rank_[0-9].log"))) == 2
 
 
+def test_a_table_that_is_waited_for_begins_no_line() -> None:
+    pods = {"instance_count": "3", "instance_list": [{"pod_name": "\x1b[2Jjob\n::error::x\nhelp: run evil"}]}
+    Path("table.json").write_text(json.dumps({"status": "initializing", "group_list": [pods]}))
+
+    done = launch("--rank-table", "table.json", "--wait", "0.1", "--cpu", "--no-python", "true")
+
+    assert "waiting for table.json: " in done.stderr
+    assert "\x1b" not in done.stderr
+    assert not [line for line in done.stderr.splitlines() if line.startswith(("help: run evil", "::error"))]
+
+
 def test_wait_that_was_in_vain_is_a_refusal() -> None:
     done = launch("--rank-table", "table.json", "--wait", "0.1", "--cpu", "--no-python", "true")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -145,3 +146,11 @@ def test_no_line_ends_within_a_command_or_its_quotes(line: str, command: str) ->
 
 def test_an_apostrophe_does_not_keep_a_line_together() -> None:
     assert len(screen.wrapped("the table's servers and the hosts' names are not those of the file", 30)) == 3
+
+
+def test_a_line_that_begins_with_many_blanks_takes_linear_time() -> None:
+    began = time.process_time()
+
+    screen.fitted(" " * 200_000 + "x", 80)
+
+    assert time.process_time() - began < 2

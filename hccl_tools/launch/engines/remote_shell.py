@@ -13,16 +13,19 @@ import os
 import selectors
 import shlex
 import signal
+import subprocess
 import sys
 import time
 from typing import TYPE_CHECKING
 
 from hccl_tools import own_python
 from hccl_tools.host.local_addresses import is_this_host
+from hccl_tools.notation.printable import escaped
 from hccl_tools.remote.connection import READY, Connection, serve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Container, Mapping, Sequence
+    from typing import IO
 
 #: The program that reads the variables and becomes the command; it needs nothing but Python.
 _BOOTSTRAP = f"""\
@@ -39,15 +42,31 @@ except OSError as error:
 """
 #: A longer line is shown in parts.
 _LONGEST_LINE = 1 << 20
+#: Bytes of messages of a host without a rank that is shown, and of ssh about a host.
+_MOST_SAID = 1 << 16
 #: Seconds from SIGTERM to SIGKILL of the connections.
 _GRACE_SECONDS = 2.0
 _PAUSE_SECONDS = 0.01
 
 
-class _Shown(Connection):
-    """One host, whose output is shown."""
+class _Host(Connection):
+    """One host; of what ssh says about it, the beginning is passed on."""
 
     _rest = b""
+
+    def __init__(self, host: str, argv: Sequence[str], selector: selectors.BaseSelector, job: bytes) -> None:
+        self._host, self._left = host, _MOST_SAID
+        super().__init__(argv, selector, job, stderr=subprocess.PIPE)
+
+    def _read_errors(self, pipe: IO[bytes]) -> None:
+        before, self.errors = self.errors, b""
+        super()._read_errors(pipe)
+        _write(2, self.errors[: max(0, _MOST_SAID - len(before))])
+        self.errors = (before + self.errors)[:_MOST_SAID]
+
+
+class _Shown(_Host):
+    """A host with a rank that is shown: its output is that of the rank, and is passed on as it is."""
 
     def received(self, data: bytes) -> None:
         """Write complete lines, so that no line of one host splits a line of another."""
@@ -56,8 +75,35 @@ class _Shown(Connection):
         if not data or len(self._rest) - end > _LONGEST_LINE:
             end = len(self._rest)
         shown, self._rest = self._rest[:end], self._rest[end:]
-        while shown:
-            shown = shown[os.write(1, shown) :]
+        _write(1, shown)
+
+
+class _Quiet(_Host):
+    """A host without a rank that is shown: the messages of its launcher are passed on, as its own."""
+
+    _is_cut = False
+
+    def received(self, data: bytes) -> None:
+        """Write complete lines, escaped, each with the name of the host; what is too much is left out."""
+        kept = data[: self._left]
+        self._left -= len(kept)
+        *lines, self._rest = (self._rest + kept).split(b"\n")
+        if not kept:
+            lines, self._rest = [*lines, self._rest], b""
+        if len(kept) < len(data) and not self._is_cut:
+            self._is_cut = True
+            lines.append(b"the rest of its output is left out")
+        _write(1, b"".join(self._named(line) for line in lines if line))
+
+    def _named(self, line: bytes) -> bytes:
+        text = escaped(line.decode(errors="replace"))
+        own = f"hccl-tools: {self._host}: "
+        return f"{text if text.startswith(own) else own + text}\n".encode(errors="replace")
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
 
 
 def _argv(host: str, ssh: str) -> list[str]:
@@ -70,16 +116,24 @@ def _job(argv: Sequence[str], folder: str, environment: Mapping[str, str]) -> by
     return json.dumps({"dir": folder, "environment": environment, "argv": argv}).encode() + b"\n"
 
 
-def run(argvs: Sequence[Sequence[str]], job: bytes) -> int:
-    """Run all command lines at once, and return the first exit code that is not 0."""
+def run(argvs: Mapping[str, Sequence[str]], job: bytes, shown: Container[str]) -> int:
+    """Run the command lines of all hosts at once, and return the first exit code that is not 0.
+
+    Args:
+        shown: The hosts with a rank whose output is shown.
+    """
     connections: list[Connection] = []
     with selectors.DefaultSelector() as selector:
         stop = _stopped(connections)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, stop)
-        opening = (_Shown(argv, selector, job) for argv in argvs)
+        opening = (
+            (_Shown if host in shown else _Quiet)(host, argv, selector, job) for host, argv in argvs.items()
+        )
         serve(opening, connections, selector, counts=lambda one: not (one.is_ready or one.ended))
-    codes = [one.process.wait() for one in connections]
+        codes = [one.process.wait() for one in connections]
+        for one in connections:
+            one.close_output()
     return next((code if code > 0 else 128 - code for code in codes if code), 0)
 
 
@@ -104,11 +158,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("--ssh", "--hosts", "--dir", "--export"):
         parser.add_argument(name, required=True)
+    parser.add_argument("--shown")
     parser.add_argument("command", nargs="+")
     options = parser.parse_args(arguments)
     environment = {name: os.environ[name] for name in options.export.split(",") if name in os.environ}
-    argvs = [_argv(host, options.ssh) for host in options.hosts.split(",")]
-    return run(argvs, _job(options.command, options.dir, environment))
+    hosts = options.hosts.split(",")
+    shown = hosts if options.shown is None else options.shown.split(",")
+    argvs = {host: _argv(host, options.ssh) for host in hosts}
+    return run(argvs, _job(options.command, options.dir, environment), frozenset(shown))
 
 
 if __name__ == "__main__":

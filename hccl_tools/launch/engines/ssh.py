@@ -49,8 +49,10 @@ class Ssh(Engine):
     def command(self, plan: Plan) -> list[str]:
         """Return the command line of the program that starts the supervisors of a plan."""
         options = ["--ssh", plan.engine_program, "--hosts", ",".join(plan.hosts), "--dir", plan.working_dir]
-        exported = ["--export", ",".join(plan.exported)]
-        program = own_python.command("hccl_tools.launch.engines.remote_shell", *options, *exported)
+        options += ["--export", ",".join(plan.exported)]
+        if plan.shown != "all":
+            options += ["--shown", ",".join(sorted({plan.rank(number).host for number in plan.shown}))]
+        program = own_python.command("hccl_tools.launch.engines.remote_shell", *options)
         return [*program, "--", *plan.supervisor]
 
     def keeps_stderr_apart(self, plan: Plan) -> bool:  # noqa: ARG002

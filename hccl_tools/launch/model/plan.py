@@ -15,6 +15,8 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from hccl_tools.launch.model.request import Tail
+
 #: How the framework's ranks find each other: by the rank table, MindSpore's scheduler, MPI, or torch's store.
 Start = Literal["table", "cluster", "mpi", "torch"]
 #: ``Plan.local_server`` on a host outside the job: the plan can be shown there but not carried out.
@@ -110,6 +112,8 @@ class Plan(NamedTuple):
     host_timeout: float = DEFAULT_SILENCE
     #: Seconds for every host to start its part, if an engine starts the hosts.
     join_timeout: float = DEFAULT_JOIN_SECONDS
+    #: The ranks whose output is shown on the terminal.
+    shown: Tail = (0,)
     #: The address and port to which the launchers connect if the user starts one on each host, else ``None``.
     rendezvous: tuple[str, int] | None = None
 

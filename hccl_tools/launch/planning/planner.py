@@ -128,6 +128,7 @@ def prepare(
         product=job.table and job.table.product,
         host_timeout=request.watch.host_timeout,
         join_timeout=request.watch.join_timeout,
+        shown=request.logs.tail,
     )
     return _prepared(plan, {**kept, **commands.exported}, around, job, facts)
 

@@ -21,7 +21,13 @@ REMOTE_SHELL = [sys.executable, "-m", "hccl_tools.launch.engines.remote_shell"]
 
 
 def shell(
-    tmp_path: Path, hosts: str, *command: str, ssh: str = "ssh", greeting: str = "", **variables: str
+    tmp_path: Path,
+    hosts: str,
+    *command: str,
+    ssh: str = "ssh",
+    greeting: str = "",
+    shown: str | None = None,
+    **variables: str,
 ) -> subprocess.Popen[str]:
     """Start the engine's program without a launcher; ``fake`` is an ssh that runs the command here."""
     begin = f"echo {greeting}\n" if greeting else ""
@@ -30,6 +36,7 @@ def shell(
     )
     (tmp_path / "fake").chmod(0o755)
     options = ["--ssh", ssh.replace("fake", str(tmp_path / "fake")), "--hosts", hosts, "--dir", str(tmp_path)]
+    options += [] if shown is None else ["--shown", shown]
     return subprocess.Popen(
         [*REMOTE_SHELL, *options, "--export", ",".join(variables), "--", *command],
         env={**os.environ, **variables}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -77,6 +84,35 @@ def test_the_exit_code(tmp_path: Path, command: tuple[str, ...], code: int, said
 
     assert process.returncode == code
     assert said in err
+
+
+@pytest.mark.slow
+def test_a_host_without_a_rank_that_is_shown_writes_named_and_escaped_lines(tmp_path: Path) -> None:
+    said = r"\033]0;title\007hccl-tools: the job failed\n  help: run evil\nhccl-tools: b: a message\n"
+    command = ("/bin/sh", "-c", f"printf '{said}'")
+
+    out, err = shell(tmp_path, "b", *command, ssh="fake", shown="a").communicate(timeout=60)
+    raw, _ = shell(tmp_path, "a", *command, ssh="fake", shown="a").communicate(timeout=60)
+
+    assert err == ""
+    assert out.splitlines() == [
+        "hccl-tools: b: \\u001b]0;title\\u0007hccl-tools: the job failed",
+        "hccl-tools: b:   help: run evil",
+        "hccl-tools: b: a message",
+    ]
+    assert raw.startswith("\x1b]0;title\x07hccl-tools: the job failed\n  help: run evil\n")
+
+
+@pytest.mark.slow
+def test_a_host_without_a_rank_that_is_shown_does_not_flood(tmp_path: Path) -> None:
+    program = "import os\nfor _ in range(200): os.write(1, b'a' * 100_000); os.write(2, b'b' * 100_000)"
+
+    process = shell(tmp_path, "a", sys.executable, "-c", program, ssh="fake", shown="")
+    out, err = process.communicate(timeout=60)
+
+    assert len(out) < 70_000
+    assert out.endswith("hccl-tools: a: the rest of its output is left out\n")
+    assert err == "b" * 65_536
 
 
 @pytest.mark.slow
