@@ -18,6 +18,8 @@ LEADING_ZEROS = "leading zeros"
 _BLANKS, _QUOTES, _BRACKETS = "blanks", "quotes", "square brackets"
 _MASK, _SCHEME_NAME, _END = "the netmask", "the scheme", "the end"
 _NAME, _PORT_NAME, _USER_NAME, _OTHER_TEXT = "the name", "the port", "the user", "the text"
+#: The beginning of a fault whose digits may be those of the address.
+_TEXT_WITH_DIGITS = "text with digits,"
 #: The beginnings of faults of which the right text is certain; a letter may hide another mistake.
 _CERTAIN = (
     LEADING_ZEROS, _BLANKS, _QUOTES, _BRACKETS, _MASK, _SCHEME_NAME, _END, _NAME, _PORT_NAME, _USER_NAME,
@@ -71,6 +73,11 @@ class Corrected(NamedTuple):
 def is_certain(faults: list[str]) -> bool:
     """Return whether the right text without these faults is certain."""
     return all(fault.startswith(_CERTAIN) for fault in faults)
+
+
+def has_other_digits(faults: list[str]) -> bool:
+    """Return whether digits beside an address are perhaps a part of it, so that the right text is not known."""
+    return any(fault.startswith(_TEXT_WITH_DIGITS) for fault in faults)
 
 
 def corrected(text: str, accepts: Callable[[str], bool]) -> Corrected | None:
@@ -177,7 +184,8 @@ def _surroundings(text: str) -> tuple[str, str]:
         for what, where in ((before, "before"), (after, "after"))
         if what
     ]
-    return (f"{_OTHER_TEXT} {' and '.join(around)}", found[0][0]) if around else ("", text)
+    what = _TEXT_WITH_DIGITS if re.search("[0-9]", before + after) else _OTHER_TEXT
+    return (f"{what} {' and '.join(around)}", found[0][0]) if around else ("", text)
 
 
 def _other_number(text: str) -> tuple[str, str]:
