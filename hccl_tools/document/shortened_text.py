@@ -40,7 +40,7 @@ class Shortened(NamedTuple):
 
 
 def quoted_printable(text: str) -> Foreign | None:
-    """Return that a text is quoted-printable, as a mail is sent, if the parser comes farther when it is decoded."""
+    """Return that a text is quoted-printable, as in mails, if the parser comes farther in it when decoded."""
     breaks = [found.start() for found in _SOFT_BREAK.finditer(text)] if len(text) <= _LONGEST else []
     if not breaks:
         return None

@@ -46,6 +46,8 @@ _ALONE = (
 )
 #: An address, and a number that may be a port or the end of its last number.
 _NUMBER_AFTER = r"(?a)\s*([0-9]{1,3}(?:\.[0-9]{1,3}){3})\s+([0-9]{1,5})\s*"
+#: A number of its own beside an address, with no word between them.
+_DIGITS_BEFORE, _DIGITS_AFTER = r"(?a)(?<!\w)[0-9]+[^A-Za-z]*$", r"(?a)[^A-Za-z]*[0-9]"
 _DOUBLE_DOTS = r"(?a)[0-9]{1,3}(?:\.{1,3}[0-9]{1,3}){3}"
 #: Four short parts, of which some may be the numbers of an address.
 FOUR_PARTS = r"(?a)[0-9A-Za-z_-]{1,4}(?:\.[0-9A-Za-z_-]{1,4}){3}"
@@ -184,7 +186,11 @@ def _surroundings(text: str) -> tuple[str, str]:
         for what, where in ((before, "before"), (after, "after"))
         if what
     ]
-    what = _TEXT_WITH_DIGITS if re.search("[0-9]", before + after) else _OTHER_TEXT
+    what = (
+        _TEXT_WITH_DIGITS
+        if re.search(_DIGITS_BEFORE, before) or re.match(_DIGITS_AFTER, after)
+        else _OTHER_TEXT
+    )
     return (f"{what} {' and '.join(around)}", found[0][0]) if around else ("", text)
 
 
