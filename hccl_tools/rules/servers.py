@@ -16,6 +16,7 @@ from hccl_tools.rules.filled_columns import filled_servers, names_filled, names_
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.replaced_text import names_finding, replaced_names
 from hccl_tools.rules.value_order import number_at_end
+from hccl_tools.table.addresses import is_loopback, is_unset
 from hccl_tools.table.hccl_numbers import byte_length, read_uint
 
 if TYPE_CHECKING:
@@ -210,6 +211,8 @@ def _right_of_two(subject: Subject, index: int, seen: int) -> str:
         return hint
     first, second = (quoted(str(text)) for text in ips)
     text = subject.table.servers[index].server_id
+    if is_loopback(text) or is_unset(text):
+        return f'write the own address of each host in its entry: "{text}" is no address of one host'
     if (host := host_of(text)) != text.strip():
         return (
             f'{how(subject, rows[0][0])}: if it is {first}, write "{host}" alone in server {seen + 1} and another server_id in '
