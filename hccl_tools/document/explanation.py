@@ -17,6 +17,7 @@ from hccl_tools.document import (
     other_content,
     printed_value,
     rewriting,
+    shortened_text,
     spreadsheet_cells,
     terminal_text,
 )
@@ -77,6 +78,11 @@ def explained(document: Document) -> JsonProblem | None:
         return problem._replace(
             message=message, hint=f"write the signs themselves: {_UNESCAPE} < OLD > NEW", offset=0
         )
+    if (encoded := shortened_text.quoted_printable(text)) is not None:
+        at = document.byte_at(encoded.at)
+        return problem._replace(kind="other", message=encoded.message, hint=encoded.hint, offset=at)
+    if (shortened := _without_end(problem, text)) is not None:
+        return shortened
     if (again := _begun_again(document, problem, text)) is not None:
         return again
     if (cells := spreadsheet_cells.recognise(text)) is not None:
@@ -267,6 +273,21 @@ def _cut_off(problem: JsonProblem, text: str) -> JsonProblem:
         f"if nothing but brackets is missing, write {closers} at the end"
     )
     return problem._replace(message=message, hint=hint)
+
+
+def _without_end(problem: JsonProblem, text: str) -> JsonProblem | None:
+    """Return the problem of a file whose last line says that the rest was left out."""
+    found = shortened_text.without_end(text)
+    cut = None if found is None else _parsed(found.left).problem
+    if found is None or cut is None:
+        return None
+    hint = "copy the complete text again, or make the table with `hccl-tools gen`"
+    return problem._replace(
+        kind="cut off",
+        message=f"{_cut_off(cut, found.left).message}; the last line stands for the rest: {found.line}",
+        hint=hint,
+        offset=cut.offset,
+    )
 
 
 def _is_more_missing(text: str, edit: Edit) -> bool:

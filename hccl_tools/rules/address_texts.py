@@ -18,6 +18,8 @@ LEADING_ZEROS = "leading zeros"
 _BLANKS, _QUOTES, _BRACKETS = "blanks", "quotes", "square brackets"
 _MASK, _SCHEME_NAME, _END = "the netmask", "the scheme", "the end"
 _NAME, _PORT_NAME, _USER_NAME, _OTHER_TEXT = "the name", "the port", "the user", "the text"
+#: The beginning of a fault whose digits may be those of the address.
+_TEXT_WITH_DIGITS = "text with digits,"
 #: The beginnings of faults of which the right text is certain; a letter may hide another mistake.
 _CERTAIN = (
     LEADING_ZEROS, _BLANKS, _QUOTES, _BRACKETS, _MASK, _SCHEME_NAME, _END, _NAME, _PORT_NAME, _USER_NAME,
@@ -44,6 +46,8 @@ _ALONE = (
 )
 #: An address, and a number that may be a port or the end of its last number.
 _NUMBER_AFTER = r"(?a)\s*([0-9]{1,3}(?:\.[0-9]{1,3}){3})\s+([0-9]{1,5})\s*"
+#: A number of its own beside an address, with no word between them.
+_DIGITS_BEFORE, _DIGITS_AFTER = r"(?a)(?<!\w)[0-9]+[^A-Za-z]*$", r"(?a)[^A-Za-z]*[0-9]"
 _DOUBLE_DOTS = r"(?a)[0-9]{1,3}(?:\.{1,3}[0-9]{1,3}){3}"
 #: Four short parts, of which some may be the numbers of an address.
 FOUR_PARTS = r"(?a)[0-9A-Za-z_-]{1,4}(?:\.[0-9A-Za-z_-]{1,4}){3}"
@@ -71,6 +75,11 @@ class Corrected(NamedTuple):
 def is_certain(faults: list[str]) -> bool:
     """Return whether the right text without these faults is certain."""
     return all(fault.startswith(_CERTAIN) for fault in faults)
+
+
+def has_other_digits(faults: list[str]) -> bool:
+    """Return whether digits beside an address are perhaps a part of it, so that the right text is not known."""
+    return any(fault.startswith(_TEXT_WITH_DIGITS) for fault in faults)
 
 
 def corrected(text: str, accepts: Callable[[str], bool]) -> Corrected | None:
@@ -177,7 +186,12 @@ def _surroundings(text: str) -> tuple[str, str]:
         for what, where in ((before, "before"), (after, "after"))
         if what
     ]
-    return (f"{_OTHER_TEXT} {' and '.join(around)}", found[0][0]) if around else ("", text)
+    what = (
+        _TEXT_WITH_DIGITS
+        if re.search(_DIGITS_BEFORE, before) or re.match(_DIGITS_AFTER, after)
+        else _OTHER_TEXT
+    )
+    return (f"{what} {' and '.join(around)}", found[0][0]) if around else ("", text)
 
 
 def _other_number(text: str) -> tuple[str, str]:

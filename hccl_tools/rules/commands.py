@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.rules import address_texts, right_texts
+from hccl_tools.table.addresses import is_loopback
 
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
@@ -35,7 +36,7 @@ def on_host(subject: Subject, row: int) -> str:
     """Return the host of a device as the end of a phrase: `` on 10.0.0.1``; "" if the table does not say it."""
     server = subject.table.servers[subject.table.server_of_row[row]]
     known = "server_id" not in subject.damaged and server.address.strip()
-    return f" on {host_of(server.address)}" if known else ""
+    return f" on {host_of(server.address)}" if known and not is_loopback(server.address.strip()) else ""
 
 
 def how(subject: Subject, row: int) -> str:

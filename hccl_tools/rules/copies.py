@@ -14,6 +14,7 @@ from hccl_tools.notation.number_list import fold
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.address_columns import addresses_read, packed_addresses
 from hccl_tools.rules.moved_entries import right_devices
+from hccl_tools.rules.rank_restarts import restarts
 from hccl_tools.rules.registry import shared
 
 if TYPE_CHECKING:
@@ -342,6 +343,23 @@ def _usual_devices(subject: Subject) -> dict[int, set[int]]:
     }
 
 
+@shared
+def stand_ins(subject: Subject) -> dict[int, int]:
+    """Return the servers with all ranks of an earlier server, and other addresses, with that server: spares of it."""
+    table = subject.table
+    if table.format == "2.0" or "rank_id" in subject.damaged or restarts(subject):
+        return {}
+    first: dict[tuple[int | None, ...], int] = {}
+    found, copies = {}, server_copies(subject)
+    for index, server in enumerate(table.servers):
+        own = tuple(sorted(table.rank_numbers[row] or 0 for row in server.rows))
+        seen = first.setdefault(own, index)
+        is_other = table.servers[seen].server_id != server.server_id
+        if own and seen != index and index not in copies and is_other and len(set(own)) == len(own):
+            found[index] = seen
+    return found if len(found) < len(table.servers) // 2 else {}
+
+
 def other_copies(subject: Subject) -> dict[int, int]:
     """Return the servers that are listed again, if they are several or have ranks of their own, with the first ones."""
     again, copies = servers_again(subject), server_copies(subject)
@@ -359,13 +377,27 @@ def what_a_copy_needs(subject: Subject, index: int) -> str:
     copy = server_copies(subject)[index]
     own = "device_ips" if not copy.same_id else "server_id, device_ips"
     if subject.table.format == "group_list":
-        needs = f"pod_name, {own}" if copy.same_id else own
-        return f"give it its own {needs}, or remove it{_without_instance(subject, index)}"
+        needs = own.replace("server_id, ", "pod_name, server_id, ")
+        if has_same_pod(subject, index):
+            needs = "pod_name and device_ips"
+        remove = f"remove it{_without_instance(subject, index)}"
+        return f"if it is in the job, give it its own {needs}; else {remove}"
     ranks = f" ({fold(copy.ranks)})" if copy.ranks else ""
     declared, number = subject.table.declared.get("server_count"), len(subject.table.servers)
     if declared == str(number - len(server_copies(subject))):
         return f"remove it: server_count is then right; only if it stands for another server, give it its own {own} and rank ids{ranks}"
     return f"give it its own {own} and rank ids{ranks}, or remove it{_without(subject)}"
+
+
+def has_same_pod(subject: Subject, index: int) -> bool:
+    """Return whether a copied instance has the pod_name of the first one, and another server_id."""
+    copy = server_copies(subject)[index]
+    own, first = (subject.table.servers[one] for one in (index, copy.first))
+    return (
+        not copy.same_id
+        and bool(own.fields.get("pod_name"))
+        and own.fields.get("pod_name") == first.fields.get("pod_name")
+    )
 
 
 def _without_instance(subject: Subject, index: int) -> str:

@@ -340,7 +340,7 @@ def _joined_servers(subject: Subject, rows: Sequence[int], size: int) -> Finding
         f"server {quoted(server)} lists devices {listed} {times} with different addresses: the list has the devices of "
         f"{'another server' if number == 2 else 'other servers'}, too",
         subject.device_path(rows[size]),
-        f'write ] }}, {{ "server_id": "...", "device": [ in place of the comma before {where} of the list, with the address of the host{then}',
+        f'write ] }}, {{ "server_id": "...", "device": [ in place of the comma before {where} of the list (counted from 0), with the address of the host{then}',
         (Related(subject.device_path(rows[0], "device_id"), "first used here"),),
     )
 

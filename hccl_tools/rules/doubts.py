@@ -323,10 +323,54 @@ def on_group(
                 f"device {device} of server {quoted(server)} is listed twice",
                 f"remove the surplus {'entry' if len(again) == 1 else 'entries'}; device_count is then right",
             )
+    elif not lower and (pods := pods_again(subject).keys() & set(group.servers)):
+        return _of_pods(subject, min(pods), key, right, counts)
     elif not lower and len({subject.table.servers[one].server_id for one in group.servers}) < len(sizes):
         either = f"{right} if all instances belong to the job, or remove those that do not"
         return Doubt("two instances have one server_id", either)
     return None
+
+
+#: What is to be done with the counts if an instance is removed.
+_LOWER = ", and lower the counts of the group if they count it"
+
+
+@shared
+def pods_again(subject: Subject) -> dict[int, int]:
+    """Return the instances of a group_list with the pod_name of an earlier one on another server, with that one."""
+    first, found, servers = dict[str, int](), dict[int, int](), subject.table.servers
+    for index, server in enumerate(servers if subject.table.format == "group_list" else ()):
+        name = server.fields.get("pod_name")
+        if not isinstance(name, str) or not name:
+            continue
+        if (seen := first.setdefault(name, index)) != index and servers[seen].server_id != server.server_id:
+            found[index] = seen
+    return found
+
+
+def one_of_two_pods(subject: Subject, index: int) -> str:
+    """Return the hint on an instance with the pod_name of another one: a new place of the pod, or a pod of its own."""
+    own, first = (named_server(subject, one) for one in (index, pods_again(subject)[index]))
+    own, first = (name.replace("server", "instance", 1) for name in (own, first))
+    return (
+        f"either {own} replaces {first}: remove the old one{_LOWER}; or both "
+        "are in the job: give each its own pod_name"
+    )
+
+
+def _of_pods(
+    subject: Subject, index: int, key: str, right: str, counts: dict[str, tuple[int | None, int]]
+) -> Doubt:
+    """Return the doubt about a group in which two instances have one pod_name."""
+    stated, actual = counts[key]
+    again = pods_again(subject)
+    rows = [len(subject.table.servers[one].rows) for one in again]
+    less = len(again) if key == "instance_count" else sum(rows)
+    then = f"; {key} is then right" if stated == actual - less else _LOWER
+    hint = one_of_two_pods(subject, index).replace(_LOWER, then)
+    path = subject.server_path(again[index], "pod_name")
+    related = (Related(path, "the first of the two"),)
+    return Doubt("two instances have one pod_name", f"{hint}, and {right}", related)
 
 
 def _listed_again(subject: Subject, group: Group) -> list[tuple[int, str]]:

@@ -139,11 +139,16 @@ def pod_name(subject: Subject) -> Iterator[Finding]:
     Base: group_list 2x8
     Example: /group_list/0/instance_list/1/pod_name = "job0"
     Instead: /group_list/0/instance_list/1/pod_name = "job1"
-    Hint: give every pod its own name
+    Hint: either instance 2 ("10.0.0.2") replaces instance 1 ("10.0.0.1"): remove the old one, and lower the counts of the group if they count it; or both are in the job: give each its own pod_name
     """
     names = [server.fields["pod_name"] for server in subject.table.servers]
     copies = server_copies(subject).keys() | repeated_group(subject)
-    for finding in _names(names, "pod", subject.server_path):
+    hints = {
+        subject.server_path(index, "pod_name"): doubts.one_of_two_pods(subject, index)
+        for index in doubts.pods_again(subject)
+    }
+    for found in _names(names, "pod", subject.server_path):
+        finding = found._replace(hint=hints.get(found.path, found.hint)) if found.related else found
         if not copies or finding.path not in {subject.server_path(index, "pod_name") for index in copies}:
             yield finding
 

@@ -21,6 +21,7 @@ from hccl_tools.rules.copies import (
     named_server,
     old_and_new,
     server_copies,
+    stand_ins,
     surplus_rows,
     what_a_copy_needs,
 )
@@ -66,23 +67,6 @@ def _absent(subject: Subject) -> str:
 
 def _known(ranks: range) -> set[int | None]:
     return set(ranks)
-
-
-@shared
-def _stand_ins(subject: Subject) -> dict[int, int]:
-    """Return the servers with all ranks of an earlier server, and other addresses, with that server: spares of it."""
-    table = subject.table
-    if table.format == "2.0" or restarts(subject):
-        return {}
-    first: dict[tuple[int | None, ...], int] = {}
-    found, copies = {}, server_copies(subject)
-    for index, server in enumerate(table.servers):
-        own = tuple(sorted(table.rank_numbers[row] or 0 for row in server.rows))
-        seen = first.setdefault(own, index)
-        is_other = table.servers[seen].server_id != server.server_id
-        if own and seen != index and index not in copies and is_other and len(set(own)) == len(own):
-            found[index] = seen
-    return found if len(found) < len(table.servers) // 2 else {}
 
 
 @rule(
@@ -309,7 +293,7 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
         if rule_id == "HCC203":
             yield surplus_finding(subject, index, "rank_id")
     hints = dict[tuple[int, int], tuple[str, str]]()
-    for index, seen in _stand_ins(subject).items():
+    for index, seen in stand_ins(subject).items():
         yield _stand_in(subject, index, seen)
         copied |= set(subject.table.servers[index].rows)
     first: dict[int, int] = {}
@@ -357,7 +341,12 @@ def _stand_in(subject: Subject, index: int, seen: int) -> Finding:
     if _count_is_of_the_others(subject):
         hint = f"{replaces}, and write this entry in its place; else {own}"
     elif len(absent) == len(rows) and subject.table.declared.get("server_count") == str(len(servers)):
-        hint = own  # All servers are counted, and only these ranks are missing.
+        hint = own
+        if absent[0] == len(subject.table) - len(rows):
+            # The ranks are without a gap if the entry is that of a new server, and the old one is still there.
+            remove = f"either it replaces {named_server(subject, seen)}: remove that server"
+            left = len(servers) - len(stand_ins(subject))
+            hint = f'{remove}, and write "server_count": "{left}"; or both are in the job: {own}'
     return Finding(
         f"{named_server(subject, index)} has the {ranks} of {named_server(subject, seen)}",
         subject.device_path(rows[0], "rank_id"),
@@ -368,7 +357,7 @@ def _stand_in(subject: Subject, index: int, seen: int) -> Finding:
 
 def _count_is_of_the_others(subject: Subject) -> bool:
     """Whether server_count is the number of servers without those that have the ranks of others."""
-    number = len(subject.table.servers) - len(_stand_ins(subject))
+    number = len(subject.table.servers) - len(stand_ins(subject))
     return bool(subject.table.declared.get("server_count") == str(number))
 
 

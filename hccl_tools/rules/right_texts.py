@@ -129,5 +129,8 @@ def address(finding: Finding, part: str, whole: str | None = None) -> Finding:
         return finding._replace(message=f"{finding.message}: {why}") if why else finding
     message = f"{quoted(part)} has {' and '.join(found.faults)}"
     right = ",".join(found.right if one == part else one for one in value.split(","))
+    if address_texts.has_other_digits(found.faults):
+        hint = f'write the address without the text, "{right}" only if these digits are not a part of it'
+        return finding._replace(message=message, hint=f"{hint}; {finding.hint}" if finding.hint else hint)
     certain = right if address_texts.is_certain(found.faults) else None
     return finding._replace(message=message, hint=f'write "{right}"', right=certain)

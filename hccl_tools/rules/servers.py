@@ -16,6 +16,7 @@ from hccl_tools.rules.filled_columns import filled_servers, names_filled, names_
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.replaced_text import names_finding, replaced_names
 from hccl_tools.rules.value_order import number_at_end
+from hccl_tools.table.addresses import is_loopback, is_unset
 from hccl_tools.table.hccl_numbers import byte_length, read_uint
 
 if TYPE_CHECKING:
@@ -210,6 +211,8 @@ def _right_of_two(subject: Subject, index: int, seen: int) -> str:
         return hint
     first, second = (quoted(str(text)) for text in ips)
     text = subject.table.servers[index].server_id
+    if is_loopback(text) or is_unset(text):
+        return f'write the own address of each host in its entry: "{text}" is no address of one host'
     if (host := host_of(text)) != text.strip():
         return (
             f'{how(subject, rows[0][0])}: if it is {first}, write "{host}" alone in server {seen + 1} and another server_id in '
@@ -245,7 +248,11 @@ def _listed_again(subject: Subject, again: dict[int, int]) -> Finding:
         and declared == str(len(servers))
         and (instead := _instead_of_another(subject, index, seen))
     ):
-        hint = f"{instead}; only if no server is missing, {hint}"
+        is_inside = instead.startswith(_BY_ORDER)
+        hint = f"{instead}; only if no server is missing, {hint}" if is_inside else f"{hint}; {instead}"
+    if other := _differing(subject, index, seen) if len(again) == 1 else "":
+        hint = hint.replace("remove it", "remove the other, and number the ranks without a gap", 1)
+        hint = f"{other}: keep the entry of the present one; {hint}"
     return Finding(
         f"{which} {'is' if len(again) == 1 else 'are'} {firsts} again: server_ids, device_ids and addresses repeat, as if a list was "
         "joined with itself",
@@ -253,6 +260,9 @@ def _listed_again(subject: Subject, again: dict[int, int]) -> Finding:
         hint,
         (Related(subject.server_path(seen, "server_id"), "the first of the two"),),
     )
+
+
+_BY_ORDER = "by the order of the others"
 
 
 def _instead_of_another(subject: Subject, index: int, seen: int) -> str:
@@ -265,12 +275,29 @@ def _instead_of_another(subject: Subject, index: int, seen: int) -> str:
         return ""
     named = [(one, name) for one in (index, seen) if (name := _name_by_place(subject, one)) is not None]
     if len(named) != 1:
-        return "if another server is missing, write its server_id and device_ips in one of the two entries, and keep the ranks"
+        return "only if another server is missing, write its server_id and device_ips in one of the two entries, and keep the ranks"
     place, name = named[0]
+    if 0 < place < len(table.servers) - 1 and not _differing(subject, index, seen):
+        return (
+            f'{_BY_ORDER}, server {place + 1} can be "{name}", which has no entry: if it is in the job, write this server_id and '
+            f"the device_ips of its devices in this entry (`hccl-tools gen` on {name} prints them), and keep the ranks"
+        )
     return (
-        f'by the order of the others, server {place + 1} is "{name}", which is missing: write this server_id and the device_ips of '
-        f"its devices in this entry (`hccl-tools gen` on {name} prints them), and keep the ranks"
+        f'only if another server is in the job and missing here (by the order of the others, server {place + 1} can be "{name}"), '
+        "write its server_id and device_ips in this entry (`hccl-tools gen` on it prints them), and keep the ranks"
     )
+
+
+def _differing(subject: Subject, index: int, seen: int) -> str:
+    """Return which other values of two entries of one server differ, as after a restart of its pod; "" if none do."""
+    fields = [subject.table.servers[one].fields for one in (seen, index)]
+    for key, value in fields[0].items():
+        pair = (value, fields[1].get(key))
+        if all(isinstance(one, str) and one for one in pair) and pair[0] != pair[1]:
+            ask = " (`kubectl get pods -o wide` shows its address)" if key == "container_ip" else ""
+            shown = " and ".join(quoted(str(one)) for one in pair)
+            return f"{key} differs ({shown}), as after a restart of the pod or server{ask}"
+    return ""
 
 
 def _name_by_place(subject: Subject, index: int) -> str | None:

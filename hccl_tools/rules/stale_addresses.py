@@ -17,7 +17,7 @@ from hccl_tools.notation.phrases import and_more, count, listed_parts
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.address_order import address_numbers, address_text, are_in_place, order_of_addresses
 from hccl_tools.rules.commands import how, of_each
-from hccl_tools.rules.copies import named_server
+from hccl_tools.rules.copies import named_server, stand_ins
 from hccl_tools.rules.moved_rows import moved_addresses
 from hccl_tools.rules.registry import Finding, shared
 from hccl_tools.rules.run_on import server_run_on
@@ -71,8 +71,8 @@ def stale_addresses(subject: Subject) -> Stale | None:
     if order is not None and server_run_on(subject, numbers, order) is not None:
         return None
     found = _by_servers(subject, numbers) or _by_devices(subject)
-    if found is None or len(found.expected) < _LEAST_ROWS:
-        return None
+    if found is None or len(found.expected) < _LEAST_ROWS or found.server in stand_ins(subject):
+        return None  # A server with the ranks of another one is new: HCC203 reports it.
     texts = {row: subject.table.device_ips[row] for row in found.expected}
     pairs = [(text, address_text(subject, found.expected[row])) for row, text in texts.items()]
     if all(is_near(*pair) for pair in pairs) and (len(pairs) <= _LEAST_ROWS or _are_of_other_networks(pairs)):

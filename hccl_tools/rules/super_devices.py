@@ -156,6 +156,8 @@ def duplicate_super_device_id(subject: Subject) -> Iterator[Finding]:
         if again.keys() >= {*rows[1:]}:
             yield _filled_down(subject, rows)
             again = {row: first for row, first in again.items() if row not in rows}
+    yield from (lost := _all_rounded(subject, again)).values()
+    again = {row: first for row, first in again.items() if row not in lost}
     texts, alike = subject.table.column("super_device_id"), dict[Any, tuple[str, str]]()
     owner, special_causes = subject.table.server_of_row, set[Any]()
     pairs = Counter((owner[row], owner[seen]) for row, (seen, _) in again.items())
@@ -185,6 +187,27 @@ def duplicate_super_device_id(subject: Subject) -> Iterator[Finding]:
             if cause in special_causes
             else found
         )
+
+
+def _all_rounded(subject: Subject, again: dict[int, tuple[int, str]]) -> dict[int, Finding]:
+    """Return the findings on all values that a spreadsheet has rounded, if HCCL reads some of them as equal.
+
+    Of equal ones, the first is wrong as well.
+    """
+    texts, sdids = subject.table.column("super_device_id"), super_device_numbers(subject)
+    if not any(numbers.is_exponent(texts[row]) for row in again):
+        return {}
+    rows = [row for row, text in enumerate(texts) if numbers.is_exponent(text)]
+    alike = numbers.all_rounded(subject, "super_device_id", rows[0])
+    return {
+        row: Finding(
+            numbers.rounded("super_device_id", texts[row], sdids[row] or 0),
+            subject.device_path(row, "super_device_id"),
+            numbers.how_lost(subject, "super_device_id", row),
+            alike=alike,
+        )
+        for row in rows
+    }
 
 
 def _filled_down(subject: Subject, rows: range) -> Finding:
@@ -217,13 +240,10 @@ def _one_repeated(
     seen, pod = first
     text, sdid = subject.table.column("super_device_id")[row], super_device_numbers(subject)[row]
     read = f'"{sdid}"' if text == str(sdid) else f'{quoted(text)}, read as "{sdid}",'
-    is_lost = numbers.is_exponent(text)
     return Finding(
-        numbers.rounded("super_device_id", text, sdid or 0) if is_lost
-        else f"super_device_id {read} is used twice in super pod {quoted(pod)}",
+        f"super_device_id {read} is used twice in super pod {quoted(pod)}",
         subject.device_path(row, "super_device_id"),
-        numbers.how_lost(subject, "super_device_id", row) if is_lost
-        else alike[1] if kind
+        alike[1] if kind
         else f"give every device its own SDID; {_ask_both(subject, row, seen)}",
         (Related(subject.device_path(seen, "super_device_id"), "first used here"),),
         alike=alike,

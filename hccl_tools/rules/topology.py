@@ -132,6 +132,9 @@ def device_count(subject: Subject) -> Iterator[Finding]:
         index = _first_entries(subject)[server_id]
         if index in refused_surplus(subject):
             continue  # Another rule reports the entry that is one too many.
+        different = len(set(device_sets(subject)[server_id]))
+        if different < count and different in _COUNTS:
+            continue  # HCC303 reports the devices that are listed again, which are perhaps those of another server.
         if index in surplus_devices(subject):
             yield Finding(
                 f'server "{server_id}" has {count} devices; {subject.product.title} allows 1, 2, 4 or 8: {why_surplus(subject, index)}',

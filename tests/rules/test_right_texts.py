@@ -422,3 +422,16 @@ def test_two_entries_that_were_joined_with_a_loss_are_told_from_a_lost_entry() -
 
     assert found["HCC202"].startswith("two entries are joined, and what was between them is lost: from line")
     assert found["HCC601"].endswith("if an entry is missing, two entries are joined here: write both whole")
+
+
+@pytest.mark.parametrize("text", ["1=92.2.27.6", "10. 192.168.0.1 =3"])
+def test_digits_beside_an_address_are_perhaps_a_part_of_it(text: str) -> None:
+    found = finding("HCC403", "device_ip", text)
+
+    assert found.right is None
+    assert "text with digits" in found.message
+    assert "only if these digits are not a part of it" in found.hint
+
+
+def test_words_beside_an_address_are_no_part_of_it() -> None:
+    assert finding("HCC403", "device_ip", "address: 192.168.0.1").right == "192.168.0.1"

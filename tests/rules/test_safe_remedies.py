@@ -20,7 +20,18 @@ def errors(value: Any, product: str | None = None) -> list[Diagnostic]:
 # Servers
 
 
-@pytest.mark.parametrize("place", [1, 2, 5])
+def test_a_server_at_the_end_that_is_listed_again_is_removed_first() -> None:
+    value = table("1.0", 6, 8)
+    servers(value)[5] = deepcopy(servers(value)[4])
+
+    hint = one(numbered(value), "HCC503")[1]
+
+    assert hint.startswith("remove it")
+    assert "only if another server is in the job and missing here" in hint
+    assert 'server 6 can be "10.0.0.6"' in hint
+
+
+@pytest.mark.parametrize("place", [1, 2, 4])
 def test_a_server_in_the_place_of_another_one_gets_its_values(place: int) -> None:
     right = table("1.0", 6, 8)
     value = deepcopy(right)
@@ -30,7 +41,7 @@ def test_a_server_in_the_place_of_another_one_gets_its_values(place: int) -> Non
     message, hint = one(value, "HCC503")
 
     assert message.startswith(f"server {place + 1} is server {place} again")
-    assert f'server {place + 1} is "10.0.0.{place + 1}", which is missing: write this server_id' in hint
+    assert f'server {place + 1} can be "10.0.0.{place + 1}", which has no entry: if it is in the job' in hint
     assert "keep the ranks; only if no server is missing, remove it" in hint
     servers(value)[place]["server_id"] = f"10.0.0.{place + 1}"
     for device, own in zip(servers(value)[place]["device"], servers(right)[place]["device"], strict=True):
@@ -43,7 +54,7 @@ def test_of_a_server_that_was_overwritten_with_the_next_one_the_first_is_named()
     servers(value)[2] = deepcopy(servers(value)[3])
     value = numbered(value)
 
-    assert 'server 3 is "10.0.0.3", which is missing' in one(value, "HCC503")[1]
+    assert 'server 3 can be "10.0.0.3", which has no entry' in one(value, "HCC503")[1]
 
 
 def test_a_server_in_two_entries_does_not_continue_the_addresses_of_another() -> None:

@@ -222,3 +222,42 @@ def test_places_without_words_of_their_own_are_one_list() -> None:
 
     assert "in 8 places" in text
     assert "and at" not in text
+
+
+def test_devices_of_another_machine_are_moved_and_not_left_out() -> None:
+    value = table("1.0", 2, 8)
+    value["server_list"][0]["device"] += value["server_list"].pop()["device"]
+    value["server_count"] = "1"
+
+    rules = {one.rule.id: one for one in validate(value).findings}
+
+    assert "HCC303" in rules
+    assert "HCC304" not in rules
+
+
+def test_all_rounded_numbers_are_places_of_one_finding() -> None:
+    value = table("1.2", 4, 8, 2)
+    places = []
+    for index, server in enumerate(value["server_list"]):
+        for row, device in enumerate(server["device"]):
+            if (index, row) > (0, 3):
+                device["super_device_id"] = f"{1 + row % 3}.0{index}E+06"
+                places.append(("server_list", index, "device", row, "super_device_id"))
+
+    found = [one for one in validate(value, product="a3").findings if one.rule.id == "HCC528"]
+
+    assert [one.path for one in found] == places
+    assert not any(one.related for one in found)
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
+def test_no_command_is_to_be_run_on_a_loopback_address(name: str) -> None:
+    value = table("1.0", 2, 8)
+    for server in value["server_list"]:
+        server["server_id"] = name
+
+    found = validate(value).findings
+
+    assert not any(f" on {name}" in (one.hint or "") for one in found)
+    hint = next(one.hint for one in found if one.rule.id == "HCC503")
+    assert hint == f'write the own address of each host in its entry: "{name}" is no address of one host'
