@@ -26,13 +26,19 @@ _MOST = 2048
 _OTHERS_WRITE = 0o022
 
 
-def note(run_dir: str, environ: Mapping[str, str]) -> None:
-    """Note that this user's launch has made a run directory; a disk that is full or read-only is no error."""
+def note(run_dir: str, environ: Mapping[str, str], *, is_part: bool = False) -> None:
+    """Note that this user's launch has made a run directory; a disk that is full or read-only is no error.
+
+    Args:
+        is_part: Whether a launcher on another host has started this one. Thousands of hosts can have the same
+            home directory: such a part is recorded on its own host only, until that starts again.
+    """
     try:
         name = _name(run_dir)
     except OSError:
         return
-    for folder in _folders(environ):
+    folders = list(_folders(environ))
+    for folder in folders[-1:] if is_part else folders:
         try:
             os.makedirs(os.path.dirname(folder), 0o700, exist_ok=True)
             os.makedirs(folder, 0o700, exist_ok=True)

@@ -174,6 +174,15 @@ def test_a_user_without_a_home_has_the_record_on_this_host(tmp_path: Path, run_d
     assert own_runs.is_known(str(run_dir), environ)
 
 
+def test_a_part_of_a_job_is_recorded_on_its_host(tmp_path: Path, run_dir: Path) -> None:
+    environ = {"XDG_STATE_HOME": str(tmp_path / "state"), "TMPDIR": str(tmp_path)}
+
+    own_runs.note(str(run_dir), environ, is_part=True)
+
+    assert own_runs.is_known(str(run_dir), environ)
+    assert not (tmp_path / "state").exists()
+
+
 def test_the_record_does_not_grow_without_limit(
     tmp_path: Path, run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,6 +89,17 @@ def senders(host: Host) -> list[int]:
     return [pid for pid, command in host.commands().items() if any("--serve" in word for word in command)]
 
 
+def test_a_log_outside_of_the_run_directory_is_read_on_its_host(own_disks: OwnDisks) -> None:
+    own_disks.over.touch()
+    with own_disks.running("echo rank $RANK_ID", "--flat-logs") as job:
+        job.communicate(timeout=LONG)
+
+    here, there = own_disks.logs("--rank", "1"), own_disks.logs("--rank", "3")
+
+    assert (here.returncode, here.stdout) == (0, "rank 1\n"), here.stderr
+    assert (there.returncode, there.stdout) == (0, "rank 3\n"), there.stderr
+
+
 def test_ranks_of_both_hosts_are_followed_in_whole_lines_to_the_end(own_disks: OwnDisks) -> None:
     with own_disks.running(COUNTS):
         assert eventually(lambda: "line 5" in own_disks.log(own_disks.bed.second, "rank_3.log"))
