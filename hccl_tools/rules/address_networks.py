@@ -14,6 +14,7 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.commands import how
 from hccl_tools.rules.copies import named_server
 from hccl_tools.rules.registry import Finding
+from hccl_tools.rules.value_order import regular_bases
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +36,7 @@ def in_each_others_network(subject: Subject, numbers: Sequence[int]) -> Finding 
         or None in devices
         or len(devices) < _LEAST_DEVICES
         or subject.memo["joined ipv4"] is None
+        or regular_bases(subject, numbers) is not None
     ):
         return None
     for bits in (16, 8):

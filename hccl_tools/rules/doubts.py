@@ -339,6 +339,8 @@ _LOWER = ", and lower the counts of the group if they count it"
 def pods_again(subject: Subject) -> dict[int, int]:
     """Return the instances of a group_list with the pod_name of an earlier one on another server, with that one."""
     first, found, servers = dict[str, int](), dict[int, int](), subject.table.servers
+    if len({str(server.fields.get("pod_name")) for server in servers}) == len(servers):
+        return found
     for index, server in enumerate(servers if subject.table.format == "group_list" else ()):
         name = server.fields.get("pod_name")
         if not isinstance(name, str) or not name:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.address_order import READ, address_numbers, are_in_place
@@ -87,7 +87,7 @@ def moved_sdids(subject: Subject) -> MovedRows | None:
     known = super_device_numbers(subject)
     if None in known or len({*known}) < len(known) or [*texts] == sorted(texts):
         return None
-    numbers = [one or 0 for one in known]
+    numbers = cast("list[int]", known)  # None of them is None: no copy of a long list.
     return moved_rows(subject, numbers, sdid_scheme) or with_a_lost_value(subject, numbers, sdid_scheme)
 
 
@@ -138,6 +138,8 @@ def with_a_lost_value(
 
     The value that is left over is the only one of its network, or the last or first one.
     """
+    if regular_bases(subject, values) is not None:
+        return None
     networks = Counter(value // _NETWORK for value in values)
     alone = [row for row, value in enumerate(values) if networks[value // _NETWORK] == 1]
     last = len(values) - 1

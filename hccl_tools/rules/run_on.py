@@ -12,7 +12,7 @@ from hccl_tools.rules.address_order import address_numbers, address_text
 from hccl_tools.rules.commands import how
 from hccl_tools.rules.copies import named_server
 from hccl_tools.rules.registry import Finding, Subject
-from hccl_tools.rules.value_order import USUAL
+from hccl_tools.rules.value_order import USUAL, regular_bases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,12 +34,12 @@ def server_run_on(subject: Subject, numbers: Sequence[int], order: Order) -> tup
     first = [*map(order.first.get, range(len(servers)))]
     if len(first) < _LEAST_SERVERS or None in first:
         return None
-    if len({server.server_id.strip() for server in servers}) < len(servers):
-        return None  # Two entries of one server continue each other: HCC503 or HCC616 reports them.
     bases = cast("list[int]", first)
     steps = [*map(sub, bases[1:], bases)]
     if not 2 <= len({*steps}) <= _LEAST_SERVERS:
         return None
+    if len({server.server_id.strip() for server in servers}) < len(servers):
+        return None  # Two entries of one server continue each other: HCC503 or HCC616 reports them.
     run_on = [
         index
         for index, (one, server) in enumerate(pairwise(servers), 1)
@@ -114,7 +114,9 @@ def all_turned(subject: Subject, numbers: Sequence[int]) -> Iterator[Finding]:
     if ids is None or None in ids or len(ids) < _LEAST_DEVICES:
         return
     by_device = sorted(range(len(ids)), key=lambda place: ids[place] or 0)
-    columns = [[numbers[server.rows[place]] for place in by_device] for server in table.servers]
+    # In a regular table the first server shows the order of all.
+    shown = table.servers[:1] if regular_bases(subject, numbers) is not None else table.servers
+    columns = [[numbers[server.rows[place]] for place in by_device] for server in shown]
     is_up = _is_turned(ids, columns, 1)
     if not is_up and not _is_turned(ids, columns, -1):
         return

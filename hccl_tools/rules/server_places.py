@@ -6,7 +6,10 @@ values in another order, they were exchanged between servers, or moved by a serv
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import struct
+from itertools import repeat
+from operator import attrgetter, mul, sub
+from typing import TYPE_CHECKING, cast
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
@@ -18,7 +21,7 @@ from hccl_tools.rules.copies import named_server
 from hccl_tools.rules.registry import Finding, shared
 from hccl_tools.rules.super_pod_list import listed_pods
 from hccl_tools.rules.value_order import number_at_end, order_of, sdid_scheme, super_device_numbers
-from hccl_tools.table.addresses import packed
+from hccl_tools.table.addresses import joined_ipv4, packed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +52,11 @@ class Displaced(NamedTuple):
 @shared
 def host_numbers(subject: Subject) -> list[int] | None:
     """Return the numbers of the server_ids: addresses, or names that end in a number; None if not all are such."""
-    names = [server.server_id for server in subject.table.servers]
+    names = [*map(attrgetter("server_id"), subject.table.servers)]
+    joined = joined_ipv4(names)
+    if joined is not None:
+        found = [*struct.unpack(f">{len(names)}I", joined)]
+        return found if len({*found}) == len(found) else None
     raw = [packed(name) for name in names]
     if len({None if one is None else len(one) for one in raw}) == 1 and raw[0] is not None:
         numbers = [int.from_bytes(one or b"", "big") for one in raw]
@@ -67,23 +74,21 @@ def owners_by_order(numbers: Sequence[int], values: Sequence[int]) -> list[int] 
     places = sorted(range(len(values)), key=values.__getitem__)
     if len(hosts) < 2 or len(hosts) != len(places):
         return None
-    (host, next_host), (place, next_place) = hosts[:2], places[:2]
-    gap, step = numbers[next_host] - numbers[host], values[next_place] - values[place]
-    pairs = zip(hosts, places, strict=True)
-    if not gap or any(
-        (values[at] - values[place]) * gap != (numbers[one] - numbers[host]) * step for one, at in pairs
-    ):
+    from_first = [*map(sub, sorted(numbers), repeat(numbers[hosts[0]]))]
+    of_values = [*map(sub, sorted(values), repeat(values[places[0]]))]
+    gap, step = from_first[1], of_values[1]
+    if not gap or not step:
         return None
-    if not step:
+    if [*map(mul, of_values, repeat(gap))] != [*map(mul, from_first, repeat(step))]:
         return None
-    owner = [0] * len(hosts)
-    for one, at in zip(hosts, places, strict=True):
-        owner[at] = one
-    return owner
+    owner = dict(zip(places, hosts, strict=True))
+    return [*map(owner.__getitem__, range(len(places)))]
 
 
 def displaced(owner: Sequence[int]) -> Displaced | None:
     """Return the servers of which the values are those of others, if they are exchanged or moved by a server."""
+    if [*owner] == [*range(len(owner))]:
+        return None
     right = {place: one for place, one in enumerate(owner) if place != one}
     places = [*right]
     if len(places) == 2:
@@ -109,7 +114,7 @@ def owners_of_all_addresses(subject: Subject) -> list[int] | None:
         or order.moved_down
     ):
         return None
-    owner = owners_by_order(numbers, [order.first[index] for index in range(len(servers))])
+    owner = owners_by_order(numbers, [*map(order.first.__getitem__, range(len(servers)))])
     is_shown = len(servers) >= LEAST_SERVERS or (
         owner is not None and (_have_numbers_of_hosts(subject, owner) or _are_without_gap(subject))
     )
@@ -157,7 +162,7 @@ def order_of_sdids(subject: Subject) -> Order | None:
     if texts is None or None in texts or not subject.damaged.isdisjoint(READ):
         return None
     known = super_device_numbers(subject)
-    return None if None in known else order_of(subject, [one or 0 for one in known], sdid_scheme)
+    return None if None in known else order_of(subject, cast("list[int]", known), sdid_scheme)
 
 
 @shared

@@ -21,7 +21,7 @@ from hccl_tools.rules.copies import named_server, stand_ins
 from hccl_tools.rules.moved_rows import moved_addresses
 from hccl_tools.rules.registry import Finding, shared
 from hccl_tools.rules.run_on import server_run_on
-from hccl_tools.rules.server_places import LEAST_SERVERS, host_numbers
+from hccl_tools.rules.server_places import LEAST_SERVERS, host_numbers, owners_by_order
 from hccl_tools.rules.value_order import regular_bases
 from hccl_tools.table.addresses import is_loopback, is_netmask
 
@@ -100,17 +100,19 @@ def _by_servers(subject: Subject, numbers: Sequence[int]) -> Stale | None:
     size = len(servers[0].rows) if servers else 0
     if len(servers) < LEAST_SERVERS or not size:
         return None
+    regular, known = regular_bases(subject, numbers), host_numbers(subject)
+    if regular is not None and known is not None and owners_by_order(known, [*regular.values()]) is not None:
+        return None
     columns = [numbers[first : first + size] for first in range(0, len(numbers), size)]
-    is_regular = regular_bases(subject, numbers) is not None
     shapes = [
         tuple(value - own[0] for value in own)
-        for own in (columns[:1] * len(columns) if is_regular else columns)
+        for own in (columns[:1] * len(columns) if regular is not None else columns)
     ]
     shape, times = Counter(shapes).most_common(1)[0]
     if times < len(servers) - 1:
         return None
     other = next((index for index, one in enumerate(shapes) if one != shape), None)
-    for hosts in (host_numbers(subject), [*range(len(servers))]):
+    for hosts in (known, [*range(len(servers))]):
         pattern = None if hosts is None else _pattern(hosts, [own[0] for own in columns], other, size)
         if hosts is None or pattern is None:
             continue

@@ -6,7 +6,7 @@ HCCL accepts such a table, and its ranks connect to other devices than those mea
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
@@ -389,7 +389,7 @@ def super_device_id_outside_order(subject: Subject) -> Iterator[Finding]:
         return
     if (displaced := displaced_sdids(subject)) is not None:
         yield displaced
-    known = [number or 0 for number in numbers]
+    known = cast("list[int]", numbers)  # None of them is None: no copy of a long list.
     order = order_of_sdids(subject)
     if (mixed := rows_of_other_bits(subject, known)) and (order is None or not order.groups):
         yield _mixed_sdids(subject, known, mixed)
