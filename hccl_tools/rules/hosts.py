@@ -18,6 +18,7 @@ from hccl_tools.rules.address_order import (
 )
 from hccl_tools.rules.commands import how
 from hccl_tools.rules.copies import named_server
+from hccl_tools.rules.exchanged_host import exchanged_with_host, of_exchanged_host
 from hccl_tools.rules.moved_rows import moved_addresses
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.replaced_text import (
@@ -160,6 +161,9 @@ def server_id_outside_order(subject: Subject) -> Iterator[Finding]:
     Instead: table
     Hint: `hccn_tool -i 0 -ip -g` on 10.0.0.4 shows the address of device 0: if it is "192.168.1.100", nothing is wrong; if it is "192.168.3.100", either exchange the device_ips of the two servers, so that each rank stays on its host, or, so that each rank keeps its address, write these server_ids in the order "10.0.0.2", "10.0.0.4"
     """
+    if (row := exchanged_with_host(subject)) is not None:
+        yield of_exchanged_host(subject, row)
+        return
     stale = stale_addresses(subject)
     if moved_addresses(subject) is not None or (stale is not None and not is_whole(subject, stale)):
         return  # HCC631 reports it.

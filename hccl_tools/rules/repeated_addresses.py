@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.notation.phrases import and_more
 from hccl_tools.rules import right_texts
 from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_addresses
 from hccl_tools.rules.address_order import address_text, is_moved_by_a_server, owners_of_addresses
 from hccl_tools.rules.address_texts import with_dots
+from hccl_tools.rules.claimed_addresses import right_addresses
 from hccl_tools.rules.commands import how, how_device, of_each
 from hccl_tools.rules.copies import (
     WHOLE_MACHINES,
@@ -154,23 +156,55 @@ def _each_repeated(subject: Subject, again: list[tuple[int, str, int]]) -> Itera
     owner = subject.table.server_of_row
     pairs = Counter((owner[row], owner[seen]) for row, _, seen in again)
     alike: dict[tuple[int, int], tuple[str, str]] = {}
+    of_first = dict[tuple[int, int], dict[int, str]]()
     for row, address, seen in again:
         pair = owner[row], owner[seen]
-        said = alike.get(pair)
-        if said is None and pairs[pair] > 1 and pair[0] != pair[1]:
-            named = [named_server(subject, index) for index in pair]
-            message = f"{pairs[pair]} device_ips of {named[0]} are those of {named[1]}"
-            hint = f"one of the two servers has addresses of the other: {of_each(subject, row)}, and {of_each(subject, seen)}"
-            said = alike[pair] = message, hint
+        if pair not in alike and pairs[pair] > 1 and pair[0] != pair[1]:
+            of_first[pair] = right_addresses(subject, pair[1], pair[0])
+            alike[pair] = _of_two_servers(subject, row, seen, of_first[pair], pairs[pair])
         other = f", and {how(subject, seen)}" if how(subject, seen) != how(subject, row) else ""
         above = " (this is that of the row above, which was perhaps filled down)" if seen == row - 1 else ""
+        wrong, right = (seen, row) if of_first.get(pair) else (row, seen)
         yield Finding(
             f'device_ip "{address}" is used twice',
-            subject.device_path(row, "device_ip"),
+            subject.device_path(wrong, "device_ip"),
             f"give every device its own address{above}; {how(subject, row)}{other}{_by_order(subject, (row, seen))}",
-            (Related(subject.device_path(seen, "device_ip"), "first used here"),),
-            alike=said,
+            (
+                Related(
+                    subject.device_path(right, "device_ip"),
+                    "first used here" if right == seen else "and here",
+                ),
+            ),
+            alike=alike.get(pair),
         )
+
+
+def _of_two_servers(
+    subject: Subject, row: int, seen: int, of_first: dict[int, str], number: int
+) -> tuple[str, str]:
+    """Return message and hint on addresses that two servers have.
+
+    Args:
+        of_first: The right addresses of the earlier server, if it is certainly the wrong one.
+    """
+    owner = subject.table.server_of_row
+    one, other = (named_server(subject, owner[place]) for place in (row, seen))
+    wrong = of_first or right_addresses(subject, owner[row], owner[seen])
+    if not wrong:
+        ask = f"{how(subject, row)}, and {how(subject, seen)}, and so on for each of these devices"
+        return (
+            f"{number} device_ips of {one} are those of {other}",
+            f"one of the two servers has addresses of the other: {ask}",
+        )
+    own, first = (one, other) if not of_first else (other, one)
+    rows = list(wrong)
+    ids = and_more([str(subject.table.device_ids[place]) for place in rows], 16)
+    texts = and_more([quoted(wrong[place]) for place in rows], 16)
+    ask = of_each(subject, rows[0])
+    return (
+        f"{number} device_ips of {own} are those of {first}",
+        f"{ask}; by the order of its other devices, devices {ids} have {texts}",
+    )
 
 
 def _by_order(subject: Subject, rows: tuple[int, int]) -> str:

@@ -25,6 +25,7 @@ from hccl_tools.rules.address_order import (
 )
 from hccl_tools.rules.commands import how, how_device, how_super_device, of_each
 from hccl_tools.rules.copies import named_server
+from hccl_tools.rules.exchanged_host import exchanged_with_host
 from hccl_tools.rules.lost_zeros import lost_zeros, of_lost_zeros
 from hccl_tools.rules.moved_rows import moved_addresses, moved_sdids
 from hccl_tools.rules.registry import LEGACY, Finding, Subject, rule
@@ -136,6 +137,9 @@ def _single_addresses(
         else []
     )
     others = dict.fromkeys(_outside_network(subject))
+    exchanged = exchanged_with_host(subject)  # HCC633 reports it.
+    others.pop(-1 if exchanged is None else exchanged, None)
+    near = [row for row in near if row != exchanged]
     single = dict.fromkeys([*near, *others]) if len(near) <= _MOST_SINGLE else {}
     names = {server.server_id for server in subject.table.servers} if single else set()
     for row in single:

@@ -261,3 +261,41 @@ def test_no_command_is_to_be_run_on_a_loopback_address(name: str) -> None:
     assert not any(f" on {name}" in (one.hint or "") for one in found)
     hint = next(one.hint for one in found if one.rule.id == "HCC503")
     assert hint == f'write the own address of each host in its entry: "{name}" is no address of one host'
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 3])
+def test_a_replacement_of_a_prefix_is_marked_at_the_server_out_of_order(wrong: int) -> None:
+    value = table("1.0", 4, 8)
+    for index, server in enumerate(value["server_list"]):
+        for number, device in enumerate(server["device"]):
+            device["device_ip"] = f"192.168.{index + 1}.{8 + number}"
+    innocent = 2
+    for number in range(2, 8):
+        right = f"192.168.{innocent + 1}.{8 + number}"
+        value["server_list"][wrong]["device"][number]["device_ip"] = right
+
+    found = [one for one in validate(value, product="a2").findings if one.rule.id == "HCC404"]
+
+    assert [one.path[1] for one in found] == [wrong] * 6
+    text = "".join(render([validate(value, product="a2")]))
+    assert f"6 device_ips of server {wrong + 1} (" in text
+    assert f'have "192.168.{wrong + 1}.10", ' in text
+
+
+@pytest.mark.parametrize("index", [0, 1])
+@pytest.mark.parametrize("servers", [2, 4])
+def test_a_server_id_and_a_device_ip_that_are_exchanged_are_one_finding(servers: int, index: int) -> None:
+    value = table("1.0", servers, 8)
+    server = value["server_list"][index]
+    device = server["device"][0]
+    name, address = server["server_id"], device["device_ip"]
+    server["server_id"], device["device_ip"] = address, name
+
+    found = [one for one in validate(value, product="a2").findings if one.rule.id in {"HCC631", "HCC633"}]
+
+    assert len(found) == 1
+    assert "the two are probably exchanged" in found[0].message
+    assert found[0].hint == (
+        f"`hccn_tool -i 0 -ip -g` on {name} shows the address of device 0: "
+        f'if it is "{address}", exchange the two'
+    )
