@@ -111,6 +111,22 @@ def _report(report: Report, options: ReportOptions, pen: _Pen) -> Iterator[str]:
 _PLACEHOLDERS = r"\bOLD(?:\.\w{1,8})? > NEW(?:\.json)?"
 
 
+#: The number of a line of the table in a hint.
+_LINE = r"\bline (\d{1,7})\b"
+
+
+def _with_outer_lines(hint: str, report: Report) -> str:
+    """Return a hint with the lines of the file that has the table in it, which the reader edits."""
+    origin = report.origin
+    if origin is None or origin.one_line:
+        return hint
+    return re.sub(
+        _LINE,
+        lambda one: f"{one[0]} of the table (line {origin.line_of(int(one[1]))} of {origin.file})",
+        hint,
+    )
+
+
 def _with_file(hint: str, report: Report) -> str:
     """Return a hint whose command reads the file of the report, and writes another one beside it."""
     if "OLD" not in hint or report.origin is not None or not os.path.isfile(report.file):  # noqa: PTH113
@@ -212,7 +228,7 @@ def _block(
         lines.append(pen.fitted(f"{mark} {pen.safe(reference(related, report.file, other))}", indent + "  "))
     lines.append(pen.fitted(f"{mark} {reaction(finding)}", indent + "  "))
     if finding.hint:
-        hint = pen.safe(_with_file(finding.hint, report))
+        hint = pen.safe(_with_file(_with_outer_lines(finding.hint, report), report))
         lines.append(pen.fitted(f"{mark} {pen('help', 'help')}: {hint}", indent + "  "))
     if options.chinese and (line := options.chinese(finding.rule.id)):
         lines.append(pen.fitted(f"{mark} {pen('help', '中文')}: {line}", indent + "  "))

@@ -11,6 +11,7 @@ import pytest
 
 from hccl_tools import validate
 from hccl_tools.diagnostics import render
+from hccl_tools.diagnostics.diagnostic import Origin
 from hccl_tools.document.rewriting import parseable
 from hccl_tools.formats.kubernetes import config_maps
 from tests.support.tables import table
@@ -299,3 +300,13 @@ def test_a_server_id_and_a_device_ip_that_are_exchanged_are_one_finding(servers:
         f"`hccn_tool -i 0 -ip -g` on {name} shows the address of device 0: "
         f'if it is "{address}", exchange the two'
     )
+
+
+def test_a_hint_on_a_table_in_a_config_map_names_the_line_of_the_file() -> None:
+    text = json.dumps(table("1.0", 1, 8), indent=2).replace('",\n', '"\n', 1)
+    line = next(number for number, one in enumerate(text.splitlines(), 1) if one.endswith('"'))
+    origin = Origin(file="cm.yaml", line=4, one_line=False)
+    report = validate(text.encode())._replace(origin=origin)
+
+    shown = "".join(render([report]))
+    assert f"line {line} of the table (line {line + 4} of cm.yaml)" in shown

@@ -10,7 +10,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import InputError
-from hccl_tools.notation.phrases import count
+from hccl_tools.notation.number_list import fold
+from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.programs.lookup import YAML
 from hccl_tools.records import NamedTuple
 
@@ -222,7 +223,10 @@ def wrong_line(text: str) -> WrongLine | None:
             if inside.indent is not None and indent >= inside.indent:
                 continue
             if plain.startswith(_OF_JSON):
-                return _outside(inside, number, indent)._replace(is_of_text=not _is_key(lines, number))
+                others = [] if _is_key(lines, number) else _also_outside(lines, number, inside)
+                return _outside(inside, number, indent, others)._replace(
+                    is_of_text=not _is_key(lines, number)
+                )
             inside = None
         if plain.startswith(_OTHER):
             continue
@@ -254,8 +258,22 @@ def _is_key(lines: list[str], number: int) -> bool:
     )
 
 
-def _outside(text: _Text, number: int, indent: int) -> WrongLine:
-    """Return that a line of JSON is not indented as the text that it belongs to."""
+def _also_outside(lines: list[str], number: int, text: _Text) -> list[int]:
+    """Return the lines of JSON after a line that are not indented as the text, up to one of YAML."""
+    found = list[int]()
+    for other, line in enumerate(lines[number:], number + 1):
+        if not line.strip() or text.indent is None or _indent(line) >= text.indent:
+            continue
+        following = next((one.strip() for one in lines[other:] if one.strip()), "")
+        is_inside = following.startswith(("{", "}", "]", "[", '"'))
+        if not line.strip().startswith(_OF_JSON) or (_is_key(lines, other) and not is_inside):
+            break
+        found.append(other)
+    return found
+
+
+def _outside(text: _Text, number: int, indent: int, others: list[int]) -> WrongLine:
+    """Return that a line of JSON is not indented as its text, as those in ``others`` are not."""
     shown = count(indent, "blank")
     if text.indent is None:
         message = f'the text of "{text.key}" begins with {shown}, no more than its key has'
@@ -264,6 +282,13 @@ def _outside(text: _Text, number: int, indent: int) -> WrongLine:
             message,
             f"indent each line of the text by {text.key_indent + 2} blanks or more",
             is_of_text=True,
+        )
+    if others:
+        which = and_more(fold([number, *others]).split(","), 12)
+        return WrongLine(
+            number,
+            f'lines {which} of the text of "{text.key}" are indented by less than the text ({text.indent})',
+            f"indent these lines by {text.indent} blanks or more",
         )
     return WrongLine(
         number,

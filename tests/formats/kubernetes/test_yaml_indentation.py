@@ -85,3 +85,15 @@ def test_each_line_is_read_once() -> None:
         return steps(lambda: wrong_line(HEAD + TEXT * number + "  x: y: z\n" * number))
 
     assert taken(80) < 8 * taken(20)  # the square would be 16
+
+
+def test_all_lines_outside_the_text_are_named_at_once() -> None:
+    lines = GOOD.splitlines()
+    lines[10:13] = [line.strip() for line in lines[10:13]]
+
+    found = wrong_line("\n".join(lines))
+
+    assert found is not None
+    assert found.line == 11
+    assert found.message == 'lines 11-13 of the text of "hccl.json" are indented by less than the text (4)'
+    assert found.hint == "indent these lines by 4 blanks or more"
