@@ -33,8 +33,8 @@ from hccl_tools.notation.phrases import EXAMPLE_PROGRAM
 from hccl_tools.notation.whole_number import whole_number
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.model.plan import Start
-    from hccl_tools.launch.model.request import ProgramKind, Tail
+    from hccl_tools.launch.model.plan import Start, Tail
+from hccl_tools.launch.model.request import ProgramKind
 
 #: Values of torchrun's ``--nproc-per-node`` that request one rank per visible device.
 _ALL_VISIBLE = ("auto", "npu", "gpu", "xpu")

@@ -312,3 +312,11 @@ def user_name(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return f"user {uid}"
+
+
+def user_of(path: str) -> str:
+    """Return the name of a file's owner, or its number; "another user" if the file is gone by now."""
+    try:
+        return user_name(os.stat(path).st_uid)
+    except OSError:
+        return "another user"

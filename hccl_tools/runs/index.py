@@ -308,7 +308,7 @@ def _at_path(name: str, log_dir: str) -> Run | None:
             return read(real)
         if _is_closed(path):
             raise UsageError(
-                f"{links.real_path(path)} belongs to {user_of(path)}, and you cannot read it",
+                f"{links.real_path(path)} belongs to {links.user_of(path)}, and you cannot read it",
                 hint="ask that user to open it, or to launch with --log-mode 750",
             )
     if (name in names.NEWEST or name == link) and os.path.lexists(link):
@@ -350,14 +350,6 @@ def _check_links(path: str, run_dir: str, held: run_files.Folder) -> None:
         raise UsageError(f"{escaped(path)} leads to another directory than a moment ago", hint="try again")
 
 
-def user_of(path: str) -> str:
-    """Return the name of a file's owner, or its number; "another user" if the file is gone by now."""
-    try:
-        return links.user_name(os.stat(path).st_uid)
-    except OSError:
-        return "another user"
-
-
 def read(path: str) -> Run:
     """Return the run in a run directory.
 
@@ -382,7 +374,7 @@ def read(path: str) -> Run:
         report.reason if report else "",
         holder.kind,
         max(1, plan.hosts),
-        user="" if directory.is_own(path) else user_of(path),
+        user="" if directory.is_own(path) else links.user_of(path),
     )
 
 

@@ -11,6 +11,7 @@ import contextlib
 import os
 import stat
 
+from hccl_tools.document import links
 from hccl_tools.errors import LaunchError
 from hccl_tools.processes import run_files
 from hccl_tools.runs import directory, job_key, private_files
@@ -73,9 +74,7 @@ def why_strange(run_dir: str, environ: Mapping[str, str]) -> str:
     if is_known(run_dir, environ):
         return ""
     if not directory.is_own(run_dir):
-        from hccl_tools.runs import index  # noqa: PLC0415  (``launch`` does not list runs)
-
-        return f"belongs to {index.user_of(run_dir)}"
+        return f"belongs to {links.user_of(run_dir)}"
     return "is not in the record of your launches (a copy, or made by another account or version)"
 
 

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools import own_python
+from hccl_tools.document import links
 from hccl_tools.errors import UsageError
 from hccl_tools.notation import host_list
 from hccl_tools.notation.phrases import as_root
@@ -50,11 +51,11 @@ def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
             f"the launcher of {run.called} is on {run.host}, but this host is {os.uname().nodename}",
             hint=_what_to_type(run, now=now)
             if directory.is_own(run.path)
-            else f"ask {index.user_of(run.path)}",
+            else f"ask {links.user_of(run.path)}",
         )
     if os.geteuid() != 0 and not directory.is_own(run.path):
         raise UsageError(
-            f"{run.name} belongs to {index.user_of(run.path)}", hint=as_root(f"stop {shlex.quote(run.path)}")
+            f"{run.name} belongs to {links.user_of(run.path)}", hint=as_root(f"stop {shlex.quote(run.path)}")
         )
     left = _processes(run)
     if run.state != "running":

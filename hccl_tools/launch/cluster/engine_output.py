@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hccl_tools.launch.logs.follower import Style
-    from hccl_tools.launch.model.plan import Plan
-    from hccl_tools.launch.model.request import Tail
+    from hccl_tools.launch.model.plan import Plan, Tail
     from hccl_tools.launch.supervise.attempt import Attempt
     from hccl_tools.launch.supervise.options import Supervision
 

@@ -15,10 +15,11 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hccl_tools.launch.model.request import Tail
 
 #: How the framework's ranks find each other: by the rank table, MindSpore's scheduler, MPI, or torch's store.
 Start = Literal["table", "cluster", "mpi", "torch"]
+#: The ranks whose output is shown on the terminal.
+Tail = tuple[int, ...] | Literal["all"]
 #: ``Plan.local_server`` on a host outside the job: the plan can be shown there but not carried out.
 NOT_A_MEMBER = -1
 #: The file in ``Plan.private_dir`` with the program and variables of each MPI rank; see ``planned_ranks``.

@@ -16,14 +16,12 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hccl_tools.launch.model.plan import Start
+    from hccl_tools.launch.model.plan import Start, Tail
     from hccl_tools.notation.exclusion import Exclusion
     from hccl_tools.table.model import RankTable
 
 ProgramKind = Literal["script", "module", "program"]
 Bind = Literal["none", "cores", "numa"]
-#: The ranks whose output is shown on the terminal.
-Tail = tuple[int, ...] | Literal["all"]
 
 
 class Program(NamedTuple):

@@ -25,8 +25,7 @@ from hccl_tools.runs import directory, private_files
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.launch.model.plan import RankProcess
-    from hccl_tools.launch.model.request import Tail
+    from hccl_tools.launch.model.plan import RankProcess, Tail
     from hccl_tools.launch.supervise.job_state import Decision
     from hccl_tools.processes.keeper import Keeper
     from hccl_tools.processes.keeper_protocol import Event

@@ -28,7 +28,7 @@ from hccl_tools.records import NamedTuple
 from hccl_tools.table.product_names import read_name
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.model.request import Tail
+    from hccl_tools.launch.model.plan import Tail
     from hccl_tools.launch.planning.visible_devices import VisibleDevices
 
 _STARTS = ("table", "cluster", "torch")

@@ -18,8 +18,7 @@ from hccl_tools.runs import private_files
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hccl_tools.launch.model.plan import RankProcess
-    from hccl_tools.launch.model.request import Tail
+    from hccl_tools.launch.model.plan import RankProcess, Tail
 
 
 #: Waits until a rank has ended, at most this many seconds (``None``: without limit).

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.logs.follower import Style
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
-    from hccl_tools.launch.model.plan import RankProcess
-    from hccl_tools.launch.model.request import Tail
+    from hccl_tools.launch.model.plan import RankProcess, Tail
     from hccl_tools.launch.supervise.attempt import Attempt
     from hccl_tools.processes.signals import Signals
     from hccl_tools.runs.ends import Reason
