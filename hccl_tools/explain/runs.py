@@ -180,7 +180,7 @@ def _add_logs(
         if log in have:
             continue
         is_outside = _is_outside(log)
-        if is_outside and strange:
+        if is_outside and strange and not os.path.normpath(log).startswith(path + os.sep):
             notes.append(_not_read(f"the log of rank {process.rank}, {log},", strange))
         elif run_files.status(log):
             more, said = collect([log], outside) if is_outside else ([source(log, root=path)], [])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.runs import own_runs
+
 if TYPE_CHECKING:
     from tests.support.commands import CommandLine
 
@@ -26,6 +28,7 @@ def explained(command_line: CommandLine, logs: dict[str, str], **report: Any) ->
     )
     for name, text in logs.items():
         command_line.write(f"log/{name}", text)
+    own_runs.note(str(command_line.folder / RUN), os.environ)
     done = command_line("explain", "20261128")
     assert done.code == 0, done.err
     return done.out
