@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.commands import how, on_host
 from hccl_tools.rules.registry import Finding, shared
-from hccl_tools.table.addresses import packed
+from hccl_tools.table.addresses import joined_ipv4, packed
 
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
@@ -28,10 +30,12 @@ def exchanged_with_host(subject: Subject) -> int | None:
     table = subject.table
     if len(table.servers) < 2 or not subject.damaged.isdisjoint({"server_id", "device_ip"}):
         return None
-    hosts = [_network(server.server_id) for server in table.servers]
-    odd = [index for index, one in enumerate(hosts) if hosts.count(one) == 1]
-    if len(set(hosts)) != 2 or "" in hosts or not odd:
+    joined = joined_ipv4([*map(attrgetter("server_id"), table.servers)])
+    if joined is None or len({*zip(joined[::4], joined[1::4], strict=True)}) != 2:
         return None
+    hosts = [_network(server.server_id) for server in table.servers]
+    times = Counter(hosts)
+    odd = [index for index, one in enumerate(hosts) if times[one] == 1]
     devices = [_network(text) if isinstance(text, str) else "" for text in table.device_ips]
     found = list[int]()
     for index in odd:
