@@ -76,9 +76,10 @@ def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[s
     place = _place_of(product_option.typed() or "")
     nodes = host_list.parse(options["pin_nodes"], option="--pin-nodes") if options["pin_nodes"] else ()
     if nodes:
-        size, table = _pinned(request, place, nodes)
+        size, table, groups = _pinned(request, place, nodes)
     else:
         size, table = _size_of(request, place), None
+        groups = [size.pods]
     _check_size(size, place)
     kind = cast("jobs.Kind", options["emit"])
     name = _name(options, request.program.argv[0], is_module=request.program.kind == "module")
@@ -97,12 +98,13 @@ def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[s
         request.watch.max_restarts,
         max(_LEAST_GRACE, round(request.watch.grace) + _END),
         (f"{DRIVER}/", hccn_conf.USUAL_PLACE, npu_smi.USUAL_PLACE),
-        jobs.super_pod_nodes(size.pods) if place.product.super_pods else None,
+        jobs.super_pod_nodes(groups) if place.product.super_pods else None,
         nodes,
         table,
         queue=options["queue"] or jobs.QUEUE,
         shared_memory=options["shm_size"] or jobs.shared_memory(size.devices),
         port=port,
+        connects=request.start.preflight,
         needs_key=size.pods > 1 and _requires_key(request),
         secrets=list(_secrets(request)),
         log_folder=request.logs.dir if "--log-dir" in typed else jobs.LOG_FOLDER,
@@ -125,6 +127,12 @@ def _check(request: LaunchRequest, options: Mapping[str, Any], typed: Collection
             f"--emit {target}: the cluster manager chooses the nodes and devices, and makes their table",
             hint=f"{instead}, so that the pods wait for the table of the manager; or add --pin-nodes with "
             "the names of the nodes of the table",
+        )
+    if _requires_key(request) and not request.start.preflight:
+        raise UsageError(
+            f"--emit {target}: --require-key protects the connections of the pods, which --preflight none "
+            "leaves out",
+            hint="leave one of the two out",
         )
     if "--log-dir" in typed and "%j" in options["log_dir"]:
         raise UsageError(
@@ -364,8 +372,8 @@ def _not_scheduled(size: _Size, place: _Place) -> UsageError:
     )
 
 
-def _pinned(request: LaunchRequest, place: _Place, nodes: Sequence[str]) -> tuple[_Size, str]:
-    """Return the size and the text of a table whose servers are the given nodes.
+def _pinned(request: LaunchRequest, place: _Place, nodes: Sequence[str]) -> tuple[_Size, str, list[int]]:
+    """Return the size and the text of a table of the given nodes, and the number of nodes of each super pod.
 
     Raises:
         LaunchError: Kubernetes would give the pods other devices than the table, or the table is too large.
@@ -394,4 +402,5 @@ def _pinned(request: LaunchRequest, place: _Place, nodes: Sequence[str]) -> tupl
         raise LaunchError(
             f"the table has {len(loaded.data):,} bytes; a ConfigMap has at most {writing.DATA_LIMIT:,}"
         )
-    return _Size(len(servers), whole), loaded.data.decode()
+    groups = [len(pod.server_ids) for pod in loaded.table.super_pods or ()] or [len(servers)]
+    return _Size(len(servers), whole), loaded.data.decode(), groups

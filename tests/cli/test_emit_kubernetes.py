@@ -223,7 +223,7 @@ def test_jobs_on_a_part_of_a_node_have_a_port_each(command_line: CommandLine) ->
     _, volcano = emitted(command_line, "vcjob", "--product", "a2", "-n", "4", "train.py")
 
     assert ports[0] == ports[2] != ports[1]
-    assert all(20000 <= port < 28000 for port in ports)
+    assert all(10240 <= port < 16384 for port in ports)
     for job in (whole, volcano):
         assert "ports" not in templates(job)[0][1]["spec"]["containers"][0]
 
@@ -359,9 +359,9 @@ def test_the_comments_say_what_the_cluster_must_allow(command_line: CommandLine)
     assert "sp-block is 512: 2 logical super pods of 32 nodes" in text
     assert "cpu: '128' memory: 512Gi  # with /dev/shm, at most 32Gi" in text
     part = comments("acjob", "--product", "a2", "-n", "4", "--max-restarts", "1")
-    assert "ascendjob-port: 2" in part
+    assert "ascendjob-port: 1" in part
     several = comments("acjob", "--product", "a2", "--nnodes", "2", "--nproc-per-node", "4")
-    assert "ascendjob-port and --start-port: 2" in several
+    assert "ascendjob-port and --start-port: 1" in several
     assert "fault-retry-times: according to" in part
     table = merge([("1", host_table(1)), ("2", host_table(2))]).table
     command_line.write("job.json", "".join(formats.write(table)))
@@ -390,7 +390,8 @@ def test_the_comments_say_where_logs_are_lost(command_line: CommandLine) -> None
 
     again = ("--max-restarts", "2", "--log-dir", "/logs")
 
-    assert "logs (log in WORKDIR). If other users own the folder" in last("vcjob")
+    failure = "logs (log in WORKDIR); without one for logs, a failure deletes those of pods that still run"
+    assert failure in last("vcjob")
     assert "logs (/logs); without one for logs, a restart deletes the logs of the" in last("vcjob", *again)
     assert "logs (/logs). If" in last("acjob", *again)
 
@@ -477,6 +478,8 @@ def test_a_table_that_is_fixed(command_line: CommandLine) -> None:
         (["--image", "i", "--rank-table", "t.json"], 2,
          "help: use `-n 16 --nnodes 2 --product 910a` in place of --rank-table, so that the pods wait for "),
         (["--image", "i", "--rank-table", "t.json"], 2, "; or add --pin-nodes with the names of the nodes"),
+        (["--image", "http://r/i:1", "--product", "a2"], 2, "http://, which no image has in its name"),
+        (["--image", "i", "--product", "a2", "--require-key", "--preflight", "none"], 2, "one of the two"),
         (["--image", "i", "--product", "a2", "--pin-nodes", "n1"], 2, "add --rank-table FILE"),
         (["--image", "i", "--product", "910a", "--pin-nodes", "n1", "--rank-table", "t.json"], 2, "2 ser"),
     ],
@@ -567,3 +570,37 @@ def test_the_config_map_of_kubectl_is_read_back(command_line: CommandLine) -> No
     )
     config_map, _ = emitted(command_line, "acjob", *pinned, "train.py")
     assert config_map["data"] == documents(made)[0]["data"]
+
+
+@pytest.mark.parametrize(("sizes", "block"), [((1, 1), 16), ((4, 2), 32), ((3,), 48)])
+def test_the_super_pods_of_a_pinned_table_decide_on_sp_block(
+    command_line: CommandLine, sizes: tuple[int, ...], block: int
+) -> None:
+    """MindCluster's scheduler leaves a job pending of which a part does not fit into a super pod."""
+    made = command_line("gen", "--simulate", "a3", "--servers", str(sum(sizes)), "-o", "t.json")
+    assert made.code == 0, made.err
+    value = json.loads((command_line.folder / "t.json").read_text())
+    servers = [server for pod in value["super_pod_list"] for server in pod["server_list"]]
+    value["super_pod_list"] = [
+        {"super_pod_id": str(number), "server_list": [servers.pop(0) for _ in range(size)]}
+        for number, size in enumerate(sizes)
+    ]
+    command_line.write("t.json", value)
+    pinned = ("--rank-table", "t.json", "--pin-nodes", f"n[1-{sum(sizes)}]")
+
+    done = command_line("launch", "--emit", "vcjob", "--image", "i", "--product", "a3", *pinned, "train.py")
+
+    assert done.code == 0, done.err
+    assert f"sp-block: '{block}'" in done.out
+    assert f"# sp-block is {block}: the number of devices that divides those of each super pod" in done.out
+
+
+def test_pods_that_do_not_connect_are_ended_by_the_manager(command_line: CommandLine) -> None:
+    several = ("--image", "i", "--product", "a2", "--nnodes", "2")
+
+    alone = command_line("launch", "--emit", "acjob", *several, "--preflight", "none", "train.py")
+    usual = command_line("launch", "--emit", "acjob", *several, "train.py")
+
+    assert "cleanPodPolicy: Running" in alone.out
+    assert "# --preflight none: the pods do not connect, so that they have no job key.\n" in alone.out
+    assert "cleanPodPolicy" not in usual.out

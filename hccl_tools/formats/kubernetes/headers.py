@@ -44,7 +44,7 @@ def _lines(paragraph: str) -> Iterator[str]:
 def cautions(spec: jobs.JobSpec) -> Iterator[str]:
     """Yield what may surprise the user of this job."""
     if spec.super_pod is not None and spec.pods > 1:
-        yield _super_pods(spec.pods, spec.super_pod, spec.devices)
+        yield _super_pods(spec.pods, spec.super_pod, spec.devices, is_fixed=bool(spec.nodes))
     if spec.restarts and spec.kind == "acjob":
         yield from _retries(spec)
     if spec.secrets:
@@ -83,9 +83,12 @@ def _key(spec: jobs.JobSpec) -> Iterator[str]:
     if spec.needs_key:
         space = f" -n {spec.namespace}" if spec.namespace else ""
         yield (
-            f"The pods read the job key (hccl-tools key create) from the Secret {jobs.KEY_SECRET}:\n"
+            f"The pods read the job key (hccl-tools key create) from the Secret {jobs.KEY_SECRET}; one that "
+            "exists may be another user's: then use another name here and in the volume.\n"
             f"kubectl create secret generic {jobs.KEY_SECRET} --from-file={jobs.KEY_SECRET}=FILE{space}"
         )
+    elif spec.pods > 1 and not spec.connects:
+        yield "--preflight none: the pods do not connect, so that they have no job key."
     elif spec.pods > 1:
         yield "No job key: every user of the nodes can join or end the job; --require-key prevents this."
 
@@ -94,9 +97,11 @@ def _to_adapt(spec: jobs.JobSpec) -> Iterator[str]:
     yield (
         "nodeSelector: compare kubectl get nodes -L accelerator-type,host-arch; if host-arch differs, add it."
     )
-    yield (
-        "ASCEND_VISIBLE_DEVICES: remove it if MindCluster's scheduler plug-in does not write the annotation."
-    )
+    if spec.kind == "vcjob":  # ascend-operator adds the variable to an AscendJob.
+        yield (
+            "ASCEND_VISIBLE_DEVICES: remove it if MindCluster's scheduler plug-in does not write the "
+            "annotation."
+        )
     yield (
         "command replaces the image's ENTRYPOINT: if that loads CANN's set_env.sh, write args in place of "
         "command. Relative paths begin at the image's WORKDIR."
@@ -119,8 +124,14 @@ def _to_adapt(spec: jobs.JobSpec) -> Iterator[str]:
 
 def _volumes(spec: jobs.JobSpec, trusted_variable: str) -> str:
     """Say what volumes are for; a restart of Volcano keeps no pod (pkg/controllers/job/state/running.go)."""
-    lost = spec.restarts and spec.kind == "vcjob"
-    kept = "; without one for logs, a restart deletes the logs of the failed run" if lost else ""
+    kept = ""
+    if spec.kind == "vcjob":
+        lost = (
+            "a restart deletes the logs of the failed run"
+            if spec.restarts
+            else "a failure deletes those of pods that still run"
+        )
+        kept = f"; without one for logs, {lost}"
     return (
         f"Add your volumes for code, data, checkpoints and logs ({_log_folder(spec)}){kept}. If other "
         f"users own the folder of the logs or can write to it: {trusted_variable} in env."
@@ -138,9 +149,11 @@ def _log_folder(spec: jobs.JobSpec) -> str:
     return spec.log_folder if spec.log_folder.startswith("/") else f"{spec.log_folder} in WORKDIR"
 
 
-def _super_pods(pods: int, nodes: int, devices: int) -> str:
+def _super_pods(pods: int, nodes: int, devices: int, *, is_fixed: bool) -> str:
     """Say how the job is divided into logical super pods, and which other sizes the scheduler takes."""
     said = f"sp-block is {nodes * devices}: "
+    if is_fixed:
+        return f"{said}the number of devices that divides those of each super pod of the table"
     if nodes == pods:
         said += f"the job stays pending until one super pod has {pods} free nodes"
     else:

@@ -8,6 +8,7 @@ docs/en/scheduling/api (k8s.md, ascend_job.md, hccl.json_file_description.md) an
 from __future__ import annotations
 
 import zlib
+from math import gcd
 from typing import TYPE_CHECKING, Any, Literal
 
 from hccl_tools.programs.without_key import KEY_FILE_VARIABLE
@@ -32,9 +33,9 @@ _CONTAINER = "ascend"
 LOG_FOLDER = "log"
 #: The name of the leader's port for ascend-operator.
 _PORT_NAME = "ascendjob-port"
-#: The ports of jobs: below those that Kubernetes (30000 and more) and Linux (32768 and more) give to others,
-#: and above those that launch chooses. The ranks of a node may take the next ones.
-_PORTS = range(20000, 28000, 16)
+#: The ports of jobs: of those that administrators usually open for jobs, below those that launch and HCCL
+#: choose. The ranks of a node may take the next ones.
+_PORTS = range(10240, 16384, 16)
 #: The Secret with the job key, which is also its key in the Secret, and where the pods see it.
 KEY_SECRET, _KEY_FOLDER = "job-key", "/etc/hccl-tools"
 _PRODUCT_LABEL = "ring-controller.atlas"
@@ -73,6 +74,7 @@ class JobSpec(NamedTuple):
         queue: Volcano's queue.
         shared_memory: The limit of ``/dev/shm``, as Kubernetes writes sizes.
         port: Its port on the network of the nodes, if other jobs may run there, too.
+        connects: Whether the pods check each other before the start, and end together.
         needs_key: Whether the pods take the job key from a Secret.
         secrets: The variables and options in the command whose values seem to be secrets.
         log_folder: The folder of the logs in the pods, or relative to WORKDIR of the image.
@@ -97,18 +99,23 @@ class JobSpec(NamedTuple):
     queue: str = QUEUE
     shared_memory: str = "16Gi"
     port: int | None = None
+    connects: bool = True
     needs_key: bool = False
     secrets: Sequence[str] = ()
     log_folder: str = LOG_FOLDER
 
 
-def super_pod_nodes(pods: int) -> int:
+def super_pod_nodes(pods: Sequence[int]) -> int:
     """Return the number of nodes in each logical super pod of a job.
 
     The scheduler takes only sizes by which the number of nodes can be divided, and refuses those larger than
     a physical super pod (ascend-for-volcano, superpod/frame.go).
+
+    Args:
+        pods: The number of nodes of the job; if it is fixed where they are, of each physical super pod.
     """
-    return max(nodes for nodes in range(1, min(pods, SUPER_POD_NODES) + 1) if pods % nodes == 0)
+    common = gcd(*pods)
+    return max(nodes for nodes in range(1, min(common, SUPER_POD_NODES) + 1) if common % nodes == 0)
 
 
 def shared_memory(devices: int) -> str:
@@ -203,7 +210,11 @@ def _ascend_job(spec: JobSpec) -> JSON:
         "metadata": _job_metadata(spec, framework=spec.framework, **again),
         "spec": {
             "schedulerName": "volcano",
-            "runPolicy": {**limit, "schedulingPolicy": {"minAvailable": spec.pods, "queue": spec.queue}},
+            "runPolicy": {
+                **limit,
+                **_clean_up(spec),
+                "schedulingPolicy": {"minAvailable": spec.pods, "queue": spec.queue},
+            },
             "successPolicy": "AllWorkers",
             "replicaSpecs": {
                 role: {
@@ -215,6 +226,11 @@ def _ascend_job(spec: JobSpec) -> JSON:
             },
         },
     }
+
+
+def _clean_up(spec: JobSpec) -> JSON:
+    """Return the policy that ends the other pods if one fails; those that connect do so themselves."""
+    return {} if spec.connects else {"cleanPodPolicy": "Running"}
 
 
 def _template(spec: JobSpec, port: int | None = None) -> JSON:

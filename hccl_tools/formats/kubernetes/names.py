@@ -7,6 +7,7 @@ Source: Kubernetes, apimachinery/pkg/util/validation (``IsDNS1123Subdomain``, ``
 from __future__ import annotations
 
 import re
+from shlex import quote
 
 from hccl_tools.errors import UsageError
 from hccl_tools.records import NamedTuple
@@ -76,8 +77,14 @@ def check_image(name: str) -> None:
     registry if it has a dot, a colon or capital letters, or is localhost.
 
     Raises:
-        UsageError: The name has blanks, characters that are not printed, or capital letters.
+        UsageError: The name has blanks, characters that are not printed, a scheme, or capital letters.
     """
+    scheme, mark, rest = name.partition("://")
+    if mark:
+        raise UsageError(
+            f'--image "{name}" begins with {scheme}://, which no image has in its name',
+            hint=f"leave it out: --image {quote(rest)}",
+        )
     if any(sign.isspace() or not sign.isprintable() for sign in name):
         raise UsageError(
             f'--image "{name}" has blanks or unprintable characters, which no image has in its name',
