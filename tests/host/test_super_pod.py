@@ -100,4 +100,4 @@ def test_outside_super_pod_mode(tmp_path: Path) -> None:
 
 def test_formats_a_product_does_not_take() -> None:
     with pytest.raises(UsageError, match=r"a5 does not use 1\.0 table"):
-        survey(SurveyRequest(Wanted(devices="0"), "10.0.0.1", "a5", "a2", table_format="1.0"))
+        survey(SurveyRequest(Wanted(devices="0"), "10.0.0.1", "a5", "a5", table_format="1.0"))
