@@ -92,6 +92,7 @@ def step(kind: str, tensor: torch.Tensor, groups: list[dist.ProcessGroup]) -> No
         os.kill(os.getpid(), signal.SIGKILL)
     elif kind == "stopped":
         os.kill(os.getpid(), signal.SIGSTOP)
+        time.sleep(1000)  # `launch` continues it for its stack; the job still hangs then.
     elif kind == "fails":
         raise ValueError("batch 5 is empty")
     elif kind == "slow":

@@ -82,9 +82,11 @@ def key_of_many_levels(levels: int) -> bytes:
 
 def explained(folder: Path) -> tuple[subprocess.CompletedProcess[str], int]:
     """Explain a folder; return what it printed and its largest memory in MiB."""
+    # Not ru_maxrss, which begins with the memory of the process that has started this one.
     code = (
-        "import resource, sys; from hccl_tools import cli; code = cli.run(cli.cli, sys.argv[1:], 'hccl-tools');"
-        " print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10, file=sys.stderr); sys.exit(code)"
+        "import re, sys; from hccl_tools import cli; code = cli.run(cli.cli, sys.argv[1:], 'hccl-tools');"
+        r" size = int(re.search(r'VmHWM:\s+(\d+) kB', open('/proc/self/status').read())[1]);"
+        " print(size >> 10, file=sys.stderr); sys.exit(code)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, "explain", str(folder)], capture_output=True, text=True, check=False,
