@@ -315,7 +315,7 @@ def user_name(uid: int) -> str:
 
 
 def user_of(path: str) -> str:
-    """Return the name of a file's owner, or its number; "another user" if the file is gone by now."""
+    """Return the name of a file's owner, or its number; "another user" if the file was removed."""
     try:
         return user_name(os.stat(path).st_uid)
     except OSError:

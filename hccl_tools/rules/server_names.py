@@ -150,7 +150,7 @@ def _by_the_others(subject: Subject, index: int, both: address_texts.NumberAfter
     """Return which of two addresses a server has by the other server_ids; None if they do not say it."""
     others = [text for place, text in enumerate(_server_ids(subject)) if place != index]
     if address_texts.after_address(others, right_texts.is_address)[both.number]:
-        return both.alone  # What several have behind it is no part of an address.
+        return both.alone  # The text that several have after it is not a part of an address.
     if (likely := likely_name(subject, index)) in (both.alone, both.joined):
         return likely
     parts = [number_at_end(text) for text in others]

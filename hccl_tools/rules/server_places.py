@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.rules.registry import Subject
     from hccl_tools.rules.value_order import Order
+    from hccl_tools.table.model import Server
 
 #: Servers that show an order by themselves; of fewer, the numbers themselves must be those of the addresses.
 LEAST_SERVERS = 4
@@ -106,19 +107,18 @@ def owners_of_all_addresses(subject: Subject) -> list[int] | None:
     """Return for each server the one to which its device_ips belong; None if the server_ids do not show it."""
     order, numbers = order_of_addresses(subject), host_numbers(subject)
     servers = subject.table.servers
-    if (
-        order is None
-        or numbers is None
-        or len(order.first) != len(servers)
-        or order.moved_up
-        or order.moved_down
-    ):
+    if order is None or numbers is None or not _has_all_servers(order, servers):
         return None
     owner = owners_by_order(numbers, [*map(order.first.__getitem__, range(len(servers)))])
     is_shown = len(servers) >= LEAST_SERVERS or (
         owner is not None and (_have_numbers_of_hosts(subject, owner) or _are_without_gap(subject))
     )
     return owner if is_shown else None
+
+
+def _has_all_servers(order: Order, servers: Sequence[Server]) -> bool:
+    """Return whether the values of each server are in the order, and none was moved to the next server."""
+    return len(order.first) == len(servers) and not (order.moved_up or order.moved_down)
 
 
 def _have_numbers_of_hosts(subject: Subject, owner: Sequence[int]) -> bool:
@@ -172,13 +172,7 @@ def owners_of_all_sdids(subject: Subject) -> list[int] | None:
     Each super pod numbers its devices itself.
     """
     order, numbers, servers = order_of_sdids(subject), host_numbers(subject), subject.table.servers
-    if (
-        order is None
-        or numbers is None
-        or len(order.first) != len(servers)
-        or order.moved_up
-        or order.moved_down
-    ):
+    if order is None or numbers is None or not _has_all_servers(order, servers):
         return None
     pod_of = {name: pod.number for pod in listed_pods(subject) for name in pod.server_ids}
     members: dict[int | None, list[int]] = {}

@@ -212,7 +212,9 @@ def _right_of_two(subject: Subject, index: int, seen: int) -> str:
     first, second = (quoted(str(text)) for text in ips)
     text = subject.table.servers[index].server_id
     if is_loopback(text) or is_unset(text):
-        return f'write the own address of each host in its entry: "{text}" is no address of one host'
+        return (
+            f'write the own address of each host in its entry: "{text}" is not the address of a single host'
+        )
     if (host := host_of(text)) != text.strip():
         return (
             f'{how(subject, rows[0][0])}: if it is {first}, write "{host}" alone in server {seen + 1} and another server_id in '

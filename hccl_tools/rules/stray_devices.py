@@ -44,7 +44,7 @@ class Stray(NamedTuple):
 
 @shared
 def stray_devices(subject: Subject) -> list[Stray]:
-    """Return the objects of a table with server_list that have a device_id and are no entry of a server's devices."""
+    """Return the objects of a table with server_list that have a device_id and are not in the devices of a server."""
     value = subject.value
     if not isinstance(value, dict) or not isinstance(value.get("server_list"), list):
         return []

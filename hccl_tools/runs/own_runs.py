@@ -28,7 +28,7 @@ _OTHERS_WRITE = 0o022
 
 
 def note(run_dir: str, environ: Mapping[str, str], *, is_part: bool = False) -> None:
-    """Note that this user's launch has made a run directory; a disk that is full or read-only is no error.
+    """Record that a launch of this user has made a run directory; a full or read-only disk is not an error.
 
     Args:
         is_part: Whether a launcher on another host has started this one. Thousands of hosts can have the same

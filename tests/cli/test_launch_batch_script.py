@@ -81,7 +81,7 @@ def test_a_table_that_cannot_be_read_is_named(command_line: CommandLine) -> None
 def test_a_script_for_machines_without_names_is_refused(
     command_line: CommandLine, target: str, way: str, node_rank: list[str]
 ) -> None:
-    """A script is written once: there is no first machine, and no --node-rank of it."""
+    """A script is for all machines: it does not need the --node-rank of one of them."""
     done = command_line("launch", "--nnodes", "2", "-n", "16", *node_rank, "--emit", target, "train.py")
 
     assert done.code == 2

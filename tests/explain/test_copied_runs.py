@@ -27,7 +27,7 @@ _NOTE = "a private note"
 
 @pytest.fixture
 def private(tmp_path: Path) -> Path:
-    """A folder outside of the run with files that are nobody else's business."""
+    """A folder outside of the run with private files."""
     folder = tmp_path / "private"
     folder.mkdir()
     (folder / "notes.txt").write_text(f"RuntimeError: {_NOTE}\n")

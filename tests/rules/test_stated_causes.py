@@ -261,7 +261,10 @@ def test_no_command_is_to_be_run_on_a_loopback_address(name: str) -> None:
 
     assert not any(f" on {name}" in (one.hint or "") for one in found)
     hint = next(one.hint for one in found if one.rule.id == "HCC503")
-    assert hint == f'write the own address of each host in its entry: "{name}" is no address of one host'
+    assert (
+        hint
+        == f'write the own address of each host in its entry: "{name}" is not the address of a single host'
+    )
 
 
 @pytest.mark.parametrize("wrong", [0, 1, 3])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -75,10 +74,16 @@ def test_a_late_table_starts_the_job_in_a_pod(monkeypatch: pytest.MonkeyPatch, i
     with subprocess.Popen(
         [sys.executable, "-m", "hccl_tools", "launch", *options], stderr=subprocess.PIPE, text=True
     ) as job:
-        time.sleep(1.5)
+        assert job.stderr is not None
+        lines = list[str]()
+        for line in job.stderr:  # In a pod until it waits, elsewhere until it ends.
+            lines.append(line)
+            if "waiting for a table with this host" in line:
+                break
         Path("new.json").write_text(late.replace("10.0.0.1", "127.0.0.1"))
         Path("new.json").rename("table.json")
-        _, said = job.communicate(timeout=100)
+        _, rest = job.communicate(timeout=100)
+        said = "".join(lines) + rest
 
     assert job.returncode == (0 if in_pod else 125), said
     assert ("waiting for a table with this host" in said) == in_pod
