@@ -73,12 +73,13 @@ def test_defaults_and_what_must_be_given() -> None:
         PreparedRank(0, 4, ("true",), {})  # type: ignore[call-arg]
 
 
-def test_a_shim_loads_none_of_what_takes_long() -> None:
-    code = (
-        "import sys; from hccl_tools.launch import rank;"
-        " from hccl_tools.launch.mpi import end_report, planned_ranks, shim;"
-        " print(sorted({'typing', 'json', 're', 'dataclasses', 'subprocess'} & set(sys.modules)))"
-    )
+_SHIM = "hccl_tools.launch.rank", "hccl_tools.launch.mpi.shim", "hccl_tools.launch.mpi.end_report"
+
+
+@pytest.mark.parametrize("modules", [_SHIM, ("hccl_tools.processes.keeper_process",)], ids=["shim", "keeper"])
+def test_a_shim_and_the_keeper_load_none_of_what_takes_long(modules: tuple[str, ...]) -> None:
+    slow = {"typing", "json", "re", "dataclasses", "subprocess", "signal", "enum"}
+    code = f"import sys, {', '.join(modules)}; print(sorted({slow} & set(sys.modules)))"
 
     command = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}; {code}"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
