@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hccl_tools.cli.help_option import QuickHelp
 from hccl_tools.errors import UsageError
 from hccl_tools.notation.screen import cells, each_fitted, padded, wrapped
 
@@ -24,11 +25,11 @@ TYPED_CALL = "hccl_tools.typed_call"
 #: click's mark: the lines of the paragraph stay as they are.
 _KEPT = "\b"
 #: An example: the spaces before it, the command, and after two spaces or more what it does.
-_EXAMPLE = re.compile(r"( *)(\S.*?)(?: {2,}(\S.*))?")
+_EXAMPLE = r"( *)(\S.*?)(?: {2,}(\S.*))?"
 #: A word of a command line, with the blanks in quotes.
-_WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|\S)+""")
+_WORD = r"""(?:"[^"]*"|'[^']*'|\S)+"""
 #: The name of an option, and the sign for its hyphens, at which lines are not broken.
-_OPTION, _HELD = re.compile(r"--[a-z][a-z0-9-]+"), "\u2011"
+_OPTION, _HELD = r"--[a-z][a-z0-9-]+", "\u2011"
 _SPACES = "  "
 #: The share of the width that commands may take where the explanations need more than one line.
 _COMMANDS = 0.55
@@ -44,7 +45,7 @@ class Context(click.Context):
         return Formatter(width=self.terminal_width, max_width=self.max_content_width)
 
 
-class LazyGroup(click.Group):
+class LazyGroup(QuickHelp, click.Group):
     """A group whose ``members`` are command names with their descriptions.
 
     The command ``x-y`` is ``command`` in ``hccl_tools.cli.x_y``, in a group with the prefix ``group_`` in
@@ -125,7 +126,7 @@ class Formatter(click.HelpFormatter):
 
 def _held(text: str) -> str:
     """Return a text in which no line break can be inside the name of an option."""
-    return _OPTION.sub(lambda match: match[0].replace("-", _HELD), text)
+    return re.sub(_OPTION, lambda match: match[0].replace("-", _HELD), text)
 
 
 def _fitted(paragraph: str, room: int) -> str:
@@ -141,7 +142,7 @@ def _fitted(paragraph: str, room: int) -> str:
 
 def _examples(lines: Sequence[str], room: int) -> Iterator[str]:
     """Yield examples in two columns; the explanation of a longer command is below it."""
-    found = [match.groups() for line in lines if (match := _EXAMPLE.fullmatch(line))]
+    found = [match.groups() for line in lines if (match := re.fullmatch(_EXAMPLE, line))]
     explained = [cells(lead + command) for lead, command, what in found if what]
     column = max((size for size in explained if size <= room * _COMMANDS), default=0) + len(_SPACES)
     if room - column < _NARROWEST or column <= len(_SPACES):
@@ -161,7 +162,7 @@ def _examples(lines: Sequence[str], room: int) -> Iterator[str]:
 def _command(command: str, lead: str, room: int) -> Iterator[str]:
     """Yield a command line, continued on further lines as a shell reads them."""
     line = lead
-    for word in _WORD.findall(command):
+    for word in re.findall(_WORD, command):
         if line.strip() and cells(f"{line} {word} \\") > room and cells(f"{line} {word}") > room:
             yield line if line.lstrip().startswith("{") else f"{line} \\"  # JSON goes on without a mark.
             line = f"{lead}    {word}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hccl_tools.cli import foreign_options
+from hccl_tools.cli.help_option import QuickHelp
 from hccl_tools.cli.values import EITHER_SPELLING, hyphenated
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def typed_without(typed: Sequence[str], *left_out: str) -> Iterator[str]:
             yield word
 
 
-class GroupedCommand(click.Command):
+class GroupedCommand(QuickHelp):
     """A command that starts a program: ``options... PROGRAM its-own-arguments...``.
 
     Options end at the program; the arguments after it belong to the program. ``--log_dir`` and ``--log-dir``

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from hccl_tools.cli import product_option
+from hccl_tools.cli.help_option import QuickHelp
 from hccl_tools.cli.values import EITHER_SPELLING, Choice
 from hccl_tools.errors import InputError
 from hccl_tools.notation.printable import is_in_workflow, on_stdout
@@ -22,7 +23,7 @@ _F = TypeVar("_F", bound="Callable[..., Any]")
 
 
 def command(
-    name: str, *, epilog: str, kind: type[click.Command] = click.Command
+    name: str, *, epilog: str, kind: type[click.Command] = QuickHelp
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Declare a command that accepts both spellings of its options; ``epilog`` contains the examples."""
     return click.command(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: A column of each table that the other tables do not have.
 _MARKS = ("UDie ID", "Interface Name", "EID Index")
-_EID = re.compile(r"[0-9a-f]{32}", re.ASCII)
+_EID = r"(?a)[0-9a-f]{32}"
 
 
 class Port(NamedTuple):
@@ -77,7 +77,7 @@ def parse(text: str) -> DeviceInfo:
         elif "IP Address" in row:
             if packed(row["IP Address"]) is not None:
                 ips.append(row["IP Address"])
-        elif _EID.fullmatch(eid := row.get("EID", "").replace(":", "").lower()):
+        elif re.fullmatch(_EID, eid := row.get("EID", "").replace(":", "").lower()):
             eids.append(eid)
     return DeviceInfo(tuple(ports), tuple(ips), tuple(eids))
 

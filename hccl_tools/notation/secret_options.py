@@ -57,6 +57,8 @@ USERS = frozenset({"--user", "--proxy-user", "--auth", "--http-user", "--ftp-use
 #: ``user:password``, or ``user%password`` of smbclient; numbers are a user and a group of docker.
 _USER = r"[^\s:%/]{1,256}[:%](?![\d:]*\Z)(?!/)"
 _OPTION = re.compile(r"-[A-Za-z0-9#]")
+#: What may be the name of a program.
+_PROGRAM = r"[\w.-]+"
 
 
 class Words:
@@ -137,7 +139,7 @@ def _any_program() -> re.Pattern[str]:
 
 def find(text: str) -> Iterator[tuple[int, int]]:
     """Yield the positions of secrets in the command lines of a text, also in JSON lists of words."""
-    if not any(program in text for program in _PROGRAMS):
+    if _PROGRAMS.isdisjoint(re.findall(_PROGRAM, text)):
         return
     done, programs = 0, _any_program()
     while match := programs.search(text, done):
