@@ -36,7 +36,7 @@ _ON_SOCKET = " on a socket"
 MOST_HUNG_RANKS = 16
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class RankEnd:
     """The known facts about one process of the job.
 
@@ -96,7 +96,7 @@ def _order(end: RankEnd) -> tuple[float, int]:
     return (float("inf") if terminated else end.ended, end.process.rank)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Outcome:
     """The end of the job on this host."""
 

@@ -31,7 +31,7 @@ _LONGEST_LINE = 1 << 12
 _LARGEST_DUMP = 1 << 18
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False, match_args=False)
 class Activity:
     """What one rank has done so far; times are the clock's seconds of the samples.
 

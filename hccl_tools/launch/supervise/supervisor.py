@@ -12,7 +12,6 @@ from hccl_tools.launch.logs.terminal import Console
 from hccl_tools.launch.model.outcome import RESTART_CAUSES, Outcome, RankEnd
 from hccl_tools.launch.model.variables import of_restart
 from hccl_tools.launch.supervise.attempt import Attempt
-from hccl_tools.launch.supervise.hangs import HangWatch
 from hccl_tools.launch.supervise.options import DEFAULTS, Supervision
 from hccl_tools.launch.supervise.reporter import Progress, Reporter
 from hccl_tools.notation.number_list import rank_list
@@ -39,6 +38,8 @@ if TYPE_CHECKING:
 
 _HOUR_SECONDS = 3600.0
 
+#: When the watch for ``--hang-warn`` begins: in seconds, and as a part of the time after which it warns.
+_FIRST_LOOK, _FIRST_PART = 1.0, 0.125
 #: Seconds from one check of the disk to the next, with enough free space.
 _SPACE_INTERVAL = 5.0
 #: Seconds from one check of the disk to the next, with little free space.
@@ -192,10 +193,20 @@ class HostSupervision:
             attempt.call_later("timeout", left, lambda: attempt.end("timeout"))
         if options.watch.early_exit_warn is not None:
             EarlyExit(attempt, options.watch.early_exit_warn)
-        if options.watch.hang_warn is not None or options.watch.hang_timeout is not None:
-            HangWatch(attempt, options, self.run_dir)
+        if options.watch.hang_timeout is not None:
+            self.watch_for_hangs(attempt)
+        elif (warn_after := options.watch.hang_warn) is not None:
+            # Later, because most ranks start by then, and the watch is not loaded for the shortest jobs.
+            first = min(_FIRST_LOOK, _FIRST_PART * warn_after)
+            attempt.call_later("hang", first, partial(self.watch_for_hangs, attempt))
         if self.console.progress:
             Progress(attempt, options.count_ranks)
+
+    def watch_for_hangs(self, attempt: Attempt) -> None:
+        """Begin to measure what the ranks do."""
+        from hccl_tools.launch.supervise.hangs import HangWatch  # noqa: PLC0415  (2 ms; after the start)
+
+        HangWatch(attempt, self.options, self.run_dir)
 
     def take_evidence(self, attempt: Attempt, done: Callable[[], None]) -> None:
         """Take evidence of what the ranks of this host do; ``done`` is called at its end."""
