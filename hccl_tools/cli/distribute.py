@@ -21,7 +21,7 @@ from hccl_tools.notation.printable import escaped, tell
 from hccl_tools.programs.slurm import in_allocation
 from hccl_tools.table.addresses import is_simulated
 from hccl_tools.table.fingerprint import fingerprint
-from hccl_tools.validation.checker import load
+from hccl_tools.validation.loading import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -118,16 +118,16 @@ def _read(
 ) -> tuple[RankTable, Copy]:
     if file == "-" and (output is None or output.endswith("/")):
         raise UsageError("the table from standard input has no path", hint="name the file with -o PATH")
-    table, report = load(file, product=product, ignore=ignore)
+    loaded = load(file, product=product, ignore=ignore)
+    table = loaded.table
     if target is not None:
         for warning in check(TARGETS[target], table, None):
             tell(*warning.split("\n"))
     path = file if output is None else output
     if path.endswith("/"):
         path += os.path.basename(file)  # noqa: PTH119
-    data = report.document.data if report.document else b""
     mode = TARGETS[target].mode if target else None
-    return table, Copy(data, fingerprint(table), os.path.abspath(path), mode)  # noqa: PTH100  (no link is followed)
+    return table, Copy(loaded.data, fingerprint(table), os.path.abspath(path), mode)  # noqa: PTH100  (no link is followed)
 
 
 def _hosts(typed: Sequence[str], reaching: dict[str, Any], table: RankTable) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from hccl_tools.notation.printable import tell
 from hccl_tools.transform import generation
 from hccl_tools.transform.replacement import replace_server
 from hccl_tools.transform.spare import index_of
-from hccl_tools.validation.product_choice import product_of
+from hccl_tools.validation.checker import product_of
 
 if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable

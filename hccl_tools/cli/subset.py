@@ -14,7 +14,7 @@ from hccl_tools.notation import device_range, number_list
 from hccl_tools.notation.phrases import count, named, operand
 from hccl_tools.notation.printable import tell
 from hccl_tools.transform.subsetting import subset, without
-from hccl_tools.validation.product_choice import product_of
+from hccl_tools.validation.checker import product_of
 
 if TYPE_CHECKING:
     from hccl_tools.notation.exclusion import Exclusion

@@ -7,11 +7,13 @@ in characters.
 from __future__ import annotations
 
 import codecs
+import os
 import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.document.fast_parser import NESTING_LIMIT, UNCLEAN, parse_clean
+from hccl_tools.document.reading import is_stream, read_file, shown_name
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -45,24 +47,36 @@ class Document:
         name: The file name as the user typed it.
         value: The first JSON value; ``None`` if there is a ``problem``.
         problem: Why the file is not valid JSON.
+        is_clean: Whether it is JSON without a duplicate key, and nothing follows it.
         duplicates: Keys that an object has more than once; HCCL uses the last value.
         duplicate_count: The number of such keys, including those that are not in ``duplicates``.
         trailing: The offset of text other than blanks after the value, else ``None``. HCCL ignores it in 1.x
             and group_list tables and refuses it in 2.0 tables, unless it begins with a NUL byte.
+        path: The path of the file; ``None`` for a stream and for bytes.
         depth: The nesting depth of objects and lists if it is above ``NESTING_LIMIT``, else 0. In ``value``,
             objects and lists deeper than that limit are empty.
     """
 
     def __init__(self, name: str, data: bytes) -> None:
         self.name, self.data = name, data
+        self.path: str | None = None
         self.value: Any = None
         self.problem: JsonProblem | None = None
+        self.is_clean = False
         self.duplicates: list[DuplicateKey] = []
         self.duplicate_count = 0
         self.trailing: int | None = None
         self.depth = 0
         self._last_line = (0, -1)
         self._line_ends = [0]
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], limit: int | None = None) -> Document:
+        """Read and parse a file; see ``parse``, and ``reading.read_file`` for the errors."""
+        file = os.fspath(path)
+        document = cls.parse(read_file(file), shown_name(file), limit)
+        document.path = None if is_stream(file) else file
+        return document
 
     @classmethod
     def parse(cls, data: bytes, name: str, limit: int | None = None) -> Document:
@@ -76,7 +90,7 @@ class Document:
         if value is UNCLEAN:
             document._read_slowly(limit)
         else:
-            document.value = value
+            document.value, document.is_clean = value, True
         return document
 
     @cached_property

@@ -16,6 +16,7 @@ from hccl_tools.rules.commands import how, of_each
 from hccl_tools.rules.moved_entries import owners
 from hccl_tools.rules.nics import reported_blanks
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
+from hccl_tools.rules.spelling import misspelt
 from hccl_tools.table.addresses import AF_INET, is_host, is_loopback, is_netmask, packed
 
 if TYPE_CHECKING:
@@ -202,7 +203,6 @@ def some_devices_without_address(subject: Subject) -> Iterator[Finding]:
     required = len(subject.table.servers) > 1 and subject.product.needs_device_ip != "never"
     if all_plain(subject) or required:
         return
-    from hccl_tools.rules.spelling import misspelt  # noqa: PLC0415  (2 ms; only for such tables)
 
     ips, ids = subject.table.device_ips, subject.table.device_ids
     named = misspelt(subject, "device_ip")  # HCC604 reports the cause.

@@ -17,7 +17,7 @@ from hccl_tools.diagnostics.diagnostic import HCCL_CONSEQUENCES, KEPT, Diagnosti
 from hccl_tools.diagnostics.wording import no_rank_table
 from hccl_tools.document.document import Document
 from hccl_tools.document.parsed_value import NotJsonError, as_read
-from hccl_tools.document.reading import is_stream, read_file, shown_name
+from hccl_tools.document.reading import shown_name
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
 from hccl_tools.formats.host_files import READERS
@@ -25,9 +25,17 @@ from hccl_tools.rules.findings import Findings
 from hccl_tools.rules.other_shapes import other_shapes
 from hccl_tools.rules.registry import BESIDE_HCCL, LOCAL, STAGES, Finding, Subject, rule_by_id, rules_for
 from hccl_tools.rules.selection import chosen
+from hccl_tools.rules.topology import device_sets
 from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.products import assume
-from hccl_tools.validation import host_files, non_table_documents, product_choice, target_check
+from hccl_tools.validation import (
+    host_files,
+    non_table_documents,
+    other_products,
+    product_choice,
+    target_check,
+)
+from hccl_tools.validation.product_choice import Choice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -36,6 +44,7 @@ if TYPE_CHECKING:
     from hccl_tools.host.facts import HostState
     from hccl_tools.table.format_names import Format
     from hccl_tools.table.model import RankTable
+    from hccl_tools.table.products import Product
 
 _LOAD_IDS = frozenset({"HCC101", "HCC102", "HCC103", "HCC104", "HCC116", "HCC117"})
 #: The rules on limits of hccl-tools, which HCCL does not have.
@@ -43,7 +52,7 @@ _OWN_LIMITS = frozenset({"HCC117"})
 
 
 def validate(
-    source: str | os.PathLike[str] | bytes | dict[str, Any] | list[Any],
+    source: str | os.PathLike[str] | bytes | dict[str, Any] | list[Any] | Document,
     *,
     product: str | None = None,
     select: Iterable[str] = (),
@@ -58,7 +67,8 @@ def validate(
     """Check one rank table.
 
     Args:
-        source: A path (``-`` for standard input), the bytes of a file, or a parsed JSON object or list.
+        source: A path (``-`` for standard input), the bytes of a file, a parsed JSON object or list, or a
+            document that was read from a file.
         product: A name in ``hccl_tools.table.products.PRODUCTS``; by default the product assumed for
             the table.
         select: Report only these rules: ids, prefixes (``HCC2``) or names.
@@ -89,7 +99,10 @@ def validate(
         subject, file = _subject(source, limit)
         found = (host_files.recognise(subject) or formats.detect(subject.value)) if subject.is_json else None
         here = on_this_host or host is not None
-        product_choice.choose(subject, product, found.format if found else None, on_this_host=here)
+        table_format = found.format if found else None
+        _set_product(
+            subject, product_choice.choose(product, table_format, on_this_host=here, kind=subject.kind)
+        )
         subject.env = env or {}
         _judge(subject, found, findings, host, begin)
         findings.drop_told_by_errors("HCC618")
@@ -98,7 +111,7 @@ def validate(
             subject.host, subject.memo = host(subject.table), {}
             findings.run(rules_for(LOCAL[0]), subject)
         is_table = found is not None and not non_table_documents.is_one(subject, found)
-        accepted = product_choice.accepted_on(subject, findings) if findings.counts and is_table else ""
+        accepted = other_products.accepted_on(subject, findings) if findings.counts and is_table else ""
         also_for = "" if target is None else target_check.check(target, subject, findings)
         report = _report(subject, findings, file=file, found=found)._replace(
             also_for=also_for, accepted_on=accepted
@@ -115,15 +128,23 @@ def check_table(
 ) -> Report:
     """Check a table in memory; see ``validate``."""
     subject = Subject(assume(table.format)[0], table=table, env=env or {})
-    product_choice.choose(subject, product, table.format)
+    _set_product(subject, product_choice.choose(product, table.format))
     findings = Findings(KEPT, chosen((), ignore))
     _judge_table(subject, findings)
     found = formats.Detection(table.format, "it was made in this format")
     return _report(subject, findings, file="the table", found=found)
 
 
+def product_of(table: RankTable, name: str | None = None) -> Product:
+    """Return the product for which ``check_table`` checks a table; ``name`` is the user's choice."""
+    subject = Subject(assume(table.format)[0], table=table)
+    _set_product(subject, product_choice.choose(name, table.format))
+    _refine_product(subject)
+    return subject.product
+
+
 def load(
-    source: str | os.PathLike[str] | bytes,
+    source: str | os.PathLike[str] | bytes | Document,
     *,
     product: str | None = None,
     ignore: Iterable[str] = (),
@@ -172,11 +193,11 @@ def _subject(source: Any, limit: int | None) -> tuple[Subject, str]:
     unknown = assume(None)[0]
     if isinstance(source, (str, os.PathLike)):
         file = os.fspath(source)
-        shown = shown_name(file)
         if host_files.is_directory(file):
-            return Subject(unknown, path=file, is_directory=True), shown
-        document = Document.parse(read_file(file), shown, limit)
-        return Subject(unknown, document.value, document, None if is_stream(file) else file), shown
+            return Subject(unknown, path=file, is_directory=True), shown_name(file)
+        source = Document.read(file, limit)
+    if isinstance(source, Document):
+        return Subject(unknown, source.value, source, source.path), source.name
     if isinstance(source, (bytes, bytearray)):
         document = Document.parse(bytes(source), "<bytes>", limit)
         return Subject(unknown, document.value, document), "<bytes>"
@@ -189,6 +210,18 @@ def _subject_of_object(source: Any) -> Subject:
         return Subject(unknown, as_read(source))
     except NotJsonError as error:
         return Subject(unknown, not_json=Finding(error.message, error.path, error.hint))
+
+
+def _set_product(subject: Subject, choice: Choice) -> None:
+    subject.product, subject.product_reason, subject.product_is_assumed = choice
+
+
+def _refine_product(subject: Subject) -> None:
+    def largest_server() -> int:
+        return max((len(set(devices)) for devices in set(device_sets(subject).values())), default=0)
+
+    now = Choice(subject.product, subject.product_reason, subject.product_is_assumed)
+    _set_product(subject, product_choice.refined(now, subject.table, largest_server))
 
 
 def _judge(
@@ -232,7 +265,7 @@ def _judge_format(
 
 def _judge_table(subject: Subject, findings: Findings) -> None:
     rules = rules_for(subject.table.format)
-    product_choice.refine(subject)
+    _refine_product(subject)
     findings.run(rules, subject)
 
 

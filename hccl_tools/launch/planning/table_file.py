@@ -10,7 +10,7 @@ from hccl_tools import formats
 from hccl_tools.errors import InputError, LaunchError, TableError
 from hccl_tools.launch.model.request import JobTable
 from hccl_tools.notation.printable import tell
-from hccl_tools.validation import checker
+from hccl_tools.validation import loading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -65,21 +65,20 @@ def load_file(
             from hccl_tools.files import remainder  # noqa: PLC0415  (10 ms; few jobs leave hosts out)
 
             source, *left = remainder.of_file(path, choice.exclude, product=choice.product)
-        table, report = checker.load(
+        loaded = loading.load(
             source, product=choice.product, ignore=choice.ignore, env=env, on_this_host=on_this_host,
             begin=begin,
             name=f"{path} without {', '.join(map(str, choice.exclude))}" if choice.exclude else None,
         )  # fmt: skip
     except (InputError, TableError) as error:
         raise LaunchError(error.head, hint=error.hint, lines=error.lines) from error
-    _require_ranks(table, path)
-    notes = (*left, *(f"{path}: {finding.message}" for finding in report.warnings))
+    _require_ranks(loaded.table, path)
+    notes = (*left, *(f"{path}: {warning}" for warning in loaded.warnings))
     shown = "standard input" if path == "-" else os.path.abspath(path)
+    table, data = loaded.table, loaded.data
     if table.format == "group_list":
-        return JobTable(shown, *_as_1_0(table), report.product, report.product_reason, notes)
-    # Use the bytes that were checked: the file may have changed since then.
-    data = report.document.data if report.document else b""
-    return JobTable(shown, table, data, report.product, report.product_reason, notes)
+        table, data = _as_1_0(table)
+    return JobTable(shown, table, data, loaded.product, loaded.product_reason, notes)
 
 
 def _require_ranks(table: RankTable, path: str) -> None:

@@ -1,0 +1,159 @@
+"""No rule finds anything in a table that is used without the rules, however near it is to a wrong one."""
+
+from __future__ import annotations
+
+import json
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hccl_tools.document.document import Document
+from hccl_tools.validation import loading, regular_tables
+from hccl_tools.validation.checker import validate
+from tests.support.commands import run_here
+from tests.support.strategies import damage
+
+if TYPE_CHECKING:
+    from hccl_tools.diagnostics.diagnostic import Report
+    from hccl_tools.table.model import RankTable
+
+_ROOT = Path(__file__).parents[2]
+_FOLDERS = (_ROOT / "tests/data/corpus", _ROOT / "sample_tables")
+_PRODUCTS = (None, "910a", "a2", "a3-server", "300i")
+_SETS = ((0,), (5,), (0, 1), (0, 1, 2, 3), (4, 5, 6, 7), tuple(range(8)))
+_STEPS = st.sampled_from([1, 1, 2, 8, 16, 256, 256, 257, 4096])
+
+
+@st.composite
+def _tables(draw: st.DrawFn) -> dict[str, Any]:
+    """Return a table whose addresses count on, of which many are regular."""
+    servers = draw(st.sampled_from([1, 1, 2, 3, 9]))
+    devices = draw(st.sampled_from(_SETS)) if servers == 1 else tuple(range(8))
+    first, name = (draw(st.integers(0x0A000001, 0x0A03FFFF)) for _ in range(2))
+    step, of_group, of_server, of_name = (draw(_STEPS) for _ in range(4))
+    if draw(st.booleans()):
+        of_group, of_server = 4 * step, len(devices) * step
+    return {
+        "version": "1.0",
+        "server_count": str(servers),
+        "server_list": [
+            {
+                "server_id": str(IPv4Address(name + server * of_name)),
+                "device": [
+                    {
+                        "device_id": str(device),
+                        "device_ip": str(
+                            IPv4Address(first + server * of_server + place // 4 * of_group + place % 4 * step)
+                        ),
+                        "rank_id": str(server * len(devices) + place),
+                    }
+                    for place, device in enumerate(devices)
+                ],
+            }
+            for server in range(servers)
+        ],
+        "status": "completed",
+    }
+
+
+def _of_rules_and_without(data: bytes, product: str | None) -> tuple[Report, bool]:
+    """Return the report of the rules, and whether the table is regular; both must agree."""
+    document = Document.parse(data, "table.json")
+    document.path = "/tmp/table.json"
+    report = validate(document, product=product)
+    found = regular_tables.recognise(document, product, {}, on_this_host=False)
+    if found is not None:
+        table, choice = found
+        assert report.findings == (), data
+        assert report.verdict == "accepted"
+        assert (report.product, report.product_reason) == (choice.product.name, choice.reason)
+        assert report.table == table
+    return report, found is not None
+
+
+@given(st.data(), _tables(), st.sampled_from(_PRODUCTS))
+@settings(max_examples=400, deadline=None)
+def test_no_rule_finds_anything_in_a_regular_table(data: Any, value: Any, product: str | None) -> None:
+    if data.draw(st.booleans()):
+        damage(data.draw, value)
+
+    _of_rules_and_without(json.dumps(value).encode(), product)
+
+
+@pytest.mark.parametrize("machines", ["910a", "a2"])
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+def test_what_gen_makes_is_regular(tmp_path: Path, machines: str, size: int) -> None:
+    file = tmp_path / "table.json"
+    done = run_here("gen", "--simulate", machines, "--device_num", f"[0,{size})", "-o", str(file))
+    assert done.returncode == 0, done.stderr
+
+    assert _of_rules_and_without(file.read_bytes(), machines)[1]
+
+
+@pytest.mark.parametrize("machines", ["910a", "a2"])
+def test_what_gen_makes_for_several_servers_is_regular(tmp_path: Path, machines: str) -> None:
+    file = tmp_path / "table.json"
+    options = ("--servers", "4", "--device_num", "[0,8)", "-o", str(file))
+    done = run_here("gen", "--simulate", machines, *options)
+    assert done.returncode == 0, done.stderr
+
+    assert _of_rules_and_without(file.read_bytes(), machines)[1]
+
+
+def test_no_rule_finds_anything_in_the_regular_ones_of_many_tables() -> None:
+    files = [file for folder in _FOLDERS for file in sorted(folder.rglob("*.json"))]
+
+    found = [
+        _of_rules_and_without(file.read_bytes(), product)[1] for file in files for product in ("910a", "a2")
+    ]
+
+    assert any(found)
+
+
+def _written(folder: Path, **changes: Any) -> Path:
+    file = folder / "table.json"
+    device = {"device_id": "0", "device_ip": "10.1.0.1", "rank_id": "0"}
+    server = {"server_id": "10.0.0.1", "device": [device]}
+    value = {"version": "1.0", "server_count": "1", "server_list": [server], "status": "completed"}
+    file.write_text(json.dumps({**value, **changes}))
+    return file
+
+
+def test_a_table_is_read_in_the_same_way_with_and_without_the_rules(tmp_path: Path) -> None:
+    file = _written(tmp_path)
+    begun: list[RankTable] = []
+
+    quick = loading.load(file, begin=begun.append)
+    slow = loading.load(file, begin=begun.append, ignore=["HCC6"])
+
+    assert quick == slow
+    assert begun == [quick.table, slow.table]
+
+
+def test_warnings_of_a_table_that_is_not_regular(tmp_path: Path) -> None:
+    found = loading.load(_written(tmp_path, statuss="1"), env={"HCCL_BUFFSIZE": "200"})
+
+    assert len(found.warnings) == 1
+    assert "statuss" in found.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "variables", [{"HCCL_BUFFSIZE": "0"}, {"HCCL_INTRA_ROCE_ENABLE": "0"}], ids=lambda one: next(iter(one))
+)
+def test_a_variable_that_hccl_refuses(tmp_path: Path, variables: dict[str, str]) -> None:
+    document = Document.read(_written(tmp_path))
+
+    assert regular_tables.recognise(document, None, {}, on_this_host=False) is not None
+    assert regular_tables.recognise(document, None, variables, on_this_host=False) is None
+
+
+@pytest.mark.parametrize("name", ["table", "table.json.json", ".json"])
+def test_a_file_name_that_hccl_refuses(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    file.write_bytes(_written(tmp_path).read_bytes())
+
+    assert regular_tables.recognise(Document.read(file), None, {}, on_this_host=False) is None
