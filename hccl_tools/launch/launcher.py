@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
@@ -12,7 +13,7 @@ from hccl_tools.launch.model.variables import TABLE_FROM_LAUNCHER
 from hccl_tools.launch.planning import moved_pod, planner
 from hccl_tools.launch.preflight import checks
 from hccl_tools.launch.render import plan_json, plan_text
-from hccl_tools.launch.supervise import leftovers, supervisor
+from hccl_tools.launch.supervise import leftovers
 from hccl_tools.launch.supervise.options import Supervision
 from hccl_tools.notation.printable import tell
 from hccl_tools.processes import keeper, run_files, signals
@@ -20,7 +21,7 @@ from hccl_tools.processes.pod import in_pod
 from hccl_tools.runs import directory, log_files, names, own_runs, parents, private_files
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from hccl_tools.launch.cluster.agent import AgentLink
     from hccl_tools.launch.cluster.controller import Controller
@@ -34,6 +35,8 @@ _SCHEDULER_WAIT = 0.2
 #: Seconds for the scheduler to exit if ranks of other hosts may still need it.
 _SCHEDULER_WAIT_FOR_OTHERS = 60.0
 
+#: The module of the stage after the start, which is loaded while hccn_tool answers.
+_SUPERVISOR = "hccl_tools.launch.supervise.supervisor"
 #: The variables that mpirun, mpiexec and srun set for the processes that they start.
 _STARTED_BY = frozenset({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_ID"})
 
@@ -52,11 +55,10 @@ def launch(request: LaunchRequest) -> int:
         guard = keeper.current() or keeper.start()
         if request.part is not None:
             agent, request = _connect_to_launcher(request, request.part)
-        prepared = prepared_launch(request)
+        preflight = Preflight(request)
+        prepared = prepared_launch(request, meanwhile=preflight.check)
         plan = prepared.plan
-        # If an engine starts supervisors, each of them checks its own host.
-        is_checked = request.start.preflight and not plan.supervisor
-        warnings = _preflight(prepared, request.variables.assigned) if is_checked else ()
+        warnings = preflight.warnings()
         lock = _lock(prepared)
         if plan.rendezvous is not None:
             from hccl_tools.launch.cluster import consistency  # noqa: PLC0415  (21 ms; several hosts, started by hand)
@@ -75,6 +77,8 @@ def launch(request: LaunchRequest) -> int:
             error.args = ("no rank was started on this host",)
         raise
     _announce(plan, warnings, agent)
+    from hccl_tools.launch.supervise import supervisor  # noqa: PLC0415  (5 ms; on hosts with NPUs it was loaded before)
+
     outcome = supervisor.supervise(
         engines.of(plan).processes(plan),
         run_dir=plan.run_dir,
@@ -91,6 +95,35 @@ def launch(request: LaunchRequest) -> int:
         if connected is not None:
             connected.close()
     return code
+
+
+class Preflight:
+    """Checks this host for the plan, while a tool still answers; ``warnings`` refuses the start later.
+
+    If an engine starts supervisors, each of them checks its own host.
+    """
+
+    def __init__(self, request: LaunchRequest) -> None:
+        self._typed, self._is_wanted = request.variables.assigned, request.start.preflight
+        self._found, self._logs = checks.Findings(), ""
+
+    def check(self, prepared: PreparedLaunch) -> None:
+        """Check this host, and load the module of the next stage."""
+        plan = prepared.plan
+        if self._is_wanted and not plan.supervisor:
+            environment = {**prepared.shared_environment, **self._typed}
+            self._found = checks.check(plan, environment, prepared.nodes)
+            self._logs = os.path.dirname(plan.run_dir)
+        import_module(_SUPERVISOR)
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return what does not prevent the start.
+
+        Raises:
+            LaunchError: Something prevents it.
+        """
+        checks.refuse(self._found)
+        return (*self._found.warnings, *(leftovers.leftovers_of_last_run(self._logs) if self._logs else ()))
 
 
 def _check_restarts(plan: Plan, request: LaunchRequest) -> None:
@@ -115,21 +148,25 @@ def _announce(plan: Plan, warnings: Sequence[str], agent: AgentLink | None) -> N
         agent.begin(plan)
 
 
-def prepared_launch(request: LaunchRequest) -> PreparedLaunch:
-    """Return the plan of a launch and the data needed to carry it out.
+def prepared_launch(
+    request: LaunchRequest, *, meanwhile: Callable[[PreparedLaunch], object] = bool
+) -> PreparedLaunch:
+    """Return the plan of a launch and the data needed to carry it out; see ``planner.prepare``.
 
     Raises:
         LaunchError: The launch is refused.
     """
     seconds = request.table.wait
     if seconds is None or not in_pod():
-        return _prepared(request)
-    return moved_pod.prepared(request, seconds, _prepared)
+        return _prepared(request, meanwhile)
+    return moved_pod.prepared(request, seconds, partial(_prepared, meanwhile=meanwhile))
 
 
-def _prepared(request: LaunchRequest) -> PreparedLaunch:
+def _prepared(request: LaunchRequest, meanwhile: Callable[[PreparedLaunch], object]) -> PreparedLaunch:
     try:
-        prepared = planner.prepare(request, environ=dict(os.environ), working_dir=os.getcwd())
+        prepared = planner.prepare(
+            request, environ=dict(os.environ), working_dir=os.getcwd(), meanwhile=meanwhile
+        )
     except (UsageError, LaunchError):
         raise
     except HcclToolsError as error:
@@ -159,13 +196,6 @@ def _restarting(
         return supervision._replace(before_restart=restart.on_the_same_hosts(prepared, request, link))
     preparation = restart.WithSpares(prepared, request, controller, prepare=prepared_launch)
     return supervision._replace(before_restart=preparation.prepare, explain=preparation.explain)
-
-
-def _preflight(prepared: PreparedLaunch, typed: Mapping[str, str]) -> tuple[str, ...]:
-    environment = {**prepared.shared_environment, **typed}
-    found = checks.check(prepared.plan, environment, prepared.nodes)
-    checks.refuse(found)
-    return (*found.warnings, *leftovers.leftovers_of_last_run(os.path.dirname(prepared.plan.run_dir)))
 
 
 def _lock(prepared: PreparedLaunch) -> int:

@@ -16,7 +16,14 @@ from hccl_tools.launch.model.request import (
     StartChoice,
     TableChoice,
 )
-from hccl_tools.launch.planning import composition, interpreter, program_check, table_source, without_table
+from hccl_tools.launch.planning import (
+    composition,
+    interpreter,
+    local_npus,
+    program_check,
+    table_source,
+    without_table,
+)
 from hccl_tools.launch.planning import job as jobs
 from hccl_tools.launch.planning.job import Job
 from hccl_tools.launch.planning.placement import place_ranks, place_ranks_without_table
@@ -75,6 +82,18 @@ def find(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> R
     """
     request = _request(options, world)
     around = surroundings(environ, None, cpu=options.cpu, ignore_visible=options.ignore_visible)
+    wanted = around.uses_npus and request.table.local_check and not request.hosts.all_here
+    with local_npus.compared(around.nodes, around.environ, wanted=wanted) as addresses:
+        return _found(request, options, world, environ, around._replace(addresses=addresses))
+
+
+def _found(
+    request: LaunchRequest,
+    options: RankOptions,
+    world: MpiWorld,
+    environ: Mapping[str, str],
+    around: Surroundings,
+) -> RankJob:
     loaded = table_source.find(request, around, "")
     # Under `launch` the start and the need for MindSpore's scheduler are already determined.
     # Paddle's ranks need a port under the start "table".

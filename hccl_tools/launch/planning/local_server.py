@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, UsageError
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hccl_tools.launch.model.request import Hosts
-    from hccl_tools.launch.planning.local_npus import Addresses
     from hccl_tools.launch.planning.placement import RankPlacement
     from hccl_tools.launch.planning.visible_devices import Surroundings
     from hccl_tools.table.model import RankTable
@@ -54,11 +54,11 @@ def find(
     """
     if hosts.include_this_host and hosts.server is None and hosts.node_rank is None:
         _refuse_simulated(table)
-    real = _device_addresses(table, around) if local_check and around.uses_npus else None
+    addresses = around.addresses if local_check else None
+    is_later = addresses is None or hosts.server is not None or _is_by_name(table, around.environ)
+    real = None if is_later or addresses is None else addresses.of(table).first
     try:
-        here = this_server(
-            table, wanted=hosts.server, environ=around.environ, device_addresses=real.first if real else None
-        )
+        here = this_server(table, wanted=hosts.server, environ=around.environ, device_addresses=real)
     except (AmbiguousHostError, NotAMemberError) as error:
         if hosts.node_rank is not None:
             here = _server_of_node_rank(placements, hosts.node_rank)
@@ -74,11 +74,18 @@ def find(
     else:
         if hosts.node_rank is not None:
             _check_node_rank(table, placements, hosts, here)
-    if real is not None:
-        from hccl_tools.launch.planning import local_npus  # noqa: PLC0415  (1.2 ms; only with NPUs)
-
-        local_npus.check_addresses(table, here, real)
+    if addresses is not None:
+        addresses.check_later(table, here)
     return here
+
+
+def _is_by_name(table: RankTable, environ: Mapping[str, str]) -> bool:
+    """Return whether this host is the only server of a table by its name: its devices need not decide."""
+    if len(table.servers) > 1 or is_loopback(table.servers[0].address):
+        return False
+    with suppress(NotAMemberError):
+        return this_server(table, environ=environ) == 0
+    return False
 
 
 def _refuse_simulated(table: RankTable) -> None:
@@ -89,17 +96,6 @@ def _refuse_simulated(table: RankTable) -> None:
             f"the {len(names)} hosts of the table are simulated ({and_more(names)}): they cannot join",
             hint="`--cpu --all-here` runs the ranks of all of them on this machine",
         )
-
-
-def _device_addresses(table: RankTable, around: Surroundings) -> Addresses:
-    from hccl_tools.launch.planning import local_npus  # noqa: PLC0415  (1.4 ms; only with NPUs)
-
-    devices = local_npus.devices_of(table, around.nodes)
-    return (
-        around.addresses.of(devices)
-        if around.addresses
-        else local_npus.read_addresses(devices, around.environ)
-    )
 
 
 def _server_of_node_rank(placements: Sequence[RankPlacement], node_rank: int) -> int:

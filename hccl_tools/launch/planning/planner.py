@@ -13,6 +13,7 @@ from hccl_tools.launch.planning import (
     composition,
     environment,
     interpreter,
+    local_npus,
     log_paths,
     placement,
     ports,
@@ -78,20 +79,34 @@ def prepare(
     environ: Mapping[str, str],
     working_dir: str,
     nodes: tuple[int, ...] | None = None,
+    meanwhile: Callable[[PreparedLaunch], object] = bool,
 ) -> PreparedLaunch:
     """Return the plan of a launch without writing or starting anything.
 
     Relative paths are relative to ``working_dir``, which is absolute. ``nodes`` are the ids of the device
-    nodes; ``None`` looks them up.
+    nodes; ``None`` looks them up. ``meanwhile`` is called with the plan before the addresses of this host's
+    devices are compared with the table's: their tool may still run.
 
     Raises:
         UsageError: Options exclude or contradict each other.
         LaunchError: The table, the devices or the program do not allow the launch.
     """
-    devices = request.devices
-    around = surroundings(environ, nodes, cpu=request.start.cpu, ignore_visible=devices.ignore_visible)
+    limits = request.devices.ignore_visible
+    around = surroundings(environ, nodes, cpu=request.start.cpu, ignore_visible=limits)
+    engine = engines.get(request.start.engine)
+    is_here = not (engine.starts_all_hosts or request.hosts.all_here)
+    wanted = around.uses_npus and request.table.local_check and is_here
+    with local_npus.compared(around.nodes, around.environ, wanted=wanted) as addresses:
+        prepared = _plan(request, engine, around._replace(addresses=addresses), environ, working_dir)
+        meanwhile(prepared)
+    return prepared
+
+
+def _plan(
+    request: LaunchRequest, engine: Engine, around: Surroundings, environ: Mapping[str, str], working_dir: str
+) -> PreparedLaunch:
     run_dir = request.run_dir or directory.path_for(request.logs.dir, environ)
-    notes, engine = list(request.remarks), engines.get(request.start.engine)
+    notes = list(request.remarks)
     job, python, start, chosen = _job(request, engine, around, f"{run_dir}/{names.TABLE}", notes)
     engine, located = _locate(engine, request, environ, job)
     meet = composition.ranks_meet(start, python.frameworks, cpu=request.start.cpu)
@@ -160,7 +175,7 @@ def _job(
 
     ``copy`` is the path of the job's table, which is written later; user notes are appended to ``notes``.
     """
-    table, job = _ranks(request, engine, around, copy, notes)
+    table, job = _ranks(request, around, copy, notes)
     python, start, reason = interpreter.choose(
         request.program,
         request.start,
@@ -199,21 +214,12 @@ def _job(
 
 
 def _ranks(
-    request: LaunchRequest, engine: Engine, around: Surroundings, copy: str, notes: list[str]
+    request: LaunchRequest, around: Surroundings, copy: str, notes: list[str]
 ) -> tuple[JobTable | None, Job]:
     """Return the table of the job, if it has one, and the ranks."""
-    is_compared = request.table.local_check and not (engine.starts_all_hosts or request.hosts.all_here)
-    if around.uses_npus and is_compared:
-        from hccl_tools.launch.planning import local_npus  # noqa: PLC0415  (1.2 ms; only with NPUs)
-
-        around = around._replace(addresses=local_npus.EarlyAddresses(around.nodes, around.environ))
-    try:
-        table = table_source.find(request, around, copy)
-        if table is not None:
-            return table, jobs.of_table(table, request, around, notes)
-    finally:
-        if around.addresses is not None:
-            around.addresses.close()
+    table = table_source.find(request, around, copy)
+    if table is not None:
+        return table, jobs.of_table(table, request, around, notes)
     return None, without_table.job_of(request, around, notes)
 
 

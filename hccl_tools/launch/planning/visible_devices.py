@@ -148,7 +148,7 @@ class Surroundings(NamedTuple):
     visible: VisibleDevices
     #: Whether this host has NPUs and the job uses them.
     uses_npus: bool
-    #: Reads the addresses of the devices early; ``None`` reads them when they are needed.
+    #: The addresses of this host's devices, if they are compared with the table's.
     addresses: EarlyAddresses | None = None
 
 
