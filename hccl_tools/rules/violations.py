@@ -19,6 +19,7 @@ from hccl_tools.notation.phrases import and_more
 from hccl_tools.rules import entry_forms, key_shapes, missing_ids, right_texts
 from hccl_tools.rules.document import made_on_its_hosts
 from hccl_tools.rules.key_names import translated
+from hccl_tools.rules.key_places import kinds_with, with_other_keys
 from hccl_tools.rules.other_shapes import other_shapes
 from hccl_tools.rules.registry import COUNTED, Finding, Subject
 from hccl_tools.table.products import assumed_for
@@ -90,8 +91,10 @@ def _finding_on(
     near = None if hint else near_key(subject.value, violation, keys_of(table_format))
     if near is not None:
         return _misspelt(subject, violation, near, alike)
-    if hint is None and violation.keyword == "required" and (found := _by_shape(subject, violation, alike)):
-        return found
+    if hint is None and violation.keyword == "required":
+        found = _by_shape(subject, violation, alike) or _elsewhere(subject, violation, table_format)
+        if found is not None:
+            return found
     if hint is None and (form := entry_forms.form_of(subject.value, violation, alike)) is not None:
         is_entry = type(violation.path[-1]) is int
         message = message_of(subject.value, violation) if is_entry else form[0]
@@ -342,6 +345,25 @@ def _by_shape(
     said = known.setdefault((right, key), (message, f"rename {hint}"))
     return Finding(
         message, (*violation.path, key), said[1], at_key=True, alike=said if violation.path else None
+    )
+
+
+def _elsewhere(subject: Subject, violation: Violation, table_format: str) -> Finding | None:
+    """Return the finding on a key that the table itself lacks, if it is in one other object, where HCCL ignores it."""
+    key = violation.key
+    if violation.path or key is None:
+        return None
+    holders = [
+        one for one in with_other_keys(subject, table_format, {key}.__contains__)
+        if key in one.value and key not in one.kind.keys
+    ]  # fmt: skip
+    if len(holders) != 1:
+        return None
+    return Finding(
+        f'"{key}" is missing in the table itself: it is in {holders[0].kind.name}, where HCCL does not read it',
+        (*holders[0].path, key),
+        f"move it to {kinds_with(key, table_format)[0].name}",
+        at_key=True,
     )
 
 
