@@ -38,7 +38,7 @@ def wide_part(text: str, at: int) -> tuple[str, str] | None:
         ">> of Windows PowerShell writes it"
     )
     hint = (
-        "write this part in UTF-8, too: tr -d '\\000' < OLD > NEW removes the zero bytes; in PowerShell write "
+        "write it in UTF-8, too: tr -d '\\000' < OLD > NEW removes the zero bytes; in PowerShell write "
         "with Add-Content -Encoding utf8"
     )
     return message, hint
