@@ -60,6 +60,7 @@ def restarts(subject: Subject) -> list[Restart]:
 def restarted_servers(subject: Subject) -> Iterator[Finding]:
     """Yield the findings on servers whose ranks start at 0 again."""
     servers, first = subject.table.servers, subject.table.rank_numbers.index(0)
+    alike = _said_once(subject, restarts(subject))
     for again in restarts(subject):
         ranks = count(again.size, "rank")
         what = f'server "{servers[again.server].server_id}" starts at rank 0 again ({ranks})'
@@ -72,4 +73,21 @@ def restarted_servers(subject: Subject) -> Iterator[Finding]:
             subject.device_path(again.row, "rank_id"),
             f"continue the rank numbers with {again.rank}, or join the tables of the servers with `hccl-tools merge`, which does this",
             (Related(subject.device_path(first, "rank_id"), "first used here"),),
+            alike=alike,
         )
+
+
+def _said_once(subject: Subject, found: list[Restart]) -> tuple[str, str]:
+    """Return message and hint for several places where the ranks start at 0 again."""
+    sizes, what = (
+        {again.size for again in found},
+        (("entry", "entries") if subject.table.format == "2.0" else ("server",)),
+    )
+    each = f" ({count(sizes.pop(), 'rank')} each)" if len(sizes) == 1 else ""
+    first, second = found[0], found[1] if found[1:] else found[0]
+    hint = (
+        f"continue the rank numbers over the whole table: here with {first.rank}, at the next place with {second.rank}, and so on; "
+        "or join the tables of the servers with `hccl-tools merge`, which does this"
+    )
+    message = f"the ranks start at 0 again in {count(len(found), *what)}{each}, as if tables were joined or each host counted its own"
+    return message, hint

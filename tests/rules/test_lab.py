@@ -141,12 +141,12 @@ def test_a_second_machine_that_was_pasted_in_is_told_with_ranks_and_counts() -> 
     for instance in group["instance_list"][8:]:
         instance["rank_id"] = str(int(instance["rank_id"]) - 8)
 
+    counts = '"instance_count": "16" and "device_num": "16"'
     assert told(value) == [
         (
             "instance_count",
             "instance_count is 8, device_num is 8, and 16 instances are listed",
-            'write "instance_count": "16" and "device_num": "16" '
-            "if all listed instances are in the job and none is missing",
+            f"write {counts} if all listed instances are in the job and none is missing",
         ),
         (
             "rank_id",

@@ -37,6 +37,20 @@ def test_servers_that_start_at_rank_0_again_are_one_finding_each() -> None:
     assert found[1][2].startswith("continue the rank numbers with 16, or ")
 
 
+def test_many_servers_that_start_at_rank_0_again_are_told_once() -> None:
+    value = table("1.0", 20, 8)
+    for server in value["server_list"]:
+        for rank, device in enumerate(server["device"]):
+            device["rank_id"] = str(rank)
+
+    said = {one.alike for one in validate(value).findings}
+
+    assert len(said) == 1
+    message, hint = said.pop() or ("", "")
+    assert message.startswith("the ranks start at 0 again in 19 servers (8 ranks each)")
+    assert "here with 8, at the next place with 16, and so on" in hint
+
+
 def test_following_the_hint_leaves_no_finding() -> None:
     assert renumbered([*range(8), *range(8), *range(16, 24)], servers=3)
     assert renumbered([*range(24)], servers=3) == []
