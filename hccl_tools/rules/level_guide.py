@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 #: In a chassis of several hosts, local ids continue over the hosts, and device ids start at 0 on each host.
 _NPUS_OF_A_HOST = 8
+#: What is said of ranks with the same level_list.
+_COPIED = "the level_list of one of the two was probably copied"
+_REMOVED = "; an entry that stands for no device is removed, with a lower rank_count, and the ranks after it are numbered on"
 #: The most pairs of nodes with equal EIDs that are compared with the order of all others.
 _MOST_COMPARED = 16
 
@@ -282,17 +285,17 @@ def _eids_of_others(
     related = (Related((*paths[1], "addr"), "the same here" if wrong == "first" else "first used here"),)
     has = "has" if len(pairs) == 1 else "have"
     where = f"layer{'s' if layers[1:] else ''} {' and '.join(str(layer) for layer, _ in layers)}"
+    column = subject.table.column("level_list")
+    copied = all(column[one] == column[other] for one, other in zip(*sides, strict=True))
     if not wrong:
         on = f"on {nodes[0]}" if nodes[0] == nodes[1] else f"on {nodes[1]} and on {nodes[0]}"
         return Finding(
-            f"{others} and {own} have the same EIDs in {where}: those of one of the two are wrong",
+            f"{others} and {own} have the same EIDs in {where}: {_COPIED if copied else 'those of one of the two are wrong'}",
             (*paths[0], "addr"),
             f"`hccl-tools gen` {on} reads the EIDs of the devices from the root info: write those that {others} or {own} "
-            f"{has} there",
+            f"{has} there{_REMOVED if copied else ''}",
             related,
         )
-    column = subject.table.column("level_list")
-    copied = all(column[one] == column[other] for one, other in zip(*sides, strict=True))
     how = ""
     if copied:
         how = f", as if {'its level_list was' if len(pairs) == 1 else 'their level_lists were'} copied"

@@ -101,3 +101,16 @@ def test_a_copied_level_list_is_one_finding_for_all_its_layers() -> None:
         "rank 4 has EIDs of rank 3 in layers 0 and 1, as if its level_list was copied: "
         "by the order of the others, the EIDs of rank 4 are probably wrong"
     )
+
+
+def test_an_entry_that_was_copied_as_the_ninth_may_be_one_too_many() -> None:
+    value = with_eids(2)
+    value["rank_list"].append(
+        copy.deepcopy(value["rank_list"][15]) | {"rank_id": 16, "device_id": 8, "local_id": 8}
+    )
+    value["rank_count"] = 17
+
+    message, _, hint = finding(value)
+
+    assert message.endswith("the level_list of one of the two was probably copied")
+    assert "an entry that stands for no device is removed, with a lower rank_count" in hint

@@ -962,7 +962,7 @@ def test_eids_of_another_node_are_one_finding() -> None:
 
     message, hint = one(value, "HCC615", "a5")
 
-    assert message.startswith("ranks 8-11 have EIDs of ranks 4-7 in layer 0, which by the order")
+    assert message.startswith("ranks 8-11 have EIDs of ranks 4-7 in layer 0: by the order of the others")
     assert "`hccl-tools gen` on node2" in hint
 
 
