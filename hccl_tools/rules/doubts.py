@@ -86,7 +86,7 @@ def _lost(subject: Subject, stated: int, right: str) -> Doubt | None:
     if other := _named_elsewhere(subject):
         return Doubt(f"other lists of the table name {and_more(other)}", both)
     if gap := _of_ranks(subject):
-        return Doubt(gap, both)
+        return Doubt(gap, f"{both} and number the ranks without a gap")
     if short := _short_end(subject):
         again = "the end of the table is missing: copy the complete file again"
         return Doubt(short, f"{again}; or, if no server is missing, {right}")
@@ -132,7 +132,7 @@ def _surplus(subject: Subject, stated: int, right: str) -> Doubt | None:
         own, first = (named_server(subject, index) for index in pair)
         rest = "; server_count is then right" if stated == len(table.servers) - 1 else ""
         hint = (
-            f"if it replaces that server, remove the entry of {first}{rest}; if both belong to the job, number the "
+            f"if it replaces that server, write it in place of the entry of {first}{rest}; if both belong to the job, number the "
             f"ranks of the second on, and {right}"
         )
         path = subject.server_path(pair[1])
