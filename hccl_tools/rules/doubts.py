@@ -271,7 +271,8 @@ def on_ranks(subject: Subject, stated: int) -> Doubt | None:
             "" if subject.document and continued(subject.document) else "two entries are joined", parted
         )
     gap = _of_ranks(subject)
-    both = f"add the missing entry, or, if none is missing, {right}"
+    entries = "entry" if stated - size == 1 else f"{stated - size} entries"
+    both = f"add the missing {entries}, or, if none is missing, {right}"
     if gap:
         return Doubt(gap, f"{both} and number the ranks without a gap")
     if stated < size:

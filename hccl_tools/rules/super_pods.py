@@ -315,21 +315,22 @@ def server_without_super_pod(subject: Subject) -> Iterator[Finding]:
         return  # HCC521 names the server that is meant.
     others = servers_of_another_kind(subject)
     yield from _of_another_kind(subject, others)
-    hint = ""
+    renamed, alike = "", None
     if unknown_servers(subject):
-        hint = "write its server_id in place of the unknown one in super_pod_list, or add it to its super pod"
+        renamed = (
+            "write its server_id in place of the unknown one in super_pod_list, or add it to its super pod"
+        )
     for index, server in enumerate(subject.table.servers):
         if server.server_id not in placed and index not in others:
             message = f'server "{server.server_id}" is not in any super pod'
-            hint = hint or _its_pod(subject, index)
+            hint = renamed or _its_pod(subject, index)
             if filled := filled_servers(subject):
                 message, hint = servers_filled(subject, filled, hint)
                 yield Finding(message, subject.server_path(index, "server_id"), hint)
                 return
-            yield Finding(
-                message, subject.server_path(index, "server_id"), hint,
-                alike=("servers are not in any super pod", hint.replace("its super pod", "the super pod of each")),
-            )  # fmt: skip
+            of_each = hint.replace("its super pod", "the super pod of each")
+            alike = alike or ("servers are not in any super pod", of_each)
+            yield Finding(message, subject.server_path(index, "server_id"), hint, alike=alike)
 
 
 def _its_pod(subject: Subject, index: int) -> str:
@@ -338,8 +339,17 @@ def _its_pod(subject: Subject, index: int) -> str:
     entry = json.dumps({"server_id": server.server_id[:64]}, ensure_ascii=False)
     return (
         f"add {entry} to the server_list of its super pod: `npu-smi info -t spod-info -i 0 -c 0` on "
-        f"{server.address.strip()[:64]} shows it"
+        f"{server.address.strip()[:64]} shows it{_or_new_pod(subject)}"
     )
+
+
+@shared
+def _or_new_pod(subject: Subject) -> str:
+    """Return what to do if the super pod of a server is not listed; "" if the super pods of the table say nothing of it."""
+    if len(unplaced(subject)) < 2:
+        return ""
+    own = f'{{"super_pod_id": "{free_pod_id(subject)}", "server_list": [...]}}'
+    return f"; if the table does not list this super pod, add an entry for it with its id, such as {own}"
 
 
 def _of_another_kind(subject: Subject, others: tuple[int, ...]) -> Iterator[Finding]:

@@ -436,7 +436,7 @@ def _in_place(violation: Violation, found: Any) -> str | None:
     """Return the schema's hint for a value that is there, which is changed and not added."""
     hint = violation.hint
     if hint is not None and violation.key is not None and hint.startswith("list at most"):
-        return f'add "{violation.key}", a list; {hint}'
+        return f'add "{violation.key}", a list: `hccl-tools gen` on the host of this rank prints the entry'
     if hint is None or violation.keyword != "type":
         return hint
     if violation.wanted == ("array",) and type(found) is str and violation.path[-1] in _LISTS_OF_TEXTS:

@@ -258,3 +258,12 @@ def test_servers_elsewhere_are_found_in_linear_time() -> None:
         return steps(lambda: validate(value))
 
     assert taken(200) < 8 * taken(50)  # the square would be 16
+
+
+def test_the_missing_entries_of_a_rank_list_are_counted() -> None:
+    value = table("2.0", 2, 8)
+    del value["rank_list"][12:]
+
+    (found,) = validate(value).findings
+
+    assert (found.hint or "").startswith("add the missing 4 entries, or, ")

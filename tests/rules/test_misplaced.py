@@ -106,3 +106,13 @@ def test_super_pod_ids_that_are_numbers_are_corrected_together() -> None:
     assert {each.rule.id for each in found} == {"HCC521"}
     assert [each.right for each in found] == ["0", "1"]
     assert one(value, "HCC521", "a3")[0] == "super_pod_ids are numbers, not strings"
+
+
+def test_a_level_list_that_is_missing_is_read_on_the_host() -> None:
+    value = table("2.0", 2, 8)
+    del value["rank_list"][5]["level_list"]
+
+    message, hint = one(value, "HCC111")
+
+    assert message == '"level_list" is missing'
+    assert hint == 'add "level_list", a list: `hccl-tools gen` on the host of this rank prints the entry'
