@@ -21,7 +21,7 @@ from hccl_tools.rules import strays
 from hccl_tools.rules.clusters import listed_servers
 from hccl_tools.rules.copies import WHOLE_MACHINES, absent_ranks, named_server, server_copies
 from hccl_tools.rules.doubled_keys import continued, doubled_list, joined
-from hccl_tools.rules.rank_restarts import restarts
+from hccl_tools.rules.rank_restarts import half_again, restarts
 from hccl_tools.rules.registry import shared
 from hccl_tools.rules.super_pod_list import listed_pods
 
@@ -270,6 +270,11 @@ def on_ranks(subject: Subject, stated: int) -> Doubt | None:
         return Doubt(
             "" if subject.document and continued(subject.document) else "two entries are joined", parted
         )
+    if half := half_again(subject):
+        repeated = (
+            f"its entries from {half} on are those before it again, as if a list was joined with itself"
+        )
+        return Doubt(repeated, f"remove the entries from {half} on; rank_count is then right")
     gap = _of_ranks(subject)
     entries = "entry" if stated - size == 1 else f"{stated - size} entries"
     both = f"add the missing {entries}, or, if none is missing, {right}"

@@ -12,6 +12,7 @@ from hccl_tools.rules.level_owners import Pair, wrong_one
 from hccl_tools.rules.levels import address_types, each_address, local_numbers
 from hccl_tools.rules.moved_entries import exchanged, right_devices
 from hccl_tools.rules.rank_graph import DEFAULT_TYPE, first_layer_types, has_first_layer
+from hccl_tools.rules.rank_restarts import half_again
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.table.hccl_numbers import read_integer
 
@@ -73,6 +74,8 @@ def duplicate_device(subject: Subject) -> Iterator[Finding]:
     Instead: /rank_list/1/device_id = 1
     Hint: give every rank of a node its own device_id
     """
+    if half_again(subject):
+        return  # HCC204 reports it.
     local_ids = local_numbers(subject)
     device_ids = right_devices(subject)
     levels = subject.table.column("level_list")

@@ -61,6 +61,17 @@ def restarts(subject: Subject) -> list[Restart]:
     return found
 
 
+@shared
+def half_again(subject: Subject) -> int:
+    """Return where a rank_list begins again, whose second half is its first and which rank_count counts once; 0 for others."""
+    half, odd = divmod(len(subject.table), 2)
+    declared = (subject.table.declared or {}).get("rank_count")
+    if odd or not half or subject.table.format != "2.0" or declared != half:
+        return 0
+    columns = subject.table.columns.values()
+    return half if all([*column[:half]] == [*column[half:]] for column in columns) else 0
+
+
 def restarted_servers(subject: Subject) -> Iterator[Finding]:
     """Yield the findings on servers whose ranks start again."""
     servers, found = subject.table.servers, restarts(subject)

@@ -110,7 +110,7 @@ def _finding_on(
         finding = right_texts.named(finding, value, versions.__contains__)
         if finding.right is None and type(value) is str and right_texts.as_digits(value) == table_format:
             finding = finding._replace(right=table_format)  # A letter in place of the digit, as in "1.O".
-    elif violation.key is not None and (all_ids := _all_ids(subject, violation)) is not None:
+    elif violation.keyword in ("required", "type") and (all_ids := _all_ids(subject, violation)) is not None:
         finding = finding._replace(alike=all_ids)
     elif (shown := _shown_right(subject.value, violation, table_format)) is not None:
         finding = finding._replace(hint=f"write {shown}")
@@ -118,9 +118,10 @@ def _finding_on(
 
 
 def _all_ids(subject: Subject, violation: Violation) -> tuple[str, str] | None:
-    """Return message and hint on several entries without an id, if their ids follow from their places."""
+    """Return message and hint on several entries without an id, or with null, if their ids follow from their places."""
     hint = missing_ids.hint_on_all(subject, violation, subject.memo["violations"].table_format)
-    return None if hint is None else (f'"{violation.key}" is missing', hint)
+    what = f'"{violation.key}" is missing' if violation.key is not None else f'"{violation.path[-1]}" is null'
+    return None if hint is None else (what, hint)
 
 
 def _shown_right(value: Any, violation: Violation, table_format: str) -> str | None:
@@ -305,7 +306,13 @@ def _after_the_table(subject: Subject, violation: Violation) -> str | None:
     if f'"{violation.key}"'.encode() not in document.data[document.trailing :]:
         return None
     edit = explanation.of_rest(document)
-    return None if edit is None else f'{edit.hint}: it closes the table before "{violation.key}"'
+    if edit is None:
+        line = document.position(document.trailing).line
+        return (
+            f'the table ends too early: "{violation.key}" is behind its end, on or after line {line}, because a }} or ] before it is '
+            "too much, or the beginning of an entry is missing; correct that first"
+        )
+    return f'{edit.hint}: it closes the table before "{violation.key}"'
 
 
 def _misspelt(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hccl_tools.validation.checker import validate
 from tests.rules.test_remedies import is_sound, one, report, servers
 from tests.support.tables import table
 
@@ -116,3 +117,47 @@ def test_a_level_list_that_is_missing_is_read_on_the_host() -> None:
 
     assert message == '"level_list" is missing'
     assert hint == 'add "level_list", a list: `hccl-tools gen` on the host of this rank prints the entry'
+
+
+def test_what_is_behind_the_end_of_a_table_is_not_added_again() -> None:
+    lines = json.dumps(table("1.0", 3, 8), indent=2).split("\n")
+    at = next(number for number, line in enumerate(lines) if '"10.0.0.2"' in line)
+    del lines[at - 1 : at + 2]
+
+    found = validate("\n".join(lines).encode()).findings
+
+    (status,) = [each for each in found if each.rule.id == "HCC105"]
+    assert (status.hint or "").startswith('the table ends too early: "status" is behind its end')
+
+
+@pytest.mark.parametrize("key", ["rank_id", "device_id"])
+def test_ids_that_are_null_follow_from_the_order_of_the_file(key: str) -> None:
+    value = table("1.0", 2, 8)
+    for server in servers(value):
+        for device in server["device"]:
+            device[key] = None
+
+    message, hint = one(value, "HCC112")
+
+    assert message == f'"{key}" is null'
+    assert hint.startswith("number the entries ")
+
+
+def test_server_ids_that_are_missing_are_one_cause() -> None:
+    value = table("1.0", 3, 8)
+    for server in servers(value):
+        del server["server_id"]
+
+    assert one(value, "HCC111")[1] == "give each server an id of its own, usually the address of its host"
+
+
+def test_a_rank_list_that_was_joined_with_itself_is_one_finding() -> None:
+    value = table("2.0", 2, 8)
+    value["rank_list"] *= 2
+
+    message, hint = one(value, "HCC204")
+
+    assert message.endswith(
+        "its entries from 16 on are those before it again, as if a list was joined with itself"
+    )
+    assert hint == "remove the entries from 16 on; rank_count is then right"
