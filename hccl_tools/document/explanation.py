@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.document import (
     foreign_text,
     joined_tables,
+    lost_lines,
     missing_value,
     one_edit,
     other_content,
@@ -100,6 +101,8 @@ def explained(document: Document) -> JsonProblem | None:
             message=foreign.message, hint=foreign.hint, offset=document.byte_at(foreign.at)
         )
         return _with_inner(said, foreign.left) if foreign.left else said
+    if problem.kind == "trailing comma" and (lost := lost_lines.after_commas(text)) is not None:
+        return problem._replace(message=f"{problem.message}{lost[0]}", hint=lost[1])
     if (repeated := _repeated(document, problem, text)) is not None:
         return repeated
     if (empty := _without_value(document, problem, text)) is not None:

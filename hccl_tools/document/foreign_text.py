@@ -134,7 +134,7 @@ def find(text: str, at: int) -> Foreign | None:
     stop = Stop(text, at)
     if text.startswith(_COMMENT_SIGNS, at):
         return _statement(stop) or _left_out(stop)
-    kinds = (_html, _diff, _statement, _placeholder, _tag, _lines)
+    kinds = (_html, _markdown, _diff, _statement, _placeholder, _tag, _lines)
     return next((found for kind in kinds if (found := kind(stop)) is not None), None)
 
 
@@ -153,6 +153,14 @@ def _html(stop: Stop) -> Foreign | None:
         return None
     message = f"the text is escaped for HTML: it has {found[0]} in place of the sign itself"
     return Foreign(message, f"write the signs themselves: {_UNESCAPE}", stop.at)
+
+
+def _markdown(stop: Stop) -> Foreign | None:
+    """Recognise the signs of bold text, as chats and pages in Markdown show it."""
+    if not stop.text.startswith("**", stop.at):
+        return None
+    hint = "copy the table as plain text, or remove the signs: sed 's/[*][*]//g' OLD > NEW"
+    return Foreign("the table was copied with signs of Markdown: **", hint, stop.at)
 
 
 def _tag(stop: Stop) -> Foreign | None:

@@ -101,7 +101,10 @@ def recognise(text: str) -> OtherContent | None:
     """Return what a text is that begins as no table does; None if it begins as JSON does."""
     head = _head(text)
     lines, told = head.lines, head.told
-    if (dressed := numbered(text) or _prefixed(text) or _logged(text) or _coloured(text)) is not None:
+    dressed = next(
+        filter(None, (kind(text) for kind in (numbered, _prefixed, _continued, _logged, _coloured))), None
+    )
+    if dressed is not None:
         return dressed
     if lines and (mark := _TEMPLATE.match(lines[0])) is not None:
         return _other(f"a template: {mark[0]} stands for text that a program fills in", _FILL_IN)
@@ -283,6 +286,17 @@ def _prefixed(text: str) -> OtherContent | None:
         return None
     message = f'each line begins with "{found[1].rstrip()}", which is not part of the table'
     return OtherContent(message, f"remove it: cut -c{len(found[1]) + 1}- OLD > NEW")
+
+
+def _continued(text: str) -> OtherContent | None:
+    """Recognise a table with a backslash at the end of each line, as in a command of a shell."""
+    lines = [line.rstrip() for line in text[:_HEAD].splitlines()[:_LINES] if line.strip()]
+    if len(lines) < 3 or not all(line.endswith("\\") for line in lines[:-1]):
+        return None
+    message = (
+        "each line ends with a backslash, as in a command of several lines, which is not part of the table"
+    )
+    return OtherContent(message, r"remove it: sed -E 's/\\[ \t\r]*$//' OLD > NEW")
 
 
 def _logged(text: str) -> OtherContent | None:

@@ -1,4 +1,4 @@
-"""What a fault in broken JSON stands for, read from the lines around it: empty cells, and conflicts of git.
+"""What a fault in broken JSON stands for, read from the text around it: empty cells, git, UTF-16.
 
 The text is not a value yet, so that its keys are searched for in the text itself.
 """
@@ -22,6 +22,26 @@ OF_DEVICES = ("device_ip", "super_device_id", "device_id", "rank_id")
 _MIDDLE, _LAST = re.compile(r"^=======[ \t\r]*$", re.MULTILINE), re.compile(r"^>>>>>>>[^\n]*", re.MULTILINE)
 #: The longest line of a side of a conflict that is shown.
 _LONGEST = 60
+
+
+#: Characters of UTF-16 in a text that is read as UTF-8: each of them has a zero byte after or before it.
+_WIDE_AFTER, _WIDE_BEFORE = re.compile(r"[^\0]\0(?:[^\0]\0)+"), re.compile(r"\0[^\0](?:\0[^\0])+")
+
+
+def wide_part(text: str, at: int) -> tuple[str, str] | None:
+    """Return message and hint on zero bytes that belong to text in UTF-16; None for others."""
+    if not (_WIDE_AFTER.match(text, max(0, at - 1)) or _WIDE_BEFORE.match(text, at)):
+        return None
+    line = text.count("\n", 0, at) + 1
+    message = (
+        f"from line {line} on each character has a zero byte: this is text in UTF-16 after text in UTF-8, as "
+        ">> of Windows PowerShell writes it"
+    )
+    hint = (
+        "write it in UTF-8, too: tr -d '\\000' < OLD > NEW removes the zero bytes; in PowerShell write "
+        "with Add-Content -Encoding utf8"
+    )
+    return message, hint
 
 
 def empty_cell(text: str, at: int, word: str, key: str | None) -> tuple[str, str] | None:

@@ -41,6 +41,9 @@ _EVALUATE = (
     't = re.sub(r"<class [^<>]*>, ?|^\\s*\\w+\\s*=\\s*(?=[{\\[])", "", sys.stdin.read()); '
     'json.dump(f(ast.parse(t.strip(), mode="eval").body), sys.stdout, indent=4)\' < OLD > NEW'
 )
+#: Numbers with the name of their type, as numpy prints them: np.int64(3).
+_NUMPY = re.compile(r"\b(?:np\.|numpy\.)?u?int(?:8|16|32|64)\(", re.ASCII)
+_OF_2_0 = re.compile(r"['\"]version['\"]\s*:\s*['\"]2\.0")
 _FROM_TOML = (
     "python3 -c 'import json, sys, tomllib; "
     "json.dump(tomllib.load(sys.stdin.buffer), sys.stdout, indent=4)' < OLD > NEW"
@@ -54,9 +57,7 @@ def recognise(text: str) -> OtherContent | None:
         return None
     head = text[:_HEAD]
     if _PYTHON_CALL.match(head) and (_CALL.search(text, 0, _SEARCHED) or _PYTHON_NAME.match(head)):
-        return _in(
-            "as Python prints it", f"write it with json.dump in that program, or convert it: {_EVALUATE}"
-        )
+        return _of_python(text)
     if _PERL.match(head) and "=>" in head:
         return _in("as Perl prints it", "write it with encode_json of JSON::PP in that program")
     if _PHP.match(head):
@@ -89,6 +90,23 @@ def recognise(text: str) -> OtherContent | None:
             "write it with a JSON library in the program that made it",
         )
     return None
+
+
+def _of_python(text: str) -> OtherContent:
+    """Return that Python printed a table; numbers of numpy are strings in all versions but 2.0."""
+    numpy = _NUMPY.search(text, 0, _SEARCHED)
+    if numpy is None:
+        return _in(
+            "as Python prints it", f"write it with json.dump in that program, or convert it: {_EVALUATE}"
+        )
+    how, command = "int(...)", _EVALUATE
+    if not _OF_2_0.search(text, 0, _SEARCHED):
+        how, command = "str(int(...))", _EVALUATE.replace("lambda v: v)", "str)")
+    return _in(
+        f"as Python prints it, with numbers of numpy ({numpy[0]}...))",
+        f"write it with json.dump in that program, and each of these numbers as {how}; or convert it: "
+        f"{command}",
+    )
 
 
 def _in(how: str, hint: str) -> OtherContent:

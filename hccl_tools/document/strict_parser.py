@@ -223,6 +223,11 @@ def _short(digits: str) -> str:
     return digits if len(digits) <= 24 else f"{digits[:12]}... ({len(digits):,} characters)"
 
 
+#: Signs that Markdown writes with a backslash before them, and the command that removes it.
+_OF_MARKDOWN = frozenset("_*[]()#-.!`~|<>")
+_WITHOUT_BACKSLASHES = r"sed -E 's/\\([][_*()#.!`~|<>-])/\1/g' OLD > NEW"
+
+
 def _bad_text(text: str, at: int) -> JsonError:
     stop = next((found.start() for found in _TEXT_STOP.finditer(text, at + 1) if found[1]), len(text))
     char = text[stop : stop + 1]
@@ -233,6 +238,10 @@ def _bad_text(text: str, at: int) -> JsonError:
             return embedded
         return JsonError("unclosed text", "a string does not end on its line",
                          'write the closing " directly after the value', at)  # fmt: skip
+    if char == "\\" and text[stop + 1] in _OF_MARKDOWN:
+        sign = text[stop + 1]
+        hint = f"remove this backslash and all others of Markdown: {_WITHOUT_BACKSLASHES}"
+        return JsonError("bad escape", f"\\{sign} in a string, as Markdown writes {sign}", hint, stop)
     if char == "\\":
         return JsonError("bad escape", f"unknown escape {text[stop : stop + 2]} in a string",
                          "write a backslash as \\\\", stop)  # fmt: skip

@@ -177,7 +177,8 @@ def _ending(state: ParserState) -> JsonError | None:
     if state.opener and any(word.startswith(text[at : at + 5]) for word in ("true", "false", "null")):
         return cut_off(len(text), state.opener)
     if text[at] == "\0":
-        return JsonError("NUL", "zero byte (NUL), as in a half-written file", _AGAIN, at)
+        plain = "zero byte (NUL), as in a half-written file", _AGAIN
+        return JsonError("NUL", *(places_in_text.wide_part(text, at) or plain), at)
     return None
 
 

@@ -256,6 +256,8 @@ def why_no_address(text: str) -> str:
     if ".." in text or text.endswith("."):
         return "a number is missing between its dots"
     numbers = text.split(".")
+    if len(numbers) == 1 and _OCTETS <= len(text) <= 3 * _OCTETS:
+        return "it has no dots, an address has 3"
     if len(numbers) != _OCTETS:
         return f"it has {count(len(numbers), 'number')}, an address has 4"
     high = next((one for one in numbers if int(one) > _HIGHEST_OCTET), None)

@@ -67,6 +67,8 @@ def of_entries(value: Any, document: Document | None) -> BareEntries | None:
 
 
 def _of_objects(value: dict[str, Any], document: Document | None) -> BareEntries | None:
+    if (columns := _columns(value)) is not None:
+        return columns
     trailing = None if document is None else document.trailing
     is_several = (
         document is not None and trailing is not None and document.data[trailing : trailing + 1] in b"{,"
@@ -81,6 +83,35 @@ def _of_objects(value: dict[str, Any], document: Document | None) -> BareEntries
             else None
         )
     return None
+
+
+def _columns(value: dict[str, Any]) -> BareEntries | None:
+    """Return that an object has a list, or an object by row, for each column; None for other objects."""
+    sizes = {len(one) if type(one) in (list, dict) else 0 for one in value.values()}
+    if (
+        "device_id" not in value
+        or not {"rank_id", "device_ip"} & value.keys()
+        or len(sizes) != 1
+        or 0 in sizes
+    ):
+        return None
+    what = f"it has the values of {count(sizes.pop(), 'device')} in columns, as pandas writes a table of rows"
+    if "server_id" not in value:
+        return BareEntries(
+            what,
+            "add the server_id of each device as a column, and write entries in place of columns, "
+            'to_json(orient="records"): `hccl-tools validate` then shows how to make the table of them',
+        )
+    first = dict.fromkeys(value)
+    table = f't = {{"version": "{_version(first)}", {_SERVERS}}}'
+    read = (
+        "import json, sys; d = json.load(sys.stdin); c = [list(v.values()) if isinstance(v, dict) else v for v in d.values()]; "
+        "r = [dict(zip(d, map(str, x))) for x in zip(*c)]"
+    )
+    return BareEntries(
+        what,
+        f"make the table of them: python3 -c '{read}; {_ROWS}; {table}; {_WRITE}' < OLD > NEW{_then(first)}",
+    )
 
 
 def _is_server(value: dict[str, Any]) -> bool:

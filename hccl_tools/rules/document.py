@@ -264,8 +264,12 @@ def byte_order_mark(subject: Subject) -> Iterator[Finding]:
 
 def text_after(document: Document, product: Product, offset: int, message: str, hint: str) -> Finding:
     """Return the finding on text after the table: a second table, a part of the first, or other text."""
-    from hccl_tools.document import explanation  # noqa: PLC0415  (17 ms; only where something is wrong)
+    from hccl_tools.document import explanation, places_in_text  # noqa: PLC0415  (17 ms; only where something is wrong)
 
+    if document.data[offset] == 0:
+        wide = places_in_text.wide_part(document.data.decode("latin-1"), offset)
+        said, remedy = wide or ("there are zero bytes", "delete them: tr -d '\\000' < OLD > NEW")
+        return Finding(f"{message}: {said}", hint=remedy, offset=offset)
     if (counted := explanation.of_numbered(document)) is not None:
         return Finding(counted.message, hint=counted.hint)
     beginning = document.data[offset : offset + _BEGINNING].lstrip(b", \t\r\n")

@@ -21,7 +21,7 @@ from hccl_tools.rules import strays
 from hccl_tools.rules.clusters import listed_servers
 from hccl_tools.rules.copies import WHOLE_MACHINES, absent_ranks, named_server, server_copies
 from hccl_tools.rules.doubled_keys import continued, doubled_list, joined
-from hccl_tools.rules.rank_restarts import restarts
+from hccl_tools.rules.rank_restarts import half_again, restarts
 from hccl_tools.rules.registry import shared
 from hccl_tools.rules.super_pod_list import listed_pods
 
@@ -86,7 +86,7 @@ def _lost(subject: Subject, stated: int, right: str) -> Doubt | None:
     if other := _named_elsewhere(subject):
         return Doubt(f"other lists of the table name {and_more(other)}", both)
     if gap := _of_ranks(subject):
-        return Doubt(gap, both)
+        return Doubt(gap, f"{both} and number the ranks without a gap")
     if short := _short_end(subject):
         again = "the end of the table is missing: copy the complete file again"
         return Doubt(short, f"{again}; or, if no server is missing, {right}")
@@ -132,7 +132,7 @@ def _surplus(subject: Subject, stated: int, right: str) -> Doubt | None:
         own, first = (named_server(subject, index) for index in pair)
         rest = "; server_count is then right" if stated == len(table.servers) - 1 else ""
         hint = (
-            f"if it replaces that server, remove the entry of {first}{rest}; if both belong to the job, number the "
+            f"if it replaces that server, write it in place of the entry of {first}{rest}; if both belong to the job, number the "
             f"ranks of the second on, and {right}"
         )
         path = subject.server_path(pair[1])
@@ -270,8 +270,14 @@ def on_ranks(subject: Subject, stated: int) -> Doubt | None:
         return Doubt(
             "" if subject.document and continued(subject.document) else "two entries are joined", parted
         )
+    if half := half_again(subject):
+        repeated = (
+            f"its entries from {half} on are those before it again, as if a list was joined with itself"
+        )
+        return Doubt(repeated, f"remove the entries from {half} on; rank_count is then right")
     gap = _of_ranks(subject)
-    both = f"add the missing entry, or, if none is missing, {right}"
+    entries = "entry" if stated - size == 1 else f"{stated - size} entries"
+    both = f"add the missing {entries}, or, if none is missing, {right}"
     if gap:
         return Doubt(gap, f"{both} and number the ranks without a gap")
     if stated < size:

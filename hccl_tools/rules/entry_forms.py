@@ -30,6 +30,30 @@ _NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 _SHOWN, _LONGEST_ROW = 60, 4
 #: The characters of a text that are examined.
 _LONGEST = 1 << 20
+#: How programs write an object where only a text fits, and what makes each of them write JSON.
+_PRINTED = (
+    (
+        re.compile(r"@\{\w*=|System\.(?:Object|Collections|Management)\b", re.ASCII),
+        "PowerShell",
+        "write the table again with ConvertTo-Json -Depth 10: by default it writes only two levels as JSON",
+    ),
+    (
+        re.compile(r"\[object \w+\]", re.ASCII),
+        "JavaScript",
+        "write the whole table with one call of JSON.stringify",
+    ),
+    (
+        re.compile(r"[\[{(]\s*(?:\{\s*)?'\w+'\s*:|<[\w.]+ object at 0x|OrderedDict\(", re.ASCII),
+        "Python",
+        "write the whole table with one call of json.dump, without str() for its parts",
+    ),
+    (re.compile(r"\[?&?map\[\w*:", re.ASCII), "Go", "write the whole table with one call of json.Marshal"),
+    (
+        re.compile(r"\[?\{\w+=[^\s{}\[\]\"',=]*(?:, |\})", re.ASCII),
+        "Java",
+        "write the whole table with one call of a JSON library",
+    ),
+)
 _TAKE_OUT = (
     'python3 -c \'import json, sys; f = lambda v: json.loads(v) if isinstance(v, str) and v[:1] in ("[", "{") else v; '
     "json.dump(json.load(sys.stdin, object_hook=lambda o: {k: [f(x) for x in v] if isinstance(v, list) else f(v) "
@@ -54,15 +78,25 @@ def json_in_text(found: Any) -> Any:
 
 
 def of_text(found: Any) -> tuple[str, str] | None:
-    """Return what a string is that holds JSON, and how to take it out; None for other values."""
+    """Return what a string is that holds JSON or a printed object, and the remedy; None for other values."""
     inner = json_in_text(found)
     if inner is None:
-        return None
+        return _of_printed(found)
     kind = "a list" if type(inner) is list else "an object"
     return (
         f"{kind} in a string",
         f"remove the double quotes around it, and each \\ before a double quote in it: {_TAKE_OUT}",
     )
+
+
+def _of_printed(found: Any) -> tuple[str, str] | None:
+    """Return what a string is that a program made of an object, and the remedy; None for other values."""
+    if type(found) is not str:
+        return None
+    for printed, program, remedy in _PRINTED:
+        if printed.match(found):
+            return f"an object in a string, in the notation of {program}", remedy
+    return None
 
 
 def form_of(

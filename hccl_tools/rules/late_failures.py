@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
@@ -10,7 +10,7 @@ from hccl_tools.rules import pod_order
 from hccl_tools.rules.address_columns import hosts_set
 from hccl_tools.rules.commands import how, how_super_device
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.rules.super_pod_list import listed_pods, pod_count, servers_in_two_pods
+from hccl_tools.rules.super_pod_list import is_used, listed_pods, pod_count, servers_in_two_pods
 from hccl_tools.table.addresses import family
 from hccl_tools.table.hccl_numbers import read_uint
 
@@ -198,3 +198,94 @@ def host_ip_v6(subject: Subject) -> Iterator[Finding]:
                 subject.server_path(index, "host_ip"),
                 "write the host's IPv4 address; to allow IPv6: --ignore HCC412",
             )
+
+
+def _version_without_content(subject: Subject) -> Iterator[Finding]:
+    """Yield the finding on version 1.2 of a product without super pods, if the table has nothing of 1.2."""
+    sdids, servers = subject.table.columns.get("super_device_id"), subject.table.servers
+    if (sdids is None or not any(sdids)) and not any("super_pod_list" in one.fields for one in servers):
+        yield Finding(
+            f"version is 1.2, the one of super pods, and the table has no super_pod_list and no super_device_id; {subject.product.title} has no "
+            "super pods",
+            ("version",),
+            'write "version": "1.0"; if the machine is an A3, check the table with --product a3',
+        )
+
+
+def _without_content(subject: Subject) -> Iterator[Finding]:
+    """Yield the finding on a table for a product of super pods that has nothing of super pods."""
+    version, sdids = subject.table.format, subject.table.columns.get("super_device_id")
+    if (sdids is not None and any(sdids)) or any(
+        "super_pod_list" in one.fields for one in subject.table.servers
+    ):
+        return  # HCC608 reports what HCCL does not read of a 1.0 table; HCC617 a list in another place.
+    right = 'write "version": "1.0"' if version == "1.2" else "check the table with --product a3-server"
+    also = "" if version == "1.2" else ' and write "version": "1.2"'
+    yield Finding(
+        f"version is {version}, and the table has no super_pod_list and no super_device_id: HCCL uses no super pod",
+        ("version",),
+        f"on an A3 in super pods add both{also}: `hccl-tools gen` on each host prints its super_device_ids; else {right}",
+    )
+
+
+@rule(
+    "HCC638",
+    "no-super-pods",
+    "advice",
+    needs=("super_device_id", "server_id"),
+    source="rank_table_config_a3.md, `super_pod_list`; topoinfo_ranktableConcise.cc:866-876 (without it, no super pods)",
+)
+def no_super_pods(subject: Subject) -> Iterator[Finding]:
+    """The version is 1.2 or the devices have super_device_ids, and no super_pod_list makes a super pod of the servers.
+
+    Servers of one super pod then communicate by RoCE as separate machines.
+
+    Base: 1.2 2x8
+    Example: remove /super_pod_list
+    Instead: table
+    Hint: add "super_pod_list": [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}, ...]}], with an entry for each super pod
+    """
+    sdids = subject.table.columns.get("super_device_id")
+    has_list = isinstance(subject.value, dict) and "super_pod_list" in subject.value
+    if not subject.product.super_pods and isinstance(subject.value, dict) and not has_list:
+        if subject.table.format == "1.2":
+            yield from _version_without_content(subject)
+        return
+    if is_used(subject) or has_list or not subject.product.super_pods or len(subject.table.servers) == 1:
+        return
+    if subject.table.format == "1.0" or sdids is None or not any(sdids):
+        yield from _without_content(subject)
+        return
+    known = [sdid for sdid in sdids if sdid not in (None, "")]
+    if len(known) < len(sdids) or any("super_pod_list" in server.fields for server in subject.table.servers):
+        return  # Not all devices are in a super pod; or HCC617 reports a list in another place.
+    like = _like_super_pods(subject.value)
+    if like is not None:
+        yield Finding(
+            f"HCCL does not read the key {quoted(like)}, whose value is a list of super pods",
+            (like,),
+            'rename it to "super_pod_list"',
+            at_key=True,
+        )
+        return
+    message = "the devices have super_device_ids, but the table has no super_pod_list: HCCL uses no super pod"
+    first = subject.table.servers[0].server_id
+    hint = f'add "super_pod_list": [{{"super_pod_id": "0", "server_list": [{{"server_id": "{first[:64]}"}}, ...]}}], with an entry for each super pod'
+    if (number := len(known) - len(set(known))) > 0:
+        message += f", and {number} of them occur twice, so the servers are in several super pods"
+        hint += "; `npu-smi info -t spod-info -i 0 -c 0` on each host shows its super pod"
+    yield Finding(message, (), hint)
+
+
+def _like_super_pods(value: Any) -> str | None:
+    """Return the key of a table whose value has the form of a super_pod_list."""
+    for key, one in value.items() if isinstance(value, dict) else ():
+        if (
+            key != "super_pod_list"
+            and isinstance(one, list)
+            and one
+            and isinstance(one[0], dict)
+            and "super_pod_id" in one[0]
+        ):
+            return str(key)
+    return None

@@ -10,6 +10,9 @@ from __future__ import annotations
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.notation.number_list import fold
+from hccl_tools.notation.phrases import and_more, count
+from hccl_tools.records import NamedTuple
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.addresses import family, is_unset
 from hccl_tools.table.hccl_numbers import byte_length, read_uint
@@ -34,10 +37,10 @@ def lab_table(subject: Subject) -> Iterator[Finding]:
     Base: lab
     Example: /para_plane_nic_location = "host"
     Instead: /para_plane_nic_location = "device"
-    Hint: make a 1.0 table instead; HCCL no longer documents this form
+    Hint: write "para_plane_nic_location": "device", or make a 1.0 table with `hccl-tools gen`: HCCL no longer documents this form
     """
-    hint = "make a 1.0 table instead; HCCL no longer documents this form"
-    for path, message in _Lab(subject).faults():
+    for path, message, remedy in _Lab(subject).faults():
+        hint = f"{remedy or 'correct it here'}, or make a 1.0 table with `hccl-tools gen`: HCCL no longer documents this form"
         yield Finding(f"lab table (deploy_mode): {message}", path, hint)
 
 
@@ -61,105 +64,165 @@ def as_table(value: dict[str, Any]) -> RankTable:
     )
 
 
+class _Fault(NamedTuple):
+    """A fault of a lab table: its place, a sentence, and its remedy; "" if it follows from the sentence."""
+
+    path: Path
+    message: str
+    remedy: str = ""
+
+
 class _Lab:
     """Checks a lab table in one pass and collects the values that are compared at the end."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
         self.rank_ids: list[int] = []
+        self.places: list[tuple[Path, str]] = []
         self.server_ids: list[str] = []
         self.servers = 0
         self.ips: set[str] = set()
         self.names: set[str] = set()
 
-    def faults(self) -> Iterator[tuple[Path, str]]:
+    def faults(self) -> Iterator[_Fault]:
         value = self.subject.value
         if not isinstance(value.get("status"), str):
-            yield (), "status is missing or not a string"
+            yield _Fault((), "status is missing or not a string", 'write "status": "completed"')
         if value.get("version", "Standard") != "Standard":
-            yield ("version",), 'version is not "Standard"; a lab table needs no version'
+            yield _Fault(("version",), 'version is not "Standard"; a lab table needs no version')
         if value.get("para_plane_nic_location") != "device":
-            yield ("para_plane_nic_location",), 'para_plane_nic_location is not "device"'
+            yield _Fault(
+                ("para_plane_nic_location",),
+                'para_plane_nic_location is not "device"',
+                'write "para_plane_nic_location": "device"',
+            )
         groups = value.get("group_list")
         if not isinstance(groups, list) or not groups:
-            yield ("group_list",), "group_list is missing, empty or not a list"
+            yield _Fault(("group_list",), "group_list is missing, empty or not a list")
             return
         if _count(value.get("group_count")) != len(groups):
-            yield ("group_count",), f"group_count is not {len(groups)}"
+            yield _Fault(
+                ("group_count",),
+                f"group_count is not {len(groups)}, the number of groups",
+                f'write "group_count": "{len(groups)}"',
+            )
         for index, group in enumerate(groups):
             path: Path = ("group_list", index)
             if not isinstance(group, dict):
-                yield path, "a group is not an object"
+                yield _Fault(path, "a group is not an object")
                 continue
             yield from self._group(group, path)
         if sorted(self.rank_ids) != list(range(len(self.rank_ids))):
-            yield ("group_list",), "the rank ids are not 0 to N-1"
-        if len(set(self.server_ids)) != self.servers:
-            yield (
-                ("group_list",),
-                f"the server_num values add up to {self.servers}, but the instances have {len(set(self.server_ids))} server_ids",
+            yield self._ranks()
+        if (found := len(set(self.server_ids))) != self.servers:
+            one = len(groups) == 1
+            yield _Fault(
+                ("group_list", 0, "server_num") if one else ("group_list",),
+                f"server_num is {self.servers}{'' if one else ' in all groups together'}, but the instances have {found} server_ids",
+                f'write "server_num": "{found}" if all of these servers are in the job'
+                if one
+                else "correct server_num of the groups",
             )
 
-    def _group(self, group: dict[str, Any], path: Path) -> Iterator[tuple[Path, str]]:
+    def _ranks(self) -> _Fault:
+        """Return the fault that the rank ids are not 0 to N-1, with those that are there twice or missing."""
+        ranks, number = self.rank_ids, len(self.rank_ids)
+        first = {rank: place for place, rank in reversed([*enumerate(ranks)])}
+        again = [place for place, rank in enumerate(ranks) if first[rank] != place]
+        remedy = f"number the ranks 0 to {number - 1} over all instances"
+        if not again:
+            lost = and_more([str(rank) for rank in range(number) if rank not in first], 8)
+            return _Fault(
+                ("group_list",),
+                f"no instance has rank {lost}: the ranks of {number} instances are 0 to {number - 1}",
+                remedy,
+            )
+        path, server = self.places[again[0]]
+        twice = fold(ranks[place] for place in again)
+        many = "s" if again[1:] else ""
+        before = self.places[first[ranks[again[0]]]][1]
+        message = f'rank{many} {twice} {"are" if many else "is"} used twice: by server "{before}", and from here on by "{server}"'
+        if before == server:
+            message = f'rank{many} {twice} of server "{server}" {"are" if many else "is"} used twice'
+        if ranks[again[0]] == 0 and ranks[again[0] :] == [*range(number - again[0])]:
+            remedy = f"continue the rank numbers with {again[0]} here"
+        return _Fault((*path, "rank_id"), message, remedy)
+
+    def _group(self, group: dict[str, Any], path: Path) -> Iterator[_Fault]:
         yield from self._name(group, path)
         devices, servers = _count(group.get("device_num")), _count(group.get("server_num"))
         if not devices or not servers:
-            yield path, "device_num or server_num is missing or zero"
+            yield _Fault(path, "device_num or server_num is missing or zero")
             return
         self.servers += servers
         average = devices / servers
         if not self.subject.product.single_server and average not in _AVERAGES:
-            yield (*path, "device_num"), "device_num divided by server_num is not 1, 2, 4, 8 or 16"
+            yield _Fault((*path, "device_num"), "device_num divided by server_num is not 1, 2, 4, 8 or 16")
         instances = group.get("instance_list")
         if not isinstance(instances, list) or not instances:
-            yield path, "instance_list is missing, empty or not a list"
+            yield _Fault(path, "instance_list is missing, empty or not a list")
             return
-        if _count(group.get("instance_count")) != devices or len(instances) != devices:
-            yield (*path, "instance_count"), "instance_count, device_num and the number of instances differ"
+        stated, listed = _count(group.get("instance_count")), len(instances)
+        if stated != devices or listed != devices:
+            shown = "no number" if stated is None else stated
+            wrong = [
+                key
+                for key, number in (("instance_count", stated), ("device_num", devices))
+                if number != listed
+            ]
+            right = " and ".join(f'"{key}": "{listed}"' for key in wrong)
+            yield _Fault(
+                (*path, "instance_count"),
+                f"instance_count is {shown}, device_num is {devices}, and {count(listed, 'instance')} {'is' if listed == 1 else 'are'} listed",
+                f"write {right} if all listed instances are in the job and none is missing",
+            )
         for index, instance in enumerate(instances):
             yield from self._instance(instance, (*path, "instance_list", index))
 
-    def _name(self, group: dict[str, Any], path: Path) -> Iterator[tuple[Path, str]]:
+    def _name(self, group: dict[str, Any], path: Path) -> Iterator[_Fault]:
         name = group.get("group_name")
         if not isinstance(name, str):
-            yield path, "group_name is missing or not a string"
+            yield _Fault(path, "group_name is missing or not a string")
         elif byte_length(name) > _LONGEST_NAME:
-            yield (*path, "group_name"), f"group_name is longer than {_LONGEST_NAME} bytes"
+            yield _Fault((*path, "group_name"), f"group_name is longer than {_LONGEST_NAME} bytes")
         elif name in self.names:
-            yield (*path, "group_name"), f'group_name "{name}" is used twice'
+            yield _Fault((*path, "group_name"), f'group_name "{name}" is used twice')
         else:
             self.names.add(name)
 
-    def _instance(self, instance: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    def _instance(self, instance: Any, path: Path) -> Iterator[_Fault]:
         keys = ("server_id", "rank_id")
         if not isinstance(instance, dict) or not all(isinstance(instance.get(key), str) for key in keys):
-            yield path, "server_id or rank_id is missing or not a string"
+            yield _Fault(path, "server_id or rank_id is missing or not a string")
             return
         self.server_ids.append(instance["server_id"])
         rank = read_uint(instance["rank_id"])
         if rank is None or not 1 <= byte_length(instance["server_id"]) <= 64:
-            yield path, "rank_id is not a number, or server_id is not 1 to 64 bytes long"
+            yield _Fault(path, "rank_id is not a number, or server_id is not 1 to 64 bytes long")
         else:
             self.rank_ids.append(rank)
+            self.places.append((path, instance["server_id"]))
         devices = instance.get("devices")
         if not isinstance(devices, list) or len(devices) != 1 or not isinstance(devices[0], dict):
-            yield path, "an instance must have exactly one device"
+            yield _Fault(path, "an instance must have exactly one device")
             return
         yield from self._device(devices[0], (*path, "devices", 0))
 
-    def _device(self, device: dict[str, Any], path: Path) -> Iterator[tuple[Path, str]]:
+    def _device(self, device: dict[str, Any], path: Path) -> Iterator[_Fault]:
         number = _count(device.get("device_id"))
         limit = self.subject.product.lab_device_limit or _LIMIT
         # With the general limit HCCL compares signed numbers, and -1 means a host process.
         signed = number is not None and limit == _LIMIT and number >= 1 << 31 and number != _HOST_PROCESS
         if number is None or (number >= limit and not signed):
-            yield path, f"device_id is missing or not below {limit}"
+            yield _Fault(path, f"device_id is missing or not below {limit}")
         ip = device.get("device_ip")
         if not isinstance(ip, str):
-            yield path, "device_ip is missing"
+            yield _Fault(path, "device_ip is missing")
         elif ip:
-            if family(ip) is None or is_unset(ip) or ip in self.ips:
-                yield (*path, "device_ip"), f'device_ip "{ip}" is not an address, or is used twice'
+            if family(ip) is None or is_unset(ip):
+                yield _Fault((*path, "device_ip"), f'device_ip "{ip}" is not an address')
+            elif ip in self.ips:
+                yield _Fault((*path, "device_ip"), f'device_ip "{ip}" is used twice')
             self.ips.add(ip)
 
 

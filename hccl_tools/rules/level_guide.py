@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
@@ -12,6 +12,7 @@ from hccl_tools.rules.level_owners import Pair, wrong_one
 from hccl_tools.rules.levels import address_types, each_address, local_numbers
 from hccl_tools.rules.moved_entries import exchanged, right_devices
 from hccl_tools.rules.rank_graph import DEFAULT_TYPE, first_layer_types, has_first_layer
+from hccl_tools.rules.rank_restarts import half_again
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.table.hccl_numbers import read_integer
 
@@ -20,8 +21,14 @@ if TYPE_CHECKING:
 
     from hccl_tools.diagnostics.diagnostic import Path
 
+    #: By rank: the rank that has the same EID before it in the file, and the places in both.
+    _Seen = dict[int, tuple[int, Path, Path]]
+
 #: In a chassis of several hosts, local ids continue over the hosts, and device ids start at 0 on each host.
 _NPUS_OF_A_HOST = 8
+#: What is said of ranks with the same level_list.
+_COPIED = "the level_list of one of the two was probably copied"
+_REMOVED = "; an entry that stands for no device is removed, with a lower rank_count, and the ranks after it are numbered on"
 #: The most pairs of nodes with equal EIDs that are compared with the order of all others.
 _MOST_COMPARED = 16
 
@@ -67,6 +74,8 @@ def duplicate_device(subject: Subject) -> Iterator[Finding]:
     Instead: /rank_list/1/device_id = 1
     Hint: give every rank of a node its own device_id
     """
+    if half_again(subject):
+        return  # HCC204 reports it.
     local_ids = local_numbers(subject)
     device_ids = right_devices(subject)
     levels = subject.table.column("level_list")
@@ -240,7 +249,7 @@ def same_eid_twice(subject: Subject) -> Iterator[Finding]:
     if "EID" not in address_types(subject):
         return
     first: dict[str, Path] = {}
-    again: dict[tuple[int, int, int | None], dict[int, tuple[int, Path, Path]]] = {}
+    again: dict[tuple[int, int, int | None], _Seen] = {}
     owner, levels = subject.table.server_of_row, subject.table.column("level_list")
     ids = subject.table.column("local_id")
     for path, entry in each_address(subject):
@@ -252,17 +261,24 @@ def same_eid_twice(subject: Subject) -> Iterator[Finding]:
             continue  # HCC334 reports an entry that was copied.
         layer = read_integer(levels[row][int(path[3])]["net_layer"])
         again.setdefault((owner[row], owner[seen], layer), {}).setdefault(row, (seen, path, where))
-    for (_, _, layer), found in again.items():
-        yield _eids_of_others(subject, layer, found, is_compared=len(again) <= _MOST_COMPARED)
+    together: dict[tuple[Any, ...], list[tuple[int | None, _Seen]]] = {}
+    for (one, other, layer), found in again.items():  # A copied level_list has the EIDs of each layer.
+        rows = tuple((row, seen) for row, (seen, _, _) in found.items())
+        together.setdefault((one, other, rows), []).append((layer, found))
+    for layers in together.values():
+        yield _eids_of_others(subject, layers, is_compared=len(again) <= _MOST_COMPARED)
 
 
 def _eids_of_others(
-    subject: Subject, layer: int | None, found: dict[int, tuple[int, Path, Path]], *, is_compared: bool
+    subject: Subject, layers: list[tuple[int | None, _Seen]], *, is_compared: bool
 ) -> Finding:
-    """Return the finding on ranks of a node that have the EIDs of other ranks in a layer."""
+    """Return the finding on ranks of a node that have the EIDs of other ranks in some layers."""
     numbers = subject.table.rank_numbers
-    pairs = [Pair(seen, row, where, path) for row, (seen, path, where) in found.items()]
-    wrong = wrong_one(subject, pairs) if is_compared else ""
+    each = [
+        [Pair(seen, row, where, path) for row, (seen, path, where) in found.items()] for _, found in layers
+    ]
+    pairs, said = each[0], {wrong_one(subject, one) if is_compared else "" for one in each}
+    wrong = said.pop() if len(said) == 1 else ""
     sides = ([pair.later for pair in pairs], [pair.first for pair in pairs])
     paths = (pairs[0].later_path, pairs[0].first_path)
     if wrong == "first":
@@ -270,18 +286,24 @@ def _eids_of_others(
     own, others = (rank_list(sorted({numbers[row] or 0 for row in rows})) for rows in sides)
     nodes = [subject.table.servers[subject.table.server_of_row[rows[0]]].server_id[:64] for rows in sides]
     related = (Related((*paths[1], "addr"), "the same here" if wrong == "first" else "first used here"),)
-    has = "has" if len(found) == 1 else "have"
+    has = "has" if len(pairs) == 1 else "have"
+    where = f"layer{'s' if layers[1:] else ''} {' and '.join(str(layer) for layer, _ in layers)}"
+    column = subject.table.column("level_list")
+    copied = all(column[one] == column[other] for one, other in zip(*sides, strict=True))
     if not wrong:
         on = f"on {nodes[0]}" if nodes[0] == nodes[1] else f"on {nodes[1]} and on {nodes[0]}"
         return Finding(
-            f"{others} and {own} have the same EIDs in layer {layer}: those of one of the two are wrong",
+            f"{others} and {own} have the same EIDs in {where}: {_COPIED if copied else 'those of one of the two are wrong'}",
             (*paths[0], "addr"),
             f"`hccl-tools gen` {on} reads the EIDs of the devices from the root info: write those that {others} or {own} "
-            f"{has} there",
+            f"{has} there{_REMOVED if copied else ''}",
             related,
         )
+    how = ""
+    if copied:
+        how = f", as if {'its level_list was' if len(pairs) == 1 else 'their level_lists were'} copied"
     return Finding(
-        f"{own} {has} EIDs of {others} in layer {layer}, which by the order of the others probably belong to {others}",
+        f"{own} {has} EIDs of {others} in {where}{how}: by the order of the others, the EIDs of {own} are probably wrong",
         (*paths[0], "addr"),
         f"write the EIDs of the devices themselves in {own}: `hccl-tools gen` on {nodes[0]} reads them from the root info",
         related,

@@ -79,13 +79,17 @@ def _shown(number: int, table_format: str) -> str:
 
 
 def hint_on_all(subject: Subject, violation: Violation, table_format: str) -> str | None:
-    """Return the hint on several entries without an id, if each id follows from the place of its entry."""
-    key = violation.key
-    if table_format not in MODULES or key not in ("device_id", "rank_id", "local_id") or not violation.path:
+    """Return the hint on several entries without an id, or with null, if each id follows from the place of its entry."""
+    key, holder = violation.key, violation.path
+    if key is None and holder and reduce(getitem, holder, subject.value) is None:
+        key, holder = str(holder[-1]), holder[:-1]
+    if table_format not in MODULES or not holder or not isinstance(holder[-1], int):
         return None
+    if key == "server_id":
+        return _SERVER.replace("the server", "each server", 1)
     if (
-        not isinstance(violation.path[-1], int)
-        or place_of(subject, violation.path, key, table_format) is None
+        key not in ("device_id", "rank_id", "local_id")
+        or place_of(subject, holder, key, table_format) is None
     ):
         return None
     if key == "rank_id":
@@ -134,7 +138,7 @@ def _is_in_order(subject: Subject, key: str, table_format: str) -> bool:
 
 def _follow(lists: list[list[Any]], key: str) -> bool:
     return all(
-        isinstance(one, dict) and (key not in one or _number(one[key]) == place)
+        isinstance(one, dict) and (one.get(key) is None or _number(one[key]) == place)
         for entries in lists
         for place, one in enumerate(entries)
     )

@@ -28,7 +28,7 @@ from hccl_tools.rules.copies import (
 from hccl_tools.rules.moved_entries import exchange, exchanged, with_address_as_id
 from hccl_tools.rules.numbers import all_read_wrong, as_read, decimal_hint, is_sloppy
 from hccl_tools.rules.rank_order import first_of_run, is_between, ranks_by_order, right_ranks
-from hccl_tools.rules.rank_restarts import restarted_servers, restarts
+from hccl_tools.rules.rank_restarts import half_again, restarted_servers, restarts
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.rules.stray_devices import move_hint
 from hccl_tools.rules.surplus_devices import (
@@ -281,6 +281,8 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
     if exchanged(subject):
         yield from _exchanged_ids(subject)
         return
+    if half_again(subject):
+        return  # HCC204 reports it.
     if restarts(subject) and not server_copies(subject):
         yield from restarted_servers(subject)
         return

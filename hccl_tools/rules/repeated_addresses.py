@@ -339,9 +339,13 @@ def _copied_instances(subject: Subject) -> Iterator[Finding]:
     for index, copy in server_copies(subject).items() if subject.table.format == "group_list" else ():
         if index in repeated_group(subject):
             continue  # HCC513 reports the group.
-        what = "pod_name and device_ips" if has_same_pod(subject, index) else "device_ids and device_ips"
+        what = (
+            "pod_name and device_ips repeat"
+            if has_same_pod(subject, index)
+            else "the device_ips are the same"
+        )
         yield Finding(
-            f"instance {index + 1} is a copy of instance {copy.first + 1}: {what} repeat",
+            f"instance {index + 1} is a copy of instance {copy.first + 1}: {what}",
             subject.server_path(index),
             what_a_copy_needs(subject, index),
             (Related(subject.server_path(copy.first), "the first of the two"),),

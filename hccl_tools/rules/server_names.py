@@ -25,6 +25,8 @@ _NAME_WITH = re.compile(
     r"(?:(?P<user>[A-Za-z_][A-Za-z0-9_.-]{0,31}@)|(?=[^:]{1,64}:[0-9]))(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]{0,62})(?P<port>:[0-9]{1,5})?",
     re.ASCII,
 )
+#: The address or name of a host with a port.
+_HOST_AND_PORT = re.compile(r"(?P<host>[A-Za-z0-9][A-Za-z0-9_.-]{0,62})(?P<port>:[0-9]{1,5})", re.ASCII)
 #: The numbers of an address of which one is damaged.
 _MOST_NUMBERS = 3
 #: Numbers with dots and a letter that looks like a digit.
@@ -64,8 +66,10 @@ def _wrong_name(subject: Subject, index: int) -> Finding | None:
     name = text.strip()
     if name in _repeated_texts(subject):
         return None  # HCC503 reports it, with the right one.
-    if subject.table.format == "group_list" or packed(name) is not None:
-        return None  # The program that writes a group_list chooses the ids.
+    if packed(name) is not None:
+        return None
+    if subject.table.format == "group_list":
+        return _of_instance(subject, index)
     if (found := _corrected(subject, index, name)) is not None:
         return found
     if _NUMBERS.fullmatch(name) or _is_nearly_address(name):
@@ -129,6 +133,28 @@ def _repeated_texts(subject: Subject) -> frozenset[str]:
         return frozenset()
     times = Counter(_server_ids(subject))
     return frozenset(text for text, number in times.items() if number > 1 and host_of(text) != text)
+
+
+@shared
+def _with_ports(subject: Subject) -> int:
+    """Return how many server_ids have a port after the host."""
+    return sum(_HOST_AND_PORT.fullmatch(text) is not None for text in _server_ids(subject))
+
+
+def _of_instance(subject: Subject, index: int) -> Finding | None:
+    """Return the finding on a port after the server_id of an instance, if most others have none.
+
+    The program that writes a group_list chooses the ids, so that a sign in all of them means nothing.
+    """
+    found = _HOST_AND_PORT.fullmatch(subject.table.servers[index].server_id)
+    if found is None or 2 * _with_ports(subject) >= len(_server_ids(subject)):
+        return None
+    return Finding(
+        f'server_id {quoted(found[0])} has the text "{found["port"]}" after the host, as a port, and most others have none: '
+        "HCCL compares the whole texts",
+        subject.server_path(index, "server_id"),
+        f'write "{found["host"]}": all instances of a host have the same server_id',
+    )
 
 
 def _with_number(subject: Subject, index: int, both: address_texts.NumberAfter) -> Finding:

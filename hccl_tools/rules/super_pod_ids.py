@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.rules.registry import shared
+from hccl_tools.rules.registry import Finding, shared
 from hccl_tools.rules.super_pod_list import listed_entries, listed_pods
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hccl_tools.diagnostics.diagnostic import Path
     from hccl_tools.rules.registry import Subject
     from hccl_tools.rules.super_pod_list import ListedPod
 
@@ -42,6 +43,26 @@ def own_pod_id(subject: Subject, entry: Any) -> str:
     return (
         f'give it its own id, as a string, such as "super_pod_id": "{free_pod_id(subject)}", which is free; {SHOW_POD}'
         f"{on_its_host(subject, names_of_entry(entry)) or ' on a host of it'} shows its super pod"
+    )
+
+
+def not_a_string(subject: Subject, entry: Any, path: Path) -> Finding:
+    """Return the finding on an entry of super_pod_list whose id is missing or not a string."""
+    hint = own_pod_id(subject, entry)
+    if not isinstance(entry, dict) or "super_pod_id" not in entry:
+        return Finding("super_pod_id is missing or not a string", path, hint)
+    value = entry["super_pod_id"]
+    if type(value) is not int:
+        return Finding("super_pod_id is missing or not a string", (*path, "super_pod_id"), hint)
+    is_free = value >= 0 and _ids_of_pods(subject)[str(value)] == 1
+    return Finding(
+        f"super_pod_id is the number {value}, not a string",
+        (*path, "super_pod_id"),
+        hint,
+        right=str(value) if is_free else None,
+        alike=("super_pod_ids are numbers, not strings", "write each as a string, in double quotes")
+        if is_free
+        else None,
     )
 
 

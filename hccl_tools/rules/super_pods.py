@@ -24,8 +24,8 @@ from hccl_tools.rules.super_pod_ids import (
     SHOW_POD,
     free_pod_id,
     names_of_entry,
+    not_a_string,
     on_its_host,
-    own_pod_id,
     pods_by_number,
 )
 from hccl_tools.rules.super_pod_list import (
@@ -86,27 +86,32 @@ def _entry_faults(subject: Subject, entry: Any, index: int) -> Iterator[Finding]
     path = ("super_pod_list", index)
     name = entry.get("super_pod_id") if isinstance(entry, dict) else None
     if not isinstance(name, str):
-        key = ("super_pod_id",) if isinstance(entry, dict) and "super_pod_id" in entry else ()
-        yield Finding(
-            "super_pod_id is missing or not a string",
-            (*path, *key),
-            own_pod_id(subject, entry),
-        )
+        yield not_a_string(subject, entry, path)
         return
     if not name:
         return
     servers = entry.get("server_list")
     if not isinstance(servers, list) or not servers:
         key = ("server_list",) if "server_list" in entry else ()
+        said = entry_forms.of_text(servers)
         yield Finding(
-            f'super pod "{name}" has no list of servers',
+            f'super pod "{name}" has no list of servers{"" if said is None else f", but {said[0]}"}',
             (*path, *key),
-            'list the servers of the super pod, each as {"server_id": "..."} with its server_id in server_list',
+            'list the servers of the super pod, each as {"server_id": "..."} with its server_id in server_list'
+            if said is None
+            else said[1],
         )
         return
     for number, server in enumerate(servers):
         where = (*path, "server_list", number)
-        if isinstance(server, str):
+        if isinstance(server, str) and (said := entry_forms.of_text(server)) is not None:
+            yield Finding(
+                f"a server of a super pod is {said[0]}",
+                where,
+                said[1],
+                alike=(f"servers of super pods: each is {said[0]}", said[1]),
+            )
+        elif isinstance(server, str):
             right = f'{{"server_id": {json.dumps(server[:200], ensure_ascii=False)}}}'
             yield Finding(
                 f"a server of a super pod is the string {quoted(server)}, not an object with server_id",
@@ -299,6 +304,8 @@ def server_without_super_pod(subject: Subject) -> Iterator[Finding]:
         return
     placed = {name for pod in listed_pods(subject) for name in pod.server_ids} | _as_strings(subject)
     placed |= _in_pods_without_id(subject)
+    if any(entry_forms.of_text(name) is not None for name in _as_strings(subject)):
+        return  # HCC521 reports that a program printed the servers as text.
     entries = listed_entries(subject)
     if not isinstance(entries, list) or not entries:
         return  # HCC521 reports it, and the list has no place for a server.
@@ -308,21 +315,22 @@ def server_without_super_pod(subject: Subject) -> Iterator[Finding]:
         return  # HCC521 names the server that is meant.
     others = servers_of_another_kind(subject)
     yield from _of_another_kind(subject, others)
-    hint = ""
+    renamed, alike = "", None
     if unknown_servers(subject):
-        hint = "write its server_id in place of the unknown one in super_pod_list, or add it to its super pod"
+        renamed = (
+            "write its server_id in place of the unknown one in super_pod_list, or add it to its super pod"
+        )
     for index, server in enumerate(subject.table.servers):
         if server.server_id not in placed and index not in others:
             message = f'server "{server.server_id}" is not in any super pod'
-            hint = hint or _its_pod(subject, index)
+            hint = renamed or _its_pod(subject, index)
             if filled := filled_servers(subject):
                 message, hint = servers_filled(subject, filled, hint)
                 yield Finding(message, subject.server_path(index, "server_id"), hint)
                 return
-            yield Finding(
-                message, subject.server_path(index, "server_id"), hint,
-                alike=("servers are not in any super pod", hint.replace("its super pod", "the super pod of each")),
-            )  # fmt: skip
+            of_each = hint.replace("its super pod", "the super pod of each")
+            alike = alike or ("servers are not in any super pod", of_each)
+            yield Finding(message, subject.server_path(index, "server_id"), hint, alike=alike)
 
 
 def _its_pod(subject: Subject, index: int) -> str:
@@ -331,8 +339,17 @@ def _its_pod(subject: Subject, index: int) -> str:
     entry = json.dumps({"server_id": server.server_id[:64]}, ensure_ascii=False)
     return (
         f"add {entry} to the server_list of its super pod: `npu-smi info -t spod-info -i 0 -c 0` on "
-        f"{server.address.strip()[:64]} shows it"
+        f"{server.address.strip()[:64]} shows it{_or_new_pod(subject)}"
     )
+
+
+@shared
+def _or_new_pod(subject: Subject) -> str:
+    """Return what to do if the super pod of a server is not listed; "" if the super pods of the table say nothing of it."""
+    if len(unplaced(subject)) < 2:
+        return ""
+    own = f'{{"super_pod_id": "{free_pod_id(subject)}", "server_list": [...]}}'
+    return f"; if the table does not list this super pod, add an entry for it with its id, such as {own}"
 
 
 def _of_another_kind(subject: Subject, others: tuple[int, ...]) -> Iterator[Finding]:
@@ -350,85 +367,3 @@ def _of_another_kind(subject: Subject, others: tuple[int, ...]) -> Iterator[Find
             "remove it if it is not an A3, correct server_count and number the ranks again without a gap; if it is an A3, list it in its super pod, with "
             f"the SDIDs of its devices: {how_super_device(subject, servers[index].rows[0])}",
         )
-
-
-def _version_without_content(subject: Subject) -> Iterator[Finding]:
-    """Yield the finding on version 1.2 of a product without super pods, if the table has nothing of 1.2."""
-    sdids, servers = subject.table.columns.get("super_device_id"), subject.table.servers
-    if (sdids is None or not any(sdids)) and not any("super_pod_list" in one.fields for one in servers):
-        yield Finding(
-            f"version is 1.2, the one of super pods, and the table has no super_pod_list and no super_device_id; {subject.product.title} has no "
-            "super pods",
-            ("version",),
-            'write "version": "1.0"; if the machine is an A3, check the table with --product a3',
-        )
-
-
-@rule(
-    "HCC638",
-    "no-super-pods",
-    "advice",
-    needs=("super_device_id", "server_id"),
-    source="rank_table_config_a3.md, `super_pod_list`; topoinfo_ranktableConcise.cc:866-876 (without it, no super pods)",
-)
-def no_super_pods(subject: Subject) -> Iterator[Finding]:
-    """The version is 1.2 or the devices have super_device_ids, and no super_pod_list makes a super pod of the servers.
-
-    Servers of one super pod then communicate by RoCE as separate machines.
-
-    Base: 1.2 2x8
-    Example: remove /super_pod_list
-    Instead: table
-    Hint: add "super_pod_list": [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}, ...]}], with an entry for each super pod
-    """
-    sdids = subject.table.columns.get("super_device_id")
-    has_list = isinstance(subject.value, dict) and "super_pod_list" in subject.value
-    if not subject.product.super_pods and isinstance(subject.value, dict) and not has_list:
-        yield from _version_without_content(subject)
-        return
-    if is_used(subject) or has_list or not subject.product.super_pods or len(subject.table.servers) == 1:
-        return
-    if sdids is None or not any(sdids):
-        if subject.table.format == "1.2" and not any(
-            "super_pod_list" in one.fields for one in subject.table.servers
-        ):
-            yield Finding(
-                "version is 1.2, and the table has no super_pod_list and no super_device_id: HCCL uses no super pod",
-                ("version",),
-                "on an A3 in super pods add both: `hccl-tools gen` on each host prints its super_device_ids; else write "
-                '"version": "1.0"',
-            )
-        return
-    known = [sdid for sdid in sdids if sdid not in (None, "")]
-    if len(known) < len(sdids) or any("super_pod_list" in server.fields for server in subject.table.servers):
-        return  # Not all devices are in a super pod; or HCC617 reports a list in another place.
-    like = _like_super_pods(subject.value)
-    if like is not None:
-        yield Finding(
-            f"HCCL does not read the key {quoted(like)}, whose value is a list of super pods",
-            (like,),
-            'rename it to "super_pod_list"',
-            at_key=True,
-        )
-        return
-    message = "the devices have super_device_ids, but the table has no super_pod_list: HCCL uses no super pod"
-    first = subject.table.servers[0].server_id
-    hint = f'add "super_pod_list": [{{"super_pod_id": "0", "server_list": [{{"server_id": "{first[:64]}"}}, ...]}}], with an entry for each super pod'
-    if (number := len(known) - len(set(known))) > 0:
-        message += f", and {number} of them occur twice, so the servers are in several super pods"
-        hint += "; `npu-smi info -t spod-info -i 0 -c 0` on each host shows its super pod"
-    yield Finding(message, (), hint)
-
-
-def _like_super_pods(value: Any) -> str | None:
-    """Return the key of a table whose value has the form of a super_pod_list."""
-    for key, one in value.items() if isinstance(value, dict) else ():
-        if (
-            key != "super_pod_list"
-            and isinstance(one, list)
-            and one
-            and isinstance(one[0], dict)
-            and "super_pod_id" in one[0]
-        ):
-            return str(key)
-    return None

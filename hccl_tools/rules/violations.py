@@ -19,6 +19,7 @@ from hccl_tools.notation.phrases import and_more
 from hccl_tools.rules import entry_forms, key_shapes, missing_ids, right_texts
 from hccl_tools.rules.document import made_on_its_hosts
 from hccl_tools.rules.key_names import translated
+from hccl_tools.rules.key_places import kinds_with, with_other_keys
 from hccl_tools.rules.other_shapes import other_shapes
 from hccl_tools.rules.registry import COUNTED, Finding, Subject
 from hccl_tools.table.products import assumed_for
@@ -90,8 +91,10 @@ def _finding_on(
     near = None if hint else near_key(subject.value, violation, keys_of(table_format))
     if near is not None:
         return _misspelt(subject, violation, near, alike)
-    if hint is None and violation.keyword == "required" and (found := _by_shape(subject, violation, alike)):
-        return found
+    if hint is None and violation.keyword == "required":
+        found = _by_shape(subject, violation, alike) or _elsewhere(subject, violation, table_format)
+        if found is not None:
+            return found
     if hint is None and (form := entry_forms.form_of(subject.value, violation, alike)) is not None:
         is_entry = type(violation.path[-1]) is int
         message = message_of(subject.value, violation) if is_entry else form[0]
@@ -107,7 +110,7 @@ def _finding_on(
         finding = right_texts.named(finding, value, versions.__contains__)
         if finding.right is None and type(value) is str and right_texts.as_digits(value) == table_format:
             finding = finding._replace(right=table_format)  # A letter in place of the digit, as in "1.O".
-    elif violation.key is not None and (all_ids := _all_ids(subject, violation)) is not None:
+    elif violation.keyword in ("required", "type") and (all_ids := _all_ids(subject, violation)) is not None:
         finding = finding._replace(alike=all_ids)
     elif (shown := _shown_right(subject.value, violation, table_format)) is not None:
         finding = finding._replace(hint=f"write {shown}")
@@ -115,9 +118,10 @@ def _finding_on(
 
 
 def _all_ids(subject: Subject, violation: Violation) -> tuple[str, str] | None:
-    """Return message and hint on several entries without an id, if their ids follow from their places."""
+    """Return message and hint on several entries without an id, or with null, if their ids follow from their places."""
     hint = missing_ids.hint_on_all(subject, violation, subject.memo["violations"].table_format)
-    return None if hint is None else (f'"{violation.key}" is missing', hint)
+    what = f'"{violation.key}" is missing' if violation.key is not None else f'"{violation.path[-1]}" is null'
+    return None if hint is None else (what, hint)
 
 
 def _shown_right(value: Any, violation: Violation, table_format: str) -> str | None:
@@ -302,7 +306,13 @@ def _after_the_table(subject: Subject, violation: Violation) -> str | None:
     if f'"{violation.key}"'.encode() not in document.data[document.trailing :]:
         return None
     edit = explanation.of_rest(document)
-    return None if edit is None else f'{edit.hint}: it closes the table before "{violation.key}"'
+    if edit is None:
+        line = document.position(document.trailing).line
+        return (
+            f'the table ends too early: "{violation.key}" is behind its end, on or after line {line}, because a }} or ] before it is '
+            "too much, or the beginning of an entry is missing; correct that first"
+        )
+    return f'{edit.hint}: it closes the table before "{violation.key}"'
 
 
 def _misspelt(
@@ -342,6 +352,25 @@ def _by_shape(
     said = known.setdefault((right, key), (message, f"rename {hint}"))
     return Finding(
         message, (*violation.path, key), said[1], at_key=True, alike=said if violation.path else None
+    )
+
+
+def _elsewhere(subject: Subject, violation: Violation, table_format: str) -> Finding | None:
+    """Return the finding on a key that the table itself lacks, if it is in one other object, where HCCL ignores it."""
+    key = violation.key
+    if violation.path or key is None:
+        return None
+    holders = [
+        one for one in with_other_keys(subject, table_format, {key}.__contains__)
+        if key in one.value and key not in one.kind.keys
+    ]  # fmt: skip
+    if len(holders) != 1:
+        return None
+    return Finding(
+        f'"{key}" is missing in the table itself: it is in {holders[0].kind.name}, where HCCL does not read it',
+        (*holders[0].path, key),
+        f"move it to {kinds_with(key, table_format)[0].name}",
+        at_key=True,
     )
 
 
@@ -414,7 +443,7 @@ def _in_place(violation: Violation, found: Any) -> str | None:
     """Return the schema's hint for a value that is there, which is changed and not added."""
     hint = violation.hint
     if hint is not None and violation.key is not None and hint.startswith("list at most"):
-        return f'add "{violation.key}", a list; {hint}'
+        return f'add "{violation.key}", a list: `hccl-tools gen` on the host of this rank prints the entry'
     if hint is None or violation.keyword != "type":
         return hint
     if violation.wanted == ("array",) and type(found) is str and violation.path[-1] in _LISTS_OF_TEXTS:

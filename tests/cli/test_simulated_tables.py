@@ -66,16 +66,19 @@ def test_parts_of_a_machine_are_sound(
         assert findings("t.json", product) == [], part
 
 
-@pytest.mark.parametrize(("product", "table_format"), [("910a", "group_list"), ("a3", "1.0")])
+@pytest.mark.parametrize(
+    ("product", "table_format", "advice"), [("910a", "group_list", []), ("a3", "1.0", ["HCC638"])]
+)
 def test_other_formats_of_a_cluster_are_sound(
-    command_line: CommandLine, product: str, table_format: str
+    command_line: CommandLine, product: str, table_format: str, advice: list[str]
 ) -> None:
+    """Version 1.0 of a cluster with super pods leaves them out, which is told and no fault."""
     for number in (2, 4, 9):
         command_line("gen", "--simulate", product, "--servers", str(number), "-o", "t.json", "--force")
         done = command_line("convert", "t.json", "--to", table_format, "-o", "other.json", "--force")
 
         assert done.code == 0, done.err
-        assert findings("other.json", product) == [], number
+        assert [rule for rule, _ in findings("other.json", product)] == advice, number
 
 
 @pytest.mark.parametrize("product", [name for name in SIMULATED if name not in SINGLE])

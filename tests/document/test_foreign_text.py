@@ -449,3 +449,56 @@ def test_a_fault_of_every_entry_is_explained_in_linear_time(damage: Callable[[st
         return least(lambda: explained(Document.parse(data, "x")))
 
     assert spent(400) < 8 * spent(100)  # the square would be 16
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (PRETTY.replace("_", r"\_"), r"\_ in a string, as Markdown writes _"),
+        (PRETTY.replace("\n", "\\\n"), "each line ends with a backslash"),
+        (re.sub(r'("server_id": "[^"]*")', r"**\1**", PRETTY), "signs of Markdown: **"),
+    ],
+    ids=["escaped", "continued", "bold"],
+)
+def test_signs_of_markdown_and_of_shells_are_removed_by_the_command(
+    text: str, words: str, tmp_path: Path
+) -> None:
+    message, hint, _ = told(text)
+
+    assert words in message
+    assert json.loads(written_by(hint[hint.index("sed ") :], text, tmp_path)) == VALUE
+
+
+def test_an_escape_of_no_notation_keeps_its_message() -> None:
+    message, hint, _ = told(PRETTY.replace("10.0.0.1", r"10.0.0.1\q"))
+
+    assert (message, hint) == (r"unknown escape \q in a string", r"write a backslash as \\")
+
+
+@pytest.mark.parametrize("by_row", [False, True])
+def test_columns_of_pandas_become_a_table(tmp_path: Path, *, by_row: bool) -> None:
+    rows = [
+        {"server_id": server["server_id"], **device}
+        for server in VALUE["server_list"]
+        for device in server["device"]
+    ]
+    columns = {key: [row[key] for row in rows] for key in rows[0]}
+    text = json.dumps(
+        {key: dict(enumerate(column)) for key, column in columns.items()} if by_row else columns
+    )
+
+    message, hint, _ = told(text)
+
+    assert (
+        message
+        == "not a rank table: it has the values of 8 devices in columns, as pandas writes a table of rows"
+    )
+    made = written_by(hint[hint.index("python3 ") :], text, tmp_path)
+    assert not validate(made.encode(), product="a2").findings
+
+
+def test_columns_without_servers_need_them() -> None:
+    message, hint, _ = told(json.dumps({"device_id": ["0", "1"], "rank_id": ["0", "1"]}))
+
+    assert "in columns" in message
+    assert hint.startswith("add the server_id of each device as a column")

@@ -6,6 +6,7 @@ The commands of the remedies are run.
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -61,6 +62,18 @@ def test_a_table_that_python_printed_is_converted_by_the_command_of_the_remedy(t
 
     assert message == "this is a rank table as Python prints it; HCCL reads only JSON"
     assert json.loads(run(hint, text)) == TABLE
+
+
+@pytest.mark.parametrize(("table_format", "how"), [("1.0", "str(int(...))"), ("2.0", "int(...)")])
+def test_numbers_of_numpy_become_what_the_version_wants(table_format: str, how: str) -> None:
+    value = table(table_format, 2, 8)
+    text = re.sub(r"'rank_id': '?(\d+)'?", r"'rank_id': np.int64(\1)", repr(value))
+
+    message, hint = said(text)
+
+    assert "as Python prints it, with numbers of numpy (np.int64(...))" in message
+    assert f"each of these numbers as {how};" in hint
+    assert json.loads(run(hint, text)) == value
 
 
 def as_java(value: Any) -> str:

@@ -93,7 +93,7 @@ def test_a_copied_instance_of_a_group_list_is_one_finding() -> None:
 
     assert (rule, message) == (
         "HCC404",
-        "instance 3 is a copy of instance 2: device_ids and device_ips repeat",
+        "instance 3 is a copy of instance 2: the device_ips are the same",
     )
 
 

@@ -90,7 +90,8 @@ def test_a_table_that_has_lost_a_server_keeps_its_count(lose: Callable[[dict[str
         assert (count.hint or "").startswith(
             ("add the missing server, or,", "the end of the table is missing: ")
         )
-        assert (count.hint or "").endswith('is missing, write "server_count": "2"')
+        rest = " and number the ranks without a gap" if lose is first_one_lost else ""
+        assert (count.hint or "").endswith(f'is missing, write "server_count": "2"{rest}')
 
 
 def test_more_servers_elsewhere_than_the_count_has() -> None:
@@ -169,7 +170,8 @@ def test_a_spare_with_the_ranks_of_another_server_raises_no_count() -> None:
 
     assert 'server 4 ("10.0.0.4") has the ranks of server 2 ("10.0.0.2")' in count.message
     assert (count.hint or "").startswith(
-        'if it replaces that server, remove the entry of server 2 ("10.0.0.2"); server_count is then right'
+        'if it replaces that server, write it in place of the entry of server 2 ("10.0.0.2"); '
+        "server_count is then right"
     )
     assert fixed(value)["server_count"] == "3"
     del value["server_list"][1]
@@ -256,3 +258,12 @@ def test_servers_elsewhere_are_found_in_linear_time() -> None:
         return steps(lambda: validate(value))
 
     assert taken(200) < 8 * taken(50)  # the square would be 16
+
+
+def test_the_missing_entries_of_a_rank_list_are_counted() -> None:
+    value = table("2.0", 2, 8)
+    del value["rank_list"][12:]
+
+    (found,) = validate(value).findings
+
+    assert (found.hint or "").startswith("add the missing 4 entries, or, ")

@@ -224,7 +224,7 @@ def test_server_ids_that_go_up_with_the_devices_are_advice(hosts: int) -> None:
     assert validate(counted_on(hosts), product="a2").ok
 
 
-@pytest.mark.parametrize("product", ["a2", "a3"])
+@pytest.mark.parametrize("product", ["a2", "a3-server"])
 def test_server_ids_that_go_up_again_in_each_server_are_one_error(product: str) -> None:
     found = said(counted_on(3, restart=True), product)
 

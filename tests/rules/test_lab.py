@@ -121,3 +121,58 @@ def test_device_ips_are_addresses_that_differ(ip: object, verdict: str) -> None:
     second["devices"][0]["device_ip"] = ip
 
     assert validate(value).verdict == verdict
+
+
+def told(value: dict[str, Any]) -> list[tuple[Any, str, str]]:
+    return [
+        (
+            one.path[-1],
+            one.message.removeprefix("lab table (deploy_mode): "),
+            (one.hint or "").partition(", or make")[0],
+        )
+        for one in validate(value).findings
+    ]
+
+
+def test_a_second_machine_that_was_pasted_in_is_told_with_ranks_and_counts() -> None:
+    value = table("lab", 2, 8)
+    group = value["group_list"][0]
+    group |= {"server_num": "1", "device_num": "8", "instance_count": "8"}
+    for instance in group["instance_list"][8:]:
+        instance["rank_id"] = str(int(instance["rank_id"]) - 8)
+
+    counts = '"instance_count": "16" and "device_num": "16"'
+    assert told(value) == [
+        (
+            "instance_count",
+            "instance_count is 8, device_num is 8, and 16 instances are listed",
+            f"write {counts} if all listed instances are in the job and none is missing",
+        ),
+        (
+            "rank_id",
+            'ranks 0-7 are used twice: by server "10.0.0.1", and from here on by "10.0.0.2"',
+            "continue the rank numbers with 8 here",
+        ),
+        (
+            "server_num",
+            "server_num is 1, but the instances have 2 server_ids",
+            'write "server_num": "2" if all of these servers are in the job',
+        ),
+    ]
+
+
+def test_ranks_that_are_missing_or_twice_are_named() -> None:
+    value = table("lab", 1, 4)
+    instances = value["group_list"][0]["instance_list"]
+    instances[3]["rank_id"] = "5"
+    assert told(value) == [
+        (
+            "group_list",
+            "no instance has rank 3: the ranks of 4 instances are 0 to 3",
+            "number the ranks 0 to 3 over all instances",
+        )
+    ]
+    instances[3]["rank_id"] = "1"
+    assert told(value) == [
+        ("rank_id", 'rank 1 of server "10.0.0.1" is used twice', "number the ranks 0 to 3 over all instances")
+    ]

@@ -85,3 +85,32 @@ def test_equal_eids_at_places_that_others_do_not_have_name_both() -> None:
     )
 
     assert finding(value)[0].startswith("rank 2 has EIDs of rank 5")
+
+
+def test_a_copied_level_list_is_one_finding_for_all_its_layers() -> None:
+    value = with_eids(3)
+    for rank in value["rank_list"]:
+        upper = copy.deepcopy(rank["level_list"][0])
+        upper |= {"net_layer": 1, "net_instance_id": "all"}
+        upper["rank_addr_list"][0]["addr"] = "1" + upper["rank_addr_list"][0]["addr"][1:]
+        rank["level_list"].append(upper)
+    assert not [one for one in validate(value, product="a5").findings if one.rule.id == "HCC615"]
+    value["rank_list"][4]["level_list"] = copy.deepcopy(value["rank_list"][3]["level_list"])
+
+    assert finding(value)[0] == (
+        "rank 4 has EIDs of rank 3 in layers 0 and 1, as if its level_list was copied: "
+        "by the order of the others, the EIDs of rank 4 are probably wrong"
+    )
+
+
+def test_an_entry_that_was_copied_as_the_ninth_may_be_one_too_many() -> None:
+    value = with_eids(2)
+    value["rank_list"].append(
+        copy.deepcopy(value["rank_list"][15]) | {"rank_id": 16, "device_id": 8, "local_id": 8}
+    )
+    value["rank_count"] = 17
+
+    message, _, hint = finding(value)
+
+    assert message.endswith("the level_list of one of the two was probably copied")
+    assert "an entry that stands for no device is removed, with a lower rank_count" in hint

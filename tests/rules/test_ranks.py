@@ -37,6 +37,30 @@ def test_servers_that_start_at_rank_0_again_are_one_finding_each() -> None:
     assert found[1][2].startswith("continue the rank numbers with 16, or ")
 
 
+def test_many_servers_that_start_at_rank_0_again_are_told_once() -> None:
+    value = table("1.0", 20, 8)
+    for server in value["server_list"]:
+        for rank, device in enumerate(server["device"]):
+            device["rank_id"] = str(rank)
+
+    said = {one.alike for one in validate(value).findings}
+
+    assert len(said) == 1
+    message, hint = said.pop() or ("", "")
+    assert message.startswith("the ranks start at 0 again in 19 servers (8 ranks each)")
+    assert "here with 8, at the next place with 16, and so on" in hint
+
+
+def test_ranks_that_each_server_counts_from_1_are_named_as_such() -> None:
+    ((rule, message, hint),) = renumbered([*range(1, 9)] * 2)
+
+    assert (rule, message) == ("HCC203", 'server "10.0.0.2" starts at rank 1 again (8 ranks)')
+    assert hint.endswith("write those at the beginning lower by 1, and continue here with 8")
+    assert "merge" not in hint
+    ((rule, message, _),) = renumbered([*range(1, 17)])
+    assert (rule, message) == ("HCC202", "no device has rank 0: the ranks start at 1")
+
+
 def test_following_the_hint_leaves_no_finding() -> None:
     assert renumbered([*range(8), *range(8), *range(16, 24)], servers=3)
     assert renumbered([*range(24)], servers=3) == []

@@ -823,6 +823,19 @@ def test_super_device_ids_without_super_pods_are_advice() -> None:
     assert "no super_pod_list and no super_device_id" in one(value, "HCC638", "a3")[0]
 
 
+def test_a_table_of_version_1_0_has_no_super_pods_either() -> None:
+    value = table("1.0", 2, 8)
+
+    message, hint = one(value, "HCC638", "a3")
+
+    assert message.startswith("version is 1.0, and the table has no super_pod_list")
+    assert 'add both and write "version": "1.2"' in hint
+    assert hint.endswith("else check the table with --product a3-server")
+    assert is_sound(value, "a3-server")
+    assert is_sound(value, "a2")
+    assert is_sound(table("1.0", 1, 8), "a3")
+
+
 def test_super_pods_under_another_key_are_named() -> None:
     value = table("1.2", 2, 8)
     value["superpods"] = value.pop("super_pod_list")
@@ -949,7 +962,7 @@ def test_eids_of_another_node_are_one_finding() -> None:
 
     message, hint = one(value, "HCC615", "a5")
 
-    assert message.startswith("ranks 8-11 have EIDs of ranks 4-7 in layer 0, which by the order")
+    assert message.startswith("ranks 8-11 have EIDs of ranks 4-7 in layer 0: by the order of the others")
     assert "`hccl-tools gen` on node2" in hint
 
 

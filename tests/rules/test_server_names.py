@@ -211,3 +211,20 @@ def test_a_device_ip_with_a_number_behind_it(texts: list[str], hints: list[str])
 
     assert [(one.hint or "").partition(":")[0] for one in found] == hints
     assert all(one.right is None or " " not in str(one.right) for one in found)
+
+
+def test_a_port_of_one_instance_of_a_group_list_is_named() -> None:
+    value = table("group_list", 4, 8)
+    instances = value["group_list"][0]["instance_list"]
+    instances[1]["server_id"] += ":2222"
+
+    (found,) = validate(value).findings
+
+    assert found.rule.id == "HCC619"
+    assert found.message.startswith(
+        'server_id "10.0.0.2:2222" has the text ":2222" after the host, as a port'
+    )
+    assert (found.hint or "").startswith('write "10.0.0.2": ')
+    for instance in instances:
+        instance["server_id"] = instance["server_id"].partition(":")[0] + ":2222"
+    assert not validate(value).findings

@@ -31,3 +31,18 @@ def test_a_server_without_a_super_pod_does_not_part_those_of_another() -> None:
 
     assert "HCC525" in found
     assert "HCC529" not in found
+
+
+def test_servers_of_a_super_pod_that_was_deleted_need_an_entry_of_their_own() -> None:
+    value = table("1.2", 4, 8, pods=2)
+    del value["super_pod_list"][1]
+
+    found = validate(value, product="a3").findings
+
+    assert [one.rule.id for one in found] == ["HCC525", "HCC525"]
+    for one, name in zip(found, ("10.0.0.3", "10.0.0.4"), strict=True):
+        assert (one.hint or "").startswith(
+            f'add {{"server_id": "{name}"}} to the server_list of its super pod'
+        )
+        assert (one.hint or "").endswith('such as {"super_pod_id": "1", "server_list": [...]}')
+    assert found[0].alike == found[1].alike
