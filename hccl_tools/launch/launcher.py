@@ -17,7 +17,6 @@ from hccl_tools.launch.supervise import leftovers
 from hccl_tools.launch.supervise.options import Supervision
 from hccl_tools.notation.printable import tell
 from hccl_tools.processes import keeper, run_files, signals
-from hccl_tools.processes.pod import in_pod
 from hccl_tools.runs import directory, log_files, names, own_runs, parents, private_files
 
 if TYPE_CHECKING:
@@ -49,7 +48,12 @@ def launch(request: LaunchRequest) -> int:
     """
     _refuse_repeated_start(request)
     signals.allow_background_output()
-    prepared, link, agent = None, None, None
+    return moved_pod.with_its_table(request, _launch)
+
+
+def _launch(request: LaunchRequest, until: float | None) -> int:
+    """Start the job with the table of now; if it is not the first, hosts are awaited ``until`` that time."""
+    prepared, link, agent, lock = None, None, None, -1
     try:
         # Start the keeper first: it then starts while this process reads the table.
         guard = keeper.current() or keeper.start()
@@ -63,18 +67,15 @@ def launch(request: LaunchRequest) -> int:
         if plan.rendezvous is not None:
             from hccl_tools.launch.cluster import consistency  # noqa: PLC0415  (21 ms; several hosts, started by hand)
 
-            link = consistency.connect_peers(prepared, request)
+            link = consistency.connect_peers(prepared, request, until=until)
         _check_restarts(plan, request)
         # The kernel releases all locks when this process exits for any reason.
         held, *logs = _hold(prepared, request, again=bool(request.part and request.part.restart))
         controller = _open_controller(prepared, request)
     except BaseException as error:
-        if started := keeper.current():
-            started.close()
+        _give_up(error, lock)
         if isinstance(error, HcclToolsError):
             _report_refusal(error, request, prepared, agent, link)
-        if isinstance(error, KeyboardInterrupt):
-            error.args = ("no rank was started on this host",)
         raise
     _announce(plan, warnings, agent)
     from hccl_tools.launch.supervise import supervisor  # noqa: PLC0415  (5 ms; on hosts with NPUs it was loaded before)
@@ -126,6 +127,17 @@ class Preflight:
         return (*self._found.warnings, *(leftovers.leftovers_of_last_run(self._logs) if self._logs else ()))
 
 
+def _give_up(error: BaseException, lock: int) -> None:
+    """Release what was taken; the keeper stays for another attempt with a new table."""
+    if isinstance(error, moved_pod.TableChangedError):
+        if lock >= 0:
+            os.close(lock)
+    elif started := keeper.current():
+        started.close()
+    if isinstance(error, KeyboardInterrupt):
+        error.args = ("no rank was started on this host",)
+
+
 def _check_restarts(plan: Plan, request: LaunchRequest) -> None:
     if request.watch.max_restarts:
         from hccl_tools.launch import restart  # noqa: PLC0415  (26 ms; few jobs restart)
@@ -157,7 +169,7 @@ def prepared_launch(
         LaunchError: The launch is refused.
     """
     seconds = request.table.wait
-    if seconds is None or not in_pod():
+    if seconds is None or not moved_pod.may_change(request):
         return _prepared(request, meanwhile)
     return moved_pod.prepared(request, seconds, partial(_prepared, meanwhile=meanwhile))
 

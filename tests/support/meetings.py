@@ -17,6 +17,8 @@ from hccl_tools.launch.planning import ports
 from tests.support.jobs import LONG, eventually
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pytest
 
 HOSTS = ("10.0.0.1", "10.0.0.2", "10.0.0.3")
@@ -40,8 +42,9 @@ class Meeting:
         discovery: int | None = None,
         wait: float = LONG,
         credentials: Credentials = NO_KEY,
+        look: Callable[[], None] | None = None,
     ) -> None:
-        self.credentials = credentials
+        self.credentials, self.look = credentials, look
         self.port, self.discovery, self.wait = port or ports.free_port(), discovery or ports.free_port(), wait
         self.refused: dict[str, str] = {}
         self.hints: dict[str, str] = {}
@@ -71,6 +74,7 @@ class Meeting:
                 credentials=credentials,
                 notify=notify,
                 wait=self.wait,
+                look=self.look,
                 discovery_port=self.discovery,
             )
         except LaunchError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from hccl_tools.launch.cluster.membership import (
     MACHINES,
     PORT,
     PROGRAM,
+    TABLE,
     TIMING,
     HostManifest,
     arguments_value,
@@ -24,7 +26,8 @@ from hccl_tools.launch.cluster.membership import (
 from hccl_tools.launch.cluster.peer_link import PeerLink
 from hccl_tools.launch.cluster.rendezvous_client import RendezvousClient
 from hccl_tools.launch.cluster.rendezvous_server import RendezvousServer
-from hccl_tools.launch.planning import ports
+from hccl_tools.launch.cluster.table_watch import TableWatch
+from hccl_tools.launch.planning import moved_pod, ports
 from hccl_tools.notation.printable import tell
 from hccl_tools.processes.pod import in_pod
 from hccl_tools.programs.without_key import KEY_FILE_VARIABLE
@@ -56,21 +59,31 @@ _KEY_OF_PODS = (
 WAIT = 600.0
 
 
-def connect_peers(prepared: PreparedLaunch, request: LaunchRequest) -> PeerLink | None:
+def connect_peers(
+    prepared: PreparedLaunch, request: LaunchRequest, *, until: float | None = None
+) -> PeerLink | None:
     """Compare this host with the job's other hosts; return the connections, ``None`` without a rendezvous.
+
+    Args:
+        until: When the wait for the other hosts ends, if it began with an earlier table.
 
     Raises:
         LaunchError: The hosts differ, or a host did not join in time.
+        TableChangedError: In a pod, there is another table.
     """
     hosts = job_hosts.of_plan(prepared)
     if hosts is None:
         return None
+    now = time.monotonic()
+    end = now + max(WAIT, request.table.wait or 0.0) if until is None else until
+    watch = TableWatch(request, prepared.table_data, end) if moved_pod.may_change(request) else None
     joined = join(
         manifest(hosts, prepared, request),
         hosts,
         credentials=_credentials(hosts, request, notify=notify),
         notify=notify,
-        wait=max(WAIT, request.table.wait or 0.0),
+        wait=max(1.0, round(end - now)),
+        look=watch.look if watch else None,
     )
     describe_loss = partial(verdict.launcher_loss, prepared.plan)
     return PeerLink(hosts.own, hosts.master, hosts.names, joined, describe_loss)
@@ -145,7 +158,7 @@ def manifest_values(prepared: PreparedLaunch, request: LaunchRequest) -> dict[st
         ),
     }
     if prepared.table is not None:
-        found["fingerprint of the rank table"] = fingerprint(prepared.table)
+        found[TABLE] = fingerprint(prepared.table)
     program = request.program.argv[0]
     is_file = request.program.kind != "module" and os.path.isfile(program)
     name = os.path.basename(program) if is_file else program
@@ -177,6 +190,7 @@ def join(
     credentials: Credentials,
     notify: Callable[[str], None],
     wait: float = WAIT,
+    look: Callable[[], None] | None = None,
     discovery_port: int = ports.DISCOVERY_PORT,
 ) -> Membership:
     """Return this host's membership once all hosts have joined and agree.
@@ -184,13 +198,16 @@ def join(
     Rank 0's host listens at the address of ``hosts``, and has a connection to each other host. ``wait`` is in
     seconds. Hosts with another start port connect to ``discovery_port``.
 
+    ``look`` is called while this host waits, and may raise. With it, a host with another table is no error:
+    one of the two will see its table change.
+
     Raises:
         RefusalError: Two hosts differ (the message names both), or a host refuses its part.
         LaunchError: A host did not join in time.
     """
     if own.server != hosts.master:
-        return RendezvousClient(own, hosts, credentials, discovery_port, notify).join(wait)
-    server = RendezvousServer(own, hosts, credentials)
+        return RendezvousClient(own, hosts, credentials, discovery_port, notify, look=look).join(wait)
+    server = RendezvousServer(own, hosts, credentials, look)
     try:
         server.listen(discovery_port)
         return server.wait_for_all(wait, notify)

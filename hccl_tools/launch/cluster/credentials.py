@@ -64,10 +64,11 @@ class Credentials(NamedTuple):
             return version_conflict(self.host, address, version)
         return ""
 
-    def check(self, connection: Connection, master: str) -> None:
+    def check(self, connection: Connection, master: str, *, awaits_table: bool = False) -> None:
         """Check why a connection to the host of rank 0 has ended.
 
         With a key only what is proved counts. Without one nothing can be proved, and the first answer counts.
+        If ``awaits_table``, that host may soon have a table with the address of this one.
 
         Raises:
             LaunchError: Another attempt cannot succeed.
@@ -86,7 +87,7 @@ class Credentials(NamedTuple):
                 f"{master} has a job key, and {host} has none",
                 hint=f"run `hccl-tools key copy {named(connection.own_address, 'HOST')}` on {master}",
             )
-        if problem.kind == "address":
+        if problem.kind == "address" and not awaits_table:
             raise LaunchError(
                 f"{master} does not accept {host}: without a job key, its address must be one of the job's",
                 hint=f"run `hccl-tools key create` on {master} and `hccl-tools key copy` for the other hosts",

@@ -28,6 +28,8 @@ PROGRAM = "program"
 ARGUMENTS = "arguments"
 #: Subject of the rehearsal on the CPU.
 CPU = "--cpu"
+#: Subject of the rank table.
+TABLE = "fingerprint of the rank table"
 #: Subject of the machines of the job, in any order.
 MACHINES = "machines"
 #: Characters of the arguments that are sent, and of a difference that is shown.
@@ -38,6 +40,8 @@ _LATE_PODS = (
     "check the pods that are missing (`kubectl get pods -o wide`): for one without its image or table, "
     "--wait SECONDS waits longer; else check firewalls between the nodes"
 )
+#: What rank 0's pod answers to one with another table, if both look for the next one.
+ANOTHER_TABLE = "another rank table"
 _SAME_ON_ALL = "all hosts need the same files and options; --preflight none skips this check"
 
 
@@ -58,6 +62,7 @@ class Timing(NamedTuple):
         answer: For the server's first answer, and for its verdict after the time that it has named.
         discovery: Until a client tries the discovery port.
         discovery_retry: Between two attempts at the discovery port.
+        table_retry: Until a client with another table tries again.
     """
 
     poll: float = 0.2
@@ -69,6 +74,7 @@ class Timing(NamedTuple):
     answer: float = 10.0
     discovery: float = 1.0
     discovery_retry: float = 2.0
+    table_retry: float = 2.0
 
 
 TIMING = timing.from_environment("rendezvous", Timing())
@@ -215,6 +221,12 @@ def waiting(whom: str, own: HostManifest, seconds: float, *, is_first: bool, als
 def _rehearsal(own: HostManifest) -> str:
     """Return the options that are missing for a rehearsal of all ranks on this host."""
     return "--all-here" if own.values.get(CPU) == "yes" else "--cpu --all-here"
+
+
+def with_another_table(hosts: Sequence[str]) -> str:
+    """Return which hosts have come with another table, "" if none has."""
+    verb = "has" if len(hosts) == 1 else "have"
+    return f"{and_more(hosts)} {verb} {ANOTHER_TABLE} than this host" if hosts else ""
 
 
 def missing_hosts_error(

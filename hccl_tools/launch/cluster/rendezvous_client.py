@@ -7,10 +7,25 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.cluster.credentials import UnprovedAnswers
-from hccl_tools.launch.cluster.membership import TIMING, Membership, missing_hosts_error, refusal, waiting
+from hccl_tools.launch.cluster.membership import (
+    ANOTHER_TABLE,
+    TIMING,
+    Membership,
+    missing_hosts_error,
+    refusal,
+    waiting,
+    with_another_table,
+)
 from hccl_tools.launch.model.rank_messages import Join
 from hccl_tools.launch.protocol.connection import connect, proved
-from hccl_tools.launch.protocol.messages import LARGEST_FROM_CONTROLLER, Ready, Refused, Start, Waiting
+from hccl_tools.launch.protocol.messages import (
+    LARGEST_FROM_CONTROLLER,
+    Leave,
+    Ready,
+    Refused,
+    Start,
+    Waiting,
+)
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.processes.reactor import wait_readable
 
@@ -34,8 +49,12 @@ class RendezvousClient:
         credentials: Credentials,
         discovery_port: int,
         notify: Callable[[str], None],
+        *,
+        look: Callable[[], None] | None = None,
     ) -> None:
-        self.own, self.address, self.notify = own, hosts.address, notify
+        self.own, self.address, self.notify, self.look = own, hosts.address, notify, look
+        #: Whether the last answer was that the tables differ.
+        self.differs = False
         self.server, self.master = hosts.master, hosts.names[hosts.master]
         self.discovery = (hosts.address[0], discovery_port)
         self.notify_at = time.monotonic() + TIMING.notice
@@ -55,14 +74,25 @@ class RendezvousClient:
             if connection := self.connect_once(self.address, deadline):
                 return Membership({self.server: connection}, self.run_dirs)
             if time.monotonic() > self.notify_at:
-                heard = self.answers.summary()
+                heard = self.heard()
                 left, also = wait if is_first else deadline - time.monotonic(), f"{heard and '; '}{heard}"
                 text = f"{where} to start its part"
                 self.notify(waiting(text, self.own, left, is_first=is_first, also=also))
                 self.notify_at, is_first = time.monotonic() + TIMING.again, False
             self.discover(deadline)
-            time.sleep(TIMING.retry)
-        raise missing_hosts_error([where], self.own, wait, self.answers.summary())
+            self.pause(TIMING.table_retry if self.differs else TIMING.retry)
+        raise missing_hosts_error([where], self.own, wait, self.heard())
+
+    def pause(self, seconds: float) -> None:
+        """Wait before the next attempt, and look whether there is another table."""
+        if self.look:
+            self.look()
+        time.sleep(seconds)
+
+    def heard(self) -> str:
+        """Return what was heard in place of an admission, "" if nothing was."""
+        table = with_another_table([self.master] if self.differs else [])
+        return "; ".join(filter(None, (table, self.answers.summary())))
 
     def refuse(self, why: str) -> None:
         """Tell rank 0's host that this host does not start its part, if it listens within a few seconds."""
@@ -103,7 +133,7 @@ class RendezvousClient:
             early = self.wait_for_proof(connection, min(deadline, time.monotonic() + TIMING.answer))
             if early is None:
                 if address != self.discovery:
-                    self.credentials.check(connection, self.master)
+                    self.credentials.check(connection, self.master, awaits_table=self.look is not None)
                     if line := self.answers.note(connection, address[1]):
                         self.notify(line)
                 connection.close()
@@ -122,6 +152,8 @@ class RendezvousClient:
         """Wait for the proof of the other side; a program that has the port may never answer."""
         early = None
         while early is None and not connection.closed and time.monotonic() < deadline:
+            if self.look:
+                self.look()
             early = proved(connection, TIMING.poll)
             self.discover(deadline)
         return early
@@ -148,6 +180,8 @@ class RendezvousClient:
         answer_by = min(deadline, time.monotonic() + TIMING.answer)
         missing = ""
         while not connection.closed and time.monotonic() < answer_by:
+            if self.look:
+                self.look()
             if not early:
                 wait_readable(TIMING.retry, connection)
             received, early = [*early, *connection.messages()], []
@@ -157,8 +191,9 @@ class RendezvousClient:
                 if isinstance(message, Start):
                     self.run_dirs = dict(message.run_dirs)
                     return True
+                self.differs = isinstance(message, Leave) and message.why == ANOTHER_TABLE
                 if not isinstance(message, Waiting):
-                    return False  # Another job's rendezvous.
+                    return False  # Another job's rendezvous, or another table.
                 answer_by = time.monotonic() + message.seconds + TIMING.answer
                 missing = and_more(message.hosts, unlisted=message.more)
                 self.show(message.notes)

@@ -13,7 +13,9 @@ from hccl_tools.launch.cluster import rivals
 from hccl_tools.launch.cluster.credentials import claim_of_guest
 from hccl_tools.launch.cluster.job_addresses import rendezvous_aliases, rendezvous_bindings
 from hccl_tools.launch.cluster.membership import (
+    ANOTHER_TABLE,
     PORT,
+    TABLE,
     TIMING,
     HostManifest,
     Membership,
@@ -23,6 +25,7 @@ from hccl_tools.launch.cluster.membership import (
     missing_hosts_error,
     refusal,
     waiting,
+    with_another_table,
 )
 from hccl_tools.launch.model.rank_messages import Join
 from hccl_tools.launch.planning import ports
@@ -49,8 +52,16 @@ _MOST_NAMED = 4
 class RendezvousServer:
     """Rank 0's host: the listener, admitted members, and connections that have not joined yet."""
 
-    def __init__(self, own: HostManifest, hosts: JobHosts, credentials: Credentials) -> None:
-        self.own, self.hosts = own, hosts
+    def __init__(
+        self,
+        own: HostManifest,
+        hosts: JobHosts,
+        credentials: Credentials,
+        look: Callable[[], None] | None = None,
+    ) -> None:
+        self.own, self.hosts, self.look = own, hosts, look
+        #: The hosts that have come with another table, in order.
+        self.other_tables: dict[str, None] = {}
         #: The servers that have not joined, in order; those that have joined and left come last.
         self.missing = dict.fromkeys(server for server in range(len(hosts.names)) if server != own.server)
         self.members: dict[int, Connection] = {}
@@ -130,18 +141,18 @@ class RendezvousServer:
         self.deadline, notify_at = time.monotonic() + wait, time.monotonic() + TIMING.notice
         is_first = True
         while self.missing:
+            if self.look:
+                self.look()
             now = time.monotonic()
             if now > self.deadline:
                 if self.refusal:
                     break
-                error = missing_hosts_error(
-                    self.names(self.missing), self.own, wait, self.listener.strangers()
-                )
+                error = missing_hosts_error(self.names(self.missing), self.own, wait, self.heard())
                 self.refuse_all(Refused(error.message, self.own.server))
                 raise error
             if now > notify_at:
-                missing, strangers = and_more(self.names(self.missing)), self.listener.strangers()
-                also = f"; {strangers}" if strangers else ""
+                missing, heard = and_more(self.names(self.missing)), self.heard()
+                also = f"; {heard}" if heard else ""
                 where = f"{missing} to start its part (port {self.hosts.address[1]} here)"
                 left = wait if is_first else self.deadline - now
                 notify(waiting(where, self.own, left, is_first=is_first, also=also))
@@ -158,6 +169,11 @@ class RendezvousServer:
             notify(strangers)
         broadcast(self.members.values(), Start(run_dirs=self.run_dirs))
         return Membership(self.members, self.run_dirs)
+
+    def heard(self) -> str:
+        """Return what is known about connections that did not join, "" if there were none."""
+        tables = with_another_table([*self.other_tables])
+        return "; ".join(filter(None, (tables, self.listener.strangers())))
 
     def name_hosts_without_key(self, notify: Callable[[str], None]) -> None:
         """Name the hosts that say that they have no key or another one, on each host's screen."""
@@ -271,6 +287,11 @@ class RendezvousServer:
         if port == self.discovery_port and differs != [PORT] and (differs or not self.refusal):
             newcomer.send(Leave("another job"))
             return False
+        if self.look and TABLE in differs:
+            self.other_tables[name] = None
+            newcomer.send(Leave(ANOTHER_TABLE))
+            return False
+        self.other_tables.pop(name, None)
         known = self.members.get(other.server)
         if known and join.run_dir and join == self.joins[other.server]:
             self.drop(other.server)  # That launcher has given up its connection, which something keeps open.
@@ -292,7 +313,8 @@ class RendezvousServer:
         """Refuse the job if another host claims rank 0; that host may belong to another job."""
         other = HostManifest(join.number, join.node, dict(message.values), join.run_dir)
         is_this = join.run_dir == self.own.run_dir  # An address may lead back to this host.
-        why = "" if is_this else rivals.conflict(self.own, other)
+        is_earlier = self.look is not None and TABLE in differing(self.own, other)
+        why = "" if is_this or is_earlier else rivals.conflict(self.own, other)
         if why:
             self.refuse_all(Refused(why))
         rival.send(Refused(why) if why else Leave("another job"))

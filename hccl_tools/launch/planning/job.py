@@ -116,7 +116,7 @@ def _check_visible(local: Sequence[RankPlacement], visible: VisibleDevices) -> N
     if not outside:
         return
     listed = ", ".join(map(str, outside))
-    raise LaunchError(
+    raise local_server.OtherDevicesError(
         f"the table uses device{'s' if len(outside) > 1 else ''} {listed}, outside the visible devices "
         f"{', '.join(map(str, visible.chosen or ()))} ({visible.source})",
         hint="make a table of the visible devices, or use --ignore-visible if the variable is wrong",

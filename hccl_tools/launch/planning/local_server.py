@@ -30,8 +30,24 @@ class AmbiguousHostError(LaunchError):
     """More than one of the table's servers matches this host."""
 
 
-class NotAMemberError(LaunchError):
+class EarlierTableError(LaunchError):
+    """The table is not for this host and its devices; in a pod it may be from before the pod was started.
+
+    Attributes:
+        lacks: What another table has to have.
+    """
+
+    lacks = "this host"
+
+
+class NotAMemberError(EarlierTableError):
     """None of the table's servers is this host."""
+
+
+class OtherDevicesError(EarlierTableError):
+    """The table has devices of this host that this process cannot see."""
+
+    lacks = "the devices of this host"
 
 
 def find(

@@ -84,6 +84,37 @@ def test_a_difference_names_both_hosts_on_both() -> None:
     assert refused == dict.fromkeys(HOSTS, said)
 
 
+def test_pods_with_two_tables_wait_until_one_of_them_sees_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """kubelet shows the table that an operator has written to one node earlier than to another."""
+    set_times(monkeypatch, SHORT._replace(table_retry=0.2))
+    own, other, third = everybody()
+    earlier = other._replace(values={**other.values, "fingerprint of the rank table": "9a9a"})
+    changed = threading.Event()
+
+    def look() -> None:
+        if changed.is_set() and threading.current_thread() is thread:
+            changed.clear()
+            raise InterruptedError
+
+    def wait_with_the_earlier_table() -> None:
+        with suppress(InterruptedError):
+            met._join(earlier, met.port, NO_KEY)
+        met._join(other, met.port, NO_KEY)
+
+    met = Meeting(look=look)
+    thread = threading.Thread(target=wait_with_the_earlier_table)
+    met.invite(own)
+    met.invite(third)
+    thread.start()
+    met.tells("10.0.0.2", "10.0.0.1 has another rank table than this host")
+    met.tells("10.0.0.1", "10.0.0.2 has another rank table than this host")
+    changed.set()
+    thread.join()
+
+    assert met.end() == {}
+    assert met.connections["10.0.0.1"] == [1, 2]
+
+
 def test_who_comes_late_is_told_of_a_refusal_too() -> None:
     own, other, late = everybody()
     other.values["--start"] = "table"

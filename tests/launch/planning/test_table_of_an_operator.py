@@ -80,16 +80,19 @@ def by_modelarts(machines: Sequence[int], *, filled: bool = True) -> dict[str, A
 class Pods:
     """The same command on each of two hosts."""
 
-    def __init__(self, cluster: Cluster, *options: str, **variables: str) -> None:
+    def __init__(
+        self, cluster: Cluster, *options: str, mounts: Sequence[Mount] = (), **variables: str
+    ) -> None:
         self.logs = [Path(f"said_{number}").absolute() for number in (1, 2)]
         hosts = (cluster.bed.first, cluster.bed.second)
         self._launchers = []
-        for host, machine, log in zip(hosts, cluster.machines, self.logs, strict=True):
+        tables = [["--rank-table", str(mount.file)] for mount in mounts] or [[], []]
+        for host, machine, log, table in zip(hosts, cluster.machines, self.logs, tables, strict=True):
             own = {"PATH": f"{machine.bin}:{os.environ['PATH']}", "HCCL_TOOLS_ROOT": str(machine.root)}
             with log.open("w") as said:
                 self._launchers.append(
                     host.start(
-                        [sys.executable, "-m", "hccl_tools", "launch", *options, *PROGRAM],
+                        [sys.executable, "-m", "hccl_tools", "launch", *table, *options, *PROGRAM],
                         env={**os.environ, **own, **variables, "HOST_IP": host.address}, cwd=Path.cwd(),
                         stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT,
                     )
@@ -136,6 +139,62 @@ def test_the_table_of_ascend_operator(cluster: Cluster, tmp_path: Path) -> None:
 
         for said, lines in zip(pods.said, ranks_of(cluster, machines[0]), strict=True):
             assert all(line in said for line in lines), said
+
+
+def with_another_node(machines: Sequence[int], place: int) -> dict[str, Any]:
+    """Return the table before the pod at a place was moved from another node."""
+    table = by_ascend_operator(machines)
+    server = table["server_list"][place]
+    server.update(host_ip="10.77.0.9", container_ip="10.77.0.9", server_id=server["server_id"][:-1] + "9")
+    for device in server["device"]:
+        device["device_ip"] = described(9)["devices"][device["device_id"]]["ip"]
+    return table
+
+
+KEY = "0f" * 32
+
+
+@pytest.mark.parametrize("key", ["", KEY])
+@pytest.mark.parametrize(("machines", "moved"), [([1, 2], 0), ([1, 2], 1), ([2, 1], 0)])
+def test_a_pod_with_an_earlier_table_takes_the_next_one(
+    cluster: Cluster, tmp_path: Path, machines: list[int], moved: int, key: str
+) -> None:
+    """kubelet updates a ConfigMap on each node at another time, up to a minute later."""
+    mounts = [Mount(tmp_path / name, "hccl.json") for name in ("first", "second")]
+    stays = mounts[machines[1 - moved] - 1]
+    for mount in mounts:
+        mount.show(with_another_node(machines, moved) if mount is stays else by_ascend_operator(machines))
+    variables = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", **({"HCCL_TOOLS_JOB_KEY": key} if key else {})}
+    pods = Pods(cluster, "--wait", "60", mounts=mounts, **variables)
+    pods.wait_for("waiting for 10.")
+
+    stays.show(by_ascend_operator(machines))
+    pods.end()
+
+    for said, lines in zip(pods.said, ranks_of(cluster, machines[0]), strict=True):
+        assert all(line in said for line in lines), said
+
+
+def test_a_pod_waits_for_a_table_with_its_devices(cluster: Cluster, tmp_path: Path) -> None:
+    """A pod with a part of a node can get other devices than the pod before it."""
+    mount = Mount(tmp_path / "config", "hccl.json")
+    tables = list[dict[str, Any]]()
+    for first in (0, 4):
+        table = by_ascend_operator([1, 2])
+        for number, server in enumerate(table["server_list"]):
+            server["device"] = server["device"][first : first + 4]
+            for at, device in enumerate(server["device"]):
+                device["rank_id"] = str(4 * number + at)
+        tables.append(table)
+    mount.show(tables[0])
+    visible = {"ASCEND_VISIBLE_DEVICES": "4-7", "KUBERNETES_SERVICE_HOST": "10.96.0.1"}
+    pods = Pods(cluster, "--wait", "60", "--ignore", "HCC308", mounts=[mount, mount], **visible)
+    pods.wait_for("waiting for a table with the devices of this host, at most")
+
+    mount.show(tables[1])
+    pods.end()
+
+    assert [said.count(" on ") >= 4 for said in pods.said] == [True, True]
 
 
 def test_the_table_of_modelarts(cluster: Cluster, tmp_path: Path) -> None:
