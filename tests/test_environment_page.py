@@ -82,6 +82,7 @@ _STARTS = {
     "cluster": "`cluster`; `mpi` with `--cpu`",
     "torch": "`torch`",
     "gloo": "`torch`",
+    "super pods": "`mpi`, `torch`",
     "paddle": "all but `mpi`",
     "visible devices": "`mpi`, `torch`",
     "kept mpi": "`mpi`, or with `--keep-mpi`",

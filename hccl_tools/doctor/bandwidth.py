@@ -10,8 +10,8 @@ from hccl_tools.doctor.ping_results import Endpoint, hosts_of_servers
 from hccl_tools.host.observation import HCCS, ROCE, PingServer
 from hccl_tools.host.pings import reached
 from hccl_tools.records import NamedTuple
-from hccl_tools.table.fingerprint import super_pods
 from hccl_tools.table.links import UNKNOWN, Links
+from hccl_tools.table.model import super_pods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -10,7 +10,7 @@ from hccl_tools.doctor.ping_results import hosts_of_servers, table_of, ways
 from hccl_tools.doctor.registry import Finding, check
 from hccl_tools.host.observation import HCCS, ROCE
 from hccl_tools.notation.phrases import and_more, devices
-from hccl_tools.table.fingerprint import super_pods
+from hccl_tools.table.model import super_pods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -11,7 +11,8 @@ from hccl_tools.host.recognition import listed_addresses, same
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.local_devices import is_absent
 from hccl_tools.table.addresses import packed
-from hccl_tools.table.fingerprint import hosts, super_pods
+from hccl_tools.table.fingerprint import hosts
+from hccl_tools.table.model import super_pods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.host.recognition import listed_addresses
-from hccl_tools.table.fingerprint import super_pods
+from hccl_tools.table.model import super_pods
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

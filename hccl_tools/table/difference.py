@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.records import NamedTuple
 from hccl_tools.table import fingerprint
+from hccl_tools.table.model import super_pods
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -136,7 +137,7 @@ def _servers(table: RankTable) -> dict[str, str | None]:
 
 
 def _server_values(table: RankTable, name: str, host_ip: str | None) -> dict[str, tuple[Any, Any]]:
-    pods = fingerprint.super_pods(table)
+    pods = super_pods(table)
     found = {"host_ip": (fingerprint.normal_address(host_ip), host_ip)} if host_ip else {}
     return {**found, **({"super_pod_id": (pods[name], pods[name])} if name in pods else {})}
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.table.addresses import AF_INET, inet_pton, packed
 from hccl_tools.table.hccl_numbers import NULL, read_column
+from hccl_tools.table.model import super_pods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,11 +52,6 @@ def _lines(table: RankTable) -> Iterator[Any]:
         )
         devices = [[column[row] for column in columns] for row in rows]
         yield [server_id, host_ip, pods.get(server_id), keys, devices]
-
-
-def super_pods(table: RankTable) -> dict[str, str]:
-    """Return the super pod of each server, by server_id."""
-    return {server: pod.super_pod_id for pod in table.super_pods or () for server in pod.server_ids}
 
 
 def hosts(table: RankTable) -> list[tuple[str, list[Server]]]:

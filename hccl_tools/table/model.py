@@ -190,3 +190,8 @@ class RankTable:
     def by_rank(self) -> list[Device]:
         """Return the devices sorted by rank id; in a valid table the index is the rank id."""
         return sorted(self.devices(), key=lambda device: device.rank_id)
+
+
+def super_pods(table: RankTable) -> dict[str, str]:
+    """Return the super pod of each server, by server_id."""
+    return {server: pod.super_pod_id for pod in table.super_pods or () for server in pod.server_ids}

@@ -100,6 +100,7 @@ def _facts(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) 
         else (),
         endpoints_limit=ports.endpoints_limit(found.around.environ),
         servers=len({placement.server_index for placement in job.placements}) if known else None,
+        super_pods=jobs.super_pods(job),
         interface=jobs.own_interface(job) if found.start == "torch" else None,
         run_dir=run_dir,
         buffered=options.buffered,

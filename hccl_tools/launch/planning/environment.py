@@ -60,6 +60,8 @@ class JobFacts(NamedTuple):
     endpoints_limit: int = ENDPOINTS_LIMIT
     #: The number of servers; ``None`` if the other servers are unknown.
     servers: int | None = None
+    #: The super pods of the servers, by index; empty if the table has fewer than two.
+    super_pods: tuple[str | None, ...] = ()
     #: The index of this host's server, and its interface with the address of the job; ``None`` if unknown.
     interface: tuple[int, str] | None = None
     run_dir: str | None = None
@@ -103,8 +105,8 @@ class Variable(NamedTuple):
 FAMILIES: dict[Start, tuple[str, ...]] = {
     "table": ("rank", "rank table", "paddle"),
     "cluster": ("rank", "rank table", "cluster", "paddle"),
-    "mpi": ("rank", "visible devices"),
-    "torch": ("rank", "torch", "gloo", "visible devices", "paddle"),
+    "mpi": ("rank", "super pods", "visible devices"),
+    "torch": ("rank", "torch", "gloo", "super pods", "visible devices", "paddle"),
 }
 #: Marks the job as a rehearsal on the CPU.
 BACKEND_VARIABLE = "PADDLE_DISTRI_BACKEND"
@@ -126,6 +128,16 @@ def _endpoint(placement: RankPlacement, job: JobFacts) -> str | None:
 def _interface(placement: RankPlacement, job: JobFacts) -> str | None:
     server, name = job.interface or (None, None)
     return name if server == placement.server_index else None
+
+
+def _super_pod(placement: RankPlacement, job: JobFacts) -> str | None:
+    """Return the super pod of a rank that has no table, in which HCCL would find it.
+
+    Without the variable HCCL takes the physical super pod, whatever the scheduler has divided the job into.
+    ascend-operator sets the variable in pods of an AscendJob (env.go, addHcclSuperPodIdEnv), not in those of
+    Volcano's Job.
+    """
+    return None if job.cpu or job.pass_table or not job.super_pods else job.super_pods[placement.server_index]
 
 
 def _has_long_endpoints(job: JobFacts) -> bool:
@@ -306,6 +318,15 @@ VARIABLES: dict[str, tuple[Variable, ...]] = {
             _interface,
             "gloo (torch and paddle): the interface with this server's address; only with several servers, "
             "not if you set it",
+            users_first=True,
+        ),
+    ),
+    "super pods": (
+        Variable(
+            "HCCL_LOGIC_SUPERPOD_ID",
+            _super_pod,
+            "HCCL: the super pod of this server in the table (A3); only with several super pods, not with "
+            "`--cpu` or `--pass-table`, or if you set it",
             users_first=True,
         ),
     ),

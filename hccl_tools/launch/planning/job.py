@@ -15,6 +15,7 @@ from hccl_tools.launch.planning.placement import place_ranks, rendezvous_address
 from hccl_tools.notation import number_list
 from hccl_tools.notation.phrases import count, operand
 from hccl_tools.records import NamedTuple
+from hccl_tools.table import model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -66,6 +67,15 @@ def own_interface(job: Job) -> tuple[int, str] | None:
         if address is not None and is_reachable(address) and (name := interface_with(address)) is not None:
             return here, name
     return None
+
+
+def super_pods(job: Job) -> tuple[str | None, ...]:
+    """Return the super pod of each server of a table with several super pods; empty for another table."""
+    table = job.table and job.table.table
+    if not table or len(table.super_pods or ()) < 2:
+        return ()
+    pods = model.super_pods(table)
+    return tuple(pods.get(server.server_id) for server in table.servers)
 
 
 def of_table(loaded: JobTable, request: LaunchRequest, around: Surroundings, notes: list[str]) -> Job:

@@ -277,6 +277,7 @@ def _facts(
         else ports.endpoints(job.placements, master=job.master, port=port, servers=job.server_count),
         endpoints_limit=ports.endpoints_limit(around.environ),
         servers=len({placement.server_index for placement in job.placements}),
+        super_pods=jobs.super_pods(job),
         interface=jobs.own_interface(job) if start == "torch" else None,
         run_dir=run_dir,
         log_dir=log_paths.log_folder(request.logs),

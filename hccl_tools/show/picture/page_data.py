@@ -16,8 +16,8 @@ from hccl_tools.notation.printable import escaped
 from hccl_tools.show.picture import marks as marking
 from hccl_tools.show.picture.boxes import buses
 from hccl_tools.show.picture.scene import MOST_DEVICES
-from hccl_tools.table.fingerprint import super_pods
 from hccl_tools.table.links import MEANINGS, Links
+from hccl_tools.table.model import super_pods
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

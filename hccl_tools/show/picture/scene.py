@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.host.recognition import listed_addresses
 from hccl_tools.show.picture.boxes import Fold, Npu, PodBox, Scene, ServerBox, buses
-from hccl_tools.table.fingerprint import super_pods
 from hccl_tools.table.links import MEANINGS, UNKNOWN, Links
+from hccl_tools.table.model import super_pods
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

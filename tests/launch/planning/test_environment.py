@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from hccl_tools.errors import UsageError
 from hccl_tools.launch.model.variables import composed
 from hccl_tools.launch.planning import composition, environment, ports
+from hccl_tools.launch.planning import job as jobs
 from hccl_tools.launch.planning.composition import KeptMpi, inheritance
 from hccl_tools.launch.planning.environment import JobFacts, rank_environment
 from hccl_tools.launch.planning.placement import RankPlacement
 from hccl_tools.launch.planning.visible_devices import VisibleDevices, visible_devices
 from hccl_tools.notation.assignments import read_environment_file
+from hccl_tools.table.model import SuperPod
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -342,3 +345,28 @@ def test_environment_file_names_the_line(tmp_path: Path) -> None:
         read_environment_file(str(file))
     with pytest.raises(UsageError, match="No such file"):
         read_environment_file(str(tmp_path / "absent"))
+
+
+def test_ranks_without_a_table_get_the_super_pod_of_their_server() -> None:
+    """HCCL would take the physical one, however the scheduler has divided the job."""
+
+    def pod(start: Start, server: int = 1, **facts: Any) -> str | None:
+        at = RankPlacement(3, "10.0.0.2", server, 4, 0, 4, 0)
+        found = rank_environment(at, job(start, super_pods=("0", "pod-b"), **facts))
+        return found.get("HCCL_LOGIC_SUPERPOD_ID")
+
+    assert [pod("torch"), pod("torch", 0), pod("mpi")] == ["pod-b", "0", "pod-b"]
+    own = environment.set_by_user({"HCCL_LOGIC_SUPERPOD_ID"})
+    without = [pod("table"), pod("cluster"), pod("torch", cpu=True), pod("torch", pass_table=True)]
+    assert [*without, pod("torch", set_by_user=own)] == [None] * 5
+
+
+@pytest.mark.parametrize(
+    ("pods", "expected"), [([["a", "b"], ["c"]], ("0", "0", "1")), ([["a", "b", "c"]], ())]
+)
+def test_super_pods_count_if_there_are_several(pods: list[list[str]], expected: tuple[str, ...]) -> None:
+    found = [SuperPod(str(number), servers) for number, servers in enumerate(pods)]
+    servers = [SimpleNamespace(server_id=name) for name in "abc"]
+    loaded = SimpleNamespace(table=SimpleNamespace(super_pods=found, servers=servers))
+
+    assert jobs.super_pods(cast("Any", SimpleNamespace(table=loaded))) == expected
