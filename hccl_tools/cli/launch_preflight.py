@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.cli import asked_hosts, doctor_run, launch_request, launch_spares, wait_option
+from hccl_tools.cli import asked_hosts, doctor_run, launch_request, launch_spares
 from hccl_tools.doctor import registry, run_checks
 from hccl_tools.doctor.cross_host_checks import Silent
 from hccl_tools.doctor.report import as_text
@@ -16,7 +16,7 @@ from hccl_tools.host.observation import ObservationRequest
 from hccl_tools.host.observing import observe
 from hccl_tools.host.site_defaults import Site
 from hccl_tools.launch import engines, launcher
-from hccl_tools.launch.planning import table_source
+from hccl_tools.launch.planning import table_file, table_source
 from hccl_tools.launch.spares import admission
 from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import count
@@ -130,7 +130,8 @@ def _wait_for_table(request: LaunchRequest) -> None:
     located = table_source.locate(request.table, os.environ)
     if located is not None:
         try:
-            wait_option.wait_for(located[0], request.table.wait)
+            if request.table.wait is not None:
+                table_file.wait(located[0], request.table.wait)
         except TableError as error:
             raise LaunchError(error.head, hint=error.hint, lines=error.lines) from error
 

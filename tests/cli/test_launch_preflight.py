@@ -81,7 +81,7 @@ def test_a_table_that_is_not_complete_is_awaited_before_the_checks(cluster: Clus
     done = launch(cluster, "--rank-table", str(table), "--wait", "30" if is_late else "0.5", *FULL)
 
     assert done.returncode == 125
-    assert 'status is "initializing"' in done.stderr
+    assert f'hccl-tools: waiting for {table}: its status is "initializing"' in done.stderr
     assert ("HCD204" in done.stderr) == is_late
     assert ("is not ready after 0.5 s" in done.stderr) != is_late
     assert "HCD002" not in done.stderr

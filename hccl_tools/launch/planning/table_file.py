@@ -32,10 +32,19 @@ def load(
 ) -> JobTable:
     """Read the table of a job, and wait for it if the user asked for that; see ``load_file``."""
     if choice.wait is not None:
-        from hccl_tools.files import waiting  # noqa: PLC0415  (1.0 ms; few tables are still being written)
-
-        waiting.wait(path, seconds=choice.wait, report=_report)
+        wait(path, choice.wait)
     return load_file(path, choice, env, on_this_host=on_this_host, begin=begin)
+
+
+def wait(path: str, seconds: float) -> None:
+    """Wait until a table is ready, with lines of the launcher.
+
+    Raises:
+        TableError: The table was not complete in time.
+    """
+    from hccl_tools.files import waiting  # noqa: PLC0415  (1.0 ms; few tables are still being written)
+
+    waiting.wait(path, seconds=seconds, report=_report)
 
 
 def _report(line: str) -> None:
