@@ -14,8 +14,7 @@ from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.formats.kubernetes import headers, jobs, names, writing
 from hccl_tools.host import hccn_conf, npu_smi
 from hccl_tools.host.machine import DRIVER
-from hccl_tools.host.site_defaults import START_PORT
-from hccl_tools.launch.planning import table_file, table_source
+from hccl_tools.launch.planning import ports, table_file, table_source
 from hccl_tools.notation import host_list, secret_names
 from hccl_tools.notation.phrases import count
 from hccl_tools.programs.lookup import YAML
@@ -75,21 +74,17 @@ def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[s
     _check_complete(options)
     place = _place_of(product_option.typed() or "")
     nodes = host_list.parse(options["pin_nodes"], option="--pin-nodes") if options["pin_nodes"] else ()
-    if nodes:
-        size, table, groups = _pinned(request, place, nodes)
-    else:
-        size, table = _size_of(request, place), None
-        groups = [size.pods]
+    size, table, groups = _pinned(request, place, nodes) if nodes else _free(request, place)
     _check_size(size, place)
-    kind = cast("jobs.Kind", options["emit"])
-    name = _name(options, request.program.argv[0], is_module=request.program.kind == "module")
+    name = _name(options, request)
     port = jobs.own_port(name, options["namespace"]) if size.devices < place.node.devices else None
+    meets_at = ports.chosen_port(request.hosts.start_port, os.environ)[0] or port if size.pods > 1 else None
     spec = jobs.JobSpec(
-        kind,
+        cast("jobs.Kind", options["emit"]),
         name,
         options["namespace"],
         options["image"],
-        list(_command(request, options, place.product, port if size.pods > 1 else None, waits=table is None)),
+        list(_command(request, options, place.product, meets_at, waits=table is None)),
         size.pods,
         size.devices,
         place.node,
@@ -106,6 +101,8 @@ def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[s
         port=port,
         connects=request.start.preflight,
         needs_key=size.pods > 1 and _requires_key(request),
+        rendezvous=(ports.DISCOVERY_PORT, meets_at or ports.DEFAULT_PORT),
+        name_is_cut=options["object_name"] is None and not name.endswith(_stem(request)),
         secrets=list(_secrets(request)),
         log_folder=request.logs.dir if "--log-dir" in typed else jobs.LOG_FOLDER,
     )
@@ -180,13 +177,19 @@ def _check_complete(options: Mapping[str, Any]) -> None:
         )
 
 
-def _name(options: Mapping[str, Any], program: str, *, is_module: bool) -> str:
+def _stem(request: LaunchRequest) -> str:
+    """Return the name of the program in the signs of a job's name."""
+    program = request.program.argv[0]
+    is_module = request.program.kind == "module"
+    name = program.replace(".", "-") if is_module else program.rpartition("/")[2].partition(".")[0]
+    return _OTHER_SIGNS.sub("-", name.lower()).strip("-")
+
+
+def _name(options: Mapping[str, Any], request: LaunchRequest) -> str:
     if options["object_name"] is not None:
         names.check_job(options["object_name"], most=_LONGEST_NAME, of_service=options["emit"] == "acjob")
         return str(options["object_name"])
-    name = program.replace(".", "-") if is_module else program.rpartition("/")[2].partition(".")[0]
-    stem = name.lower()
-    made = _OTHER_SIGNS.sub("-", stem)[:_LONGEST_NAME].strip("-")
+    made = _stem(request)[:_LONGEST_NAME].strip("-")
     return made if made[:1].isalpha() else f"job-{made}".rstrip("-")
 
 
@@ -195,14 +198,14 @@ def _command(
 ) -> Iterator[str]:
     """Yield what each pod runs: the call without what is in the objects, with the table of the pod.
 
-    ``port`` is where the hosts meet, unless the user has chosen one.
+    ``port`` is where the hosts meet; the variables from which it may be do not reach the pods.
     """
     yield from ("hccl-tools", "launch", "--rank-table", f"{jobs.TABLE_FOLDER}/{jobs.TABLE_KEY}")
     wait = request.table.wait
     if waits or wait is not None:  # Pods also wait for each other.
         yield from ("--wait", f"{_WAIT if wait is None else wait:g}")
     yield from ("--product", product.name)
-    if port is not None and request.hosts.start_port is None and not os.environ.get(START_PORT):
+    if port is not None and request.hosts.start_port is None:
         yield from ("--start-port", str(port))
     if _requires_key(request) and not request.start.require_key:  # The pods do not have this variable.
         yield "--require-key"
@@ -301,6 +304,12 @@ def _size_of(request: LaunchRequest, place: _Place) -> _Size:
             hint="give --nnodes and --nproc-per-node",
         )
     return _Size(pods, devices.ranks // pods)
+
+
+def _free(request: LaunchRequest, place: _Place) -> tuple[_Size, None, list[int]]:
+    """Return the size of a job without a table, all of whose nodes may be in one super pod."""
+    size = _size_of(request, place)
+    return size, None, [size.pods]
 
 
 def _size_options(request: LaunchRequest) -> str | None:

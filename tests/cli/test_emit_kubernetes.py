@@ -604,3 +604,49 @@ def test_pods_that_do_not_connect_are_ended_by_the_manager(command_line: Command
     assert "cleanPodPolicy: Running" in alone.out
     assert "# --preflight none: the pods do not connect, so that they have no job key.\n" in alone.out
     assert "cleanPodPolicy" not in usual.out
+
+
+def head(command_line: CommandLine, *options: str) -> str:
+    """Return the comments of a YAML, without line breaks."""
+    done = command_line("launch", "--emit", "vcjob", "--image", "i", *options)
+    assert done.code == 0, done.err
+    return " ".join(done.out.partition("apiVersion")[0].replace("#", "").split())
+
+
+def test_the_ports_between_the_nodes(command_line: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the network of the nodes, their firewalls count."""
+    several = ("--product", "a2", "--nnodes", "2")
+
+    assert "nodes: 18117, 18118-18125 (launch and ranks), 60000-60031 (HCCL)." in head(
+        command_line, *several, "train.py"
+    )
+    assert "nodes: 5000-5007 (ranks), 60000-60031 (HCCL)." in head(
+        command_line, *several, "--start-port", "5000", "--preflight", "none", "train.py"
+    )
+    assert "TCP" not in head(command_line, "--product", "a2", "train.py")
+    monkeypatch.setenv("HCCL_TOOLS_START_PORT", "12000")
+    assert "18117, 12000-12007" in head(command_line, *several, "train.py")
+    _, job = emitted(command_line, "vcjob", *several, "train.py")
+    command = templates(job)[0][1]["spec"]["containers"][0]["command"]
+    assert command[8:10] == ["--start-port", "12000"]  # The pods do not have the variable.
+
+
+@pytest.mark.parametrize(("size", "memory"), [(None, 256), ("64Gi", 256), ("200Gi", 328), ("1Ti", 1152)])
+def test_the_example_of_memory_has_room_for_dev_shm(
+    command_line: CommandLine, size: str | None, memory: int
+) -> None:
+    typed = ("--shm-size", size) if size else ()
+
+    assert f"memory: {memory}Gi with /dev/shm, at most {size or '16Gi'}" in head(
+        command_line, "--product", "a2", *typed, "train.py"
+    )
+
+
+def test_a_name_that_was_cut_is_said(command_line: CommandLine) -> None:
+    """Two programs with the same beginning have one name."""
+    said = "name: the first 45 characters of the program's; --object-name sets another."
+    long = f"{'a' * 60}.py"
+
+    assert said in head(command_line, "--product", "a2", long)
+    assert "characters" not in head(command_line, "--product", "a2", "--object-name", "a" * 45, long)
+    assert "characters" not in head(command_line, "--product", "a2", f"{'a' * 45}.py")

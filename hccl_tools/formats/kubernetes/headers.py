@@ -7,6 +7,7 @@ of Ascend/cann-container-image, which loads CANN's variables.
 
 from __future__ import annotations
 
+import math
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,12 @@ if TYPE_CHECKING:
 _WIDTH = 106
 #: The other sizes of super pods that a note lists.
 _SHOWN = 5
-#: The example for requests, for each device.
-_CPUS, _GIBIBYTES = 8, 32
+#: The example for requests, for each device; the second number of GiB is what is left beside /dev/shm.
+_CPUS, _GIBIBYTES, _BESIDE = 8, 32, 16
+#: GiB of each unit.
+_UNITS = {"M": 1 / 1024, "G": 1, "T": 1024}
+#: HCCL's ports on the host, of CANN 8.5 and later.
+_HCCL_PORTS = "60000-60031 (HCCL)"
 
 
 def comments(spec: jobs.JobSpec, *, trusted_variable: str) -> list[str]:
@@ -69,6 +74,8 @@ def _needs(spec: jobs.JobSpec) -> Iterator[str]:
         f"The cluster needs: Volcano with MindCluster's scheduler plug-in, {operator}MindCluster's device "
         f'plug-in and container runtime, and the queue "{spec.queue}" (kubectl get queue).'
     )
+    if spec.pods > 1:
+        yield f"Open TCP ports between the nodes: {_open_ports(spec)}."
     yield "The namespace must admit hostNetwork and hostPath (Pod Security Admission: level privileged)."
     if spec.kind == "acjob":
         yield (
@@ -77,6 +84,15 @@ def _needs(spec: jobs.JobSpec) -> Iterator[str]:
         )
     if spec.table is None:
         yield "ascend-operator fills in the ConfigMap; the pods wait for it."
+
+
+def _open_ports(spec: jobs.JobSpec) -> str:
+    """Return the ports of launch, of its ranks and of HCCL, with the network of the nodes."""
+    discovery, first = spec.rendezvous
+    last = first + spec.devices - 1
+    of_launch = f"{discovery}, " if spec.connects else ""
+    users = "launch and ranks" if spec.connects else "ranks"
+    return f"{of_launch}{first}-{last} ({users}), {_HCCL_PORTS}"
 
 
 def _key(spec: jobs.JobSpec) -> Iterator[str]:
@@ -94,6 +110,8 @@ def _key(spec: jobs.JobSpec) -> Iterator[str]:
 
 
 def _to_adapt(spec: jobs.JobSpec) -> Iterator[str]:
+    if spec.name_is_cut:
+        yield f"name: the first {len(spec.name)} characters of the program's; --object-name sets another."
     yield (
         "nodeSelector: compare kubectl get nodes -L accelerator-type,host-arch; if host-arch differs, add it."
     )
@@ -186,9 +204,11 @@ def _retries(spec: jobs.JobSpec) -> Iterator[str]:
 
 
 def _requests(spec: jobs.JobSpec) -> str:
-    """Return an example of requests, which depend on the program."""
+    """Return an example of requests, which depend on the program; pages of /dev/shm count as memory."""
+    shared = math.ceil(int(spec.shared_memory[:-2]) * _UNITS[spec.shared_memory[-2]])
+    memory = max(_GIBIBYTES * spec.devices, shared + _BESIDE * spec.devices)
     return (
         "Add cpu and memory to requests, else kubelet evicts these pods first. An example:"
         f"\ncpu: '{_CPUS * spec.devices}'"
-        f"\nmemory: {_GIBIBYTES * spec.devices}Gi  # with /dev/shm, at most {spec.shared_memory}"
+        f"\nmemory: {memory}Gi  # with /dev/shm, at most {spec.shared_memory}"
     )

@@ -76,6 +76,9 @@ class JobSpec(NamedTuple):
         port: Its port on the network of the nodes, if other jobs may run there, too.
         connects: Whether the pods check each other before the start, and end together.
         needs_key: Whether the pods take the job key from a Secret.
+        rendezvous: The port at which pods with different ports find each other, and the one where the pods
+            and their ranks meet.
+        name_is_cut: Whether the name is the beginning of a longer one.
         secrets: The variables and options in the command whose values seem to be secrets.
         log_folder: The folder of the logs in the pods, or relative to WORKDIR of the image.
     """
@@ -101,6 +104,8 @@ class JobSpec(NamedTuple):
     port: int | None = None
     connects: bool = True
     needs_key: bool = False
+    rendezvous: tuple[int, int] = (0, 0)
+    name_is_cut: bool = False
     secrets: Sequence[str] = ()
     log_folder: str = LOG_FOLDER
 
