@@ -37,7 +37,7 @@ SELECT := -m bed
 # Otherwise each worker would compile all tests again, in every run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-all steady durations check lint style typecheck docs bench pyz clean
+.PHONY: help demo test test-all steady durations fuzz matrix check lint style typecheck docs bench pyz clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,16 @@ steady: $(TORCHRUN) $(FLEETRUN) $(BROWSER) $(VENV)/.tests-compiled  ## run SELEC
 
 durations: $(TORCHRUN) $(FLEETRUN) $(BROWSER) $(VENV)/.tests-compiled  ## measure how long the tests take, by which they are dealt
 	@$(PYTEST) --numprocesses=$(WORKERS) --dist=loadgroup --write-durations
+
+# All targets of tests/support/fuzz_targets.py share the time, or those that TARGET names.
+MINUTES := 10
+TARGET :=
+fuzz: $(VENV)/.test-installed  ## search MINUTES for inputs that break a reader: all of them, or TARGET
+	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet 'atheris>=3.0' || true
+	@$(BIN)/python -m benchmarks.fuzz $(MINUTES) $(TARGET)
+
+matrix: $(VENV)/.test-installed  ## try the wheel and the archive on every Python here, with lowest and newest dependencies
+	@$(BIN)/python -m tests.suite.matrix
 
 check: $(VENV)/.test-installed  ## run lint, typecheck and the quick tests (75 to 90 s on two cores, 95 s of processor time)
 	@$(MAKE) --jobs=2 --output-sync style typecheck

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from packaging.requirements import Requirement
 
+from tests.suite import matrix
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -246,3 +248,28 @@ def test_the_installed_wheel_makes_checks_and_plans_from_a_table(installed: Path
     assert [rank["environment"]["DEVICE_ID"] for rank in plan["processes"]] == ["4", "5", "6", "7"]
     assert (tmp_path / "topo.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert not (tmp_path / "log").exists()
+
+
+@pytest.mark.parametrize("version", [(3, minor) for minor in range(10, 15)], ids=lambda one: f"3.{one[1]}")
+def test_the_wheel_runs_on_each_python_that_is_here(
+    installed: Path, tmp_path: Path, version: tuple[int, int]
+) -> None:
+    """``make matrix`` installs it, with its dependencies; here click alone is beside it, which is pure."""
+    python = matrix.interpreters().get(version)
+    if python is None:
+        pytest.skip(f"Python 3.{version[1]} is not installed")
+    (packages,) = installed.parent.glob("lib/python*/site-packages")
+    for name in ("hccl_tools", "click"):
+        shutil.copytree(packages / name, tmp_path / "packages" / name)
+    (tmp_path / "train.py").write_text("import os\nprint('rank', os.environ['RANK_ID'])\n")
+    start = "import sys; sys.path.insert(0, 'packages'); from hccl_tools.__main__ import main; main()"
+
+    def hccl_tools(*args: str) -> str:
+        return run([python, "-I", "-c", start, *args], cwd=tmp_path, env={"PATH": os.defpath})
+
+    hccl_tools("gen", "--simulate", "910a", "--device_num", "[0,4)", "-o", "table.json")
+    hccl_tools("launch", "--rank-table", "table.json", "--cpu", "--python", python, "train.py")
+
+    assert "HCCL accepts this table" in hccl_tools("validate", "table.json")
+    assert "ended  4" in hccl_tools("jobs")
+    assert (tmp_path / "log/latest/rank_3.log").read_text() == "rank 3\n"
