@@ -9,7 +9,6 @@ wrong is written to FUZZ_FINDINGS (``fuzz-findings``); its place, once mended, i
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import resource
@@ -60,11 +59,12 @@ def attempt(read: Reader, data: bytes) -> None:
 def _keep(name: str, data: bytes, error: BaseException) -> None:
     folder = Path(os.environ.get(_FINDINGS, "fuzz-findings")) / name
     folder.mkdir(parents=True, exist_ok=True)
-    lines = traceback.format_exception(error)
-    # One input for each place in the code.
-    place = hashlib.sha256(re.sub(r"[0-9.]+", "", lines[-1] + lines[-2]).encode()).hexdigest()[:12]
+    # One input for each kind of error at a place in the code.
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{type(error).__name__}-{Path(last.filename).stem}-{last.lineno}"
     if not (folder / place).exists():
         (folder / place).write_bytes(data)
+        lines = traceback.format_exception(error)
         (folder / f"{place}.txt").write_text("".join(lines), errors="backslashreplace")
 
 
