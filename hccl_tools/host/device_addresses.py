@@ -53,6 +53,8 @@ def find_addresses(
         InputError: A tool or file that the user specified cannot be used.
     """
     readings, conf = query_sources(device_ids, site)
+    if not readings:
+        return [], []
     if not required and not any(one.tool.ips or one.conf.ips for one in readings):
         reason = _why(readings[0])
         warning = f"no device has a network address; a job inside one super pod needs no addresses ({reason})"

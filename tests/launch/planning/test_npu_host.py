@@ -182,6 +182,31 @@ def test_without_a_thread_the_addresses_are_read_when_they_are_needed(
     assert found.first == dict(zip(range(4, 8), IPS_910A[4:], strict=True))
 
 
+def test_a_table_of_several_servers_without_a_device_of_this_host(tmp_path: Path) -> None:
+    host = make_host(tmp_path / "host", nodes=(0, 1))
+    servers = [
+        {
+            "server_id": f"10.0.0.{number}",
+            "device": [
+                {
+                    "device_id": str(4 + place),
+                    "device_ip": f"10.1.{number}.{place + 1}",
+                    "rank_id": str(2 * number + place),
+                }
+                for place in range(2)
+            ],
+        }
+        for number in range(2)
+    ]
+    table = {"version": "1.0", "server_count": "2", "server_list": servers, "status": "completed"}
+    (host.work / "table.json").write_text(json.dumps(table))
+
+    done = launch(host, "--product", "a2", "--rank-table", "table.json", "show.py")
+
+    assert done.returncode == 125
+    assert "none of the table's servers is this host" in done.stderr
+
+
 @pytest.mark.slow
 def test_table_of_another_host_is_refused(host: StandInHost) -> None:
     moved = (*IPS_910A[:4], "192.168.100.9", *IPS_910A[5:])
