@@ -13,9 +13,10 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import and_more, count, listed_parts
 from hccl_tools.rules.commands import how, how_device, how_super_device
-from hccl_tools.rules.copies import named_server
+from hccl_tools.rules.copies import are_other_hosts, named_server
 from hccl_tools.rules.registry import SERVER_LIST, Finding, shared
 from hccl_tools.rules.value_order import number_at_end
+from hccl_tools.table.addresses import is_loopback, is_unset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -92,31 +93,29 @@ def names_filled_down(subject: Subject) -> list[range]:
     names = [server.server_id for server in table.servers]
     if len(set(names)) == len(names) or not subject.damaged.isdisjoint({"device_id", "device_ip"}):
         return []
-    return [run for run in filled_runs(names) if _are_hosts(subject, run)]
-
-
-def _are_hosts(subject: Subject, run: range) -> bool:
-    """Return whether servers have the same devices, and no address in common."""
-    table, first = subject.table, subject.table.servers[run[0]].rows
-    rows = [row for index in run for row in table.servers[index].rows]
-    texts = [text for row in rows if isinstance(text := table.device_ips[row], str) and text]
-    ids = [table.device_numbers[row] for row in first]
-    return (
-        len(set(texts)) == len(rows)
-        and bool(ids)
-        and all([table.device_numbers[row] for row in table.servers[index].rows] == ids for index in run)
-    )
+    return [run for run in filled_runs(names) if are_other_hosts(subject, run)]
 
 
 def names_filled(subject: Subject, run: range) -> Finding:
     """Return the finding on servers with the server_id of the one before."""
     table = subject.table
     row = table.servers[run[0]].rows[0]
-    name = quoted(table.servers[run[0]].server_id)
+    text = table.servers[run[0]].server_id
+    name = quoted(text)
+    message = f"servers {fold(index + 1 for index in run)} all have the server_id {name}"
+    if is_loopback(text) or is_unset(text):
+        message += ", which is not the address of a single host: each host probably wrote its own table, and they were joined"
+        hint = f"write the own address of each host in its entry (`hostname -I` on it prints its addresses), in place of {name}"
+    else:
+        message += ": the column was probably filled down, as a spreadsheet does"
+        hint = (
+            f"{how(subject, row)}: keep {name} in the server that lists this address, and write in each of the others the server_id "
+            "of its own host"
+        )
     return Finding(
-        f"servers {fold(index + 1 for index in run)} all have the server_id {name}: the column was probably filled down, as a spreadsheet does",
+        message,
         subject.server_path(run[1], "server_id"),
-        f"{how(subject, row)}: keep {name} in the server that lists this address, and write in each of the others the server_id of its own host",
+        hint,
         tuple(Related(subject.server_path(index, "server_id"), "and here") for index in run[2:_MOST_NAMED]),
     )
 
