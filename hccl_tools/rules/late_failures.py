@@ -10,6 +10,7 @@ from hccl_tools.rules import pod_order
 from hccl_tools.rules.address_columns import hosts_set
 from hccl_tools.rules.commands import how, how_super_device
 from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.replaced_text import renamed_in_pods
 from hccl_tools.rules.super_pod_list import is_used, listed_pods, pod_count, servers_in_two_pods
 from hccl_tools.table.addresses import family
 from hccl_tools.table.hccl_numbers import read_uint
@@ -122,8 +123,8 @@ def server_in_two_super_pods(subject: Subject) -> Iterator[Finding]:
     for number, pod in enumerate(pods):
         for place, name in enumerate(pod.server_ids):
             seen = first.setdefault(name, (number, place))
-            if seen == (number, place):
-                continue
+            if seen == (number, place) or name in renamed_in_pods(subject):
+                continue  # HCC503 reports a replacement in both lists.
             related = (
                 Related(
                     ("super_pod_list", seen[0], "server_list", seen[1], "server_id"), "first listed here"
