@@ -96,6 +96,21 @@ _DRESSED: dict[str, tuple[Callable[[str], str], str]] = {
         lambda text: text.replace('"device_id":', '\x1b[34m"device_id":\x1b[0m'),
         "the text has the signs that set the colors of a terminal",
     ),
+    "jq -C": (
+        lambda text: "\x1b[1;39m" + re.sub(r'("[^"]*"|[\[\]{}])', "\x1b[34;1m\\1\x1b[0m\x1b[1;39m", text),
+        "the text has the signs that set the colors of a terminal",
+    ),
+    "reply": (
+        lambda text: "On Tue, Mar 4, 2025 at 9:12 AM Li Wei <li@a.com> wrote:\n"
+        + "".join(f"> {line}" for line in text.splitlines(True))
+        + "\n--\nLi Wei\n",
+        'there is other text before the table, which begins on line 2, and there each line begins with ">"',
+    ),
+    "outlook": (
+        lambda text: "\u53d1\u4ef6\u4eba: li@a.com\n\u4e3b\u9898: rank table\n\n"
+        + "".join(f"| {line}" for line in text.splitlines(True)),
+        'there is other text before the table, which begins on line 4, and there each line begins with "|"',
+    ),
     "equals signs": (lambda text: text.replace('":', '" ='), "a key is not followed by a colon"),
     "semicolons": (lambda text: text.replace(",\n", ";\n"), "; in place of a comma"),
     "html": (html.escape, "the text is escaped for HTML: it has &quot; in place of"),
