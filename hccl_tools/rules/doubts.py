@@ -17,7 +17,7 @@ from hccl_tools.notation import placeholders
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.records import NamedTuple
-from hccl_tools.rules import strays
+from hccl_tools.rules import run_together, strays
 from hccl_tools.rules.clusters import listed_servers
 from hccl_tools.rules.copies import WHOLE_MACHINES, absent_ranks, named_server, names_of_hosts, server_copies
 from hccl_tools.rules.doubled_keys import continued, doubled_list, joined
@@ -72,6 +72,12 @@ def on_servers(subject: Subject, stated: int) -> Doubt | None:
     if server_copies(subject):
         hint = f"remove the copied server or give it its own values, then {right} if that is their number"
         return Doubt("a server of it is a copy", hint)
+    if (both := run_together.run_together(subject)) is not None:
+        own = named_server(subject, both.index)
+        hint = (
+            run_together.part_it(subject, both) if both.has_twice else run_together.how_to_part(subject, both)
+        )
+        return Doubt(f"the list of {own} has the devices of two servers", hint)
     if stated < listed:
         return _surplus(subject, stated, right)
     return _lost(subject, stated, right)

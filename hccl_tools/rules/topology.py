@@ -11,6 +11,7 @@ from hccl_tools.rules.commands import how_device
 from hccl_tools.rules.copies import absent_ranks, instances_of_other_hosts, lost_devices, surplus_rows
 from hccl_tools.rules.moved_entries import is_listed_twice, owners, right_devices
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
+from hccl_tools.rules.run_together import run_together
 from hccl_tools.rules.stray_devices import move_hint
 from hccl_tools.rules.surplus_devices import (
     gives_to,
@@ -279,6 +280,8 @@ def uneven_servers(subject: Subject) -> Iterator[Finding]:
         return
     rows = rows_by_server(subject)
     counts, surplus = Counter(map(len, rows.values())), surplus_devices(subject)
+    if len(counts) > 1 and (both := run_together(subject)) is not None and both.has_twice:
+        return  # HCC303 reports it.
     usual = max(counts, key=lambda count: (counts[count], count))
     if surplus and usual - 1 in counts:
         usual -= 1  # The machines have so many devices, and each of these servers an entry more.
