@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _LEAST_EQUAL, _MOST_NAMED = 3, 16
 #: The fewest entries of a server_list with one device each that show a series.
 _LEAST_ENTRIES = 4
+#: The most devices of a machine.
+_LARGEST = 64
 
 
 def filled_runs(texts: Sequence[Any]) -> Iterator[range]:
@@ -148,6 +150,56 @@ def filled_servers(subject: Subject) -> list[range]:
 def _go_up(names: Sequence[tuple[str, int] | None], rows: range) -> bool:
     own = [name for row in rows if (name := names[row]) is not None]
     return own == [(own[0][0], number) for number in range(own[0][1], own[0][1] + len(own))]
+
+
+@shared
+def filled_among_others(subject: Subject) -> list[range]:
+    """Return the runs of entries with one device each whose server_ids were counted on, beside whole servers with all their devices."""
+    table = subject.table
+    if table.format not in SERVER_LIST or not subject.damaged.isdisjoint({"server_id", "device_id"}):
+        return []
+    if table.devices_of_each is not None or len(table.servers) <= _LEAST_ENTRIES:
+        return []
+    whole = {
+        tuple(table.device_numbers[row] for row in one.rows) for one in table.servers if len(one.rows) > 1
+    }
+    usual = next(iter(whole)) if len(whole) == 1 else ()
+    size = len(usual)
+    if not _LEAST_ENTRIES <= size <= _LARGEST or usual != tuple(range(size)):
+        return []
+    single = [one.rows[0] if len(one.rows) == 1 else None for one in table.servers]
+    ids = [None if row is None else table.device_numbers[row] for row in single]
+    starts = [index for index, own in enumerate(ids) if own == 0]
+    runs = [range(start, start + size) for start in starts if tuple(ids[start : start + size]) == usual]
+    names = {index: number_at_end(table.servers[index].server_id) for run in runs for index in run}
+    is_all = sum(map(len, runs)) == len(single) - single.count(None)
+    is_counted = all(
+        (first := names[run[0]]) is not None
+        and [names[index] for index in run] == [(first[0], first[1] + step) for step in range(size)]
+        for run in runs
+    )
+    return runs if runs and is_all and is_counted else []
+
+
+def servers_among_others(subject: Subject, runs: list[range], otherwise: str) -> Finding:
+    """Return the finding on entries whose server_ids a spreadsheet has counted on beside whole servers."""
+    table, run = subject.table, runs[0]
+    ids, number = fold(range(len(run))), len(table.servers) - sum(len(one) - 1 for one in runs)
+    first, last = (quoted(table.servers[index].server_id) for index in (run[0], run[-1]))
+    more = (
+        "" if len(runs) == 1 else f", and so in {count(len(runs) - 1, 'other run', 'other runs')} of entries"
+    )
+    address = table.device_ips[table.servers[run[1]].rows[0]]
+    shown = quoted(address) if isinstance(address, str) and address else "its address"
+    counted = f', write "server_count": "{number}"' if "server_count" in table.declared else ""
+    pods = ", and remove the others from super_pod_list" if table.super_pods else ""
+    return Finding(
+        f"entries {run[0] + 1}-{run[-1] + 1} of server_list have one device each, together devices {ids} as each other server has them, and "
+        f"their server_ids go up from {first} to {last}{more}: the server_ids were probably counted on row by row, as a spreadsheet does",
+        subject.server_path(run[1], "server_id"),
+        f"{how_device(subject, run[0], 1)}: if it shows {shown}, devices {ids} are of this host: list them in one entry with the server_id "
+        f"{first}{counted}{pods}; if each of these hosts has one device in the job, {otherwise}",
+    )
 
 
 def servers_filled(subject: Subject, blocks: list[range], otherwise: str) -> tuple[str, str]:
