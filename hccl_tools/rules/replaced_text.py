@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: The fewest values that show a replacement, and the fewest others that show the order.
 _LEAST, _LEAST_OTHERS = 2, 4
+#: The orders of server_ids that are tried, each of which more than one of so many follows: one replacement explains the rest.
+_MOST_ORDERS, _LEAST_PART = 2, 3
 #: The values and places that a finding names.
 _MOST_NAMED, _MOST_PLACES = 4, 64
 #: The most devices of a table whose addresses are examined one by one.
@@ -104,12 +106,13 @@ def replaced_names(subject: Subject) -> Replaced | None:
     servers = [server.server_id for server in subject.table.servers]
     parts = [number_at_end(name) for name in servers]
     rows = Counter((part[0], part[1] - index) for index, part in enumerate(parts) if part is not None)
-    if not rows:
-        return None
-    ((begin, start), follow) = rows.most_common(1)[0]
-    if start < 0 or 2 * follow <= len(servers):
-        return None
-    return replacement([f"{begin}{start + index}" for index in range(len(servers))], servers)
+    for (begin, start), follow in rows.most_common(_MOST_ORDERS):
+        if start < 0 or _LEAST_PART * follow <= len(servers):
+            continue
+        found = replacement([f"{begin}{start + index}" for index in range(len(servers))], servers)
+        if found is not None:
+            return found
+    return None
 
 
 @shared

@@ -128,3 +128,11 @@ def test_super_pods_in_another_order_are_corrected_after_server_list() -> None:
     text = json.dumps(value).replace("10.0.0.1", "10.0.0.2")
 
     assert paths(json.loads(text))[0].endswith("where each server is listed once")
+
+
+@pytest.mark.parametrize("servers", [12, 16, 19])
+def test_a_replacement_of_half_of_the_server_ids_is_one_finding(servers: int) -> None:
+    ((rule, message, _),) = found(cluster(servers).replace('"10.0.0.1', '"10.0.0.77'))
+
+    assert rule == "HCC619"
+    assert 'a replacement of "10.0.0.1" by "10.0.0.77"' in message
