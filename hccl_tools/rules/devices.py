@@ -250,7 +250,7 @@ def duplicate_device_id(subject: Subject) -> Iterator[Finding]:
                 else _joined_servers(subject, server.rows, size)
             )
             continue
-        if (both := run_together(subject)) is not None and table.servers[both.index] is server:
+        if (both := run_together(subject)) is not None and table.servers[both.server] is server:
             if both.has_twice:
                 yield listed_together(subject, both)
             continue

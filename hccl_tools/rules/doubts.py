@@ -73,7 +73,7 @@ def on_servers(subject: Subject, stated: int) -> Doubt | None:
         hint = f"remove the copied server or give it its own values, then {right} if that is their number"
         return Doubt("a server of it is a copy", hint)
     if (both := run_together.run_together(subject)) is not None:
-        own = named_server(subject, both.index)
+        own = named_server(subject, both.server)
         hint = (
             run_together.part_it(subject, both) if both.has_twice else run_together.how_to_part(subject, both)
         )

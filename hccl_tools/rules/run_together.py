@@ -27,7 +27,7 @@ class RunTogether(NamedTuple):
     """A list with the devices of two servers.
 
     Attributes:
-        index: The server.
+        server: Its index.
         place: The place in its list at which the devices of the other server begin.
         first: The devices of the server that are lost.
         second: Those of the other server.
@@ -35,7 +35,7 @@ class RunTogether(NamedTuple):
         has_twice: Whether the list has devices twice, so that HCC303 reports it.
     """
 
-    index: int
+    server: int
     place: int
     first: list[int]
     second: list[int]
@@ -64,7 +64,7 @@ def run_together(subject: Subject) -> RunTogether | None:
         if others
         else _with_other_ranks(subject, common)
     )
-    ips = [table.device_ips[row] for row in table.servers[found.index].rows] if found is not None else []
+    ips = [table.device_ips[row] for row in table.servers[found.server].rows] if found is not None else []
     return found if len(set(ips)) == len(ips) else None
 
 
@@ -120,7 +120,7 @@ def _mixed(subject: Subject, index: int, place: int, lost: list[int]) -> int | N
 
 def how_to_part(subject: Subject, one: RunTogether) -> str:
     """Return the hint that parts a list of two servers, with the devices that are then missing."""
-    own = named_server(subject, one.index)
+    own = named_server(subject, one.server)
     lost = [
         f"{devices(ids)} of {name}"
         for ids, name in ((one.first, own), (one.second, "the other server"))
@@ -131,7 +131,7 @@ def how_to_part(subject: Subject, one: RunTogether) -> str:
         if lost
         else ""
     )
-    row = subject.table.servers[one.index].rows[one.place - 1]
+    row = subject.table.servers[one.server].rows[one.place - 1]
     mixed = (
         f"; device {subject.table.device_ids[row]} of {own} has the values of device {one.mixed} of the other server: write its own "
         "device_ip and rank_id"
@@ -147,7 +147,7 @@ def how_to_part(subject: Subject, one: RunTogether) -> str:
 def part_it(subject: Subject, one: RunTogether) -> str:
     """Return the hint of other rules on a list of two servers that HCC303 or HCC501 reports."""
     rule = "HCC303" if one.has_twice else "HCC501"
-    return f"part the devices of {named_server(subject, one.index)}, which are those of two servers ({rule}){_count_after(subject)}"
+    return f"part the devices of {named_server(subject, one.server)}, which are those of two servers ({rule}){_count_after(subject)}"
 
 
 def _count_after(subject: Subject) -> str:
@@ -159,13 +159,13 @@ def _count_after(subject: Subject) -> str:
 
 def listed_together(subject: Subject, one: RunTogether) -> Finding:
     """Return the finding on a list in which the devices of two servers are."""
-    table, rows = subject.table, subject.table.servers[one.index].rows
+    table, rows = subject.table, subject.table.servers[one.server].rows
     parts = [
         fold([number for row in own if (number := table.device_numbers[row]) is not None])
         for own in (rows[: one.place], rows[one.place :])
     ]
     return Finding(
-        f"{named_server(subject, one.index)} lists devices {parts[0]} and then {parts[1]} with different addresses: the end of its list and "
+        f"{named_server(subject, one.server)} lists devices {parts[0]} and then {parts[1]} with different addresses: the end of its list and "
         "the beginning of the next server were probably lost between the two",
         subject.device_path(rows[one.place]),
         how_to_part(subject, one),

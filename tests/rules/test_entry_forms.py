@@ -324,3 +324,13 @@ def test_a_string_that_stands_for_entries_is_not_one_entry(mark: str) -> None:
 
     assert hints
     assert hints[0].startswith("write these entries in its place, or copy the complete table again")
+
+
+def test_an_object_of_dots_is_not_removed() -> None:
+    value = table("1.0", 2, 8)
+    value["server_list"][1]["device"][3:6] = [{"...": "..."}]
+
+    hints = [one.hint or "" for one in validate(value).findings if one.rule.id == "HCC111"]
+
+    assert hints
+    assert all(hint.startswith("write these entries in its place") for hint in hints)

@@ -115,6 +115,8 @@ def test_only_the_places_of_a_replacement_are_to_be_corrected(is_in_both: bool) 
     assert hint.endswith('change these places alone: elsewhere "10.0.0.2" is right')
     for path in places:
         *keys, last = (int(key) if key.isdigit() else key for key in path.split("/"))
+        own: Any
+        right: Any
         own, right = value, sound
         for key in keys:
             own, right = own[key], right[key]
