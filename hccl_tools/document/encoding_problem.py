@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 
 from hccl_tools.document.syntax_problem import JsonProblem
 
@@ -18,6 +19,8 @@ _BINARY = {
 }  # fmt: skip
 #: The number of bytes that are examined to distinguish text from binary files.
 _SAMPLE = 1024
+#: A sign that sets the colors of a terminal, as `jq -C` and `grep --color` write it into text.
+_COLOR = re.compile(rb"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _CONTROL = bytes(range(9)) + bytes(range(14, 32)) + b"\x7f"
 #: What to do with a file that is not a table.
 NOT_A_TABLE = (
@@ -54,6 +57,7 @@ def not_text(data: bytes) -> JsonProblem | None:
     for magic, what in _BINARY.items():
         if data.startswith(magic):
             return JsonProblem("binary", f"the file is not text: it is {what}", NOT_A_TABLE, 0)
+    head = _COLOR.sub(b"", head)
     if head.lstrip(b" \t\n\r")[:1] not in b"{[" and len(head.translate(None, _CONTROL)) < 0.9 * len(head):
         return JsonProblem("binary", "the file is not text", NOT_A_TABLE, 0)
     return None

@@ -109,9 +109,16 @@ def explained(document: Document) -> JsonProblem | None:
         return empty
     edit = edit_of(document)
     if edit is not None and not (problem.kind == "cut off" and _is_more_missing(text, edit)):
+        if edit.insert == "," and (lost := _between_servers(edit, text)) is not None:
+            return problem._replace(message=lost[0], hint=lost[1], offset=document.byte_at(edit.place))
         hint = f"{edit.hint}{joined_tables.ranks_on_after(edit.applied(text))}"
         return problem._replace(message=edit.message, hint=hint, offset=document.byte_at(edit.place))
     return _cut_off(problem, text) if problem.kind == "cut off" else problem
+
+
+def _between_servers(edit: Edit, text: str) -> tuple[str, str] | None:
+    line = text.count("\n", 0, edit.at) + 1
+    return lost_lines.between_servers(edit.applied(text), edit.at, line)
 
 
 def _without_value(document: Document, problem: JsonProblem, text: str) -> JsonProblem | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from hccl_tools.document.omissions import WORDS, WRITE_THEM, is_printed, marks
 from hccl_tools.document.one_edit import is_valid
 from hccl_tools.document.strict_parser import Reader
 from hccl_tools.document.syntax_problem import JsonError
@@ -38,7 +39,6 @@ _LINE_FOR = re.compile(
     r"\u7701\u7565|\u540c\u4e0a|\u5176\u4ed6|\u5176\u5b83|\u5176\u4f59|\u5269\u4f59|\u4ee5\u6b64\u7c7b\u63a8|\u7c7b\u4f3c",
     re.IGNORECASE,
 )
-_WRITE_THEM = "write these entries in its place; a table without them has fewer devices"
 _COMMENT_SIGNS = ("//", "/*", "#", "<!--")
 _COMMENT = re.compile(
     rf"{_STRING}?|(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z)|\#[^\n]*|<!--.*?(?:-->|\Z))", re.DOTALL
@@ -51,7 +51,7 @@ _STANDS_FOR = re.compile(
     r"more (?:servers?|devices?|entries|ranks?|nodes?|hosts?)|add (?:the|all|more|your)|"
     r"all (?:other|servers?|devices?))\b|"
     r"\u7701\u7565|\u540c\u4e0a|\u5176\u4ed6|\u5176\u5b83|\u5176\u4f59|\u5269\u4f59|\u4ee5\u6b64\u7c7b\u63a8|\u7c7b\u4f3c|\u540c\u7406|"
-    r"\u4ee5\u4e0b|\u66f4\u591a|\u91cd\u590d|\u4f9d\u6b21",
+    rf"\u4ee5\u4e0b|\u66f4\u591a|\u91cd\u590d|\u4f9d\u6b21|{WORDS}",
     re.IGNORECASE,
 )
 #: What a comment has that cannot go without a loss: what stands for entries, an entry, another value, or that
@@ -134,8 +134,26 @@ def find(text: str, at: int) -> Foreign | None:
     stop = Stop(text, at)
     if text.startswith(_COMMENT_SIGNS, at):
         return _statement(stop) or _left_out(stop)
-    kinds = (_html, _markdown, _diff, _statement, _placeholder, _tag, _lines)
+    kinds = (_omission, _html, _markdown, _diff, _statement, _placeholder, _tag, _lines)
     return next((found for kind in kinds if (found := kind(stop)) is not None), None)
+
+
+def _omission(stop: Stop) -> Foreign | None:
+    """Recognise a line that stands for entries; dots alone have a hint that names the devices."""
+    text, (start, end) = stop.text, stop.line
+    before = text[:start].rstrip()
+    if text[start : stop.at].strip() == "" and before.endswith('"'):
+        start, end = _line_at(text, len(before) - 1)  # A string without a comma behind it.
+    line = text[start:end]
+    if is_printed(line):
+        return Foreign(
+            f"a console printed {line.strip().rstrip(',')} in place of what is nested there",
+            "print the table with JSON.stringify(table, null, 4), or copy the file itself",
+            start,
+        )
+    if text.startswith(("...", "\u2026"), stop.at) and not any(sign.isalnum() for sign in line):
+        return None
+    return _standing_for(text, line, _number(text, start)) if marks(line) else None
 
 
 def _line_at(text: str, at: int) -> tuple[int, int]:
@@ -246,7 +264,7 @@ def _left_out(stop: Stop) -> Foreign | None:
         if _STANDS_FOR.search(found[0]):
             return Foreign(
                 f"a comment stands for entries that were left out: {_shown(found[0])}",
-                _WRITE_THEM,
+                WRITE_THEM,
                 found.start(),
             )
     if len(comments) < 2:
@@ -294,7 +312,9 @@ def _lines(stop: Stop) -> Foreign | None:
         is_page = _NUMBER_OF_PAGE.fullmatch(rest, start, end) is not None
         if not is_page and not _is_foreign(rest[start:end]):
             return _with_other_fault(stop, found, rest, at) if found and has_words else None
-        if _LINE_FOR.search(rest[start:end]) and not _PAGER.match(rest[start:end].strip()):
+        if (_LINE_FOR.search(rest[start:end]) or marks(rest[start:end])) and not _PAGER.match(
+            rest[start:end].strip()
+        ):
             return _standing_for(stop.text, rest[start:end], _number(rest, start) + len(found))
         has_words = has_words or not is_page
         found.append(_number(rest, start) + len(found))
@@ -340,7 +360,7 @@ def _standing_for(text: str, line: str, number: int) -> Foreign:
     """Return that a line of words stands for entries."""
     at = sum(map(len, text.splitlines(keepends=True)[: number - 1]))
     message = f"line {number} stands for entries that were left out: {_shown(line)}"
-    return Foreign(message, _WRITE_THEM, at)
+    return Foreign(message, WRITE_THEM, at)
 
 
 def stop_of(text: str) -> int | None:

@@ -1,11 +1,12 @@
-"""Recognise that the line after a trailing comma was deleted, as by ``sed /status/d`` or ``grep -v``.
+"""Recognise lines that were deleted: after a trailing comma, as by ``sed /status/d``, or between two servers.
 
-The parser names the comma alone, and the table without it lacks a key.
+The parser names a comma alone, and the table that is mended there lacks a key, or has two servers as one.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from hccl_tools.document import rewriting
@@ -13,6 +14,8 @@ from hccl_tools.notation.phrases import and_more, count
 
 #: The longest text that is read again without its trailing commas.
 _LONGEST = 1 << 24
+#: A device_id, and the characters beside a place in which one is.
+_DEVICE, _NEAR = re.compile(r'"device_id"\s*:\s*"?(\d{1,9})\b', re.ASCII), 2000
 #: The lists of a table, with the keys that each of their entries needs.
 _NEEDED = {
     "server_list": ("server_id", "device"), "device": ("device_id", "rank_id"),
@@ -46,6 +49,45 @@ def after_commas(text: str) -> tuple[str, str] | None:
     if parts[-1].strip() == "}":
         return said, 'write "status": "completed" after the comma'
     return said, f'remove the comma, and write "status": "completed" beside {name}'
+
+
+def between_servers(text: str, at: int, line: int) -> tuple[str, str] | None:
+    """Return message and hint on a table without the end of a server and the head of the next one.
+
+    Args:
+        text: The table with a comma between the two devices, which makes it valid JSON.
+        at: Where this comma is, and ``line`` its line.
+    """
+    before, after = _DEVICE.findall(text, max(0, at - _NEAR), at), _DEVICE.search(text, at, at + _NEAR)
+    if (
+        not before
+        or after is None
+        or int(after[1]) > int(before[-1])
+        or '"server_id"' in text[at : after.start()]
+    ):
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    servers = value.get("server_list") if type(value) is dict else None
+    if type(servers) is not list or not all(type(one) is dict for one in servers):
+        return None
+    number, stated = len(servers), str(value.get("server_count"))
+    keys = [key for one in servers for key in one if key in ("server_id", "device")]
+    is_counted = stated.isdecimal() and int(stated) == number + 1
+    if keys != ["server_id", "device"] * number or not (is_counted or (after[1] == "0" and stated == "None")):
+        return None
+    counted = f", and server_count is {stated} for {count(number, 'server')}" if is_counted else ""
+    message = (
+        "the end of a server and the head of the next one are probably missing: "
+        f"behind device {before[-1]} the list goes on with device {after[1]}{counted}"
+    )
+    hint = (
+        f'write ] }}, {{ "server_id": "...", "device": [ at the end of line {line}, with the address of the '
+        "other host, and add the devices that were lost; or copy the complete file again"
+    )
+    return message, hint
 
 
 def _in_entries(value: dict[str, Any], name: str) -> list[str]:

@@ -281,11 +281,23 @@ def numbered(text: str) -> OtherContent | None:
 def _prefixed(text: str) -> OtherContent | None:
     """Recognise a table with the same text before each line, such as the > of a mail or a host name."""
     lines = [line for line in text[:_HEAD].lstrip("\ufeff").splitlines()[:_LINES] if line.strip()]
-    found = _PREFIX.match(lines[0]) if len(lines) > 2 else None
-    if found is None or not all(line.startswith(found[1].rstrip()) for line in lines[:-1]):
+    first, found = next(
+        ((place, one) for place, line in enumerate(lines[:-2]) if (one := _PREFIX.match(line)) is not None),
+        (0, None),
+    )
+    if found is None or not all(line.startswith(found[1].rstrip()) for line in lines[first:-1]):
         return None
+    if "{" in "".join(lines[:first]):
+        return None  # The table begins before it.
     message = f'each line begins with "{found[1].rstrip()}", which is not part of the table'
-    return OtherContent(message, f"remove it: cut -c{len(found[1]) + 1}- OLD > NEW")
+    if not first:
+        return OtherContent(message, f"remove it: cut -c{len(found[1]) + 1}- OLD > NEW")
+    begin = text.count("\n", 0, text.index(lines[first])) + 1
+    sign = _SIGNS_OF_SED.sub(r"\\\g<0>", found[1])
+    return OtherContent(
+        f"there is other text before the table, which begins on line {begin}, and there {message}",
+        f"keep only these lines, without it: sed -nE 's/^{sign}//p' OLD > NEW",
+    )
 
 
 def _continued(text: str) -> OtherContent | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from hccl_tools.document.foreign_text import Foreign, stop_of
+from hccl_tools.document.omissions import marks
 from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
 
@@ -56,7 +57,7 @@ def without_end(text: str) -> Shortened | None:
     """Return what is left of a table whose last line says that the rest was left out; None for others."""
     rest = text.rstrip()
     left, _, last = rest.rpartition("\n")
-    if not left.strip() or len(text) > _LONGEST or not _MARKER.fullmatch(last.strip()):
+    if not left.strip() or len(text) > _LONGEST or not (_MARKER.fullmatch(last.strip()) or marks(last)):
         return None
     left = left.rstrip()
     return Shortened(left, last.strip()) if stop_of(left) == len(left) else None

@@ -33,6 +33,8 @@ _NAMED = r"(?s)([A-Za-z_]{2,}\s*[=:]\s*)([0-9\[].*)"
 _WITH_MASK = r"(?si)([0-9.]+)(\s+(?:net)?mask\W.*|/[0-9]{1,2}\s+brd\s.*)"
 _USER = r"(?a)([A-Za-z_][A-Za-z0-9_.-]{0,31}@)(.+)"
 _IN_BRACKETS = r"(?a)\[([^\[\]]*)\](:[0-9]{1,5})?"
+#: A link as chats write it for an address: [10.0.0.1](http://10.0.0.1), <http://10.0.0.1|10.0.0.1>.
+_LINK = r"\[([^\[\]]+)\]\([^()\s]*\)|<[^<>|\s]*\|([^<>|]+)>"
 _ZONE = r"(?s)([^%]+)(%.+)"
 _PATH = r"(?as)([^/]+)(/(?![0-9]).*)"
 _NETMASK = r"(?as)(.*)(/(?:[0-9]{1,3}|255(?:\.[0-9]{1,3}){3}))"
@@ -110,6 +112,12 @@ def _without(pattern: str, what: str, keep: int, name: int | None) -> Callable[[
         return (what if name is None else f'{what} "{found[name].strip()}"'), found[keep]
 
     return step
+
+
+def _link(text: str) -> tuple[str, str]:
+    """Keep the text of a link in Markdown, as chats write an address."""
+    found = re.fullmatch(_LINK, text)
+    return ("", text) if found is None else ("the form of a link, as a chat writes it", found[1] or found[2])
 
 
 def _brackets(text: str) -> tuple[str, str]:
@@ -236,7 +244,7 @@ def _of_hccn_tool(text: str) -> tuple[str, str]:
 
 
 _STEPS: tuple[Callable[[str], tuple[str, str]], ...] = (
-    _blanks, _of_hccn_tool, _without(_QUOTED, _QUOTES, 2, None), _without(_SCHEME, _SCHEME_NAME, 2, 1),
+    _blanks, _link, _of_hccn_tool, _without(_QUOTED, _QUOTES, 2, None), _without(_SCHEME, _SCHEME_NAME, 2, 1),
     _without(_USER, _USER_NAME, 2, 1),
     _without(_WITH_MASK, _MASK, 1, 2), _without(_NAMED, _NAME, 2, 1),
     _without(_PATH, _END, 1, 2), _without(_ZONE, "the interface", 1, 2), _brackets, _without(_NETMASK, _MASK, 1, 2),

@@ -139,6 +139,36 @@ def instances_of_other_hosts(subject: Subject) -> dict[int, int]:
 
 
 @shared
+def names_of_hosts(subject: Subject) -> list[str] | None:
+    """Return the server_ids of several entries if all these have the same devices with other addresses; None for others.
+
+    They are different hosts, or one host before and after a change of its addresses.
+    """
+    table = subject.table
+    if not subject.damaged.isdisjoint(_COMPARED):
+        return None
+    of_name: dict[str, list[int]] = {}
+    for index, server in enumerate(table.servers):
+        of_name.setdefault(server.server_id, []).append(index)
+    found = {name: own for name, own in of_name.items() if len(own) > 1}
+    is_each = all(are_other_hosts(subject, own) for own in found.values())
+    return [*found] if found and is_each else None
+
+
+def are_other_hosts(subject: Subject, indexes: Sequence[int]) -> bool:
+    """Return whether servers have the same devices in the same order, and no address in common."""
+    table, first = subject.table, subject.table.servers[indexes[0]].rows
+    rows = [row for index in indexes for row in table.servers[index].rows]
+    texts = {text for row in rows if (text := _text(table.device_ips[row]))}
+    ids = [table.device_numbers[row] for row in first]
+    return (
+        len(texts) == len(rows)
+        and bool(ids)
+        and all([table.device_numbers[row] for row in table.servers[index].rows] == ids for index in indexes)
+    )
+
+
+@shared
 def repeated_entries(subject: Subject) -> dict[int, int]:
     """Return the rows with the device_id and addresses of an earlier row of their server, and another rank, with that row."""
     table = subject.table

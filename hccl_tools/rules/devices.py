@@ -30,6 +30,7 @@ from hccl_tools.rules.moved_entries import (
 )
 from hccl_tools.rules.numbers import is_sloppy
 from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule, shared
+from hccl_tools.rules.run_together import listed_together, run_together
 from hccl_tools.rules.surplus_devices import (
     GROUP_LIST_LIMIT,
     pasted_devices,
@@ -248,6 +249,10 @@ def duplicate_device_id(subject: Subject) -> Iterator[Finding]:
                 if absent
                 else _joined_servers(subject, server.rows, size)
             )
+            continue
+        if (both := run_together(subject)) is not None and table.servers[both.server] is server:
+            if both.has_twice:
+                yield listed_together(subject, both)
             continue
         for row in server.rows:
             number = numbers[row]

@@ -17,13 +17,14 @@ from hccl_tools.notation import placeholders
 from hccl_tools.notation.number_list import rank_list
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.records import NamedTuple
-from hccl_tools.rules import strays
+from hccl_tools.rules import run_together, strays
 from hccl_tools.rules.clusters import listed_servers
-from hccl_tools.rules.copies import WHOLE_MACHINES, absent_ranks, named_server, server_copies
+from hccl_tools.rules.copies import WHOLE_MACHINES, absent_ranks, named_server, names_of_hosts, server_copies
 from hccl_tools.rules.doubled_keys import continued, doubled_list, joined
 from hccl_tools.rules.rank_restarts import half_again, restarts
 from hccl_tools.rules.registry import shared
 from hccl_tools.rules.super_pod_list import listed_pods
+from hccl_tools.table.addresses import is_loopback, is_unset
 
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
@@ -71,6 +72,12 @@ def on_servers(subject: Subject, stated: int) -> Doubt | None:
     if server_copies(subject):
         hint = f"remove the copied server or give it its own values, then {right} if that is their number"
         return Doubt("a server of it is a copy", hint)
+    if (both := run_together.run_together(subject)) is not None:
+        own = named_server(subject, both.server)
+        hint = (
+            run_together.part_it(subject, both) if both.has_twice else run_together.how_to_part(subject, both)
+        )
+        return Doubt(f"the list of {own} has the devices of two servers", hint)
     if stated < listed:
         return _surplus(subject, stated, right)
     return _lost(subject, stated, right)
@@ -124,6 +131,8 @@ def _surplus(subject: Subject, stated: int, right: str) -> Doubt | None:
         verb = "is" if stated == 1 else "are"
         one_entry = "list the devices of each server in one entry; server_count is then right"
         again = "remove the entries that list a server again; server_count is then right"
+        if (names := names_of_hosts(subject)) is not None:
+            return _hosts_of_one_name(names, right)
         return Doubt(
             f"{count(stated, 'server_id')} {verb} different", again if _is_repeated(subject) else one_entry
         )
@@ -241,6 +250,20 @@ def _is_repeated(subject: Subject) -> bool:
             return True
         known |= own
     return False
+
+
+def _hosts_of_one_name(names: list[str], right: str) -> Doubt:
+    """Return the doubt about entries that have one server_id, and the same devices with other addresses."""
+    same = f"entries with the server_id {and_more([quoted(name) for name in names])} have the same devices with different device_ips"
+    if all(is_loopback(name) or is_unset(name) for name in names):
+        return Doubt(
+            f"{same}: they are different hosts", f"{right}, and give each host its own server_id (HCC503)"
+        )
+    return Doubt(
+        same,
+        f"{right} if they are different hosts (HCC503 tells how to find out); if one is an old entry of the same host, remove it: "
+        "server_count is then right",
+    )
 
 
 def _usual_size(subject: Subject) -> int:

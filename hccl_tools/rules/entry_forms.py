@@ -14,6 +14,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.document import joined_tables
+from hccl_tools.document.omissions import WRITE_THEM, marks
 from hccl_tools.table.addresses import packed
 
 if TYPE_CHECKING:
@@ -132,6 +133,8 @@ def _all_alike(value: Any, violation: Violation) -> tuple[str, str] | None:
     if violation.wanted != ("object",) or name not in _NOUNS:
         return None
     noun, entries = _NOUNS[name], reduce(getitem, violation.path[:-1], value)
+    if type(found) is str and marks(found):
+        return f"an entry of {name} stands for {noun}s that were left out: {found}", WRITE_THEM
     if (said := of_text(found)) is not None:
         return (
             f"entries of {name} are {said[0].replace('an object', 'objects').replace('a string', 'strings')}",

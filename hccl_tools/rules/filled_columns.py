@@ -13,9 +13,10 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import and_more, count, listed_parts
 from hccl_tools.rules.commands import how, how_device, how_super_device
-from hccl_tools.rules.copies import named_server
+from hccl_tools.rules.copies import are_other_hosts, named_server
 from hccl_tools.rules.registry import SERVER_LIST, Finding, shared
 from hccl_tools.rules.value_order import number_at_end
+from hccl_tools.table.addresses import is_loopback, is_unset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 _LEAST_EQUAL, _MOST_NAMED = 3, 16
 #: The fewest entries of a server_list with one device each that show a series.
 _LEAST_ENTRIES = 4
+#: The most devices of a machine.
+_LARGEST = 64
 
 
 def filled_runs(texts: Sequence[Any]) -> Iterator[range]:
@@ -92,31 +95,29 @@ def names_filled_down(subject: Subject) -> list[range]:
     names = [server.server_id for server in table.servers]
     if len(set(names)) == len(names) or not subject.damaged.isdisjoint({"device_id", "device_ip"}):
         return []
-    return [run for run in filled_runs(names) if _are_hosts(subject, run)]
-
-
-def _are_hosts(subject: Subject, run: range) -> bool:
-    """Return whether servers have the same devices, and no address in common."""
-    table, first = subject.table, subject.table.servers[run[0]].rows
-    rows = [row for index in run for row in table.servers[index].rows]
-    texts = [text for row in rows if isinstance(text := table.device_ips[row], str) and text]
-    ids = [table.device_numbers[row] for row in first]
-    return (
-        len(set(texts)) == len(rows)
-        and bool(ids)
-        and all([table.device_numbers[row] for row in table.servers[index].rows] == ids for index in run)
-    )
+    return [run for run in filled_runs(names) if are_other_hosts(subject, run)]
 
 
 def names_filled(subject: Subject, run: range) -> Finding:
     """Return the finding on servers with the server_id of the one before."""
     table = subject.table
     row = table.servers[run[0]].rows[0]
-    name = quoted(table.servers[run[0]].server_id)
+    text = table.servers[run[0]].server_id
+    name = quoted(text)
+    message = f"servers {fold(index + 1 for index in run)} all have the server_id {name}"
+    if is_loopback(text) or is_unset(text):
+        message += ", which is not the address of a single host: each host probably wrote its own table, and they were joined"
+        hint = f"write the own address of each host in its entry (`hostname -I` on it prints its addresses), in place of {name}"
+    else:
+        message += ": the column was probably filled down, as a spreadsheet does"
+        hint = (
+            f"{how(subject, row)}: keep {name} in the server that lists this address, and write in each of the others the server_id "
+            "of its own host"
+        )
     return Finding(
-        f"servers {fold(index + 1 for index in run)} all have the server_id {name}: the column was probably filled down, as a spreadsheet does",
+        message,
         subject.server_path(run[1], "server_id"),
-        f"{how(subject, row)}: keep {name} in the server that lists this address, and write in each of the others the server_id of its own host",
+        hint,
         tuple(Related(subject.server_path(index, "server_id"), "and here") for index in run[2:_MOST_NAMED]),
     )
 
@@ -149,6 +150,56 @@ def filled_servers(subject: Subject) -> list[range]:
 def _go_up(names: Sequence[tuple[str, int] | None], rows: range) -> bool:
     own = [name for row in rows if (name := names[row]) is not None]
     return own == [(own[0][0], number) for number in range(own[0][1], own[0][1] + len(own))]
+
+
+@shared
+def filled_among_others(subject: Subject) -> list[range]:
+    """Return the runs of entries with one device each whose server_ids were counted on, beside whole servers with all their devices."""
+    table = subject.table
+    if table.format not in SERVER_LIST or not subject.damaged.isdisjoint({"server_id", "device_id"}):
+        return []
+    if table.devices_of_each is not None or len(table.servers) <= _LEAST_ENTRIES:
+        return []
+    whole = {
+        tuple(table.device_numbers[row] for row in one.rows) for one in table.servers if len(one.rows) > 1
+    }
+    usual = next(iter(whole)) if len(whole) == 1 else ()
+    size = len(usual)
+    if not _LEAST_ENTRIES <= size <= _LARGEST or usual != tuple(range(size)):
+        return []
+    single = [one.rows[0] if len(one.rows) == 1 else None for one in table.servers]
+    ids = [None if row is None else table.device_numbers[row] for row in single]
+    starts = [index for index, own in enumerate(ids) if own == 0]
+    runs = [range(start, start + size) for start in starts if tuple(ids[start : start + size]) == usual]
+    names = {index: number_at_end(table.servers[index].server_id) for run in runs for index in run}
+    is_all = sum(map(len, runs)) == len(single) - single.count(None)
+    is_counted = all(
+        (first := names[run[0]]) is not None
+        and [names[index] for index in run] == [(first[0], first[1] + step) for step in range(size)]
+        for run in runs
+    )
+    return runs if runs and is_all and is_counted else []
+
+
+def servers_among_others(subject: Subject, runs: list[range], otherwise: str) -> Finding:
+    """Return the finding on entries whose server_ids a spreadsheet has counted on beside whole servers."""
+    table, run = subject.table, runs[0]
+    ids, number = fold(range(len(run))), len(table.servers) - sum(len(one) - 1 for one in runs)
+    first, last = (quoted(table.servers[index].server_id) for index in (run[0], run[-1]))
+    more = (
+        "" if len(runs) == 1 else f", and so in {count(len(runs) - 1, 'other run', 'other runs')} of entries"
+    )
+    address = table.device_ips[table.servers[run[1]].rows[0]]
+    shown = quoted(address) if isinstance(address, str) and address else "its address"
+    counted = f', write "server_count": "{number}"' if "server_count" in table.declared else ""
+    pods = ", and remove the others from super_pod_list" if table.super_pods else ""
+    return Finding(
+        f"entries {run[0] + 1}-{run[-1] + 1} of server_list have one device each, together devices {ids} as each other server has them, and "
+        f"their server_ids go up from {first} to {last}{more}: the server_ids were probably counted on row by row, as a spreadsheet does",
+        subject.server_path(run[1], "server_id"),
+        f"{how_device(subject, run[0], 1)}: if it shows {shown}, devices {ids} are of this host: list them in one entry with the server_id "
+        f"{first}{counted}{pods}; if each of these hosts has one device in the job, {otherwise}",
+    )
 
 
 def servers_filled(subject: Subject, blocks: list[range], otherwise: str) -> tuple[str, str]:

@@ -9,7 +9,9 @@ from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules import pod_order
 from hccl_tools.rules.address_columns import hosts_set
 from hccl_tools.rules.commands import how, how_super_device
+from hccl_tools.rules.pod_servers import unplaced
 from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.replaced_text import renamed_in_pods
 from hccl_tools.rules.super_pod_list import is_used, listed_pods, pod_count, servers_in_two_pods
 from hccl_tools.table.addresses import family
 from hccl_tools.table.hccl_numbers import read_uint
@@ -113,7 +115,7 @@ def server_in_two_super_pods(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 2x8
     Example: /super_pod_list = [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}, {"server_id": "10.0.0.2"}]}, {"super_pod_id": "1", "server_list": [{"server_id": "10.0.0.2"}]}]
     Instead: table
-    Hint: remove it from super pod "1": the servers beside it are in "0"; `npu-smi info -t spod-info -i 0 -c 0` on 10.0.0.2 shows the super pod and the SDID of device 0
+    Hint: remove it from super pod "1": the servers beside it in server_list are in super pod "0"; `npu-smi info -t spod-info -i 0 -c 0` on 10.0.0.2 shows the super pod and the SDID of device 0
     """
     if not pod_count(subject) or subject.table.super_pods is None:
         return
@@ -122,8 +124,8 @@ def server_in_two_super_pods(subject: Subject) -> Iterator[Finding]:
     for number, pod in enumerate(pods):
         for place, name in enumerate(pod.server_ids):
             seen = first.setdefault(name, (number, place))
-            if seen == (number, place):
-                continue
+            if seen == (number, place) or name in renamed_in_pods(subject):
+                continue  # HCC503 reports a replacement in both lists.
             related = (
                 Related(
                     ("super_pod_list", seen[0], "server_list", seen[1], "server_id"), "first listed here"
@@ -137,7 +139,7 @@ def server_in_two_super_pods(subject: Subject) -> Iterator[Finding]:
             if same:
                 pod_id = quoted(pod.super_pod_id)
                 yield Finding(
-                    message, path, "remove the second entry", related,
+                    message, path, f"remove the second entry{_instead(subject)}", related,
                     alike=(f"servers are listed twice in super pod {pod_id}", "remove the second entry of each"),
                 )  # fmt: skip
             else:
@@ -178,8 +180,21 @@ def _right_of_two_pods(subject: Subject, name: str) -> str:
     )
     if len(beside) == 1 and (own := beside.pop()) in ids:
         wrong = next(one for one in ids if one != own)
-        return f"remove it from super pod {quoted(wrong)}: the servers beside it are in {quoted(own)}; {how}"
-    return f"remove it from the wrong one of the two: {how}"
+        return (
+            f"remove it from super pod {quoted(wrong)}: the servers beside it in server_list are in super pod {quoted(own)}"
+            f"{_instead(subject)}; {how}"
+        )
+    return f"remove it from the wrong one of the two{_instead(subject)}: {how}"
+
+
+def _instead(subject: Subject) -> str:
+    """Return which server is probably meant in place of one that is listed twice: the only one that is in no super pod."""
+    rest = unplaced(subject)
+    return (
+        f", or write {quoted(rest[0])} there, the only server that is in no super pod"
+        if len(rest) == 1
+        else ""
+    )
 
 
 @rule("HCC412", "host-ip-v6", "forbidden", needs=("host_ip",), source="rank_table_config_a3.md, `host_ip`")

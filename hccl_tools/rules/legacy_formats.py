@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.records import NamedTuple
+from hccl_tools.rules import lab_hosts
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.addresses import family, is_unset
 from hccl_tools.table.hccl_numbers import byte_length, read_uint
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _AVERAGES = (1, 2, 4, 8, 16)
 _LIMIT = 32
+_TWO = 2
 _HOST_PROCESS = (1 << 32) - 1
 _LONGEST_NAME = 127
 
@@ -83,6 +85,8 @@ class _Lab:
         self.servers = 0
         self.ips: set[str] = set()
         self.names: set[str] = set()
+        self.listed: list[lab_hosts.Instance] = []
+        self.lost: list[tuple[str, int]] = []
 
     def faults(self) -> Iterator[_Fault]:
         value = self.subject.value
@@ -116,6 +120,9 @@ class _Lab:
             yield self._ranks()
         if (found := len(set(self.server_ids))) != self.servers:
             one = len(groups) == 1
+            if one and (same := self._of_one_id()) is not None:
+                yield same
+                return
             yield _Fault(
                 ("group_list", 0, "server_num") if one else ("group_list",),
                 f"server_num is {self.servers}{'' if one else ' in all groups together'}, but the instances have {found} server_ids",
@@ -123,6 +130,20 @@ class _Lab:
                 if one
                 else "correct server_num of the groups",
             )
+
+    def _of_one_id(self) -> _Fault | None:
+        """Return the fault that several hosts have one server_id; None for others."""
+        one = lab_hosts.hosts_of_one_id(self.listed) if self.listed else None
+        if one is None or one.hosts != self.servers:
+            return None
+        last = min(one.start + one.size, len(self.listed))
+        more = "" if one.hosts == _TWO else ", and so in each further block of instances"
+        return _Fault(
+            ("group_list", 0, "instance_list", one.start, "server_id"),
+            f'server_num is {self.servers}, and all instances have server_id "{self.listed[0].server}": instances 1-{one.size} and '
+            f"{one.start + 1}-{last} have the same devices with different addresses, so that they are of different hosts",
+            f"write in instances {one.start + 1}-{last} the server_id of their own host{more} (`hostname -I` on it prints its addresses)",
+        )
 
     def _ranks(self) -> _Fault:
         """Return the fault that the rank ids are not 0 to N-1, with those that are there twice or missing."""
@@ -132,6 +153,14 @@ class _Lab:
         remedy = f"number the ranks 0 to {number - 1} over all instances"
         if not again:
             lost = and_more([str(rank) for rank in range(number) if rank not in first], 8)
+            if self.lost:
+                absent = lab_hosts.absent_ranks(self.listed, number + len(self.lost))
+                verb = "is" if len(self.lost) == 1 else "are"
+                return _Fault(
+                    ("group_list",),
+                    f"no instance has rank {and_more([str(rank) for rank in absent], 8)}: {lab_hosts.named(self.lost)} {verb} not listed",
+                    lab_hosts.how_to_add(self.lost, absent),
+                )
             return _Fault(
                 ("group_list",),
                 f"no instance has rank {lost}: the ranks of {number} instances are 0 to {number - 1}",
@@ -144,6 +173,16 @@ class _Lab:
         message = f'rank{many} {twice} {"are" if many else "is"} used twice: by server "{before}", and from here on by "{server}"'
         if before == server:
             message = f'rank{many} {twice} of server "{server}" {"are" if many else "is"} used twice'
+        absent = lab_hosts.absent_ranks(self.listed, number)
+        if len(absent) == len(again) == 1:
+            message += f", and no instance has rank {absent[0]}"
+            right = lab_hosts.rank_by_place(self.listed, absent[0])
+            remedy = f'write "rank_id": "{absent[0]}" in the right one of the two'
+            if right is not None:
+                path, remedy = (
+                    self.places[right][0],
+                    f"{remedy}: by the order of the others, in instance {right + 1}",
+                )
         if ranks[again[0]] == 0 and ranks[again[0] :] == [*range(number - again[0])]:
             remedy = f"continue the rank numbers with {again[0]} here"
         return _Fault((*path, "rank_id"), message, remedy)
@@ -163,21 +202,33 @@ class _Lab:
             yield _Fault(path, "instance_list is missing, empty or not a list")
             return
         stated, listed = _count(group.get("instance_count")), len(instances)
+        if len(self.subject.value["group_list"]) == 1:
+            self.listed = lab_hosts.instances_of(instances)
+            lost = lab_hosts.lost_devices(self.listed)
+            self.lost = lost if len(lost) == devices - listed else []
         if stated != devices or listed != devices:
-            shown = "no number" if stated is None else stated
-            wrong = [
-                key
-                for key, number in (("instance_count", stated), ("device_num", devices))
-                if number != listed
-            ]
-            right = " and ".join(f'"{key}": "{listed}"' for key in wrong)
-            yield _Fault(
-                (*path, "instance_count"),
-                f"instance_count is {shown}, device_num is {devices}, and {count(listed, 'instance')} {'is' if listed == 1 else 'are'} listed",
-                f"write {right} if all listed instances are in the job and none is missing",
-            )
+            yield self._counts((*path, "instance_count"), stated, (devices, servers), listed)
         for index, instance in enumerate(instances):
             yield from self._instance(instance, (*path, "instance_list", index))
+
+    def _counts(self, path: Path, stated: int | None, said: tuple[int, int], listed: int) -> _Fault:
+        """Return the fault that the counts of a group differ from its list; ``said`` are device_num and server_num."""
+        devices, servers = said
+        shown = "no number" if stated is None else stated
+        wrong = [
+            key for key, number in (("instance_count", stated), ("device_num", devices)) if number != listed
+        ]
+        right = " and ".join(f'"{key}": "{listed}"' for key in wrong)
+        message = f"instance_count is {shown}, device_num is {devices}, and {count(listed, 'instance')} {'is' if listed == 1 else 'are'} listed"
+        remedy = f"write {right} if all listed instances are in the job and none is missing"
+        if self.lost:
+            message += f": {lab_hosts.named(self.lost)} {'is' if len(self.lost) == 1 else 'are'} not"
+            remedy = lab_hosts.how_to_add(self.lost, lab_hosts.absent_ranks(self.listed, devices))
+        elif (
+            listed < devices and listed / servers not in _AVERAGES and not self.subject.product.single_server
+        ):
+            remedy = f"add the instances that are missing: HCCL accepts 1, 2, 4, 8 or 16 for each of {count(servers, 'server')}"
+        return _Fault(path, message, remedy)
 
     def _name(self, group: dict[str, Any], path: Path) -> Iterator[_Fault]:
         name = group.get("group_name")

@@ -10,6 +10,7 @@ from itertools import accumulate
 from operator import getitem
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.document.omissions import WRITE_THEM, marks
 from hccl_tools.formats import MODULES
 from hccl_tools.notation.number_list import fold
 from hccl_tools.records import NamedTuple
@@ -34,6 +35,8 @@ def hint_on(subject: Subject, violation: Violation, table_format: str) -> str | 
         return None
     key = violation.key or (violation.path[-1] if violation.path else None)
     holder = violation.path if violation.key else violation.path[:-1]
+    if violation.key and _is_mark(subject, holder):
+        return WRITE_THEM
     if key == "pod_name":
         return "give the instance a name of its own, usually that of its pod"
     if key == "server_id":
@@ -66,6 +69,12 @@ def hint_on(subject: Subject, violation: Violation, table_format: str) -> str | 
             return f'write "{key}": {_shown(place, table_format)}, its number in the order of the file'
         return f'write "{key}" with one of the numbers that {among}: {absent.text}'
     return f'write "{key}": {_shown(absent.numbers[0], table_format)}, the number that {among}'
+
+
+def _is_mark(subject: Subject, path: Path) -> bool:
+    """Return whether an entry of a list stands for others: its keys are dots, or say that they were left out."""
+    entry = reduce(getitem, path, subject.value) if path and isinstance(path[-1], int) else None
+    return isinstance(entry, dict) and bool(entry) and all(marks(key) for key in entry)
 
 
 def _is_no_device(subject: Subject, path: Path) -> bool:

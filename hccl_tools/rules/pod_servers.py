@@ -70,8 +70,14 @@ def _only_server(subject: Subject, unknown: str) -> str:
         hint = f'write "server_id": "{unknown}" in server {index + 1} of server_list, which has "{own}"'
         if packed(own.strip()) is None:
             return hint
-        return f'{hint}; or, if "{own}" is the right server_id of the host (`hostname -I` on it prints its addresses), write that here'
-    return f'write "{own}", the only server of server_list that is in no super pod'
+        return (
+            f'if "{own}" replaces "{unknown}" in the job, write "{own}" here; if "{own}" was mistyped (`hostname -I` on the host prints its '
+            f"addresses), {hint}"
+        )
+    hint = f'write "{own}", the only server of server_list that is in no super pod'
+    if packed(own) is None or packed(unknown) is None or is_near(own, unknown):
+        return hint
+    return f'{hint}, if it replaces "{unknown}" in the job; else correct server {index + 1} of server_list, which has "{own}"'
 
 
 def all_unknown(subject: Subject, hint: str) -> tuple[str, str]:

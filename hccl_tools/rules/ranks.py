@@ -176,9 +176,11 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
 
 def _gap_hint(subject: Subject) -> str:
     """Return the hint on a gap in the ranks: what is lost is added, and only what is left out on purpose is numbered again."""
-    from hccl_tools.rules import doubled_keys, doubts  # noqa: PLC0415  (4 ms; only where a count is wrong)
+    from hccl_tools.rules import doubled_keys, doubts, run_together  # noqa: PLC0415  (4 ms; only where a count is wrong)
 
     hint = f"number the ranks 0 to {len(subject.table) - 1} without a gap"
+    if (both := run_together.run_together(subject)) is not None:
+        return run_together.part_it(subject, both)
     absent, lost = absent_ranks(subject), lost_devices(subject)
     if (again := doubled_keys.doubled_list(subject)) is not None:
         return again[1]

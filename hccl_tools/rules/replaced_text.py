@@ -22,12 +22,15 @@ from hccl_tools.table.addresses import packed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from hccl_tools.diagnostics.diagnostic import Path
     from hccl_tools.rules.registry import Subject
 
 #: The fewest values that show a replacement, and the fewest others that show the order.
 _LEAST, _LEAST_OTHERS = 2, 4
+#: The orders of server_ids that are tried, each of which more than one of so many follows: one replacement explains the rest.
+_MOST_ORDERS, _LEAST_PART = 2, 3
 #: The values and places that a finding names.
-_MOST_NAMED, _MOST_PLACES = 4, 16
+_MOST_NAMED, _MOST_PLACES = 4, 64
 #: The most devices of a table whose addresses are examined one by one.
 _MOST_DEVICES = 4096
 _READ = frozenset({"device_id", "device_ip", "server_id"})
@@ -103,12 +106,13 @@ def replaced_names(subject: Subject) -> Replaced | None:
     servers = [server.server_id for server in subject.table.servers]
     parts = [number_at_end(name) for name in servers]
     rows = Counter((part[0], part[1] - index) for index, part in enumerate(parts) if part is not None)
-    if not rows:
-        return None
-    ((begin, start), follow) = rows.most_common(1)[0]
-    if start < 0 or 2 * follow <= len(servers):
-        return None
-    return replacement([f"{begin}{start + index}" for index in range(len(servers))], servers)
+    for (begin, start), follow in rows.most_common(_MOST_ORDERS):
+        if start < 0 or _LEAST_PART * follow <= len(servers):
+            continue
+        found = replacement([f"{begin}{start + index}" for index in range(len(servers))], servers)
+        if found is not None:
+            return found
+    return None
 
 
 @shared
@@ -180,11 +184,54 @@ def _is_longer(one: Replaced, index: int) -> bool:
 
 
 def names_finding(subject: Subject, one: Replaced) -> Finding:
-    """Return the finding on server_ids that a replacement changed."""
+    """Return the finding on server_ids that a replacement changed, with each place that is to be corrected."""
     message, hint = _sentence(one, "server_id")
     places = [subject.server_path(index, "server_id") for index in one.right]
-    related = tuple(Related(path, "and here") for path in places[1:_MOST_PLACES])
-    return Finding(message, places[0], f"{hint}, wherever the table has them", related)
+    of_hosts = [
+        subject.server_path(index, "host_ip")
+        for index in one.right
+        if subject.table.servers[index].host_ip == one.found[index]
+    ]
+    of_pods = _in_pods(subject, one)
+    paths = [*places[1:], *of_hosts, *(of_pods or ())]
+    related = tuple(Related(path, "and here") for path in paths[:_MOST_PLACES])
+    if not one.used:
+        hint = f"{hint}, wherever the table has them"
+    else:
+        stay = and_more(sorted(map(quoted, one.used)), 2)
+        hint = f"{hint}; change these places alone: elsewhere {stay} {'is' if len(one.used) == 1 else 'are'} right"
+        if of_pods is None:
+            hint += "; then write the same server_ids in super_pod_list, where each server is listed once"
+    return Finding(message, places[0], hint, related)
+
+
+def _in_pods(subject: Subject, one: Replaced) -> list[Path] | None:
+    """Return where super_pod_list has the same wrong server_ids; None if it has them in another order than server_list."""
+    places: list[Path] = [
+        ("super_pod_list", number, "server_list", place, "server_id")
+        for number, pod in enumerate(subject.table.super_pods or ())
+        for place in range(len(pod.server_ids))
+    ]
+    names = [name for pod in subject.table.super_pods or () for name in pod.server_ids]
+    if names == [server.server_id for server in subject.table.servers]:
+        return [places[index] for index in one.right]
+    found = {*one.found.values()}
+    if {*names} == {
+        one.right.get(index, server.server_id) for index, server in enumerate(subject.table.servers)
+    }:
+        return []
+    if not one.used.isdisjoint(names):
+        return None
+    return [path for path, name in zip(places, names, strict=True) if name in found]
+
+
+@shared
+def renamed_in_pods(subject: Subject) -> frozenset[str]:
+    """Return the server_ids that a replacement made equal, and those it should have left, as HCC503 reports."""
+    replaced = replaced_names(subject)
+    return (
+        frozenset() if replaced is None or not replaced.used else replaced.used | {*replaced.right.values()}
+    )
 
 
 def addresses_finding(subject: Subject, one: Replaced) -> Finding:

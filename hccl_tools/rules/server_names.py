@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation import look_alikes, placeholders
 from hccl_tools.rules import address_texts, right_texts
@@ -202,9 +203,20 @@ def _with_right(subject: Subject, index: int, found: address_texts.Corrected) ->
         )  # fmt: skip
     hint = f'write "{right}" in place of {quoted(text)}, and the others in the same way, {where} them'
     return Finding(
-        message, path, f'write "{right}", {where} this server_id',
+        message, path, f'write "{right}", {where} this server_id', _same_text(subject, index),
         alike=subject.memo.setdefault(f"faults {faults}", (f"server_ids have {faults}", hint)),
     )  # fmt: skip
+
+
+def _same_text(subject: Subject, index: int) -> tuple[Related, ...]:
+    """Return where an entry has the text of its server_id again, which the same program damaged."""
+    server = subject.table.servers[index]
+    pairs = (("host_ip", server.host_ip), ("container_ip", server.fields.get("container_ip")))
+    return tuple(
+        Related(subject.server_path(index, key), f"{key} has the same text")
+        for key, text in pairs
+        if text == server.server_id
+    )
 
 
 def _with_other_signs(subject: Subject, index: int, sign: str) -> Finding:

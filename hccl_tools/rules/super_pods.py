@@ -20,6 +20,7 @@ from hccl_tools.rules.pod_servers import (
     without_server_id,
 )
 from hccl_tools.rules.registry import Finding, Subject, rule, shared
+from hccl_tools.rules.replaced_text import renamed_in_pods
 from hccl_tools.rules.super_pod_ids import (
     SHOW_POD,
     free_pod_id,
@@ -270,6 +271,8 @@ def unknown_super_pod_server(subject: Subject) -> Iterator[Finding]:
     if not rest:
         hint = "remove it here if it has left the job, or add it to server_list with its devices if it belongs to the job"
     alike = None
+    if unknown_servers(subject):
+        known = known | renamed_in_pods(subject)  # HCC503 reports the replacement.
     for pod in listed_pods(subject):
         for number, name in enumerate(pod.server_ids):
             if name not in known:

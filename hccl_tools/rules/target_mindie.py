@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.notation import look_alikes
+from hccl_tools.rules import address_texts, right_texts
 from hccl_tools.rules.commands import how
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.table_file import mode_of, name_of
@@ -230,10 +232,13 @@ def server_id(subject: Subject) -> Iterator[Finding]:
     """
     for index, server in enumerate(subject.table.servers):
         if packed(server.server_id) is None and subject.table.format in SERVER_LIST:
+            right = _address_in(server.server_id)
             yield Finding(
                 f"server_id {quoted(server.server_id)} is not an IP address",
                 subject.server_path(index, "server_id"),
-                "write the address of the server",
+                f'write the address of the server, probably "{right}"'
+                if right
+                else "write the address of the server",
             )
 
 
@@ -296,6 +301,43 @@ def shared_container_ip(subject: Subject) -> Iterator[Finding]:
                 ),
             ),
         )
+
+
+@rule(
+    "HCC683",
+    "mindie-container-ip-form",
+    "advice",
+    source=f"{_SOURCE}, GetServerNode (compares the text with MIES_CONTAINER_IP)",
+)
+def container_ip_form(subject: Subject) -> Iterator[Finding]:
+    """A container_ip is not an IP address: MindIE compares the text with MIES_CONTAINER_IP, and finds no server of its own.
+
+    Base: 1.0 2x2
+    Example: /server_list/0/container_ip = "10.0.0.1 "; /server_list/1/container_ip = "10.0.0.2"
+    Instead: /server_list/0/container_ip = "10.0.0.1"; /server_list/1/container_ip = "10.0.0.2"
+    Hint: write "10.0.0.1", if MIES_CONTAINER_IP has this value on that server: run `echo $MIES_CONTAINER_IP` in the container
+    """
+    ask = "if MIES_CONTAINER_IP has this value on that server: run `echo $MIES_CONTAINER_IP` in the container"
+    for index, server in enumerate(subject.table.servers if subject.table.format in SERVER_LIST else ()):
+        own = server.fields.get("container_ip")
+        if not isinstance(own, str) or not own or packed(own) is not None:
+            continue
+        right = _address_in(own)
+        hint = f"write the address that MIES_CONTAINER_IP has on that server{ask[ask.index(':') :]}"
+        yield Finding(
+            f"container_ip {quoted(own)} is not an IP address: MindIE compares the text with MIES_CONTAINER_IP",
+            subject.server_path(index, "container_ip"),
+            f'write "{right}", {ask}' if right else hint,
+        )
+
+
+def _address_in(text: str) -> str | None:
+    """Return the only address that a text is without what is superfluous in it."""
+    plain = look_alikes.plain(text.strip())
+    if packed(plain) is not None:
+        return plain
+    found = address_texts.corrected(plain, right_texts.is_address)
+    return None if found is None else found.right
 
 
 @rule("HCC681", "mindie-single-server", "advice", source="MindIE-LLM prefill_decode_mixed_deployment.md")

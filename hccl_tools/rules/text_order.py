@@ -12,7 +12,12 @@ from hccl_tools.notation.phrases import count
 from hccl_tools.rules.address_order import address_numbers, first_in_text_order, servers_in_text_order
 from hccl_tools.rules.commands import how, how_super_device
 from hccl_tools.rules.copies import WHOLE_MACHINES, named_server
-from hccl_tools.rules.filled_columns import filled_servers, servers_filled
+from hccl_tools.rules.filled_columns import (
+    filled_among_others,
+    filled_servers,
+    servers_among_others,
+    servers_filled,
+)
 from hccl_tools.rules.moved_rows import moved_addresses
 from hccl_tools.rules.registry import LEGACY, SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.stale_addresses import stale_addresses
@@ -305,6 +310,9 @@ def device_ids_are_ranks(subject: Subject) -> Iterator[Finding]:
         return
     if filled := filled_servers(subject):
         yield from _filled_servers(subject, filled)
+        return
+    if (runs := filled_among_others(subject)) and not subject.product.even_servers:  # Else HCC306 reports it.
+        yield servers_among_others(subject, runs, "nothing is wrong")
         return
     row, sdids = (
         table.servers[1].rows[0] if table.servers[1].rows else 0,

@@ -9,8 +9,10 @@ from hccl_tools.notation import phrases
 from hccl_tools.rules.address_order import one_of
 from hccl_tools.rules.commands import how_device
 from hccl_tools.rules.copies import absent_ranks, instances_of_other_hosts, lost_devices, surplus_rows
+from hccl_tools.rules.filled_columns import filled_among_others, servers_among_others
 from hccl_tools.rules.moved_entries import is_listed_twice, owners, right_devices
 from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
+from hccl_tools.rules.run_together import run_together
 from hccl_tools.rules.stray_devices import move_hint
 from hccl_tools.rules.surplus_devices import (
     gives_to,
@@ -279,6 +281,11 @@ def uneven_servers(subject: Subject) -> Iterator[Finding]:
         return
     rows = rows_by_server(subject)
     counts, surplus = Counter(map(len, rows.values())), surplus_devices(subject)
+    if len(counts) > 1 and (both := run_together(subject)) is not None and both.has_twice:
+        return  # HCC303 reports it.
+    if runs := filled_among_others(subject) if len(counts) > 1 else []:
+        yield servers_among_others(subject, runs, "use the same number of devices on every server")
+        return
     usual = max(counts, key=lambda count: (counts[count], count))
     if surplus and usual - 1 in counts:
         usual -= 1  # The machines have so many devices, and each of these servers an entry more.

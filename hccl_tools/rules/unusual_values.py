@@ -31,6 +31,7 @@ from hccl_tools.rules.moved_rows import moved_addresses, moved_sdids
 from hccl_tools.rules.registry import LEGACY, Finding, Subject, rule
 from hccl_tools.rules.replaced_text import addresses_finding, replaced_addresses
 from hccl_tools.rules.run_on import addresses_run_on, all_turned, server_run_on, turned
+from hccl_tools.rules.run_together import run_together
 from hccl_tools.rules.server_places import displaced_sdids, order_of_sdids
 from hccl_tools.rules.stale_addresses import is_whole, of_stale, stale_addresses
 from hccl_tools.rules.super_pod_list import is_used
@@ -97,7 +98,8 @@ def device_ip_outside_order(subject: Subject) -> Iterator[Finding]:
         return
     stale = stale_addresses(subject)
     if stale is not None and (subject.table.format == "group_list" or not is_whole(subject, stale)):
-        yield of_stale(subject, stale)
+        if run_together(subject) is None:  # Else HCC501 reports it.
+            yield of_stale(subject, stale)
         return
     is_regular = order is None or not (order.expected or order.moved_up or order.moved_down)
     if not is_regular and first_in_text_order(subject) is not None:

@@ -14,6 +14,7 @@ import pytest
 
 from hccl_tools.document.document import Document
 from hccl_tools.document.explanation import explained
+from hccl_tools.document.foreign_text import without_comments
 from hccl_tools.document.rewriting import is_correctable, parseable
 from hccl_tools.notation import placeholders
 from hccl_tools.validation.checker import validate
@@ -94,6 +95,21 @@ _DRESSED: dict[str, tuple[Callable[[str], str], str]] = {
     "colors": (
         lambda text: text.replace('"device_id":', '\x1b[34m"device_id":\x1b[0m'),
         "the text has the signs that set the colors of a terminal",
+    ),
+    "jq -C": (
+        lambda text: "\x1b[1;39m" + re.sub(r'("[^"]*"|[\[\]{}])', "\x1b[34;1m\\1\x1b[0m\x1b[1;39m", text),
+        "the text has the signs that set the colors of a terminal",
+    ),
+    "reply": (
+        lambda text: "On Tue, Mar 4, 2025 at 9:12 AM Li Wei <li@a.com> wrote:\n"
+        + "".join(f"> {line}" for line in text.splitlines(True))
+        + "\n--\nLi Wei\n",
+        'there is other text before the table, which begins on line 2, and there each line begins with ">"',
+    ),
+    "outlook": (
+        lambda text: "\u53d1\u4ef6\u4eba: li@a.com\n\u4e3b\u9898: rank table\n\n"
+        + "".join(f"| {line}" for line in text.splitlines(True)),
+        'there is other text before the table, which begins on line 4, and there each line begins with "|"',
     ),
     "equals signs": (lambda text: text.replace('":', '" ='), "a key is not followed by a colon"),
     "semicolons": (lambda text: text.replace(",\n", ";\n"), "; in place of a comma"),
@@ -283,6 +299,77 @@ def test_a_line_of_words_that_stands_for_entries_is_not_only_deleted(line: str) 
     assert message == f"line 13 stands for entries that were left out: {line}"
     assert hint.startswith("write these entries in its place")
     assert number == 13
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "... (46 devices omitted)",
+        "[46 devices omitted]",
+        "<46 lines omitted>",
+        "... 230 lines omitted ...",
+        "... output truncated ...",
+        "[truncated]",
+        "(snip)",
+        "<snip>",
+        "--- snip ---",
+        "8< ------ >8",
+        '"..."',
+        '"46 more devices"',
+        "<...>",
+        "+46 lines",
+        "(+46 more)",
+        "46 lines skipped",
+        "[Message clipped]",
+        "... (content hidden) ...",
+        "-- 46 lines not shown --",
+        "\u2026 +46 lines (ctrl+r to expand)",
+        "[Show more]",
+        "and 46 others",
+        "\u22ee",
+        ". . .",
+        "\u3002\u3002\u3002",
+        "\uff08\u7565\uff09",
+        "(\u540e\u9762\u76f8\u540c)",
+        "Ellipsis,",
+        '"...": "...",',
+        "and 40+ more like this",
+    ],
+)
+def test_a_mark_of_left_out_entries_is_not_only_deleted(mark: str) -> None:
+    message, hint, number = told(with_line(f"    {mark}", 13))
+
+    assert message == f"line 13 stands for entries that were left out: {mark}"
+    assert hint.startswith("write these entries in its place, or copy the complete table again")
+    assert number == 13
+
+
+@pytest.mark.parametrize("comment", ["// snip", "/* truncated */", "# 46 lines skipped", "// rest unchanged"])
+def test_a_comment_about_left_out_entries_is_not_removed_by_fix(comment: str) -> None:
+    message, _, _ = told(with_line(f"    {comment}", 13))
+
+    assert message == f"a comment stands for entries that were left out: {comment}"
+    assert without_comments(with_line(comment, 13), 0) is None
+
+
+@pytest.mark.parametrize("line", ["[Object],", "[Object], [Object],", "[Array]"])
+def test_what_a_console_prints_for_nested_objects_is_not_quoted(line: str) -> None:
+    message, hint, _ = told(with_line(f"    {line}", 13))
+
+    assert message.endswith("in place of what is nested there")
+    assert "JSON.stringify" in hint
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2024-05-01 10:00:00 WARNING 3 lines skipped",
+        "ssh: connect to host node7: connection refused, skipped",
+        "Found 8 devices on this host",
+    ],
+)
+def test_a_line_of_a_log_stands_for_no_entries(line: str) -> None:
+    assert told(with_line(line, 13))[0].startswith("line 13 is not part of the table")
 
 
 @pytest.mark.parametrize("comment", ["// the first device", "# made by hand", "/* v2 */"])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
+from typing import Any
 
 import pytest
 
@@ -92,3 +94,37 @@ def test_zero_bytes_of_a_half_written_file_keep_their_message() -> None:
     assert (
         said(TEXT.encode() + bytes(200))[0] == "HCCL ignores the text after the table: there are zero bytes"
     )
+
+
+def without_lines(first: int, second: int, *, is_counted: bool = True) -> str:
+    """Return three servers without the lines from a device of the second one to a device of the third."""
+    value: Any = table("1.0", 3, 8)
+    if not is_counted:
+        del value["server_count"]
+    text = json.dumps(value, indent=1)
+    begins = [found.start() for found in re.finditer(r"\n +\{\n +\"device_id\"", text)]
+    end = text.index("}", begins[8 + first]) + 1
+    return text[:end] + text[begins[16 + second] :]
+
+
+@pytest.mark.parametrize(("first", "second"), [(7, 0), (5, 2), (3, 3)])
+def test_a_hole_between_two_servers_is_no_missing_comma(first: int, second: int) -> None:
+    message, hint = said(without_lines(first, second).encode())
+
+    assert message == (
+        "the end of a server and the head of the next one are probably missing: "
+        f"behind device {first} the list goes on with device {second}, and server_count is 3 for 2 servers"
+    )
+    assert hint.startswith('write ] }, { "server_id": "...", "device": [ at the end of line ')
+
+
+def test_a_hole_in_a_table_without_a_count_is_told_if_the_devices_start_again() -> None:
+    assert said(without_lines(7, 0, is_counted=False).encode())[0].endswith("the list goes on with device 0")
+    assert said(without_lines(5, 2, is_counted=False).encode())[0] == "a comma is missing between two values"
+
+
+def test_a_missing_comma_within_a_server_keeps_its_message() -> None:
+    text = json.dumps(table("1.0", 3, 8), indent=1)
+    at = text.index("},", text.index('"device_id": "4"'))
+
+    assert said((text[: at + 1] + text[at + 2 :]).encode())[0] == "a comma is missing between two values"

@@ -37,7 +37,16 @@ def test_a_table_that_is_not_encoded_keeps_its_message() -> None:
 
 @pytest.mark.parametrize(
     "marker",
-    ["... (3742 more characters)", "... (message truncated)", "[truncated]", "...", "\u2026", "Show more"],
+    [
+        "... (3742 more characters)",
+        "... (message truncated)",
+        "[truncated]",
+        "...",
+        "\u2026",
+        "Show more",
+        "(snip)",
+        "... (46 devices omitted)",
+    ],
 )
 @pytest.mark.parametrize("inside", ['"rank_id": "1', '"device_ip": "192.168', '"device_id": "1"'])
 def test_a_text_that_was_shortened_lacks_its_end(marker: str, inside: str) -> None:

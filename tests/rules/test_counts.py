@@ -267,3 +267,35 @@ def test_the_missing_entries_of_a_rank_list_are_counted() -> None:
     (found,) = validate(value).findings
 
     assert (found.hint or "").startswith("add the missing 4 entries, or, ")
+
+
+def of_one_name(number: int, name: str) -> dict[str, Any]:
+    """Return the tables of hosts that all have one server_id, joined as ``jq`` joins them."""
+    value = table("1.0", number, 8) | {"server_count": "1"}
+    for server in value["server_list"]:
+        server["server_id"] = name
+        for rank, device in enumerate(server["device"]):
+            device["rank_id"] = str(rank)
+    return value
+
+
+@pytest.mark.parametrize("number", [2, 3])
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "0.0.0.0"])
+def test_hosts_that_all_have_a_loopback_address_are_not_removed(name: str, number: int) -> None:
+    value = of_one_name(number, name)
+
+    (count,) = of_rule(value)
+    hints = " ".join(one.message + (one.hint or "") for one in of_rule(value, "HCC503"))
+
+    assert count.message.endswith("have the same devices with different device_ips: they are different hosts")
+    assert count.hint == f'write "server_count": "{number}", and give each host its own server_id (HCC503)'
+    assert "own address of each host" in hints
+    assert "filled down" not in hints
+    assert "keep" not in hints
+
+
+def test_entries_of_one_server_with_other_addresses_are_removed_only_if_they_are_old() -> None:
+    (count,) = of_rule(of_one_name(2, "10.0.0.1"))
+
+    assert (count.hint or "").startswith('write "server_count": "2" if they are different hosts')
+    assert "if one is an old entry of the same host, remove it" in (count.hint or "")

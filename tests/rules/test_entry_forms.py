@@ -313,3 +313,24 @@ def test_devices_as_addresses_under_their_ids() -> None:
     assert f'write {{ "device_id": "0", "device_ip": "{first["device_ip"]}", "rank_id": "N" }}' in hint
     value["server_list"][0]["device"] = devices[0]
     assert hint_of(value, "device").startswith("write [ before its { and ] after its }")
+
+
+@pytest.mark.parametrize("mark", ["...", "[46 devices omitted]", "46 more"])
+def test_a_string_that_stands_for_entries_is_not_one_entry(mark: str) -> None:
+    value = table("1.0", 2, 8)
+    value["server_list"][1]["device"][3:6] = [mark]
+
+    hints = [one.hint or "" for one in validate(value).findings if one.rule.id == "HCC112"]
+
+    assert hints
+    assert hints[0].startswith("write these entries in its place, or copy the complete table again")
+
+
+def test_an_object_of_dots_is_not_removed() -> None:
+    value = table("1.0", 2, 8)
+    value["server_list"][1]["device"][3:6] = [{"...": "..."}]
+
+    hints = [one.hint or "" for one in validate(value).findings if one.rule.id == "HCC111"]
+
+    assert hints
+    assert all(hint.startswith("write these entries in its place") for hint in hints)

@@ -253,3 +253,32 @@ def test_one_device_of_each_host_is_sound(change: str) -> None:
             server["server_id"] = f"10.0.0.{3 * place + 1}"
 
     assert [one for one in said(value, "a2") if one[0] == "HCC649"] == []
+
+
+@pytest.mark.parametrize(("product", "rule"), [("a2", "HCC649"), ("910a", "HCC306")])
+def test_server_ids_counted_on_beside_a_whole_server_are_one_finding(product: str, rule: str) -> None:
+    value: Any = table("1.0", 2, 8)
+    first, second = value["server_list"]
+    rows = [
+        {"server_id": f"10.0.0.{2 + place}", "device": [one]} for place, one in enumerate(second["device"])
+    ]
+    value |= {"server_list": [first, *rows], "server_count": "9"}
+
+    found = [one for one in validate(value, product=product).findings if one.rule.id == rule]
+
+    assert len(found) == 1
+    assert "entries 2-9 of server_list have one device each" in found[0].message
+    assert 'the server_id "10.0.0.2", write "server_count": "2"; if each of these hosts has one' in str(
+        found[0].hint
+    )
+
+
+def test_hosts_with_one_device_beside_whole_servers_are_sound() -> None:
+    value: Any = table("1.0", 2, 8)
+    first, second = value["server_list"]
+    rows = [
+        {"server_id": f"10.0.0.{9 - place}", "device": [one]} for place, one in enumerate(second["device"])
+    ]
+    value |= {"server_list": [first, *rows], "server_count": "9"}
+
+    assert "HCC649" not in [one.rule.id for one in validate(value, product="a2").findings]

@@ -166,6 +166,34 @@ def test_one_container_ip_of_two_servers_is_that_of_the_first() -> None:
     assert for_mindie(containers("10.0.0.1", "10.0.0.2")) == []
 
 
+@pytest.mark.parametrize(
+    "text", ["10.0.0.2 ", "10\u30020.0.2", "[10.0.0.2](http://10.0.0.2)", "<http://10.0.0.2|10.0.0.2>"]
+)
+def test_a_container_ip_that_is_no_address_is_told_with_the_right_one(text: str) -> None:
+    value = containers("10.0.0.1", text)
+
+    assert for_mindie(value) == [("HCC683", ("server_list", 1, "container_ip"))]
+    (found,) = validate(value, product="a2", target="mindie").findings
+    assert (found.hint or "").startswith('write "10.0.0.2", if MIES_CONTAINER_IP has this value')
+
+
+def test_a_container_ip_of_impossible_numbers_gets_the_command_alone() -> None:
+    (found,) = validate(containers("10.0.0.1", "10.0.0.300"), product="a2", target="mindie").findings
+
+    assert (found.hint or "").startswith("write the address that MIES_CONTAINER_IP has on that server: run")
+
+
+def test_a_link_of_a_chat_names_each_place_of_an_entry() -> None:
+    value = containers("10.0.0.1", "10.0.0.2")
+    for key in ("server_id", "container_ip"):
+        servers(value)[1][key] = "[10.0.0.2](http://10.0.0.2)"
+
+    (name,) = (one for one in validate(value, product="a2").findings if one.rule.id == "HCC619")
+
+    assert "has the form of a link, as a chat writes it" in name.message
+    assert [one.path for one in name.related] == [("server_list", 1, "container_ip")]
+
+
 def stand_in(number: int, name: str) -> Any:
     value = table("1.0", number, 8)
     servers(value)[2]["server_id"] = name

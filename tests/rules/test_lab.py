@@ -174,5 +174,79 @@ def test_ranks_that_are_missing_or_twice_are_named() -> None:
     ]
     instances[3]["rank_id"] = "1"
     assert told(value) == [
-        ("rank_id", 'rank 1 of server "10.0.0.1" is used twice', "number the ranks 0 to 3 over all instances")
+        (
+            "rank_id",
+            'rank 1 of server "10.0.0.1" is used twice, and no instance has rank 3',
+            'write "rank_id": "3" in the right one of the two: by the order of the others, in instance 4',
+        )
     ]
+
+
+def instances(value: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = value["group_list"][0]["instance_list"]
+    return found
+
+
+def test_a_device_that_is_missing_is_named_with_its_rank() -> None:
+    value = table("lab", 2, 8)
+    del instances(value)[13]
+    device = 'device 5 of server "10.0.0.2"'
+    remedy = (
+        'add the instance of device 5 of server "10.0.0.2" with rank 13: `hccn_tool -i 5 -ip -g` on 10.0.0.2 '
+        "shows the address of device 5"
+    )
+
+    assert told(value) == [
+        ("group_list", f"no instance has rank 13: {device} is not listed", remedy),
+        (
+            "instance_count",
+            f"instance_count is 16, device_num is 16, and 15 instances are listed: {device} is not",
+            remedy,
+        ),
+    ]
+
+
+def test_a_count_that_hccl_refuses_is_no_remedy() -> None:
+    value = table("lab", 2, 8)
+    del instances(value)[6:8]
+    del instances(value)[11]
+
+    remedies = [remedy for key, _, remedy in told(value) if key == "instance_count"]
+
+    assert remedies
+    assert "write" not in remedies[0]
+
+
+def test_a_mistyped_rank_is_told_with_the_one_that_is_missing() -> None:
+    value = table("lab", 2, 8)
+    instances(value)[13]["rank_id"] = "12"
+
+    assert told(value) == [
+        (
+            "rank_id",
+            'rank 12 of server "10.0.0.2" is used twice, and no instance has rank 13',
+            'write "rank_id": "13" in the right one of the two: by the order of the others, in instance 14',
+        )
+    ]
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_hosts_with_one_server_id_are_told_once(number: int) -> None:
+    value = table("lab", number, 8)
+    for one in instances(value):
+        one["server_id"] = "10.0.0.1"
+
+    ((key, message, remedy),) = told(value)
+
+    assert key == "server_id"
+    assert "instances 1-8 and 9-16 have the same devices with different addresses" in message
+    assert remedy.startswith("write in instances 9-16 the server_id of their own host")
+    assert ("each further block" in remedy) == (number > 2)
+
+
+@pytest.mark.parametrize("wrong", [None, {}, {"server_id": "10.0.0.1"}, {"server_id": 1, "devices": [7]}, []])
+def test_an_instance_that_is_no_object_ends_no_check(wrong: object) -> None:
+    value = table("lab", 2, 8)
+    instances(value)[3] = wrong  # type: ignore[call-overload]
+
+    assert validate(value).verdict == "refused"

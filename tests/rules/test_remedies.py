@@ -754,7 +754,7 @@ def test_a_server_in_two_pods_belongs_to_that_of_the_servers_beside_it() -> None
     value["super_pod_list"][1]["server_list"].append({"server_id": "10.0.0.1"})
 
     assert one(value, "HCC530", "a3")[1].startswith(
-        'remove it from super pod "1": the servers beside it are in "0"'
+        'remove it from super pod "1": the servers beside it in server_list are in super pod "0"'
     )
 
 

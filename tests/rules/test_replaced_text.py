@@ -88,3 +88,53 @@ def test_sound_random_values_are_silent(seed: int) -> None:
     texts = [message for _, message, _ in found(json.dumps(value))]
 
     assert not any("a replacement of" in text for text in texts)
+
+
+def super_pods() -> dict[str, Any]:
+    """Return a table of 12 servers in two super pods."""
+    value: dict[str, Any] = table("1.2", 12, 8, 2)
+    return value
+
+
+def paths(value: Any) -> tuple[str, list[str]]:
+    """Return the hint of the only error of a table and its places."""
+    (one,) = (one for one in validate(value, product="a3").findings if one.rule.severity == "error")
+    places = [one.path, *(related.path for related in one.related)]
+    return one.hint or "", ["/".join(map(str, path)) for path in places]
+
+
+@pytest.mark.parametrize("is_in_both", [True, False])
+def test_only_the_places_of_a_replacement_are_to_be_corrected(is_in_both: bool) -> None:
+    value, sound = super_pods(), super_pods()
+    lists = [value["server_list"]] + [pod["server_list"] for pod in value["super_pod_list"] if is_in_both]
+    for server in (server for listed in lists for server in listed):
+        server["server_id"] = server["server_id"].replace("10.0.0.1", "10.0.0.2")
+
+    hint, places = paths(value)
+
+    assert hint.endswith('change these places alone: elsewhere "10.0.0.2" is right')
+    for path in places:
+        *keys, last = (int(key) if key.isdigit() else key for key in path.split("/"))
+        own: Any
+        right: Any
+        own, right = value, sound
+        for key in keys:
+            own, right = own[key], right[key]
+        own[last] = right[last]
+    assert value == sound
+
+
+def test_super_pods_in_another_order_are_corrected_after_server_list() -> None:
+    value = super_pods()
+    value["super_pod_list"].reverse()
+    text = json.dumps(value).replace("10.0.0.1", "10.0.0.2")
+
+    assert paths(json.loads(text))[0].endswith("where each server is listed once")
+
+
+@pytest.mark.parametrize("servers", [12, 16, 19])
+def test_a_replacement_of_half_of_the_server_ids_is_one_finding(servers: int) -> None:
+    ((rule, message, _),) = found(cluster(servers).replace('"10.0.0.1', '"10.0.0.77'))
+
+    assert rule == "HCC619"
+    assert 'a replacement of "10.0.0.1" by "10.0.0.77"' in message

@@ -87,7 +87,7 @@ def test_a_mistyped_server_id_is_corrected_where_it_was_mistyped() -> None:
     (found,) = errors(value, "a3")
 
     assert found.hint is not None
-    assert found.hint.startswith('write "server_id": "10.0.0.3" in server 3 of server_list')
+    assert 'write "server_id": "10.0.0.3" in server 3 of server_list' in found.hint
 
 
 def test_a_super_pod_with_an_unknown_server_gets_the_one_of_the_list() -> None:
@@ -285,4 +285,14 @@ def test_a_server_renamed_in_one_of_two_lists_leaves_both_repairs() -> None:
     hints = [one.hint or "" for one in validate(value, product="a3").findings if one.rule.id == "HCC524"]
 
     assert 'write "server_id": "10.0.0.4" in server 4 of server_list, which has "10.0.0.14"' in hints[0]
-    assert 'or, if "10.0.0.14" is the right server_id of the host' in hints[0]
+    assert hints[0].startswith(
+        'if "10.0.0.14" replaces "10.0.0.4" in the job, write "10.0.0.14" here; if "10.0.0.14" was mistyped'
+    )
+
+
+def test_a_server_that_is_another_in_each_list_gets_conditions() -> None:
+    value = table("1.2", 4, 8, 2)
+    value["super_pod_list"][0]["server_list"][1]["server_id"] = "10.0.0.77"
+    hints = [one.hint or "" for one in validate(value, product="a3").findings if one.rule.id == "HCC524"]
+
+    assert 'if it replaces "10.0.0.77" in the job; else correct server 2 of server_list' in hints[0]

@@ -46,3 +46,16 @@ def test_servers_of_a_super_pod_that_was_deleted_need_an_entry_of_their_own() ->
         )
         assert (one.hint or "").endswith('such as {"super_pod_id": "1", "server_list": [...]}')
     assert found[0].alike == found[1].alike
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_the_server_that_is_in_no_super_pod_is_named_beside_the_one_that_is_twice(place: int) -> None:
+    value = table("1.2", 4, 8, 2)
+    listed = value["super_pod_list"][1]["server_list"]
+    listed[place]["server_id"] = "10.0.0.2" if place == 0 else "10.0.0.3"
+
+    (found,) = (one for one in validate(value, product="a3").findings if one.rule.id == "HCC530")
+
+    assert f'or write "10.0.0.{3 + place}" there, the only server that is in no super pod' in (
+        found.hint or ""
+    )

@@ -1,0 +1,113 @@
+"""The hosts of a lab table, by its instances: devices that are missing, and hosts with one server_id. No rules are declared here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hccl_tools.notation.phrases import and_more, devices
+from hccl_tools.records import NamedTuple
+from hccl_tools.rules.commands import host_of
+from hccl_tools.table.hccl_numbers import read_uint
+
+#: The most devices of a host that are examined, and those that a sentence names.
+_MOST_DEVICES, _MOST_NAMED = 32, 8
+
+
+class Instance(NamedTuple):
+    """A well-formed instance: its place in instance_list, and its values."""
+
+    place: int
+    server: str
+    device: int
+    ip: str
+    rank: int
+
+
+def instances_of(listed: list[Any]) -> list[Instance]:
+    """Return the instances of a group; empty if one of them is not well-formed."""
+    found = list[Instance]()
+    for place, one in enumerate(listed):
+        own = one.get("devices") if isinstance(one, dict) else None
+        device = own[0] if isinstance(own, list) and len(own) == 1 and isinstance(own[0], dict) else {}
+        server, ip = (
+            (holder.get(key) for holder, key in ((one, "server_id"), (device, "device_ip")))
+            if own
+            else ("", "")
+        )
+        numbers = [
+            read_uint(text) if isinstance(text, str) else None
+            for text in (device.get("device_id"), one.get("rank_id") if own else None)
+        ]
+        if not isinstance(server, str) or not isinstance(ip, str) or None in numbers:
+            return []
+        found.append(Instance(place, server, numbers[0] or 0, ip, numbers[1] or 0))
+    return found
+
+
+def lost_devices(listed: list[Instance]) -> list[tuple[str, int]]:
+    """Return the devices that a host does not list and another one does, with its server_id; empty if it is not clear."""
+    sets: dict[str, set[int]] = {}
+    for one in listed:
+        sets.setdefault(one.server, set()).add(one.device)
+    if sum(map(len, sets.values())) < len(listed) or not sets:
+        return []
+    usual = max(sets.values(), key=len)
+    if len(sets) == 1 and max(usual) < _MOST_DEVICES:
+        usual = set(range(max(usual) + 1))
+    if not all(own <= usual for own in sets.values()):
+        return []
+    return [(server, device) for server, own in sets.items() for device in sorted(usual - own)]
+
+
+def absent_ranks(listed: list[Instance], number: int) -> list[int]:
+    """Return the ranks below a number that no instance has."""
+    known = {one.rank for one in listed}
+    return [rank for rank in range(number) if rank not in known] if number <= 2 * len(listed) else []
+
+
+def named(lost: list[tuple[str, int]]) -> str:
+    """Return devices with their hosts, as a phrase."""
+    of_server: dict[str, list[int]] = {}
+    for server, device in lost:
+        of_server.setdefault(server, []).append(device)
+    return and_more(
+        [f'{devices(ids)} of server "{server}"' for server, ids in of_server.items()], _MOST_NAMED
+    )
+
+
+def how_to_add(lost: list[tuple[str, int]], ranks: list[int]) -> str:
+    """Return the hint that adds devices that are missing, with their ranks if these are as many."""
+    server, device = lost[0]
+    with_ranks = ""
+    if len(ranks) == len(lost):
+        with_ranks = (
+            f" with rank{'s' if ranks[1:] else ''} {and_more([str(rank) for rank in ranks], _MOST_NAMED)}"
+        )
+    what = f"the instance of {named(lost)}" if len(lost) == 1 else f"the instances of {named(lost)}"
+    return f"add {what}{with_ranks}: `hccn_tool -i {device} -ip -g` on {host_of(server)[:64]} shows the address of device {device}"
+
+
+class OneId(NamedTuple):
+    """Hosts with one server_id: the instance at which the second begins, the number of its devices, and the hosts."""
+
+    start: int
+    size: int
+    hosts: int
+
+
+def hosts_of_one_id(listed: list[Instance]) -> OneId | None:
+    """Return the instances of one server_id that are blocks with the same devices and other addresses; None for others."""
+    own = [one for one in listed if one.server == listed[0].server]
+    if len(own) < len(listed) or len({one.ip for one in own}) < len(own):
+        return None
+    ids = [one.device for one in own]
+    size = next((place for place, one in enumerate(ids) if place and one == ids[0]), 0)
+    if not size or len(ids) % size or ids != ids[:size] * (len(ids) // size):
+        return None
+    return OneId(own[size].place, size, len(ids) // size)
+
+
+def rank_by_place(listed: list[Instance], absent: int) -> int | None:
+    """Return the place of the instance that has the absent rank by the order of all others; None if they have no order."""
+    wrong = [one for one in listed if one.rank != one.place]
+    return wrong[0].place if len(wrong) == 1 and wrong[0].place == absent else None
