@@ -153,6 +153,7 @@ def _prepared(
 ) -> PreparedLaunch:
     data, table = (job.table.data, job.table.table) if job.table else (None, None)
     backup = environment.backup_variables(facts)
+    plan = plan._replace(reached=_reached(job))
     return PreparedLaunch(plan, variables, around.nodes, data, table, backup)
 
 
@@ -207,7 +208,7 @@ def _job(
         reason = f"{reason}; RANK_ID and the like are set, without the file"
     chosen |= {"start": f"{start} ({reason})", "python": f"{python.path} ({python.reason})"}
     if request.spares:
-        chosen["spares"] = ", ".join(spare.name for spare in request.spares)
+        chosen["spares"] = ", ".join(spare.label for spare in request.spares)
     if request.start.engine_reason:
         chosen["engine"] = f"{engine.name} ({request.start.engine_reason})"
     return job, python, start, chosen
@@ -223,14 +224,18 @@ def _ranks(
     return None, without_table.job_of(request, around, notes)
 
 
+def _reached(job: Job) -> Mapping[str, str]:
+    return job.table.reached if job.table else {}
+
+
 def _locate(
     engine: Engine, request: LaunchRequest, environ: Mapping[str, str], job: Job
 ) -> tuple[Engine, Located]:
     if job.table is None and engine.starts_all_hosts and not engine.starts_mpi_ranks:
         raise UsageError(f"--engine {engine.name} needs a rank table", hint="add --rank-table FILE")
-    located = engine.locate(
-        environ, request.start.mpirun, list(dict.fromkeys(placement.host for placement in job.placements))
-    )
+    reached = _reached(job)
+    hosts = dict.fromkeys(reached.get(one.host, one.host) for one in job.placements)
+    located = engine.locate(environ, request.start.mpirun, list(hosts))
     return engine.of_flavour(located.flavour), located
 
 
