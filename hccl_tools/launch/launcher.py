@@ -267,9 +267,9 @@ def _hold(prepared: PreparedLaunch, request: LaunchRequest, *, again: bool) -> l
     """Create and fill the run directory, or remove it on an error; return the lock of the run and of logs."""
     run_dir, shared = prepared.plan.run_dir, request.part is not None
     directory.create(run_dir, shared=shared, mode=request.logs.mode, again=again)
-    own_runs.note(run_dir, os.environ, is_part=shared)
     try:
         logs = _write(prepared, shared=shared, again=again, log_mode=request.logs.mode)
+        own_runs.note(run_dir, os.environ, is_part=shared)
         return [directory.hold(run_dir), *logs]
     except LaunchError:
         if not shared:

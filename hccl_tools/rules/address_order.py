@@ -106,7 +106,8 @@ def first_in_text_order(subject: Subject) -> int | None:
 def _are_sorted(subject: Subject, numbers: Sequence[int], found: list[int]) -> bool:
     """Return whether the addresses of these servers in their order have even distances, or those of the other servers."""
     shapes = [_distances(numbers, server.rows) for server in subject.table.servers]
-    others = {shape for index, shape in enumerate(shapes) if index not in {*found}}
+    in_order = {*range(len(shapes))}.difference(found)
+    others = {shapes[index] for index in in_order}
     uneven = {shapes[index] for index in found if len({*shapes[index]}) > 1}
     if max(len(shapes[index]) for index in found) < _LEAST_DISTANCES:
         return False  # Two addresses have one order or the other by chance.
@@ -222,7 +223,7 @@ def likely_name(subject: Subject, index: int) -> str | None:
     order, names = order_of_addresses(subject), names_by_addresses(subject)
     if order is None or names is None or index not in order.first:
         return None
-    found, taken = names.name_of(order.first[index]), _taken_names(subject)
+    found, taken = names.name_of(order.first[index]), taken_names(subject)
     return None if found in taken else found
 
 
@@ -279,7 +280,8 @@ def _each_name(subject: Subject) -> Counter[str]:
 
 
 @shared
-def _taken_names(subject: Subject) -> frozenset[str]:
+def taken_names(subject: Subject) -> frozenset[str]:
+    """Return the server_ids of the table."""
     return frozenset(server.server_id for server in subject.table.servers)
 
 

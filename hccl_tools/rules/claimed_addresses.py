@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.rules.address_columns import addresses_read, packed_addresses
 from hccl_tools.rules.address_order import address_text
+from hccl_tools.rules.registry import shared
 
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
@@ -21,7 +22,8 @@ def right_addresses(subject: Subject, index: int, other: int) -> dict[int, str]:
     The addresses of the other server are one series. Those of the server itself are none, but its other addresses begin
     a series like that, whose values no device has.
     """
-    numbers, whole = _by_device(subject, index), _by_device(subject, other)
+    of_each = _by_device(subject)
+    numbers, whole = of_each[index], of_each[other]
     if (
         numbers.keys() != whole.keys()
         or len(whole) < _LEAST_ROWS
@@ -40,16 +42,23 @@ def right_addresses(subject: Subject, index: int, other: int) -> dict[int, str]:
         for row in subject.table.servers[index].rows
         if numbers[devices[row] or 0] in taken
     }
-    used = {one for place in range(len(subject.table.servers)) for one in _by_device(subject, place).values()}
-    return (
-        {}
-        if used & {*expected.values()}
-        else {row: address_text(subject, one) for row, one in expected.items()}
-    )
+    if not _used(subject).isdisjoint(expected.values()):
+        return {}
+    return {row: address_text(subject, one) for row, one in expected.items()}
 
 
-def _by_device(subject: Subject, index: int) -> dict[int, int]:
-    """Return the IPv4 addresses of a server's devices as numbers, by device_id; empty if some cannot be read."""
+@shared
+def _used(subject: Subject) -> set[int]:
+    return {number for own in _by_device(subject) for number in own.values()}
+
+
+@shared
+def _by_device(subject: Subject) -> list[dict[int, int]]:
+    """Return the IPv4 addresses of each server's devices as numbers, by device_id; empty if some cannot be read."""
+    return [_of_server(subject, index) for index in range(len(subject.table.servers))]
+
+
+def _of_server(subject: Subject, index: int) -> dict[int, int]:
     read, known, devices = addresses_read(subject), packed_addresses(subject), subject.table.device_numbers
     found = dict[int, int]()
     for row in subject.table.servers[index].rows:

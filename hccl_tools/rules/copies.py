@@ -403,11 +403,15 @@ def has_same_pod(subject: Subject, index: int) -> bool:
 def _without_instance(subject: Subject, index: int) -> str:
     """Return by how much the counts of its group are to be lowered if a copied instance that they count is removed."""
     table, number = subject.table, len(subject.table.servers[index].rows)
-    for place, group in enumerate(table.groups or ()):
-        stated = table.declared.get("instance_count")
-        if index in group.servers and stated and stated[place] == str(len(group.servers)):
-            return f" and lower instance_count by 1 and device_count by {number}"
-    return ""
+    stated, place = table.declared.get("instance_count"), _group_of_each(subject).get(index)
+    if not stated or place is None or stated[place] != str(len((table.groups or ())[place].servers)):
+        return ""
+    return f" and lower instance_count by 1 and device_count by {number}"
+
+
+@shared
+def _group_of_each(subject: Subject) -> dict[int, int]:
+    return {index: place for place, group in enumerate(subject.table.groups or ()) for index in group.servers}
 
 
 def _without(subject: Subject) -> str:

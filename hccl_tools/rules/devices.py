@@ -431,6 +431,15 @@ def _several_repeated(
     subject: Subject, server_id: str, listed: Sequence[int], absent: tuple[int, ...]
 ) -> tuple[str, str] | None:
     """Return message and hint on all devices of a server that it lists several times; None for one device."""
+    found: dict[str, tuple[str, str] | None] = subject.memo.setdefault("several repeated", {})
+    if server_id not in found:  # A server may have as many findings as devices.
+        found[server_id] = _of_all_repeated(subject, server_id, listed, absent)
+    return found[server_id]
+
+
+def _of_all_repeated(
+    subject: Subject, server_id: str, listed: Sequence[int], absent: tuple[int, ...]
+) -> tuple[str, str] | None:
     again = Counter(subject.table.device_numbers[row] for row in listed)
     several = sorted(number for number, times in again.items() if number is not None and times > 1)
     if len(several) <= 1 or not absent:

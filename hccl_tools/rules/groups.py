@@ -143,13 +143,14 @@ def pod_name(subject: Subject) -> Iterator[Finding]:
     """
     names = [server.fields["pod_name"] for server in subject.table.servers]
     copies = server_copies(subject).keys() | repeated_group(subject)
+    of_copies = {subject.server_path(index, "pod_name") for index in copies}
     hints = {
         subject.server_path(index, "pod_name"): doubts.one_of_two_pods(subject, index)
         for index in doubts.pods_again(subject)
     }
     for found in _names(names, "pod", subject.server_path):
         finding = found._replace(hint=hints.get(found.path, found.hint)) if found.related else found
-        if not copies or finding.path not in {subject.server_path(index, "pod_name") for index in copies}:
+        if finding.path not in of_copies:
             yield finding
 
 

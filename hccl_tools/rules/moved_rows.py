@@ -188,10 +188,18 @@ def _completed(rest: Sequence[int], scheme: Sequence[int]) -> Iterator[tuple[int
     begin = next((one for one in range(number - 1, 0, -1) if not whole_after[one - 1]), 0)
     known = {*rest}
     for one in range(begin, end + 1):
-        for at in range(size * one, size * (one + 1)):
-            bases = {*before[size * one : at], *after[at : size * (one + 1) - 1]}
-            if len(bases) == 1 and (value := bases.pop() + scheme[at % size]) not in known:
-                yield at, [*rest[:at], value, *rest[at:]]
+        upper, lower = before[size * one : size * (one + 1)], after[size * one : size * (one + 1) - 1]
+        highest = _equal_at_begin(upper)
+        lowest = len(lower) - _equal_at_begin(lower[::-1])
+        for at in range(lowest, min(highest, size - 1) + 1):
+            bases = {*upper[: min(at, 1)], *(lower[-1:] if at < len(lower) else ())}
+            if len(bases) == 1 and (value := bases.pop() + scheme[at]) not in known:
+                yield size * one + at, [*rest[: size * one + at], value, *rest[size * one + at :]]
+
+
+def _equal_at_begin(values: Sequence[int]) -> int:
+    """Return how many values at the begin are equal."""
+    return next((at for at, value in enumerate(values) if value != values[0]), len(values))
 
 
 def _regular(values: Sequence[int], scheme: Sequence[int]) -> list[int] | None:

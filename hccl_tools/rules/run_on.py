@@ -140,15 +140,18 @@ def all_turned(subject: Subject, numbers: Sequence[int]) -> Iterator[Finding]:
 
 def _is_turned(ids: Sequence[int | None], columns: Sequence[list[int]], step: int) -> bool:
     """Return whether each column has a usual order, in which each device has the value of the next one or the one before."""
+    of_each = [_from_least(own) for own in columns]
     for usual in USUAL:
         scheme = [usual(one) for one in sorted(one or 0 for one in ids)]
-        turned_scheme = [*scheme[step:], *scheme[:step]]
-        if all(
-            [value - min(own) for value in own] == [one - min(scheme) for one in turned_scheme]
-            for own in columns
-        ):
+        turned_scheme = _from_least([*scheme[step:], *scheme[:step]])
+        if all(own == turned_scheme for own in of_each):
             return True
     return False
+
+
+def _from_least(values: list[int]) -> list[int]:
+    least = min(values)
+    return [value - least for value in values]
 
 
 def _by_device(subject: Subject, rows: Sequence[int]) -> list[int]:

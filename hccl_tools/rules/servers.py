@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.number_list import fold
-from hccl_tools.rules.address_order import likely_name, usual_name
+from hccl_tools.records import NamedTuple
+from hccl_tools.rules.address_order import likely_name, taken_names, usual_name
 from hccl_tools.rules.addresses import servers_of_no_host
 from hccl_tools.rules.commands import host_of, how
 from hccl_tools.rules.copies import named_server, other_copies, server_copies, what_a_copy_needs
 from hccl_tools.rules.filled_columns import filled_servers, names_filled, names_filled_down, servers_filled
-from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
+from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
 from hccl_tools.rules.replaced_text import names_finding, replaced_names
 from hccl_tools.rules.value_order import number_at_end
 from hccl_tools.table.addresses import is_loopback, is_unset
@@ -191,7 +192,7 @@ def duplicate_server_id(subject: Subject) -> Iterator[Finding]:
 def _in_one_entry(subject: Subject) -> str:
     """Return the hint on a server with several entries, with the server_count that the table then needs."""
     declared = subject.table.declared.get("server_count")
-    right = str(len({server.server_id for server in subject.table.servers}))
+    right = str(len(taken_names(subject)))
     count = f', and write "server_count": "{right}"' if declared is not None and declared != right else ""
     return f"list all devices of this server in one entry{count}"
 
@@ -302,17 +303,43 @@ def _differing(subject: Subject, index: int, seen: int) -> str:
     return ""
 
 
+class _Numbered(NamedTuple):
+    """The server_ids as numbers in a row.
+
+    Attributes:
+        keys: The text before the number of each server_id, and the number less its place; None without a number.
+        times: How many servers have each key.
+        plain: Of these, those whose number is written without zeros at the beginning.
+    """
+
+    keys: list[tuple[str, int] | None]
+    times: Counter[tuple[str, int] | None]
+    plain: Counter[tuple[str, int] | None]
+
+
+@shared
+def _numbered(subject: Subject) -> _Numbered:
+    keys = list[tuple[str, int] | None]()
+    plain = Counter[tuple[str, int] | None]()
+    for place, server in enumerate(subject.table.servers):
+        part = number_at_end(server.server_id)
+        keys.append(None if part is None else (part[0], part[1] - place))
+        plain[keys[-1]] += part is not None and server.server_id == f"{part[0]}{part[1]}"
+    return _Numbered(keys, Counter(keys), plain)
+
+
 def _name_by_place(subject: Subject, index: int) -> str | None:
     """Return the server_id that no server has and that one has by its place, if all others are numbered in the order of the file."""
-    names = [server.server_id for server in subject.table.servers]
-    parts = {place: number_at_end(name) for place, name in enumerate(names) if place != index}
-    begins = {(part[0], part[1] - place) if part is not None else None for place, part in parts.items()}
-    if len(parts) < _LEAST_NUMBERED or len(begins) != 1 or (found := begins.pop()) is None:
+    keys, times, plain = _numbered(subject)
+    if len(keys) <= _LEAST_NUMBERED or len(times) > 2:
         return None
-    begin, first = found
+    others = [key for key, number in times.items() if number > (key == keys[index])]
+    if len(others) != 1 or others[0] is None:
+        return None
+    begin, first = others[0]
     right = f"{begin}{first + index}"
-    is_plain = all(name == f"{begin}{first + place}" for place, name in enumerate(names) if place != index)
-    return right if is_plain and first + index >= 0 and right not in names else None
+    is_plain = plain[others[0]] >= len(keys) - 1
+    return right if is_plain and first + index >= 0 and right not in taken_names(subject) else None
 
 
 def _parted(subject: Subject) -> set[str]:

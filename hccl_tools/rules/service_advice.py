@@ -192,8 +192,9 @@ def _same_devices(table: ServiceTable, pair: _Pair, rows: list[tuple[int, int]])
 
 def _unused(table: ServiceTable, host: str, number: int) -> str:
     """Return the devices of a machine of the usual size that no instance has, as a phrase; "" if they are too few."""
-    rows = [row for server in table.servers if server.text("server_id") == host for row in server.rows]
-    ids = {table.device_numbers[row] for row in rows}
+    ids = table.devices_by_host.get(host, set())
+    if len(ids) > max(WHOLE_MACHINES):
+        return ""
     size = next((size for size in WHOLE_MACHINES if all(one is not None and one < size for one in ids)), 0)
     free = [one for one in range(size) if one not in ids]
     return f" (no group has {fold(free)})" if len(free) >= number else ""

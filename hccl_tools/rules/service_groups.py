@@ -82,7 +82,7 @@ def _repeated(table: ServiceTable) -> dict[int, int]:
 
 def _repeated_id(table: ServiceTable, index: int, seen: int, message: str) -> Finding:
     """Return the finding on a group with the group_id of an earlier one; its hint names a free number."""
-    number, numbers = table.groups[index].number or 0, {group.number for group in table.groups}
+    number = table.groups[index].number or 0
     both = [_has_devices(table, one) for one in (index, seen)]
     least, which = number + 1, "one of the two"
     if table.reader == "MindIE-Motor" and both[0] != both[1]:
@@ -99,7 +99,7 @@ def _repeated_id(table: ServiceTable, index: int, seen: int, message: str) -> Fi
             hint,
             (Related((SERVICE, seen, "group_id"), "first used here"),),
         )
-    free = next(one for one in range(least, least + len(numbers) + 1) if one not in numbers)
+    free = table.free_numbers.get(least, least)
     return Finding(
         message,
         (SERVICE, index, "group_id"),
@@ -110,15 +110,14 @@ def _repeated_id(table: ServiceTable, index: int, seen: int, message: str) -> Fi
 
 def _by_place(table: ServiceTable, index: int, seen: int) -> tuple[int, int] | None:
     """Return which of two groups with one group_id has its place as number, if all others do; None if it is unknown."""
-    numbers = [group.number for group in table.groups]
     if table.reader == "MindIE-Motor" and _has_devices(table, index) != _has_devices(table, seen):
         return None
-    wrong = [place for place, number in enumerate(numbers) if number != place]
+    wrong = table.misplaced_groups
     return (wrong[0], wrong[0]) if len(wrong) == 1 and wrong[0] in (index, seen) else None
 
 
 def _has_devices(table: ServiceTable, index: int) -> bool:
-    return any(table.servers[server].rows for server in table.groups[index].servers)
+    return bool(table.rows(table.groups[index].servers))
 
 
 def _instance_without_number(table: ServiceTable) -> int | None:

@@ -214,7 +214,8 @@ def _names_in_text_order(subject: Subject) -> Iterator[Finding]:
     is_row = len(begins) == 1 and len(own) == len(names) and max(own) - min(own) == len(names) - 1
     if not is_row or order == [*range(len(names))]:
         return
-    at = next(index for index in range(1, len(names)) if order.index(index) < order.index(index - 1))
+    place = {index: at for at, index in enumerate(order)}
+    at = next(index for index in range(1, len(names)) if place[index] < place[index - 1])
     row = subject.table.servers[1].rows[0]
     yield Finding(
         f"the server_ids are in the order of text, {quoted(names[at - 1])} before {quoted(names[at])}, and the device_ips in that of "

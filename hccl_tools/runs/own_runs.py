@@ -1,8 +1,9 @@
 """The record of this user's launches: which run directories were made here, and not copied or unpacked.
 
-Whoever unpacks a run directory owns it, and its plan and report can name any file and any host. The record
-has the name and the inode of each run directory that ``launch`` has made. It is in a directory of this user,
-so that the author of an archive cannot write to it, and a copy has another inode.
+Whoever unpacks a run directory owns it, and its plan and report can name any file and any host. The record has
+the name and the inode of each run directory that ``launch`` has made, and the digests of its plan and report. It
+is in a directory of this user, so that the author of an archive cannot write to it. A copy has another inode;
+what is unpacked into a run directory, or in the place of a removed one, has another plan or report.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import stat
 from hccl_tools.document import links
 from hccl_tools.errors import LaunchError
 from hccl_tools.processes import run_files
-from hccl_tools.runs import directory, job_key, private_files
+from hccl_tools.runs import directory, job_key, names, private_files
 
 TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
+    import hashlib
     from collections.abc import Iterator, Mapping
 
 #: The folder of the record.
@@ -25,10 +27,17 @@ _FOLDER = "runs"
 #: Runs that the record keeps, the newest ones by their names.
 _MOST = 2048
 _OTHERS_WRITE = 0o022
+_BLOCK = 1 << 20
+#: Bytes of an entry that are read.
+_LONGEST = 1 << 10
+#: In the entry of a part of a job: the launcher of the job, on another host, writes the report.
+_OF_THE_LAUNCHER = "-"
 
 
 def note(run_dir: str, environ: Mapping[str, str], *, is_part: bool = False) -> None:
-    """Record that a launch of this user has made a run directory; a full or read-only disk is not an error.
+    """Record that a launch of this user has made a run directory and written its plan.
+
+    A full or read-only disk is not an error.
 
     Args:
         is_part: Whether a launcher on another host has started this one. Thousands of hosts can have the same
@@ -36,6 +45,7 @@ def note(run_dir: str, environ: Mapping[str, str], *, is_part: bool = False) -> 
     """
     try:
         name = _name(run_dir)
+        stated = (_state(run_dir, names.PLAN), _OF_THE_LAUNCHER if is_part else _state(run_dir, names.REPORT))
     except OSError:
         return
     folders = list(_folders(environ))
@@ -45,15 +55,28 @@ def note(run_dir: str, environ: Mapping[str, str], *, is_part: bool = False) -> 
             os.makedirs(folder, 0o700, exist_ok=True)
             _check(folder)
             _remove_oldest(folder)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            os.close(os.open(os.path.join(folder, name), flags, 0o600))
+            _write(os.path.join(folder, name), stated)
         except OSError:
             continue
         return
 
 
+def note_report(run_dir: str, environ: Mapping[str, str]) -> None:
+    """Record the report that this launch has written, if the run is in the record."""
+    try:
+        name, report = _name(run_dir), _state(run_dir, names.REPORT)
+    except OSError:
+        return
+    for folder in _folders(environ):
+        with contextlib.suppress(OSError):
+            _check(folder)
+            plan, _ = _entry(os.path.join(folder, name))
+            _write(os.path.join(folder, name), (plan, report))
+            return
+
+
 def is_known(run_dir: str, environ: Mapping[str, str]) -> bool:
-    """Return whether this user's launch has made a run directory, which is still the same one."""
+    """Return whether this user's launch has made a run directory, and its plan and report as they are."""
     try:
         name = _name(run_dir)
     except OSError:
@@ -63,8 +86,10 @@ def is_known(run_dir: str, environ: Mapping[str, str]) -> bool:
     for folder in _folders(environ):
         with contextlib.suppress(OSError):
             _check(folder)
-            about = os.lstat(os.path.join(folder, name))
-            if stat.S_ISREG(about.st_mode) and about.st_uid == os.geteuid():
+            plan, report = _entry(os.path.join(folder, name))
+            if _is_same(run_dir, names.PLAN, plan) and (
+                report == _OF_THE_LAUNCHER or _is_same(run_dir, names.REPORT, report)
+            ):
                 return True
     return False
 
@@ -75,7 +100,7 @@ def why_strange(run_dir: str, environ: Mapping[str, str]) -> str:
         return ""
     if not directory.is_own(run_dir):
         return f"belongs to {links.user_of(run_dir)}"
-    return "is not in the record of your launches (a copy, or made by another account or version)"
+    return "is not in the record of your launches (a copy, or made or changed by another account or version)"
 
 
 def _name(run_dir: str) -> str:
@@ -88,6 +113,62 @@ def _name(run_dir: str) -> str:
     """
     with run_files.opened(run_dir) as folder:
         return f"{os.path.basename(run_dir)}-{os.fstat(folder.descriptor).st_ino}"
+
+
+def _state(run_dir: str, name: str) -> str:
+    """Return the size and the digest of a file of a run directory, as in an entry; "" if it does not exist.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    if not run_files.status(path := os.path.join(run_dir, name)):
+        if os.path.lexists(path):
+            raise PermissionError(path)
+        return ""
+    with open(run_files.open_read(path), "rb", buffering=0) as file:
+        digest, size = _blake2b(digest_size=32), 0
+        while block := file.read(_BLOCK):
+            digest.update(block)
+            size += len(block)
+    return f"{size} {digest.hexdigest()}"
+
+
+def _is_same(run_dir: str, name: str, stated: str) -> bool:
+    """Return whether a file is the one that an entry states; a file of another size is not read."""
+    about = run_files.status(os.path.join(run_dir, name))
+    if about is not None and stated.partition(" ")[0] != str(about.st_size):
+        return False
+    return _state(run_dir, name) == stated
+
+
+def _blake2b(*, digest_size: int) -> hashlib.blake2b:
+    try:
+        from _blake2 import blake2b  # noqa: PLC0415  (0.3 ms; hashlib takes 2.4 ms of each launch)
+    except ImportError:
+        from hashlib import blake2b  # noqa: PLC0415
+    return blake2b(digest_size=digest_size)
+
+
+def _entry(path: str) -> tuple[str, str]:
+    """Return what an entry states of plan and report.
+
+    Raises:
+        OSError: There is no entry, or another user or version has made it.
+    """
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        about = os.fstat(file.fileno())
+        if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid():
+            raise PermissionError(path)
+        plan, mark, report = file.read(_LONGEST).decode(errors="replace").partition("\n")
+    if not plan or not mark:
+        raise PermissionError(path)
+    return plan, report.rstrip("\n")
+
+
+def _write(path: str, stated: tuple[str, str]) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(path, flags, 0o600), "wb") as file:
+        file.write("\n".join((*stated, "")).encode())
 
 
 def _folders(environ: Mapping[str, str]) -> Iterator[str]:

@@ -143,6 +143,30 @@ class ServiceTable:
         return found
 
     @cached_property
+    def devices_by_host(self) -> dict[str | None, set[int | None]]:
+        """The numbers of the devices of each server_id."""
+        found: dict[str | None, set[int | None]] = {}
+        for server in self.servers:
+            own = self.device_numbers[server.rows.start : server.rows.stop]
+            found.setdefault(server.text("server_id"), set()).update(own)
+        return found
+
+    @cached_property
+    def misplaced_groups(self) -> list[int]:
+        """The groups whose number is not their place."""
+        return [place for place, group in enumerate(self.groups) if group.number != place]
+
+    @cached_property
+    def free_numbers(self) -> dict[int, int]:
+        """For the number of each group the next higher one that no group has."""
+        found = dict[int, int]()
+        for number in sorted(
+            {group.number for group in self.groups if group.number is not None}, reverse=True
+        ):
+            found[number] = found.get(number + 1, number + 1)
+        return found
+
+    @cached_property
     def hosts_are_distinct(self) -> bool:
         """Whether no two servers of instances are on one host."""
         column = self.server_column("server_id")

@@ -155,6 +155,53 @@ def test_launch_records_its_run_and_a_copy_is_another_one(command_line: CommandL
     assert not own_runs.is_known(str(copy), os.environ)
 
 
+@pytest.mark.parametrize("name", ["plan.json", "report.json"])
+def test_a_run_with_another_plan_or_report_in_its_place_is_not_known(
+    command_line: CommandLine, run_dir: Path, asked: str, name: str
+) -> None:
+    strange = (run_dir / name).read_text()
+    (run_dir / name).write_text(strange.replace("private", "another").replace("10.96.0.3", "10.96.0.4"))
+    own_runs.note(str(run_dir), os.environ)
+    assert own_runs.is_known(str(run_dir), os.environ)
+    (run_dir / name).write_text(strange)  # The directory keeps its inode, as under `tar xf`.
+
+    done = command_line("explain", str(run_dir), "--ssh", asked)
+
+    assert _NOTE not in done.out
+    assert not (command_line.folder / "asked").exists()
+    assert "is not in the record of your launches" in done.out
+
+
+def test_a_report_beside_the_plan_of_a_launch_is_not_known(run_dir: Path) -> None:
+    report = (run_dir / "report.json").read_bytes()
+    (run_dir / "report.json").unlink()
+    own_runs.note(str(run_dir), os.environ)
+    assert own_runs.is_known(str(run_dir), os.environ)
+
+    (run_dir / "report.json").write_bytes(report)
+    assert not own_runs.is_known(str(run_dir), os.environ)
+
+    own_runs.note_report(str(run_dir), os.environ)
+    assert own_runs.is_known(str(run_dir), os.environ)
+
+
+def test_no_report_makes_a_run_known(run_dir: Path) -> None:
+    own_runs.note_report(str(run_dir), os.environ)
+
+    assert not own_runs.is_known(str(run_dir), os.environ)
+
+
+def test_an_entry_of_an_earlier_version_is_not_known(tmp_path: Path, run_dir: Path) -> None:
+    environ = {"XDG_STATE_HOME": str(tmp_path / "state"), "TMPDIR": str(tmp_path / "none")}
+    own_runs.note(str(run_dir), environ)
+    (entry,) = (tmp_path / "state" / "hccl-tools" / "runs").iterdir()
+    entry.write_bytes(b"")
+
+    own_runs.note_report(str(run_dir), environ)
+
+    assert not own_runs.is_known(str(run_dir), environ)
+
+
 def test_a_record_in_which_others_can_write_does_not_count(tmp_path: Path, run_dir: Path) -> None:
     environ = {"XDG_STATE_HOME": str(tmp_path / "state"), "TMPDIR": str(tmp_path / "none")}
     own_runs.note(str(run_dir), environ)

@@ -108,6 +108,7 @@ def test_a_host_that_floods_is_given_up_and_another_one_is_read(
     plan["processes"].append({**plan["processes"][1], "rank": 2, "host": "hostc", "log": "rank_2.log"})
     plan["hosts"].append("hostc")
     (run_dir / "plan.json").write_text(json.dumps(plan))
+    own_runs.note(str(run_dir), os.environ)
     program = ssh(
         command_line.folder,
         f"case $2 in hostc) exec cat /dev/zero;; esac; echo {shlex.quote(json.dumps(ANSWER))}",

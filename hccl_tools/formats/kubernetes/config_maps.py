@@ -59,10 +59,13 @@ class Entry(NamedTuple):
             return None
 
 
-#: The name, the namespace and a key of a ConfigMap in JSON or YAML; only the usual form is read.
-_NAME = re.compile(r'^\s*"?name"?:\s*"?([a-z0-9][a-z0-9.-]{0,252})"?,?\s*$', re.MULTILINE)
-_NAMESPACE = re.compile(r'^\s*"?namespace"?:\s*"?([a-z0-9][a-z0-9-]{0,62})"?,?\s*$', re.MULTILINE)
-_DATA = re.compile(r'^\s*"?(?:data|binaryData)"?:\s*\{?\s*"?([A-Za-z0-9][\w.-]{0,252})"?:', re.MULTILINE)
+#: The name, the namespace and a key of a ConfigMap in JSON or YAML; only the usual form is read. The blanks
+#: around are those of one line: else each blank line would begin a search through all that follow it.
+_NAME = re.compile(r'^[ \t]*"?name"?:[ \t]*"?([a-z0-9][a-z0-9.-]{0,252})"?,?[ \t]*\r?$', re.MULTILINE)
+_NAMESPACE = re.compile(r'^[ \t]*"?namespace"?:[ \t]*"?([a-z0-9][a-z0-9-]{0,62})"?,?[ \t]*\r?$', re.MULTILINE)
+_DATA = re.compile(
+    r'^[ \t]*"?(?:data|binaryData)"?:(?:[ \t]*\{)?\s*"?([A-Za-z0-9][\w.-]{0,252})"?:', re.MULTILINE
+)
 
 
 def extraction(data: bytes) -> str:

@@ -19,7 +19,7 @@ from hccl_tools.processes import procfs, run_files
 from hccl_tools.processes.signals import ENDING, signal_name, spawn
 from hccl_tools.processes.stack_dump import shortened_frame
 from hccl_tools.records import plain
-from hccl_tools.runs import names
+from hccl_tools.runs import names, own_runs
 from hccl_tools.runs.ends import REASONS
 from hccl_tools.runs.job_report import (
     SCHEMA_VERSION,
@@ -168,6 +168,7 @@ def write(report: JobReport, run_dir: str) -> str | None:
         run_files.write(run_dir, names.REPORT, _lines(report, json.dumps).encode())
     except OSError as error:
         return run_files.reason(error)
+    own_runs.note_report(run_dir, os.environ)
     return None
 
 

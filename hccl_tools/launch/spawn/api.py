@@ -167,8 +167,8 @@ def _write(
     if (data := prepared.table_to_lock) is not None:
         lock = table_lock.take(data, plan.run_dir, os.environ)
     directory.create(plan.run_dir, mode=mode)
-    own_runs.note(plan.run_dir, os.environ)
     directory.write(plan.run_dir, names.PLAN, plan_json.as_bytes(plan, prepared.environment))
+    own_runs.note(plan.run_dir, os.environ)
     if prepared.table_data is not None:
         directory.write(plan.run_dir, names.TABLE, prepared.table_data)
     if prepared.backup_variables is not None:
