@@ -22,6 +22,7 @@ from hccl_tools.notation import screen
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import tell
 from hccl_tools.processes.pod import in_pod
+from hccl_tools.programs.slurm import in_allocation
 from hccl_tools.records import NamedTuple
 from hccl_tools.transform.merging import merge
 from hccl_tools.validation.checker import validate
@@ -169,7 +170,8 @@ def _examined(
     port, product = request.hosts.start_port, request.table.product
     job = run_checks.Job(report, product, None, port, pings=pings, command=gate.own)
     local = not engine.starts_all_hosts
-    seen, silent = doctor_run.observed(job, _reached(engine, gate), tool_timeout=_TOOL_TIMEOUT_S, local=local)
+    options = _reached(engine, gate) | {"hosts": _asked_before(request, engine)}
+    seen, silent = doctor_run.observed(job, options, tool_timeout=_TOOL_TIMEOUT_S, local=local)
     job = doctor_run.with_product_of(seen, job)
     return run_checks.examine(seen, job, selection, silent)
 
@@ -181,12 +183,28 @@ def _of_command(request: LaunchRequest, gate: Gate, engine: Engine, loaded: JobT
     if loaded is None:
         seen, silent = {os.uname().nodename: observe(asked, Site())}, list[Silent]()
     else:
-        hosts = default_engine.hosts(loaded.table, os.environ)
+        ways = (loaded.reached.get(host, host) for host in default_engine.hosts(loaded.table, os.environ))
+        hosts = tuple(ways)
         if not engine.uses_allocation:
-            hosts = tuple(dict.fromkeys((*hosts, *(spare.name for spare in request.spares))))
+            hosts = tuple(dict.fromkeys((*hosts, *(spare.way for spare in request.spares))))
         seen, failures = asked_hosts.observe(hosts, asked, _reached(engine, gate))
         silent = [Silent(one.host, one.reason, one.hint) for one in failures]
     return run_checks.examine(seen, run_checks.Job(cpu=True), registry.selection(_OF_COMMAND, (), ()), silent)
+
+
+def _asked_before(request: LaunchRequest, engine: Engine) -> str | None:
+    """Return the hosts of the job and the spares as they were asked for their addresses; None if none was.
+
+    The addresses are what they have answered: they could be those of other hosts.
+    """
+    made = request.table.made
+    is_other = (made is not None and made.reached) or any(one.way != one.name for one in request.spares)
+    if not is_other or not engine.starts_all_hosts or in_allocation(os.environ):
+        return None
+    loaded = made or _loaded(request)
+    servers = [] if loaded is None else [one.address for one in loaded.table.servers]
+    ways = [one if loaded is None else loaded.reached.get(one, one) for one in servers]
+    return ",".join(dict.fromkeys((*ways, *(one.way for one in request.spares))))
 
 
 def _loaded(request: LaunchRequest) -> JobTable | None:
@@ -200,7 +218,7 @@ def _with_spares(report: Report, loaded: JobTable, request: LaunchRequest) -> Re
         LaunchError: A spare cannot be in one table with the servers.
     """
     tables = [("the table", loaded.table)]
-    tables += [(one.name, one.table) for one in request.spares if one.table is not None]
+    tables += [(one.label, one.table) for one in request.spares if one.table is not None]
     try:
         merged = merge(tables).table
     except TableError as error:

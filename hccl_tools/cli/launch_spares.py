@@ -85,13 +85,15 @@ def batch_script(request: LaunchRequest, options: dict[str, Any]) -> str:
 def _note(spares: Sequence[SpareHost]) -> str:
     if not spares:
         return "no spare host is left: the hosts that did not answer have taken them"
-    return f"{count(len(spares), 'spare host')}: {', '.join(spare.name for spare in spares)}"
+    return f"{count(len(spares), 'spare host')}: {', '.join(spare.label for spare in spares)}"
 
 
-def of_facts(hosts: Sequence[HostFacts]) -> tuple[SpareHost, ...]:
-    """Return spares from what was found on their hosts."""
+def of_facts(names: Sequence[str], hosts: Sequence[HostFacts]) -> tuple[SpareHost, ...]:
+    """Return spares from what was found on their hosts, and from the names under which they were asked."""
     tables = [generation.table([facts], table_format=facts.table_format) for facts in hosts]
-    return tuple(SpareHost(table.servers[0].address, table) for table in tables)
+    return tuple(
+        SpareHost(table.servers[0].address, table, name) for name, table in zip(names, tables, strict=True)
+    )
 
 
 def _check(request: LaunchRequest, engine: Engine, *, has_gate: bool) -> None:
@@ -183,4 +185,5 @@ def _queried(
             hint=None if "--allow-missing" in str(error.hint) else error.hint,
         ) from error
     left_out = tuple(f"spare {one.host} is left out: {one.reason}" for one in found.left_out)
-    return of_facts([one.facts for one in found.answers if one.facts is not None]), left_out
+    facts = {one.host: one.facts for one in found.answers if one.facts is not None}
+    return of_facts([*facts], [*facts.values()]), left_out

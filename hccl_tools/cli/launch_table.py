@@ -168,9 +168,11 @@ def _table(
     ]
     warnings += [f"{one.host}: {text}" for one in found.answers if one.facts for text in one.facts.warnings]
     data = outputs.table_text(table).encode()
-    first = facts[0]
-    made = JobTable("", table, data, first.product, first.product_source, tuple(warnings))
-    return made, launch_spares.of_facts(facts[needed:])
+    first, asked = facts[0], [one.host for one in answers if one.facts is not None]
+    named = zip((server.address for server in table.servers), asked, strict=False)
+    reached = {address: name for address, name in named if address != name}
+    made = JobTable("", table, data, first.product, first.product_source, tuple(warnings), reached=reached)
+    return made, launch_spares.of_facts(asked[needed:], facts[needed:])
 
 
 def _first_devices(request: LaunchRequest, hosts: int) -> str | None:

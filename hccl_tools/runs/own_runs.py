@@ -1,9 +1,9 @@
 """The record of this user's launches: which run directories were made here, and not copied or unpacked.
 
-Whoever unpacks a run directory owns it, and its plan and report can name any file and any host. The record has
-the name and the inode of each run directory that ``launch`` has made, and the digests of its plan and report. It
-is in a directory of this user, so that the author of an archive cannot write to it. A copy has another inode;
-what is unpacked into a run directory, or in the place of a removed one, has another plan or report.
+Whoever unpacks a run directory owns it, and its plan and report can name any file and any host. The record
+has the name and the inode of each run directory that ``launch`` has made, and the digests of its plan and
+report. It is in a directory of this user, so that the author of an archive cannot write to it. A copy has
+another inode; what is unpacked into a run directory, or after its removal, has another plan or report.
 """
 
 from __future__ import annotations

@@ -209,16 +209,18 @@ def run_there(
             f"{run.name} {strange}: only the run's files on this host are read",
             hint="the log is on another host: read it there, or ask the owner of the run",
         )
-    if why := host_list.why_not_a_host(host, ipv6=True):
-        raise UsageError(f'{run.name}: "{host}" {why}', hint=f"see {os.path.join(run.path, names.PLAN)}")
+    plan = files.plan(run.path)
+    way = plan.reached.get(host, host)
+    if why := host_list.why_not_a_host(way, ipv6=True):
+        raise UsageError(f'{run.name}: "{way}" {why}', hint=f"see {os.path.join(run.path, names.PLAN)}")
     path = hosts.path_on(run, host)
     there = own_python.command("hccl_tools", *command, "--", path)
-    job, srun = files.plan(run.path).slurm_job or "", slurm.find_srun(os.environ)
+    job, srun = plan.slurm_job or "", slurm.find_srun(os.environ)
     node = hosts.node_names(run.path).get(host, "")
     if job.isdecimal() and srun and run.state == "running" and not host_list.why_not_a_host(node):
         return RemoteLogs(host, [*slurm.step_command(srun, job, node), *there], path, labels)
     over_ssh = ssh.command(typed_ssh, os.environ, wait=_CONNECT_SECONDS)
-    return RemoteLogs(host, [*over_ssh, *_KEEPALIVE, "--", host, shlex.join(there)], path, labels)
+    return RemoteLogs(host, [*over_ssh, *_KEEPALIVE, "--", way, shlex.join(there)], path, labels)
 
 
 class Answer(NamedTuple):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from hccl_tools.records import Count, ExitCode, Index, OsText, Seconds
 
 
@@ -46,6 +49,7 @@ class SavedPlan(NamedTuple):
         slurm_job: The id of the Slurm job.
         start: The start method of the ranks.
         cpu: Whether the job was a rehearsal on the CPU.
+        reached: By the address that a host has answered with: the other name by which it is reached.
     """
 
     processes: tuple[SavedProcess, ...]
@@ -55,6 +59,7 @@ class SavedPlan(NamedTuple):
     slurm_job: str | None = None
     start: str = ""
     cpu: bool = False
+    reached: Mapping[str, str] = MappingProxyType({})
 
     @property
     def ranks(self) -> list[SavedProcess]:

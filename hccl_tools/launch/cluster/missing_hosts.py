@@ -110,7 +110,7 @@ class MissingHosts:
         hosts = self._agents.hosts
         # Those that were not asked in the last round come first.
         missing.sort(key=before.__contains__)
-        others = (number for number in missing if not is_this_host(hosts[number]))
+        others = (number for number in missing if not is_this_host(self._plan.way_to(hosts[number])))
         self._asked = {number: _Question(self._plan, hosts[number]) for number in islice(others, _MOST_ASKED)}
         self._attempt.call_later("missing hosts", self._round_seconds, self._next_round)
 
@@ -136,7 +136,7 @@ class _Question:
         self._socket: socket.socket | None = None
         self._error = errno.EINPROGRESS
         self._command = HostProbe(plan, host)
-        for address in sorted(resolved([host]))[:1]:
+        for address in sorted(resolved([plan.way_to(host)]))[:1]:
             family = socket.AF_INET6 if ":" in address else socket.AF_INET
             with suppress(OSError):
                 self._socket = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)

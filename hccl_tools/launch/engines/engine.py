@@ -108,9 +108,10 @@ class Engine:
         """Return the hosts that the engine can start besides those of a job; empty if it knows none."""
         return ()
 
-    def probe(self, plan: Plan, host: str, command: Sequence[str]) -> list[str]:  # noqa: ARG002  (for engines that need the plan)
+    def probe(self, plan: Plan, host: str, command: Sequence[str]) -> list[str]:
         """Return the command line that runs a command on a host of a plan."""
-        return [*ssh.command(None, os.environ, wait=CONNECT_SECONDS), "--", host, shlex.join(command)]
+        over_ssh = ssh.command(None, os.environ, wait=CONNECT_SECONDS)
+        return [*over_ssh, "--", plan.way_to(host), shlex.join(command)]
 
     def why_ended(self, errors: Iterable[str]) -> str:  # noqa: ARG002  (for engines with such messages)
         """Return why the engine's scheduler has ended the job, from lines of its stderr; "" if unknown."""

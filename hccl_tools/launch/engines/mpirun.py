@@ -74,7 +74,7 @@ class Mpich(MpiEngine):
 
     def host_options(self, plan: Plan) -> list[str]:
         """Return the options that start one process on each host of a plan."""
-        hosts = ["-n", str(len(plan.hosts)), "-ppn", "1", "-hosts", ",".join(plan.hosts)]
+        hosts = ["-n", str(len(plan.hosts)), "-ppn", "1", "-hosts", ",".join(map(plan.way_to, plan.hosts))]
         # Without a list Hydra passes all variables, but another host needs its own HOME, SSH_* and so on.
         variables = ["-genvlist", ",".join(plan.exported)]
         return [*hosts, "-wdir", plan.working_dir, "-bind-to", "none", *variables]
@@ -103,7 +103,8 @@ class OpenMpi(MpiEngine):
 
     def host_options(self, plan: Plan) -> list[str]:
         """Return the options that start one process on each host of a plan."""
-        options = ["-n", str(len(plan.hosts)), "--host", ",".join(plan.hosts), "--wdir", plan.working_dir]
+        hosts = ",".join(map(plan.way_to, plan.hosts))
+        options = ["-n", str(len(plan.hosts)), "--host", hosts, "--wdir", plan.working_dir]
         options += [*_allow_root(), "--map-by", "ppr:1:node", "--bind-to", "none"]
         # Supervisors end their ranks themselves; mpirun's 0.25 s (v5) or 1 s (v4) would cut the grace time.
         options += ["--mca", "odls_base_sigkill_timeout", str(self.kill_timeout)]

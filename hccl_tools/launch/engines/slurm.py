@@ -78,7 +78,7 @@ class Slurm(Engine):
 
     def probe(self, plan: Plan, host: str, command: Sequence[str]) -> list[str]:
         """Return the command line that runs a command as a step on the node of a host of a plan."""
-        node = plan.nodes[plan.hosts.index(host)] if plan.nodes else host
+        node = plan.nodes[plan.hosts.index(host)] if plan.nodes else plan.way_to(host)
         step = step_command(plan.engine_program, os.environ["SLURM_JOB_ID"], node)
         return [*step, "--immediate=10", *command]
 

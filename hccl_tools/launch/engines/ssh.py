@@ -48,10 +48,12 @@ class Ssh(Engine):
 
     def command(self, plan: Plan) -> list[str]:
         """Return the command line of the program that starts the supervisors of a plan."""
-        options = ["--ssh", plan.engine_program, "--hosts", ",".join(plan.hosts), "--dir", plan.working_dir]
+        hosts = ",".join(map(plan.way_to, plan.hosts))
+        options = ["--ssh", plan.engine_program, "--hosts", hosts, "--dir", plan.working_dir]
         options += ["--export", ",".join(plan.exported)]
         if plan.shown != "all":
-            options += ["--shown", ",".join(sorted({plan.rank(number).host for number in plan.shown}))]
+            shown = {plan.way_to(plan.rank(number).host) for number in plan.shown}
+            options += ["--shown", ",".join(sorted(shown))]
         program = own_python.command("hccl_tools.launch.engines.remote_shell", *options)
         return [*program, "--", *plan.supervisor]
 

@@ -98,6 +98,9 @@ class Plan(NamedTuple):
     engine_program: str = ""
     #: The implementation and version of the engine: ``openmpi-4``; "" for ``loop``.
     engine_flavour: str = ""
+    #: For hosts that were asked what they have: the name under which each was asked, by which it is reached.
+    #: Its address in the table is what it has answered, and can be that of another host.
+    reached: Mapping[str, str] = _NOTHING
     #: The nodes of a Slurm allocation that the job uses, if the allocation includes other nodes.
     nodes: tuple[str, ...] = ()
     #: The command before the program of each MPI rank; empty if ranks are not MPI processes.
@@ -138,3 +141,7 @@ class Plan(NamedTuple):
     def hosts(self) -> tuple[str, ...]:
         """The hosts of the job, in order of their lowest rank."""
         return tuple(dict.fromkeys(process.host for process in self.ranks))
+
+    def way_to(self, host: str) -> str:
+        """Return the name or address by which this host reaches a host of the job."""
+        return self.reached.get(host, host)

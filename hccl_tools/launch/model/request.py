@@ -52,6 +52,8 @@ class JobTable(NamedTuple):
     notes: tuple[str, ...] = ()
     #: A sentence with the source of this table; ``None`` if the user typed it.
     why: str | None = None
+    #: The name under which each host was asked, by its address in the table, where the two differ.
+    reached: Mapping[str, str] = MappingProxyType({})
 
     @property
     def conflict_hint(self) -> str:
@@ -90,6 +92,18 @@ class SpareHost(NamedTuple):
     #: A table with this host as its only server; ``None`` in a rehearsal on the CPU, in which the host takes
     #: the devices of the server that it replaces.
     table: RankTable | None = None
+    #: The name under which it was asked, by which it is reached; "" for ``name``, which is its own statement.
+    asked: str = ""
+
+    @property
+    def way(self) -> str:
+        """The name by which it is reached."""
+        return self.asked or self.name
+
+    @property
+    def label(self) -> str:
+        """Its name for the user."""
+        return self.name if self.way == self.name else f"{self.way} (server_id {self.name})"
 
 
 class Hosts(NamedTuple):

@@ -26,7 +26,7 @@ def check(prepared: PreparedLaunch, *, use: str, colons: bool = False) -> None:
         LaunchError: A host is not a host name or an address; the message contains its line in the table.
     """
     for process in prepared.plan.ranks:
-        why = host_list.why_not_a_host(process.host, ipv6=colons)
+        why = host_list.why_not_a_host(prepared.plan.way_to(process.host), ipv6=colons)
         if why is None:
             continue
         kinds = "a host name or an address" if colons else "a host name or an IPv4 address"

@@ -132,6 +132,7 @@ def _plan(
         only_exported=not request.variables.export_defaults,
         engine_program=located.program,
         engine_flavour=located.flavour,
+        reached=job.table.reached if job.table else {},
         nodes=located.nodes,
         shim_command=commands.shim,
         private_dir=commands.private_dir,
@@ -207,7 +208,7 @@ def _job(
         reason = f"{reason}; RANK_ID and the like are set, without the file"
     chosen |= {"start": f"{start} ({reason})", "python": f"{python.path} ({python.reason})"}
     if request.spares:
-        chosen["spares"] = ", ".join(spare.name for spare in request.spares)
+        chosen["spares"] = ", ".join(spare.label for spare in request.spares)
     if request.start.engine_reason:
         chosen["engine"] = f"{engine.name} ({request.start.engine_reason})"
     return job, python, start, chosen
@@ -228,9 +229,9 @@ def _locate(
 ) -> tuple[Engine, Located]:
     if job.table is None and engine.starts_all_hosts and not engine.starts_mpi_ranks:
         raise UsageError(f"--engine {engine.name} needs a rank table", hint="add --rank-table FILE")
-    located = engine.locate(
-        environ, request.start.mpirun, list(dict.fromkeys(placement.host for placement in job.placements))
-    )
+    reached = job.table.reached if job.table else {}
+    hosts = dict.fromkeys(reached.get(one.host, one.host) for one in job.placements)
+    located = engine.locate(environ, request.start.mpirun, list(hosts))
     return engine.of_flavour(located.flavour), located
 
 

@@ -62,6 +62,8 @@ def _job(plan: Plan, environment: Mapping[str, str], command: Sequence[str]) -> 
         "cpu": plan.cpu,
         "world_size": plan.world_size,
         "hosts": list(plan.hosts),
+        # The names by which hosts are reached that have answered with another address.
+        **({"reached": dict(plan.reached)} if plan.reached else {}),
         # The address to which launchers started by hand on each host connect.
         "meeting": "{} port {}".format(*plan.rendezvous) if plan.rendezvous else None,
         "rank_table": plan.table,

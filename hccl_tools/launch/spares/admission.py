@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools import formats
 from hccl_tools.document.document import Document
-from hccl_tools.launch.model.request import JobTable
-from hccl_tools.launch.spares.replacement import Spares, line
+from hccl_tools.launch.spares.replacement import Spares, add_way, line
 from hccl_tools.records import NamedTuple
 from hccl_tools.runs import names
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from hccl_tools.doctor.findings import HostFinding
-    from hccl_tools.launch.model.request import LaunchRequest
+    from hccl_tools.launch.model.request import JobTable, LaunchRequest
     from hccl_tools.table.model import RankTable
 
 #: Checks whose finding on two hosts is about what is between them: without one of the two, it is gone.
@@ -73,30 +72,36 @@ def admitted(
         LaunchError: Too few sound spares are left that fit.
     """
     found = faults(findings, len(asked))
-    sound = [one for one in request.spares if _named(one.name, asked) not in found.stops]
-    left_out = [one.name for one in request.spares if one not in sound]
-    sound.sort(key=lambda one: _named(one.name, asked) in found.may_stop)
+    sound = [one for one in request.spares if _named(one.way, asked) not in found.stops]
+    left_out = [one for one in request.spares if one not in sound]
+    sound.sort(key=lambda one: _named(one.way, asked) in found.may_stop)
     spares = Spares(request._replace(spares=tuple(sound)), loaded.product)
-    hosts = {index: _named(one.address, asked) for index, one in enumerate(loaded.table.servers)}
+    reached = dict(loaded.reached)
+    ways = [reached.get(one.address, one.address) for one in loaded.table.servers]
+    hosts = {index: _named(way, asked) for index, way in enumerate(ways)}
     sick = {index: found.stops[host] for index, host in hosts.items() if host in found.stops}
     if len(sick) > len(spares.left):
         raise spares.too_few([loaded.table.servers[index].address for index in sick])
     data, facts, news = loaded.data, list[dict[str, Any]](), list[str]()
     for index, finding in sick.items():
-        data, _, changed = spares.replace(data, index, loaded.table.servers[index].address, news)
+        data, spare, changed = spares.replace(data, index, loaded.table.servers[index].address, news)
+        add_way(reached, loaded.table.servers[index].address, spare)
         facts.append({"restart": 0, **changed, "finding": _shown(finding)})
     doubtful = {index: found.may_stop[host] for index, host in hosts.items() if host in found.may_stop}
     for index, finding in doubtful.items():
-        spares.left = [one for one in spares.left if _named(one.name, asked) not in found.may_stop]
+        spares.left = [one for one in spares.left if _named(one.way, asked) not in found.may_stop]
         if index not in sick and spares.left:
-            data, _, changed = spares.replace(data, index, loaded.table.servers[index].address, news)
+            data, spare, changed = spares.replace(data, index, loaded.table.servers[index].address, news)
+            add_way(reached, loaded.table.servers[index].address, spare)
             facts.append({"restart": 0, **changed, "finding": _shown(finding)})
-    lines = [f"spare {name} is left out: {found.stops[_named(name, asked)].message}" for name in left_out]
+    lines = [
+        f"spare {one.label} is left out: {found.stops[_named(one.way, asked)].message}" for one in left_out
+    ]
     lines += [*news, *(f"{line(one)}: {one['finding']['message']}" for one in facts)]
     used = {one["spare"] for one in facts}
-    left = tuple(one for one in request.spares if one in sound and one.name not in used)
+    left = tuple(one for one in request.spares if one in sound and one.label not in used)
     request = request._replace(spares=left, remarks=(*request.remarks, *lines), replaced=tuple(facts))
-    return _with_table(request, loaded, data) if facts else request
+    return _with_table(request, loaded._replace(reached=reached), data) if facts else request
 
 
 def _shown(finding: HostFinding) -> dict[str, str]:
@@ -104,7 +109,7 @@ def _shown(finding: HostFinding) -> dict[str, str]:
 
 
 def _with_table(request: LaunchRequest, loaded: JobTable, data: bytes) -> LaunchRequest:
-    made = JobTable("", table_in(data), data, loaded.product, loaded.product_source, loaded.notes)
+    made = loaded._replace(path="", table=table_in(data), data=data, why=None)
     return request._replace(table=request.table._replace(made=made, file=None, exclude=()))
 
 

@@ -83,7 +83,7 @@ def _is_loss(outcome: Outcome) -> bool:
 
 def _unusable(plan: Plan, hosts: Mapping[int, str]) -> dict[int, str]:
     """Return the servers whose host does not run hccl-tools, with the reason: "" if it runs no command."""
-    asked = [(server, host) for server, host in hosts.items() if not is_this_host(host)]
+    asked = [(server, host) for server, host in hosts.items() if not is_this_host(plan.way_to(host))]
     found: dict[int, str] = {}
     for first in range(0, len(asked), _MOST_PROBES):
         probes = {

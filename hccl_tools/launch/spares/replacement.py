@@ -81,7 +81,7 @@ class Spares:
             )
             changed = {
                 "host": host,
-                "spare": spare.name,
+                "spare": spare.label,
                 "ranks": ranks,
                 "server_id": old,
                 "spare_server_id": new,
@@ -133,22 +133,24 @@ class HostReplacement:
         if len(lost) > len(self._spares.left):
             raise self._spares.too_few([host for _, host in lost])
         data, facts, news = before, list[dict[str, Any]](), list(outcome.unusable)
+        reached = dict(self.prepared.plan.reached)
         for index, host in lost:
-            data, _, changed = self._spares.replace(data, index, host, news)
+            data, spare, changed = self._spares.replace(data, index, host, news)
+            add_way(reached, host, spare)
             facts.append({"restart": restart, **changed})
             news.append(line(facts[-1]))
-        self._adopt(data, restart)
+        self._adopt(data, restart, reached)
         self.has_replaced = True
         return Replaced(self.prepared, tuple(facts), tuple(news))
 
     def _host(self, index: int) -> str:
         return next(each.host for each in self.prepared.plan.ranks if each.server_index == index)
 
-    def _adopt(self, data: bytes, restart: int) -> None:
+    def _adopt(self, data: bytes, restart: int, reached: Mapping[str, str]) -> None:
         run_dir, before = self.prepared.plan.run_dir, self.prepared.table_data or b""
         table = formats.read(Document.parse(data, names.TABLE).value)
         product = self.prepared.plan.product or ""
-        made = JobTable("", table, data, product, "that of the table before")
+        made = JobTable("", table, data, product, "that of the table before", reached=reached)
         request = self._request._replace(
             table=self._request.table._replace(made=made, file=None),
             logs=self._request.logs._replace(run_dir=run_dir),
@@ -157,6 +159,13 @@ class HostReplacement:
         directory.write(run_dir, names.table_before(restart), before)
         directory.write(run_dir, names.TABLE, data)
         plan_json.write(prepared.plan, prepared.environment)
+
+
+def add_way(reached: dict[str, str], host: str, spare: SpareHost) -> None:
+    """Replace the way to a host by that to the spare in its place."""
+    reached.pop(host, None)
+    if spare.way != spare.name:
+        reached[spare.name] = spare.way
 
 
 def line(facts: Mapping[str, Any]) -> str:
