@@ -18,9 +18,13 @@ from hccl_tools.errors import LaunchError
 from hccl_tools.processes import run_files
 from hccl_tools.runs import directory, job_key, names, parents, private_files
 
+try:  # 0.3 ms; hashlib takes 2.4 ms of each launch.
+    from _blake2 import blake2b
+except ImportError:  # another Python
+    from hashlib import blake2b
+
 TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
-    import hashlib
     from collections.abc import Iterator, Mapping
 
 #: The folder of the record.
@@ -122,7 +126,7 @@ def _state(run_dir: str, name: str) -> str:
             raise PermissionError(path)
         return ""
     with open(run_files.open_read(path), "rb", buffering=0) as file:
-        digest, size = _blake2b(digest_size=32), 0
+        digest, size = blake2b(digest_size=32), 0
         while block := file.read(_BLOCK):
             digest.update(block)
             size += len(block)
@@ -135,14 +139,6 @@ def _is_same(run_dir: str, name: str, stated: str) -> bool:
     if about is not None and stated.partition(" ")[0] != str(about.st_size):
         return False
     return _state(run_dir, name) == stated
-
-
-def _blake2b(*, digest_size: int) -> hashlib.blake2b:
-    try:
-        from _blake2 import blake2b  # noqa: PLC0415  (0.3 ms; hashlib takes 2.4 ms of each launch)
-    except ImportError:
-        from hashlib import blake2b  # noqa: PLC0415
-    return blake2b(digest_size=digest_size)
 
 
 def _entry(record: int, name: str) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from hccl_tools.host.survey import SurveyRequest, survey
 from hccl_tools.launch import engines
 from hccl_tools.launch.model.plan import Plan, RankProcess
 from hccl_tools.launch.model.request import SpareHost
-from hccl_tools.launch.spares.replacement import add_way
+from hccl_tools.launch.spares.replacement import add_way, line
 from hccl_tools.runs import index, own_runs, remote
 from tests.support.tables import table
 
@@ -117,6 +117,15 @@ def test_the_place_of_a_lost_host_has_the_way_to_its_spare() -> None:
     add_way(reached, "10.0.0.1", SpareHost("10.0.0.7", None, "10.0.0.7"))
 
     assert reached == {"10.0.0.9": "c"}
+
+
+def test_the_line_on_a_replacement_has_both_names() -> None:
+    facts = {"host": "10.0.0.2", "spare": "10.0.0.9", "ranks": [1], "table_before": "1", "table_after": "2"}
+
+    assert line({**facts, "spare_asked": "c"}).startswith(
+        "c (server_id 10.0.0.9) takes the place of 10.0.0.2"
+    )
+    assert line(facts).startswith("10.0.0.9 takes the place of 10.0.0.2")
 
 
 def test_logs_are_read_as_the_host_was_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

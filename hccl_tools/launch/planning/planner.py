@@ -132,7 +132,6 @@ def _plan(
         only_exported=not request.variables.export_defaults,
         engine_program=located.program,
         engine_flavour=located.flavour,
-        reached=job.table.reached if job.table else {},
         nodes=located.nodes,
         shim_command=commands.shim,
         private_dir=commands.private_dir,
@@ -154,6 +153,7 @@ def _prepared(
 ) -> PreparedLaunch:
     data, table = (job.table.data, job.table.table) if job.table else (None, None)
     backup = environment.backup_variables(facts)
+    plan = plan._replace(reached=_reached(job))
     return PreparedLaunch(plan, variables, around.nodes, data, table, backup)
 
 
@@ -224,12 +224,16 @@ def _ranks(
     return None, without_table.job_of(request, around, notes)
 
 
+def _reached(job: Job) -> Mapping[str, str]:
+    return job.table.reached if job.table else {}
+
+
 def _locate(
     engine: Engine, request: LaunchRequest, environ: Mapping[str, str], job: Job
 ) -> tuple[Engine, Located]:
     if job.table is None and engine.starts_all_hosts and not engine.starts_mpi_ranks:
         raise UsageError(f"--engine {engine.name} needs a rank table", hint="add --rank-table FILE")
-    reached = job.table.reached if job.table else {}
+    reached = _reached(job)
     hosts = dict.fromkeys(reached.get(one.host, one.host) for one in job.placements)
     located = engine.locate(environ, request.start.mpirun, list(hosts))
     return engine.of_flavour(located.flavour), located

@@ -99,7 +99,7 @@ def admitted(
     ]
     lines += [*news, *(f"{line(one)}: {one['finding']['message']}" for one in facts)]
     used = {one["spare"] for one in facts}
-    left = tuple(one for one in request.spares if one in sound and one.label not in used)
+    left = tuple(one for one in request.spares if one in sound and one.name not in used)
     request = request._replace(spares=left, remarks=(*request.remarks, *lines), replaced=tuple(facts))
     return _with_table(request, loaded._replace(reached=reached), data) if facts else request
 

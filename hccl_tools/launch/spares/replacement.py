@@ -71,7 +71,7 @@ class Spares:
                 done = replace_server(document, old, own)
                 self._check(done.data)
             except TableError as error:
-                news.append(f"spare {spare.name} is passed over: {error.message}")
+                news.append(f"spare {spare.label} is passed over: {error.message}")
                 continue
             self.left.remove(spare)
             new = done.table.servers[index].server_id
@@ -81,11 +81,13 @@ class Spares:
             )
             changed = {
                 "host": host,
-                "spare": spare.label,
+                "spare": spare.name,
                 "ranks": ranks,
                 "server_id": old,
                 "spare_server_id": new,
             }
+            if spare.way != spare.name:
+                changed["spare_asked"] = spare.way
             changed |= {"table_before": fingerprint(table), "table_after": fingerprint(done.table)}
             return done.data, spare, changed
         raise LaunchError("; ".join([f"{host} must be replaced, and no spare fits its place", *news]))
@@ -170,8 +172,10 @@ def add_way(reached: dict[str, str], host: str, spare: SpareHost) -> None:
 
 def line(facts: Mapping[str, Any]) -> str:
     """Return the replacement of a host as a line for the user."""
+    asked = facts.get("spare_asked")
+    spare = f"{asked} (server_id {facts['spare']})" if asked else facts["spare"]
     return (
-        f"{facts['spare']} takes the place of {facts['host']} ({rank_list(facts['ranks'])}); "
+        f"{spare} takes the place of {facts['host']} ({rank_list(facts['ranks'])}); "
         f"the table's fingerprint {facts['table_before']} becomes {facts['table_after']}"
     )
 
