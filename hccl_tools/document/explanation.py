@@ -62,18 +62,59 @@ _LEAST_HEAD = 24
 _COMMAND = re.compile(r"`| OLD ")
 #: The characters at the end of an incomplete file that a message quotes.
 _TAIL = 40
+#: The problems of one file that a message names: each is that of the text without the ones before it.
+_MOST_NAMED = 4
 #: The first characters of text after a value that can belong to it: a bracket closed it too early.
 _CONTINUES = frozenset(',:}]"')
 
 
 def explained(document: Document) -> JsonProblem | None:
-    """Return the problem of a file with the message and hint for its reader; ``None`` for valid JSON."""
-    problem = document.problem
+    """Return the problem of a file with the message and hint for its reader; ``None`` for valid JSON.
+
+    A table with other text in it can have further problems, of which the message names the first ones. Each
+    of them takes another run of the parser, and a file can have one on each of its lines.
+    """
+    lines: list[int] = []
+    found: list[JsonProblem] = []
+    while len(found) < _MOST_NAMED:
+        said, rest = _first_of(document)
+        if said is None:
+            break
+        found.append(said)
+        lines.append(document.position(said.offset).line)
+        if not rest:
+            break
+        document = _parsed(rest)
+    if not found:
+        return None
+    said = found.pop()
+    while found:
+        said = _with_inner(found.pop(), said, lines.pop())
+    return said
+
+
+def _first_of(document: Document) -> tuple[JsonProblem | None, str]:
+    """Return the first problem of a file, and the text without it if that may have another one."""
+    problem, text = document.problem, document.text
     if problem is None or problem.kind in _OF_WHOLE_FILE:
-        return problem
-    text = document.text
+        return problem, ""
     if text is None:
-        return _not_utf8(problem, document.data)
+        return _not_utf8(problem, document.data), ""
+    if (whole := _of_whole_text(document, problem, text)) is not None:
+        return whole, ""
+    if (around := other_content.around_table(text)) is not None:
+        return _around(problem, text, around)
+    if (other := other_content.recognise(text)) is not None:
+        return problem._replace(kind="other file", message=other.message, hint=other.hint), ""
+    stop = _stop(document, problem, text)
+    if (foreign := terminal_text.find(text, stop) or foreign_text.find(text, stop)) is not None:
+        at = document.byte_at(foreign.at)
+        return problem._replace(message=foreign.message, hint=foreign.hint, offset=at), foreign.left
+    return _of_table(document, problem, text), ""
+
+
+def _of_whole_text(document: Document, problem: JsonProblem, text: str) -> JsonProblem | None:
+    """Return the problem of a text that was changed as a whole, or is of another kind."""
     if (escaped := _ESCAPED.match(text)) is not None:
         message = f"the text was copied out of a string: it has {escaped[1]} in place of {_MEANT[escaped[1]]}"
         return problem._replace(
@@ -91,16 +132,11 @@ def explained(document: Document) -> JsonProblem | None:
         return problem._replace(kind="other file", message=cells.message, hint=cells.hint, offset=at)
     if (printed := printed_value.recognise(text)) is not None:
         return problem._replace(kind="other file", message=printed.message, hint=printed.hint, offset=0)
-    if (around := other_content.around_table(text)) is not None:
-        return _around(problem, text, around)
-    if (other := other_content.recognise(text)) is not None:
-        return problem._replace(kind="other file", message=other.message, hint=other.hint)
-    stop = _stop(document, problem, text)
-    if (foreign := terminal_text.find(text, stop) or foreign_text.find(text, stop)) is not None:
-        said = problem._replace(
-            message=foreign.message, hint=foreign.hint, offset=document.byte_at(foreign.at)
-        )
-        return _with_inner(said, foreign.left) if foreign.left else said
+    return None
+
+
+def _of_table(document: Document, problem: JsonProblem, text: str) -> JsonProblem:
+    """Return the problem of a table that has no other text in it."""
     if problem.kind == "trailing comma" and (lost := lost_lines.after_commas(text)) is not None:
         return problem._replace(message=f"{problem.message}{lost[0]}", hint=lost[1])
     if (repeated := _repeated(document, problem, text)) is not None:
@@ -150,23 +186,17 @@ def _stop(document: Document, problem: JsonProblem, text: str) -> int:
     return stop
 
 
-def _around(problem: JsonProblem, text: str, around: other_content.Around) -> JsonProblem:
-    """Return the problem of a table with other text before it, and that of the table itself."""
+def _around(problem: JsonProblem, text: str, around: other_content.Around) -> tuple[JsonProblem, str]:
+    """Return the problem of a table with other text before it, and the table alone."""
     message = f"there is other text before the table, which begins on line {around.line}"
     hint = f"delete {around.delete}"
     # Line breaks in place of the text before the table: its lines keep their numbers.
     alone = "\n" * text.count("\n", 0, around.start) + text[around.start : around.end]
-    said = problem._replace(kind="other", message=message, hint=hint)
-    return _with_inner(said, alone)
+    return problem._replace(kind="other", message=message, hint=hint), alone
 
 
-def _with_inner(said: JsonProblem, rest: str) -> JsonProblem:
-    """Return a problem with that of the rest of the text, whose lines have the numbers of the file."""
-    document = _parsed(rest)
-    inner = explained(document)
-    if inner is None:
-        return said
-    line = document.position(inner.offset).line
+def _with_inner(said: JsonProblem, inner: JsonProblem, line: int) -> JsonProblem:
+    """Return a problem with that of the rest of the text; the line has the number of the file."""
     hint = said.hint
     if inner.hint and _COMMAND.search(inner.hint):
         hint = f"{said.hint}; then, on line {line} (as the lines are numbered now), {inner.hint}"

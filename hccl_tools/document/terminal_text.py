@@ -64,6 +64,9 @@ _NUMBERED = _Kind(
     "of an editor or `cat -n` (line numbers)", _NUMBER, "sed -E 's/^ *[0-9]+ *[:|)]?//' OLD > NEW"
 )
 
+#: The same number before each line.
+_LABELLED = _Kind("of a program such as `srun --label`", _NUMBER, _NUMBERED.command)
+
 
 class TerminalText(NamedTuple):
     """What is in a table that a terminal showed beside it: a sentence, what to do, and the offset.
@@ -91,7 +94,9 @@ def find(text: str, stop: int) -> TerminalText | None:
     number = _NUMBER.match(text, start, end)
     if number is None:
         return None
-    return _without(text, stop, _NUMBERED, _numbers(text, number))
+    counted, equal = _numbers(text, number)
+    kind, spans = (_LABELLED, equal) if len(equal) > len(counted) else (_NUMBERED, counted)
+    return _without(text, stop, kind, spans)
 
 
 def _group(found: re.Match[str] | None) -> tuple[int, int] | None:
@@ -101,16 +106,19 @@ def _group(found: re.Match[str] | None) -> tuple[int, int] | None:
     return found.span(found.lastindex)
 
 
-def _numbers(text: str, first: re.Match[str]) -> list[tuple[int, int]]:
-    """Return the numbers at the beginnings of lines that are counted as that of the stop is."""
-    spans, line, before = list[tuple[int, int]](), 0, 0
-    own = int(first[2]) - text.count("\n", 0, first.start())
+def _numbers(text: str, first: re.Match[str]) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Return the numbers at the beginnings of lines that are counted as that of the stop, and those equal."""
+    counted, equal, line, before = list[tuple[int, int]](), list[tuple[int, int]](), 0, 0
+    number = int(first[2])
+    own = number - text.count("\n", 0, first.start())
     for one in _NUMBER.finditer(text):
         line += text.count("\n", before, one.start())
         before = one.start()
         if int(one[2]) - line == own:
-            spans.append(one.span(1))
-    return spans
+            counted.append(one.span(1))
+        if int(one[2]) == number:
+            equal.append(one.span(1))
+    return counted, equal
 
 
 def _without(text: str, stop: int, kind: _Kind, spans: list[tuple[int, int]]) -> TerminalText | None:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 #: The instructions of a pickle: a dump of 20,000 calls with their stack frames has some three million.
 _MOST_INSTRUCTIONS = 8_000_000
+#: Its containers, with the marks before their items, and its numbered values: these take more than an
+#: instruction each, and a dump of 20,000 calls has some 400,000.
+_MOST_CONTAINERS = 1_000_000
 _LARGEST_NUMBER = 1 << 64
 #: Keys that are numbers are those of ranks.
 _LARGEST_KEY = 1 << 20
@@ -58,6 +61,7 @@ class _Builder:
         self._stack: list[Any] = []
         self._below: list[list[Any]] = []  # the stacks under the marks
         self._memo: dict[int, Any] = {}
+        self._containers = 0
 
     def build(self, data: bytes) -> Any:
         """Return the value of a pickle.
@@ -77,6 +81,7 @@ class _Builder:
             elif name in _GETS and argument is not None:
                 self._stack.append(self._memo[argument])
             elif name in _PUTS:
+                _check_number(len(self._memo), "numbered values")
                 self._memo[len(self._memo) if argument is None else argument] = self._stack[-1]
             elif (action := _ACTIONS.get(name)) is not None:
                 action(self)
@@ -93,6 +98,7 @@ class _Builder:
 
     def mark(self) -> None:
         """Begin the items of a container."""
+        self._count()
         self._below.append(self._stack)
         self._stack = []
 
@@ -119,6 +125,7 @@ class _Builder:
 
     def make(self, kind: type) -> None:
         """Make a container that is empty."""
+        self._count()
         self._stack.append(kind())
 
     def make_list(self) -> None:
@@ -133,6 +140,7 @@ class _Builder:
 
     def make_tuple(self, size: int) -> None:
         """Make a tuple of the last values."""
+        self._count()
         one = tuple(self._stack[-size:])
         del self._stack[-size:]
         self._stack.append(one)
@@ -141,6 +149,10 @@ class _Builder:
         """Make a tuple of items."""
         items = self._items()
         self._stack.append(tuple(items))
+
+    def _count(self) -> None:
+        self._containers += 1
+        _check_number(self._containers, "containers")
 
     def _items(self) -> list[Any]:
         items, self._stack = self._stack, self._below.pop()
@@ -151,6 +163,11 @@ class _Builder:
         if type(self._stack[-1]) is not kind:
             raise NotPlainError(f"it adds items to what is no {kind.__name__}")
         return self._stack[-1]
+
+
+def _check_number(number: int, what: str) -> None:
+    if number > _MOST_CONTAINERS:
+        raise NotPlainError(f"it has more than {_MOST_CONTAINERS:,} {what}")
 
 
 def _put(found: dict[Any, Any], items: Sequence[Any]) -> dict[Any, Any]:

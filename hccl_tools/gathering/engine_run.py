@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
+import selectors
 import signal
 import subprocess
-import threading
-from typing import IO, TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING
 
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.gathering.failures import Failure
-from hccl_tools.gathering.stdout_framing import LONGEST_LINE, TOO_MUCH, EngineOutput
+from hccl_tools.gathering.stdout_framing import LONGEST_LINE, MOST_OF_HOST, TOO_MUCH, EngineOutput
 from hccl_tools.notation.printable import escaped
+from hccl_tools.processes import procfs
 from hccl_tools.programs.without_key import without_key
 from hccl_tools.records import NamedTuple
 
@@ -26,9 +29,12 @@ if TYPE_CHECKING:
 LONGEST_ARGUMENT = 130_000
 #: Seconds after SIGTERM in which an engine can stop its processes on the other hosts.
 _GRACE_S = 3.0
+#: The bytes that are read at once, and the seconds between two looks whether the engine has exited.
+_CHUNK, _PAUSE_S = 1 << 16, 0.05
 #: Variables that Open MPI and Slurm set for the processes they start; another engine must not inherit them.
 _LAUNCHER_VARIABLES = ("OMPI_COMM_WORLD_", "OMPI_UNIVERSE_", "PMIX_", "PMI_", "PRTE_", "SLURM_STEP")
 _SETTINGS = ("PMIX_MCA_", "PRTE_MCA_")
+_FLOOD = f"the engine was ended: it printed more than {MOST_OF_HOST >> 20} MiB that are no answer"
 
 
 class EngineRun(NamedTuple):
@@ -74,17 +80,13 @@ def run(
     except OSError as error:
         hint = "specify --engine ssh, which has no such limit" if error.errno == errno.E2BIG else None
         raise DiscoveryError(f"cannot start {command[0]}: {error.strerror}", hint=hint) from error
-    output = output or EngineOutput()
-    reader = threading.Thread(target=_read, args=(child.stdout, output), daemon=True)
-    reader.start()
+    running = _Running(child, output or EngineOutput())
+    has_exited = False
     try:
-        status: int | None = child.wait(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        status = None
+        has_exited = running.wait(seconds)
     finally:
-        _end(child)
-        reader.join(_GRACE_S)
-    return EngineRun(output, status)
+        running.end()
+    return EngineRun(running.output, child.returncode if has_exited else None)
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -98,22 +100,85 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
     return {**kept, "SLURM_OVERLAP": "1", "LC_ALL": "C.UTF-8"}
 
 
-def _read(printed: IO[bytes], output: EngineOutput) -> None:
-    # As bytes: a line of text would also end at a carriage return, after which srun writes no label.
-    with printed:
-        while line := printed.readline(LONGEST_LINE):
-            output.add_line(line.decode("utf-8", "replace"))
+class _Running:
+    """A running engine, and the reader of its output.
 
+    Open MPI starts each ssh in a process group of its own, which the signals to the engine do not reach. Such
+    a process can hold the pipe and print for as long as the other host likes. Its output is therefore read
+    here and not in a thread, which would outlive the engine, and the whole session is ended.
+    """
 
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """Send SIGTERM: only the engine can stop its processes on other hosts. Kill it after the grace time."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        if child.poll() is not None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(_GRACE_S)
+    def __init__(self, child: subprocess.Popen[bytes], output: EngineOutput) -> None:
+        assert child.stdout is not None  # noqa: S101  (for mypy)
+        self.output = output
+        self._child, self._pipe = child, child.stdout
+        self._begun = b""
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._pipe, selectors.EVENT_READ)
+
+    def wait(self, seconds: float) -> bool:
+        """Read until the engine has exited; return whether it has within the time.
+
+        It is not waited for any longer once its own output is too much.
+        """
+        was_flooded, until = self.output.is_flooded, time.monotonic() + seconds
+        while not self._has_exited():
+            if (left := until - time.monotonic()) <= 0 or (self.output.is_flooded and not was_flooded):
+                return False
+            self._read(min(left, _PAUSE_S))
+        return True
+
+    def end(self) -> None:
+        """End the engine and the processes that it has left, and read the rest of the output."""
+        try:
+            if not self._has_exited():
+                # Only the engine can stop its processes on other hosts.
+                os.killpg(self._child.pid, signal.SIGTERM)
+                self.wait(_GRACE_S)
+            else:
+                self._read_rest()
+            # The child is reaped later: until then, no other session has its number.
+            procfs.kill_until_gone(self._kill, timeout=_GRACE_S)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._child.wait(_GRACE_S)
+            self._read_rest()
+            self._add(b"", is_end=True)
+        finally:
+            self._selector.close()
+            self._pipe.close()
+
+    def _has_exited(self) -> bool:
+        return os.waitid(os.P_PID, self._child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+    def _kill(self) -> int:
+        found = procfs.of_session(self._child.pid)
+        for process in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(process.pid, signal.SIGKILL)
+        return len(found)
+
+    def _read_rest(self) -> None:
+        """Read to the end of the output; a process of another session may hold it, but not for ever."""
+        until = time.monotonic() + _GRACE_S
+        while self._selector.get_map() and (left := until - time.monotonic()) > 0:
+            self._read(left)
+
+    def _read(self, seconds: float) -> None:
+        """Read what is there, or wait for it, or for the time if the output has ended."""
+        for _ in self._selector.select(seconds):
+            data = os.read(self._pipe.fileno(), _CHUNK)
+            if not data:
+                self._selector.unregister(self._pipe)
+            self._add(data)
+
+    def _add(self, data: bytes, *, is_end: bool = False) -> None:
+        # As bytes: a line of text would also end at a carriage return, after which srun writes no label.
+        lines, self._begun = io.BytesIO(self._begun + data), b""
+        while line := lines.readline(LONGEST_LINE):
+            if not is_end and len(line) < LONGEST_LINE and not line.endswith(b"\n"):
+                self._begun = line
+                return
+            self.output.add_line(line.decode("utf-8", "replace"))
 
 
 def misbehaving(hosts: Sequence[str], ended: EngineRun) -> list[Failure]:
@@ -134,6 +199,9 @@ def hanging(
     found = []
     for host in (host for host in silent if host not in known):
         began = host in ended.output.began
+        if ended.output.is_flooded:
+            found.append(Failure(host, f"it did not answer, and {_FLOOD}"))
+            continue
         what = "its process started but did not answer" if began else "no process started there"
         hint = "allow more time: --gather-timeout SECONDS" if began else None
         found.append(Failure(host, f"{what} within {seconds:g} s", hint))

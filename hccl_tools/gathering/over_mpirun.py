@@ -20,7 +20,7 @@ from hccl_tools.gathering.commands import PROGRAM, SshStart
 from hccl_tools.gathering.engine_run import EngineOutcome, hanging, indented, misbehaving
 from hccl_tools.gathering.failures import HCCL_TOOLS_MISSING_HINT, MPI4PY_MISSING_HINT, Failure
 from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
-from hccl_tools.gathering.stdout_framing import MPIRUN_LABEL, EngineOutput
+from hccl_tools.gathering.stdout_framing import MOST_OF_HOST, MPIRUN_LABEL, TOO_MUCH, EngineOutput
 from hccl_tools.host.local_addresses import is_this_host
 from hccl_tools.programs import bounded_run, ssh
 from hccl_tools.programs.lookup import MPIRUN, ProgramMissingError
@@ -96,6 +96,8 @@ def survey(
         return EngineOutcome(answers, [])
     unreached = [host for host in silent if host not in ended.output.began]  # mpirun's ssh reached the others
     causes += diagnose(unreached, start, max(2.0, seconds * _DIAGNOSIS_SHARE - 1))
+    if ended.output.is_flooded and causes:  # mpirun starts no host then: the others can be asked again
+        return EngineOutcome(answers, causes)
     if ended.status is None or collected:
         causes += hanging(silent, causes, ended, options.seconds)
     return EngineOutcome(answers, causes, indented(ended))
@@ -139,7 +141,10 @@ def _cause(host: str, start: SshStart, seconds: float) -> Failure | None:
     daemon = start.mpirun.daemon
     remote = shlex.join([*own_python.script(_CHECK), daemon])
     try:
-        done = bounded_run.run([*start.ssh, "--", host, remote], seconds, os.environ)
+        argv = [*start.ssh, "--", host, remote]
+        done = bounded_run.run(argv, seconds, os.environ, most=MOST_OF_HOST)
+    except bounded_run.TooMuchOutputError:
+        return Failure(host, TOO_MUCH)
     except subprocess.TimeoutExpired:
         return Failure(
             host, f"no answer over ssh within {seconds:.0f} s", "check its load and its file systems"

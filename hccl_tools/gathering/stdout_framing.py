@@ -66,6 +66,8 @@ class EngineOutput:
         other: The last lines that do not belong to an answer, each with the host whose process wrote it, or
             None for a line of the engine or without a label.
         flooded: The hosts that sent more than ``MOST_OF_HOST``; they have no text.
+        is_flooded: Whether the lines without a label are more than that, although the engine writes labels: a
+            host writes in place of the engine's daemon there.
         impostors: The hosts whose process wrote another host's name, and that name.
     """
 
@@ -81,19 +83,21 @@ class EngineOutput:
         self.began: set[str] = set()
         self.other: deque[tuple[str | None, str]] = deque(maxlen=_MOST_OTHER)
         self.flooded: set[str] = set()
+        self.is_flooded = False
         self.impostors: dict[str, str] = {}
         self._hosts, self._label, self._first = hosts, label, first
         self._answered, self._by_start = answered, by_start
         self._pieces: dict[str, dict[int, str]] = {host: {} for host in hosts}
         self._counts: dict[str, int] = {}
         self._sizes = dict.fromkeys(hosts, 0)
+        self._of_others: dict[str | None, int] = {}
         self._sender: str | None = None
         self._is_cut = False
 
     def add_line(self, line: str) -> None:
         """Parse one line of output, or a part of a line that is longer than ``LONGEST_LINE``."""
         if self._is_cut:  # the rest of the line has no label: what looks like one is the text of the host
-            self.other.append((self._sender, line))
+            self._add_other(self._sender, line)
         else:
             self._sender, text = self._split_label(line, self._label) if self._label else (None, line)
             self._add_text(self._sender, text)
@@ -105,7 +109,7 @@ class EngineOutput:
         place, _, piece = rest.partition(" ")
         number, slash, count = place.partition("/")
         if mark != _MARK or host not in self._pieces or (self._label and sender is None):
-            self.other.append((sender, text))
+            self._add_other(sender, text)
         elif sender not in {None, host}:
             self.impostors[str(sender)] = host
         elif place == _BEGAN:
@@ -114,6 +118,17 @@ class EngineOutput:
         elif slash and _is_number(number) and _is_number(count):
             self._counts[host] = int(count)
             self._add_piece(host, int(number), piece)
+
+    def _add_other(self, sender: str | None, text: str) -> None:
+        self.other.append((sender, text))
+        self._of_others[sender] = self._of_others.get(sender, 0) + len(text)
+        if self._label is None or self._of_others[sender] <= MOST_OF_HOST:
+            return
+        if sender is None:
+            self.is_flooded = True
+        else:
+            self.flooded.add(sender)
+            self._pieces[sender] = {}
 
     def _split_label(self, line: str, label: re.Pattern[str]) -> tuple[str | None, str]:
         """Return the host that sent a line and the line without label; None for a line of the engine."""

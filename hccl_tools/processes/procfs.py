@@ -39,6 +39,7 @@ class Status(NamedTuple):
     state: str
     cpu: int
     start: int
+    session: int = 0
 
 
 def read(path: str) -> str:
@@ -63,7 +64,7 @@ def status(pid: int) -> Status | None:
     if len(fields) < 20:
         return None
     cpu = int(fields[11]) + int(fields[12])
-    return Status(pid, int(fields[1]), fields[0], cpu, int(fields[19]))
+    return Status(pid, int(fields[1]), fields[0], cpu, int(fields[19]), int(fields[3]))
 
 
 def children(pid: int) -> list[int]:
@@ -158,6 +159,21 @@ def descendants(ancestor: int, *, since: int = 0, but: int = 0) -> list[Status]:
             found.append(process)
         waiting += children.get(process.pid, ())
     return found
+
+
+def of_session(session: int) -> list[Status]:
+    """Return the living processes of a session, and their descendants in other sessions."""
+    found, everything = dict[int, Status](), processes()
+    children: dict[int, list[Status]] = {}
+    for process in everything.values():
+        children.setdefault(process.parent, []).append(process)
+    waiting = [process for process in everything.values() if process.session == session]
+    while waiting:
+        process = waiting.pop()
+        if process.pid not in found:
+            found[process.pid] = process
+            waiting += children.get(process.pid, ())
+    return [process for process in found.values() if process.state not in ENDED_STATES]
 
 
 def command(pid: int) -> str:

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 _MOST_KEPT = 1 << 16
 
 
+class TooMuchOutputError(Exception):
+    """A program was killed, because it printed more than its caller expects at most."""
+
+
 class Ended(NamedTuple):
     """The exit code of a program, and the end of what it has printed."""
 
@@ -27,12 +31,20 @@ class Ended(NamedTuple):
     errors: str
 
 
-def run(argv: Sequence[str], seconds: float, environ: Mapping[str, str], *, data: bytes = b"") -> Ended:
+def run(
+    argv: Sequence[str],
+    seconds: float,
+    environ: Mapping[str, str],
+    *,
+    data: bytes = b"",
+    most: float = float("inf"),
+) -> Ended:
     """Run a program and return its end; ``data`` is its standard input, and must fit into a pipe.
 
     The program does not get the job key.
 
     Raises:
+        TooMuchOutputError: It was killed, because it printed more than ``most`` bytes.
         subprocess.TimeoutExpired: It was killed, because it did not end in time.
     """
     until = time.monotonic() + seconds
@@ -44,7 +56,7 @@ def run(argv: Sequence[str], seconds: float, environ: Mapping[str, str], *, data
             with suppress(BrokenPipeError):
                 _opened(child.stdin).write(data)
             _opened(child.stdin).close()
-            output, errors = _read([_opened(child.stdout), _opened(child.stderr)], until)
+            output, errors = _read([_opened(child.stdout), _opened(child.stderr)], until, most)
             code = child.wait(max(0.0, until - time.monotonic()))
         except BaseException:  # also Ctrl-C: nothing waits for a child that does not end
             child.kill()
@@ -57,7 +69,7 @@ def _opened(pipe: IO[bytes] | None) -> IO[bytes]:
     return pipe
 
 
-def _read(pipes: Sequence[IO[bytes]], until: float) -> list[str]:
+def _read(pipes: Sequence[IO[bytes]], until: float, most: float) -> list[str]:
     """Read pipes to their ends, and return the end of what each had."""
     kept = [b""] * len(pipes)
     with selectors.DefaultSelector() as selector:
@@ -68,6 +80,9 @@ def _read(pipes: Sequence[IO[bytes]], until: float) -> list[str]:
                 raise subprocess.TimeoutExpired("", 0)
             for key, _ in selector.select(left):
                 data = os.read(key.fd, _MOST_KEPT)
+                most -= len(data)
+                if most < 0:
+                    raise TooMuchOutputError
                 kept[key.data] = (kept[key.data] + data)[-_MOST_KEPT:]
                 if not data:
                     selector.unregister(key.fileobj)

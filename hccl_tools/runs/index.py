@@ -17,7 +17,7 @@ from hccl_tools.document import links
 from hccl_tools.errors import UsageError
 from hccl_tools.notation.phrases import and_more, count, operand
 from hccl_tools.notation.printable import escaped, tell
-from hccl_tools.processes import run_files
+from hccl_tools.processes import procfs, run_files
 from hccl_tools.records import NamedTuple
 from hccl_tools.runs import directory, files, names, run_processes
 from hccl_tools.runs.saved import SavedReport
@@ -391,15 +391,32 @@ def is_over(run: Run) -> bool:
 
 
 def is_held(path: str) -> bool:
-    """Return whether a launcher holds the lock of a run."""
+    """Return whether a launcher holds the lock of a run.
+
+    Each user who can read the file can hold the lock. It is another user's if the launcher has ended by its
+    own account and is no process of this host; without that account, it may be in another container.
+    """
     try:
         with run_files.opened(path) as folder, open(folder.open_read(names.LAUNCHER), "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return True
+        return not _has_left(path)
     except OSError:
         return False
     return False
+
+
+def _has_left(path: str) -> bool:
+    """Return whether the launcher of a run on this host has recorded its end and is gone."""
+    try:
+        holder = files.holder(path)
+    except files.MalformedRunError:
+        return False
+    if holder.host != os.uname().nodename or not holder.start:
+        return False
+    process = procfs.status(holder.pid)
+    is_alive = process is not None and process.start == holder.start
+    return not is_alive and (holder.ended is not None or os.path.lexists(os.path.join(path, names.REPORT)))
 
 
 def sentence(log_dir: str, name: str | None = None) -> str:

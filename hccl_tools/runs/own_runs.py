@@ -2,7 +2,8 @@
 
 Whoever unpacks a run directory owns it, and its plan and report can name any file and any host. The record
 has the name and the inode of each run directory that ``launch`` has made, and the digests of its plan and
-report. It is in a directory of this user, so that the author of an archive cannot write to it. A copy has
+report. It is in a directory that only this user can write to or exchange, so that the author of an archive
+cannot write to it, and no other user chooses the directory in which old entries are removed. A copy has
 another inode; what is unpacked into a run directory, or after its removal, has another plan or report.
 """
 
@@ -15,7 +16,7 @@ import stat
 from hccl_tools.document import links
 from hccl_tools.errors import LaunchError
 from hccl_tools.processes import run_files
-from hccl_tools.runs import directory, job_key, names, private_files
+from hccl_tools.runs import directory, job_key, names, parents, private_files
 
 try:  # 0.3 ms; hashlib takes 2.4 ms of each launch.
     from _blake2 import blake2b
@@ -54,15 +55,12 @@ def note(run_dir: str, environ: Mapping[str, str], *, is_part: bool = False) -> 
         return
     folders = list(_folders(environ))
     for folder in folders[-1:] if is_part else folders:
-        try:
-            os.makedirs(os.path.dirname(folder), 0o700, exist_ok=True)
-            os.makedirs(folder, 0o700, exist_ok=True)
-            _check(folder)
-            _remove_oldest(folder)
-            _write(os.path.join(folder, name), stated)
-        except OSError:
-            continue
-        return
+        with contextlib.suppress(OSError):
+            _make(folder)
+            with _opened(folder) as record:
+                _remove_oldest(record)
+                _write(record, name, stated)
+            return
 
 
 def note_report(run_dir: str, environ: Mapping[str, str]) -> None:
@@ -72,10 +70,9 @@ def note_report(run_dir: str, environ: Mapping[str, str]) -> None:
     except OSError:
         return
     for folder in _folders(environ):
-        with contextlib.suppress(OSError):
-            _check(folder)
-            plan, _ = _entry(os.path.join(folder, name))
-            _write(os.path.join(folder, name), (plan, report))
+        with contextlib.suppress(OSError), _opened(folder) as record:
+            plan, _ = _entry(record, name)
+            _write(record, name, (plan, report))
             return
 
 
@@ -88,9 +85,8 @@ def is_known(run_dir: str, environ: Mapping[str, str]) -> bool:
     if not directory.is_own(run_dir):
         return False
     for folder in _folders(environ):
-        with contextlib.suppress(OSError):
-            _check(folder)
-            plan, report = _entry(os.path.join(folder, name))
+        with contextlib.suppress(OSError), _opened(folder) as record:
+            plan, report = _entry(record, name)
             if _is_same(run_dir, names.PLAN, plan) and (
                 report == _OF_THE_LAUNCHER or _is_same(run_dir, names.REPORT, report)
             ):
@@ -145,25 +141,25 @@ def _is_same(run_dir: str, name: str, stated: str) -> bool:
     return _state(run_dir, name) == stated
 
 
-def _entry(path: str) -> tuple[str, str]:
+def _entry(record: int, name: str) -> tuple[str, str]:
     """Return what an entry states of plan and report.
 
     Raises:
         OSError: There is no entry, or another user or version has made it.
     """
-    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        about = os.fstat(file.fileno())
-        if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid():
-            raise PermissionError(path)
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with open(os.open(name, flags, dir_fd=record), "rb") as file:
+        if not _is_own_file(os.fstat(file.fileno())):
+            raise PermissionError(name)
         plan, mark, report = file.read(_LONGEST).decode(errors="replace").partition("\n")
     if not plan or not mark:
-        raise PermissionError(path)
+        raise PermissionError(name)
     return plan, report.rstrip("\n")
 
 
-def _write(path: str, stated: tuple[str, str]) -> None:
+def _write(record: int, name: str, stated: tuple[str, str]) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(path, flags, 0o600), "wb") as file:
+    with open(os.open(name, flags, 0o600, dir_fd=record), "wb") as file:
         file.write("\n".join((*stated, "")).encode())
 
 
@@ -178,22 +174,55 @@ def _folders(environ: Mapping[str, str]) -> Iterator[str]:
         yield os.path.join(private_files.place(environ), _FOLDER)
 
 
-def _check(folder: str) -> None:
-    """Refuse a directory in which another user can write.
+def _make(folder: str) -> None:
+    """Make a place of the record, but not below a folder that another user can exchange.
 
     Raises:
-        OSError: It is such a directory, or does not exist.
+        OSError: It cannot be made.
     """
-    about = os.lstat(folder)
-    is_own = stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid()
-    if not is_own or about.st_mode & _OTHERS_WRITE:
+    above = folder
+    while not os.path.lexists(above):
+        above = os.path.dirname(above)
+    if not parents.is_safe(above):
+        raise PermissionError(above)
+    os.close(links.make_folders(folder, 0o700))
+
+
+@contextlib.contextmanager
+def _opened(folder: str) -> Iterator[int]:
+    """Yield a descriptor of a place of the record.
+
+    Raises:
+        OSError: It does not exist, or another user can write to it or exchange it.
+    """
+    if not parents.is_safe(folder):
         raise PermissionError(folder)
+    descriptor = links.open_folder(folder, os.O_RDONLY)
+    try:
+        about = os.fstat(descriptor)
+        if about.st_uid != os.geteuid() or about.st_mode & _OTHERS_WRITE:
+            raise PermissionError(folder)
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
-def _remove_oldest(folder: str) -> None:
+def _remove_oldest(record: int) -> None:
     """Remove the older half of the record once it is full; names of runs begin with their time."""
-    if len(names := sorted(os.listdir(folder))) < _MOST:
+    entries = sorted(filter(_is_of_an_entry, os.listdir(record)))
+    if len(entries) < _MOST:
         return
-    for name in names[: _MOST // 2]:
+    for name in entries[: _MOST // 2]:
         with contextlib.suppress(OSError):
-            os.unlink(os.path.join(folder, name))
+            about = os.stat(name, dir_fd=record, follow_symlinks=False)
+            if _is_own_file(about) and about.st_size <= _LONGEST:
+                os.unlink(name, dir_fd=record)
+
+
+def _is_of_an_entry(name: str) -> bool:
+    run, _, inode = name.rpartition("-")
+    return names.is_of_a_run(run) and "-" in run and inode.isdecimal()
+
+
+def _is_own_file(about: os.stat_result) -> bool:
+    return stat.S_ISREG(about.st_mode) and about.st_uid == os.geteuid()

@@ -70,6 +70,24 @@ def check(folder: str) -> None:
             )
 
 
+def is_safe(folder: str) -> bool:
+    """Return whether no other user, nor a group, can exchange a directory; trusted folders are no exception.
+
+    No folder and no link of the path belongs to another user, and only root's and this user's are writable.
+
+    Raises:
+        OSError: The directory does not exist.
+    """
+    for path, about in links.passed(os.path.abspath(folder)):
+        try:
+            is_trusted = _is_trusted_owner(path, about.st_uid)
+        except OSError:  # Only the owner of the directory can read it.
+            is_trusted = False
+        if not is_trusted or _is_writable(about, stat.S_IWOTH) or group_that_renames(about):
+            return False
+    return True
+
+
 def doubts(folder: str, what: str) -> tuple[str, ...]:
     """Return a line of warning if others can exchange what is in a directory, none if nobody can."""
     for path, about in _checked(folder):

@@ -103,6 +103,34 @@ def test_line_numbers_of_a_part_of_the_lines(form: str) -> None:
     assert json.loads(mended) == RIGHT
 
 
+def test_the_same_number_before_each_line() -> None:
+    damaged = [LINES[0], *(f"1: {one}" for one in LINES[1:])]
+
+    message, hint = first(damaged)
+    mended = after_command(hint, "\n".join(damaged))
+
+    assert message.startswith(f"lines 2-{len(LINES)} have text of a program such as `srun --label`")
+    assert "in the table" not in message
+    assert json.loads(mended) == RIGHT
+
+
+def test_of_a_file_with_other_text_on_each_line_the_first_four_are_named() -> None:
+    damaged = [LINES[0], *(f"{place * 7 % 1000}: {one}" for place, one in enumerate(LINES[1:]))]
+
+    message, hint = first(damaged)
+
+    assert message.count("in the table, on line ") == 3
+    assert len(message) + len(hint) < 1500
+
+
+def test_a_long_file_with_other_text_on_each_line_is_explained() -> None:
+    text = ["{", *(f'{place * 7 % 100000}: "a{place}": 1,' for place in range(1500)), '"b": 1}']
+
+    message = first(text)[0]
+
+    assert message.startswith("line 2 has text of an editor")
+
+
 def test_prompts_around_a_table_and_a_pager_in_it_are_told_together() -> None:
     damaged = ["[root@n1 ~]# more t.json", *LINES, "[root@n1 ~]# "]
     damaged[30] = "--More--(31%)" + damaged[30]

@@ -196,6 +196,16 @@ def test_many_traces_of_one_group_are_compared_in_linear_time() -> None:
     assert time.process_time() - began < 10
 
 
+@pytest.mark.parametrize(
+    ("instruction", "what"),
+    [(b"}", "containers"), (b"]", "containers"), (b"(", "containers"), (b")\x85", "containers"),
+     (b"N\x94", "numbered values")],
+)  # fmt: skip
+def test_of_what_takes_memory_a_pickle_has_a_number_of_its_own(instruction: bytes, what: str) -> None:
+    with pytest.raises(plain_pickle.NotPlainError, match=f"more than 1,000,000 {what}"):
+        plain_pickle.load(b"\x80\x04" + instruction * 1_000_010 + b".")
+
+
 def test_a_plain_pickle_of_each_protocol_is_read() -> None:
     shared = ("0", "default_pg")
     value = {

@@ -179,6 +179,24 @@ def test_a_host_that_sends_too_much_has_no_answer(pieces: int, is_flooded: bool)
     assert output.text("h1") == (None if is_flooded else piece * pieces)
 
 
+@pytest.mark.parametrize(("label", "of_engine"), [("0: ", False), ("", True)])
+def test_lines_that_are_no_answer_are_counted_for_the_host_or_the_engine(
+    label: str, *, of_engine: bool
+) -> None:
+    output = stdout_framing.EngineOutput(["h1", "h2"], label=stdout_framing.SRUN_LABEL)
+    output.add_line("0: hccl-tools-gather h1 1/1 text\n")
+    output.add_line("1: hccl-tools-gather h2 1/1 text\n")
+
+    for _ in range(1 << 12):
+        output.add_line(f"{label}{'x' * 1023}\n")
+
+    assert output.flooded == set()
+    assert not output.is_flooded
+    output.add_line(f"{label}x\n")
+    assert output.is_flooded is of_engine
+    assert output.texts() == ({"h2": "text"} if not of_engine else {"h1": "text", "h2": "text"})
+
+
 def test_pieces_without_text_take_little_memory() -> None:
     output = stdout_framing.EngineOutput(["h1", "h2"])
 

@@ -34,3 +34,8 @@ def test_a_program_that_does_not_end_is_killed(stream: str) -> None:
 def test_a_program_that_closes_its_pipes_and_does_not_end_is_killed() -> None:
     with pytest.raises(subprocess.TimeoutExpired):
         bounded_run.run(["sh", "-c", "exec sleep 600 >&- 2>&- <&-"], 0.5, os.environ, data=b"x")
+
+
+def test_a_program_that_prints_more_than_is_expected_is_killed() -> None:
+    with pytest.raises(bounded_run.TooMuchOutputError):
+        bounded_run.run(["yes"], 60, os.environ, most=1 << 20)

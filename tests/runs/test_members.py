@@ -159,6 +159,26 @@ def test_stop_signals_no_process_that_has_the_number_of_a_launcher(
     assert victim.poll() is None
 
 
+@pytest.mark.parametrize("is_reported", [True, False])
+def test_a_run_that_has_ended_is_not_running_because_its_lock_is_held(
+    sound: Path, victim: subprocess.Popen[bytes], *, is_reported: bool
+) -> None:
+    report = (sound / "report.json").read_bytes()
+    lock = running(sound, victim.pid, start=1)
+    if is_reported:
+        (sound / "report.json").write_bytes(report)
+    else:
+        with (sound / "launcher").open("a") as file:
+            file.write("ended 0 ended\n")
+
+    listed, stopped = tools("jobs"), tools("stop", str(sound))
+
+    os.close(lock)
+    assert "running" not in listed.stdout
+    assert stopped.returncode == 0
+    assert "already ended: exit code 0" in stopped.stdout + stopped.stderr
+
+
 @pytest.mark.parametrize("pid", [0, 1])
 def test_stop_signals_no_group_and_no_init(sound: Path, pid: int) -> None:
     bad = copy(sound, "bad")
