@@ -12,7 +12,7 @@ from hccl_tools.cli.launch_options import OF_OBJECTS
 from hccl_tools.cli.option_groups import typed_without
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.formats.kubernetes import headers, jobs, names, writing
-from hccl_tools.host import hccn_conf, npu_smi
+from hccl_tools.host import hccn_conf, host_ports, npu_smi
 from hccl_tools.host.machine import DRIVER
 from hccl_tools.launch.planning import ports, table_file, table_source
 from hccl_tools.notation import host_list, secret_names
@@ -102,6 +102,7 @@ def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[s
         connects=request.start.preflight,
         needs_key=size.pods > 1 and _requires_key(request),
         rendezvous=(ports.DISCOVERY_PORT, meets_at or ports.DEFAULT_PORT),
+        hccl_ports=host_ports.to_open(request.variables.assigned),
         name_is_cut=options["object_name"] is None and not name.endswith(_stem(request)),
         secrets=list(_secrets(request)),
         log_folder=request.logs.dir if "--log-dir" in typed else jobs.LOG_FOLDER,

@@ -631,6 +631,28 @@ def test_the_ports_between_the_nodes(command_line: CommandLine, monkeypatch: pyt
     assert command[8:10] == ["--start-port", "12000"]  # The pods do not have the variable.
 
 
+@pytest.mark.parametrize(
+    ("assigned", "said"),
+    [
+        (["HCCL_IF_BASE_PORT=50000"], "50000-50031 (HCCL)."),
+        (["HCCL_IF_BASE_PORT=65520"], "65520-65535 (HCCL)."),
+        (["HCCL_HOST_SOCKET_PORT_RANGE=40000-40100, 41000"], "40000-40100,41000 (HCCL)."),
+        (["HCCL_HOST_SOCKET_PORT_RANGE= "], "60000-60031 (HCCL)."),
+        (["HCCL_HOST_SOCKET_PORT_RANGE=auto"], "all, with HCCL_HOST_SOCKET_PORT_RANGE=auto (HCCL)."),
+        (["HCCL_IF_BASE_PORT=5000", "HCCL_HOST_SOCKET_PORT_RANGE=6000"], "5000-5031, 6000 (HCCL)."),
+        (["HCCL_IF_BASE_PORT=x"], "unknown, because HCCL refuses the value of HCCL_IF_BASE_PORT (HCCL)."),
+    ],
+)
+def test_the_ports_of_hccl_are_those_of_the_pods_variables(
+    command_line: CommandLine, assigned: list[str], said: str
+) -> None:
+    typed = [word for one in assigned for word in ("--env", one)]
+
+    shown = head(command_line, "--product", "a2", "--nnodes", "2", *typed, "train.py")
+
+    assert f"18118-18125 (launch and ranks), {said}" in shown
+
+
 @pytest.mark.parametrize(("size", "memory"), [(None, 256), ("64Gi", 256), ("200Gi", 328), ("1Ti", 1152)])
 def test_the_example_of_memory_has_room_for_dev_shm(
     command_line: CommandLine, size: str | None, memory: int

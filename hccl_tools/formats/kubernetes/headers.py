@@ -25,8 +25,6 @@ _SHOWN = 5
 _CPUS, _GIBIBYTES, _BESIDE = 8, 32, 16
 #: GiB of each unit.
 _UNITS = {"M": 1 / 1024, "G": 1, "T": 1024}
-#: HCCL's ports on the host, of CANN 8.5 and later.
-_HCCL_PORTS = "60000-60031 (HCCL)"
 
 
 def comments(spec: jobs.JobSpec, *, trusted_variable: str) -> list[str]:
@@ -92,7 +90,7 @@ def _open_ports(spec: jobs.JobSpec) -> str:
     last = first + spec.devices - 1
     of_launch = f"{discovery}, " if spec.connects else ""
     users = "launch and ranks" if spec.connects else "ranks"
-    return f"{of_launch}{first}-{last} ({users}), {_HCCL_PORTS}"
+    return f"{of_launch}{first}-{last} ({users}), {spec.hccl_ports} (HCCL)"
 
 
 def _key(spec: jobs.JobSpec) -> Iterator[str]:

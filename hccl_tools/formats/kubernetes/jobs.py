@@ -78,6 +78,7 @@ class JobSpec(NamedTuple):
         needs_key: Whether the pods take the job key from a Secret.
         rendezvous: The port at which pods with different ports find each other, and the one where the pods
             and their ranks meet.
+        hccl_ports: The ports of HCCL on the network of the nodes, as a phrase.
         name_is_cut: Whether the name is the beginning of a longer one.
         secrets: The variables and options in the command whose values seem to be secrets.
         log_folder: The folder of the logs in the pods, or relative to WORKDIR of the image.
@@ -105,6 +106,7 @@ class JobSpec(NamedTuple):
     connects: bool = True
     needs_key: bool = False
     rendezvous: tuple[int, int] = (0, 0)
+    hccl_ports: str = ""
     name_is_cut: bool = False
     secrets: Sequence[str] = ()
     log_folder: str = LOG_FOLDER
