@@ -383,19 +383,6 @@ def test_the_comments_are_short_enough_to_be_read(command_line: CommandLine) -> 
             assert max(map(len, lines)) <= 110
 
 
-def test_the_comments_say_where_logs_are_lost(command_line: CommandLine) -> None:
-    def last(kind: str, *options: str) -> str:
-        done = command_line("launch", "--emit", kind, "--image", "i", "--product", "a2", *options, "train.py")
-        return " ".join(line[2:].strip() for line in done.out.splitlines() if line.startswith("#"))
-
-    again = ("--max-restarts", "2", "--log-dir", "/logs")
-
-    failure = "logs (log in WORKDIR); without one for logs, a failure deletes those of pods that still run"
-    assert failure in last("vcjob")
-    assert "logs (/logs); without one for logs, a restart deletes the logs of the" in last("vcjob", *again)
-    assert "logs (/logs). If" in last("acjob", *again)
-
-
 def test_a_secret_in_the_command_is_named(command_line: CommandLine) -> None:
     secrets = ("--env", "HF_TOKEN=hf_1", "--env", "LR=0.1")
     program = ("train.py", "--api-key=k", "--num-tokens", "4096", "--token-file", "f")
@@ -606,9 +593,9 @@ def test_pods_that_do_not_connect_are_ended_by_the_manager(command_line: Command
     assert "cleanPodPolicy" not in usual.out
 
 
-def head(command_line: CommandLine, *options: str) -> str:
+def head(command_line: CommandLine, *options: str, kind: str = "vcjob") -> str:
     """Return the comments of a YAML, without line breaks."""
-    done = command_line("launch", "--emit", "vcjob", "--image", "i", *options)
+    done = command_line("launch", "--emit", kind, "--image", "i", *options)
     assert done.code == 0, done.err
     return " ".join(done.out.partition("apiVersion")[0].replace("#", "").split())
 
@@ -651,6 +638,26 @@ def test_the_ports_of_hccl_are_those_of_the_pods_variables(
     shown = head(command_line, "--product", "a2", "--nnodes", "2", *typed, "train.py")
 
     assert f"18118-18125 (launch and ranks), {said}" in shown
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "lost"),
+    [
+        ("vcjob", ["--max-restarts", "2"], "a restart deletes the logs of the failed run"),
+        ("acjob", ["--max-restarts", "2"], "a restart deletes the logs of the failed run"),
+        ("vcjob", ["--nnodes", "2"], "a failure deletes those of pods that still run"),
+        ("acjob", ["--nnodes", "2", "--preflight", "none"], "a failure deletes those of pods that still run"),
+        ("acjob", ["--nnodes", "2"], None),
+        ("vcjob", [], None),
+    ],
+)
+def test_which_logs_are_lost(
+    command_line: CommandLine, kind: str, options: list[str], lost: str | None
+) -> None:
+    said = f"; without one for logs, {lost}" if lost else ""
+    for folder, shown in ((), "log in WORKDIR"), (("--log-dir", "/logs"), "/logs"):
+        comments = head(command_line, "--product", "a2", *folder, *options, "train.py", kind=kind)
+        assert f"checkpoints and logs ({shown}){said}. If other users" in comments
 
 
 @pytest.mark.parametrize(("size", "memory"), [(None, 256), ("64Gi", 256), ("200Gi", 328), ("1Ti", 1152)])

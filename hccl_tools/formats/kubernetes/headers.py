@@ -139,19 +139,26 @@ def _to_adapt(spec: jobs.JobSpec) -> Iterator[str]:
 
 
 def _volumes(spec: jobs.JobSpec, trusted_variable: str) -> str:
-    """Say what volumes are for; a restart of Volcano keeps no pod (pkg/controllers/job/state/running.go)."""
-    kept = ""
-    if spec.kind == "vcjob":
-        lost = (
-            "a restart deletes the logs of the failed run"
-            if spec.restarts
-            else "a failure deletes those of pods that still run"
-        )
-        kept = f"; without one for logs, {lost}"
+    """Say what volumes are for."""
+    lost = _lost_logs(spec)
+    kept = f"; without one for logs, {lost}" if lost else ""
     return (
         f"Add your volumes for code, data, checkpoints and logs ({_log_folder(spec)}){kept}. If other "
         f"users own the folder of the logs or can write to it: {trusted_variable} in env."
     )
+
+
+def _lost_logs(spec: jobs.JobSpec) -> str | None:
+    """Say which pods a failure deletes, and their logs with them.
+
+    A restart keeps no pod: Volcano's pkg/controllers/job/state/running.go; GraceDeleteJob in
+    ascend-for-volcano/internal/rescheduling/job.go.
+    """
+    if spec.restarts:
+        return "a restart deletes the logs of the failed run"
+    if spec.pods > 1 and (spec.kind == "vcjob" or not spec.connects):
+        return "a failure deletes those of pods that still run"
+    return None
 
 
 def _ports(spec: jobs.JobSpec, port: str) -> Iterator[str]:
