@@ -93,7 +93,7 @@ def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[s
         request.watch.max_restarts,
         max(_LEAST_GRACE, round(request.watch.grace) + _END),
         (f"{DRIVER}/", hccn_conf.USUAL_PLACE, npu_smi.USUAL_PLACE),
-        jobs.super_pod_nodes(groups) if place.product.super_pods else None,
+        groups if place.product.super_pods else (),
         nodes,
         table,
         queue=options["queue"] or jobs.QUEUE,

@@ -559,9 +559,22 @@ def test_the_config_map_of_kubectl_is_read_back(command_line: CommandLine) -> No
     assert config_map["data"] == documents(made)[0]["data"]
 
 
-@pytest.mark.parametrize(("sizes", "block"), [((1, 1), 16), ((4, 2), 32), ((3,), 48)])
+TABLE_IS_DIVIDED = "because this divides each super pod of the table"
+DEFAULT_IS_48 = "MindCluster's default super-pod-size is 48 nodes"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "block", "said"),
+    [
+        ((1, 1), 16, f"2 logical super pods of 1 node, without HCCS between nodes, {TABLE_IS_DIVIDED}\n"),
+        ((4, 2), 32, f"3 logical super pods of 2 nodes {TABLE_IS_DIVIDED}; other values: 16\n"),
+        ((3,), 48, f"1 logical super pod of 3 nodes {TABLE_IS_DIVIDED}; other values: 16\n"),
+        ((64,), 512, (f"2 logical super pods of 32 nodes {TABLE_IS_DIVIDED}, and {DEFAULT_IS_48}; other values: "
+         "1024 (with super-pod-size 64 or more), 256, 128, 64, 32\n")),
+    ],
+)  # fmt: skip
 def test_the_super_pods_of_a_pinned_table_decide_on_sp_block(
-    command_line: CommandLine, sizes: tuple[int, ...], block: int
+    command_line: CommandLine, sizes: tuple[int, ...], block: int, said: str
 ) -> None:
     """MindCluster's scheduler leaves a job pending of which a part does not fit into a super pod."""
     made = command_line("gen", "--simulate", "a3", "--servers", str(sum(sizes)), "-o", "t.json")
@@ -579,7 +592,8 @@ def test_the_super_pods_of_a_pinned_table_decide_on_sp_block(
 
     assert done.code == 0, done.err
     assert f"sp-block: '{block}'" in done.out
-    assert f"# sp-block is {block}: the number of devices that divides those of each super pod" in done.out
+    assert f"note: sp-block is {block}: {said}" in done.err
+    assert f"# sp-block is {block}: {said[:30]}" in done.out
 
 
 def test_pods_that_do_not_connect_are_ended_by_the_manager(command_line: CommandLine) -> None:
