@@ -569,8 +569,8 @@ DEFAULT_IS_48 = "MindCluster's default super-pod-size is 48 nodes"
         ((1, 1), 16, f"2 logical super pods of 1 node, without HCCS between nodes, {TABLE_IS_DIVIDED}\n"),
         ((4, 2), 32, f"3 logical super pods of 2 nodes {TABLE_IS_DIVIDED}; other values: 16\n"),
         ((3,), 48, f"1 logical super pod of 3 nodes {TABLE_IS_DIVIDED}; other values: 16\n"),
-        ((64,), 512, (f"2 logical super pods of 32 nodes {TABLE_IS_DIVIDED}, and {DEFAULT_IS_48}; other values: "
-         "1024 (with super-pod-size 64 or more), 256, 128, 64, 32\n")),
+        ((64,), 512, (f"2 logical super pods of 32 nodes {TABLE_IS_DIVIDED}, and {DEFAULT_IS_48}; "
+         "other values: 1024 (with super-pod-size 64 or more), 256, 128, 64, 32\n")),
     ],
 )  # fmt: skip
 def test_the_super_pods_of_a_pinned_table_decide_on_sp_block(
@@ -672,6 +672,24 @@ def test_which_logs_are_lost(
     for folder, shown in ((), "log in WORKDIR"), (("--log-dir", "/logs"), "/logs"):
         comments = head(command_line, "--product", "a2", *folder, *options, "train.py", kind=kind)
         assert f"checkpoints and logs ({shown}){said}. If other users" in comments
+
+
+def test_the_pods_use_the_folder_of_logs_that_the_note_names(
+    command_line: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pods do not have the variable of the one who types."""
+    monkeypatch.setenv("HCCL_TOOLS_LOG_DIR", "/xx")
+
+    done = command_line("launch", "--emit", "vcjob", "--image", "i", "--product", "a2", "train.py")
+
+    assert "note: --log-dir /xx (HCCL_TOOLS_LOG_DIR)" in done.err
+    assert "and logs (/xx)" in head(command_line, "--product", "a2", "train.py")
+    for typed, words in ((), ["--log-dir", "/xx"]), (("--log-dir", "/y"), ["--log-dir", "/y"]):
+        _, job = emitted(command_line, "vcjob", "--product", "a2", *typed, "train.py")
+        assert templates(job)[0][1]["spec"]["containers"][0]["command"][8:] == [*words, "train.py"]
+    monkeypatch.setenv("HCCL_TOOLS_LOG_DIR", "/xx/%j")
+    refused = command_line("launch", "--emit", "vcjob", "--image", "i", "--product", "a2", "train.py")
+    assert "--log-dir /xx/%j: %j is Slurm's job id" in refused.err
 
 
 @pytest.mark.parametrize(("size", "memory"), [(None, 256), ("64Gi", 256), ("200Gi", 328), ("1Ti", 1152)])
