@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 from hccl_tools.cli import product_option
 from hccl_tools.cli.launch_options import OF_OBJECTS
 from hccl_tools.cli.option_groups import typed_without
+from hccl_tools.cli.site_options import is_from_site
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.formats.kubernetes import headers, jobs, names, writing
-from hccl_tools.host import hccn_conf, npu_smi
+from hccl_tools.host import hccn_conf, host_ports, npu_smi
 from hccl_tools.host.machine import DRIVER
 from hccl_tools.launch.planning import ports, table_file, table_source
 from hccl_tools.notation import host_list, secret_names
@@ -93,7 +94,7 @@ def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[s
         request.watch.max_restarts,
         max(_LEAST_GRACE, round(request.watch.grace) + _END),
         (f"{DRIVER}/", hccn_conf.USUAL_PLACE, npu_smi.USUAL_PLACE),
-        jobs.super_pod_nodes(groups) if place.product.super_pods else None,
+        groups if place.product.super_pods else (),
         nodes,
         table,
         queue=options["queue"] or jobs.QUEUE,
@@ -102,9 +103,10 @@ def text(request: LaunchRequest, options: Mapping[str, Any], typed: Collection[s
         connects=request.start.preflight,
         needs_key=size.pods > 1 and _requires_key(request),
         rendezvous=(ports.DISCOVERY_PORT, meets_at or ports.DEFAULT_PORT),
+        hccl_ports=host_ports.to_open(request.variables.assigned),
         name_is_cut=options["object_name"] is None and not name.endswith(_stem(request)),
         secrets=list(_secrets(request)),
-        log_folder=request.logs.dir if "--log-dir" in typed else jobs.LOG_FOLDER,
+        log_folder=request.logs.dir if _has_log_folder(typed) else jobs.LOG_FOLDER,
     )
     notes = [*([place.note] if place.note else []), *headers.cautions(spec)]
     comments = headers.comments(spec, trusted_variable=parents.TRUSTED_VARIABLE)
@@ -131,7 +133,7 @@ def _check(request: LaunchRequest, options: Mapping[str, Any], typed: Collection
             "leaves out",
             hint="leave one of the two out",
         )
-    if "--log-dir" in typed and "%j" in options["log_dir"]:
+    if _has_log_folder(typed) and "%j" in options["log_dir"]:
         raise UsageError(
             f"--log-dir {options['log_dir']}: %j is Slurm's job id, and pods have none",
             hint="leave %j out: each run has a folder of its own in that folder",
@@ -198,7 +200,7 @@ def _command(
 ) -> Iterator[str]:
     """Yield what each pod runs: the call without what is in the objects, with the table of the pod.
 
-    ``port`` is where the hosts meet; the variables from which it may be do not reach the pods.
+    ``port`` is where the hosts meet. The variables of the one who types do not reach the pods.
     """
     yield from ("hccl-tools", "launch", "--rank-table", f"{jobs.TABLE_FOLDER}/{jobs.TABLE_KEY}")
     wait = request.table.wait
@@ -207,10 +209,16 @@ def _command(
     yield from ("--product", product.name)
     if port is not None and request.hosts.start_port is None:
         yield from ("--start-port", str(port))
-    if _requires_key(request) and not request.start.require_key:  # The pods do not have this variable.
+    if is_from_site("log_dir"):
+        yield from ("--log-dir", request.logs.dir)
+    if _requires_key(request) and not request.start.require_key:
         yield "--require-key"
     yield from typed_without(request.typed_options, *_NOT_IN_PODS)
     yield from options["program"]
+
+
+def _has_log_folder(typed: Collection[str]) -> bool:
+    return "--log-dir" in typed or is_from_site("log_dir")
 
 
 def _requires_key(request: LaunchRequest) -> bool:

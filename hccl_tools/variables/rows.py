@@ -63,6 +63,7 @@ ROCE, PCIE = "HCCL_INTRA_ROCE_ENABLE", "HCCL_INTRA_PCIE_ENABLE"
 EXPANSION, RETRY = "HCCL_OP_EXPANSION_MODE", "HCCL_OP_RETRY_ENABLE"
 CONNECT_TIMEOUT, EXEC_TIMEOUT = "HCCL_CONNECT_TIMEOUT", "HCCL_EXEC_TIMEOUT"
 BASE_PORT, WHITE_LIST = "HCCL_IF_BASE_PORT", "HCCL_WHITELIST_DISABLE"
+HOST_RANGE = "HCCL_HOST_SOCKET_PORT_RANGE"
 
 SWITCH = Whole(0, 1)
 CONNECT_SECONDS = Whole(120, 7200, unit="seconds")
@@ -122,7 +123,7 @@ ROWS: tuple[Row, ...] = (
     Row("HCCL_SOCKET_FAMILY", _FAMILY, "ParseHcclSocketFamily, CastSocketFamily", DEVICES),
     Row(BASE_PORT, FIRST_PORT, "ParseHcclIfBasePort"),
     Row(BASE_PORT, _digits(1024, 65520), "EnvHostNicConfig::hcclIfBasePort", NEWER),
-    Row("HCCL_HOST_SOCKET_PORT_RANGE", Ports(), "ParseHostSocketPortRange", (*_WITHOUT_310P, *NEWER)),
+    Row(HOST_RANGE, Ports(), "ParseHostSocketPortRange", (*_WITHOUT_310P, *NEWER)),
     Row("HCCL_NPU_SOCKET_PORT_RANGE", Ports(), "ParseNpuSocketPortRange", (*_WITHOUT_310P, *NEWER)),
     Row("HCCL_RDMA_TC", Whole(0, 255, step=4), "ParseRDMATrafficClass"),
     Row("HCCL_RDMA_TC", _digits(0, 255, step=4), "CheckRDMATrafficClass", NEWER),

@@ -383,19 +383,6 @@ def test_the_comments_are_short_enough_to_be_read(command_line: CommandLine) -> 
             assert max(map(len, lines)) <= 110
 
 
-def test_the_comments_say_where_logs_are_lost(command_line: CommandLine) -> None:
-    def last(kind: str, *options: str) -> str:
-        done = command_line("launch", "--emit", kind, "--image", "i", "--product", "a2", *options, "train.py")
-        return " ".join(line[2:].strip() for line in done.out.splitlines() if line.startswith("#"))
-
-    again = ("--max-restarts", "2", "--log-dir", "/logs")
-
-    failure = "logs (log in WORKDIR); without one for logs, a failure deletes those of pods that still run"
-    assert failure in last("vcjob")
-    assert "logs (/logs); without one for logs, a restart deletes the logs of the" in last("vcjob", *again)
-    assert "logs (/logs). If" in last("acjob", *again)
-
-
 def test_a_secret_in_the_command_is_named(command_line: CommandLine) -> None:
     secrets = ("--env", "HF_TOKEN=hf_1", "--env", "LR=0.1")
     program = ("train.py", "--api-key=k", "--num-tokens", "4096", "--token-file", "f")
@@ -572,9 +559,22 @@ def test_the_config_map_of_kubectl_is_read_back(command_line: CommandLine) -> No
     assert config_map["data"] == documents(made)[0]["data"]
 
 
-@pytest.mark.parametrize(("sizes", "block"), [((1, 1), 16), ((4, 2), 32), ((3,), 48)])
+TABLE_IS_DIVIDED = "because this divides each super pod of the table"
+DEFAULT_IS_48 = "MindCluster's default super-pod-size is 48 nodes"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "block", "said"),
+    [
+        ((1, 1), 16, f"2 logical super pods of 1 node, without HCCS between nodes, {TABLE_IS_DIVIDED}\n"),
+        ((4, 2), 32, f"3 logical super pods of 2 nodes {TABLE_IS_DIVIDED}; other values: 16\n"),
+        ((3,), 48, f"1 logical super pod of 3 nodes {TABLE_IS_DIVIDED}; other values: 16\n"),
+        ((64,), 512, (f"2 logical super pods of 32 nodes {TABLE_IS_DIVIDED}, and {DEFAULT_IS_48}; "
+         "other values: 1024 (with super-pod-size 64 or more), 256, 128, 64, 32\n")),
+    ],
+)  # fmt: skip
 def test_the_super_pods_of_a_pinned_table_decide_on_sp_block(
-    command_line: CommandLine, sizes: tuple[int, ...], block: int
+    command_line: CommandLine, sizes: tuple[int, ...], block: int, said: str
 ) -> None:
     """MindCluster's scheduler leaves a job pending of which a part does not fit into a super pod."""
     made = command_line("gen", "--simulate", "a3", "--servers", str(sum(sizes)), "-o", "t.json")
@@ -592,7 +592,8 @@ def test_the_super_pods_of_a_pinned_table_decide_on_sp_block(
 
     assert done.code == 0, done.err
     assert f"sp-block: '{block}'" in done.out
-    assert f"# sp-block is {block}: the number of devices that divides those of each super pod" in done.out
+    assert f"note: sp-block is {block}: {said}" in done.err
+    assert f"# sp-block is {block}: {said[:30]}" in done.out
 
 
 def test_pods_that_do_not_connect_are_ended_by_the_manager(command_line: CommandLine) -> None:
@@ -606,9 +607,9 @@ def test_pods_that_do_not_connect_are_ended_by_the_manager(command_line: Command
     assert "cleanPodPolicy" not in usual.out
 
 
-def head(command_line: CommandLine, *options: str) -> str:
+def head(command_line: CommandLine, *options: str, kind: str = "vcjob") -> str:
     """Return the comments of a YAML, without line breaks."""
-    done = command_line("launch", "--emit", "vcjob", "--image", "i", *options)
+    done = command_line("launch", "--emit", kind, "--image", "i", *options)
     assert done.code == 0, done.err
     return " ".join(done.out.partition("apiVersion")[0].replace("#", "").split())
 
@@ -629,6 +630,66 @@ def test_the_ports_between_the_nodes(command_line: CommandLine, monkeypatch: pyt
     _, job = emitted(command_line, "vcjob", *several, "train.py")
     command = templates(job)[0][1]["spec"]["containers"][0]["command"]
     assert command[8:10] == ["--start-port", "12000"]  # The pods do not have the variable.
+
+
+@pytest.mark.parametrize(
+    ("assigned", "said"),
+    [
+        (["HCCL_IF_BASE_PORT=50000"], "50000-50031 (HCCL)."),
+        (["HCCL_IF_BASE_PORT=65520"], "65520-65535 (HCCL)."),
+        (["HCCL_HOST_SOCKET_PORT_RANGE=40000-40100, 41000"], "40000-40100,41000 (HCCL)."),
+        (["HCCL_HOST_SOCKET_PORT_RANGE= "], "60000-60031 (HCCL)."),
+        (["HCCL_HOST_SOCKET_PORT_RANGE=auto"], "all, with HCCL_HOST_SOCKET_PORT_RANGE=auto (HCCL)."),
+        (["HCCL_IF_BASE_PORT=5000", "HCCL_HOST_SOCKET_PORT_RANGE=6000"], "5000-5031, 6000 (HCCL)."),
+        (["HCCL_IF_BASE_PORT=x"], "unknown, because HCCL refuses the value of HCCL_IF_BASE_PORT (HCCL)."),
+    ],
+)
+def test_the_ports_of_hccl_are_those_of_the_pods_variables(
+    command_line: CommandLine, assigned: list[str], said: str
+) -> None:
+    typed = [word for one in assigned for word in ("--env", one)]
+
+    shown = head(command_line, "--product", "a2", "--nnodes", "2", *typed, "train.py")
+
+    assert f"18118-18125 (launch and ranks), {said}" in shown
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "lost"),
+    [
+        ("vcjob", ["--max-restarts", "2"], "a restart deletes the logs of the failed run"),
+        ("acjob", ["--max-restarts", "2"], "a restart deletes the logs of the failed run"),
+        ("vcjob", ["--nnodes", "2"], "a failure deletes those of pods that still run"),
+        ("acjob", ["--nnodes", "2", "--preflight", "none"], "a failure deletes those of pods that still run"),
+        ("acjob", ["--nnodes", "2"], None),
+        ("vcjob", [], None),
+    ],
+)
+def test_which_logs_are_lost(
+    command_line: CommandLine, kind: str, options: list[str], lost: str | None
+) -> None:
+    said = f"; without one for logs, {lost}" if lost else ""
+    for folder, shown in ((), "log in WORKDIR"), (("--log-dir", "/logs"), "/logs"):
+        comments = head(command_line, "--product", "a2", *folder, *options, "train.py", kind=kind)
+        assert f"checkpoints and logs ({shown}){said}. If other users" in comments
+
+
+def test_the_pods_use_the_folder_of_logs_that_the_note_names(
+    command_line: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pods do not have the variable of the one who types."""
+    monkeypatch.setenv("HCCL_TOOLS_LOG_DIR", "/xx")
+
+    done = command_line("launch", "--emit", "vcjob", "--image", "i", "--product", "a2", "train.py")
+
+    assert "note: --log-dir /xx (HCCL_TOOLS_LOG_DIR)" in done.err
+    assert "and logs (/xx)" in head(command_line, "--product", "a2", "train.py")
+    for typed, words in ((), ["--log-dir", "/xx"]), (("--log-dir", "/y"), ["--log-dir", "/y"]):
+        _, job = emitted(command_line, "vcjob", "--product", "a2", *typed, "train.py")
+        assert templates(job)[0][1]["spec"]["containers"][0]["command"][8:] == [*words, "train.py"]
+    monkeypatch.setenv("HCCL_TOOLS_LOG_DIR", "/xx/%j")
+    refused = command_line("launch", "--emit", "vcjob", "--image", "i", "--product", "a2", "train.py")
+    assert "--log-dir /xx/%j: %j is Slurm's job id" in refused.err
 
 
 @pytest.mark.parametrize(("size", "memory"), [(None, 256), ("64Gi", 256), ("200Gi", 328), ("1Ti", 1152)])

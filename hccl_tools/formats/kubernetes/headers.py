@@ -25,8 +25,6 @@ _SHOWN = 5
 _CPUS, _GIBIBYTES, _BESIDE = 8, 32, 16
 #: GiB of each unit.
 _UNITS = {"M": 1 / 1024, "G": 1, "T": 1024}
-#: HCCL's ports on the host, of CANN 8.5 and later.
-_HCCL_PORTS = "60000-60031 (HCCL)"
 
 
 def comments(spec: jobs.JobSpec, *, trusted_variable: str) -> list[str]:
@@ -48,8 +46,8 @@ def _lines(paragraph: str) -> Iterator[str]:
 
 def cautions(spec: jobs.JobSpec) -> Iterator[str]:
     """Yield what may surprise the user of this job."""
-    if spec.super_pod is not None and spec.pods > 1:
-        yield _super_pods(spec.pods, spec.super_pod, spec.devices, is_fixed=bool(spec.nodes))
+    if spec.super_pods and spec.pods > 1:
+        yield _super_pods(spec)
     if spec.restarts and spec.kind == "acjob":
         yield from _retries(spec)
     if spec.secrets:
@@ -92,7 +90,7 @@ def _open_ports(spec: jobs.JobSpec) -> str:
     last = first + spec.devices - 1
     of_launch = f"{discovery}, " if spec.connects else ""
     users = "launch and ranks" if spec.connects else "ranks"
-    return f"{of_launch}{first}-{last} ({users}), {_HCCL_PORTS}"
+    return f"{of_launch}{first}-{last} ({users}), {spec.hccl_ports} (HCCL)"
 
 
 def _key(spec: jobs.JobSpec) -> Iterator[str]:
@@ -141,19 +139,26 @@ def _to_adapt(spec: jobs.JobSpec) -> Iterator[str]:
 
 
 def _volumes(spec: jobs.JobSpec, trusted_variable: str) -> str:
-    """Say what volumes are for; a restart of Volcano keeps no pod (pkg/controllers/job/state/running.go)."""
-    kept = ""
-    if spec.kind == "vcjob":
-        lost = (
-            "a restart deletes the logs of the failed run"
-            if spec.restarts
-            else "a failure deletes those of pods that still run"
-        )
-        kept = f"; without one for logs, {lost}"
+    """Say what volumes are for."""
+    lost = _lost_logs(spec)
+    kept = f"; without one for logs, {lost}" if lost else ""
     return (
         f"Add your volumes for code, data, checkpoints and logs ({_log_folder(spec)}){kept}. If other "
         f"users own the folder of the logs or can write to it: {trusted_variable} in env."
     )
+
+
+def _lost_logs(spec: jobs.JobSpec) -> str | None:
+    """Say which pods a failure deletes, and their logs with them.
+
+    A restart keeps no pod: Volcano's pkg/controllers/job/state/running.go; GraceDeleteJob in
+    ascend-for-volcano/internal/rescheduling/job.go.
+    """
+    if spec.restarts:
+        return "a restart deletes the logs of the failed run"
+    if spec.pods > 1 and (spec.kind == "vcjob" or not spec.connects):
+        return "a failure deletes those of pods that still run"
+    return None
 
 
 def _ports(spec: jobs.JobSpec, port: str) -> Iterator[str]:
@@ -167,21 +172,22 @@ def _log_folder(spec: jobs.JobSpec) -> str:
     return spec.log_folder if spec.log_folder.startswith("/") else f"{spec.log_folder} in WORKDIR"
 
 
-def _super_pods(pods: int, nodes: int, devices: int, *, is_fixed: bool) -> str:
+def _super_pods(spec: jobs.JobSpec) -> str:
     """Say how the job is divided into logical super pods, and which other sizes the scheduler takes."""
-    said = f"sp-block is {nodes * devices}: "
-    if is_fixed:
-        return f"{said}the number of devices that divides those of each super pod of the table"
-    if nodes == pods:
-        said += f"the job stays pending until one super pod has {pods} free nodes"
+    nodes = jobs.super_pod_nodes(spec.super_pods)
+    without = ", without HCCS between nodes," if nodes == 1 else ""
+    parts = f"{count(spec.pods // nodes, 'logical super pod')} of {count(nodes, 'node')}{without} because"
+    most = f"MindCluster's default super-pod-size is {jobs.SUPER_POD_NODES} nodes"
+    if spec.nodes:
+        why = f"{parts} this divides each super pod of the table"
+        why += f", and {most}" if max(jobs.super_pod_choices(spec.super_pods)) > nodes else ""
+    elif nodes == spec.pods:
+        why = f"the job stays pending until one super pod has {spec.pods} free nodes"
     else:
-        without = ", without HCCS between nodes," if nodes == 1 else ""
-        said += (
-            f"{pods // nodes} logical super pods of {count(nodes, 'node')}{without} because MindCluster's "
-            f"default super-pod-size is {jobs.SUPER_POD_NODES} nodes"
-        )
-    fitting = [number for number in range(pods, 0, -1) if pods % number == 0 and number != nodes]
-    return f"{said}; other values: {', '.join(_block(number, devices) for number in fitting[:_SHOWN])}"
+        why = f"{parts} {most}"
+    others = [number for number in jobs.super_pod_choices(spec.super_pods) if number != nodes][:_SHOWN]
+    listed = ", ".join(_block(number, spec.devices) for number in others)
+    return f"sp-block is {nodes * spec.devices}: {why}" + (f"; other values: {listed}" if listed else "")
 
 
 def _block(nodes: int, devices: int) -> str:

@@ -68,7 +68,7 @@ class JobSpec(NamedTuple):
         restarts: How often the manager starts the job again.
         grace: Seconds from SIGTERM to SIGKILL.
         mounts: Files and folders of the node, such as the driver; those that end with / are folders.
-        super_pod: The number of nodes in a logical super pod; ``None`` for nodes without super pods.
+        super_pods: The nodes in each physical super pod if that is fixed, else all; empty without super pods.
         nodes: The only nodes on which pods may run; empty for all.
         table: The text of a table that is fixed, for ``nodes``; ``None`` if ascend-operator makes it.
         queue: Volcano's queue.
@@ -78,6 +78,7 @@ class JobSpec(NamedTuple):
         needs_key: Whether the pods take the job key from a Secret.
         rendezvous: The port at which pods with different ports find each other, and the one where the pods
             and their ranks meet.
+        hccl_ports: The ports of HCCL on the network of the nodes, as a phrase.
         name_is_cut: Whether the name is the beginning of a longer one.
         secrets: The variables and options in the command whose values seem to be secrets.
         log_folder: The folder of the logs in the pods, or relative to WORKDIR of the image.
@@ -96,7 +97,7 @@ class JobSpec(NamedTuple):
     restarts: int = 0
     grace: int = 30
     mounts: Sequence[str] = ()
-    super_pod: int | None = None
+    super_pods: Sequence[int] = ()
     nodes: Sequence[str] = ()
     table: str | None = None
     queue: str = QUEUE
@@ -105,22 +106,25 @@ class JobSpec(NamedTuple):
     connects: bool = True
     needs_key: bool = False
     rendezvous: tuple[int, int] = (0, 0)
+    hccl_ports: str = ""
     name_is_cut: bool = False
     secrets: Sequence[str] = ()
     log_folder: str = LOG_FOLDER
 
 
 def super_pod_nodes(pods: Sequence[int]) -> int:
-    """Return the number of nodes in each logical super pod of a job.
+    """Return the number of nodes in each logical super pod of a job; ``pods`` as ``JobSpec.super_pods``."""
+    return next(nodes for nodes in super_pod_choices(pods) if nodes <= SUPER_POD_NODES)
+
+
+def super_pod_choices(pods: Sequence[int]) -> list[int]:
+    """Return the numbers of nodes that a logical super pod may have, the largest first.
 
     The scheduler takes only sizes by which the number of nodes can be divided, and refuses those larger than
     a physical super pod (ascend-for-volcano, superpod/frame.go).
-
-    Args:
-        pods: The number of nodes of the job; if it is fixed where they are, of each physical super pod.
     """
     common = gcd(*pods)
-    return max(nodes for nodes in range(1, min(common, SUPER_POD_NODES) + 1) if common % nodes == 0)
+    return [nodes for nodes in range(common, 0, -1) if common % nodes == 0]
 
 
 def shared_memory(devices: int) -> str:
@@ -163,8 +167,8 @@ def _metadata(name: str, spec: JobSpec) -> JSON:
 
 def _job_metadata(spec: JobSpec, **labels: str) -> JSON:
     metadata = _metadata(spec.name, spec) | {"labels": {_PRODUCT_LABEL: spec.labels.product, **labels}}
-    if spec.super_pod is not None:
-        metadata["annotations"] = {"sp-block": str(spec.super_pod * spec.devices)}
+    if spec.super_pods:
+        metadata["annotations"] = {"sp-block": str(super_pod_nodes(spec.super_pods) * spec.devices)}
     return metadata
 
 
