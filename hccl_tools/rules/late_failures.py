@@ -229,11 +229,9 @@ def _version_without_content(subject: Subject) -> Iterator[Finding]:
 
 def _without_content(subject: Subject) -> Iterator[Finding]:
     """Yield the finding on a table for a product of super pods that has nothing of super pods."""
-    version, sdids = subject.table.format, subject.table.columns.get("super_device_id")
-    if (sdids is not None and any(sdids)) or any(
-        "super_pod_list" in one.fields for one in subject.table.servers
-    ):
-        return  # HCC608 reports what HCCL does not read of a 1.0 table; HCC617 a list in another place.
+    version = subject.table.format
+    if any("super_pod_list" in one.fields for one in subject.table.servers):
+        return  # HCC617 reports the list in another place.
     right = 'write "version": "1.0"' if version == "1.2" else "check the table with --product a3-server"
     also = "" if version == "1.2" else ' and write "version": "1.2"'
     yield Finding(
@@ -268,7 +266,7 @@ def no_super_pods(subject: Subject) -> Iterator[Finding]:
         return
     if is_used(subject) or has_list or not subject.product.super_pods or len(subject.table.servers) == 1:
         return
-    if subject.table.format == "1.0" or sdids is None or not any(sdids):
+    if sdids is None or not any(sdids):
         yield from _without_content(subject)
         return
     known = [sdid for sdid in sdids if sdid not in (None, "")]
@@ -285,7 +283,8 @@ def no_super_pods(subject: Subject) -> Iterator[Finding]:
         return
     message = "the devices have super_device_ids, but the table has no super_pod_list: HCCL uses no super pod"
     first = subject.table.servers[0].server_id
-    hint = f'add "super_pod_list": [{{"super_pod_id": "0", "server_list": [{{"server_id": "{first[:64]}"}}, ...]}}], with an entry for each super pod'
+    version = "" if subject.table.format == "1.2" else 'write "version": "1.2", and '
+    hint = f'{version}add "super_pod_list": [{{"super_pod_id": "0", "server_list": [{{"server_id": "{first[:64]}"}}, ...]}}], with an entry for each super pod'
     if (number := len(known) - len(set(known))) > 0:
         message += f", and {number} of them occur twice, so the servers are in several super pods"
         hint += "; `npu-smi info -t spod-info -i 0 -c 0` on each host shows its super pod"

@@ -836,6 +836,25 @@ def test_a_table_of_version_1_0_has_no_super_pods_either() -> None:
     assert is_sound(table("1.0", 1, 8), "a3")
 
 
+def test_a_table_of_version_1_0_may_have_super_device_ids_alone() -> None:
+    sound = table("1.2", 2, 8)
+    value = {key: item for key, item in sound.items() if key != "super_pod_list"} | {"version": "1.0"}
+
+    message, hint = one(value, "HCC638", "a3")
+
+    assert message == "the devices have super_device_ids, but the table has no super_pod_list: HCCL uses no super pod"
+    assert hint is not None
+    assert hint.startswith('write "version": "1.2", and add "super_pod_list"')
+    assert is_sound(value | {"version": "1.2", "super_pod_list": sound["super_pod_list"]}, "a3")
+
+
+def test_a_table_whose_program_has_not_filled_it_in_is_only_awaited() -> None:
+    report = validate({"status": "initializing", "version": "1.0", "server_count": "0", "server_list": []})
+
+    assert [found.rule.id for found in report.findings] == ["HCC106"]
+    assert report.verdict == "hangs"
+
+
 def test_super_pods_under_another_key_are_named() -> None:
     value = table("1.2", 2, 8)
     value["superpods"] = value.pop("super_pod_list")
