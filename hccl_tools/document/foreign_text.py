@@ -43,9 +43,11 @@ _COMMENT_SIGNS = ("//", "/*", "#", "<!--")
 _COMMENT = re.compile(
     rf"{_STRING}?|(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z)|\#[^\n]*|<!--.*?(?:-->|\Z))", re.DOTALL
 )
+#: A range: behind a value it is a date, or says which devices the entry has.
+_RANGE = r"\d\s{0,9}(?:-|~|to|through|until|\u5230|\u81f3)\s{0,9}\d"
 #: What a comment says that stands for entries: dots, a range, or a word for the rest.
 _STANDS_FOR = re.compile(
-    r"\.\.|\u2026|\d\s{0,9}(?:-|~|to|through|until|\u5230|\u81f3)\s{0,9}\d|"
+    rf"\.\.|\u2026|{_RANGE}|"
     r"\b(?:repeat\w{0,9}|same|similar\w{0,9}|likewise|remaining|the rest|others?|omitted|etc|and so on|"
     r"continue\w{0,9}|as above|so forth|"
     r"more (?:servers?|devices?|entries|ranks?|nodes?|hosts?)|add (?:the|all|more|your)|"
@@ -261,7 +263,8 @@ def _left_out(stop: Stop) -> Foreign | None:
     """Recognise comments, of which one stands for entries."""
     comments = [found for found in _COMMENT.finditer(stop.text, stop.at) if found["comment"]]
     for found in comments:
-        if _STANDS_FOR.search(found[0]):
+        says = re.sub(_RANGE, "", found[0]) if _is_behind_value(stop.text, found.start()) else found[0]
+        if _STANDS_FOR.search(says):
             return Foreign(
                 f"a comment stands for entries that were left out: {_shown(found[0])}",
                 WRITE_THEM,
@@ -273,6 +276,12 @@ def _left_out(stop: Stop) -> Foreign | None:
         f"comments are not allowed in JSON: {_shown(comments[0][0])}, and {count(len(comments) - 1, 'other')}"
     )
     return Foreign(message, f"remove {'both' if len(comments) == 2 else 'all'} comments", stop.at)
+
+
+def _is_behind_value(text: str, start: int) -> bool:
+    """Return whether a value precedes a comment on its line."""
+    before = text[text.rfind("\n", 0, start) + 1 : start].rstrip(" \t,")
+    return before[-1:] not in ("", "[", "]", "{", "}", ":")
 
 
 def without_comments(text: str, at: int) -> str | None:

@@ -89,7 +89,9 @@ def list_size(subject: Subject) -> Iterator[Finding]:
     Hint: list the devices under "device"
     """
     waits = isinstance(subject.value, dict) and subject.value.get("status") == "initializing"
-    if not (waits and subject.product.loader == "legacy"):  # HCC106 reports it: the program fills in the list.
+    if not (
+        waits and subject.product.loader == "legacy"
+    ):  # HCC106 reports it: the program fills in the list.
         yield from violated(subject, "HCC113")
 
 

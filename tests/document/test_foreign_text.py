@@ -589,3 +589,31 @@ def test_columns_without_servers_need_them() -> None:
 
     assert "in columns" in message
     assert hint.startswith("add the server_id of each device as a column")
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# node3, replaced 05-12",
+        "// replaced 2024-05-12",
+        "// rack 4, slot 2-3",
+        "# ranks 8-15",
+        "/* node2, ranks 8 to 15 */",
+    ],
+)
+def test_a_range_in_a_comment_behind_a_value_stands_for_nothing(comment: str) -> None:
+    text = json.dumps(table("1.0", 2, 8), indent=4)
+
+    (found,) = validate(text.replace('"10.0.0.2",', f'"10.0.0.2",  {comment}', 1).encode()).findings
+
+    assert "stands for" not in found.message
+    assert found.hint is not None
+    assert "remove" in found.hint
+
+
+def test_words_in_a_comment_behind_a_value_may_stand_for_entries() -> None:
+    text = json.dumps(table("1.0", 2, 8), indent=4)
+
+    (found,) = validate(text.replace('"10.0.0.2",', '"10.0.0.2",  # and 6 more', 1).encode()).findings
+
+    assert found.message.startswith("a comment stands for entries that were left out")

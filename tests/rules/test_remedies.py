@@ -842,7 +842,10 @@ def test_a_table_of_version_1_0_may_have_super_device_ids_alone() -> None:
 
     message, hint = one(value, "HCC638", "a3")
 
-    assert message == "the devices have super_device_ids, but the table has no super_pod_list: HCCL uses no super pod"
+    assert (
+        message
+        == "the devices have super_device_ids, but the table has no super_pod_list: HCCL uses no super pod"
+    )
     assert hint is not None
     assert hint.startswith('write "version": "1.2", and add "super_pod_list"')
     assert is_sound(value | {"version": "1.2", "super_pod_list": sound["super_pod_list"]}, "a3")
