@@ -122,7 +122,7 @@ def unused_super_pods(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 1x2
     Example: product a2
     Instead: product a3
-    Hint: if the machine is an A3, check the table with --product a3; otherwise omit super_pod_list
+    Hint: if the machine is an A3, check the table with --product a3; otherwise make a new table on the hosts with `hccl-tools gen`: devices and addresses of this one are those of an A3
     """
     there = isinstance(subject.value, dict) and "super_pod_list" in subject.value
     if there and (subject.table.format != "1.2" or not subject.product.super_pods):
@@ -143,7 +143,10 @@ def _use_of_super_pods(subject: Subject) -> str:
     """Return what to do about a super_pod_list that is not read: only an A3 reads it, in version 1.2."""
     product = "" if subject.product.super_pods else "with --product a3"
     if subject.table.format == "1.2":
-        return f"if the machine is an A3, check the table {product}; otherwise omit super_pod_list"
+        new = "make a new table on the hosts with `hccl-tools gen`: devices and addresses of this one are those of an A3"
+        sdids = subject.table.columns.get("super_device_id")
+        other = new if sdids is not None and any(sdids) else "omit super_pod_list"
+        return f"if the machine is an A3, check the table {product}; otherwise {other}"
     checked = f" and check the table {product}" if product else ""
     return f'on an A3 write "version": "1.2"{checked}; on other machines omit super_pod_list'
 

@@ -293,7 +293,7 @@ def _mistyped_name(subject: Subject, index: int, meant: str) -> Finding:
         )
     message = (
         f"server_id {quoted(server.server_id)} of server {index + 1} does not follow the addresses of its devices, as those of the "
-        f"{others} do: it was probably mistyped"
+        f"{others} do: it was mistyped, or the machine was replaced"
     )
     if not is_near(server.server_id, meant):
         message = (
@@ -303,5 +303,6 @@ def _mistyped_name(subject: Subject, index: int, meant: str) -> Finding:
     return Finding(
         message,
         path,
-        f'{on_other} shows the address of device {device}: if it is {text}, write "{meant}"',
+        f"{how(subject, row)}: if it is {text}, nothing is wrong; if {quoted(server.server_id)} is not a host of the job, "
+        f'and {on_other} shows {text}, write "{meant}"',
     )

@@ -138,7 +138,7 @@ def test_a_server_id_out_of_the_row_was_mistyped() -> None:
 
     ((_, message, hint),) = said(value, "HCC633")
 
-    assert message.endswith("it was probably mistyped")
+    assert message.endswith("it was mistyped, or the machine was replaced")
     assert hint.endswith('write "10.0.0.3"')
 
 
