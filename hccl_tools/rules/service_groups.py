@@ -5,9 +5,11 @@ Source: MindIE-Motor 5dfb024e, RankTableLoader.cpp; omni-infer c8bc2bbb, rank_ta
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.notation.likeness import is_near
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.service_addresses import PORTS
@@ -18,6 +20,7 @@ from hccl_tools.table.hccl_numbers import read_int
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from hccl_tools.diagnostics.diagnostic import Path
     from hccl_tools.table.service_table import ServiceTable
 
 #: RankTableLoader.cpp:25-35: a coordinator, a controller and 96 instances; the servers of each.
@@ -198,14 +201,27 @@ def incomplete_instance(subject: Subject) -> Iterator[Finding]:
     for instance in table.instances:
         for server in instance.servers:
             entry = table.servers[server].entry
+            path = table.server_path(server)
             if "server_id" not in entry:
                 hint = 'add the address of the host as "server_id"'
-                yield Finding("a server of an instance has no server_id", table.server_path(server), hint)
+                yield Finding("a server of an instance has no server_id", path, hint)
             if "device" not in entry:
-                hint = 'list its devices under "device"'
-                yield Finding("a server of an instance has no device list", table.server_path(server), hint)
+                yield _without_devices(entry, path)
     if table.reader == "MindIE-Motor" and None in table.column("device_logical_id"):
         yield from _without_logical_id(table)
+
+
+def _without_devices(entry: dict[str, Any], path: Path) -> Finding:
+    """Return the finding on a server without "device", at a key that resembles it if there is one."""
+    message, alike = (
+        "a server of an instance has no device list",
+        [key for key in entry if is_near(key.lower(), "device")],
+    )
+    if not alike:
+        return Finding(message, path, 'list its devices under "device"')
+    return Finding(
+        f"{message}, but {quoted(alike[0])}", (*path, alike[0]), 'rename it to "device"', at_key=True
+    )
 
 
 def _without_logical_id(table: ServiceTable) -> Iterator[Finding]:

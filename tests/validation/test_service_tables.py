@@ -480,3 +480,15 @@ def test_two_addresses_in_one_text_are_named(key: str) -> None:
     (one,) = validate(value).errors
 
     assert "has 2 addresses: it must be one" in one.message
+
+
+def test_the_devices_of_a_server_under_a_similar_key() -> None:
+    value = table(SERVICE, 2, 4)
+    server = value[SERVICE][3]["server_list"][0]
+    server["devices"] = server.pop("device")
+
+    (found,) = [one for one in validate(value).findings if one.rule.id == "HCC715"]
+
+    assert "HCC654" not in {one.rule.id for one in validate(value).findings}
+    assert found.message == 'a server of an instance has no device list, but "devices"'
+    assert found.hint == 'rename it to "device"'
